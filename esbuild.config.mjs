@@ -23,14 +23,23 @@ const ONLY_DO = /reflect-metadata/;
 /** A CommonJS package that is imported late has no names in a bundle, where Node.js finds them in its source: such an import has to go by a module of our own. */
 function refuseNamelessParts({ outputs }) {
   for (const { entryPoint, exports } of Object.values(outputs)) {
-    if (entryPoint?.includes('node_modules/') && !ONLY_DO.test(entryPoint) && exports.every((name) => name === 'default')) throw new Error(`${entryPoint} is imported late, and has no names in the bundle: import it from a module of ours.`);
+    if (
+      entryPoint?.includes('node_modules/') &&
+      !ONLY_DO.test(entryPoint) &&
+      exports.every((name) => name === 'default')
+    )
+      throw new Error(
+        `${entryPoint} is imported late, and has no names in the bundle: import it from a module of ours.`,
+      );
   }
 }
 
 /** The text of what is not ours is left out of a source map: nobody steps through it, and it is most of all. */
 async function trimMap(file) {
   const map = JSON.parse(await readFile(file, 'utf8'));
-  map.sourcesContent = map.sources.map((source, i) => (source.includes('node_modules/') ? null : map.sourcesContent[i]));
+  map.sourcesContent = map.sources.map((source, i) =>
+    source.includes('node_modules/') ? null : map.sourcesContent[i],
+  );
   await writeFile(file, JSON.stringify(map));
 }
 
@@ -41,14 +50,29 @@ function isBuilt(file) {
   if (file.startsWith('ui/')) return isPageFile(file.slice('ui/'.length));
   if (/^types(-\w{6})?\//.test(file)) return file.endsWith('.d.ts');
   const entries = ['main', 'worker', 'sandbox-worker', ...SURFACES].flatMap((name) => [`${name}.js`, `${name}.js.map`]);
-  return [...entries, ...REQUIRED.map((name) => `${name}.cjs`), 'package.json', 'quickjs.wasm', 'demo-webhooks.json.gz', 'THIRD-PARTY.txt'].includes(file) || /^[\w.@-]+-[0-9A-Z]{8}\.js(\.map)?$/.test(file)
-    || /^skua-[\w.-]+-linux-(x64|arm64)\.tar\.gz(\.tmp)?$/.test(file);
+  return (
+    [
+      ...entries,
+      ...REQUIRED.map((name) => `${name}.cjs`),
+      'package.json',
+      'quickjs.wasm',
+      'demo-webhooks.json.gz',
+      'THIRD-PARTY.txt',
+    ].includes(file) ||
+    /^[\w.@-]+-[0-9A-Z]{8}\.js(\.map)?$/.test(file) ||
+    /^skua-[\w.-]+-linux-(x64|arm64)\.tar\.gz(\.tmp)?$/.test(file)
+  );
 }
 
 if (isAll) {
   await emptyBuilt('dist', isBuilt);
   const { metafile } = await build({
-    entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/job-worker.ts', 'sandbox-worker': 'infra/quickjs/script-worker.ts', ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])) },
+    entryPoints: {
+      main: 'local/installed.mjs',
+      worker: 'infra/jobs/job-worker.ts',
+      'sandbox-worker': 'infra/quickjs/script-worker.ts',
+      ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])),
+    },
     external: PEERS,
     alias: PEER_NAMES,
     outdir: 'dist',
@@ -68,7 +92,11 @@ if (isAll) {
     metafile: true,
     logLevel: 'warning',
   });
-  await Promise.all(Object.keys(metafile.outputs).filter((file) => file.endsWith('.map')).map(trimMap));
+  await Promise.all(
+    Object.keys(metafile.outputs)
+      .filter((file) => file.endsWith('.map'))
+      .map(trimMap),
+  );
   await writeTypes('dist/types');
   for (const surface of REQUIRED) await copyFile(`local/${surface}/${surface}.cjs`, `dist/${surface}.cjs`);
   sources.push(...Object.keys(metafile.inputs));
@@ -77,7 +105,10 @@ if (isAll) {
   await writeFile('dist/package.json', '{ "type": "module" }\n');
   await copyFile(pathOf('quickjs-wasi/quickjs.wasm'), 'dist/quickjs.wasm');
   // For `skua demo`.
-  await writeFile('dist/demo-webhooks.json.gz', await promisify(gzip)(await readFile(pathOf('@octokit/webhooks-examples/api.github.com/index.json')), { level: 9 }));
+  await writeFile(
+    'dist/demo-webhooks.json.gz',
+    await promisify(gzip)(await readFile(pathOf('@octokit/webhooks-examples/api.github.com/index.json')), { level: 9 }),
+  );
 }
 
 const page = isAll ? await writePage('dist/ui') : null;
@@ -90,7 +121,8 @@ if (page !== null) {
   }
 }
 const sizes = await buildFunctions();
-if (isAll) await writeFile('dist/THIRD-PARTY.txt', await noticesOf([...sources, ...sizes.flatMap((size) => size.sources)]));
+if (isAll)
+  await writeFile('dist/THIRD-PARTY.txt', await noticesOf([...sources, ...sizes.flatMap((size) => size.sources)]));
 // On stderr: stdout is that of `npm pack`.
 console.error(['', ...sizeLines(sizes), ''].join('\n'));
 for (const problem of sizeProblems(sizes)) {

@@ -20,7 +20,16 @@ import { isPresent } from './http/presence.ts';
 import { failure } from './http/problem-document.ts';
 import { empty, headOf, redirect, webResponse, withVary } from './http/reply.ts';
 import type { Route } from './http/route.ts';
-import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
+import {
+  baseOf,
+  decodeSegment,
+  hasDotSegment,
+  isSlashRedirect,
+  pathOf,
+  routedUrl,
+  pathStart,
+  streamSegment,
+} from './http/url.ts';
 import { branchAt, routesFor } from './routes.ts';
 import { appendTo } from './streams/append-events.ts';
 
@@ -34,16 +43,32 @@ const APPEND: Decided = { place: 'writes', methods: APPEND_METHODS, access: 'str
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
   const { server } = context;
-  const app = appOf(server === undefined || context.features?.cluster == null ? context : { ...context, server: behindMembers(server) });
+  const app = appOf(
+    server === undefined || context.features?.cluster == null ? context : { ...context, server: behindMembers(server) },
+  );
   const edge: Edge = {
-    app, router: createRouter(app), audit: app.audit === null ? null : new RequestAudit(app, app.audit),
-    forwarding: app.features.cluster == null ? null : new Forwarding(app, app.features.cluster, decisionsOf(routesOf(app), app.options.disableAtomPub ? null : APPEND)),
+    app,
+    router: createRouter(app),
+    audit: app.audit === null ? null : new RequestAudit(app, app.audit),
+    forwarding:
+      app.features.cluster == null
+        ? null
+        : new Forwarding(
+            app,
+            app.features.cluster,
+            decisionsOf(routesOf(app), app.options.disableAtomPub ? null : APPEND),
+          ),
   };
-  const { server: { toResponse = webResponse }, options: { hstsSeconds } } = app;
+  const {
+    server: { toResponse = webResponse },
+    options: { hstsSeconds },
+  } = app;
   return async (request) => {
     const call = callOf(request, app);
     const refused = refusedHost(call, app);
-    const reply = (refused === null ? null : await refused) ?? (call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch));
+    const reply =
+      (refused === null ? null : await refused) ??
+      (call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch));
     if (!call.isLong) app.turns.answered();
     const named = call.session === null ? reply : withVary(reply, 'Cookie');
     const own = hstsSeconds === 0 ? named : withHsts(named, call, hstsSeconds);
@@ -61,7 +86,10 @@ interface Edge {
   readonly forwarding: Forwarding | null;
 }
 
-/** The refusal of a request for a host that is not the node's; null for any other. Its text is for senders of webhooks, too: whoever set one up can learn in no other way what to change. */
+/**
+ * The refusal of a request for a host that is not the node's; null for any other. Its text is for senders of webhooks,
+ * too: whoever set one up can learn in no other way what to change.
+ */
 function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null> {
   const found = foreignHost(call, app);
   if (found === null) return null;
@@ -89,7 +117,13 @@ async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<R
 function answer(call: Call, edge: Edge): Promise<Reply> {
   const { app } = edge;
   const { cluster } = app.features;
-  return cluster == null || call.forwarded !== null || call.method === 'GET' ? answerHere(call, edge) : cluster.fence.own(() => writerOf(call, app), goneOf(call, app), () => answerHere(call, edge));
+  return cluster == null || call.forwarded !== null || call.method === 'GET'
+    ? answerHere(call, edge)
+    : cluster.fence.own(
+        () => writerOf(call, app),
+        goneOf(call, app),
+        () => answerHere(call, edge),
+      );
 }
 
 async function answerHere(call: Call, { app, router, audit, forwarding }: Edge): Promise<Reply> {
@@ -110,10 +144,12 @@ async function answerHere(call: Call, { app, router, audit, forwarding }: Edge):
       }
     }
     const caller = authenticate(call, app);
-    const known = call.principal = caller instanceof Promise ? await caller : caller;
+    const known = (call.principal = caller instanceof Promise ? await caller : caller);
     isKnown = true;
     audit?.loggedIn(call);
-    const reply = await (held === null ? answerKnown(call, app, router) : forwarding!.here(held, () => answerKnown(call, app, router)));
+    const reply = await (held === null
+      ? answerKnown(call, app, router)
+      : forwarding!.here(held, () => answerKnown(call, app, router)));
     if (call.principal !== known) audit?.loggedIn(call);
     audit?.done(call, reply.status);
     return reply;
@@ -150,8 +186,25 @@ function callOf(request: Request, app: App): Call {
   const forwarded = app.features.cluster == null ? null : forwardedOf(request, app);
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
-    request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path, branch: branchAt(path),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, entered: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, guard: null, isLong: false, body: null,
+    request,
+    method: request.method === 'HEAD' ? 'GET' : request.method,
+    url,
+    origin,
+    path,
+    branch: branchAt(path),
+    params: {},
+    query: {},
+    methods: '',
+    principal: ANONYMOUS,
+    countedAs: null,
+    session: null,
+    entered: null,
+    base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin),
+    audited: null,
+    forwarded,
+    guard: null,
+    isLong: false,
+    body: null,
   };
 }
 
@@ -167,7 +220,10 @@ function unroutable(call: Call): Reply {
   if (!hasDotSegment(call.path)) return slashRedirect(call);
   const segment = streamSegment(call.path);
   if (segment !== null) decodeSegment(segment);
-  throw new SkuaError('not_found', `There is nothing at ${call.path}. Paths are not normalised: resolve . and .. first.`);
+  throw new SkuaError(
+    'not_found',
+    `There is nothing at ${call.path}. Paths are not normalised: resolve . and .. first.`,
+  );
 }
 
 /** The router tolerates trailing slashes; here most are unknown paths, and those of streams are redirected. */
@@ -177,21 +233,37 @@ function slashRedirect(call: Call): Reply {
   const query = call.url.slice(call.origin.length + call.path.length);
   const base = baseOf(call);
   // Caches tell replies apart by host and path, not by forwarding headers: what these led to is for this client alone.
-  return redirect(call, `${base}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', base === call.origin ? 'max-age=31536000, public' : 'no-store');
+  return redirect(
+    call,
+    `${base}${call.path.slice(0, -1)}${query}`,
+    'Moved Permanently',
+    base === call.origin ? 'max-age=31536000, public' : 'no-store',
+  );
 }
 
 function routesOf(app: App): readonly Route[] {
   return routesFor(app.options).filter((route) => isPresent(app, route));
 }
 
-/** Every route. Paths that begin alike have a router of their own: one for all would try a hundred expressions on most of them. */
+/**
+ * Every route. Paths that begin alike have a router of their own: one for all would try a hundred expressions on most
+ * of them.
+ */
 function createRouter(app: App): Router {
   const byFirst = Map.groupBy(routesOf(app), ({ path }) => firstSegment(path));
-  const routers = new Map([...byFirst].map(([first, routes]) => [first, IttyRouter({ routes: routes.flatMap(entriesOf) }) as unknown as Router]));
+  const routers = new Map(
+    [...byFirst].map(([first, routes]) => [
+      first,
+      IttyRouter({ routes: routes.flatMap(entriesOf) }) as unknown as Router,
+    ]),
+  );
   return { fetch: async (call, app) => routers.get(firstSegment(call.path))?.fetch(call, app) };
 }
 
-/** What the router has of each route, made when the route is first part of an app: it knows nothing of the app, of which a process may have many. */
+/**
+ * What the router has of each route, made when the route is first part of an app: it knows nothing of the app, of which
+ * a process may have many.
+ */
 const ENTRIES = new WeakMap<Route, readonly RouteEntry[]>();
 
 /** A route, and behind its methods the answers that need to know the path: OPTIONS and 405. */

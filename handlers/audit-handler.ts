@@ -21,11 +21,16 @@ const TRIED_NAME_LENGTH_MAX = 64;
 /** Longest `X-Request-Id` that is kept, in characters. */
 const REQUEST_ID_LENGTH_MAX = 128;
 
-const LOGIN_FAILURES: ReadonlySet<string> = new Set(['not_authenticated', 'not_a_member', 'too_many_failures', 'wrong_password']);
+const LOGIN_FAILURES: ReadonlySet<string> = new Set([
+  'not_authenticated',
+  'not_a_member',
+  'too_many_failures',
+  'wrong_password',
+]);
 
 /**
- * What the edge of the handlers tells the audit: who logged in, and what came of each call whose route is one that the audit
- * is told of. Whatever strangers can cause without end is sampled, so that they can't bury what others did.
+ * What the edge of the handlers tells the audit: who logged in, and what came of each call whose route is one that the
+ * audit is told of. Whatever strangers can cause without end is sampled, so that they can't bury what others did.
  */
 export class RequestAudit {
   readonly #app: App;
@@ -76,7 +81,8 @@ export class RequestAudit {
 
   /** A call was answered; one that was sent elsewhere did nothing. */
   done(call: Call, status: number): void {
-    if (call.audited !== null && status !== 307) this.#record(call, { ...call.audited, outcome: status < 400 ? 'success' : 'failed', status });
+    if (call.audited !== null && status !== 307)
+      this.#record(call, { ...call.audited, outcome: status < 400 ? 'success' : 'failed', status });
   }
 
   /** A call ended with an error. */
@@ -101,16 +107,27 @@ export class RequestAudit {
       this.#untold++;
       return;
     }
-    const more: AuditDetails = { ...entry.details, ...(repeats > 0 && { repeats }), ...(isMany && { others: 'more failures from this address are not recorded individually' }), ...(this.#untold > 0 && { untold: this.#untold }) };
+    const more: AuditDetails = {
+      ...entry.details,
+      ...(repeats > 0 && { repeats }),
+      ...(isMany && { others: 'more failures from this address are not recorded individually' }),
+      ...(this.#untold > 0 && { untold: this.#untold }),
+    };
     this.#untold = 0;
     this.#record(call, { ...entry, details: Object.keys(more).length === 0 ? null : more });
   }
 
   #record(call: Call, entry: Partial<AuditEntry>): void {
     const { request, principal } = call;
-    this.#log.record(ownEntry(entry.action!, {
-      user: principal.name, address: this.#addressOf(call), certificate: this.#app.server.certificateOf?.(request) ?? null, requestId: requestIdOf(request), ...entry,
-    }));
+    this.#log.record(
+      ownEntry(entry.action!, {
+        user: principal.name,
+        address: this.#addressOf(call),
+        certificate: this.#app.server.certificateOf?.(request) ?? null,
+        requestId: requestIdOf(request),
+        ...entry,
+      }),
+    );
   }
 
   #addressOf({ request }: Call): string | null {
@@ -126,7 +143,10 @@ export class RequestAudit {
 class Samples {
   readonly #known = new Map<string, { readonly sinceMs: number; repeats: number }>();
 
-  /** Times that this key has come since it was last due where it is due again, 0 for the first; null where it is not due. */
+  /**
+   * Times that this key has come since it was last due where it is due again, 0 for the first; null where it is not
+   * due.
+   */
   add(key: string, nowMs: number): number | null {
     const known = this.#known.get(key);
     if (known !== undefined && nowMs - known.sinceMs < AUDIT_SAMPLE_MS) {
@@ -164,7 +184,7 @@ function codeOf(error: unknown): string | null {
 function triedName({ request }: Call): string | null {
   const header = request.headers.get('authorization');
   try {
-    return header === null ? null : credentialsOf(header)?.name.slice(0, TRIED_NAME_LENGTH_MAX) ?? null;
+    return header === null ? null : (credentialsOf(header)?.name.slice(0, TRIED_NAME_LENGTH_MAX) ?? null);
   } catch {
     return null;
   }

@@ -11,9 +11,11 @@ import type { Credentials } from './http/login.ts';
 import { sessionValuesOf } from './http/session-cookie.ts';
 
 /**
- * Who is calling: Basic credentials, else the session of the page, else the caller whom the connection proves, else the one whom a trusted proxy names, else the anonymous caller.
- * Credentials that are there and wrong are refused on every path but those of probes and of senders. A member proves itself by the secret of the cluster, too; what it passes on for
- * somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`, `too_busy`.
+ * Who is calling: Basic credentials, else the session of the page, else the caller whom the connection proves, else the
+ * one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused on every
+ * path but those of probes and of senders. A member proves itself by the secret of the cluster, too; what it passes on
+ * for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`,
+ * `not_ready`, `too_busy`.
  */
 export function authenticate(call: Call, app: App): Principal | Promise<Principal> {
   const caller = callerOf(call, app);
@@ -27,7 +29,10 @@ function counted(call: Call, app: App, caller: Principal): Principal {
   return caller;
 }
 
-/** By whom what callers share is counted (core/base/shared-limit.ts): the user, or where there is no login, or nobody has one, the address. */
+/**
+ * By whom what callers share is counted (core/base/shared-limit.ts): the user, or where there is no login, or nobody
+ * has one, the address.
+ */
 function callerKey({ request }: Call, { security, server }: App, { name }: Principal): string {
   return security === null || name === null ? addressGroup(server.addressOf?.(request) ?? null) : name;
 }
@@ -37,12 +42,15 @@ function callerOf(call: Call, app: App): Principal | Promise<Principal> {
   if (security === null) return SYSTEM;
   // A probe must not fail because of a password that was changed.
   if (call.branch.probes?.has(call.path) === true) return ANONYMOUS;
-  // Senders have signatures and no users: an Authorization header of theirs is meant for somebody else, and none of our business.
+  // Senders have signatures and no users: an Authorization header of theirs is meant for somebody else, and none of our
+  // business.
   if (call.branch.isForSenders) return ANONYMOUS;
   const { headers } = call.request;
   const authorization = headers.get('authorization');
   if (authorization !== null) {
-    const caller = (call.forwarded === null ? memberBySecret(authorization, call, app) : null) ?? loginOf(authorization, call, app, security);
+    const caller =
+      (call.forwarded === null ? memberBySecret(authorization, call, app) : null) ??
+      loginOf(authorization, call, app, security);
     if (caller !== null) return caller;
   }
   const session = call.forwarded === null ? sessionOf(call, security) : resumed(call, security);
@@ -77,26 +85,46 @@ async function firstOf(values: readonly string[], sessions: Sessions): Promise<S
   return null;
 }
 
-/** The user of a session that the member has verified which has passed the request on. The cookie itself stays there: only that member knows where it came from. */
+/**
+ * The user of a session that the member has verified which has passed the request on. The cookie itself stays there:
+ * only that member knows where it came from.
+ */
 function resumed({ forwarded }: Call, { sessions }: Security): Promise<Principal | null> | null {
   return sessions == null || forwarded?.session == null ? null : sessions.resume(forwarded.session);
 }
 
-/** For the member that will decide a request in the place of this one: finds the session that it brings, where it brings no other credentials. */
+/**
+ * For the member that will decide a request in the place of this one: finds the session that it brings, where it brings
+ * no other credentials.
+ */
 export async function findSession(call: Call, { security }: App): Promise<void> {
-  if (security !== null && call.session === null && !call.branch.isForSenders && !call.request.headers.has('authorization')) await sessionOf(call, security);
+  if (
+    security !== null &&
+    call.session === null &&
+    !call.branch.isForSenders &&
+    !call.request.headers.has('authorization')
+  )
+    await sessionOf(call, security);
 }
 
 /**
- * Whom the connection of a request, or its proxy, proves, for the member that will look at credentials in its place: null where the request brings
- * credentials, and where nothing is proved. Errors: `not_authenticated`.
+ * Whom the connection of a request, or its proxy, proves, for the member that will look at credentials in its place:
+ * null where the request brings credentials, and where nothing is proved. Errors: `not_authenticated`.
  */
 export function provedCaller(call: Call, app: App): Principal | null {
-  if (app.security === null || call.branch.isForSenders || call.request.headers.get('authorization')?.startsWith(SCHEME) === true) return null;
+  if (
+    app.security === null ||
+    call.branch.isForSenders ||
+    call.request.headers.get('authorization')?.startsWith(SCHEME) === true
+  )
+    return null;
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app);
 }
 
-/** Other credentials that may come over a connection before those that it brought are verified anew, lest a pool of connections helps to guess them. */
+/**
+ * Other credentials that may come over a connection before those that it brought are verified anew, lest a pool of
+ * connections helps to guess them.
+ */
 const OTHERS_MAX = 10;
 
 /** Null where the header holds no credentials of the kind that is understood. */
@@ -112,8 +140,12 @@ function loginOf(header: string, call: Call, app: App, security: Security): Prin
   const credentials = credentialsOf(header);
   if (credentials === null) return null;
   const isEmpty = isEmptyPassword(credentials.password);
-  const caller = login(app, security, credentials, { address, isLocal: isEmpty && app.server.isLocal?.(call.request) === true });
-  // Where an empty password comes from is looked at each time: a proxy may send its own requests and others over one connection.
+  const caller = login(app, security, credentials, {
+    address,
+    isLocal: isEmpty && app.server.isLocal?.(call.request) === true,
+  });
+  // Where an empty password comes from is looked at each time: a proxy may send its own requests and others over one
+  // connection.
   if (connection === null || isEmpty) return caller;
   const remember = (principal: Principal): Principal => {
     app.logins.set(connection, { header, address, principal, others: 0 });
@@ -141,7 +173,8 @@ export function credentialsOf(header: string): Credentials | null {
   if (!header.startsWith(SCHEME)) return null;
   if (header.length === SCHEME.length) throw malformed('The Authorization header has no credentials after Basic.');
   if (header.charCodeAt(SCHEME.length) !== SPACE) return null;
-  if (header.length > CREDENTIALS_LENGTH_MAX) throw malformed(`The Authorization header has more than ${CREDENTIALS_LENGTH_MAX} characters.`);
+  if (header.length > CREDENTIALS_LENGTH_MAX)
+    throw malformed(`The Authorization header has more than ${CREDENTIALS_LENGTH_MAX} characters.`);
   const text = header.slice(SCHEME.length + 1).trim();
   if (text === '') throw malformed('The Authorization header has no credentials after Basic.');
   if ((text.length & 3) !== 0 || !BASE64.test(text)) {
@@ -159,7 +192,10 @@ function malformed(what: string): SkuaError {
   return new SkuaError('not_authenticated', `${what} Send "Basic" and the Base64 of name:password in UTF-8.`);
 }
 
-/** The text of which `binary` has one byte a character. What is no UTF-8 becomes replacement characters and matches nothing. */
+/**
+ * The text of which `binary` has one byte a character. What is no UTF-8 becomes replacement characters and matches
+ * nothing.
+ */
 function utf8Of(binary: string): string {
   for (let i = 0; i < binary.length; i++) {
     if (binary.charCodeAt(i) > 127) return decodeText(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
@@ -171,21 +207,34 @@ function utf8Of(binary: string): string {
 const TRUSTED_LENGTH_MAX = 8_192;
 
 /**
- * The caller whom a trusted proxy names in a header such as `ES-TrustedAuth: user; group, group`; null without the header, and where
- * it does not come from such a proxy, by the address of the connection. Errors: `not_authenticated` for every other form, and for a
- * header that came twice: the client may have sent the one that the proxy does not know.
+ * The caller whom a trusted proxy names in a header such as `ES-TrustedAuth: user; group, group`; null without the
+ * header, and where it does not come from such a proxy, by the address of the connection. Errors: `not_authenticated`
+ * for every other form, and for a header that came twice: the client may have sent the one that the proxy does not
+ * know.
  */
-function trustedPrincipalOf(request: Request, { options: { trustedAuthHeader: header }, server }: App): Principal | null {
+function trustedPrincipalOf(
+  request: Request,
+  { options: { trustedAuthHeader: header }, server }: App,
+): Principal | null {
   if (header === null) return null;
   const value = request.headers.get(header);
   if (value === null || server.isTrustedProxy?.(request) !== true) return null;
-  if (value.length > TRUSTED_LENGTH_MAX) throw malformedTrust(header, `The value has more than ${TRUSTED_LENGTH_MAX} characters.`);
-  if (isRepeated(server.rawHeadersOf?.(request) ?? [], header.toLowerCase())) throw malformedTrust(header, 'It was sent more than once.');
+  if (value.length > TRUSTED_LENGTH_MAX)
+    throw malformedTrust(header, `The value has more than ${TRUSTED_LENGTH_MAX} characters.`);
+  if (isRepeated(server.rawHeadersOf?.(request) ?? [], header.toLowerCase()))
+    throw malformedTrust(header, 'It was sent more than once.');
   const [user = '', groups = '', ...more] = utf8Of(value).split(';');
   const name = user.trim();
   // A comma in the name comes from a header that was sent twice, too.
-  if (name === '' || name.includes(',') || more.length > 0) throw malformedTrust(header, 'It must be one user, followed by a semicolon and the groups.');
-  return { name, roles: groups.split(',').map((group) => group.trim()).filter((group) => group !== '') };
+  if (name === '' || name.includes(',') || more.length > 0)
+    throw malformedTrust(header, 'It must be one user, followed by a semicolon and the groups.');
+  return {
+    name,
+    roles: groups
+      .split(',')
+      .map((group) => group.trim())
+      .filter((group) => group !== ''),
+  };
 }
 
 function isRepeated(rawHeaders: readonly string[], name: string): boolean {
@@ -195,5 +244,8 @@ function isRepeated(rawHeaders: readonly string[], name: string): boolean {
 }
 
 function malformedTrust(header: string, what: string): SkuaError {
-  return new SkuaError('not_authenticated', `The trusted header of the proxy can't be used. ${what} Send "${header}: user; group, group".`);
+  return new SkuaError(
+    'not_authenticated',
+    `The trusted header of the proxy can't be used. ${what} Send "${header}: user; group, group".`,
+  );
 }

@@ -6,20 +6,44 @@ import { readBody } from './http/body.ts';
 import type { EpochGuard, RequestParts } from './http/cluster-feature.ts';
 import { goneOf } from './http/context.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
-import { FORWARDED_HEADER, forwardedText, isForOthers, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
+import {
+  FORWARDED_HEADER,
+  forwardedText,
+  isForOthers,
+  LOG_END_HEADER,
+  NOT_LEADER_HEADER,
+  NOT_LEADER_STATUS,
+} from './http/forwarded.ts';
 import { requiresLeader } from './http/http-headers.ts';
 import type { DecisionsOf, Decided } from './http/decided-by.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 
-/** The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing more. */
+/**
+ * The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing
+ * more.
+ */
 const ANSWER_MS = 30_000;
 /** When a request arrived is told in such steps, so that the header is the same for many. */
 const AT_STEP_MS = 200;
 
-/** Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: by which name it was (`base` tells that), who may ask (`origin`), and how replies are packed. */
+/**
+ * Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: by which name it was
+ * (`base` tells that), who may ask (`origin`), and how replies are packed.
+ */
 const LEFT_OUT: ReadonlySet<string> = new Set([
-  'host', 'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'accept-encoding', 'origin',
+  'host',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'expect',
+  'accept-encoding',
+  'origin',
 ]);
 /** Between members, whoever sends them. */
 const OURS = 'skua-';
@@ -32,7 +56,10 @@ export interface Passing {
   held: HeldWrite | null;
 }
 
-/** What a member does with requests that another one is to decide as they came (core/cluster/README.md, rules 12 and 13). */
+/**
+ * What a member does with requests that another one is to decide as they came (core/cluster/README.md, rules 12 and
+ * 13).
+ */
 export class Forwarding {
   readonly #app: App;
   readonly #cluster: ClusterFeature;
@@ -51,8 +78,9 @@ export class Forwarding {
   }
 
   /**
-   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. Who may not ask is refused before the body is read. Errors: as `authenticate`, `enter` and
-   * `readBody`; `commit_outcome_unknown`, `no_leader`.
+   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. Who
+   * may not ask is refused before the body is read. Errors: as `authenticate`, `enter` and `readBody`;
+   * `commit_outcome_unknown`, `no_leader`.
    */
   async answer(call: Call, passing: Passing): Promise<Reply | null> {
     const placed = await this.#placeOf(call);
@@ -67,10 +95,17 @@ export class Forwarding {
     const leader = await this.#cluster.ask.leaderElsewhere(place === 'here');
     if (leader === null) return null;
     const moved = empty(call, 307, 'Temporary Redirect');
-    return { ...moved, headers: { ...moved.headers, location: `${this.#cluster.forward.scheme}://${hostOf(leader)}${targetOf(call)}` } };
+    return {
+      ...moved,
+      headers: { ...moved.headers, location: `${this.#cluster.forward.scheme}://${hostOf(leader)}${targetOf(call)}` },
+    };
   }
 
-  async #forward(call: Call, { methods, access, audit, arrive = readBody }: Decided, passing: Passing): Promise<Reply | null> {
+  async #forward(
+    call: Call,
+    { methods, access, audit, arrive = readBody }: Decided,
+    passing: Passing,
+  ): Promise<Reply | null> {
     call.methods = methods;
     await unlessUnknown(async () => {
       call.principal = await authenticate(call, this.#app);
@@ -80,7 +115,7 @@ export class Forwarding {
     });
     const body = await arrive(call, this.#app);
     if (!(body instanceof Uint8Array)) return body;
-    const held = passing.held = this.#cluster.patience.begin(goneOf(call, this.#app));
+    const held = (passing.held = this.#cluster.patience.begin(goneOf(call, this.#app)));
     // Of what is done the leader tells.
     call.audited = null;
     call.body = body;
@@ -92,7 +127,12 @@ export class Forwarding {
         if (refusal !== null) throw asked === null ? refusal : asked(refusal);
       },
       send: async (leader, epoch, signal) => {
-        const reply = await this.#cluster.forward.send(leader, this.#requestOf(call, leader, epoch, body, held), ANSWER_MS, signal);
+        const reply = await this.#cluster.forward.send(
+          leader,
+          this.#requestOf(call, leader, epoch, body, held),
+          ANSWER_MS,
+          signal,
+        );
         const { [LOG_END_HEADER]: end, ...headers } = reply.headers;
         return headers[NOT_LEADER_HEADER] === undefined ? { answer: { ...reply, headers }, logEnd: Number(end) } : null;
       },
@@ -109,14 +149,31 @@ export class Forwarding {
     const { request } = call;
     const { server } = this.#app;
     const connection = request.headers.get('connection');
-    const named = connection === null || connection === 'keep-alive' ? [] : connection.toLowerCase().split(',').map((name) => name.trim());
+    const named =
+      connection === null || connection === 'keep-alive'
+        ? []
+        : connection
+            .toLowerCase()
+            .split(',')
+            .map((name) => name.trim());
     const headers: Record<string, string> = { host: hostOf(leader) };
-    // A session counts where the browser has brought it, and goes on as what it proves; senders may send what they like.
+    // A session counts where the browser has brought it, and goes on as what it proves; senders may send what they
+    // like.
     const hasCookie = call.branch.isForSenders;
-    for (const [name, value] of request.headers) if ((name !== 'cookie' || hasCookie) && !LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
+    for (const [name, value] of request.headers)
+      if ((name !== 'cookie' || hasCookie) && !LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name))
+        headers[name] = value;
     const { aheadMs } = leader;
     headers[FORWARDED_HEADER] = forwardedText({
-      epoch, ...(aheadMs != null && { atMs: Math.floor((this.#app.world.clock.nowMs() + aheadMs - ageMs) / AT_STEP_MS) * AT_STEP_MS }), base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
+      epoch,
+      ...(aheadMs != null && {
+        atMs: Math.floor((this.#app.world.clock.nowMs() + aheadMs - ageMs) / AT_STEP_MS) * AT_STEP_MS,
+      }),
+      base: baseOf(call),
+      address: server.addressOf?.(request) ?? null,
+      isLocal: server.isLocal?.(request) ?? false,
+      caller: provedCaller(call, this.#app),
+      certificate: server.certificateOf?.(request) ?? null,
       ...(call.session !== null && { session: call.session.proof }),
     });
     return { method: call.method, target: targetOf(call), headers, body };
@@ -124,8 +181,8 @@ export class Forwarding {
 }
 
 /**
- * Judges the caller of a request that is passed on, by what this member's copy says of the users; the leader judges him again. Where that copy can't be read, as while it is opened,
- * the leader alone does.
+ * Judges the caller of a request that is passed on, by what this member's copy says of the users; the leader judges him
+ * again. Where that copy can't be read, as while it is opened, the leader alone does.
  */
 async function unlessUnknown(judge: () => unknown): Promise<void> {
   try {
@@ -135,16 +192,34 @@ async function unlessUnknown(judge: () => unknown): Promise<void> {
   }
 }
 
-/** What a leader answers to a request that it does not decide: of its own, so that no answer to a client can be taken for it. */
+/**
+ * What a leader answers to a request that it does not decide: of its own, so that no answer to a client can be taken
+ * for it.
+ */
 export function notLeaderReply(): Reply {
-  return { status: NOT_LEADER_STATUS, statusText: 'Misdirected Request', headers: { 'content-length': '0', [NOT_LEADER_HEADER]: 'true' }, body: null };
+  return {
+    status: NOT_LEADER_STATUS,
+    statusText: 'Misdirected Request',
+    headers: { 'content-length': '0', [NOT_LEADER_HEADER]: 'true' },
+    body: null,
+  };
 }
 
-/** What a request that another member has passed on failed with, as its client is to be told; null where that member is to decide it, since nothing was done here. */
+/**
+ * What a request that another member has passed on failed with, as its client is to be told; null where that member is
+ * to decide it, since nothing was done here.
+ */
 export function failedFor(guard: EpochGuard | null, error: unknown): { readonly error: unknown } | null {
   if (guard === null || !isForOthers(error)) return { error };
   if (!guard.hasWritten) return null;
-  return { error: new SkuaError('commit_outcome_unknown', 'The leader changed during the request, and part of it was carried out: check the result and send it again.', {}, error) };
+  return {
+    error: new SkuaError(
+      'commit_outcome_unknown',
+      'The leader changed during the request, and part of it was carried out: check the result and send it again.',
+      {},
+      error,
+    ),
+  };
 }
 
 /** The client asks for the leader alone. */

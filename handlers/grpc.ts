@@ -25,7 +25,10 @@ const BATCH_PATH = StreamsService.methods.BatchAppend.path;
 /** Answers one call. It never rejects: every failure is an ending. */
 export type Grpc = (transport: GrpcTransport) => Promise<Ending>;
 
-/** The services that a node with this context has, in the order in which the reference database tells of them; a service that it can't offer is absent, and not announced. */
+/**
+ * The services that a node with this context has, in the order in which the reference database tells of them; a service
+ * that it can't offer is absent, and not announced.
+ */
 export function servicesOf(app: App): readonly GrpcService[] {
   const services = [
     persistentSubscriptions(app),
@@ -41,7 +44,8 @@ export function servicesOf(app: App): readonly GrpcService[] {
 }
 
 /** What a node answers while its store is being opened, and once it is about to end. */
-export const notReadyGrpc: Grpc = () => Promise.resolve({ status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} });
+export const notReadyGrpc: Grpc = () =>
+  Promise.resolve({ status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} });
 
 /** The whole gRPC interface as one function. */
 export function createGrpc(context: AppContext): Grpc {
@@ -61,7 +65,13 @@ class RunningCall implements GrpcCall {
   readonly audit: RequestAudit | null;
   readonly append: EventStore['append'];
 
-  constructor(call: Call, app: App, transport: GrpcTransport, audit: RequestAudit | null, append: EventStore['append']) {
+  constructor(
+    call: Call,
+    app: App,
+    transport: GrpcTransport,
+    audit: RequestAudit | null,
+    append: EventStore['append'],
+  ) {
     this.call = call;
     this.app = app;
     this.transport = transport;
@@ -70,7 +80,9 @@ class RunningCall implements GrpcCall {
   }
 
   /** Made when first asked for. */
-  get signal(): AbortSignal { return this.call.request.signal; }
+  get signal(): AbortSignal {
+    return this.call.request.signal;
+  }
 }
 
 class Calls {
@@ -84,9 +96,12 @@ class Calls {
     this.#app = app;
     this.#audit = app.audit === null ? null : new RequestAudit(app, app.audit);
     const services = servicesOf(app);
-    this.#methods = new Map(services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)));
+    this.#methods = new Map(
+      services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)),
+    );
     this.#services = new Set(services.map(({ name }) => name));
-    this.#append = (stream, expectedVersion, events, authorize) => app.store.append(stream, expectedVersion, events, authorize);
+    this.#append = (stream, expectedVersion, events, authorize) =>
+      app.store.append(stream, expectedVersion, events, authorize);
   }
 
   /** Carries out a call. */
@@ -99,7 +114,13 @@ class Calls {
       return { status: STATUS.unimplemented, message: 'Method is unimplemented.', trailers: {} };
     }
     const { cluster } = this.#app.features;
-    return cluster == null || (method.place !== 'writes' && path !== BATCH_PATH) ? this.#answer(method, call, transport) : cluster.fence.own(() => writerOf(call, this.#app), goneOf(call, this.#app), () => this.#answer(method, call, transport));
+    return cluster == null || (method.place !== 'writes' && path !== BATCH_PATH)
+      ? this.#answer(method, call, transport)
+      : cluster.fence.own(
+          () => writerOf(call, this.#app),
+          goneOf(call, this.#app),
+          () => this.#answer(method, call, transport),
+        );
   }
 
   async #answer(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending> {
@@ -138,8 +159,15 @@ class Calls {
   }
 }
 
-/** Throws `not-leader` with the address of the member that leads, where the call is for that one alone. What it reads there is the newest state. Errors: `no_leader`. */
-async function requireLeader({ place, notLeader = leaderIsElsewhere }: GrpcMethod, call: Call, ask: AskLeader): Promise<void> {
+/**
+ * Throws `not-leader` with the address of the member that leads, where the call is for that one alone. What it reads
+ * there is the newest state. Errors: `no_leader`.
+ */
+async function requireLeader(
+  { place, notLeader = leaderIsElsewhere }: GrpcMethod,
+  call: Call,
+  ask: AskLeader,
+): Promise<void> {
   if (place === 'node' || (place !== 'leader-only' && !asksForLeader(call))) return;
   const leader = await ask.leaderElsewhere(place === 'here' || place === 'leader-only');
   if (leader !== null) throw notLeader(leader.node);
@@ -159,11 +187,35 @@ function asksForLeader({ request }: Call): boolean {
 
 /** The status of HTTP by which the audit tells what was refused from what failed. */
 function statusOf(status: number): number {
-  return status === STATUS.unauthenticated ? 401 : status === STATUS.permissionDenied ? 403 : status === STATUS.ok ? 200 : 500;
+  return status === STATUS.unauthenticated
+    ? 401
+    : status === STATUS.permissionDenied
+      ? 403
+      : status === STATUS.ok
+        ? 200
+        : 500;
 }
 
 function callOf({ path, request }: GrpcTransport): Call {
   return {
-    request, method: 'POST', url: path, origin: '', path, branch: PLAIN, params: {}, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: '', audited: null, forwarded: null, guard: null, isLong: false, body: null,
+    request,
+    method: 'POST',
+    url: path,
+    origin: '',
+    path,
+    branch: PLAIN,
+    params: {},
+    query: {},
+    methods: '',
+    principal: ANONYMOUS,
+    entered: null,
+    countedAs: null,
+    session: null,
+    base: '',
+    audited: null,
+    forwarded: null,
+    guard: null,
+    isLong: false,
+    body: null,
   };
 }

@@ -24,10 +24,32 @@ import { USERS_ROUTES } from './users/users.ts';
 /** The table of all routes. What a route needs, and which option takes it away, it says itself. */
 
 /** What shows a node from inside. */
-const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES, ...ERASURE_ROUTES];
+const INSPECTION_ROUTES: readonly Route[] = [
+  ...CHUNK_MAP_ROUTES,
+  ...STREAM_NAMES_ROUTES,
+  ...LOG_ROUTES,
+  ...OVERVIEW_ROUTES,
+  ...WEBHOOK_ACTIVITY_ROUTES,
+  ...ERASURE_ROUTES,
+];
 
 /** Every path, in the order in which they are tried; the first that matches answers. */
-export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...BACKUP_CHECK_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];
+export const ROUTES: readonly Route[] = [
+  ...STREAM_ROUTES,
+  ...SCAVENGE_ROUTES,
+  ...AUTO_SCAVENGE_ROUTES,
+  ...BACKUP_ROUTES,
+  ...BACKUP_CHECK_ROUTES,
+  ...USERS_ROUTES,
+  ...SUBSCRIPTION_ROUTES,
+  ...CONNECTOR_ROUTES,
+  ...CLUSTER_ROUTES,
+  ...ADMIN_ROUTES,
+  ...INSPECTION_ROUTES,
+  ...NODE_ROUTES,
+  openApiRoute(routesFor),
+  ...PAGE_ROUTES,
+];
 
 /** The paths that a node with these options has. */
 export function routesFor(options: AppOptions): readonly Route[] {

@@ -45,17 +45,29 @@ function answer(request: Request, parts: StartingParts, isOwn: (request: Request
   const isRead = method === 'GET' || method === 'HEAD';
   if (path === '/health/live' && isRead) return liveReply(false);
   if (path === '/health/ready' && isRead) return readyReply(null, parts.startUpWork() ?? BEGINNING);
-  if (path === '/metrics' && isRead && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp && isOwn(request)) return metricsReply(request, parts);
+  if (path === '/metrics' && isRead && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp && isOwn(request))
+    return metricsReply(request, parts);
   const reply = notReady(parts.startUpWork());
   return branchAt(path).isForSenders ? withoutBody(reply) : reply;
 }
 
-const BEGINNING: StartUpWork = { phase: 'opening', bytesDone: 0, bytesTotal: 0, elapsedSeconds: 0, remainingSeconds: null };
+const BEGINNING: StartUpWork = {
+  phase: 'opening',
+  bytesDone: 0,
+  bytesTotal: 0,
+  elapsedSeconds: 0,
+  remainingSeconds: null,
+};
 
 async function metricsReply(request: Request, { metrics }: StartingParts): Promise<Reply> {
   try {
     const { contentType, body } = await metrics(request.headers.get('accept'));
-    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(''), 'content-type': contentType, 'cache-control': 'no-store' }, body };
+    return {
+      status: 200,
+      statusText: 'OK',
+      headers: { ...commonHeaders(''), 'content-type': contentType, 'cache-control': 'no-store' },
+      body,
+    };
   } catch {
     return notReady(null);
   }
@@ -65,7 +77,14 @@ function notReady(work: StartUpWork | null): Reply {
   const seconds = Math.max(RETRY_AFTER_SECONDS, Math.min(60, Math.ceil(work?.remainingSeconds ?? 0)));
   const detail = `The node is starting${work === null ? '' : ` (${work.phase})`}. Try again in ${seconds} seconds; GET /health/ready shows its progress.`;
   return {
-    status: 503, statusText: 'Server Is Not Ready', headers: { ...commonHeaders(''), 'content-type': 'application/problem+json; charset=utf-8', 'cache-control': 'no-store', 'retry-after': String(seconds) },
+    status: 503,
+    statusText: 'Server Is Not Ready',
+    headers: {
+      ...commonHeaders(''),
+      'content-type': 'application/problem+json; charset=utf-8',
+      'cache-control': 'no-store',
+      'retry-after': String(seconds),
+    },
     body: JSON.stringify({ code: 'not_ready', title: 'Server Is Not Ready', detail }),
   };
 }

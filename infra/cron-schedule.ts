@@ -11,9 +11,10 @@ const OFFSET_MS_MAX = 86_400_000;
 const LOOK_MS = 14_400_000;
 
 /**
- * Schedules: the library says which times of the calendar an expression names, and this file when a clock in a zone shows them. A day matches when
- * its day of month or its day of week does, if both are restricted. A time that a zone skips comes as long after the skip began as it would
- * have without one; one that it repeats comes once, the first time, but for schedules of every hour, which go on in each.
+ * Schedules: the library says which times of the calendar an expression names, and this file when a clock in a zone
+ * shows them. A day matches when its day of month or its day of week does, if both are restricted. A time that a zone
+ * skips comes as long after the skip began as it would have without one; one that it repeats comes once, the first
+ * time, but for schedules of every hour, which go on in each.
  */
 class CronSchedule implements Schedule {
   /** The last question: it is asked again and again until the time has come, and an answer takes a millisecond. */
@@ -59,7 +60,16 @@ class ZonedSchedule {
   constructor(expression: CronExpression, zone: string) {
     this.#expression = expression;
     this.#format = new Intl.DateTimeFormat('en', {
-      timeZone: zone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric',
+      timeZone: zone,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
     });
     this.#isEveryHour = expression.fields.hour.values.length === HOURS_A_DAY;
   }
@@ -86,7 +96,8 @@ class ZonedSchedule {
     const seenMs = this.#isEveryHour ? -Infinity : fromMs + offsetBeforeMs - 1;
     const comesMs = this.#wallAfter(Math.max(afterMs + offsetMs, seenMs)) - offsetMs;
     // Walls that were skipped come by the clock of before.
-    const skippedMs = afterMs + offsetBeforeMs < fromMs + offsetMs ? this.#wallAfter(afterMs + offsetBeforeMs) : Infinity;
+    const skippedMs =
+      afterMs + offsetBeforeMs < fromMs + offsetMs ? this.#wallAfter(afterMs + offsetBeforeMs) : Infinity;
     const earliestMs = skippedMs < fromMs + offsetMs ? Math.min(comesMs, skippedMs - offsetBeforeMs) : comesMs;
     return earliestMs < toMs ? earliestMs : null;
   }
@@ -129,7 +140,14 @@ class ZonedSchedule {
   #offsetAt(ms: number): number {
     const shown: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
     for (const { type, value } of this.#format.formatToParts(ms)) shown[type] = value;
-    const wallMs = Date.UTC(Number(shown.year), Number(shown.month) - 1, Number(shown.day), Number(shown.hour), Number(shown.minute), Number(shown.second));
+    const wallMs = Date.UTC(
+      Number(shown.year),
+      Number(shown.month) - 1,
+      Number(shown.day),
+      Number(shown.hour),
+      Number(shown.minute),
+      Number(shown.second),
+    );
     return wallMs - Math.floor(ms / 1_000) * 1_000;
   }
 }

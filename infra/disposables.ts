@@ -1,11 +1,14 @@
 /**
- * What was opened, each thing with how it is closed: one after the other in the reverse order, so that nothing is closed before what was opened upon it. What can't be
- * closed keeps nothing else from being closed. It stands for `AsyncDisposableStack`, which Node.js 22 does not have.
+ * What was opened, each thing with how it is closed: one after the other in the reverse order, so that nothing is
+ * closed before what was opened upon it. What can't be closed keeps nothing else from being closed. It stands for
+ * `AsyncDisposableStack`, which Node.js 22 does not have.
  */
 export class Disposables {
   readonly #closings: (() => unknown)[] = [];
 
-  get size(): number { return this.#closings.length; }
+  get size(): number {
+    return this.#closings.length;
+  }
 
   use<T extends AsyncDisposable>(opened: T): T {
     this.defer(() => opened[Symbol.asyncDispose]());

@@ -1,6 +1,9 @@
 export type Sqlite = typeof import('node:sqlite');
 
-/** SQLite as Node.js has it. Some releases warn that it is experimental when it is first loaded; only that warning is held back. */
+/**
+ * SQLite as Node.js has it. Some releases warn that it is experimental when it is first loaded; only that warning is
+ * held back.
+ */
 export function loadSqlite(): Sqlite {
   const { emitWarning } = process;
   process.emitWarning = () => {};

@@ -9,7 +9,12 @@ export const nodeCompression: Compression = {
     try {
       return plain(zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, sizeBytesMax) }));
     } catch (error) {
-      throw new SkuaError('io_error', `Compressed content is damaged, or holds more than ${sizeBytesMax} bytes.`, { limit: sizeBytesMax }, error);
+      throw new SkuaError(
+        'io_error',
+        `Compressed content is damaged, or holds more than ${sizeBytesMax} bytes.`,
+        { limit: sizeBytesMax },
+        error,
+      );
     }
   },
 };

@@ -1,5 +1,15 @@
 import {
-  createCipheriv, createDecipheriv, createHmac, createPublicKey, createSecretKey, hkdfSync, pbkdf2, randomBytes, scrypt, timingSafeEqual, verify,
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createPublicKey,
+  createSecretKey,
+  hkdfSync,
+  pbkdf2,
+  randomBytes,
+  scrypt,
+  timingSafeEqual,
+  verify,
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -8,7 +18,13 @@ import { AES_GCM_TAG_BYTES } from '../core/ports/keys.ts';
 import type { Keys } from '../core/ports/keys.ts';
 
 const pbkdf2Async = promisify(pbkdf2);
-const scryptAsync = promisify<Uint8Array, Uint8Array, number, { N: number; r: number; p: number; maxmem: number }, Uint8Array>(scrypt);
+const scryptAsync = promisify<
+  Uint8Array,
+  Uint8Array,
+  number,
+  { N: number; r: number; p: number; maxmem: number },
+  Uint8Array
+>(scrypt);
 /** What OpenSSL takes on top of the tables of scrypt. */
 const SCRYPT_SLACK_BYTES = 1_048_576;
 
@@ -17,7 +33,7 @@ const held = new WeakMap<Uint8Array, KeyObject>();
 
 function keyObject(key: Uint8Array): KeyObject {
   let object = held.get(key);
-  if (object === undefined) held.set(key, object = createSecretKey(key));
+  if (object === undefined) held.set(key, (object = createSecretKey(key)));
   return object;
 }
 
@@ -35,7 +51,9 @@ function sealAesGcm(key: Uint8Array, nonce: Uint8Array, data: Uint8Array, contex
 function openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null {
   const end = sealed.length - AES_GCM_TAG_BYTES;
   if (end < 0) return null;
-  const decipher = createDecipheriv(AES_GCM, key, nonce, { authTagLength: AES_GCM_TAG_BYTES }).setAAD(context).setAuthTag(sealed.subarray(end));
+  const decipher = createDecipheriv(AES_GCM, key, nonce, { authTagLength: AES_GCM_TAG_BYTES })
+    .setAAD(context)
+    .setAuthTag(sealed.subarray(end));
   const data = new Uint8Array(decipher.update(sealed.subarray(0, end)));
   try {
     decipher.final();
@@ -49,13 +67,20 @@ function openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, cont
 /** Characters; the file of an Ed25519 key has less than 200. */
 const PEM_LENGTH_MAX = 4_096;
 
-/** The public Ed25519 key in the text of a file. Also where blanks stand for its line ends, as in variables of an environment. */
+/**
+ * The public Ed25519 key in the text of a file. Also where blanks stand for its line ends, as in variables of an
+ * environment.
+ */
 function ed25519Key(text: string): KeyObject {
   const pem = text.trim();
-  const match = pem.length > PEM_LENGTH_MAX ? null : /^-----BEGIN ([A-Z0-9 ]+)-----\s([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
+  const match =
+    pem.length > PEM_LENGTH_MAX
+      ? null
+      : /^-----BEGIN ([A-Z0-9 ]+)-----\s([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
   if (match === null) throw refusedKey('It is not a public key in PEM.');
   const [, begun, body, ended] = match;
-  if (begun !== 'PUBLIC KEY' || ended !== begun) throw refusedKey(`It holds a ${begun!.toLowerCase()}, but a public key is needed.`);
+  if (begun !== 'PUBLIC KEY' || ended !== begun)
+    throw refusedKey(`It holds a ${begun!.toLowerCase()}, but a public key is needed.`);
   const key = Buffer.from(body!, 'base64');
   try {
     const object = createPublicKey({ key, format: 'der', type: 'spki' });

@@ -13,7 +13,10 @@ export const systemClock: Clock = {
       await sleepOnce(Math.min(left, TIMER_MS_MAX), signal);
     }
   },
-  yield: () => new Promise((resolve) => { setImmediate(resolve); }),
+  yield: () =>
+    new Promise((resolve) => {
+      setImmediate(resolve);
+    }),
 };
 
 function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {

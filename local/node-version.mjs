@@ -1,6 +1,9 @@
 // What Node.js Skua needs, said by whatever starts it. Written so that a Node.js of long ago can read it.
 
-/** The first version that has all that is used: `node:sqlite` whose databases wait for each other (`timeout`). `engines` in package.json says the same. */
+/**
+ * The first version that has all that is used: `node:sqlite` whose databases wait for each other (`timeout`). `engines`
+ * in package.json says the same.
+ */
 export const NODE_MIN = '22.16.0';
 
 /** The sources run as they stand from here on, and are tried with what is pinned. */
@@ -14,8 +17,13 @@ export function isNewEnough(min = NODE_MIN) {
   return at < 0 || found[at] > wanted[at];
 }
 
-/** Tells which version is needed, which one this is, and how to get it; exit code 4, refused, which no service manager tries again. */
+/**
+ * Tells which version is needed, which one this is, and how to get it; exit code 4, refused, which no service manager
+ * tries again.
+ */
 export function refuseNode(how, min = NODE_MIN) {
-  console.error(`error node_too_old: Skua needs Node.js ${min} or later, and this is ${process.version} (${process.execPath}). ${how}`);
+  console.error(
+    `error node_too_old: Skua needs Node.js ${min} or later, and this is ${process.version} (${process.execPath}). ${how}`,
+  );
   process.exit(4);
 }

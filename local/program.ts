@@ -4,7 +4,9 @@ import { COMMANDS } from './commands/all-commands.ts';
 import { VERSION } from '../infra/runtime/version.ts';
 
 // A reader that closes its end of a pipe early (`skua verify … | head`) wants no more; that is no failure.
-const ignoreClosedPipe = (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') throw error; };
+const ignoreClosedPipe = (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+};
 process.stdout.on('error', ignoreClosedPipe);
 process.stderr.on('error', ignoreClosedPipe);
 

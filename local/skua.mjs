@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
-// Starts the command line: the sources in a checkout, the bundle in an installed package. Where the machine's own Node.js is too old it
-// takes the one that the project pins, or that was installed beside the package.
-// The flag keeps the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks.
+// Starts the command line: the sources in a checkout, the bundle in an installed package. Where the machine's own
+// Node.js is too old it takes the one that the project pins, or that was installed beside the package. The flag keeps
+// the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -24,14 +24,19 @@ function pinnedNode() {
   try {
     return createRequire(import.meta.url).resolve('node/bin/node');
   } catch {
-    return refuseNode(isCheckout
-      ? 'Run `npm ci` in the project\'s folder, which brings one, or install a newer Node.js.'
-      : 'Install a newer Node.js, or one for Skua alone, where you have installed Skua: `npm install node@24` (with -g if you did so).', min);
+    return refuseNode(
+      isCheckout
+        ? "Run `npm ci` in the project's folder, which brings one, or install a newer Node.js."
+        : 'Install a newer Node.js, or one for Skua alone, where you have installed Skua: `npm install node@24` (with -g if you did so).',
+      min,
+    );
   }
 }
 
 function runUnder(node) {
-  const child = spawn(node, ['--max-semi-space-size=16', fileURLToPath(program), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, ['--max-semi-space-size=16', fileURLToPath(program), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // A terminal sends Ctrl+C to both processes already.
@@ -39,7 +44,9 @@ function runUnder(node) {
     });
   }
   child.on('error', (error) => {
-    console.error(`error node_not_started: ${node} could not be started: ${error.message}. ${isCheckout ? 'Run `npm ci` again.' : 'Install it again: `npm install node@24`.'}`);
+    console.error(
+      `error node_not_started: ${node} could not be started: ${error.message}. ${isCheckout ? 'Run `npm ci` again.' : 'Install it again: `npm install node@24`.'}`,
+    );
     process.exitCode = 1;
   });
   child.on('exit', (code, signal) => {

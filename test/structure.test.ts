@@ -8,11 +8,25 @@ const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
 
 /** What each file of the sources imports, types and late imports too. */
 function importsOfFiles(): Map<string, Set<string>> {
-  const files = globSync(['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] });
-  return new Map(files.map((file) => [file, new Set([...readFileSync(resolve(ROOT, file), 'utf8').matchAll(IMPORT)].map(([, path]) => relative(ROOT, resolve(ROOT, dirname(file), path!))))]));
+  const files = globSync(
+    ['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`),
+    { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] },
+  );
+  return new Map(
+    files.map((file) => [
+      file,
+      new Set(
+        [...readFileSync(resolve(ROOT, file), 'utf8').matchAll(IMPORT)].map(([, path]) =>
+          relative(ROOT, resolve(ROOT, dirname(file), path!)),
+        ),
+      ),
+    ]),
+  );
 }
 
-/** What is looked at as one: an area of core with all its folders, since it is entered by its door; elsewhere a folder. */
+/**
+ * What is looked at as one: an area of core with all its folders, since it is entered by its door; elsewhere a folder.
+ */
 function placeOf(file: string): string {
   return areaOf(file) ?? dirname(file);
 }
@@ -53,7 +67,10 @@ test('no file and no folder of the sources imports itself by way of others, so e
 /** The ground that all stand on: each of its files is for everybody. */
 const GROUND = ['core/base', 'core/ports', 'core/memory'];
 
-/** Whether a file is for those outside of its area: types and constants, the factory that has the name of the area or of a part of it, what its bytes mean. */
+/**
+ * Whether a file is for those outside of its area: types and constants, the factory that has the name of the area or of
+ * a part of it, what its bytes mean.
+ */
 function isDoor(file: string): boolean {
   const area = areaOf(file)!;
   return /\/(?:api|format)\.ts$/.test(file) || /\/([\w-]+)\/\1\.ts$/.test(file) || file.startsWith(`${area}/format/`);
@@ -75,23 +92,49 @@ test('an area of core is entered by its doors alone, from every floor', () => {
 function loadedWith(file: string, seen = new Set<string>()): Set<string> {
   if (seen.has(file) || !file.endsWith('.ts')) return seen;
   seen.add(file);
-  for (const [, path] of readFileSync(resolve(ROOT, file), 'utf8').matchAll(/^(?:import|export) (?!type )[^;]*?from '(\.[^']+)';$/gm)) loadedWith(relative(ROOT, resolve(ROOT, dirname(file), path!)), seen);
+  for (const [, path] of readFileSync(resolve(ROOT, file), 'utf8').matchAll(
+    /^(?:import|export) (?!type )[^;]*?from '(\.[^']+)';$/gm,
+  ))
+    loadedWith(relative(ROOT, resolve(ROOT, dirname(file), path!)), seen);
   return seen;
 }
 
-/** Who looks at everything below a prefix, and removes nothing: searches for traces, checks, and whoever is about to make a repository. */
-const LOOK_AT_ALL = ['core/shared-log/erasure-check/erasure-check.ts', 'core/backup/repository/repository-objects.ts', 'core/backup/repository/repository.ts', 'local/commands/run-inspect.ts'];
+/**
+ * Who looks at everything below a prefix, and removes nothing: searches for traces, checks, and whoever is about to
+ * make a repository.
+ */
+const LOOK_AT_ALL = [
+  'core/shared-log/erasure-check/erasure-check.ts',
+  'core/backup/repository/repository-objects.ts',
+  'core/backup/repository/repository.ts',
+  'local/commands/run-inspect.ts',
+];
 
-test('objects are listed by kinds alone, so that no stranger\'s object stops anything, or goes', () => {
-  const files = globSync(['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] }).sort();
+test("objects are listed by kinds alone, so that no stranger's object stops anything, or goes", () => {
+  const files = globSync(
+    ['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`),
+    { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] },
+  ).sort();
   const textOf = (file: string) => readFileSync(resolve(ROOT, file), 'utf8');
-  expect(files.filter((file) => /import \{[^}]*\blistAll\b[^}]*\} from '[^']*object-store\.ts'/.test(textOf(file)))).toEqual([...LOOK_AT_ALL].sort());
+  expect(
+    files.filter((file) => /import \{[^}]*\blistAll\b[^}]*\} from '[^']*object-store\.ts'/.test(textOf(file))),
+  ).toEqual([...LOOK_AT_ALL].sort());
   // What passes calls on to another store lists whatever it is asked for, and what a search looks at is no store.
-  const passOn = ['core/shared-log/erasure-check/erasure-check.ts', 'core/cluster/replica/watched-objects.ts', 'core/shared-log/verify/verify.ts', 'core/ports/object-kinds.ts', 'core/ports/object-store.ts'];
-  expect(files.filter((file) => /\bobjects\.list\(/i.test(textOf(file))).filter((file) => !passOn.includes(file))).toEqual([]);
+  const passOn = [
+    'core/shared-log/erasure-check/erasure-check.ts',
+    'core/cluster/replica/watched-objects.ts',
+    'core/shared-log/verify/verify.ts',
+    'core/ports/object-kinds.ts',
+    'core/ports/object-store.ts',
+  ];
+  expect(
+    files.filter((file) => /\bobjects\.list\(/i.test(textOf(file))).filter((file) => !passOn.includes(file)),
+  ).toEqual([]);
 });
 
-/** Most files that a call of the command line may load before it does what was asked; each takes about a millisecond. */
+/**
+ * Most files that a call of the command line may load before it does what was asked; each takes about a millisecond.
+ */
 const FILES_MAX = 100;
 
 test('a command loads what it needs: neither the program as such nor one that only asks a node or a repository loads a store', () => {
@@ -99,7 +142,8 @@ test('a command loads what it needs: neither the program as such nor one that on
   for (const name of ['auto-scavenge', 'backup', 'demo', 'explain', 'inspect', 'scavenge', 'webhook-send']) {
     const files = loadedWith(`local/commands/run-${name}.ts`);
     expect(files.size, name).toBeLessThan(FILES_MAX);
-    for (const large of ['core/store/store.ts', 'local/store/open-node.ts', 'local/log/logger.ts', 'handlers/app.ts']) expect([...files], name).not.toContain(large);
+    for (const large of ['core/store/store.ts', 'local/store/open-node.ts', 'local/log/logger.ts', 'handlers/app.ts'])
+      expect([...files], name).not.toContain(large);
   }
 });
 
@@ -116,9 +160,20 @@ const REMOVERS: Readonly<Record<string, string>> = {
 const REMOVES = /\b(?:rm|rmSync|rmdir|rmdirSync|unlink|unlinkSync)\b/;
 
 test('files are removed in few places, each of which goes by names that are ours', () => {
-  const sources = globSync(['core', 'handlers', 'infra', 'local'].flatMap((folder) => [`${folder}/**/*.ts`, `${folder}/**/*.mjs`]).concat('esbuild.config.mjs'), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] });
-  const found = sources.filter((file) => [...readFileSync(resolve(ROOT, file), 'utf8').matchAll(/^import ([^;]*) from 'node:fs(?:\/promises)?';$/gm)].some(([, names]) => REMOVES.test(names!)));
+  const sources = globSync(
+    ['core', 'handlers', 'infra', 'local']
+      .flatMap((folder) => [`${folder}/**/*.ts`, `${folder}/**/*.mjs`])
+      .concat('esbuild.config.mjs'),
+    { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] },
+  );
+  const found = sources.filter((file) =>
+    [...readFileSync(resolve(ROOT, file), 'utf8').matchAll(/^import ([^;]*) from 'node:fs(?:\/promises)?';$/gm)].some(
+      ([, names]) => REMOVES.test(names!),
+    ),
+  );
   expect(found.sort()).toEqual(Object.keys(REMOVERS).sort());
-  const byNamespace = sources.filter((file) => /\b(?:fs|promises|fsp)\.(?:rm|rmdir|unlink)(?:Sync)?\(/.test(readFileSync(resolve(ROOT, file), 'utf8')));
+  const byNamespace = sources.filter((file) =>
+    /\b(?:fs|promises|fsp)\.(?:rm|rmdir|unlink)(?:Sync)?\(/.test(readFileSync(resolve(ROOT, file), 'utf8')),
+  );
   expect(byNamespace).toEqual([]);
 });

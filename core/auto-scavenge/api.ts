@@ -13,7 +13,11 @@ export interface AutoScavengeStatus {
   readonly untilNextCycleMs: number | null;
   /** The cycle under way; null for none. */
   readonly cycle: CycleProgress | null;
-  readonly lastCycle: { readonly clusterScavengeId: string; readonly completedAtMs: number; readonly nodes: readonly NodeOutcome[] } | null;
+  readonly lastCycle: {
+    readonly clusterScavengeId: string;
+    readonly completedAtMs: number;
+    readonly nodes: readonly NodeOutcome[];
+  } | null;
 }
 
 interface CycleProgress {
@@ -44,19 +48,24 @@ export interface ScheduledTimes {
 export const TIMES_MAX = 20;
 
 /**
- * Errors of the commands: `auto_scavenge_off` (data: reason), `not_leader` (data: leader `host:port` or null), `invalid_schedule`,
- * `auto_scavenge_pausing` (resume while pausing), `auto_scavenge_busy` (too many commands wait).
+ * Errors of the commands: `auto_scavenge_off` (data: reason), `not_leader` (data: leader `host:port` or null),
+ * `invalid_schedule`, `auto_scavenge_pausing` (resume while pausing), `auto_scavenge_busy` (too many commands wait).
  */
 export interface AutoScavenge {
   /** Whether it is on, and if not, why. */
   enabled(): { readonly enabled: boolean; readonly reason: string | null };
   status(): Promise<AutoScavengeStatus>;
-  /** When a schedule that need not be the configured one would start cycles, in its own zone or another; also while all is off. Errors: `invalid_schedule`. */
+  /**
+   * When a schedule that need not be the configured one would start cycles, in its own zone or another; also while all
+   * is off. Errors: `invalid_schedule`.
+   */
   times(schedule: string, count: number, zone?: string): ScheduledTimes;
   configure(schedule: string): Promise<void>;
   /** Waits up to a second for a running node scavenge to stop. */
   pause(): Promise<'paused' | 'pausing'>;
   resume(): Promise<void>;
-  /** One bounded slice of work: reads what changed, decides, acts. Returns before `deadlineMs` of the monotonic clock. */
+  /**
+   * One bounded slice of work: reads what changed, decides, acts. Returns before `deadlineMs` of the monotonic clock.
+   */
   tick(deadlineMs: number): Promise<void>;
 }

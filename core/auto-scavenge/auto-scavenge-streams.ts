@@ -28,7 +28,12 @@ export interface Stamp {
 }
 
 export function isSameStamp(a: Stamp, b: Stamp): boolean {
-  return a.configuration === b.configuration && a.cycles === b.cycles && a.configurationMetadata === b.configurationMetadata && a.cyclesMetadata === b.cyclesMetadata;
+  return (
+    a.configuration === b.configuration &&
+    a.cycles === b.cycles &&
+    a.configurationMetadata === b.configurationMetadata &&
+    a.cyclesMetadata === b.cyclesMetadata
+  );
 }
 
 interface NumberedFact {
@@ -57,8 +62,10 @@ export class AutoScavengeStreams {
     const configuration = await this.#info(CONFIGURATION_STREAM);
     const cycles = await this.#info(CYCLES_STREAM);
     return {
-      configuration: configuration.lastEventNumber, configurationMetadata: configuration.metadataVersion,
-      cycles: cycles.lastEventNumber, cyclesMetadata: cycles.metadataVersion,
+      configuration: configuration.lastEventNumber,
+      configurationMetadata: configuration.metadataVersion,
+      cycles: cycles.lastEventNumber,
+      cyclesMetadata: cycles.metadataVersion,
     };
   }
 
@@ -88,7 +95,9 @@ export class AutoScavengeStreams {
   }
 
   /** The events of a stream from its end, each with the number of the last one; none where there is no stream. */
-  async *#backwards(stream: string): AsyncGenerator<{ readonly event: StoredEvent; readonly last: number }, void, undefined> {
+  async *#backwards(
+    stream: string,
+  ): AsyncGenerator<{ readonly event: StoredEvent; readonly last: number }, void, undefined> {
     let from: number | 'end' = 'end';
     for (let read = 0; read < READ_EVENTS_MAX; read += PAGE_EVENTS) {
       let page;
@@ -105,15 +114,18 @@ export class AutoScavengeStreams {
   }
 
   /**
-   * Stores a fact on top of what the stamp stands for, and gives the stamp after it; null when somebody else has configured in
-   * between. Errors: as `EventStore.append`; `wrong_expected_version` when another event was first, and what `authorize` refuses with.
+   * Stores a fact on top of what the stamp stands for, and gives the stamp after it; null when somebody else has
+   * configured in between. Errors: as `EventStore.append`; `wrong_expected_version` when another event was first, and
+   * what `authorize` refuses with.
    */
   async append(fact: Fact, stamp: Stamp, authorize?: Authorize): Promise<Stamp | null> {
     const isConfiguration = fact.type === '$configuration-updated';
     const id = guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0);
     const { lastEventNumber } = await this.#store.append(
-      isConfiguration ? CONFIGURATION_STREAM : CYCLES_STREAM, isConfiguration ? ANY : stamp.cycles,
-      [{ id, type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }], authorize,
+      isConfiguration ? CONFIGURATION_STREAM : CYCLES_STREAM,
+      isConfiguration ? ANY : stamp.cycles,
+      [{ id, type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }],
+      authorize,
     );
     if (!isConfiguration) return { ...stamp, cycles: lastEventNumber };
     return lastEventNumber === stamp.configuration + 1 ? { ...stamp, configuration: lastEventNumber } : null;

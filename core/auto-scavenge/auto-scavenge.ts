@@ -50,14 +50,21 @@ class Driver implements AutoScavenge {
   }
 
   status(): Promise<AutoScavengeStatus> {
-    return this.#command(async (state) => statusOf(state, this.#lead.nowMs(), (schedule, afterMs) => this.#lead.next(schedule, afterMs)));
+    return this.#command(async (state) =>
+      statusOf(state, this.#lead.nowMs(), (schedule, afterMs) => this.#lead.next(schedule, afterMs)),
+    );
   }
 
   times(given: string, count: number, zone = this.#config.zone): ScheduledTimes {
     const { schedule } = this.#parts;
     const { text, expression } = parseSchedule(given, schedule, this.#lead.nowMs(), zone);
     const timesMs: number[] = [];
-    for (let next = schedule.next(expression, this.#lead.nowMs(), zone); next !== null && timesMs.length < count; next = schedule.next(expression, next, zone)) timesMs.push(next);
+    for (
+      let next = schedule.next(expression, this.#lead.nowMs(), zone);
+      next !== null && timesMs.length < count;
+      next = schedule.next(expression, next, zone)
+    )
+      timesMs.push(next);
     return { schedule: text, zone, timesMs };
   }
 
@@ -76,19 +83,26 @@ class Driver implements AutoScavenge {
       if (decision.answer === 'done') return 'paused';
       for (const effect of decision.effects) {
         const outcome = await perform(effect, this.#parts, Math.max(CALL_MS_MIN, untilMs - clock.monotonicMs()));
-        if (outcome !== null) await this.#lead.take(decision.state, outcome).catch((error: unknown) => this.#failed(error));
+        if (outcome !== null)
+          await this.#lead.take(decision.state, outcome).catch((error: unknown) => this.#failed(error));
       }
       return this.#lead.phase === 'PausedInCycle' ? 'paused' : 'pausing';
     });
   }
 
   resume(): Promise<void> {
-    return this.#command(async (state) => { await this.#lead.take(state, { kind: 'resume' }); });
+    return this.#command(async (state) => {
+      await this.#lead.take(state, { kind: 'resume' });
+    });
   }
 
   /** Never rejects: what fails is logged, and tried again by the next tick. */
   tick(deadlineMs: number): Promise<void> {
-    this.#ticking ??= this.#serial.run(() => this.#tick(deadlineMs)).finally(() => { this.#ticking = null; });
+    this.#ticking ??= this.#serial
+      .run(() => this.#tick(deadlineMs))
+      .finally(() => {
+        this.#ticking = null;
+      });
     return this.#ticking;
   }
 
@@ -130,7 +144,10 @@ class Driver implements AutoScavenge {
     }
   }
 
-  /** One command after the other. Errors: `auto_scavenge_off`, `auto_scavenge_busy`, `not_leader`, and those of the command. */
+  /**
+   * One command after the other. Errors: `auto_scavenge_off`, `auto_scavenge_busy`, `not_leader`, and those of the
+   * command.
+   */
   async #command<T>(work: (state: State) => Promise<T>): Promise<T> {
     this.#checkOn();
     return this.#serial.runBounded(async () => {
@@ -156,8 +173,15 @@ class Driver implements AutoScavenge {
   }
 
   #failed(error: unknown): void {
-    const isOfRole = isSkuaError(error, 'not_leader') || isSkuaError(error, 'wrong_expected_version') || isSkuaError(error, 'store_closed');
-    this.#notes.write(note(isOfRole ? 'info' : 'warn', 'this slice of work ended early; the next one continues from the stored state', { error: String(error) }));
+    const isOfRole =
+      isSkuaError(error, 'not_leader') ||
+      isSkuaError(error, 'wrong_expected_version') ||
+      isSkuaError(error, 'store_closed');
+    this.#notes.write(
+      note(isOfRole ? 'info' : 'warn', 'this slice of work ended early; the next one continues from the stored state', {
+        error: String(error),
+      }),
+    );
   }
 }
 
@@ -173,7 +197,9 @@ class Serial {
   }
 
   /** Bounded pieces that wait for their turn. */
-  get waiting(): number { return this.#waiting; }
+  get waiting(): number {
+    return this.#waiting;
+  }
 
   run<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#tail.then(work);
@@ -183,7 +209,13 @@ class Serial {
 
   /** Errors: `auto_scavenge_busy`, and those of the work. */
   runBounded<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#waiting >= this.#max) return Promise.reject(new SkuaError('auto_scavenge_busy', 'AutoScavenge queue is full', { limit: this.#max, hint: 'Try again in a moment.' }));
+    if (this.#waiting >= this.#max)
+      return Promise.reject(
+        new SkuaError('auto_scavenge_busy', 'AutoScavenge queue is full', {
+          limit: this.#max,
+          hint: 'Try again in a moment.',
+        }),
+      );
     this.#waiting++;
     return this.run(() => {
       this.#waiting--;

@@ -21,15 +21,30 @@ export type Input =
 
 /** `gone`: no run goes on, and nothing says how ours ended. `unknown`: nothing is known. */
 export type AskReply =
-  | { readonly kind: NodeResult | 'running' | 'gone'; /** The run that the node told of, when it is not the one we started. */ readonly other: string | null }
+  | {
+      readonly kind: NodeResult | 'running' | 'gone';
+      /** The run that the node told of, when it is not the one we started. */ readonly other: string | null;
+    }
   | { readonly kind: 'unknown'; readonly reason: string };
 
 /** What the world is asked to do. Its outcome comes back as an input. */
 export type Effect =
   | { readonly kind: 'start'; readonly node: NodeAddress; readonly order: ScavengeOrder }
   /** Without an order the node is asked whether it is there, and does not go on because of it. */
-  | { readonly kind: 'ask'; readonly node: NodeAddress; readonly order: ScavengeOrder; readonly isRenewing: boolean; readonly scavengeId: string | null }
-  | { readonly kind: 'stop'; readonly node: NodeAddress; readonly order: ScavengeOrder; readonly attempt: number; readonly scavengeId: string | null }
+  | {
+      readonly kind: 'ask';
+      readonly node: NodeAddress;
+      readonly order: ScavengeOrder;
+      readonly isRenewing: boolean;
+      readonly scavengeId: string | null;
+    }
+  | {
+      readonly kind: 'stop';
+      readonly node: NodeAddress;
+      readonly order: ScavengeOrder;
+      readonly attempt: number;
+      readonly scavengeId: string | null;
+    }
   | { readonly kind: 'resign' };
 
 /** What a command is answered with. */
@@ -67,7 +82,9 @@ export interface World {
   readonly nodeLostAfterMs: number;
 }
 
-/** Voting members have been missing for longer than any node is waited for: the cycle goes on with those that are there. */
+/**
+ * Voting members have been missing for longer than any node is waited for: the cycle goes on with those that are there.
+ */
 export function isShortForGood({ shortSinceMs }: Seen, { monotonicMs, nodeLostAfterMs }: World): boolean {
   return shortSinceMs !== null && monotonicMs - shortSinceMs >= nodeLostAfterMs;
 }
@@ -79,7 +96,10 @@ export function stay(state: State, more: Partial<Omit<Decision, 'state'>> = {}):
 /** A decision that stores an event. */
 export function store(state: State, fact: Fact, more: Partial<Omit<Decision, 'state' | 'events'>> = {}): Decision {
   const next = apply(state, fact, state.version + (fact.type === '$configuration-updated' ? 0 : 1));
-  return stay(fact.type === '$node-designated' ? { ...next, seen: { ...next.seen, silentSinceMs: null } } : next, { events: [fact], ...more });
+  return stay(fact.type === '$node-designated' ? { ...next, seen: { ...next.seen, silentSinceMs: null } } : next, {
+    events: [fact],
+    ...more,
+  });
 }
 
 /** The designated node has given a useful answer, so it is there, whatever the list of members says. */

@@ -13,15 +13,35 @@ interface EffectParts {
   readonly store: CyclesStore;
 }
 
-/** Does what was decided, within `timeoutMs`, and gives what came of it; null where that shows in the view of the cluster only. Never rejects. */
+/**
+ * Does what was decided, within `timeoutMs`, and gives what came of it; null where that shows in the view of the
+ * cluster only. Never rejects.
+ */
 export async function perform(effect: Effect, { nodes, store }: EffectParts, timeoutMs: number): Promise<Input | null> {
   switch (effect.kind) {
-    case 'start': return { kind: 'started', attempt: effect.order.attempt, reply: await nodes.startScavenge(effect.node, effect.order, timeoutMs).catch(failure) };
-    case 'stop': return { kind: 'stopped', attempt: effect.attempt, reply: await nodes.stopScavenge(effect.node, effect.order, effect.scavengeId, timeoutMs).catch(failure) };
+    case 'start':
+      return {
+        kind: 'started',
+        attempt: effect.order.attempt,
+        reply: await nodes.startScavenge(effect.node, effect.order, timeoutMs).catch(failure),
+      };
+    case 'stop':
+      return {
+        kind: 'stopped',
+        attempt: effect.attempt,
+        reply: await nodes.stopScavenge(effect.node, effect.order, effect.scavengeId, timeoutMs).catch(failure),
+      };
     case 'ask': {
       const { node, order, isRenewing, scavengeId } = effect;
       const reply = await nodes.lastScavenge(node, isRenewing ? order : null, timeoutMs).catch(failure);
-      return { kind: 'asked', attempt: order.attempt, reply: await understand(reply, scavengeId, store).catch((error: unknown) => ({ kind: 'unknown' as const, reason: String(error) })) };
+      return {
+        kind: 'asked',
+        attempt: order.attempt,
+        reply: await understand(reply, scavengeId, store).catch((error: unknown) => ({
+          kind: 'unknown' as const,
+          reason: String(error),
+        })),
+      };
     }
     case 'resign':
       // Whether it worked shows in the view; until then it is asked for again.
@@ -42,7 +62,7 @@ async function understand(reply: LastReply, scavengeId: string | null, store: Cy
   if (isOurs && (reply.result === 'Stopped' || reply.result === 'Errored')) return { kind: reply.result, other };
   // Cut off, or ended because nobody asked for it: its history may call that stopped.
   if (isOurs && reply.result === 'Interrupted') return { kind: 'gone', other };
-  return { kind: await resultFromHistory(store, scavengeId) ?? 'gone', other };
+  return { kind: (await resultFromHistory(store, scavengeId)) ?? 'gone', other };
 }
 
 function failure(error: unknown): NoReply {
@@ -53,11 +73,18 @@ function failure(error: unknown): NoReply {
 const LOOK_BACK_EVENTS = 20;
 const RESULTS: readonly NodeResult[] = ['Success', 'Stopped', 'Errored'];
 
-/** How a run ended according to its history, which all nodes have; null when it does not say, or says that the run was cut off. */
+/**
+ * How a run ended according to its history, which all nodes have; null when it does not say, or says that the run was
+ * cut off.
+ */
 async function resultFromHistory(store: CyclesStore, scavengeId: string): Promise<NodeResult | null> {
   let events: readonly StoredEvent[];
   try {
-    ({ events } = await store.readStream(historyStreamOf(scavengeId), { direction: 'backward', from: 'end', count: LOOK_BACK_EVENTS }));
+    ({ events } = await store.readStream(historyStreamOf(scavengeId), {
+      direction: 'backward',
+      from: 'end',
+      count: LOOK_BACK_EVENTS,
+    }));
   } catch (error) {
     if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted')) return null;
     throw error;

@@ -9,11 +9,30 @@ export type NodeResult = 'Success' | 'Stopped' | 'Errored';
 
 export type Fact =
   | { readonly type: '$configuration-updated'; readonly schedule: string; readonly atMs: number }
-  | { readonly type: '$cluster-scavenge-started' | '$cluster-scavenge-completed'; readonly clusterScavengeId: string; readonly members: readonly NodeAddress[]; readonly atMs: number }
-  | { readonly type: '$cluster-members-changed'; readonly added: readonly NodeAddress[]; readonly removed: readonly NodeAddress[] }
+  | {
+      readonly type: '$cluster-scavenge-started' | '$cluster-scavenge-completed';
+      readonly clusterScavengeId: string;
+      readonly members: readonly NodeAddress[];
+      readonly atMs: number;
+    }
+  | {
+      readonly type: '$cluster-members-changed';
+      readonly added: readonly NodeAddress[];
+      readonly removed: readonly NodeAddress[];
+    }
   | { readonly type: '$node-designated'; readonly node: NodeAddress; readonly atMs: number }
-  | { readonly type: '$node-scavenge-started'; readonly node: NodeAddress; readonly scavengeId: string; readonly atMs: number }
-  | { readonly type: '$node-scavenge-completed'; readonly node: NodeAddress; readonly result: NodeResult; readonly atMs: number }
+  | {
+      readonly type: '$node-scavenge-started';
+      readonly node: NodeAddress;
+      readonly scavengeId: string;
+      readonly atMs: number;
+    }
+  | {
+      readonly type: '$node-scavenge-completed';
+      readonly node: NodeAddress;
+      readonly result: NodeResult;
+      readonly atMs: number;
+    }
   | { readonly type: '$pause-requested' | '$paused' | '$resumed'; readonly atMs: number };
 
 type FactType = Fact['type'];
@@ -27,8 +46,8 @@ const TIME_NAMES: Readonly<Record<Exclude<FactType, '$cluster-members-changed'>,
   '$node-scavenge-started': 'startedAt',
   '$node-scavenge-completed': 'completedAt',
   '$pause-requested': 'requestedAt',
-  '$paused': 'pausedAt',
-  '$resumed': 'resumedAt',
+  $paused: 'pausedAt',
+  $resumed: 'resumedAt',
 };
 
 const RESULTS: ReadonlySet<unknown> = new Set<NodeResult>(['Success', 'Stopped', 'Errored']);
@@ -39,16 +58,23 @@ export function formatFact(fact: Fact): Uint8Array {
 }
 
 function membersOf(fact: Fact): Record<string, unknown> {
-  if (fact.type === '$cluster-members-changed') return { added: fact.added.map(nodeJson), removed: fact.removed.map(nodeJson) };
+  if (fact.type === '$cluster-members-changed')
+    return { added: fact.added.map(nodeJson), removed: fact.removed.map(nodeJson) };
   const time = { [TIME_NAMES[fact.type]]: timeText(fact.atMs) };
   switch (fact.type) {
-    case '$configuration-updated': return { schedule: fact.schedule, ...time };
+    case '$configuration-updated':
+      return { schedule: fact.schedule, ...time };
     case '$cluster-scavenge-started':
-    case '$cluster-scavenge-completed': return { clusterScavengeId: fact.clusterScavengeId, members: fact.members.map(nodeJson), ...time };
-    case '$node-designated': return { nodeId: nodeJson(fact.node), ...time };
-    case '$node-scavenge-started': return { nodeId: nodeJson(fact.node), scavengeId: fact.scavengeId, ...time };
-    case '$node-scavenge-completed': return { nodeId: nodeJson(fact.node), ...time, result: fact.result };
-    default: return time;
+    case '$cluster-scavenge-completed':
+      return { clusterScavengeId: fact.clusterScavengeId, members: fact.members.map(nodeJson), ...time };
+    case '$node-designated':
+      return { nodeId: nodeJson(fact.node), ...time };
+    case '$node-scavenge-started':
+      return { nodeId: nodeJson(fact.node), scavengeId: fact.scavengeId, ...time };
+    case '$node-scavenge-completed':
+      return { nodeId: nodeJson(fact.node), ...time, result: fact.result };
+    default:
+      return time;
   }
 }
 
@@ -67,7 +93,11 @@ export function parseFact(type: string, data: Uint8Array): Fact | null {
   return Number.isFinite(atMs) ? timedFact(timed, members, atMs) : null;
 }
 
-function timedFact(type: keyof typeof TIME_NAMES, members: Readonly<Record<string, unknown>>, atMs: number): Fact | null {
+function timedFact(
+  type: keyof typeof TIME_NAMES,
+  members: Readonly<Record<string, unknown>>,
+  atMs: number,
+): Fact | null {
   const node = nodeOf(members['nodeId']);
   switch (type) {
     case '$configuration-updated': {
@@ -78,9 +108,12 @@ function timedFact(type: keyof typeof TIME_NAMES, members: Readonly<Record<strin
     case '$cluster-scavenge-completed': {
       const { clusterScavengeId } = members;
       const nodes = nodesOf(members['members']);
-      return typeof clusterScavengeId === 'string' && nodes !== null ? { type, clusterScavengeId, members: nodes, atMs } : null;
+      return typeof clusterScavengeId === 'string' && nodes !== null
+        ? { type, clusterScavengeId, members: nodes, atMs }
+        : null;
     }
-    case '$node-designated': return node === null ? null : { type, node, atMs };
+    case '$node-designated':
+      return node === null ? null : { type, node, atMs };
     case '$node-scavenge-started': {
       const { scavengeId } = members;
       return node !== null && typeof scavengeId === 'string' ? { type, node, scavengeId, atMs } : null;
@@ -89,7 +122,8 @@ function timedFact(type: keyof typeof TIME_NAMES, members: Readonly<Record<strin
       const { result } = members;
       return node !== null && RESULTS.has(result) ? { type, node, result: result as NodeResult, atMs } : null;
     }
-    default: return { type, atMs };
+    default:
+      return { type, atMs };
   }
 }
 
@@ -118,7 +152,9 @@ function nodeOf(value: unknown): NodeAddress | null {
 export function jsonObject(data: Uint8Array): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(decodeText(data));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : null;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }

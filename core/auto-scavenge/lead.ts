@@ -32,8 +32,8 @@ export interface AutoScavengeParts {
   /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
   readonly orders?: ScavengeOrders;
   /**
-   * In a cluster: what lets a decision take its place in the log only while this node leads by it. Asked for before the state is read, so that nothing
-   * is stored that was decided under a lead which is over. Rejects with `not_leader`.
+   * In a cluster: what lets a decision take its place in the log only while this node leads by it. Asked for before the
+   * state is read, so that nothing is stored that was decided under a lead which is over. Rejects with `not_leader`.
    */
   readonly authority?: () => Promise<Authorize>;
 }
@@ -68,7 +68,9 @@ export class Lead {
     this.#streams = new AutoScavengeStreams(parts.store, parts.ids);
   }
 
-  get phase(): State['phase'] | null { return this.#state?.phase ?? null; }
+  get phase(): State['phase'] | null {
+    return this.#state?.phase ?? null;
+  }
 
   isLeader(): boolean {
     return leads(this.#parts.nodes.view());
@@ -89,30 +91,46 @@ export class Lead {
     const seen = known?.seen ?? NOTHING_SEEN;
     let state = stateOf(await this.#streams.load(), leadsSinceMs, seen);
     // Of a node that others have designated nothing is known yet.
-    if (known?.cycle?.designated?.attempt !== state.cycle?.designated?.attempt) state = { ...state, seen: { ...seen, silentSinceMs: null } };
+    if (known?.cycle?.designated?.attempt !== state.cycle?.designated?.attempt)
+      state = { ...state, seen: { ...seen, silentSinceMs: null } };
     this.#state = state;
     this.#stamp = { ...stamp, cycles: state.version };
     this.#leadsSinceMs = leadsSinceMs;
-    this.#notes.write(note('info', 'the state was loaded', { state: shownAs(state.phase), schedule: state.schedule, clusterScavengeId: state.cycle?.id ?? null }));
+    this.#notes.write(
+      note('info', 'the state was loaded', {
+        state: shownAs(state.phase),
+        schedule: state.schedule,
+        clusterScavengeId: state.cycle?.id ?? null,
+      }),
+    );
     this.#show(state);
     return state;
   }
 
   /** This node does not lead, or is off: what is stored may change without it. */
   forget(why: string | null): void {
-    if (this.#state !== null) this.#notes.write(note('info', 'this node no longer drives the scavenges', { why: why ?? 'another node leads' }));
+    if (this.#state !== null)
+      this.#notes.write(note('info', 'this node no longer drives the scavenges', { why: why ?? 'another node leads' }));
     this.#state = null;
     this.#stamp = null;
     this.#leadsSinceMs = null;
   }
 
-  /** Decides, stores what was decided, and only then lets it hold. Errors: as `EventStore.append`; the state is loaded anew then. */
+  /**
+   * Decides, stores what was decided, and only then lets it hold. Errors: as `EventStore.append`; the state is loaded
+   * anew then.
+   */
   async take(state: State, input: Input): Promise<Decision> {
     const decision = decide(state, input, this.#world());
     for (const fact of decision.events) {
       const stamp = this.#stamp;
       // What is there now is not known.
-      if (stamp === null) throw new SkuaError('wrong_expected_version', 'The stored state must be read again first.', { stream: CYCLES_STREAM, expected: state.version, actual: NO_STREAM });
+      if (stamp === null)
+        throw new SkuaError('wrong_expected_version', 'The stored state must be read again first.', {
+          stream: CYCLES_STREAM,
+          expected: state.version,
+          actual: NO_STREAM,
+        });
       // The lead may have been lost during a call.
       if (!this.isLeader()) throw this.notLeader();
       this.#stamp = null;
@@ -133,7 +151,9 @@ export class Lead {
     return {
       nowMs: this.nowMs(),
       monotonicMs: clock.monotonicMs(),
-      get freshId() { return guidToText(guidFromUuidBytes(ids.uuidBytes()), 0); },
+      get freshId() {
+        return guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
+      },
       nodeLostAfterMs: this.#config.nodeLostAfterMs,
       next: (schedule, afterMs) => this.next(schedule, afterMs),
     };
@@ -152,7 +172,10 @@ export class Lead {
 
   /** Only the newest status counts, so the value is the time. */
   #show(state: State): void {
-    this.#parts.meter.gauge('eventstore_statuses', Math.floor(this.nowMs() / 1_000), { name: 'AutoScavenge', status: shownAs(state.phase) });
+    this.#parts.meter.gauge('eventstore_statuses', Math.floor(this.nowMs() / 1_000), {
+      name: 'AutoScavenge',
+      status: shownAs(state.phase),
+    });
   }
 }
 

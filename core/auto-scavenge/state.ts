@@ -5,7 +5,15 @@ import type { NodeResult } from './facts.ts';
 
 /** What the state machine knows. Values, never changed in place. */
 
-type Phase = 'NotConfigured' | 'Waiting' | 'Choosing' | 'Starting' | 'Monitoring' | 'Pausing' | 'PausedInCycle' | 'PausedIdle';
+type Phase =
+  | 'NotConfigured'
+  | 'Waiting'
+  | 'Choosing'
+  | 'Starting'
+  | 'Monitoring'
+  | 'Pausing'
+  | 'PausedInCycle'
+  | 'PausedIdle';
 
 export interface State {
   readonly phase: Phase;
@@ -67,11 +75,25 @@ export interface Seen {
 
 export const NOTHING_SEEN: Seen = { view: null, silentSinceMs: null, absentSinceMs: new Map(), shortSinceMs: null };
 
-export const INITIAL: State = { phase: 'NotConfigured', schedule: null, anchorMs: null, version: -1, cycle: null, lastCycle: null, seen: NOTHING_SEEN };
+export const INITIAL: State = {
+  phase: 'NotConfigured',
+  schedule: null,
+  anchorMs: null,
+  version: -1,
+  cycle: null,
+  lastCycle: null,
+  seen: NOTHING_SEEN,
+};
 
 const SHOWN: Readonly<Record<Phase, AutoScavengeState>> = {
-  NotConfigured: 'NotConfigured', Waiting: 'Waiting', Choosing: 'InProgress', Starting: 'InProgress', Monitoring: 'InProgress',
-  Pausing: 'Pausing', PausedInCycle: 'Paused', PausedIdle: 'Paused',
+  NotConfigured: 'NotConfigured',
+  Waiting: 'Waiting',
+  Choosing: 'InProgress',
+  Starting: 'InProgress',
+  Monitoring: 'InProgress',
+  Pausing: 'Pausing',
+  PausedInCycle: 'Paused',
+  PausedIdle: 'Paused',
 };
 
 export function shownAs(phase: Phase): AutoScavengeState {
@@ -96,7 +118,9 @@ export function outcomesOf({ members, parts, designated }: Cycle): NodeOutcome[]
 
 type Health = 'healthy' | 'short' | 'surplus';
 
-/** Whether the cluster has exactly the voting members that it is meant to have; dead ones that are still listed count. */
+/**
+ * Whether the cluster has exactly the voting members that it is meant to have; dead ones that are still listed count.
+ */
 export function healthOf(view: NodesView): Health {
   const voting = view.members.filter((member) => !member.isReadOnlyReplica).length;
   if (voting === view.clusterSize) return 'healthy';
@@ -104,18 +128,30 @@ export function healthOf(view: NodesView): Health {
 }
 
 /** What is shown of a state. `next` gives the start after an instant, null for never. */
-export function statusOf(state: State, nowMs: number, next: (schedule: string, afterMs: number) => number | null): AutoScavengeStatus {
+export function statusOf(
+  state: State,
+  nowMs: number,
+  next: (schedule: string, afterMs: number) => number | null,
+): AutoScavengeStatus {
   const { phase, schedule, cycle, lastCycle } = state;
   return {
     state: shownAs(phase),
     schedule,
     untilNextCycleMs: untilNext(state, nowMs, next),
-    cycle: cycle === null ? null : { clusterScavengeId: cycle.id, startedAtMs: cycle.startedAtMs, nodes: outcomesOf(cycle) },
-    lastCycle: lastCycle === null ? null : { clusterScavengeId: lastCycle.id, completedAtMs: lastCycle.completedAtMs, nodes: lastCycle.nodes },
+    cycle:
+      cycle === null ? null : { clusterScavengeId: cycle.id, startedAtMs: cycle.startedAtMs, nodes: outcomesOf(cycle) },
+    lastCycle:
+      lastCycle === null
+        ? null
+        : { clusterScavengeId: lastCycle.id, completedAtMs: lastCycle.completedAtMs, nodes: lastCycle.nodes },
   };
 }
 
-function untilNext({ phase, schedule, anchorMs, cycle }: State, nowMs: number, next: (schedule: string, afterMs: number) => number | null): number | null {
+function untilNext(
+  { phase, schedule, anchorMs, cycle }: State,
+  nowMs: number,
+  next: (schedule: string, afterMs: number) => number | null,
+): number | null {
   if (cycle !== null) return 0;
   if (schedule === null) return null;
   const dueMs = next(schedule, phase === 'PausedIdle' ? nowMs : Math.min(anchorMs ?? nowMs, nowMs));

@@ -1,7 +1,20 @@
-export type { BackupCheck, BackupChecks, BackupCommands, BackupStatus, CheckReport, CheckSubject } from './checks/checks.ts';
+export type {
+  BackupCheck,
+  BackupChecks,
+  BackupCommands,
+  BackupStatus,
+  CheckReport,
+  CheckSubject,
+} from './checks/checks.ts';
 export type { CopyReport } from './copy/copy.ts';
 export type { CreatedBackup } from './create/create.ts';
-export type { BackupJobArgs, BackupJobResult, DrillArgs, VerifiedRepository, VerifyRepositoryArgs } from './jobs/jobs.ts';
+export type {
+  BackupJobArgs,
+  BackupJobResult,
+  DrillArgs,
+  VerifiedRepository,
+  VerifyRepositoryArgs,
+} from './jobs/jobs.ts';
 export type { BackupOptions, BackupProgress, BackupRequest, Backups, NodeBackupsParts } from './backups/backups.ts';
 export type { PruneReport } from './prune/prune.ts';
 export type { Retention } from './prune/backup-retention.ts';

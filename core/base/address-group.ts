@@ -1,7 +1,7 @@
 /**
- * By which callers are counted: an IPv4 address by itself, an IPv6 address by its network of 64 bits, since whoever has one
- * address of such a network has all of them. `address` is in the canonical form (RFC 5952), as servers show addresses; what is no
- * address, and the null of an unknown one, stand for themselves.
+ * By which callers are counted: an IPv4 address by itself, an IPv6 address by its network of 64 bits, since whoever has
+ * one address of such a network has all of them. `address` is in the canonical form (RFC 5952), as servers show
+ * addresses; what is no address, and the null of an unknown one, stand for themselves.
  */
 export function addressGroup(address: string | null): string {
   if (address === null) return '';
@@ -13,7 +13,11 @@ export function addressGroup(address: string | null): string {
   const head = partsOf(bare.slice(0, gap));
   const tail = partsOf(bare.slice(gap + 2));
   const tailWords = tail.length + (tail.at(-1)?.includes('.') === true ? 1 : 0);
-  return networkOf([...head, ...Array.from({ length: Math.max(0, WORDS - head.length - tailWords) }, () => '0'), ...tail]);
+  return networkOf([
+    ...head,
+    ...Array.from({ length: Math.max(0, WORDS - head.length - tailWords) }, () => '0'),
+    ...tail,
+  ]);
 }
 
 /** Whether an address, in the same form, is this machine's own; never for one that is not known. */

@@ -1,4 +1,7 @@
-/** Base64 (RFC 4648 section 4), with padding. For short values: both directions go through a text of one character a byte. */
+/**
+ * Base64 (RFC 4648 section 4), with padding. For short values: both directions go through a text of one character a
+ * byte.
+ */
 
 export function encodeBase64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
@@ -19,7 +22,10 @@ export function encodeBase64Url(bytes: Uint8Array): string {
   return encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** The bytes of the text, or null when it is none. Every value has one text only: what would be written differently is none. */
+/**
+ * The bytes of the text, or null when it is none. Every value has one text only: what would be written differently is
+ * none.
+ */
 export function decodeBase64Url(text: string): Uint8Array | null {
   if (!/^[A-Za-z0-9_-]*$/.test(text)) return null;
   const bytes = decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'));

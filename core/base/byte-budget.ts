@@ -12,7 +12,10 @@ export interface ByteBudgetOptions {
   readonly reserveBytes: number;
   /** A share of at most this many bytes is small. */
   readonly smallBytes: number;
-  /** One largest request, in bytes: who holds no more holds little (core/base/shared-limit.ts). Left out, a sixteenth of the total is little. */
+  /**
+   * One largest request, in bytes: who holds no more holds little (core/base/shared-limit.ts). Left out, a sixteenth of
+   * the total is little.
+   */
   readonly largestBytes?: number;
   /** Shares that may wait; the next one is refused at once. */
   readonly waitersMax: number;
@@ -26,10 +29,15 @@ interface Timer {
   monotonicMs(): number;
 }
 
-/** Less of a body is not asked how fast it comes: all calls and connections that there may be hold little of the usual totals with so few bytes each. */
+/**
+ * Less of a body is not asked how fast it comes: all calls and connections that there may be hold little of the usual
+ * totals with so few bytes each.
+ */
 const PACED_BYTES = 8_192;
 
-/** Who lags so far is slow even if this process stood still meanwhile, and what has come is not read yet. Milliseconds. */
+/**
+ * Who lags so far is slow even if this process stood still meanwhile, and what has come is not read yet. Milliseconds.
+ */
 const SURELY_SLOW_MS = 5_000;
 
 interface Waiter {
@@ -51,19 +59,22 @@ interface Lane {
 }
 
 /**
- * A total of bytes in memory that many share: replies under way, bodies that arrive, calls that are worked on. Who finds room
- * takes it with a few additions and without a promise; who finds none waits its turn, first come first served, and is
- * refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve that others can't take, and who holds little
- * has its part whatever others hold: the bytes, and the places in the queue, are a `SharedLimit` of the callers whose shares they are.
+ * A total of bytes in memory that many share: replies under way, bodies that arrive, calls that are worked on. Who
+ * finds room takes it with a few additions and without a promise; who finds none waits its turn, first come first
+ * served, and is refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve that
+ * others can't take, and who holds little has its part whatever others hold: the bytes, and the places in the queue,
+ * are a `SharedLimit` of the callers whose shares they are.
  *
  * There are two ways to use a share:
- * - Bytes that are going to be made or read: `tryGrow`, and where that is false give back what is held (`release`), wait with
- *   `grow`, and begin anew. Who waits for bytes must hold none, or all might wait for one another.
- * - Bytes that have arrived and are in memory whatever the budget says: `add`, and where that is false take no more from the
- *   sender until `room` resolves. The first who waits may go beyond the total, one at a time, so that one always finishes. What
- *   lies beyond the total is therefore bounded by the largest body and one read of a socket for each who waits.
+ * - Bytes that are going to be made or read: `tryGrow`, and where that is false give back what is held (`release`),
+ *   wait with `grow`, and begin anew. Who waits for bytes must hold none, or all might wait for one another.
+ * - Bytes that have arrived and are in memory whatever the budget says: `add`, and where that is false take no more
+ *   from the sender until `room` resolves. The first who waits may go beyond the total, one at a time, so that one
+ *   always finishes. What lies beyond the total is therefore bounded by the largest body and one read of a socket for
+ *   each who waits.
  *
- * Where somebody waits, the sender goes first who lags most behind the pace of `pace.ts`, if it is slow: what stands half-way keeps no room from others. Time in which it is not read does not count.
+ * Where somebody waits, the sender goes first who lags most behind the pace of `pace.ts`, if it is slow: what stands
+ * half-way keeps no room from others. Time in which it is not read does not count.
  *
  * Whoever made a share must `close` it when what it stands for has ended, however it ended.
  */
@@ -83,22 +94,34 @@ export class ByteBudget {
   constructor(options: ByteBudgetOptions, clock: Timer) {
     this.options = options;
     this.#clock = clock;
-    this.#bytes = new SharedLimit(options.totalBytes, { reserve: options.reserveBytes, little: options.largestBytes ?? 0 });
+    this.#bytes = new SharedLimit(options.totalBytes, {
+      reserve: options.reserveBytes,
+      little: options.largestBytes ?? 0,
+    });
     this.#places = new SharedLimit(options.waitersMax);
   }
 
   /** Bytes that all shares hold now. */
-  get heldBytes(): number { return this.#bytes.held; }
+  get heldBytes(): number {
+    return this.#bytes.held;
+  }
   /** Shares that wait. */
-  get waiting(): number { return this.#places.held; }
+  get waiting(): number {
+    return this.#places.held;
+  }
 
-  /** A share that holds nothing yet. `caller`: for whom its bytes count; null where that is nobody. `sender`: who may be told to make way while more is expected of it. */
+  /**
+   * A share that holds nothing yet. `caller`: for whom its bytes count; null where that is nobody. `sender`: who may be
+   * told to make way while more is expected of it.
+   */
   share(owner: ShareOwner | null = null, caller: string | null = null, sender: Sender | null = null): ByteShare {
     return new ByteShare(this, owner, caller, sender);
   }
 
   /** @internal */
-  nowMs(): number { return this.#clock.monotonicMs(); }
+  nowMs(): number {
+    return this.#clock.monotonicMs();
+  }
 
   /** @internal More of what the share holds is read from its sender, or no more. */
   arrives(share: ByteShare, isArriving: boolean): void {
@@ -144,15 +167,23 @@ export class ByteBudget {
   fits(share: ByteShare, bytes: number): boolean {
     const next = share.heldBytes + bytes;
     const beyond = this.#beyondBytes(share);
-    if (next <= this.options.smallBytes) return share.caller === null ? this.#bytes.held + bytes <= this.#bytes.total : this.#bytes.admits(share.caller, bytes, beyond);
+    if (next <= this.options.smallBytes)
+      return share.caller === null
+        ? this.#bytes.held + bytes <= this.#bytes.total
+        : this.#bytes.admits(share.caller, bytes, beyond);
     // What is larger than the whole budget has its turn when nobody else is there.
-    return this.#heldLong === this.#longPart(share.heldBytes) || this.#bytes.admits(share.longCaller, this.#moreOf(share, bytes), beyond);
+    return (
+      this.#heldLong === this.#longPart(share.heldBytes) ||
+      this.#bytes.admits(share.longCaller, this.#moreOf(share, bytes), beyond)
+    );
   }
 
   /** What other shares hold that may go beyond the total: it takes no room of callers who hold little. */
   #beyondBytes(share: ByteShare): number {
     const [small, long] = [this.#small.beyond, this.#long.beyond];
-    return (small === null || small === share ? 0 : small.heldBytes) + (long === null || long === share ? 0 : long.heldBytes);
+    return (
+      (small === null || small === share ? 0 : small.heldBytes) + (long === null || long === share ? 0 : long.heldBytes)
+    );
   }
 
   /** @internal Whether the share's caller holds little also with so many bytes more. */
@@ -163,7 +194,10 @@ export class ByteBudget {
   /** @internal Whether nobody waits before a share that is going to hold so many bytes. */
   isFree(share: ByteShare, bytes: number): boolean {
     const lane = this.#laneOf(bytes);
-    return lane.beyond === share || (lane.first.size === 0 && (lane.waiters.size === 0 || this.isLittle(share, bytes - share.heldBytes)));
+    return (
+      lane.beyond === share ||
+      (lane.first.size === 0 && (lane.waiters.size === 0 || this.isLittle(share, bytes - share.heldBytes)))
+    );
   }
 
   /** @internal */
@@ -259,7 +293,9 @@ export class ByteBudget {
     return bytes <= this.options.smallBytes ? share.caller : share.longCaller;
   }
 
-  /** What so many bytes more would add to what they count among: all of the share, where it would be small no longer. */
+  /**
+   * What so many bytes more would add to what they count among: all of the share, where it would be small no longer.
+   */
   #moreOf(share: ByteShare, bytes: number): number {
     const next = share.heldBytes + bytes;
     return next > this.options.smallBytes && share.heldBytes <= this.options.smallBytes ? next : bytes;
@@ -275,7 +311,11 @@ export class ByteBudget {
 
   #refusal(why = ''): SkuaError {
     const { of, totalBytes } = this.options;
-    return new SkuaError('too_busy', `The ${of} in progress use all ${totalBytes} bytes available to them.${why} Try again in a moment, or with less at once.`, { limit: totalBytes });
+    return new SkuaError(
+      'too_busy',
+      `The ${of} in progress use all ${totalBytes} bytes available to them.${why} Try again in a moment, or with less at once.`,
+      { limit: totalBytes },
+    );
   }
 }
 
@@ -306,7 +346,10 @@ export class ByteShare {
   /** @internal */
   readonly sender: Sender | null;
   #longCaller: string | null = null;
-  /** Of the body or message that has begun: what is here, for how long it was read before the last pause, and since when it is read again, NaN while it is not. */
+  /**
+   * Of the body or message that has begun: what is here, for how long it was read before the last pause, and since when
+   * it is read again, NaN while it is not.
+   */
   #arrivedBytes = 0;
   #readMs = 0;
   #readSinceMs = Number.NaN;
@@ -323,17 +366,26 @@ export class ByteShare {
   }
 
   /** @internal By what the caller's large shares are counted. */
-  get longCaller(): string | null { return this.caller === null ? null : (this.#longCaller ??= `${this.caller}\nlarge`); }
+  get longCaller(): string | null {
+    return this.caller === null ? null : (this.#longCaller ??= `${this.caller}\nlarge`);
+  }
 
-  get heldBytes(): number { return this.#held; }
+  get heldBytes(): number {
+    return this.#held;
+  }
   /** What the share stood for has ended: there is no use in making anything for it. */
-  get isClosed(): boolean { return this.#isClosed || (this.#owner !== null && this.#owner.isGone); }
+  get isClosed(): boolean {
+    return this.#isClosed || (this.#owner !== null && this.#owner.isGone);
+  }
   /** A share of at most so many bytes may take of the reserve. */
-  get smallBytes(): number { return this.#budget.options.smallBytes; }
+  get smallBytes(): number {
+    return this.#budget.options.smallBytes;
+  }
 
   /** Takes so many bytes more, if there is room now and nobody waits for it. */
   tryGrow(bytes: number): boolean {
-    if (this.isClosed || !this.#budget.isFree(this, this.#held + bytes) || !this.#budget.fits(this, bytes)) return false;
+    if (this.isClosed || !this.#budget.isFree(this, this.#held + bytes) || !this.#budget.fits(this, bytes))
+      return false;
     this.#hold(this.#held + bytes);
     return true;
   }

@@ -36,7 +36,10 @@ let viewedBuffer: ArrayBufferLike = viewed.buffer;
 let worded = viewed;
 let words = new DataView(worded.buffer);
 
-/** A view of the same bytes for numbers of more than one of them. That of the last bytes is kept, as many records of one block are looked at one behind the other. */
+/**
+ * A view of the same bytes for numbers of more than one of them. That of the last bytes is kept, as many records of one
+ * block are looked at one behind the other.
+ */
 export function wordsOf(b: Uint8Array): DataView {
   if (b !== worded) {
     words = new DataView(b.buffer, b.byteOffset, b.byteLength);
@@ -46,8 +49,8 @@ export function wordsOf(b: Uint8Array): DataView {
 }
 
 /**
- * As `subarray`, in two thirds of its time where many views of the same bytes are made one behind the other: it need not ask what kind of
- * array to make, nor where the memory is.
+ * As `subarray`, in two thirds of its time where many views of the same bytes are made one behind the other: it need
+ * not ask what kind of array to make, nor where the memory is.
  */
 export function viewAt(b: Uint8Array, at: number, length: number): Uint8Array {
   if (b !== viewed) {
@@ -57,8 +60,14 @@ export function viewAt(b: Uint8Array, at: number, length: number): Uint8Array {
   return new Uint8Array(viewedBuffer, b.byteOffset + at, length);
 }
 
-/** Runs [from, to) of blocks that hold anything but zeros, so that a new file need not be written where it is zeros anyway. */
-export function* nonZeroRuns(bytes: Uint8Array, blockBytes: number): Generator<readonly [number, number], void, undefined> {
+/**
+ * Runs [from, to) of blocks that hold anything but zeros, so that a new file need not be written where it is zeros
+ * anyway.
+ */
+export function* nonZeroRuns(
+  bytes: Uint8Array,
+  blockBytes: number,
+): Generator<readonly [number, number], void, undefined> {
   let from = 0;
   for (let at = 0; at < bytes.length; at += blockBytes) {
     const end = Math.min(at + blockBytes, bytes.length);

@@ -2,25 +2,56 @@
 const MESSAGE_LENGTH_MAX = 8_192;
 
 /**
- * What the data of an error say, for codes whose data are read or promised. For other codes they are for the log, and may say anything.
+ * What the data of an error say, for codes whose data are read or promised. For other codes they are for the log, and
+ * may say anything.
  */
 export interface ErrorData {
   // Storage, log and index: where the damage is
   readonly file_not_found: { readonly path?: string; readonly key?: string; readonly place?: string };
-  readonly log_corrupt: { readonly file?: string; readonly offset?: number | null; readonly position?: number; readonly key?: string; readonly [more: string]: unknown };
-  readonly index_corrupt: { readonly path?: string; readonly offset?: number; readonly indexed?: number; readonly position?: number };
+  readonly log_corrupt: {
+    readonly file?: string;
+    readonly offset?: number | null;
+    readonly position?: number;
+    readonly key?: string;
+    readonly [more: string]: unknown;
+  };
+  readonly index_corrupt: {
+    readonly path?: string;
+    readonly offset?: number;
+    readonly indexed?: number;
+    readonly position?: number;
+  };
   // Backup
   readonly repository_damaged: {
-    readonly key?: string; readonly place?: string; readonly path?: string; readonly isMissing?: boolean; readonly member?: string;
-    readonly offset?: number; readonly position?: number; readonly from?: number; readonly to?: number;
+    readonly key?: string;
+    readonly place?: string;
+    readonly path?: string;
+    readonly isMissing?: boolean;
+    readonly member?: string;
+    readonly offset?: number;
+    readonly position?: number;
+    readonly from?: number;
+    readonly to?: number;
   };
   readonly not_restorable: Restorable;
   // The cluster
-  readonly log_diverged: { readonly position?: number; readonly place?: string; readonly number?: number; readonly start?: number; readonly end?: number; readonly expected?: number };
+  readonly log_diverged: {
+    readonly position?: number;
+    readonly place?: string;
+    readonly number?: number;
+    readonly start?: number;
+    readonly end?: number;
+    readonly expected?: number;
+  };
   readonly member_unreachable: Unreached;
   readonly member_silent: Unreached;
   readonly member_refused: { readonly node: string; readonly status: number; readonly code: string | null };
-  readonly not_leader: { readonly leader?: string | null; readonly hint?: string; readonly epoch?: number; readonly isFinal?: boolean };
+  readonly not_leader: {
+    readonly leader?: string | null;
+    readonly hint?: string;
+    readonly epoch?: number;
+    readonly isFinal?: boolean;
+  };
   // Streams
   readonly wrong_expected_version: { readonly stream: string; readonly expected: number; readonly actual: number };
   readonly consistency_violation: { readonly violations: readonly StreamViolation[] };
@@ -37,7 +68,12 @@ export interface ErrorData {
   readonly maximum_subscribers_reached: Group;
   // Scavenging
   readonly scavenge_in_progress: { readonly scavengeId: string | null; readonly hint?: string };
-  readonly scavenge_not_found: { readonly scavengeId?: string | null; readonly clusterScavengeId?: string; readonly attempt?: number; readonly hint?: string };
+  readonly scavenge_not_found: {
+    readonly scavengeId?: string | null;
+    readonly clusterScavengeId?: string;
+    readonly attempt?: number;
+    readonly hint?: string;
+  };
   readonly scavenge_stopping: { readonly scavengeId: string; readonly retryAfterSeconds: number };
   readonly auto_scavenge_off: { readonly reason?: string; readonly hint?: string };
   readonly late_order: { readonly clusterScavengeId: string; readonly attempt: number; readonly seen?: number };
@@ -49,9 +85,15 @@ export interface ErrorData {
   readonly wrong_password: Login;
   readonly last_administrator: Login;
   // Connectors
-  readonly invalid_connector: { readonly violations?: readonly { readonly field: string; readonly description: string }[] };
+  readonly invalid_connector: {
+    readonly violations?: readonly { readonly field: string; readonly description: string }[];
+  };
   // Configuration and certificates
-  readonly certificate_invalid: { readonly file?: string; readonly reason?: string; readonly problems?: readonly { readonly file: string; readonly reason: string }[] };
+  readonly certificate_invalid: {
+    readonly file?: string;
+    readonly reason?: string;
+    readonly problems?: readonly { readonly file: string; readonly reason: string }[];
+  };
   readonly reload_failed: { readonly file: string | null; readonly reason: string };
   // HTTP
   readonly bad_json: { readonly hint?: string; readonly offset?: number };
@@ -78,8 +120,13 @@ type Nothing = Readonly<Record<string, never>>;
 type Unreached = { readonly node: string; readonly reason: string; readonly isBroken?: boolean };
 /** What can be had instead of the position or time that was asked for. */
 type Restorable = {
-  readonly position?: number; readonly below?: number | null; readonly above?: number | null;
-  readonly timeMs?: number; readonly earliestMs?: number; readonly belowMs?: number | null; readonly aboveMs?: number | null;
+  readonly position?: number;
+  readonly below?: number | null;
+  readonly above?: number | null;
+  readonly timeMs?: number;
+  readonly earliestMs?: number;
+  readonly belowMs?: number | null;
+  readonly aboveMs?: number | null;
 };
 /** A check that did not hold. */
 export interface StreamViolation {
@@ -99,7 +146,11 @@ type LooseData = Readonly<Record<string, unknown>>;
 export type DataOf<C extends ErrorCode> = C extends keyof ErrorData ? ErrorData[C] : LooseData;
 
 /** Data may be left out where no member must be there; those of a code that is not known before may be anything. */
-type Details<C extends ErrorCode> = ErrorCode extends C ? [data?: LooseData, cause?: unknown] : {} extends DataOf<C> ? [data?: DataOf<C>, cause?: unknown] : [data: DataOf<C>, cause?: unknown];
+type Details<C extends ErrorCode> = ErrorCode extends C
+  ? [data?: LooseData, cause?: unknown]
+  : {} extends DataOf<C>
+    ? [data?: DataOf<C>, cause?: unknown]
+    : [data: DataOf<C>, cause?: unknown];
 
 /**
  * The one error type of the core. `code` is stable and part of the public interface; `message` says what happened and
@@ -124,7 +175,10 @@ export const SkuaError = class extends Error {
   readonly data: LooseData;
 
   constructor(code: ErrorCode, message: string, data: LooseData = {}, cause?: unknown) {
-    super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX - 1).toWellFormed()}…` : message, cause === undefined ? undefined : { cause });
+    super(
+      message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX - 1).toWellFormed()}…` : message,
+      cause === undefined ? undefined : { cause },
+    );
     this.name = 'SkuaError';
     this.code = code;
     this.data = data;
@@ -133,52 +187,164 @@ export const SkuaError = class extends Error {
 
 export type ErrorCode =
   // Storage
-  | 'file_not_found' | 'file_exists' | 'disk_full' | 'io_error' | 'sync_failed' | 'directory_locked' | 'not_a_data_directory'
+  | 'file_not_found'
+  | 'file_exists'
+  | 'disk_full'
+  | 'io_error'
+  | 'sync_failed'
+  | 'directory_locked'
+  | 'not_a_data_directory'
   // Log and recovery
-  | 'log_corrupt' | 'log_unsupported' | 'checkpoint_corrupt' | 'chunk_missing' | 'chunk_unexpected' | 'truncation_too_large'
-  | 'writer_stopped' | 'store_closed' | 'bad_option'
+  | 'log_corrupt'
+  | 'log_unsupported'
+  | 'checkpoint_corrupt'
+  | 'chunk_missing'
+  | 'chunk_unexpected'
+  | 'truncation_too_large'
+  | 'writer_stopped'
+  | 'store_closed'
+  | 'bad_option'
   // Index
   | 'index_corrupt'
   // Object stores
-  | 'storage_unreachable' | 'bucket_not_found' | 'storage_denied' | 'wrong_region' | 'clock_skewed' | 'storage_throttled' | 'outcome_unknown'
+  | 'storage_unreachable'
+  | 'bucket_not_found'
+  | 'storage_denied'
+  | 'wrong_region'
+  | 'clock_skewed'
+  | 'storage_throttled'
+  | 'outcome_unknown'
   // Backup
-  | 'backup_running' | 'backup_not_running' | 'hold_not_found' | 'repository_not_found' | 'repository_damaged' | 'repository_key' | 'repository_busy' | 'repository_unreachable' | 'backup_not_found'
-  | 'not_restorable' | 'other_node' | 'directory_not_empty' | 'backup_failed' | 'backup_off'
+  | 'backup_running'
+  | 'backup_not_running'
+  | 'hold_not_found'
+  | 'repository_not_found'
+  | 'repository_damaged'
+  | 'repository_key'
+  | 'repository_busy'
+  | 'repository_unreachable'
+  | 'backup_not_found'
+  | 'not_restorable'
+  | 'other_node'
+  | 'directory_not_empty'
+  | 'backup_failed'
+  | 'backup_off'
   // The log on object storage
-  | 'commit_lost' | 'commit_outcome_unknown' | 'commit_contended' | 'prefix_unsuitable' | 'manifest_invalid' | 'scavenge_state_too_large' | 'scavenge_stopping'
+  | 'commit_lost'
+  | 'commit_outcome_unknown'
+  | 'commit_contended'
+  | 'prefix_unsuitable'
+  | 'manifest_invalid'
+  | 'scavenge_state_too_large'
+  | 'scavenge_stopping'
   // The cluster
-  | 'log_diverged' | 'other_log' | 'copy_behind' | 'copy_attached' | 'commit_not_applied' | 'epoch_lost' | 'write_expired' | 'member_unreachable' | 'member_silent' | 'member_refused' | 'not_a_member' | 'address_in_use' | 'format_too_new'
+  | 'log_diverged'
+  | 'other_log'
+  | 'copy_behind'
+  | 'copy_attached'
+  | 'commit_not_applied'
+  | 'epoch_lost'
+  | 'write_expired'
+  | 'member_unreachable'
+  | 'member_silent'
+  | 'member_refused'
+  | 'not_a_member'
+  | 'address_in_use'
+  | 'format_too_new'
   // Streams
-  | 'wrong_expected_version' | 'consistency_violation' | 'stream_deleted' | 'stream_not_found' | 'event_not_found' | 'access_denied'
-  | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'
-  | 'event_too_large' | 'batch_too_large' | 'body_too_large' | 'batch_empty' | 'page_too_large' | 'invalid_count'
-  | 'invalid_position' | 'invalid_event_number' | 'too_busy' | 'aborted'
-  | 'invalid_expression' | 'unsupported_expression' | 'expression_too_large'
+  | 'wrong_expected_version'
+  | 'consistency_violation'
+  | 'stream_deleted'
+  | 'stream_not_found'
+  | 'event_not_found'
+  | 'access_denied'
+  | 'invalid_stream_name'
+  | 'invalid_event'
+  | 'invalid_expected_version'
+  | 'invalid_metadata'
+  | 'event_too_large'
+  | 'batch_too_large'
+  | 'body_too_large'
+  | 'batch_empty'
+  | 'page_too_large'
+  | 'invalid_count'
+  | 'invalid_position'
+  | 'invalid_event_number'
+  | 'too_busy'
+  | 'aborted'
+  | 'invalid_expression'
+  | 'unsupported_expression'
+  | 'expression_too_large'
   // Persistent subscriptions
-  | 'persistent_subscription_exists' | 'persistent_subscription_not_found' | 'persistent_subscription_failed' | 'persistent_subscription_dropped' | 'maximum_subscribers_reached'
+  | 'persistent_subscription_exists'
+  | 'persistent_subscription_not_found'
+  | 'persistent_subscription_failed'
+  | 'persistent_subscription_dropped'
+  | 'maximum_subscribers_reached'
   // Scavenging
-  | 'scavenge_in_progress' | 'scavenge_not_found' | 'scavenge_state_invalid' | 'scavenge_failed'
+  | 'scavenge_in_progress'
+  | 'scavenge_not_found'
+  | 'scavenge_state_invalid'
+  | 'scavenge_failed'
   // The proof that nothing was changed
-  | 'proof_damaged' | 'proof_invalid' | 'proof_failed' | 'proof_absent'
+  | 'proof_damaged'
+  | 'proof_invalid'
+  | 'proof_failed'
+  | 'proof_absent'
   // Security
-  | 'not_authenticated' | 'too_many_failures' | 'not_ready' | 'user_not_found' | 'user_exists' | 'wrong_password' | 'invalid_user' | 'last_administrator'
+  | 'not_authenticated'
+  | 'too_many_failures'
+  | 'not_ready'
+  | 'user_not_found'
+  | 'user_exists'
+  | 'wrong_password'
+  | 'invalid_user'
+  | 'last_administrator'
   // Connectors
-  | 'invalid_connector' | 'connector_exists' | 'connector_not_found' | 'connector_state' | 'secret_refused'
+  | 'invalid_connector'
+  | 'connector_exists'
+  | 'connector_not_found'
+  | 'connector_state'
+  | 'secret_refused'
   // What was asked for and goes on in the background
-  | 'task_running' | 'task_not_found'
+  | 'task_running'
+  | 'task_not_found'
   // Configuration and certificates
-  | 'certificate_invalid' | 'reload_failed'
+  | 'certificate_invalid'
+  | 'reload_failed'
   // Auto-scavenge
-  | 'auto_scavenge_off' | 'not_leader' | 'no_leader' | 'invalid_schedule' | 'auto_scavenge_pausing' | 'auto_scavenge_busy' | 'late_order' | 'licence_invalid'
+  | 'auto_scavenge_off'
+  | 'not_leader'
+  | 'no_leader'
+  | 'invalid_schedule'
+  | 'auto_scavenge_pausing'
+  | 'auto_scavenge_busy'
+  | 'late_order'
+  | 'licence_invalid'
   // HTTP
-  | 'foreign_origin' | 'foreign_host' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'not_here' | 'method_not_allowed' | 'range_not_satisfiable' | 'page_unavailable';
+  | 'foreign_origin'
+  | 'foreign_host'
+  | 'bad_request'
+  | 'bad_json'
+  | 'bad_header'
+  | 'not_acceptable'
+  | 'unsupported_media_type'
+  | 'not_found'
+  | 'not_here'
+  | 'method_not_allowed'
+  | 'range_not_satisfiable'
+  | 'page_unavailable';
 
 /**
  * What the code itself ensures where data become durable does not hold: nothing more may be written, so that nothing is
  * spoilt.
  */
 export function brokenInvariant(what: string, data: Record<string, unknown>): SkuaError {
-  return new SkuaError('writer_stopped', `${what}: this is a defect, so nothing more is written. Reading goes on. Restart the node, and report it.`, data);
+  return new SkuaError(
+    'writer_stopped',
+    `${what}: this is a defect, so nothing more is written. Reading goes on. Restart the node, and report it.`,
+    data,
+  );
 }
 
 /** True when `error` is a SkuaError, of the given code if one is named. */

@@ -13,13 +13,59 @@ const LOW = Uint8Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2
  * third of the time of putting strings together, and leaves a flat string.
  */
 export function guidToText(b: Uint8Array, at: number): string {
-  const b0 = b[at]!, b1 = b[at + 1]!, b2 = b[at + 2]!, b3 = b[at + 3]!, b4 = b[at + 4]!, b5 = b[at + 5]!, b6 = b[at + 6]!, b7 = b[at + 7]!;
-  const b8 = b[at + 8]!, b9 = b[at + 9]!, b10 = b[at + 10]!, b11 = b[at + 11]!, b12 = b[at + 12]!, b13 = b[at + 13]!, b14 = b[at + 14]!, b15 = b[at + 15]!;
+  const b0 = b[at]!,
+    b1 = b[at + 1]!,
+    b2 = b[at + 2]!,
+    b3 = b[at + 3]!,
+    b4 = b[at + 4]!,
+    b5 = b[at + 5]!,
+    b6 = b[at + 6]!,
+    b7 = b[at + 7]!;
+  const b8 = b[at + 8]!,
+    b9 = b[at + 9]!,
+    b10 = b[at + 10]!,
+    b11 = b[at + 11]!,
+    b12 = b[at + 12]!,
+    b13 = b[at + 13]!,
+    b14 = b[at + 14]!,
+    b15 = b[at + 15]!;
   return String.fromCharCode(
-    HIGH[b3]!, LOW[b3]!, HIGH[b2]!, LOW[b2]!, HIGH[b1]!, LOW[b1]!, HIGH[b0]!, LOW[b0]!, 45,
-    HIGH[b5]!, LOW[b5]!, HIGH[b4]!, LOW[b4]!, 45, HIGH[b7]!, LOW[b7]!, HIGH[b6]!, LOW[b6]!, 45,
-    HIGH[b8]!, LOW[b8]!, HIGH[b9]!, LOW[b9]!, 45,
-    HIGH[b10]!, LOW[b10]!, HIGH[b11]!, LOW[b11]!, HIGH[b12]!, LOW[b12]!, HIGH[b13]!, LOW[b13]!, HIGH[b14]!, LOW[b14]!, HIGH[b15]!, LOW[b15]!,
+    HIGH[b3]!,
+    LOW[b3]!,
+    HIGH[b2]!,
+    LOW[b2]!,
+    HIGH[b1]!,
+    LOW[b1]!,
+    HIGH[b0]!,
+    LOW[b0]!,
+    45,
+    HIGH[b5]!,
+    LOW[b5]!,
+    HIGH[b4]!,
+    LOW[b4]!,
+    45,
+    HIGH[b7]!,
+    LOW[b7]!,
+    HIGH[b6]!,
+    LOW[b6]!,
+    45,
+    HIGH[b8]!,
+    LOW[b8]!,
+    HIGH[b9]!,
+    LOW[b9]!,
+    45,
+    HIGH[b10]!,
+    LOW[b10]!,
+    HIGH[b11]!,
+    LOW[b11]!,
+    HIGH[b12]!,
+    LOW[b12]!,
+    HIGH[b13]!,
+    LOW[b13]!,
+    HIGH[b14]!,
+    LOW[b14]!,
+    HIGH[b15]!,
+    LOW[b15]!,
   );
 }
 
@@ -31,8 +77,8 @@ const TEXTS = 16;
 const HYPHEN = 45;
 
 /**
- * Gives things their ids, many of them at once: the call that makes one long text, of which each gets its part, takes no longer than one
- * for a single id. Until `settle` has been called, or TEXTS have come, a thing has none.
+ * Gives things their ids, many of them at once: the call that makes one long text, of which each gets its part, takes
+ * no longer than one for a single id. Until `settle` has been called, or TEXTS have come, a thing has none.
  */
 export class GuidTexts {
   readonly #bytes = new Uint8Array(TEXTS * TEXT_LENGTH);
@@ -87,7 +133,14 @@ const TEXT_AT = [6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34];
 
 /** Writes the on-disk bytes of a GUID's text at `at`. False, with nothing useful written, when the text is no GUID. */
 export function guidFromText(text: string, out: Uint8Array, at: number): boolean {
-  if (text.length !== 36 || text.charCodeAt(8) !== 45 || text.charCodeAt(13) !== 45 || text.charCodeAt(18) !== 45 || text.charCodeAt(23) !== 45) return false;
+  if (
+    text.length !== 36 ||
+    text.charCodeAt(8) !== 45 ||
+    text.charCodeAt(13) !== 45 ||
+    text.charCodeAt(18) !== 45 ||
+    text.charCodeAt(23) !== 45
+  )
+    return false;
   let bad = 0;
   for (let i = 0; i < 16; i++) {
     const t = TEXT_AT[i]!;

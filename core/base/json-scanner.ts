@@ -5,8 +5,9 @@ import { SkuaError } from './errors.ts';
 const SPECIAL = /[\\\x00-\x1f\x85\u2028\u2029]/;
 
 /**
- * Walks JSON text token by token, where the text itself counts and `JSON.parse` would lose it: integers beyond 2^53, `1.0`,
- * and the order of members whose names are digits. Whatever the text, each character is looked at a fixed number of times.
+ * Walks JSON text token by token, where the text itself counts and `JSON.parse` would lose it: integers beyond 2^53,
+ * `1.0`, and the order of members whose names are digits. Whatever the text, each character is looked at a fixed number
+ * of times.
  */
 export class JsonScanner {
   readonly text: string;
@@ -94,8 +95,9 @@ export class JsonScanner {
   }
 
   /**
-   * Moves behind the brackets that open here, and all that they hold, or to the end of the text where they are not closed; nothing else is
-   * looked at closely. False, and somewhere between, where they are nested deeper than `depthMax`.
+   * Moves behind the brackets that open here, and all that they hold, or to the end of the text where they are not
+   * closed; nothing else is looked at closely. False, and somewhere between, where they are nested deeper than
+   * `depthMax`.
    */
   skipBrackets(depthMax = Number.POSITIVE_INFINITY): boolean {
     const { text } = this;
@@ -117,7 +119,9 @@ export class JsonScanner {
     return true;
   }
 
-  /** Moves behind the string, number, word or bracketed value that begins here, in text that is known to be well-formed. */
+  /**
+   * Moves behind the string, number, word or bracketed value that begins here, in text that is known to be well-formed.
+   */
   skipValue(): void {
     const first = this.peek();
     if (first === 34) this.skipString();
@@ -127,8 +131,8 @@ export class JsonScanner {
 }
 
 /**
- * Whether brackets are nested no deeper than this, so that a parser can be given the text; nothing else is proved. Throws `bad_json` for some
- * of what is no JSON in any case.
+ * Whether brackets are nested no deeper than this, so that a parser can be given the text; nothing else is proved.
+ * Throws `bad_json` for some of what is no JSON in any case.
  */
 export function isNestedAtMost(text: string, depthMax: number): boolean {
   const scanner = new JsonScanner(text);

@@ -3,7 +3,10 @@ const BRISK_BYTES_A_MS = 65.536;
 /** Who lags no more than this had bad luck; who lags more is slow. Milliseconds. */
 export const SLOW_MS = 1_000;
 
-/** For how long a body has been arriving beyond the time that a brisk sender needs for as many bytes; negative for a faster one. */
+/**
+ * For how long a body has been arriving beyond the time that a brisk sender needs for as many bytes; negative for a
+ * faster one.
+ */
 export function lagMs(arrivingMs: number, bytes: number): number {
   return arrivingMs - bytes / BRISK_BYTES_A_MS;
 }

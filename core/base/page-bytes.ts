@@ -3,7 +3,10 @@ import { SkuaError } from './errors.ts';
 
 /** What an event costs beside its data and metadata: the object, its id, and its place in an answer. */
 export const EVENT_OVERHEAD_BYTES = 256;
-/** Times that an answer with links names the stream of an event, and bytes that each byte of the name may become in them. */
+/**
+ * Times that an answer with links names the stream of an event, and bytes that each byte of the name may become in
+ * them.
+ */
 const LINK_TIMES = 3;
 const ESCAPED_BYTES = 3;
 /** Links of an event of at most so many bytes, as ordinary names have, are no reason to end a page. */
@@ -28,9 +31,9 @@ export interface PageLimits {
 }
 
 /**
- * Adds up what the page that is being read holds. An event that it does not take is not kept: either the page ends before
- * it (`isFull`), or the budget has no room (`lacksRoom`): then what was read is dropped, `waitForRoom` resolves when
- * there is room for a whole page, and the page is read again. So who waits holds nothing.
+ * Adds up what the page that is being read holds. An event that it does not take is not kept: either the page ends
+ * before it (`isFull`), or the budget has no room (`lacksRoom`): then what was read is dropped, `waitForRoom` resolves
+ * when there is room for a whole page, and the page is read again. So who waits holds nothing.
  */
 export class PageBytes {
   readonly limits: PageLimits;
@@ -50,12 +53,18 @@ export class PageBytes {
   }
 
   /** The page has ended because of the budget, and must be read again. */
-  get lacksRoom(): boolean { return this.#lacking > 0; }
+  get lacksRoom(): boolean {
+    return this.#lacking > 0;
+  }
 
   /** The page holds more than it may, since it had to take its first event. */
-  get isOver(): boolean { return this.#bytes > this.limits.bytesMax; }
+  get isOver(): boolean {
+    return this.#bytes > this.limits.bytesMax;
+  }
 
-  /** Whether the page takes one more event with so many bytes of data and metadata, of a stream whose name has so many. */
+  /**
+   * Whether the page takes one more event with so many bytes of data and metadata, of a stream whose name has so many.
+   */
   take(payloadBytes: number, nameBytes: number): boolean {
     const { bytesMax, scanBytesMax, hasPayloads } = this.limits;
     const next = this.#bytes + EVENT_OVERHEAD_BYTES + this.#linkBytes(nameBytes) + (hasPayloads ? payloadBytes : 0);
@@ -115,12 +124,15 @@ export class PageBytes {
   /** Throws `aborted` once there is nobody left to read for. */
   checkReader(): void {
     const { share, signal } = this.limits;
-    if (share?.isClosed === true || signal?.aborted === true) throw new SkuaError('aborted', 'The client disconnected while its page was being read.');
+    if (share?.isClosed === true || signal?.aborted === true)
+      throw new SkuaError('aborted', 'The client disconnected while its page was being read.');
   }
 
   #linkBytes(nameBytes: number): number {
     const { addressBytes } = this.limits;
-    return addressBytes === undefined ? 0 : Math.max(0, LINK_TIMES * (addressBytes + ESCAPED_BYTES * nameBytes) - LINK_BYTES_FREE);
+    return addressBytes === undefined
+      ? 0
+      : Math.max(0, LINK_TIMES * (addressBytes + ESCAPED_BYTES * nameBytes) - LINK_BYTES_FREE);
   }
 
   #extend(next: number): boolean {

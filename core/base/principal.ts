@@ -10,7 +10,9 @@ export const ADMINISTRATORS = '$admins';
 export const OPERATORS = '$ops';
 /** Those who may read the node's files, and with them everything that is in the store. */
 export const BACKUP_KEEPERS = '$backup';
-/** The seeds write the administrators' group once without its last letter; whoever is in it counts as an administrator. */
+/**
+ * The seeds write the administrators' group once without its last letter; whoever is in it counts as an administrator.
+ */
 const ADMINISTRATORS_ALIAS = '$admin';
 
 export const ANONYMOUS: Principal = { name: null, roles: [] };

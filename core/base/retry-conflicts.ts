@@ -3,8 +3,14 @@ import { isSkuaError, type SkuaErrorOf } from './errors.ts';
 /** How often a write that met another one is tried again. */
 const ATTEMPTS_MAX = 16;
 
-/** Repeats what met a concurrent write, from reading on; `attempt` is told when it is the last time. When that goes on, rejects with what `givenUp` makes of it. */
-export async function retryConflicts<T>(attempt: (isLast: boolean) => Promise<T>, givenUp: (error: SkuaErrorOf<'wrong_expected_version'>) => Error = (error) => error): Promise<T> {
+/**
+ * Repeats what met a concurrent write, from reading on; `attempt` is told when it is the last time. When that goes on,
+ * rejects with what `givenUp` makes of it.
+ */
+export async function retryConflicts<T>(
+  attempt: (isLast: boolean) => Promise<T>,
+  givenUp: (error: SkuaErrorOf<'wrong_expected_version'>) => Error = (error) => error,
+): Promise<T> {
   for (let i = 1; ; i++) {
     try {
       return await attempt(i === ATTEMPTS_MAX);

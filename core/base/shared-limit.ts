@@ -5,14 +5,18 @@ const LITTLE_PART = 1 / 16;
 export interface SharedLimitOptions {
   /** What only callers may take who hold little; left out, a quarter of the total. */
   readonly reserve?: number;
-  /** Who holds no more than this holds little, too, where it is more than a sixteenth of the total: one request of the largest kind. It never comes to the whole reserve. */
+  /**
+   * Who holds no more than this holds little, too, where it is more than a sixteenth of the total: one request of the
+   * largest kind. It never comes to the whole reserve.
+   */
   readonly little?: number;
 }
 
 /**
- * A limit that many callers share: calls, bytes, places in a queue. Anybody may take until three quarters of it are taken; beyond that only a caller who
- * holds less than a sixteenth of it with what it takes. So one alone may take much, and nobody takes all. Who is counted by no caller (null)
- * takes of what is not reserved. There is an entry for each caller who holds something, and none for others.
+ * A limit that many callers share: calls, bytes, places in a queue. Anybody may take until three quarters of it are
+ * taken; beyond that only a caller who holds less than a sixteenth of it with what it takes. So one alone may take
+ * much, and nobody takes all. Who is counted by no caller (null) takes of what is not reserved. There is an entry for
+ * each caller who holds something, and none for others.
  */
 export class SharedLimit {
   readonly total: number;
@@ -24,13 +28,17 @@ export class SharedLimit {
   constructor(total: number, { reserve = Math.floor(total * RESERVED_PART), little = 0 }: SharedLimitOptions = {}) {
     this.total = total;
     this.#common = total - reserve;
-    this.#little = Math.max(1, Math.floor(total * LITTLE_PART), Math.min(little, Math.floor(reserve * 3 / 4)));
+    this.#little = Math.max(1, Math.floor(total * LITTLE_PART), Math.min(little, Math.floor((reserve * 3) / 4)));
   }
 
   /** What all callers hold together. */
-  get held(): number { return this.#held; }
+  get held(): number {
+    return this.#held;
+  }
   /** Callers who hold something. */
-  get callers(): number { return this.#byCaller.size; }
+  get callers(): number {
+    return this.#byCaller.size;
+  }
 
   heldBy(caller: string): number {
     return this.#byCaller.get(caller) ?? 0;
@@ -41,7 +49,10 @@ export class SharedLimit {
     return caller !== null && this.heldBy(caller) + amount <= this.#little;
   }
 
-  /** Whether the caller may take so much more now; 0 asks whether it may hold what it does. `apart`: how much of what is held takes nothing of what is left to those who hold little. */
+  /**
+   * Whether the caller may take so much more now; 0 asks whether it may hold what it does. `apart`: how much of what is
+   * held takes nothing of what is left to those who hold little.
+   */
   admits(caller: string | null, amount: number, apart = 0): boolean {
     const next = this.#held + amount;
     return next <= this.#common || (next - apart <= this.total && this.isLittle(caller, amount));

@@ -1,6 +1,6 @@
 /**
- * Reading is written as synchronous steps, so that a hit costs no promise and memory, disk and object storage are read by
- * the same code. A step comes to one of these.
+ * Reading is written as synchronous steps, so that a hit costs no promise and memory, disk and object storage are read
+ * by the same code. A step comes to one of these.
  */
 
 /** The step found what it looked for. */

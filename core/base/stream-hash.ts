@@ -132,7 +132,8 @@ export function murmur3(w: Int32Array, n: number, seed: number): number {
 /** Puts bytes into little-endian words, the last one filled up with zeros. */
 export function bytesToWords(b: Uint8Array, at: number, length: number, words: Int32Array): void {
   const whole = length >> 2;
-  for (let i = 0; i < whole; i++, at += 4) words[i] = b[at]! | (b[at + 1]! << 8) | (b[at + 2]! << 16) | (b[at + 3]! << 24);
+  for (let i = 0; i < whole; i++, at += 4)
+    words[i] = b[at]! | (b[at + 1]! << 8) | (b[at + 2]! << 16) | (b[at + 3]! << 24);
   if ((length & 3) === 0) return;
   let last = 0;
   for (let i = 0; i < (length & 3); i++) last |= b[at + i]! << (i << 3);

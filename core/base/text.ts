@@ -11,7 +11,10 @@ export function encodeText(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** The text without the copies of one character at its end. An expression such as `/0+$/` would try again from each of them. */
+/**
+ * The text without the copies of one character at its end. An expression such as `/0+$/` would try again from each of
+ * them.
+ */
 export function withoutTrailing(text: string, character: string): string {
   const unit = character.charCodeAt(0);
   let end = text.length;
@@ -26,8 +29,9 @@ export const KNOWN_BYTES_MAX = 256;
 const WORDS_MAX = KNOWN_BYTES_MAX / 4;
 
 /**
- * Tells texts that it was asked for before, by slots: a direct-mapped cache of fixed size. It is asked about each name in the log, and
- * therefore looks at four bytes at a time; the last four may overlap those before, and three or fewer are put into one number.
+ * Tells texts that it was asked for before, by slots: a direct-mapped cache of fixed size. It is asked about each name
+ * in the log, and therefore looks at four bytes at a time; the last four may overlap those before, and three or fewer
+ * are put into one number.
  */
 export class KnownTexts {
   readonly slots = SLOTS;
@@ -36,11 +40,15 @@ export class KnownTexts {
   /** Of the text asked for last. */
   slot = 0;
 
-  /** Whether the text of 1 to KNOWN_BYTES_MAX bytes at `at` is that of its slot. If not, it is from now on, and the caller puts there what he knows of it. */
+  /**
+   * Whether the text of 1 to KNOWN_BYTES_MAX bytes at `at` is that of its slot. If not, it is from now on, and the
+   * caller puts there what he knows of it.
+   */
   has(b: Uint8Array, at: number, length: number): boolean {
     const view = wordsOf(b);
     const last = at + length - 4;
-    const lastWord = length < 4 ? b[at]! | (b[at + (length >> 1)]! << 8) | (b[at + length - 1]! << 16) : view.getInt32(last, true);
+    const lastWord =
+      length < 4 ? b[at]! | (b[at + (length >> 1)]! << 8) | (b[at + length - 1]! << 16) : view.getInt32(last, true);
     let hash = Math.imul(lastWord ^ length, 0x9e3779b1);
     for (let i = at; i < last; i += 4) hash = Math.imul((hash ^ (hash >>> 15)) + view.getInt32(i, true), 0x85ebca6b);
     const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
@@ -65,12 +73,14 @@ const internedText: string[] = Array.from({ length: interned.slots }, () => '');
 
 /**
  * Decodes the UTF-8 text at `at`, giving back the same string for the same bytes where it can: stream names and event
- * types repeat, and a comparison is several times cheaper than a decoder call and leaves no garbage. It holds no state that a
- * caller can observe: what it answers depends on the bytes alone. So it belongs to no store, and the readers of records need
- * not hand it down to every record.
+ * types repeat, and a comparison is several times cheaper than a decoder call and leaves no garbage. It holds no state
+ * that a caller can observe: what it answers depends on the bytes alone. So it belongs to no store, and the readers of
+ * records need not hand it down to every record.
  */
 export function internText(b: Uint8Array, at: number, length: number): string {
   if (length === 0) return '';
   if (length > KNOWN_BYTES_MAX) return decoder.decode(b.subarray(at, at + length));
-  return interned.has(b, at, length) ? internedText[interned.slot]! : internedText[interned.slot] = decoder.decode(b.subarray(at, at + length));
+  return interned.has(b, at, length)
+    ? internedText[interned.slot]!
+    : (internedText[interned.slot] = decoder.decode(b.subarray(at, at + length)));
 }

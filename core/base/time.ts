@@ -7,7 +7,10 @@ import { withoutTrailing } from './text.ts';
 // oxlint-disable-next-line no-restricted-globals
 const DateOf = Date;
 
-/** Events that are shown together were mostly written within the same second, whose text is kept. What it is depends on its number alone. */
+/**
+ * Events that are shown together were mostly written within the same second, whose text is kept. What it is depends on
+ * its number alone.
+ */
 let lastSeconds = 0;
 let lastText = '1970-01-01T00:00:00';
 
@@ -33,7 +36,8 @@ export function timestampText(ms: number, ticks: number): string {
 export function parseTimestamp(text: string): number {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
   // The platform takes the 30th of February for the 2nd of March.
-  if (day !== undefined && Number(day) > new DateOf(DateOf.UTC(Number(year), Number(month), 0)).getUTCDate()) return Number.NaN;
+  if (day !== undefined && Number(day) > new DateOf(DateOf.UTC(Number(year), Number(month), 0)).getUTCDate())
+    return Number.NaN;
   return DateOf.parse(text);
 }
 

@@ -6,7 +6,10 @@ import type { Miss } from '../base/step.ts';
 export const BLOCK_BYTES = 65_536;
 /** Blocks fetched at once when a file is read sequentially: 1 MiB. */
 const READ_AHEAD_BLOCKS = 16;
-/** Blocks of a remote file before and behind the one that is wanted, which are fetched with it: what is wanted next often lies there. */
+/**
+ * Blocks of a remote file before and behind the one that is wanted, which are fetched with it: what is wanted next
+ * often lies there.
+ */
 const REMOTE_BLOCKS_BEFORE = 2;
 const REMOTE_BLOCKS_BEHIND = 1;
 /** A range over more blocks than this is read as one span instead of being put together from blocks. */
@@ -17,7 +20,12 @@ const SPANS_MAX = 4;
 const FILE_STRIDE = 2 ** 26;
 
 /** What one read brought. Its blocks are views of the same memory, and are therefore forgotten together. */
-interface Load { readonly firstKey: number; readonly count: number; readonly sizeBytes: number; used: boolean }
+interface Load {
+  readonly firstKey: number;
+  readonly count: number;
+  readonly sizeBytes: number;
+  used: boolean;
+}
 interface Entry {
   readonly bytes: Uint8Array;
   readonly load: Load;
@@ -25,7 +33,12 @@ interface Entry {
   readOnFrom: number;
 }
 /** `length` is what was asked for; at the end of a file `bytes` may be shorter. */
-interface Span { readonly file: number; readonly offset: number; readonly length: number; readonly bytes: Uint8Array }
+interface Span {
+  readonly file: number;
+  readonly offset: number;
+  readonly length: number;
+  readonly bytes: Uint8Array;
+}
 
 /**
  * The one cache of file content, for reading in steps (step.ts): `CachedFile.bytes` gives the bytes, or a miss with the
@@ -45,7 +58,9 @@ export class BlockCache {
   readonly #inFlight = new Map<number, Miss>();
   #spans: Span[] = [];
   /** @internal */ readonly lone: RandomReads;
-  /** Looks for a block, other than for the one that was asked for last, that were in the cache; and reads of storage. */
+  /**
+   * Looks for a block, other than for the one that was asked for last, that were in the cache; and reads of storage.
+   */
   hits = 0;
   misses = 0;
 
@@ -54,8 +69,12 @@ export class BlockCache {
     this.lone = new RandomReads(Math.floor(this.#capacityBytes / BLOCK_BYTES));
   }
 
-  get usedBytes(): number { return this.#usedBytes; }
-  get capacityBytes(): number { return this.#capacityBytes; }
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+  get capacityBytes(): number {
+    return this.#capacityBytes;
+  }
 
   attach(file: StorageFile): CachedFile {
     return new CachedFile(this, file, this.#nextFile++);
@@ -87,7 +106,8 @@ export class BlockCache {
     const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
     const isRemote = file.file.isRemote === true;
     // A block that still grows must not be part of a longer read.
-    if (isRemote && !isSequential && !isSparse && index < file.wholeBlocks()) return this.#missAround(file, index, wanted);
+    if (isRemote && !isSequential && !isSparse && index < file.wholeBlocks())
+      return this.#missAround(file, index, wanted);
     const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
@@ -109,10 +129,19 @@ export class BlockCache {
     const to = index + Math.max(1, Math.min(this.#runLength(file, index), Math.max(wanted, 1 + REMOTE_BLOCKS_BEHIND)));
     file.expectedMiss = to;
     this.misses++;
-    return this.#load(file, from, to - from, Promise.resolve(file.file.read(from * BLOCK_BYTES, (to - from) * BLOCK_BYTES)), -1);
+    return this.#load(
+      file,
+      from,
+      to - from,
+      Promise.resolve(file.file.read(from * BLOCK_BYTES, (to - from) * BLOCK_BYTES)),
+      -1,
+    );
   }
 
-  /** Loads the run of blocks from `index`, so that a sequential reader finds it there when he has worked through the one before. */
+  /**
+   * Loads the run of blocks from `index`, so that a sequential reader finds it there when he has worked through the one
+   * before.
+   */
   #readAhead(file: CachedFile, index: number): void {
     const count = this.#runLength(file, index);
     if (count === 0) return;
@@ -125,20 +154,33 @@ export class BlockCache {
     if (!file.answersAtOnce && index < file.wholeBlocks() && !this.holds(file, index)) this.#loadAhead(file, index, 1);
   }
 
-  /** @internal Begins to load what is missing of the blocks [from, to] of a remote file, of which all will be wanted, with as few reads as can be. */
+  /**
+   * @internal Begins to load what is missing of the blocks [from, to] of a remote file, of which all will be wanted,
+   * with as few reads as can be.
+   */
   prefetchRun(file: CachedFile, from: number, to: number): void {
     const end = Math.min(to + 1, file.wholeBlocks());
     // What would push out what was just loaded is left for later.
     for (let index = from; index < end && this.#inFlight.size * BLOCK_BYTES < this.#capacityBytes / 2;) {
       const count = Math.min(this.#runLength(file, index), end - index);
-      if (count > 0) this.#load(file, index, count, Promise.resolve(file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES)), -1).catch(mayFail);
+      if (count > 0)
+        this.#load(
+          file,
+          index,
+          count,
+          Promise.resolve(file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES)),
+          -1,
+        ).catch(mayFail);
       index += Math.max(1, count);
     }
   }
 
   #loadAhead(file: CachedFile, index: number, count: number): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array)) this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0).catch(mayFail);
+    if (!(got instanceof Uint8Array))
+      this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0).catch(
+        mayFail,
+      );
   }
 
   /** @internal Whether the block is there or on its way. */
@@ -147,10 +189,17 @@ export class BlockCache {
     return this.#entries.has(key) || this.#inFlight.has(key);
   }
 
-  /** Blocks from `index` that may be read at once: up to READ_AHEAD_BLOCKS, an eighth of the cache, and the first that is known. */
+  /**
+   * Blocks from `index` that may be read at once: up to READ_AHEAD_BLOCKS, an eighth of the cache, and the first that
+   * is known.
+   */
   #runLength(file: CachedFile, index: number): number {
     const key = file.id * FILE_STRIDE + index;
-    const limit = Math.min(READ_AHEAD_BLOCKS, Math.floor(this.#capacityBytes / BLOCK_BYTES / 8), file.wholeBlocks() - index);
+    const limit = Math.min(
+      READ_AHEAD_BLOCKS,
+      Math.floor(this.#capacityBytes / BLOCK_BYTES / 8),
+      file.wholeBlocks() - index,
+    );
     let count = 0;
     while (count < limit && !this.#entries.has(key + count) && !this.#inFlight.has(key + count)) count++;
     return count;
@@ -186,7 +235,11 @@ export class BlockCache {
       if (this.#entries.has(firstKey + i)) continue;
       kept++;
       const from = i * BLOCK_BYTES;
-      this.#entries.set(firstKey + i, { bytes: count === 1 ? bytes : bytes.subarray(from, from + BLOCK_BYTES), load, readOnFrom: i === readOnAt ? firstIndex + count : -1 });
+      this.#entries.set(firstKey + i, {
+        bytes: count === 1 ? bytes : bytes.subarray(from, from + BLOCK_BYTES),
+        load,
+        readOnFrom: i === readOnAt ? firstIndex + count : -1,
+      });
     }
     if (kept === 0) return;
     this.#usedBytes += load.sizeBytes;
@@ -224,17 +277,22 @@ export class BlockCache {
   /** @internal */
   span(file: CachedFile, offset: number, length: number): Uint8Array | Miss {
     for (const span of this.#spans) {
-      if (span.file === file.id && span.offset === offset && span.length >= length) return span.bytes.subarray(0, length);
+      if (span.file === file.id && span.offset === offset && span.length >= length)
+        return span.bytes.subarray(0, length);
     }
     const got = file.file.read(offset, length);
     if (got instanceof Uint8Array) return got;
     this.misses++;
     file.enter();
-    const loading = got.finally(() => { file.leave(); }).then((bytes) => {
-      if (file.detached) return;
-      if (this.#spans.length >= SPANS_MAX) this.#spans = this.#spans.slice(1);
-      this.#spans.push({ file: file.id, offset, length, bytes });
-    });
+    const loading = got
+      .finally(() => {
+        file.leave();
+      })
+      .then((bytes) => {
+        if (file.detached) return;
+        if (this.#spans.length >= SPANS_MAX) this.#spans = this.#spans.slice(1);
+        this.#spans.push({ file: file.id, offset, length, bytes });
+      });
     // Whoever missed may have gone before he waited.
     loading.catch(() => {});
     return loading;
@@ -274,7 +332,10 @@ export class CachedFile {
     this.id = id;
   }
 
-  /** Block `index` (shorter at the end of the file). Nothing is read ahead of a sparse reader. `wanted` blocks from it on will be needed together. */
+  /**
+   * Block `index` (shorter at the end of the file). Nothing is read ahead of a sparse reader. `wanted` blocks from it
+   * on will be needed together.
+   */
   block(index: number, isSparse = false, wanted = 1): Uint8Array | Miss {
     return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse, wanted);
   }
@@ -284,7 +345,9 @@ export class CachedFile {
     this.#cache.prefetch(this, index);
   }
 
-  /** Begins to load the blocks [from, to] where each read is a request of its own, and leaves it to `block` elsewhere. */
+  /**
+   * Begins to load the blocks [from, to] where each read is a request of its own, and leaves it to `block` elsewhere.
+   */
   prefetchRun(from: number, to: number): void {
     if (this.file.isRemote === true) this.#cache.prefetchRun(this, from, to);
   }
@@ -305,7 +368,12 @@ export class CachedFile {
 
   #isAlone(offset: number): boolean {
     const index = Math.floor(offset / BLOCK_BYTES);
-    return this.file.readNow !== undefined && index !== this.#tailIndex && !this.#cache.holds(this, index) && !this.#cache.lone.isRepeated(this.id, offset);
+    return (
+      this.file.readNow !== undefined &&
+      index !== this.#tailIndex &&
+      !this.#cache.holds(this, index) &&
+      !this.#cache.lone.isRepeated(this.id, offset)
+    );
   }
 
   /** More bytes after `alone` gave too few of them. */
@@ -318,7 +386,10 @@ export class CachedFile {
     this.#cache.lone.keep(length);
   }
 
-  /** Exactly the bytes [offset, offset + length), fewer only at the end of the file. The result is a view: never write to it. */
+  /**
+   * Exactly the bytes [offset, offset + length), fewer only at the end of the file. The result is a view: never write
+   * to it.
+   */
   bytes(offset: number, length: number): Uint8Array | Miss {
     const first = Math.floor(offset / BLOCK_BYTES);
     const start = offset - first * BLOCK_BYTES;
@@ -377,7 +448,10 @@ export class CachedFile {
    */
   async retire(): Promise<void> {
     this.detach();
-    if (this.#readers > 0) await new Promise<void>((resolve) => { this.#whenUnread = resolve; });
+    if (this.#readers > 0)
+      await new Promise<void>((resolve) => {
+        this.#whenUnread = resolve;
+      });
     await this.file.close();
   }
 }

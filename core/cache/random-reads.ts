@@ -10,9 +10,9 @@ const SLOT_SHIFT = 22;
 const FILES = 4_096;
 
 /**
- * Reads of single records past the block cache: a stream whose events lie far apart would drag a block through the cache
- * for each. A place that is asked for again soon belongs in the cache, which is how a small stream that is read again
- * and again gets there.
+ * Reads of single records past the block cache: a stream whose events lie far apart would drag a block through the
+ * cache for each. A place that is asked for again soon belongs in the cache, which is how a small stream that is read
+ * again and again gets there.
  */
 export class RandomReads {
   /** How many reads ago is soon. */
@@ -30,7 +30,7 @@ export class RandomReads {
 
   /** Whether this place was asked for a short while ago; it is remembered now. */
   isRepeated(fileId: number, offset: number): boolean {
-    const place = offset * FILES + fileId % FILES;
+    const place = offset * FILES + (fileId % FILES);
     const slot = Math.imul(offset ^ fileId, 0x9e3779b1) >>> SLOT_SHIFT;
     const turn = ++this.#turn;
     if (this.#places[slot] === place && turn - this.#turns[slot]! <= this.#window) return true;
@@ -39,7 +39,10 @@ export class RandomReads {
     return false;
   }
 
-  /** Up to `length` bytes, or null when the storage does not have them at hand. They are overwritten by the next read unless kept. */
+  /**
+   * Up to `length` bytes, or null when the storage does not have them at hand. They are overwritten by the next read
+   * unless kept.
+   */
   read(file: StorageFile, offset: number, length: number): Uint8Array | null {
     if (file.readNow === undefined || length > ALONE_BYTES_MAX) return null;
     if (this.#at + length > this.#slab.length) {

@@ -6,8 +6,8 @@ export type { HeldWrite, Patience } from './patience/patience.ts';
 export type { CarriedWrite, WriteOutcome, Writer } from './format/carried-writes.ts';
 
 /**
- * The log as a member of a cluster has it: a copy on its own disk, fed by the bucket and by the leader. All that leads, gossips or forwards
- * knows the copy through this. Protocol: core/cluster/README.md.
+ * The log as a member of a cluster has it: a copy on its own disk, fed by the bucket and by the leader. All that leads,
+ * gossips or forwards knows the copy through this. Protocol: core/cluster/README.md.
  */
 export interface MemberLog {
   /** UUID text of the store in the bucket. */
@@ -31,21 +31,36 @@ export interface MemberLog {
   /** Called when something is applied; for progress that others wait for. */
   onApplied(listener: () => void): void;
   /**
-   * Commits an epoch record that names this instance, if the newest one still has the number `after` (-1 for none) when its turn comes.
-   * Rejects with `epoch_lost` otherwise, and as appends do.
+   * Commits an epoch record that names this instance, if the newest one still has the number `after` (-1 for none) when
+   * its turn comes. Rejects with `epoch_lost` otherwise, and as appends do.
    */
   lead(instanceId: string, after: number): Promise<Epoch>;
-  /** Until the signal ends it no commit of this member is begun: what it is to append waits, and what others commit is taken in. Resolves when the commit under way has its outcome. */
+  /**
+   * Until the signal ends it no commit of this member is begun: what it is to append waits, and what others commit is
+   * taken in. Resolves when the commit under way has its outcome.
+   */
   hold(signal: AbortSignal): Promise<void>;
   /** Takes in what others have committed: asks the bucket once. */
   refresh(): Promise<void>;
-  /** Resolves when it was proved, at most `ageMs` ago, that nobody had committed beyond `applied`; asks the bucket where the last proof is older. */
+  /**
+   * Resolves when it was proved, at most `ageMs` ago, that nobody had committed beyond `applied`; asks the bucket where
+   * the last proof is older.
+   */
   confirmFresh(ageMs: number): Promise<void>;
-  /** Takes in commits as `CommitsReply` has them. What is not the next one, or is known, is passed over. Resolves with `applied`. */
+  /**
+   * Takes in commits as `CommitsReply` has them. What is not the next one, or is known, is passed over. Resolves with
+   * `applied`.
+   */
   takePushed(bytes: Uint8Array): Promise<number>;
-  /** The commits of the log from this number on as `CommitsReply` has them, up to `bytesMax` but at least one; empty when there is none yet, null when they are not at hand. */
+  /**
+   * The commits of the log from this number on as `CommitsReply` has them, up to `bytesMax` but at least one; empty
+   * when there is none yet, null when they are not at hand.
+   */
   recent(from: number, bytesMax: number): Uint8Array | null;
-  /** True when the commit with this number is in the log, as far as this member knows, and `recent` has it if anything has; false when the signal came first. */
+  /**
+   * True when the commit with this number is in the log, as far as this member knows, and `recent` has it if anything
+   * has; false when the signal came first.
+   */
   waitForCommit(number: number, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -59,7 +74,10 @@ export interface Membership {
   readonly clusterSize: number;
   /** All known members, this one included, ordered by address. */
   members(): readonly ClusterMember[];
-  /** The member that wrote the newest epoch, where it is heard and says that it leads, or wrote that epoch a moment ago; null otherwise. */
+  /**
+   * The member that wrote the newest epoch, where it is heard and says that it leads, or wrote that epoch a moment ago;
+   * null otherwise.
+   */
   leader(): ClusterMember | null;
   /** This member leads: it wrote the newest epoch in its copy, and has not begun to resign. */
   readonly isLeader: boolean;
@@ -80,7 +98,10 @@ export interface ClusterMember extends GossipEntry {
   readonly isAlive: boolean;
   /** When it was last heard of, by this member's clock. */
   readonly heardMs: number;
-  /** How far its wall clock is ahead of this member's, as its last own word said, or less by what that took to come; null before there was one. */
+  /**
+   * How far its wall clock is ahead of this member's, as its last own word said, or less by what that took to come;
+   * null before there was one.
+   */
   readonly aheadMs?: number | null;
 }
 

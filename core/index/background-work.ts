@@ -5,7 +5,10 @@ import type { Log } from '../ports/log.ts';
 /** Pause in milliseconds before failed background work is tried again. */
 export const RETRY_MS = 5_000;
 
-interface Waiter { resolve(): void; reject(error: unknown): void }
+interface Waiter {
+  resolve(): void;
+  reject(error: unknown): void;
+}
 
 /**
  * One line of background work: `step` is repeated until it says that nothing is left, and started anew by `kick`. A
@@ -37,7 +40,9 @@ export class Background {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when no work is left. Rejects with the error of the next step that fails, or `store_closed`. Ends a pause. */
+  /**
+   * Resolves when no work is left. Rejects with the error of the next step that fails, or `store_closed`. Ends a pause.
+   */
   idle(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
@@ -76,7 +81,11 @@ export class Background {
       }
     }
     this.#running = null;
-    this.#release((waiter) => waiter.reject(new SkuaError('store_closed', 'The index was closed before its tables were written; the log has everything.')));
+    this.#release((waiter) =>
+      waiter.reject(
+        new SkuaError('store_closed', 'The index was closed before its tables were written; the log has everything.'),
+      ),
+    );
   }
 
   /** Those who ask again and again end the pause, and shall not fill the log. */

@@ -3,7 +3,16 @@ import type { Clock } from '../ports/clock.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { BloomFilter, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines, sealLines, bloomFileBytes } from './format/bloom.ts';
+import {
+  BloomFilter,
+  isTooCorrupt,
+  LINE_BYTES,
+  PROBES,
+  readBloomHeader,
+  readLines,
+  sealLines,
+  bloomFileBytes,
+} from './format/bloom.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH, PAGE_BYTES } from './format/existence-files.ts';
 import type { MemTable } from './mem-table/mem-table.ts';
 import { type EntryBatch, readBatches } from './format/table-scan.ts';
@@ -50,7 +59,9 @@ export class ExistenceFilter {
     this.#dirty = new Uint8Array(Math.ceil(this.#filter.bytes.length / PAGE_BYTES)).fill(1, 0, 1);
   }
 
-  get checkpoint(): number { return this.#checkpoint; }
+  get checkpoint(): number {
+    return this.#checkpoint;
+  }
 
   static async open(options: ExistenceOptions): Promise<ExistenceFilter> {
     const filter = new ExistenceFilter(options);
@@ -59,11 +70,16 @@ export class ExistenceFilter {
     if (shown < 0) return filter;
     const wrong = await filter.#load();
     if (wrong === null) {
-      // It may have been lowered because the log was shortened, now or by a process that could not make it durable. A higher one
-      // would come back with a power loss, and new streams will stand where it says that all have been added.
+      // It may have been lowered because the log was shortened, now or by a process that could not make it durable. A
+      // higher one would come back with a power loss, and new streams will stand where it says that all have been
+      // added.
       filter.#checkpoint = Math.min(shown, options.logEnd);
       await filter.#writeCheckpoint(filter.#checkpoint);
-    } else options.log.warn('The stream existence filter on disk is discarded and rebuilt.', { path: EXISTENCE_DATA_PATH, reason: wrong });
+    } else
+      options.log.warn('The stream existence filter on disk is discarded and rebuilt.', {
+        path: EXISTENCE_DATA_PATH,
+        reason: wrong,
+      });
     return filter;
   }
 
@@ -83,7 +99,8 @@ export class ExistenceFilter {
     const { storage, clock, logicalBytes } = this.#options;
     const size = await storage.size(EXISTENCE_DATA_PATH);
     if (size === null) return 'it is missing';
-    if (size !== bloomFileBytes(logicalBytes)) return `it has ${size} bytes where ${bloomFileBytes(logicalBytes)} are configured`;
+    if (size !== bloomFileBytes(logicalBytes))
+      return `it has ${size} bytes where ${bloomFileBytes(logicalBytes)} are configured`;
     const file = await storage.open(EXISTENCE_DATA_PATH, 'write');
     const header = readBloomHeader(await file.read(0, LINE_BYTES), size);
     const bytes = this.#filter.bytes;
@@ -110,7 +127,10 @@ export class ExistenceFilter {
     for (let i = 0; i < PROBES; i++) this.#dirty[Math.floor(touched[i]! / PAGE_BYTES)] = 1;
   }
 
-  /** All streams below `position`, which is a boundary of the log, have been added. Ignored while the filter is incomplete. */
+  /**
+   * All streams below `position`, which is a boundary of the log, have been added. Ignored while the filter is
+   * incomplete.
+   */
   note(position: number): void {
     if (this.#checkpoint >= 0 && position > this.#checkpoint) this.#checkpoint = position;
   }
@@ -161,13 +181,17 @@ export class ExistenceFilter {
     return file;
   }
 
-  /** Makes the pages from one to another dirty that hold anything: by whole numbers, as bytes would take four times as long. */
+  /**
+   * Makes the pages from one to another dirty that hold anything: by whole numbers, as bytes would take four times as
+   * long.
+   */
   #noteUsed(from: number, to: number): void {
     const { bytes } = this.#filter;
     const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
     for (let page = from; page < to; page++) {
       const end = Math.min((page + 1) * PAGE_WORDS, words.length);
-      for (let i = page * PAGE_WORDS; i < end && this.#dirty[page] === 0; i++) if (words[i] !== 0) this.#dirty[page] = 1;
+      for (let i = page * PAGE_WORDS; i < end && this.#dirty[page] === 0; i++)
+        if (words[i] !== 0) this.#dirty[page] = 1;
     }
   }
 
@@ -184,7 +208,11 @@ export class ExistenceFilter {
       if (this.#dirty[page] === 0) continue;
       const start = page * PAGE_BYTES;
       const { bytes } = this.#filter;
-      for (; page < this.#dirty.length && this.#dirty[page] === 1 && (page + 1) * PAGE_BYTES - start <= SLICE_BYTES; page++) {
+      for (
+        ;
+        page < this.#dirty.length && this.#dirty[page] === 1 && (page + 1) * PAGE_BYTES - start <= SLICE_BYTES;
+        page++
+      ) {
         this.#dirty[page] = 0;
         taken.push(page);
       }
@@ -203,12 +231,15 @@ export class ExistenceFilter {
   async #writeCheckpoint(value: number): Promise<void> {
     if (this.#stored === value) return;
     const { storage } = this.#options;
-    // A checkpoint whose write failed is replaced, not synced again; none at all means that the filter has to be rebuilt.
+    // A checkpoint whose write failed is replaced, not synced again; none at all means that the filter has to be
+    // rebuilt.
     if (this.#isCheckpointBroken) await storage.remove(EXISTENCE_CHECKPOINT_PATH);
     this.#stored = null;
     this.#isCheckpointBroken = true;
     const exists = (await storage.size(EXISTENCE_CHECKPOINT_PATH)) !== null;
-    const file = exists ? await storage.open(EXISTENCE_CHECKPOINT_PATH, 'write') : await storage.create(EXISTENCE_CHECKPOINT_PATH);
+    const file = exists
+      ? await storage.open(EXISTENCE_CHECKPOINT_PATH, 'write')
+      : await storage.create(EXISTENCE_CHECKPOINT_PATH);
     try {
       const bytes = new Uint8Array(8);
       putI64(bytes, 0, value);
@@ -239,7 +270,9 @@ export interface ExistenceBuild {
 /** Entries after which other work gets to run. */
 const SLICE_ENTRIES = 16_384;
 
-/** Adds the hashes of all entries to an existence filter and sets its checkpoint to the greatest position among them. */
+/**
+ * Adds the hashes of all entries to an existence filter and sets its checkpoint to the greatest position among them.
+ */
 export async function buildExistence(build: ExistenceBuild): Promise<void> {
   let last = 0;
   let done = 0;
@@ -265,7 +298,8 @@ function addBatch(filter: ExistenceFilter, batch: EntryBatch): number {
   let last = 0;
   for (let i = 0; i < batch.count; i++) {
     // Entries of one hash are neighbours.
-    if (i === 0 || batch.lo[i] !== batch.lo[i - 1] || batch.hi[i] !== batch.hi[i - 1]) filter.add(batch.hi[i]!, batch.lo[i]!);
+    if (i === 0 || batch.lo[i] !== batch.lo[i - 1] || batch.hi[i] !== batch.hi[i - 1])
+      filter.add(batch.hi[i]!, batch.lo[i]!);
     last = Math.max(last, batch.positions[i]!);
   }
   return last;

@@ -20,7 +20,13 @@ export interface IndexSettings {
 }
 
 export const DEFAULT_INDEX_SETTINGS: IndexSettings = {
-  memTableEntriesMax: 1_000_000, tablesPerLevelMax: 2, smallMergeEntriesMax: 16_777_216, bloomFilters: true, verify: true, cacheDepth: 16, existenceFilterBytes: 33_554_432,
+  memTableEntriesMax: 1_000_000,
+  tablesPerLevelMax: 2,
+  smallMergeEntriesMax: 16_777_216,
+  bloomFilters: true,
+  verify: true,
+  cacheDepth: 16,
+  existenceFilterBytes: 33_554_432,
 };
 
 /** Throws `bad_option`. */
@@ -28,7 +34,10 @@ export function checkSettings(settings: IndexSettings): void {
   const check = (name: keyof IndexSettings, min: number, max: number): void => {
     const value = settings[name];
     if (typeof value !== 'number' || !(Number.isInteger(value) && value >= min && value <= max)) {
-      throw new SkuaError('bad_option', `${name} is ${value}; it must be a whole number from ${min} to ${max}.`, { option: name, value });
+      throw new SkuaError('bad_option', `${name} is ${value}; it must be a whole number from ${min} to ${max}.`, {
+        option: name,
+        value,
+      });
     }
   };
   check('memTableEntriesMax', 1, 100_000_000);

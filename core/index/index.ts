@@ -23,8 +23,9 @@ import { TableStore } from './tables/table-store.ts';
 /** Memtables that may wait to be written before writers are held back. */
 const FROZEN_MAX = 1;
 /**
- * Tables that may wait to be merged before no more are written, and so writers refused with `too_busy`: each takes 1 MiB
- * of memory, and every search asks it. Merges that run don't fall so far behind; those that fail or are held for days do.
+ * Tables that may wait to be merged before no more are written, and so writers refused with `too_busy`: each takes 1
+ * MiB of memory, and every search asks it. Merges that run don't fall so far behind; those that fail or are held for
+ * days do.
  */
 const UNMERGED_TABLES_MAX = 512;
 /** What an index needs of the world. */
@@ -109,25 +110,35 @@ export class StreamIndex {
     this.#existence = existence;
     this.hasher = options.hasher ?? streamHasher;
     this.wasReset = tables.wasReset;
-    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), { clock: ports.clock, log: ports.log, signal: this.#endingWrites.signal });
+    this.#writing = new Background('Writing an index table', () => this.#writeOldest(), {
+      clock: ports.clock,
+      log: ports.log,
+      signal: this.#endingWrites.signal,
+    });
     this.#merging = new Merging(tables, ports, settings);
     // A merge that a stop ended begins again.
     this.#merging.kick();
   }
 
   /**
-   * Opens the index on disk; where it is damaged or reaches beyond the log it is discarded, and `wasReset` says why. What
-   * is missing up to the end of the log has to be added by a replay from `commitCheckpoint`. Full levels are merged from now
-   * on. Throws `bad_option`.
+   * Opens the index on disk; where it is damaged or reaches beyond the log it is discarded, and `wasReset` says why.
+   * What is missing up to the end of the log has to be added by a replay from `commitCheckpoint`. Full levels are
+   * merged from now on. Throws `bad_option`.
    */
   static async open(options: StreamIndexOptions): Promise<StreamIndex> {
     const { ports, logEnd, whyAnother, onProgress } = options;
     const settings: IndexSettings = { ...DEFAULT_INDEX_SETTINGS, ...options.settings };
     checkSettings(settings);
-    const tables = await TableStore.open({ ports, settings, logEnd, ...(whyAnother !== undefined && { whyAnother }) }, onProgress === undefined ? {} : { onProgress });
+    const tables = await TableStore.open(
+      { ports, settings, logEnd, ...(whyAnother !== undefined && { whyAnother }) },
+      onProgress === undefined ? {} : { onProgress },
+    );
     const logicalBytes = settings.existenceFilterBytes;
     try {
-      const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...ports, logicalBytes, logEnd, isAnew: tables.wasAnothers });
+      const existence =
+        logicalBytes === 0
+          ? null
+          : await ExistenceFilter.open({ ...ports, logicalBytes, logEnd, isAnew: tables.wasAnothers });
       return new StreamIndex({ options, settings, tables, existence });
     } catch (error) {
       await tables.close();
@@ -136,31 +147,46 @@ export class StreamIndex {
   }
 
   /** Commit position up to which the tables reach; -1 when there are none. */
-  get commitCheckpoint(): number { return this.#tables.commitCheckpoint; }
+  get commitCheckpoint(): number {
+    return this.#tables.commitCheckpoint;
+  }
   /** Commit position of the last transaction in the index, be it in a table or in memory; -1 when it is empty. */
-  get lastCommitPosition(): number { return Math.max(this.#memory.commitPosition, this.commitCheckpoint); }
+  get lastCommitPosition(): number {
+    return Math.max(this.#memory.commitPosition, this.commitCheckpoint);
+  }
   /** Merges of tables that have ended, and whether one is under way. */
-  get merges(): number { return this.#tables.merges; }
-  get isMerging(): boolean { return this.#tables.isMerging; }
+  get merges(): number {
+    return this.#tables.merges;
+  }
+  get isMerging(): boolean {
+    return this.#tables.isMerging;
+  }
   /** Entries that are in no table yet. */
-  get entriesInMemory(): number { return this.#memory.count; }
+  get entriesInMemory(): number {
+    return this.#memory.count;
+  }
   /** Position of the last prepare that is in the tables; -1 when there are none. */
-  get prepareCheckpoint(): number { return this.#tables.prepareCheckpoint; }
+  get prepareCheckpoint(): number {
+    return this.#tables.prepareCheckpoint;
+  }
 
   /** Adds an entry, unless it is in the memtable already. Part of a bulk that `endBulk` ends. */
   add(hi: number, lo: number, version: number, position: number): void {
     this.#memory.add(hi, lo, version, position);
   }
 
-  /** Ends the entries of one transaction: positions of its commit and of its last prepare. A full memtable is switched out here. */
+  /**
+   * Ends the entries of one transaction: positions of its commit and of its last prepare. A full memtable is switched
+   * out here.
+   */
   endBulk(commitPosition: number, preparePosition: number): void {
     this.#memory.endBulk(commitPosition, preparePosition);
   }
 
   /**
    * Null while writers may go on; else a promise to await before more is added, since memtables wait to be written. It
-   * rejects with `disk_full` or `io_error` when they can't be, and with `too_busy` when too many tables wait to be merged;
-   * asking again tries again: nobody waits for ever.
+   * rejects with `disk_full` or `io_error` when they can't be, and with `too_busy` when too many tables wait to be
+   * merged; asking again tries again: nobody waits for ever.
    */
   ready(): Promise<void> | null {
     if (this.#memory.waiting <= FROZEN_MAX) return null;
@@ -172,7 +198,11 @@ export class StreamIndex {
     const { oldest } = this.#memory;
     if (oldest === undefined) return false;
     if (this.#tables.unmerged >= UNMERGED_TABLES_MAX && !this.#merging.hasEnded) {
-      throw new SkuaError('too_busy', `${UNMERGED_TABLES_MAX} index tables are waiting to be merged, so no more are written. Check the log for failed merges, and stop the backup that holds the files if there is one; writes are accepted again after a merge.`, { limit: UNMERGED_TABLES_MAX });
+      throw new SkuaError(
+        'too_busy',
+        `${UNMERGED_TABLES_MAX} index tables are waiting to be merged, so no more are written. Check the log for failed merges, and stop the backup that holds the files if there is one; writes are accepted again after a merge.`,
+        { limit: UNMERGED_TABLES_MAX },
+      );
     }
     await this.#tables.write(oldest.table.columns(), oldest, { signal: this.#ending.signal }, () => {
       this.#memory.written(oldest);
@@ -180,7 +210,9 @@ export class StreamIndex {
     });
     this.#merging.kick();
     // Its failure only delays the checkpoint; the next flush tries again.
-    await this.flushExistence().catch((error: unknown) => this.#ports.log.error('Writing the stream existence filter failed.', { error }));
+    await this.flushExistence().catch((error: unknown) =>
+      this.#ports.log.error('Writing the stream existence filter failed.', { error }),
+    );
     return true;
   }
 
@@ -241,14 +273,18 @@ export class StreamIndex {
     this.#existence?.note(position);
   }
 
-  /** Where the replay of prepares into the existence filter begins; -1 before `initExistence` where it has to be built anew. */
+  /**
+   * Where the replay of prepares into the existence filter begins; -1 before `initExistence` where it has to be built
+   * anew.
+   */
   get existenceCheckpoint(): number {
     return this.#existence === null ? this.#logEnd : this.#existence.checkpoint;
   }
 
   /**
-   * Where the existence filter has to be built anew, adds the streams of all entries and moves its checkpoint to the last of
-   * them. To be called before the replay, which then adds the stream of every prepare from `existenceCheckpoint` on.
+   * Where the existence filter has to be built anew, adds the streams of all entries and moves its checkpoint to the
+   * last of them. To be called before the replay, which then adds the stream of every prepare from
+   * `existenceCheckpoint` on.
    */
   async initExistence(): Promise<void> {
     if (this.#existence === null || this.#existence.checkpoint >= 0) return;
@@ -258,7 +294,14 @@ export class StreamIndex {
       for (const table of memTables) table.lend();
       const tables = this.#tables.newestFirst;
       try {
-        await buildExistence({ filter: this.#existence, memTables, tables, storage, clock, onProgress: this.#onProgress });
+        await buildExistence({
+          filter: this.#existence,
+          memTables,
+          tables,
+          storage,
+          clock,
+          onProgress: this.#onProgress,
+        });
         return;
       } catch (error) {
         // A merge has replaced a table meanwhile; what has been added may be added again.
@@ -267,7 +310,10 @@ export class StreamIndex {
     }
   }
 
-  /** Writes all entries as tables and merges them. Rejects with the first failure, after which the work is still tried again. */
+  /**
+   * Writes all entries as tables and merges them. Rejects with the first failure, after which the work is still tried
+   * again.
+   */
   async flush(): Promise<void> {
     this.#memory.freeze();
     await this.#writing.idle();
@@ -290,9 +336,9 @@ export class StreamIndex {
   }
 
   /**
-   * Before a close, when no more is added: writes the memtable as a table, so that the next start has nothing to replay.
-   * Where one is being written already, that one is the last, and what came behind it is left to the replay: a stop takes
-   * at most one table. Rejects when it can't be written.
+   * Before a close, when no more is added: writes the memtable as a table, so that the next start has nothing to
+   * replay. Where one is being written already, that one is the last, and what came behind it is left to the replay: a
+   * stop takes at most one table. Rejects when it can't be written.
    */
   async writeLast(): Promise<void> {
     if (this.#memory.waiting === 0) {
@@ -316,7 +362,10 @@ export class StreamIndex {
     }
   }
 
-  /** Makes the existence filter durable, and then its checkpoint. Does nothing during a hold: the checkpoint only stays behind. */
+  /**
+   * Makes the existence filter durable, and then its checkpoint. Does nothing during a hold: the checkpoint only stays
+   * behind.
+   */
   async flushExistence(): Promise<void> {
     if (this.#existenceHolds === 0) await this.#existence?.flush();
   }
@@ -329,7 +378,14 @@ export class StreamIndex {
     const releaseMerges = await this.holdMerges();
     this.#existenceHolds++;
     // Flushes follow one another, so that none is under way behind this one.
-    await this.#existence?.flush().catch((error: unknown) => this.#ports.log.warn('The stream existence filter could not be written before a backup; the backup includes it as it is on disk.', { error }));
+    await this.#existence
+      ?.flush()
+      .catch((error: unknown) =>
+        this.#ports.log.warn(
+          'The stream existence filter could not be written before a backup; the backup includes it as it is on disk.',
+          { error },
+        ),
+      );
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -341,7 +397,9 @@ export class StreamIndex {
 
   /** The tables, in the order of the index map. */
   tables(): readonly IndexTableInfo[] {
-    return this.#tables.levels.flatMap((tables, level) => tables.map((table) => ({ file: table.path, level, entries: table.shape.entries })));
+    return this.#tables.levels.flatMap((tables, level) =>
+      tables.map((table) => ({ file: table.path, level, entries: table.shape.entries })),
+    );
   }
 
   /** The entries that are in no table yet, newest first, as they are now: memory shared with whoever gets them. */
@@ -349,20 +407,26 @@ export class StreamIndex {
     return this.#memory.filled().map((table) => table.lend());
   }
 
-  /** The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is reused. */
+  /**
+   * The entries of one of `tables()`, in the order of the file (greatest hash first), in batches. The batch object is
+   * reused.
+   */
   readTable(file: string): AsyncIterableIterator<EntryBatch> {
     return readBatches(this.#ports.storage, file);
   }
 
   /**
-   * Compares tables with their checksums in the background, unless they are not to be verified at all, until the signal or the first damage ends it.
-   * `onDamage` gets that damage: the index can't be relied on, and the next start builds it anew. Never rejects.
+   * Compares tables with their checksums in the background, unless they are not to be verified at all, until the signal
+   * or the first damage ends it. `onDamage` gets that damage: the index can't be relied on, and the next start builds
+   * it anew. Never rejects.
    */
   async scrub(signal: AbortSignal, onDamage: (error: SkuaError) => void): Promise<void> {
     if (this.#verifies) await scrubTables({ ...this.#ports, tables: () => this.#tables.newestFirst, onDamage }, signal);
   }
 
-  /** Part of a clean stop, before `close`: the next start need not verify again what fits its checksums. Never rejects. */
+  /**
+   * Part of a clean stop, before `close`: the next start need not verify again what fits its checksums. Never rejects.
+   */
   saveScrubbed(): Promise<void> {
     return this.#tables.saveScrubbed();
   }
@@ -382,5 +446,10 @@ export class StreamIndex {
 /** The log itself is sound when a table can't be written, so no error may look as if it were not. */
 function refuse(error: unknown): never {
   if (isSkuaError(error, 'disk_full') || isSkuaError(error, 'too_busy')) throw error;
-  throw new SkuaError('io_error', 'The index could not be written, and no more entries fit into memory. Check the disk; writes are accepted again as soon as it works.', {}, error);
+  throw new SkuaError(
+    'io_error',
+    'The index could not be written, and no more entries fit into memory. Check the disk; writes are accepted again as soon as it works.',
+    {},
+    error,
+  );
 }

@@ -5,7 +5,15 @@ import { isSkuaError } from '../base/errors.ts';
 import { guidToText } from '../base/guid.ts';
 import { damageOf, type Inspected, note, type Part, section } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { type ChunkFooter, type ChunkHeader, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual } from './format/chunk-format.ts';
+import {
+  type ChunkFooter,
+  type ChunkHeader,
+  decodeFooter,
+  decodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  mapActual,
+} from './format/chunk-format.ts';
 import { ChunkProof } from './format/chunk-proof.ts';
 import { Chunk } from './chunk/chunk.ts';
 import { isSlotWhole, readSlots } from './log-end/log-end.ts';
@@ -20,7 +28,10 @@ const WRITER_BYTES = 8;
 
 /** Header, footer and records. Behind a damaged record they go on where the next one is found. */
 export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void, undefined> {
-  const { file, world: { digests } } = looked;
+  const {
+    file,
+    world: { digests },
+  } = looked;
   const headBytes = (await file.read(0, HEADER_BYTES)).slice();
   let header: ChunkHeader | null = null;
   try {
@@ -31,13 +42,15 @@ export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void,
   }
   const { footer, wrong } = header === null ? { footer: null, wrong: null } : await footerOf(file, header);
   const isOngoing = header !== null && footer === null && wrong === null;
-  if (header !== null) yield headerSection(header, isOngoing ? 'being written' : footer === null ? 'not complete' : 'completed');
+  if (header !== null)
+    yield headerSection(header, isOngoing ? 'being written' : footer === null ? 'not complete' : 'completed');
   if (footer !== null) yield footerSection(footer);
   const ongoing = isOngoing ? await ongoingEnd(looked, header!) : null;
   if (ongoing !== null) yield* ongoing.parts;
-  const to = footer !== null ? HEADER_BYTES + footer.physicalBytes : ongoing?.end ?? file.size;
+  const to = footer !== null ? HEADER_BYTES + footer.physicalBytes : (ongoing?.end ?? file.size);
   const start = header === null ? 0 : header.startNumber * header.chunkSize;
-  const between: readonly [number, number] | undefined = header === null ? undefined : [start, (header.endNumber + 1) * header.chunkSize];
+  const between: readonly [number, number] | undefined =
+    header === null ? undefined : [start, (header.endNumber + 1) * header.chunkSize];
   const position = header === null || header.isScavenged ? -1 : start;
   const stretch = { file, from: HEADER_BYTES, to, position, ...(between !== undefined && { between }) };
   if (looked.at !== null && header !== null) yield* recordAt(looked, header, footer, stretch);
@@ -49,7 +62,14 @@ export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void,
   for (let from = HEADER_BYTES; from >= HEADER_BYTES && from < to;) {
     const isFirst = from === HEADER_BYTES;
     try {
-      for await (const part of recordParts({ ...stretch, from, position: position < 0 ? -1 : position + from - HEADER_BYTES, onPiece: (piece) => { if (isFirst) proof?.add(piece); } })) {
+      for await (const part of recordParts({
+        ...stretch,
+        from,
+        position: position < 0 ? -1 : position + from - HEADER_BYTES,
+        onPiece: (piece) => {
+          if (isFirst) proof?.add(piece);
+        },
+      })) {
         records++;
         yield part;
       }
@@ -59,7 +79,8 @@ export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void,
       const offset = damage.offset ?? to;
       if (ongoing?.isKnown === false) {
         // Nobody knows better where it ends, and behind that lies whatever was written before.
-        if (await isAnything(file, offset)) yield note(`The bytes after offset ${offset} are not a record: an unfinished write, or older content.`);
+        if (await isAnything(file, offset))
+          yield note(`The bytes after offset ${offset} are not a record: an unfinished write, or older content.`);
         break;
       }
       isWhole = false;
@@ -69,7 +90,16 @@ export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void,
     }
   }
   if (wrong !== null) yield damageOf(wrong, Math.max(0, file.size - FOOTER_BYTES));
-  if (footer !== null && header?.isScavenged === true && isWhole && footer.mapBytes / footer.mapEntryBytes !== records) yield { kind: 'damage', offset: to, error: notARecord(file, to, `a map of ${footer.mapBytes / footer.mapEntryBytes} positions for ${records} records`) };
+  if (footer !== null && header?.isScavenged === true && isWhole && footer.mapBytes / footer.mapEntryBytes !== records)
+    yield {
+      kind: 'damage',
+      offset: to,
+      error: notARecord(
+        file,
+        to,
+        `a map of ${footer.mapBytes / footer.mapEntryBytes} positions for ${records} records`,
+      ),
+    };
   if (proof !== null && isWhole) yield await checksumPart(file, proof);
 }
 
@@ -81,7 +111,10 @@ interface Resumption {
   readonly to: number;
 }
 
-/** Offset of the first record behind damage: by the map of a scavenged chunk, else by a record that names the position at which it lies. -1 where there is none. */
+/**
+ * Offset of the first record behind damage: by the map of a scavenged chunk, else by a record that names the position
+ * at which it lies. -1 where there is none.
+ */
 async function resumedAt(file: StorageFile, { header, footer, from, to }: Resumption): Promise<number> {
   if (header.isScavenged) return footer === null ? -1 : resumedByMap(file, footer, from);
   const start = header.startNumber * header.chunkSize;
@@ -90,7 +123,12 @@ async function resumedAt(file: StorageFile, { header, footer, from, to }: Resump
     const piece = await file.read(at, Math.min(READ_BYTES + RECORD_HEAD_BYTES, to - at));
     for (let i = 0; i + RECORD_HEAD_BYTES < piece.length; i++) {
       const offset = at + i;
-      if (i64(piece, i + 6) !== start + offset - HEADER_BYTES || !isRecordLength(i32(piece, i)) || piece[i + 4]! > SYSTEM) continue;
+      if (
+        i64(piece, i + 6) !== start + offset - HEADER_BYTES ||
+        !isRecordLength(i32(piece, i)) ||
+        piece[i + 4]! > SYSTEM
+      )
+        continue;
       const end = offset + 4 + i32(piece, i);
       if (end + 4 <= to && i32(await file.read(end, 4), 0) === i32(piece, i)) return offset;
     }
@@ -99,7 +137,11 @@ async function resumedAt(file: StorageFile, { header, footer, from, to }: Resump
   return -1;
 }
 
-async function resumedByMap(file: StorageFile, { physicalBytes, mapBytes, mapEntryBytes }: ChunkFooter, from: number): Promise<number> {
+async function resumedByMap(
+  file: StorageFile,
+  { physicalBytes, mapBytes, mapEntryBytes }: ChunkFooter,
+  from: number,
+): Promise<number> {
   const mapAt = HEADER_BYTES + physicalBytes;
   const step = MAP_ENTRIES_AT_ONCE * mapEntryBytes;
   for (let at = 0; at < mapBytes; at += step) {
@@ -115,25 +157,48 @@ async function resumedByMap(file: StorageFile, { physicalBytes, mapBytes, mapEnt
 /** Entries of a map that are read at once. */
 const MAP_ENTRIES_AT_ONCE = 65_536;
 
-function headerSection({ version, startNumber, endNumber, chunkSize, isScavenged, chunkId }: ChunkHeader, state: string): Part {
+function headerSection(
+  { version, startNumber, endNumber, chunkSize, isScavenged, chunkId }: ChunkHeader,
+  state: string,
+): Part {
   return section('header', {
-    state, isScavenged, firstChunk: startNumber, lastChunk: endNumber, startPosition: startNumber * chunkSize, endPosition: (endNumber + 1) * chunkSize, chunkSizeBytes: chunkSize, chunkId: guidToText(chunkId, 0), version,
+    state,
+    isScavenged,
+    firstChunk: startNumber,
+    lastChunk: endNumber,
+    startPosition: startNumber * chunkSize,
+    endPosition: (endNumber + 1) * chunkSize,
+    chunkSizeBytes: chunkSize,
+    chunkId: guidToText(chunkId, 0),
+    version,
   });
 }
 
 function footerSection({ physicalBytes, logicalBytes, mapBytes, mapEntryBytes, md5 }: ChunkFooter): Part {
-  return section('footer', { dataBytes: physicalBytes, logicalBytes, mapEntries: mapBytes / mapEntryBytes, mapEntryBytes, md5 });
+  return section('footer', {
+    dataBytes: physicalBytes,
+    logicalBytes,
+    mapEntries: mapBytes / mapEntryBytes,
+    mapEntryBytes,
+    md5,
+  });
 }
 
 /** The footer, or what is wrong with it; neither for a chunk that is being written. */
-async function footerOf(file: StorageFile, header: ChunkHeader): Promise<{ readonly footer: ChunkFooter | null; readonly wrong: unknown }> {
+async function footerOf(
+  file: StorageFile,
+  header: ChunkHeader,
+): Promise<{ readonly footer: ChunkFooter | null; readonly wrong: unknown }> {
   const tail = (await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES)).slice();
   try {
     const footer = decodeFooter(file.path, tail, file.size);
     checkOldLength(file.path, header, footer, file.size);
     return { footer, wrong: null };
   } catch (error) {
-    const isOngoing = !header.isScavenged && file.size >= HEADER_BYTES + header.chunkSize + FOOTER_BYTES && tail.every((byte) => byte === 0);
+    const isOngoing =
+      !header.isScavenged &&
+      file.size >= HEADER_BYTES + header.chunkSize + FOOTER_BYTES &&
+      tail.every((byte) => byte === 0);
     return { footer: null, wrong: isOngoing ? null : error };
   }
 }
@@ -156,10 +221,24 @@ async function ongoingEnd({ file, world }: Inspected, header: ChunkHeader): Prom
   for (const slot of await readSlots(file, header, world.digests)) {
     const isWhole = await isSlotWhole(file, header, slot, world.digests);
     if (isWhole) end = Math.max(end, slot.end);
-    parts.push(section(`commit slot ${slot.sequence % 2}`, { sequence: slot.sequence, startPosition: slot.start, endPosition: slot.end, crc32: crcText(slot.checksum), isWhole }));
+    parts.push(
+      section(`commit slot ${slot.sequence % 2}`, {
+        sequence: slot.sequence,
+        startPosition: slot.start,
+        endPosition: slot.end,
+        crc32: crcText(slot.checksum),
+        isWhole,
+      }),
+    );
   }
   const isKnown = end >= 0;
-  parts.unshift(section('end of the data', { writerPosition: isHere ? writer : null, position: isKnown ? end : null, saidBy: !isKnown ? 'nothing: up to the last record' : end === writer && isHere ? 'writer.chk' : 'a commit slot' }));
+  parts.unshift(
+    section('end of the data', {
+      writerPosition: isHere ? writer : null,
+      position: isKnown ? end : null,
+      saidBy: !isKnown ? 'nothing: up to the last record' : end === writer && isHere ? 'writer.chk' : 'a commit slot',
+    }),
+  );
   return { end: HEADER_BYTES + (isKnown ? end - start : header.chunkSize), isKnown, parts };
 }
 
@@ -173,12 +252,25 @@ async function writerCheckpoint(open: Inspected['world']['open']): Promise<numbe
   }
 }
 
-/** The one record that is wanted, without those before it, which may be damaged; nothing where it is not so easily found. */
-async function* recordAt({ file, at }: Inspected, header: ChunkHeader, footer: ChunkFooter | null, stretch: RecordStretch): AsyncGenerator<Part, void, undefined> {
+/**
+ * The one record that is wanted, without those before it, which may be damaged; nothing where it is not so easily
+ * found.
+ */
+async function* recordAt(
+  { file, at }: Inspected,
+  header: ChunkHeader,
+  footer: ChunkFooter | null,
+  stretch: RecordStretch,
+): AsyncGenerator<Part, void, undefined> {
   const chunk = new Chunk(file.path, new BlockCache(0).attach(file), header, footer, stretch.to - HEADER_BYTES);
   const { by, value } = at!;
   try {
-    const offset = by === 'offset' ? value : value >= chunk.startPosition && value < chunk.endPosition ? await untilHit(() => chunk.offsetFrom(value)) : -1;
+    const offset =
+      by === 'offset'
+        ? value
+        : value >= chunk.startPosition && value < chunk.endPosition
+          ? await untilHit(() => chunk.offsetFrom(value))
+          : -1;
     if (offset < HEADER_BYTES || offset + FRAME_BYTES > stretch.to) return;
     const position = header.isScavenged ? -1 : chunk.startPosition + offset - HEADER_BYTES;
     for await (const part of recordParts({ ...stretch, from: offset, position })) {

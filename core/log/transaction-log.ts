@@ -10,7 +10,13 @@ import { CHUNK_COUNT_MAX, HEADER_BYTES } from './format/chunk-format.ts';
 import type { ChunkTable } from './chunk-table/chunk-table.ts';
 import { isFinal } from '../ports/durability.ts';
 import { isGroupAt, RecordFrame } from './format/records.ts';
-import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './chunk/ongoing-chunk.ts';
+import {
+  discardPrepared,
+  OngoingChunk,
+  type OngoingOptions,
+  prepareChunk,
+  type PreparedChunk,
+} from './chunk/ongoing-chunk.ts';
 import { background } from '../base/background.ts';
 
 /** How often the checkpoints follow the log durably. */
@@ -62,12 +68,25 @@ export class TransactionLog implements CommitLog {
     this.#checkpointing = this.#followWithCheckpoints();
   }
 
-  get chunkSize(): number { return this.table.chunkSize; }
-  get end(): number { return this.#end; }
-  get capacity(): number { return this.table.chunkSize; }
-  /** Position up to which the chunk being written, too, has checksums on disk. Behind completed chunks where there are none yet. */
-  get checksummedTo(): number { return Math.max(this.#checksummedTo, this.#ongoing?.chunk.startPosition ?? this.#end); }
-  get remaining(): number { return this.#ongoing?.remaining ?? this.capacity; }
+  get chunkSize(): number {
+    return this.table.chunkSize;
+  }
+  get end(): number {
+    return this.#end;
+  }
+  get capacity(): number {
+    return this.table.chunkSize;
+  }
+  /**
+   * Position up to which the chunk being written, too, has checksums on disk. Behind completed chunks where there are
+   * none yet.
+   */
+  get checksummedTo(): number {
+    return Math.max(this.#checksummedTo, this.#ongoing?.chunk.startPosition ?? this.#end);
+  }
+  get remaining(): number {
+    return this.#ongoing?.remaining ?? this.capacity;
+  }
 
   /** Called once when the writer stops for good. */
   onStop(listener: (error: SkuaError) => void): void {
@@ -80,10 +99,17 @@ export class TransactionLog implements CommitLog {
     const start = this.#end;
     const end = start + group.length;
     try {
-      if (!isGroupAt(group, start)) throw brokenInvariant(`A group was appended at ${start} of the log that was not made for that place`, { position: start });
+      if (!isGroupAt(group, start))
+        throw brokenInvariant(`A group was appended at ${start} of the log that was not made for that place`, {
+          position: start,
+        });
       this.#ongoing ??= await this.#createNext();
       await this.#ongoing.append(group);
-      if (this.#ongoing.end !== end) throw brokenInvariant(`A group was appended up to ${end} of the log, and its chunk ends at ${this.#ongoing.end}`, { position: start, end });
+      if (this.#ongoing.end !== end)
+        throw brokenInvariant(
+          `A group was appended up to ${end} of the log, and its chunk ends at ${this.#ongoing.end}`,
+          { position: start, end },
+        );
     } catch (error) {
       throw this.#judged(error);
     }
@@ -132,7 +158,10 @@ export class TransactionLog implements CommitLog {
     }
   }
 
-  /** Does work that completes the chunk. The file of the next one is made ready before, so that appends wait less meanwhile. */
+  /**
+   * Does work that completes the chunk. The file of the next one is made ready before, so that appends wait less
+   * meanwhile.
+   */
   async withNextChunk<T>(work: () => Promise<T>): Promise<T> {
     await this.#prepareNext();
     try {
@@ -155,10 +184,12 @@ export class TransactionLog implements CommitLog {
   async #takeNext(): Promise<PreparedChunk | null> {
     const next = this.#next;
     this.#next = null;
-    return next?.catch((error: unknown) => {
-      if (isFinal(error)) throw error;
-      return null;
-    }) ?? null;
+    return (
+      next?.catch((error: unknown) => {
+        if (isFinal(error)) throw error;
+        return null;
+      }) ?? null
+    );
   }
 
   async #discardNext(): Promise<void> {
@@ -168,11 +199,18 @@ export class TransactionLog implements CommitLog {
 
   async #createNext(): Promise<OngoingChunk> {
     const number = Math.floor(this.end / this.chunkSize);
-    if (number >= CHUNK_COUNT_MAX) throw new SkuaError('disk_full', `The log has reached its ${CHUNK_COUNT_MAX} chunks and can't grow further.`, { limit: CHUNK_COUNT_MAX });
+    if (number >= CHUNK_COUNT_MAX)
+      throw new SkuaError('disk_full', `The log has reached its ${CHUNK_COUNT_MAX} chunks and can't grow further.`, {
+        limit: CHUNK_COUNT_MAX,
+      });
     // writer.chk must point behind the completed chunk before the file of the next one appears.
     await this.checkpoints.writer.flush(this.end);
     const options = this.#parts.ongoingOptions;
-    const next = await OngoingChunk.begin(options, await this.#takeNext() ?? await prepareChunk(options, number), this.#sequence);
+    const next = await OngoingChunk.begin(
+      options,
+      (await this.#takeNext()) ?? (await prepareChunk(options, number)),
+      this.#sequence,
+    );
     this.table.put(next.chunk);
     return next;
   }
@@ -182,7 +220,14 @@ export class TransactionLog implements CommitLog {
     const isBroken = isSkuaError(error, 'writer_stopped');
     if (!isFinal(error) && !isBroken) return error;
     if (this.#stopped === null) {
-      this.#stopped = isBroken ? error : new SkuaError('writer_stopped', 'The log could not be made durable, so nothing more is written. Reads still work. Check the disk, then restart the node: it recovers every acknowledged write.', {}, error);
+      this.#stopped = isBroken
+        ? error
+        : new SkuaError(
+            'writer_stopped',
+            'The log could not be made durable, so nothing more is written. Reads still work. Check the disk, then restart the node: it recovers every acknowledged write.',
+            {},
+            error,
+          );
       this.#parts.log.error('the writer has stopped', { reason: (error as Error).message });
       this.#onStop(this.#stopped);
     }
@@ -215,12 +260,18 @@ export class TransactionLog implements CommitLog {
       const position = ongoing.chunk.startPosition + checksummed.end - HEADER_BYTES;
       if (checksummed.end <= HEADER_BYTES || position === this.#checksummedTo) return;
       // Behind writer.chk another program overwrites what it finds, and rightly so.
-      await this.flushCheckpoints().catch((error: unknown) => { throw this.#judged(error); });
+      await this.flushCheckpoints().catch((error: unknown) => {
+        throw this.#judged(error);
+      });
       await writeBlockSums(storage, checksummed, digests);
       this.#checksummedTo = position;
       this.#isSumsFailureTold = false;
     } catch (error) {
-      if (!this.#isSumsFailureTold) this.#parts.log.warn('the checksums of the chunk being written could not be written; will retry', { file: BLOCK_SUMS_FILE, reason: (error as Error).message });
+      if (!this.#isSumsFailureTold)
+        this.#parts.log.warn('the checksums of the chunk being written could not be written; will retry', {
+          file: BLOCK_SUMS_FILE,
+          reason: (error as Error).message,
+        });
       this.#isSumsFailureTold = true;
     }
   }
@@ -231,11 +282,17 @@ export class TransactionLog implements CommitLog {
     if (position < chunk.startPosition) return { position, bytes: NO_BYTES };
     if (position === this.#epoch.position) return this.#epoch;
     const frame = new RecordFrame();
-    const isThere = await untilHit(() => chunk.readAt(position, frame)) === HIT;
-    return this.#epoch = { position, bytes: isThere ? frame.bytes.slice(frame.at, frame.at + Math.min(frame.length, EPOCH_BYTES_MAX)) : NO_BYTES };
+    const isThere = (await untilHit(() => chunk.readAt(position, frame))) === HIT;
+    return (this.#epoch = {
+      position,
+      bytes: isThere ? frame.bytes.slice(frame.at, frame.at + Math.min(frame.length, EPOCH_BYTES_MAX)) : NO_BYTES,
+    });
   }
 
-  /** Makes writer.chk durable at the writer's end and then chaser.chk at the one that readers see, in that order, so that chaser is never ahead. */
+  /**
+   * Makes writer.chk durable at the writer's end and then chaser.chk at the one that readers see, in that order, so
+   * that chaser is never ahead.
+   */
   async flushCheckpoints(): Promise<void> {
     if (this.#stopped) return;
     const shown = this.table.end;

@@ -1,8 +1,16 @@
 import { ScavengeContent, hashKey } from './memory-scavenge-tables.ts';
 import { compareCodePoints, misused, STATUS_ACTIVE, wholeTime } from '../ports/scavenge-state.ts';
 import type {
-  ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates,
-  StreamHandle, StreamStatus,
+  ActiveOriginal,
+  ChunkTimeRange,
+  MetastreamData,
+  OriginalStreamData,
+  ScavengeCheckpoint,
+  ScavengeState,
+  ScavengeStateOptions,
+  ScavengeStates,
+  StreamHandle,
+  StreamStatus,
 } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 
@@ -16,14 +24,17 @@ export class MemoryScavengeStates implements ScavengeStates {
   #content: ScavengeContent;
 
   /** `historyCommits` commits can be lost by `restart`; they take memory. */
-  constructor(options: { readonly historyCommits?: number } = {}, content = new ScavengeContent(options.historyCommits ?? HISTORY_COMMITS)) {
+  constructor(
+    options: { readonly historyCommits?: number } = {},
+    content = new ScavengeContent(options.historyCommits ?? HISTORY_COMMITS),
+  ) {
     this.#content = content;
   }
 
   /** The one that belongs to a storage: a job and the store that runs it find the same without being told. */
   static of(storage: Storage): MemoryScavengeStates {
     let states = byStorage.get(storage);
-    if (states === undefined) byStorage.set(storage, states = new MemoryScavengeStates({ historyCommits: 0 }));
+    if (states === undefined) byStorage.set(storage, (states = new MemoryScavengeStates({ historyCommits: 0 })));
     return states;
   }
 
@@ -39,11 +50,20 @@ export class MemoryScavengeStates implements ScavengeStates {
     return new MemoryScavengeState(new ScavengeContent(0));
   }
 
-  isOnDisk(): boolean { return false; }
-  check(): null { return null; }
-  remove(): void { this.#content = new ScavengeContent(0); }
+  isOnDisk(): boolean {
+    return false;
+  }
+  check(): null {
+    return null;
+  }
+  remove(): void {
+    this.#content = new ScavengeContent(0);
+  }
 
-  /** What a crash leaves that loses the last `commitsLost` commits, as a write-ahead log may; for tests. The original goes on unchanged. */
+  /**
+   * What a crash leaves that loses the last `commitsLost` commits, as a write-ahead log may; for tests. The original
+   * goes on unchanged.
+   */
   restart(commitsLost = 0): MemoryScavengeStates {
     return new MemoryScavengeStates({}, this.#content.restart(commitsLost));
   }
@@ -53,9 +73,13 @@ class MemoryScavengeState implements ScavengeState {
   readonly #content: ScavengeContent;
   #isWriting = false;
 
-  constructor(content: ScavengeContent) { this.#content = content; }
+  constructor(content: ScavengeContent) {
+    this.#content = content;
+  }
 
-  get #tables() { return this.#content.tables; }
+  get #tables() {
+    return this.#content.tables;
+  }
 
   begin(): void {
     if (this.#content.isOpen) throw misused('A transaction was begun while one was open');
@@ -76,7 +100,9 @@ class MemoryScavengeState implements ScavengeState {
     this.#isWriting = false;
   }
 
-  checkpoint(): ScavengeCheckpoint | null { return this.#tables.checkpoint.get(0) ?? null; }
+  checkpoint(): ScavengeCheckpoint | null {
+    return this.#tables.checkpoint.get(0) ?? null;
+  }
 
   register(name: string, hi: number, lo: number): boolean {
     const { collisions, hashUsers } = this.#tables;
@@ -104,15 +130,23 @@ class MemoryScavengeState implements ScavengeState {
     this.#content.delete('metastreams', key);
   }
 
-  isCollision(name: string): boolean { return this.#tables.collisions.has(name); }
-  isSharedHash(hi: number, lo: number): boolean { return this.#tables.sharedHashes.size > 0 && this.#tables.sharedHashes.has(hashKey(hi, lo)); }
-  collisions(): readonly string[] { return [...this.#tables.collisions.keys()].sort(compareCodePoints); }
+  isCollision(name: string): boolean {
+    return this.#tables.collisions.has(name);
+  }
+  isSharedHash(hi: number, lo: number): boolean {
+    return this.#tables.sharedHashes.size > 0 && this.#tables.sharedHashes.has(hashKey(hi, lo));
+  }
+  collisions(): readonly string[] {
+    return [...this.#tables.collisions.keys()].sort(compareCodePoints);
+  }
 
   original(name: string, hi: number, lo: number): OriginalStreamData | undefined {
     return this.isCollision(name) ? this.#tables.namedOriginals.get(name) : this.originalByHash(hi, lo);
   }
 
-  originalByHash(hi: number, lo: number): OriginalStreamData | undefined { return this.#tables.originals.get(hashKey(hi, lo))?.data; }
+  originalByHash(hi: number, lo: number): OriginalStreamData | undefined {
+    return this.#tables.originals.get(hashKey(hi, lo))?.data;
+  }
 
   setOriginal(name: string, hi: number, lo: number, data: OriginalStreamData): void {
     if (this.isCollision(name)) this.#content.set('namedOriginals', name, data);
@@ -123,7 +157,9 @@ class MemoryScavengeState implements ScavengeState {
     return this.isCollision(name) ? this.#tables.namedMetastreams.get(name) : this.metastreamByHash(hi, lo);
   }
 
-  metastreamByHash(hi: number, lo: number): MetastreamData | undefined { return this.#tables.metastreams.get(hashKey(hi, lo))?.data; }
+  metastreamByHash(hi: number, lo: number): MetastreamData | undefined {
+    return this.#tables.metastreams.get(hashKey(hi, lo))?.data;
+  }
 
   setMetastream(name: string, hi: number, lo: number, data: MetastreamData): void {
     if (this.isCollision(name)) this.#content.set('namedMetastreams', name, data);
@@ -138,7 +174,8 @@ class MemoryScavengeState implements ScavengeState {
   #activeByName(after: string | null): ActiveOriginal[] {
     const found: ActiveOriginal[] = [];
     for (const [name, data] of this.#tables.namedOriginals) {
-      if (data.status === STATUS_ACTIVE && (after === null || compareCodePoints(name, after) > 0)) found.push({ handle: { kind: 'id', name }, data });
+      if (data.status === STATUS_ACTIVE && (after === null || compareCodePoints(name, after) > 0))
+        found.push({ handle: { kind: 'id', name }, data });
     }
     const nameOf = ({ handle }: ActiveOriginal): string => (handle.kind === 'id' ? handle.name : '');
     return found.sort((a, b) => compareCodePoints(nameOf(a), nameOf(b)));
@@ -152,20 +189,29 @@ class MemoryScavengeState implements ScavengeState {
   }
 
   forgetDiscardPoints(): void {
-    const anew = (data: OriginalStreamData): OriginalStreamData => ({ ...data, discardPoint: 0, maybeDiscardPoint: 0, status: STATUS_ACTIVE });
-    for (const [key, row] of this.#tables.originals) if (!row.data.isTombstoned) this.#content.set('originals', key, { ...row, data: anew(row.data) });
-    for (const [name, data] of this.#tables.namedOriginals) if (!data.isTombstoned) this.#content.set('namedOriginals', name, anew(data));
+    const anew = (data: OriginalStreamData): OriginalStreamData => ({
+      ...data,
+      discardPoint: 0,
+      maybeDiscardPoint: 0,
+      status: STATUS_ACTIVE,
+    });
+    for (const [key, row] of this.#tables.originals)
+      if (!row.data.isTombstoned) this.#content.set('originals', key, { ...row, data: anew(row.data) });
+    for (const [name, data] of this.#tables.namedOriginals)
+      if (!data.isTombstoned) this.#content.set('namedOriginals', name, anew(data));
   }
 
   setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void {
     if (handle.kind === 'id') {
       const data = this.#tables.namedOriginals.get(handle.name);
-      if (data !== undefined) this.#content.set('namedOriginals', handle.name, { ...data, status, discardPoint, maybeDiscardPoint });
+      if (data !== undefined)
+        this.#content.set('namedOriginals', handle.name, { ...data, status, discardPoint, maybeDiscardPoint });
       return;
     }
     const key = hashKey(handle.hi, handle.lo);
     const row = this.#tables.originals.get(key);
-    if (row !== undefined) this.#content.set('originals', key, { ...row, data: { ...row.data, status, discardPoint, maybeDiscardPoint } });
+    if (row !== undefined)
+      this.#content.set('originals', key, { ...row, data: { ...row.data, status, discardPoint, maybeDiscardPoint } });
   }
 
   setChunkTimeRange(chunk: number, minMs: number, maxMs: number, minTicks = 0, maxTicks = 0): void {
@@ -179,9 +225,13 @@ class MemoryScavengeState implements ScavengeState {
     this.#content.set('timeRanges', chunk, { minMs: min.ms, minTicks: min.ticks, maxMs: max.ms, maxTicks: max.ticks });
   }
 
-  chunkTimeRange(chunk: number): ChunkTimeRange | undefined { return this.#tables.timeRanges.get(chunk); }
+  chunkTimeRange(chunk: number): ChunkTimeRange | undefined {
+    return this.#tables.timeRanges.get(chunk);
+  }
 
-  addWeight(chunk: number, weight: number): void { this.#content.set('weights', chunk, (this.#tables.weights.get(chunk) ?? 0) + weight); }
+  addWeight(chunk: number, weight: number): void {
+    this.#content.set('weights', chunk, (this.#tables.weights.get(chunk) ?? 0) + weight);
+  }
 
   weight(first: number, last: number): number {
     let sum = 0;
@@ -193,7 +243,9 @@ class MemoryScavengeState implements ScavengeState {
     for (let chunk = first; chunk <= last; chunk++) this.#content.delete('weights', chunk);
   }
 
-  allWeightsZero(): boolean { return [...this.#tables.weights.values()].every((weight) => weight === 0); }
+  allWeightsZero(): boolean {
+    return [...this.#tables.weights.values()].every((weight) => weight === 0);
+  }
 
   deleteMetastreams(): void {
     for (const key of this.#tables.metastreams.keys()) this.#content.delete('metastreams', key);
@@ -201,8 +253,10 @@ class MemoryScavengeState implements ScavengeState {
   }
 
   deleteOriginals(statuses: readonly StreamStatus[]): void {
-    for (const [key, { data }] of this.#tables.originals) if (statuses.includes(data.status)) this.#content.delete('originals', key);
-    for (const [name, data] of this.#tables.namedOriginals) if (statuses.includes(data.status)) this.#content.delete('namedOriginals', name);
+    for (const [key, { data }] of this.#tables.originals)
+      if (statuses.includes(data.status)) this.#content.delete('originals', key);
+    for (const [name, data] of this.#tables.namedOriginals)
+      if (statuses.includes(data.status)) this.#content.delete('namedOriginals', name);
   }
 
   close(): void {
@@ -210,7 +264,10 @@ class MemoryScavengeState implements ScavengeState {
   }
 }
 
-interface Hash { readonly hi: number; readonly lo: number }
+interface Hash {
+  readonly hi: number;
+  readonly lo: number;
+}
 
 function compareSigned(a: Hash, b: Hash): number {
   return (a.hi | 0) - (b.hi | 0) || (a.lo >>> 0) - (b.lo >>> 0);

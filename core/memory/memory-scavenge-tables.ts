@@ -1,7 +1,16 @@
-import type { ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint } from '../ports/scavenge-state.ts';
+import type {
+  ChunkTimeRange,
+  MetastreamData,
+  OriginalStreamData,
+  ScavengeCheckpoint,
+} from '../ports/scavenge-state.ts';
 
 /** A row stored under a hash, which its key text can't be turned back into cheaply. */
-export interface ByHash<T> { readonly hi: number; readonly lo: number; readonly data: T }
+export interface ByHash<T> {
+  readonly hi: number;
+  readonly lo: number;
+  readonly data: T;
+}
 
 /** What the tables of a scavenge database hold. */
 export interface ScavengeRows {
@@ -27,15 +36,19 @@ export type ScavengeTables = { readonly [N in TableName]: Map<KeyOf<N>, Scavenge
 type AnyTable = Map<string | number, unknown>;
 
 /** What a row was before it was changed; undefined for a row that was not there. */
-interface Change { readonly table: TableName; readonly key: string | number; readonly before: unknown }
+interface Change {
+  readonly table: TableName;
+  readonly key: string | number;
+  readonly before: unknown;
+}
 
 export function hashKey(hi: number, lo: number): string {
   return `${hi >>> 0}:${lo >>> 0}`;
 }
 
 /**
- * Tables that remember how to undo what was done to them since each of the last commits. An open transaction and a crash
- * that loses commits are both undone by it, so neither needs a copy of the tables.
+ * Tables that remember how to undo what was done to them since each of the last commits. An open transaction and a
+ * crash that loses commits are both undone by it, so neither needs a copy of the tables.
  */
 export class ScavengeContent {
   readonly tables: ScavengeTables;
@@ -49,9 +62,13 @@ export class ScavengeContent {
     this.tables = tables;
   }
 
-  get isOpen(): boolean { return this.#open !== null; }
+  get isOpen(): boolean {
+    return this.#open !== null;
+  }
 
-  begin(): void { this.#open = []; }
+  begin(): void {
+    this.#open = [];
+  }
 
   commit(): void {
     this.#keep(this.#open ?? []);
@@ -79,7 +96,8 @@ export class ScavengeContent {
 
   /** The content as it was after the commit before the last `commitsLost`, and nothing of an open transaction. */
   restart(commitsLost: number): ScavengeContent {
-    if (commitsLost > this.#history.length) throw new RangeError(`Only the last ${this.#history.length} commits are remembered, not ${commitsLost}.`);
+    if (commitsLost > this.#history.length)
+      throw new RangeError(`Only the last ${this.#history.length} commits are remembered, not ${commitsLost}.`);
     const tables = copyTables(this.tables);
     undo(tables, this.#open ?? []);
     for (let i = 1; i <= commitsLost; i++) undo(tables, this.#history.at(-i)!);
@@ -109,8 +127,16 @@ function undo(tables: ScavengeTables, changes: readonly Change[]): void {
 
 function emptyTables(): ScavengeTables {
   return {
-    hashUsers: new Map(), collisions: new Map(), sharedHashes: new Map(), metastreams: new Map(), namedMetastreams: new Map(),
-    originals: new Map(), namedOriginals: new Map(), timeRanges: new Map(), weights: new Map(), checkpoint: new Map(),
+    hashUsers: new Map(),
+    collisions: new Map(),
+    sharedHashes: new Map(),
+    metastreams: new Map(),
+    namedMetastreams: new Map(),
+    originals: new Map(),
+    namedOriginals: new Map(),
+    timeRanges: new Map(),
+    weights: new Map(),
+    checkpoint: new Map(),
   };
 }
 

@@ -1,6 +1,16 @@
 import { SkuaError } from '../base/errors.ts';
 import { isDataName, isExpectedName } from '../ports/own-names.ts';
-import { checkPath, checkRemoval, checkRename, fileClosed, fileExists, fileNotFound, fileReadOnly, folderOf, notADataDirectory } from '../ports/storage.ts';
+import {
+  checkPath,
+  checkRemoval,
+  checkRename,
+  fileClosed,
+  fileExists,
+  fileNotFound,
+  fileReadOnly,
+  folderOf,
+  notADataDirectory,
+} from '../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../ports/storage.ts';
 
 export interface MemoryStorageOptions {
@@ -8,7 +18,12 @@ export interface MemoryStorageOptions {
   capacityBytes?: number;
 }
 
-interface MemoryFile { readonly pages: MemoryPages; handles: number; isNamed: boolean; modified: number }
+interface MemoryFile {
+  readonly pages: MemoryPages;
+  handles: number;
+  isNamed: boolean;
+  modified: number;
+}
 
 /**
  * Files in memory, gone with the process: the `--mem-db` option and tests. Reads never wait, and what was written is
@@ -87,7 +102,12 @@ export class MemoryStorage implements Storage {
   }
 
   async lock(): Promise<StorageLock> {
-    if (this.#isLocked) throw new SkuaError('directory_locked', 'The in-memory data is already in use by another store of this process: close that one first.', { path: '' });
+    if (this.#isLocked)
+      throw new SkuaError(
+        'directory_locked',
+        'The in-memory data is already in use by another store of this process: close that one first.',
+        { path: '' },
+      );
     const paths = [...this.#files.keys()];
     const strangers = paths.some(isDataName) ? [] : paths.filter((path) => !isExpectedName(path));
     if (strangers.length > 0) throw notADataDirectory('The directory in memory', strangers);
@@ -104,7 +124,11 @@ export class MemoryStorage implements Storage {
   /** @internal Throws `disk_full` when `bytes` more don't fit. */
   reserve(path: string, bytes: number): void {
     if (this.usedBytes + bytes > this.#capacityBytes) {
-      throw new SkuaError('disk_full', `Writing to ${path} would exceed the ${this.#capacityBytes} bytes allowed for in-memory data. Delete events and scavenge, or raise the limit.`, { path, limit: this.#capacityBytes });
+      throw new SkuaError(
+        'disk_full',
+        `Writing to ${path} would exceed the ${this.#capacityBytes} bytes allowed for in-memory data. Delete events and scavenge, or raise the limit.`,
+        { path, limit: this.#capacityBytes },
+      );
     }
   }
 
@@ -131,7 +155,9 @@ class MemoryHandle implements StorageFile {
     file.handles++;
   }
 
-  get size(): number { return this.#file.pages.size; }
+  get size(): number {
+    return this.#file.pages.size;
+  }
 
   read(position: number, length: number): Uint8Array {
     if (!this.#isOpen) throw fileClosed(this.path);
@@ -221,7 +247,8 @@ export class MemoryPages {
       const from = at - index * PAGE_BYTES;
       const to = Math.min(end - index * PAGE_BYTES, PAGE_BYTES);
       const page = this.#pages[index];
-      if (page !== undefined && from < page.length) out.set(page.subarray(from, Math.min(to, page.length)), at - position);
+      if (page !== undefined && from < page.length)
+        out.set(page.subarray(from, Math.min(to, page.length)), at - position);
       at += to - from;
     }
     return out;

@@ -8,9 +8,10 @@ const COPY_BYTES = 1_048_576;
 const PAGE_BYTES = 4_096;
 
 /**
- * The files of a directory that nothing is written to, and over them a scratch storage with everything that was created, written or renamed since: for who
- * only looks at a directory that can't be written to, with code that recovers what it opens. A file that is opened for writing is copied first, without its zeros;
- * what is open for reading by then does not see what is written.
+ * The files of a directory that nothing is written to, and over them a scratch storage with everything that was
+ * created, written or renamed since: for who only looks at a directory that can't be written to, with code that
+ * recovers what it opens. A file that is opened for writing is copied first, without its zeros; what is open for
+ * reading by then does not see what is written.
  */
 export class OverStorage implements Storage {
   readonly #base: Storage;
@@ -26,7 +27,9 @@ export class OverStorage implements Storage {
 
   async list(folder: string): Promise<string[]> {
     const pathOf = (name: string): string => (folder === '' ? name : `${folder}/${name}`);
-    const names = (await this.#base.list(folder)).filter((name) => !this.#hidden.has(pathOf(name)) && !this.#own.has(pathOf(name)));
+    const names = (await this.#base.list(folder)).filter(
+      (name) => !this.#hidden.has(pathOf(name)) && !this.#own.has(pathOf(name)),
+    );
     for (const name of await this.#scratch.list(folder)) if (this.#own.has(pathOf(name))) names.push(name);
     return names.sort();
   }
@@ -51,7 +54,7 @@ export class OverStorage implements Storage {
   }
 
   async create(path: string): Promise<StorageFile> {
-    if (await this.size(path) !== null) throw fileExists(path);
+    if ((await this.size(path)) !== null) throw fileExists(path);
     const file = await this.#scratch.create(path);
     this.#own.add(path);
     return file;
@@ -72,9 +75,14 @@ export class OverStorage implements Storage {
     if (this.#own.delete(path)) await this.#scratch.remove(path);
   }
 
-  freeBytes(): Promise<number> { return this.#scratch.freeBytes(); }
+  freeBytes(): Promise<number> {
+    return this.#scratch.freeBytes();
+  }
 
-  /** As far as the directory can be locked: where it can't be written to, nobody who works by this way to it can write there either. */
+  /**
+   * As far as the directory can be locked: where it can't be written to, nobody who works by this way to it can write
+   * there either.
+   */
   async lock(): Promise<StorageLock> {
     try {
       return await this.#base.lock();
@@ -94,7 +102,8 @@ export class OverStorage implements Storage {
       try {
         for (let at = 0; at < source.size; at += COPY_BYTES) {
           const bytes = await source.read(at, Math.min(COPY_BYTES, source.size - at));
-          for (const [from, to] of nonZeroRuns(bytes, PAGE_BYTES)) await copy.writeAt(at + from, bytes.subarray(from, to));
+          for (const [from, to] of nonZeroRuns(bytes, PAGE_BYTES))
+            await copy.writeAt(at + from, bytes.subarray(from, to));
         }
         if (copy.size !== source.size) await copy.truncate(source.size);
       } finally {

@@ -2,8 +2,9 @@ import { SkuaError } from '../base/errors.ts';
 import type { AllPosition, StoredEvent } from '../streams/api.ts';
 
 /**
- * Persistent subscriptions: groups whose consumers share out the events of a stream, or of `$all`, among themselves. They run where the
- * node leads: everywhere else, and before `start` is through, calls are refused with `not_leader` or `not_ready`.
+ * Persistent subscriptions: groups whose consumers share out the events of a stream, or of `$all`, among themselves.
+ * They run where the node leads: everywhere else, and before `start` is through, calls are refused with `not_leader` or
+ * `not_ready`.
  */
 
 /** The source of a group that takes the whole log. No stream can have this name. */
@@ -19,7 +20,10 @@ export interface GroupSettings {
   readonly messageTimeoutMs: number;
   /** A message that would be sent more than this often again is parked. */
   readonly maxRetryCount: number;
-  /** Milliseconds after which a checkpoint is written if at least `minCheckpointCount` messages are done since the last one. */
+  /**
+   * Milliseconds after which a checkpoint is written if at least `minCheckpointCount` messages are done since the last
+   * one.
+   */
   readonly checkpointAfterMs: number;
   readonly minCheckpointCount: number;
   /** Messages done since the last checkpoint at which one is written at once. */
@@ -36,11 +40,24 @@ export interface GroupSettings {
 
 /** What the official clients and HTTP send where the user says nothing. */
 export const DEFAULT_SETTINGS: GroupSettings = {
-  resolveLinks: false, extraStatistics: false, messageTimeoutMs: 30_000, maxRetryCount: 10, checkpointAfterMs: 2_000, minCheckpointCount: 10, maxCheckpointCount: 1_000, maxSubscriberCount: 0, liveBufferSize: 500,
-  readBatchSize: 20, historyBufferSize: 500, strategy: 'RoundRobin',
+  resolveLinks: false,
+  extraStatistics: false,
+  messageTimeoutMs: 30_000,
+  maxRetryCount: 10,
+  checkpointAfterMs: 2_000,
+  minCheckpointCount: 10,
+  maxCheckpointCount: 1_000,
+  maxSubscriberCount: 0,
+  liveBufferSize: 500,
+  readBatchSize: 20,
+  historyBufferSize: 500,
+  strategy: 'RoundRobin',
 };
 
-/** The first event wanted: a number for a stream, a position (its event counts) for `$all`, or what is written from now on. */
+/**
+ * The first event wanted: a number for a stream, a position (its event counts) for `$all`, or what is written from now
+ * on.
+ */
 export type StartFrom = 'start' | 'end' | number | AllPosition;
 
 /** Which events of the log a group of `$all` takes. Kept with the group; an update does not change it. */
@@ -86,8 +103,9 @@ export interface GroupConsumer {
   /** `<stream>::<group>`. */
   readonly subscriptionId: string;
   /**
-   * The next deliveries, at least one and at most a page; resolves with none once the consumer was closed or its signal aborted. One call at a time.
-   * Errors: `persistent_subscription_dropped` (data: stream, group) when the group was updated, deleted or restarted, or the node leads or runs no more.
+   * The next deliveries, at least one and at most a page; resolves with none once the consumer was closed or its signal
+   * aborted. One call at a time. Errors: `persistent_subscription_dropped` (data: stream, group) when the group was
+   * updated, deleted or restarted, or the node leads or runs no more.
    */
   next(): Promise<readonly Delivery[]>;
   /** Ids as in `answerId`, any case; unknown ones are ignored. */
@@ -121,9 +139,15 @@ export interface GroupInfo {
   readonly totalInFlightMessages: number;
   readonly outstandingMessagesCount: number;
   readonly parkedMessageCount: number;
-  /** When the oldest message that is parked was parked, in milliseconds since 1970; null for none, and in `figures` where that can't be read just now. */
+  /**
+   * When the oldest message that is parked was parked, in milliseconds since 1970; null for none, and in `figures`
+   * where that can't be read just now.
+   */
   readonly oldestParkedMs: number | null;
-  /** Messages put up for replay, times that parked ones were forgotten, messages parked for a consumer's answer, and for their retries, since the group was loaded. */
+  /**
+   * Messages put up for replay, times that parked ones were forgotten, messages parked for a consumer's answer, and for
+   * their retries, since the group was loaded.
+   */
   readonly parkedReplays: number;
   readonly parkedTruncations: number;
   readonly parkedByClient: number;
@@ -144,24 +168,43 @@ export interface ConnectionInfo {
 }
 
 /**
- * Errors that every call of a group may have: `persistent_subscription_not_found` (data: stream, group; its message is the reference's),
- * `not_ready` while groups are being loaded, `not_leader` where the node does not lead, and what appends are refused with.
+ * Errors that every call of a group may have: `persistent_subscription_not_found` (data: stream, group; its message is
+ * the reference's), `not_ready` while groups are being loaded, `not_leader` where the node does not lead, and what
+ * appends are refused with.
  */
 export interface PersistentSubscriptions {
-  /** Makes a group. Errors: `persistent_subscription_exists`; `persistent_subscription_failed` (data: stream, group, reason) for settings, a strategy or a position that can't be, a name whose streams another group has, or too many groups. `by` is told in the configuration. */
+  /**
+   * Makes a group. Errors: `persistent_subscription_exists`; `persistent_subscription_failed` (data: stream, group,
+   * reason) for settings, a strategy or a position that can't be, a name whose streams another group has, or too many
+   * groups. `by` is told in the configuration.
+   */
   create(stream: string, group: string, options: NewGroup, by: string): Promise<void>;
-  /** Gives a group other settings and another start, which counts until its first checkpoint; without `strategy` or `from` it keeps those. Its consumers are dropped. Errors as `create`. */
+  /**
+   * Gives a group other settings and another start, which counts until its first checkpoint; without `strategy` or
+   * `from` it keeps those. Its consumers are dropped. Errors as `create`.
+   */
   update(stream: string, group: string, options: GroupChange, by: string): Promise<void>;
-  /** Lets a group begin anew: its checkpoint is forgotten, what it has parked stays. Its consumers are dropped. Errors as `update`. */
+  /**
+   * Lets a group begin anew: its checkpoint is forgotten, what it has parked stays. Its consumers are dropped. Errors
+   * as `update`.
+   */
   reset(stream: string, group: string, from: StartFrom, by: string): Promise<void>;
   /** Removes the group with its checkpoint and parked messages. Its consumers are dropped. */
   delete(stream: string, group: string, by: string): Promise<void>;
   info(stream: string, group: string): Promise<GroupInfo>;
-  /** Name of the stream with the parked messages of a group that there is: the name alone does not tell which group of which stream it belongs to. */
+  /**
+   * Name of the stream with the parked messages of a group that there is: the name alone does not tell which group of
+   * which stream it belongs to.
+   */
   parkedStream(stream: string, group: string): Promise<string>;
-  /** All groups, by stream and then in the order in which they were made, or those of a stream (none: an empty list). */
+  /**
+   * All groups, by stream and then in the order in which they were made, or those of a stream (none: an empty list).
+   */
   list(stream?: string): Promise<GroupInfo[]>;
-  /** Sends parked messages again: those with numbers below `stopAt`, or all. Errors: `persistent_subscription_failed` for a negative number. */
+  /**
+   * Sends parked messages again: those with numbers below `stopAt`, or all. Errors: `persistent_subscription_failed`
+   * for a negative number.
+   */
   replayParked(stream: string, group: string, stopAt: number | null): Promise<void>;
   /** Forgets parked messages with numbers below `stopAt`, or all. Errors as `replayParked`. */
   truncateParked(stream: string, group: string, stopAt: number | null): Promise<void>;
@@ -171,7 +214,10 @@ export interface PersistentSubscriptions {
   /** Errors: `maximum_subscribers_reached` (data: stream, group), `too_busy`. */
   connect(stream: string, group: string, options: ConnectOptions): Promise<GroupConsumer>;
 
-  /** For readers without a connection (HTTP): up to `count` messages now, which must be answered within the message timeout. */
+  /**
+   * For readers without a connection (HTTP): up to `count` messages now, which must be answered within the message
+   * timeout.
+   */
   take(stream: string, group: string, count: number): Promise<readonly Delivery[]>;
   /** Answers deliveries of `take`. */
   ack(stream: string, group: string, ids: readonly string[]): Promise<void>;
@@ -185,9 +231,15 @@ export interface GroupChange {
 
 /** The engine as the node runs it. */
 export interface PersistentSubscriptionsEngine extends PersistentSubscriptions {
-  /** The node leads: loads the groups and begins to read for them. Returns at once; calls wait for it. Calling it again does nothing. */
+  /**
+   * The node leads: loads the groups and begins to read for them. Returns at once; calls wait for it. Calling it again
+   * does nothing.
+   */
   start(): void;
-  /** The node leads no more, or ends: consumers are dropped, what may be is checkpointed, and nothing is written afterwards. */
+  /**
+   * The node leads no more, or ends: consumers are dropped, what may be is checkpointed, and nothing is written
+   * afterwards.
+   */
   stop(): Promise<void>;
   /** What all groups are at; it does not count as a measurement. For metrics. */
   figures(): Promise<readonly GroupInfo[]>;
@@ -206,30 +258,55 @@ export function parkedStreamOf(stream: string, group: string): string {
 /** What groups are refused with. The texts are those that clients of the reference know. */
 
 export function notFoundError(stream: string, group: string): SkuaError {
-  return new SkuaError('persistent_subscription_not_found', `Subscription group ${group} on stream ${stream} does not exist.`, { stream, group });
+  return new SkuaError(
+    'persistent_subscription_not_found',
+    `Subscription group ${group} on stream ${stream} does not exist.`,
+    { stream, group },
+  );
 }
 
 /** Of a stream as a whole; over gRPC, where the reference names a group without a name, that is told. */
 export function noneError(stream: string): SkuaError {
-  return new SkuaError('persistent_subscription_not_found', `Stream ${stream} has no persistent subscription.`, { stream });
+  return new SkuaError('persistent_subscription_not_found', `Stream ${stream} has no persistent subscription.`, {
+    stream,
+  });
 }
 
 export function existsError(stream: string, group: string): SkuaError {
-  return new SkuaError('persistent_subscription_exists', `Subscription group ${group} on stream ${stream} exists.`, { stream, group });
+  return new SkuaError('persistent_subscription_exists', `Subscription group ${group} on stream ${stream} exists.`, {
+    stream,
+    group,
+  });
 }
 
 export function failedError(stream: string, group: string, reason: string): SkuaError {
-  return new SkuaError('persistent_subscription_failed', `Subscription group ${group} on stream ${stream} failed: '${reason}'`, { stream, group, reason });
+  return new SkuaError(
+    'persistent_subscription_failed',
+    `Subscription group ${group} on stream ${stream} failed: '${reason}'`,
+    { stream, group, reason },
+  );
 }
 
 export function droppedError(stream: string, group: string): SkuaError {
-  return new SkuaError('persistent_subscription_dropped', `Subscription group ${group} on stream ${stream} was dropped.`, { stream, group });
+  return new SkuaError(
+    'persistent_subscription_dropped',
+    `Subscription group ${group} on stream ${stream} was dropped.`,
+    { stream, group },
+  );
 }
 
 export function maximumError(stream: string, group: string): SkuaError {
-  return new SkuaError('maximum_subscribers_reached', `Maximum subscriptions reached for subscription group ${group} on stream ${stream}.`, { stream, group });
+  return new SkuaError(
+    'maximum_subscribers_reached',
+    `Maximum subscriptions reached for subscription group ${group} on stream ${stream}.`,
+    { stream, group },
+  );
 }
 
 export function tooManyConsumers(stream: string, group: string, limit: number): SkuaError {
-  return new SkuaError('too_busy', `Subscription group ${group} on stream ${stream} already has ${limit} consumers: disconnect some.`, { stream, group, limit });
+  return new SkuaError(
+    'too_busy',
+    `Subscription group ${group} on stream ${stream} already has ${limit} consumers: disconnect some.`,
+    { stream, group, limit },
+  );
 }

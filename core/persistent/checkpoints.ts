@@ -7,7 +7,14 @@ import { ABSENT, ownEvent } from './group-parts.ts';
 import type { EngineParts, GroupParts } from './group-parts.ts';
 import { isAfter, parsePosition, positionText } from './positions.ts';
 import type { Position } from './positions.ts';
-import { CHECKPOINT_TYPE, CHECKPOINT_TYPES, decodeCheckpoint, decodeInitialMark, encodeCheckpoint, encodeInitialMark } from './stored-forms.ts';
+import {
+  CHECKPOINT_TYPE,
+  CHECKPOINT_TYPES,
+  decodeCheckpoint,
+  decodeInitialMark,
+  encodeCheckpoint,
+  encodeInitialMark,
+} from './stored-forms.ts';
 import type { KeptGroup } from './stored-forms.ts';
 
 export interface LoadedCheckpoint {
@@ -17,7 +24,10 @@ export interface LoadedCheckpoint {
 }
 
 /** The last checkpoint of a group; null where there is none that counts. */
-export async function loadCheckpoint({ store, log }: Pick<EngineParts, 'store' | 'log'>, { stream, group, startPosition }: KeptGroup): Promise<LoadedCheckpoint | null> {
+export async function loadCheckpoint(
+  { store, log }: Pick<EngineParts, 'store' | 'log'>,
+  { stream, group, startPosition }: KeptGroup,
+): Promise<LoadedCheckpoint | null> {
   const name = checkpointStreamOf(stream, group);
   let event: StoredEvent;
   try {
@@ -29,7 +39,10 @@ export async function loadCheckpoint({ store, log }: Pick<EngineParts, 'store' |
   const text = CHECKPOINT_TYPES.has(event.type) ? decodeCheckpoint(event.data) : null;
   const position = text === null ? null : parsePosition(text, stream === ALL_STREAM);
   if (position === null) {
-    log.warn('the checkpoint of a persistent subscription is invalid: it starts at its configured position', { stream: name, number: event.number });
+    log.warn('the checkpoint of a persistent subscription is invalid: it starts at its configured position', {
+      stream: name,
+      number: event.number,
+    });
     return null;
   }
   const mark = decodeInitialMark(event.metadata);
@@ -37,14 +50,20 @@ export async function loadCheckpoint({ store, log }: Pick<EngineParts, 'store' |
 }
 
 /** Says where a group begins that takes what is written from now on. */
-export async function writeInitialCheckpoint({ writes, ids }: Pick<EngineParts, 'writes' | 'ids'>, { stream, group, startPosition }: KeptGroup, position: Position): Promise<void> {
+export async function writeInitialCheckpoint(
+  { writes, ids }: Pick<EngineParts, 'writes' | 'ids'>,
+  { stream, group, startPosition }: KeptGroup,
+  position: Position,
+): Promise<void> {
   const data = encodeCheckpoint(positionText(position, stream === ALL_STREAM));
-  await writes.append(checkpointStreamOf(stream, group), ANY, [ownEvent({ ids }, CHECKPOINT_TYPE, true, data, encodeInitialMark(startPosition))]);
+  await writes.append(checkpointStreamOf(stream, group), ANY, [
+    ownEvent({ ids }, CHECKPOINT_TYPE, true, data, encodeInitialMark(startPosition)),
+  ]);
 }
 
 /**
- * Writes the checkpoints of one group, one at a time. What is written was done before, so a restart repeats what came after the last one that was written, and
- * a write that fails, or whose outcome is unknown, costs no more than that.
+ * Writes the checkpoints of one group, one at a time. What is written was done before, so a restart repeats what came
+ * after the last one that was written, and a write that fails, or whose outcome is unknown, costs no more than that.
  */
 export class CheckpointWriter {
   readonly #parts: GroupParts;
@@ -83,14 +102,22 @@ export class CheckpointWriter {
     if (done <= 0 || this.#writing !== null || this.#isStopped) return;
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs < this.#retryAtMs) return;
-    const isDue = done >= Math.max(1, settings.maxCheckpointCount) || (isTimed && done >= settings.minCheckpointCount && nowMs - this.#writtenAtMs >= settings.checkpointAfterMs);
+    const isDue =
+      done >= Math.max(1, settings.maxCheckpointCount) ||
+      (isTimed && done >= settings.minCheckpointCount && nowMs - this.#writtenAtMs >= settings.checkpointAfterMs);
     if (isDue) this.#begin(standing);
   }
 
   /** The group has passed so much without a wanted event that it is worth a checkpoint. */
   passed(standing: Standing): void {
     const from = this.last?.commit ?? 0;
-    if (standing.place.commit - from < this.#parts.limits.scanCheckpointBytes || this.#writing !== null || this.#isStopped || this.#parts.clock.monotonicMs() < this.#retryAtMs) return;
+    if (
+      standing.place.commit - from < this.#parts.limits.scanCheckpointBytes ||
+      this.#writing !== null ||
+      this.#isStopped ||
+      this.#parts.clock.monotonicMs() < this.#retryAtMs
+    )
+      return;
     this.#begin(standing);
   }
 
@@ -102,7 +129,9 @@ export class CheckpointWriter {
   }
 
   #begin(standing: Standing): void {
-    this.#writing = this.#write(standing).finally(() => { this.#writing = null; });
+    this.#writing = this.#write(standing).finally(() => {
+      this.#writing = null;
+    });
   }
 
   /** Never rejects. */
@@ -115,13 +144,16 @@ export class CheckpointWriter {
       return;
     }
     try {
-      await writes.append(checkpointStreamOf(stream, group), ANY, [ownEvent(this.#parts, CHECKPOINT_TYPE, true, encodeCheckpoint(positionText(place, this.#isAll)))]);
+      await writes.append(checkpointStreamOf(stream, group), ANY, [
+        ownEvent(this.#parts, CHECKPOINT_TYPE, true, encodeCheckpoint(positionText(place, this.#isAll))),
+      ]);
       this.last = place;
       this.#lastOrder = order;
       this.#writtenAtMs = clock.monotonicMs();
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + limits.retryMs;
-      if (!isSkuaError(error, 'not_leader')) log.warn('the checkpoint of a persistent subscription could not be written', { stream, group, error });
+      if (!isSkuaError(error, 'not_leader'))
+        log.warn('the checkpoint of a persistent subscription could not be written', { stream, group, error });
     }
   }
 }

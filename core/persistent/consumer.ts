@@ -30,9 +30,17 @@ export class Consumer implements GroupConsumer {
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
   #ended: { readonly error: SkuaError | null } | null = null;
-  readonly #onAbort = () => { this.close(); };
+  readonly #onAbort = () => {
+    this.close();
+  };
 
-  constructor(options: ConnectOptions, group: ConsumerGroup, limits: EngineLimits, held: Held, measurement: Measurement) {
+  constructor(
+    options: ConnectOptions,
+    group: ConsumerGroup,
+    limits: EngineLimits,
+    held: Held,
+    measurement: Measurement,
+  ) {
     this.options = options;
     this.#group = group;
     this.#limits = limits;
@@ -42,11 +50,19 @@ export class Consumer implements GroupConsumer {
     options.signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  get subscriptionId(): string { return this.#group.subscriptionId; }
-  get isEnded(): boolean { return this.#ended !== null; }
+  get subscriptionId(): string {
+    return this.#group.subscriptionId;
+  }
+  get isEnded(): boolean {
+    return this.#ended !== null;
+  }
 
   get hasRoom(): boolean {
-    return this.inFlight < this.bufferSize && this.#waiting.length < this.#limits.deliveriesMax && this.#waitingBytes < this.#limits.deliveryBytesMax;
+    return (
+      this.inFlight < this.bufferSize &&
+      this.#waiting.length < this.#limits.deliveriesMax &&
+      this.#waitingBytes < this.#limits.deliveryBytesMax
+    );
   }
 
   /** Gives it a message that holds its event. */

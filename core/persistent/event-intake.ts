@@ -29,7 +29,10 @@ export interface IntakeParts {
   readonly onFailed: (what: string, error: unknown) => void;
 }
 
-/** Reads ahead for a group as far as there is room: its history, then what is written, and the parked messages that are replayed. */
+/**
+ * Reads ahead for a group as far as there is room: its history, then what is written, and the parked messages that are
+ * replayed.
+ */
 export class Intake {
   readonly #of: IntakeParts;
   readonly #isAll: boolean;
@@ -55,13 +58,23 @@ export class Intake {
   }
 
   /** All that is written has been read. */
-  get isLive(): boolean { return this.#isAtEnd && !this.#hasNews; }
+  get isLive(): boolean {
+    return this.#isAtEnd && !this.#hasNews;
+  }
   /** Nothing before is wanted any more, and has not been read. */
-  get seen(): Position { return this.#cursor.after; }
+  get seen(): Position {
+    return this.#cursor.after;
+  }
 
   /** Reads until the signal aborts. Never rejects. */
   async run(): Promise<void> {
-    const { parts: { clock, limits }, sender, parked, signal, onFailed } = this.#of;
+    const {
+      parts: { clock, limits },
+      sender,
+      parked,
+      signal,
+      onFailed,
+    } = this.#of;
     while (!signal.aborted) {
       try {
         if (!this.isLoaded) await this.#load();
@@ -104,30 +117,50 @@ export class Intake {
     onLoaded(loaded);
   }
 
-  /** A checkpoint at which no record begins is no use: what it stood for is not known. Rather is everything sent again than something left out. */
+  /**
+   * A checkpoint at which no record begins is no use: what it stood for is not known. Rather is everything sent again
+   * than something left out.
+   */
   async #usable(loaded: LoadedCheckpoint | null): Promise<LoadedCheckpoint | null> {
     if (loaded === null || !this.#isAll) return loaded;
-    const { parts: { store, log }, kept: { group } } = this.#of;
+    const {
+      parts: { store, log },
+      kept: { group },
+    } = this.#of;
     try {
       await store.readAll({ direction: 'forward', from: notNegative(loaded.place), count: 1, payloads: false });
       return loaded;
     } catch (error) {
       if (!isSkuaError(error, 'invalid_position')) throw error;
-      log.error('no log record starts at the checkpoint of a persistent subscription: it starts from the beginning of the log', { group, checkpoint: positionText(loaded.place, true), error });
+      log.error(
+        'no log record starts at the checkpoint of a persistent subscription: it starts from the beginning of the log',
+        { group, checkpoint: positionText(loaded.place, true), error },
+      );
       return { place: BEFORE_ALL, isInitial: true };
     }
   }
 
   async #start(checkpoint: Position | null): Promise<Cursor> {
-    const { parts, kept: { stream, startPosition } } = this.#of;
+    const {
+      parts,
+      kept: { stream, startPosition },
+    } = this.#of;
     if (checkpoint !== null) return { from: notNegative(checkpoint), after: checkpoint };
     if (isEndText(startPosition)) return endOf(parts, stream);
     const from = parsePosition(startPosition, this.#isAll) ?? { commit: 0, prepare: 0 };
-    return { from, after: this.#isAll ? { commit: from.commit, prepare: from.prepare - 1 } : { commit: from.commit - 1, prepare: 0 } };
+    return {
+      from,
+      after: this.#isAll ? { commit: from.commit, prepare: from.prepare - 1 } : { commit: from.commit - 1, prepare: 0 },
+    };
   }
 
   wantsMore(): boolean {
-    const { parts: { held, limits, onWork }, kept: { settings }, ledger, sender } = this.#of;
+    const {
+      parts: { held, limits, onWork },
+      kept: { settings },
+      ledger,
+      sender,
+    } = this.#of;
     if (!this.isLoaded || this.isLive) return false;
     const { count, bytes } = sender.backlog;
     if (count > 0 && count + this.#batch() >= Math.min(settings.historyBufferSize, BACKLOG_MAX)) return false;
@@ -145,14 +178,23 @@ export class Intake {
 
   /** How many events to read: as many batches as there is room for. */
   #count(): number {
-    const { parts: { held, limits }, kept: { settings }, sender } = this.#of;
+    const {
+      parts: { held, limits },
+      kept: { settings },
+      sender,
+    } = this.#of;
     const batch = this.#batch();
     const batches = Math.floor((Math.min(settings.historyBufferSize, BACKLOG_MAX) - 1 - sender.backlog.count) / batch);
     return Math.min(batch * Math.max(1, batches), PAGE_EVENTS_MAX, Math.max(1, limits.openMessagesMax - held.messages));
   }
 
   async #read(): Promise<void> {
-    const { parts: { held, limits, clock }, sender, reader, signal } = this.#of;
+    const {
+      parts: { held, limits, clock },
+      sender,
+      reader,
+      signal,
+    } = this.#of;
     const room = sender.consumers.size === 0 ? limits.idleBufferBytesMax - sender.backlog.bytes : limits.pageBytesMax;
     // What the page may take is held before it is read: many groups read at once.
     const reserved = Math.max(0, Math.min(room, limits.pageBytesMax, limits.bufferBytesMax - held.bytes));
@@ -177,7 +219,12 @@ export class Intake {
   }
 
   #accept({ events, next, isEnd }: GroupPage): void {
-    const { parts: { clock }, ledger, sender, onRead } = this.#of;
+    const {
+      parts: { clock },
+      ledger,
+      sender,
+      onRead,
+    } = this.#of;
     const nowMs = clock.monotonicMs();
     for (const event of events) {
       const message = ledger.add(event, nowMs);
@@ -192,9 +239,17 @@ export class Intake {
     this.#tell();
   }
 
-  /** Sees to it that the group hears of what is written: before a page of a stream is read, so that nothing comes between; of the log, when its end was seen. */
+  /**
+   * Sees to it that the group hears of what is written: before a page of a stream is read, so that nothing comes
+   * between; of the log, when its end was seen.
+   */
   #arm(): void {
-    const { parts: { store, clock, limits }, kept, signal, onFailed } = this.#of;
+    const {
+      parts: { store, clock, limits },
+      kept,
+      signal,
+      onFailed,
+    } = this.#of;
     if (this.#isArmed || signal.aborted || (this.#isAll && !this.#isAtEnd)) return;
     this.#isArmed = true;
     const heard = () => {
@@ -206,15 +261,25 @@ export class Intake {
       await clock.sleep(limits.retryMs, signal);
       heard();
     };
-    const news = this.#isAll ? store.waitForLog(this.#cursor.from.commit, signal) : store.waitForStream(kept.stream, signal);
-    void news.then((hasCome) => (hasCome ? heard() : heardLater()), (error: unknown) => {
-      onFailed('its source can\'t be followed', error);
-      return heardLater();
-    });
+    const news = this.#isAll
+      ? store.waitForLog(this.#cursor.from.commit, signal)
+      : store.waitForStream(kept.stream, signal);
+    void news.then(
+      (hasCome) => (hasCome ? heard() : heardLater()),
+      (error: unknown) => {
+        onFailed("its source can't be followed", error);
+        return heardLater();
+      },
+    );
   }
 
   async #replay(): Promise<void> {
-    const { parts: { limits }, sender, parked, onRead } = this.#of;
+    const {
+      parts: { limits },
+      sender,
+      parked,
+      onRead,
+    } = this.#of;
     for (const message of await parked.readReplay(limits.batchMax, limits.pageBytesMax)) sender.retries.add(message);
     onRead();
     this.#tell();

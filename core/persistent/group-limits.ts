@@ -28,8 +28,20 @@ export interface EngineLimits {
 }
 
 export const DEFAULT_LIMITS: EngineLimits = {
-  groupsMax: 1_000, consumersPerGroupMax: 1_000, consumerBufferMax: 10_000, openMessagesMax: 200_000, bufferBytesMax: 67_108_864, idleBufferBytesMax: 262_144, pageBytesMax: 1_048_576, deliveriesMax: 256,
-  deliveryBytesMax: 1_048_576, batchMax: 64, tickMs: 100, staleMs: 10_000, retryMs: 1_000, scanCheckpointBytes: 16_777_216,
+  groupsMax: 1_000,
+  consumersPerGroupMax: 1_000,
+  consumerBufferMax: 10_000,
+  openMessagesMax: 200_000,
+  bufferBytesMax: 67_108_864,
+  idleBufferBytesMax: 262_144,
+  pageBytesMax: 1_048_576,
+  deliveriesMax: 256,
+  deliveryBytesMax: 1_048_576,
+  batchMax: 64,
+  tickMs: 100,
+  staleMs: 10_000,
+  retryMs: 1_000,
+  scanCheckpointBytes: 16_777_216,
 };
 
 /** What all groups together hold. */

@@ -7,7 +7,10 @@ import type { EventStore, NewEvent, TextMatcher } from '../streams/api.ts';
 import type { EngineLimits, Held } from './group-limits.ts';
 
 /** What groups read, and wait for. */
-export type GroupStore = Pick<EventStore, 'end' | 'readStream' | 'readEvent' | 'readAll' | 'streamInfo' | 'streamInfoNow' | 'waitForStream' | 'waitForLog'>;
+export type GroupStore = Pick<
+  EventStore,
+  'end' | 'readStream' | 'readEvent' | 'readAll' | 'streamInfo' | 'streamInfoNow' | 'waitForStream' | 'waitForLog'
+>;
 
 export interface EngineParts {
   readonly store: GroupStore;
@@ -17,7 +20,10 @@ export interface EngineParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly hasher: StreamHasher;
-  /** The matcher of a regular expression. Errors: `invalid_expression`, `unsupported_expression`, `expression_too_large`. */
+  /**
+   * The matcher of a regular expression. Errors: `invalid_expression`, `unsupported_expression`,
+   * `expression_too_large`.
+   */
   readonly matcherOf: (expression: string) => Promise<TextMatcher>;
   readonly limits?: Partial<EngineLimits>;
 }
@@ -33,9 +39,20 @@ export interface GroupParts extends Omit<EngineParts, 'limits'> {
 const NO_BYTES = new Uint8Array(0);
 
 /** A new event of the engine's own. */
-export function ownEvent({ ids }: Pick<EngineParts, 'ids'>, type: string, isJson: boolean, data: Uint8Array, metadata: Uint8Array = NO_BYTES): NewEvent {
+export function ownEvent(
+  { ids }: Pick<EngineParts, 'ids'>,
+  type: string,
+  isJson: boolean,
+  data: Uint8Array,
+  metadata: Uint8Array = NO_BYTES,
+): NewEvent {
   return { id: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), type, isJson, data, metadata };
 }
 
 /** Codes with which a stream has nothing to read. */
-export const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found', 'invalid_stream_name']);
+export const ABSENT: ReadonlySet<string> = new Set([
+  'stream_not_found',
+  'stream_deleted',
+  'event_not_found',
+  'invalid_stream_name',
+]);

@@ -16,12 +16,16 @@ import { GroupReader } from './reader.ts';
 import { Sender } from './sender.ts';
 import type { KeptGroup } from './stored-forms.ts';
 
-/** Milliseconds that a reader without a connection has for a message where consumers have for ever: nothing else would tell that it is gone. */
+/**
+ * Milliseconds that a reader without a connection has for a message where consumers have for ever: nothing else would
+ * tell that it is gone.
+ */
 const UNCONNECTED_TIMEOUT_MS = 30_000;
 
 /**
- * One group at work: it reads ahead (intake.ts), sends to consumers (sender.ts), takes their answers, and writes down how far it is. Whatever changes it is a
- * short synchronous step; what takes time is one loop that reads, and one write at a time each for checkpoints, parked messages and replayed ones.
+ * One group at work: it reads ahead (intake.ts), sends to consumers (sender.ts), takes their answers, and writes down
+ * how far it is. Whatever changes it is a short synchronous step; what takes time is one loop that reads, and one write
+ * at a time each for checkpoints, parked messages and replayed ones.
  */
 export class Group implements ConsumerGroup {
   readonly kept: KeptGroup;
@@ -43,27 +47,51 @@ export class Group implements ConsumerGroup {
     this.subscriptionId = `${kept.stream}::${kept.group}`;
     const { signal } = this.#stopping;
     const onFailed = (what: string, error: unknown) => {
-      if (!signal.aborted) parts.log.warn(`persistent subscription: ${what}`, { stream: kept.stream, group: kept.group, error });
+      if (!signal.aborted)
+        parts.log.warn(`persistent subscription: ${what}`, { stream: kept.stream, group: kept.group, error });
     };
     const ledger = new Ledger(parts.held, kept.stream === ALL_STREAM);
     const reader = new GroupReader(parts, kept);
     this.#ledger = ledger;
     this.checkpoints = new CheckpointWriter(parts, kept);
-    this.parked = new ParkedMessages({ parts, kept, ledger, onParked: (messages) => { this.#parked(messages); } });
+    this.parked = new ParkedMessages({
+      parts,
+      kept,
+      ledger,
+      onParked: (messages) => {
+        this.#parked(messages);
+      },
+    });
     this.sender = new Sender({ parts, kept, ledger, reader, signal, onFailed });
     this.intake = new Intake({
-      parts, kept, ledger, reader, signal, onFailed, sender: this.sender, parked: this.parked, onRead: () => { this.#proceed(false); },
-      onLoaded: (checkpoint) => { this.checkpoints.begin(checkpoint, 0); },
+      parts,
+      kept,
+      ledger,
+      reader,
+      signal,
+      onFailed,
+      sender: this.sender,
+      parked: this.parked,
+      onRead: () => {
+        this.#proceed(false);
+      },
+      onLoaded: (checkpoint) => {
+        this.checkpoints.begin(checkpoint, 0);
+      },
     });
   }
 
-  get isStopped(): boolean { return this.#stopping.signal.aborted; }
+  get isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
 
   start(): void {
     this.#running = this.intake.run();
   }
 
-  /** Drops the consumers, and waits until nothing is written any more; with `isFlushing` it writes first what it may. */
+  /**
+   * Drops the consumers, and waits until nothing is written any more; with `isFlushing` it writes first what it may.
+   */
   async stop(isFlushing: boolean): Promise<void> {
     if (this.isStopped) return;
     const error = droppedError(this.kept.stream, this.kept.group);
@@ -93,7 +121,7 @@ export class Group implements ConsumerGroup {
 
   left(consumer: Consumer): void {
     if (!this.sender.remove(consumer)) return;
-    for (let message = this.sender.sent.oldest; message !== null; ) {
+    for (let message = this.sender.sent.oldest; message !== null;) {
       const next = message.nextSent;
       if (message.consumer === consumer) this.#again(message);
       message = next;
@@ -193,14 +221,21 @@ export class Group implements ConsumerGroup {
     const { sent, retries } = this.sender;
     const nowMs = this.#parts.clock.monotonicMs();
     const timeoutMs = messageTimeoutMs > 0 ? messageTimeoutMs : UNCONNECTED_TIMEOUT_MS;
-    for (let message = sent.oldest; message !== null && nowMs - message.sentAtMs >= timeoutMs; ) {
+    for (let message = sent.oldest; message !== null && nowMs - message.sentAtMs >= timeoutMs;) {
       const next = message.nextSent;
       if (messageTimeoutMs > 0 || message.consumer === null) this.#again(message);
       message = next;
     }
     this.sender.forgetStale();
     this.#proceed(true);
-    return sent.count > 0 || retries.count > 0 || this.intake.lacksRoom || this.parked.hasWork || this.parked.toReplay > 0 || this.checkpoints.isBehind(this.#ledger.standing().order);
+    return (
+      sent.count > 0 ||
+      retries.count > 0 ||
+      this.intake.lacksRoom ||
+      this.parked.hasWork ||
+      this.parked.toReplay > 0 ||
+      this.checkpoints.isBehind(this.#ledger.standing().order)
+    );
   }
 
   /** Does what can be done after something has changed, or with `isTimed`, after some time. */
@@ -210,7 +245,8 @@ export class Group implements ConsumerGroup {
     if (!this.intake.isLoaded) return;
     const standing = this.#ledger.standing();
     this.checkpoints.consider(standing, isTimed);
-    if (this.kept.stream === ALL_STREAM && this.#ledger.open.first === null) this.checkpoints.passed({ place: this.intake.seen, order: standing.order });
+    if (this.kept.stream === ALL_STREAM && this.#ledger.open.first === null)
+      this.checkpoints.passed({ place: this.intake.seen, order: standing.order });
     if (this.parked.hasWork && (isTimed || this.#ledger.replayed.first === null)) this.parked.settle();
     if (this.checkpoints.isBehind(standing.order)) this.#parts.onWork();
   }
@@ -239,10 +275,16 @@ interface FiguresParts {
 
 /** What a group is at; `isAsked`: the next measurement begins now. */
 function figuresOf(of: FiguresParts, store: GroupStore, isAsked: boolean, oldestParkedMs: number | null): GroupInfo {
-  const { kept: { stream, group, settings, filter, startPosition }, sender, intake, parked, checkpoints } = of;
+  const {
+    kept: { stream, group, settings, filter, startPosition },
+    sender,
+    intake,
+    parked,
+    checkpoints,
+  } = of;
   const isAll = stream === ALL_STREAM;
   const { total, sinceLast, perSecond } = sender.measurement.figures(isAsked);
-  const number = isAll || !intake.isLoaded ? null : store.streamInfoNow?.(stream)?.lastEventNumber ?? null;
+  const number = isAll || !intake.isLoaded ? null : (store.streamInfoNow?.(stream)?.lastEventNumber ?? null);
   const last = number === TOMBSTONE ? null : number;
   // The reference keeps the last events that came while the group was loaded, sent or not.
   const live = last === null ? intake.liveCount : Math.max(0, last - intake.endAtLoad);
@@ -251,17 +293,47 @@ function figuresOf(of: FiguresParts, store: GroupStore, isAsked: boolean, oldest
   const state = intake.isLive ? 'Live' : 'Behind';
   const connections = [...sender.consumers].map((consumer) => connectionOf(consumer, isAsked));
   return {
-    stream, group, settings, filter, startFrom: startPosition, connections, status: !intake.isLoaded ? 'NotReady' : intake.isReading && state === 'Behind' ? 'Behind, OutstandingPageRequest' : state,
-    averagePerSecond: perSecond, totalItems: total, countSinceLastMeasurement: sinceLast, lastCheckpointedPosition: textOf(checkpoints.last), lastKnownPosition: textOf(known), readBufferCount: sender.backlog.count,
-    liveBufferCount: Math.min(live, Math.max(0, settings.liveBufferSize)), retryBufferCount: sender.retries.count + parked.toReplay, totalInFlightMessages: connections.reduce((sum, { inFlightMessages }) => sum + inFlightMessages, 0),
-    outstandingMessagesCount: sender.sent.count, parkedMessageCount: parked.count, oldestParkedMs, parkedReplays: parked.replays, parkedTruncations: parked.truncations, parkedByClient: of.parkedByClient, parkedByRetries: of.parkedByRetries,
+    stream,
+    group,
+    settings,
+    filter,
+    startFrom: startPosition,
+    connections,
+    status: !intake.isLoaded
+      ? 'NotReady'
+      : intake.isReading && state === 'Behind'
+        ? 'Behind, OutstandingPageRequest'
+        : state,
+    averagePerSecond: perSecond,
+    totalItems: total,
+    countSinceLastMeasurement: sinceLast,
+    lastCheckpointedPosition: textOf(checkpoints.last),
+    lastKnownPosition: textOf(known),
+    readBufferCount: sender.backlog.count,
+    liveBufferCount: Math.min(live, Math.max(0, settings.liveBufferSize)),
+    retryBufferCount: sender.retries.count + parked.toReplay,
+    totalInFlightMessages: connections.reduce((sum, { inFlightMessages }) => sum + inFlightMessages, 0),
+    outstandingMessagesCount: sender.sent.count,
+    parkedMessageCount: parked.count,
+    oldestParkedMs,
+    parkedReplays: parked.replays,
+    parkedTruncations: parked.truncations,
+    parkedByClient: of.parkedByClient,
+    parkedByRetries: of.parkedByRetries,
   };
 }
 
 function connectionOf({ options, measurement, bufferSize, inFlight }: Consumer, isAsked: boolean): ConnectionInfo {
   const { total, sinceLast, perSecond } = measurement.figures(isAsked);
   return {
-    from: options.from, username: options.username, connectionName: options.connectionName, averageItemsPerSecond: perSecond, totalItems: total, countSinceLastMeasurement: sinceLast,
-    availableSlots: Math.max(0, bufferSize - inFlight), inFlightMessages: inFlight, observedMeasurements: measurement.observed(),
+    from: options.from,
+    username: options.username,
+    connectionName: options.connectionName,
+    averageItemsPerSecond: perSecond,
+    totalItems: total,
+    countSinceLastMeasurement: sinceLast,
+    availableSlots: Math.max(0, bufferSize - inFlight),
+    inFlightMessages: inFlight,
+    observedMeasurements: measurement.observed(),
   };
 }

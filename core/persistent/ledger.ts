@@ -60,7 +60,9 @@ export class Ledger {
 
   standing(): Standing {
     const { first } = this.open;
-    return first === null ? { place: this.#lastPlace, order: this.#lastOrder } : { place: { commit: first.beforeCommit, prepare: first.beforePrepare }, order: first.order - 1 };
+    return first === null
+      ? { place: this.#lastPlace, order: this.#lastOrder }
+      : { place: { commit: first.beforeCommit, prepare: first.beforePrepare }, order: first.order - 1 };
   }
 
   finish(message: Message): void {

@@ -18,7 +18,9 @@ export class Measurement {
     this.#measuredAtMs = clock.monotonicMs();
   }
 
-  sent(): void { this.#total++; }
+  sent(): void {
+    this.#total++;
+  }
 
   /** An answer has come after so many milliseconds. */
   answered(ms: number): void {
@@ -45,7 +47,10 @@ export class Measurement {
     const at = (part: number) => Math.round(times[Math.min(count - 1, Math.floor(part * count))]!);
     const mean = Math.round(times.reduce((sum, ms) => sum + ms, 0) / count);
     return [
-      { key: 'Highest', value: Math.round(times.at(-1)!) }, { key: 'Mean', value: mean }, { key: 'Median', value: at(0.5) }, { key: 'Fastest', value: Math.round(times[0]!) },
+      { key: 'Highest', value: Math.round(times.at(-1)!) },
+      { key: 'Mean', value: mean },
+      { key: 'Median', value: at(0.5) },
+      { key: 'Fastest', value: Math.round(times[0]!) },
       ...[1, 2, 3, 4, 5].map((fifth) => ({ key: `Quintile ${fifth}`, value: at(fifth / 5) })),
       ...[90, 95, 99, 99.5, 99.9].map((percent) => ({ key: `${percent}%`, value: at(percent / 100) })),
     ];

@@ -8,12 +8,16 @@ export interface Holder {
   readonly measurement: { answered(ms: number): void };
 }
 
-/** buffered: read, not yet sent · sent: a consumer, or a reader without connection, has it · waiting: to be sent again · parking: on its way to the parked stream · done. */
+/**
+ * buffered: read, not yet sent · sent: a consumer, or a reader without connection, has it · waiting: to be sent again ·
+ * parking: on its way to the parked stream · done.
+ */
 export type MessageState = 'buffered' | 'sent' | 'waiting' | 'parking' | 'done';
 
 /**
- * An event on its way through a group. It holds the event itself only until a consumer takes it: what is sent again is read again, so that a group with
- * many messages under way holds little, and nothing is sent again that has been deleted since.
+ * An event on its way through a group. It holds the event itself only until a consumer takes it: what is sent again is
+ * read again, so that a group with many messages under way holds little, and nothing is sent again that has been
+ * deleted since.
  */
 export class Message {
   /** In the order in which they were read. */
@@ -51,7 +55,15 @@ export class Message {
   previousSent: Message | null = null;
   nextSent: Message | null = null;
 
-  constructor(event: StoredEvent, order: number, commit: number, prepare: number, beforeCommit: number, beforePrepare: number, parkedNumber: number) {
+  constructor(
+    event: StoredEvent,
+    order: number,
+    commit: number,
+    prepare: number,
+    beforeCommit: number,
+    beforePrepare: number,
+    parkedNumber: number,
+  ) {
     const source = event.link ?? event;
     this.event = event;
     this.order = order;
@@ -69,7 +81,12 @@ export class Message {
 }
 
 export function bytesOf({ data, metadata, link }: StoredEvent): number {
-  return EVENT_OVERHEAD_BYTES + data.length + metadata.length + (link === null ? 0 : EVENT_OVERHEAD_BYTES + link.data.length + link.metadata.length);
+  return (
+    EVENT_OVERHEAD_BYTES +
+    data.length +
+    metadata.length +
+    (link === null ? 0 : EVENT_OVERHEAD_BYTES + link.data.length + link.metadata.length)
+  );
 }
 
 /** What is not done, in reading order: where a group stands is decided by the first. */
@@ -124,10 +141,14 @@ export class SentMessages {
     this.count++;
   }
 
-  /** The message with this id that `consumer` has; of others' the first where `consumer` has none, and null where nobody has. */
+  /**
+   * The message with this id that `consumer` has; of others' the first where `consumer` has none, and null where nobody
+   * has.
+   */
   find(id: string, consumer: Holder | null): Message | null {
     const first = this.#byId.get(id) ?? null;
-    for (let message = first; message !== null; message = message.sameId) if (message.consumer === consumer) return message;
+    for (let message = first; message !== null; message = message.sameId)
+      if (message.consumer === consumer) return message;
     return first;
   }
 
@@ -163,8 +184,12 @@ export class Backlog {
   #at = 0;
   bytes = 0;
 
-  get count(): number { return this.#messages.length - this.#at; }
-  get head(): Message | null { return this.#messages[this.#at] ?? null; }
+  get count(): number {
+    return this.#messages.length - this.#at;
+  }
+  get head(): Message | null {
+    return this.#messages[this.#at] ?? null;
+  }
 
   add(message: Message): void {
     this.#messages.push(message);
@@ -198,14 +223,16 @@ export class Backlog {
 }
 
 /**
- * Messages to be sent again: those of the source in the order in which they were read, before the replayed ones in theirs. Most of them don't hold their
- * events any more.
+ * Messages to be sent again: those of the source in the order in which they were read, before the replayed ones in
+ * theirs. Most of them don't hold their events any more.
  */
 export class Retries {
   #messages: Message[] = [];
   #isSorted = true;
 
-  get count(): number { return this.#messages.length; }
+  get count(): number {
+    return this.#messages.length;
+  }
 
   add(message: Message): void {
     const last = this.#messages.at(-1);

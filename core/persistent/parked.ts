@@ -29,8 +29,8 @@ interface Parking {
 const REASON_LENGTH_MAX = 4_096;
 
 /**
- * The parked messages of one group: links in a stream of its own. A message counts as done only when its link is durable; a parked one that is replayed is
- * hidden only when it is done again, so that a crash leaves it parked.
+ * The parked messages of one group: links in a stream of its own. A message counts as done only when its link is
+ * durable; a parked one that is replayed is hidden only when it is done again, so that a crash leaves it parked.
  */
 export class ParkedMessages {
   readonly #parts: GroupParts;
@@ -74,10 +74,16 @@ export class ParkedMessages {
   }
 
   /** Messages that are parked and not being replayed. */
-  get count(): number { return this.#end - this.#replayTo; }
+  get count(): number {
+    return this.#end - this.#replayTo;
+  }
   /** Messages to be replayed that have not been read yet. */
-  get toReplay(): number { return this.#replayTo - this.#replayed; }
-  get hasWork(): boolean { return this.#queue.length > 0 || this.#lowest() > this.#hiddenTo; }
+  get toReplay(): number {
+    return this.#replayTo - this.#replayed;
+  }
+  get hasWork(): boolean {
+    return this.#queue.length > 0 || this.#lowest() > this.#hiddenTo;
+  }
 
   /** When the oldest was parked, in milliseconds since 1970; null for none. */
   async oldestMs(): Promise<number | null> {
@@ -85,7 +91,12 @@ export class ParkedMessages {
     if (this.count === 0) return null;
     if (this.#oldest?.number === number) return this.#oldest.createdMs;
     try {
-      const { events } = await this.#parts.store.readStream(this.#stream, { direction: 'forward', from: number, count: 1, payloads: false });
+      const { events } = await this.#parts.store.readStream(this.#stream, {
+        direction: 'forward',
+        from: number,
+        count: 1,
+        payloads: false,
+      });
       if (events.length > 0) this.#oldest = { number, createdMs: events[0]!.createdMs };
       return events[0]?.createdMs ?? null;
     } catch (error) {
@@ -96,8 +107,15 @@ export class ParkedMessages {
 
   park(message: Message, reason: string): void {
     const { clock } = this.#parts;
-    const metadata = encodeParkedMetadata(clock.nowMs(), reason.slice(0, REASON_LENGTH_MAX).toWellFormed(), message.sourceNumber);
-    this.#queue.push({ message, event: ownEvent(this.#parts, LINK_TYPE, false, encodeText(`${message.number}@${message.stream}`), metadata) });
+    const metadata = encodeParkedMetadata(
+      clock.nowMs(),
+      reason.slice(0, REASON_LENGTH_MAX).toWellFormed(),
+      message.sourceNumber,
+    );
+    this.#queue.push({
+      message,
+      event: ownEvent(this.#parts, LINK_TYPE, false, encodeText(`${message.number}@${message.stream}`), metadata),
+    });
     this.#write();
   }
 
@@ -110,8 +128,8 @@ export class ParkedMessages {
   }
 
   /**
-   * Forgets parked messages, those below `stopAt`, also such as wait for their replay. What is being replayed goes on, and until it is done a crash brings back
-   * what lies behind it. Errors: as appends.
+   * Forgets parked messages, those below `stopAt`, also such as wait for their replay. What is being replayed goes on,
+   * and until it is done a crash brings back what lies behind it. Errors: as appends.
    */
   async truncate(stopAt: number | null): Promise<void> {
     const to = Math.min(stopAt ?? this.#end, this.#end);
@@ -129,7 +147,13 @@ export class ParkedMessages {
     let events: readonly StoredEvent[] = [];
     let next = this.#replayTo;
     try {
-      const page = await store.readStream(this.#stream, { direction: 'forward', from, count: Math.min(count, this.#replayTo - from), resolveLinks: true, bytesMax });
+      const page = await store.readStream(this.#stream, {
+        direction: 'forward',
+        from,
+        count: Math.min(count, this.#replayTo - from),
+        resolveLinks: true,
+        bytesMax,
+      });
       events = page.events;
       if (!page.isEnd) next = Math.max(page.nextEventNumber, from + 1);
     } catch (error) {
@@ -151,8 +175,11 @@ export class ParkedMessages {
     const { clock } = this.#parts;
     if (this.#queue.length > 0) this.#write();
     const to = this.#lowest();
-    if (to <= this.#hiddenTo || this.#hiding !== null || this.#isStopped || clock.monotonicMs() < this.#retryAtMs) return;
-    this.#hiding = this.#hide(to).finally(() => { this.#hiding = null; });
+    if (to <= this.#hiddenTo || this.#hiding !== null || this.#isStopped || clock.monotonicMs() < this.#retryAtMs)
+      return;
+    this.#hiding = this.#hide(to).finally(() => {
+      this.#hiding = null;
+    });
   }
 
   /** Waits for what is being written, and writes nothing afterwards; with `isFlushing` what is left first. */
@@ -170,7 +197,9 @@ export class ParkedMessages {
 
   #write(): void {
     if (this.#parking !== null || this.#isStopped || this.#parts.clock.monotonicMs() < this.#retryAtMs) return;
-    this.#parking = this.#writeAll().finally(() => { this.#parking = null; });
+    this.#parking = this.#writeAll().finally(() => {
+      this.#parking = null;
+    });
   }
 
   /** Never rejects. */
@@ -181,7 +210,11 @@ export class ParkedMessages {
       this.#batchSize ||= Math.min(this.#queue.length, limits.batchMax);
       const batch = this.#queue.slice(0, this.#batchSize);
       try {
-        const { lastEventNumber } = await writes.append(this.#stream, ANY, batch.map(({ event }) => event));
+        const { lastEventNumber } = await writes.append(
+          this.#stream,
+          ANY,
+          batch.map(({ event }) => event),
+        );
         this.#end = Math.max(this.#end, lastEventNumber + 1);
       } catch (error) {
         this.#retryAtMs = clock.monotonicMs() + limits.retryMs;
@@ -205,11 +238,18 @@ export class ParkedMessages {
   }
 
   async #writeHidden(to: number): Promise<void> {
-    await this.#parts.writes.append(metastreamOf(this.#stream), ANY, [ownEvent(this.#parts, METADATA_TYPE, true, encodeParkedTruncation(to))]);
+    await this.#parts.writes.append(metastreamOf(this.#stream), ANY, [
+      ownEvent(this.#parts, METADATA_TYPE, true, encodeParkedTruncation(to)),
+    ]);
     this.#hiddenTo = Math.max(this.#hiddenTo, to);
   }
 
   #failed(what: string, error: unknown): void {
-    if (!isSkuaError(error, 'not_leader')) this.#parts.log.warn(`persistent subscription: ${what}`, { stream: this.#kept.stream, group: this.#kept.group, error });
+    if (!isSkuaError(error, 'not_leader'))
+      this.#parts.log.warn(`persistent subscription: ${what}`, {
+        stream: this.#kept.stream,
+        group: this.#kept.group,
+        error,
+      });
   }
 }

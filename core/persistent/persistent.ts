@@ -1,8 +1,26 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { ANY } from '../streams/api.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
-import { ALL_STREAM, checkpointStreamOf, DEFAULT_SETTINGS, existsError, failedError, notFoundError, parkedStreamOf } from './api.ts';
-import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptionsEngine, StartFrom } from './api.ts';
+import {
+  ALL_STREAM,
+  checkpointStreamOf,
+  DEFAULT_SETTINGS,
+  existsError,
+  failedError,
+  notFoundError,
+  parkedStreamOf,
+} from './api.ts';
+import type {
+  ConnectOptions,
+  Delivery,
+  GroupChange,
+  GroupConsumer,
+  GroupInfo,
+  NackAction,
+  NewGroup,
+  PersistentSubscriptionsEngine,
+  StartFrom,
+} from './api.ts';
 import { loadCheckpoint, writeInitialCheckpoint } from './checkpoints.ts';
 import { Group } from './group.ts';
 import { endOf } from './event-intake.ts';
@@ -12,7 +30,14 @@ import { ABSENT, ownEvent } from './group-parts.ts';
 import type { EngineParts, GroupParts } from './group-parts.ts';
 import { isEndText, startText } from './positions.ts';
 import { filterOf } from './reader.ts';
-import { CONFIG_METADATA, CONFIG_STREAM, CONFIG_TYPE, decodeConfig, encodeConfig, OLD_CONFIG_TYPE } from './stored-forms.ts';
+import {
+  CONFIG_METADATA,
+  CONFIG_STREAM,
+  CONFIG_TYPE,
+  decodeConfig,
+  encodeConfig,
+  OLD_CONFIG_TYPE,
+} from './stored-forms.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { encodeText } from '../base/text.ts';
 import { checkGroup, checkStart } from './group-validation.ts';
@@ -41,7 +66,14 @@ class Engine implements PersistentSubscriptionsEngine {
 
   constructor(parts: EngineParts) {
     this.#limits = { ...DEFAULT_LIMITS, ...parts.limits };
-    this.#parts = { ...parts, limits: this.#limits, held: new Held(), onWork: () => { this.#tick(); } };
+    this.#parts = {
+      ...parts,
+      limits: this.#limits,
+      held: new Held(),
+      onWork: () => {
+        this.#tick();
+      },
+    };
   }
 
   start(): void {
@@ -69,7 +101,7 @@ class Engine implements PersistentSubscriptionsEngine {
       this.#stopping.abort();
       await this.#stopGroups(this.#loading);
       // It may have been stopped meanwhile.
-      if (this.#state as State !== 'loading') return;
+      if ((this.#state as State) !== 'loading') return;
       const stopping = new AbortController();
       this.#stopping = stopping;
       this.#loading = this.#load(stopping.signal, Promise.resolve());
@@ -97,14 +129,17 @@ class Engine implements PersistentSubscriptionsEngine {
       if (signal.aborted) return;
       this.#state = 'failed';
       this.#parts.log.error('the persistent subscriptions could not be loaded', { error });
-      afterDelay(this.#parts.clock, this.#limits.retryMs, signal, () => { if (!signal.aborted) this.#loading = this.#load(signal, Promise.resolve()); });
+      afterDelay(this.#parts.clock, this.#limits.retryMs, signal, () => {
+        if (!signal.aborted) this.#loading = this.#load(signal, Promise.resolve());
+      });
     }
   }
 
   async #readConfig(): Promise<KeptGroup[]> {
     try {
       const event = await this.#parts.store.readEvent(CONFIG_STREAM, 'last');
-      if (event.type !== CONFIG_TYPE && event.type !== OLD_CONFIG_TYPE) throw failedError(CONFIG_STREAM, '', `Its last event is a ${event.type}: append the last configuration`);
+      if (event.type !== CONFIG_TYPE && event.type !== OLD_CONFIG_TYPE)
+        throw failedError(CONFIG_STREAM, '', `Its last event is a ${event.type}: append the last configuration`);
       return decodeConfig(event.data);
     } catch (error) {
       if (isSkuaError(error) && ABSENT.has(error.code)) return [];
@@ -148,14 +183,18 @@ class Engine implements PersistentSubscriptionsEngine {
   // Calls
 
   #assertLeading(): void {
-    if (this.#state === 'stopped') throw new SkuaError('not_leader', 'Persistent subscriptions run on the leader: ask the leader.', { leader: null });
+    if (this.#state === 'stopped')
+      throw new SkuaError('not_leader', 'Persistent subscriptions run on the leader: ask the leader.', {
+        leader: null,
+      });
   }
 
   async #ready(): Promise<void> {
     this.#assertLeading();
     await this.#loading;
     this.#assertLeading();
-    if (this.#state !== 'running') throw new SkuaError('not_ready', 'The persistent subscriptions are being loaded. Try again in a moment.');
+    if (this.#state !== 'running')
+      throw new SkuaError('not_ready', 'The persistent subscriptions are being loaded. Try again in a moment.');
   }
 
   async #group(stream: string, name: string): Promise<Group> {
@@ -176,12 +215,24 @@ class Engine implements PersistentSubscriptionsEngine {
       await this.#ready();
       const other = this.#groups.get(`${stream}::${group}`)?.kept;
       if (other?.stream === stream) throw existsError(stream, group);
-      if (other !== undefined) throw failedError(stream, group, `Group ${other.group} of stream ${other.stream} uses streams of the same names for its checkpoint and parked messages: choose another name`);
-      if (this.#groups.size >= this.#limits.groupsMax) throw failedError(stream, group, `There are already ${this.#limits.groupsMax} groups: delete some.`);
+      if (other !== undefined)
+        throw failedError(
+          stream,
+          group,
+          `Group ${other.group} of stream ${other.stream} uses streams of the same names for its checkpoint and parked messages: choose another name`,
+        );
+      if (this.#groups.size >= this.#limits.groupsMax)
+        throw failedError(stream, group, `There are already ${this.#limits.groupsMax} groups: delete some.`);
       checkGroup(stream, group, settings, filter ?? null);
       checkStart(this.#parts.store, stream, group, from);
       await filterOf(this.#parts, filter ?? null);
-      const kept: KeptGroup = { stream, group, settings, filter: filter ?? null, startPosition: startText(from, stream === ALL_STREAM) };
+      const kept: KeptGroup = {
+        stream,
+        group,
+        settings,
+        filter: filter ?? null,
+        startPosition: startText(from, stream === ALL_STREAM),
+      };
       // What a group of this name has left behind, whose deletion was cut short.
       await this.#clear(stream, group);
       await this.#begin(kept);
@@ -195,14 +246,23 @@ class Engine implements PersistentSubscriptionsEngine {
       const running = await this.#group(stream, group);
       const before = running.kept;
       const kept: KeptGroup = {
-        ...before, settings: { ...settings, strategy: settings.strategy ?? before.settings.strategy ?? DEFAULT_SETTINGS.strategy }, startPosition: from === undefined ? before.startPosition : startText(from, stream === ALL_STREAM),
+        ...before,
+        settings: { ...settings, strategy: settings.strategy ?? before.settings.strategy ?? DEFAULT_SETTINGS.strategy },
+        startPosition: from === undefined ? before.startPosition : startText(from, stream === ALL_STREAM),
       };
       checkGroup(stream, group, kept.settings, kept.filter);
       checkStart(this.#parts.store, stream, group, from ?? 'start');
       await running.stop(true);
       try {
-        if (kept.startPosition !== before.startPosition && (await loadCheckpoint(this.#parts, before))?.isInitial !== false) await this.#begin(kept);
-        await this.#write(this.#keptGroups().map((other) => (other === before ? kept : other)), by);
+        if (
+          kept.startPosition !== before.startPosition &&
+          (await loadCheckpoint(this.#parts, before))?.isInitial !== false
+        )
+          await this.#begin(kept);
+        await this.#write(
+          this.#keptGroups().map((other) => (other === before ? kept : other)),
+          by,
+        );
       } catch (error) {
         this.#replace(before);
         throw error;
@@ -221,7 +281,10 @@ class Engine implements PersistentSubscriptionsEngine {
       // Cut short behind this the group goes on where it was, and the reset is to be asked for again.
       let inForce = before;
       try {
-        await this.#write(this.#keptGroups().map((other) => (other === before ? kept : other)), by);
+        await this.#write(
+          this.#keptGroups().map((other) => (other === before ? kept : other)),
+          by,
+        );
         inForce = kept;
         // The last checkpoint is the one that counts.
         if (isEndText(kept.startPosition)) await this.#begin(kept);
@@ -235,14 +298,21 @@ class Engine implements PersistentSubscriptionsEngine {
   delete(stream: string, group: string, by: string): Promise<void> {
     return this.#change(async () => {
       const running = await this.#group(stream, group);
-      await this.#write(this.#keptGroups().filter((kept) => kept !== running.kept), by);
+      await this.#write(
+        this.#keptGroups().filter((kept) => kept !== running.kept),
+        by,
+      );
       this.#groups.delete(running.subscriptionId);
       await running.stop(false);
       try {
         await this.#clear(stream, group);
       } catch (error) {
         // They are harmless, and go when a group of this name is made again.
-        this.#parts.log.warn('the streams of a persistent subscription that was deleted could not be deleted', { stream, group, error });
+        this.#parts.log.warn('the streams of a persistent subscription that was deleted could not be deleted', {
+          stream,
+          group,
+          error,
+        });
       }
     });
   }
@@ -251,7 +321,9 @@ class Engine implements PersistentSubscriptionsEngine {
     return [...this.#groups.values()].map(({ kept }) => kept);
   }
 
-  /** Puts a group in the place of the one with its name; in the same place, as the order is that of the configuration. */
+  /**
+   * Puts a group in the place of the one with its name; in the same place, as the order is that of the configuration.
+   */
   #replace(kept: KeptGroup): void {
     if (this.#state !== 'running') return;
     const group = new Group(this.#parts, kept);
@@ -260,7 +332,10 @@ class Engine implements PersistentSubscriptionsEngine {
     this.#tick();
   }
 
-  /** Before a group that begins at the end is known: an event that is written in between is not left out, and without the configuration nobody heeds it. */
+  /**
+   * Before a group that begins at the end is known: an event that is written in between is not left out, and without
+   * the configuration nobody heeds it.
+   */
   async #begin(kept: KeptGroup): Promise<void> {
     if (!isEndText(kept.startPosition)) return;
     await writeInitialCheckpoint(this.#parts, kept, (await endOf(this.#parts, kept.stream)).after);
@@ -269,8 +344,13 @@ class Engine implements PersistentSubscriptionsEngine {
   async #write(groups: readonly KeptGroup[], by: string): Promise<void> {
     const { store, writes, clock } = this.#parts;
     const { metadataVersion } = await store.streamInfo(CONFIG_STREAM);
-    if (metadataVersion < 0) await writes.append(metastreamOf(CONFIG_STREAM), ANY, [ownEvent(this.#parts, METADATA_TYPE, true, encodeText(CONFIG_METADATA))]);
-    await writes.append(CONFIG_STREAM, ANY, [ownEvent(this.#parts, CONFIG_TYPE, true, encodeConfig(groups, clock.nowMs(), by))]);
+    if (metadataVersion < 0)
+      await writes.append(metastreamOf(CONFIG_STREAM), ANY, [
+        ownEvent(this.#parts, METADATA_TYPE, true, encodeText(CONFIG_METADATA)),
+      ]);
+    await writes.append(CONFIG_STREAM, ANY, [
+      ownEvent(this.#parts, CONFIG_TYPE, true, encodeConfig(groups, clock.nowMs(), by)),
+    ]);
   }
 
   async #clear(stream: string, group: string): Promise<void> {
@@ -296,7 +376,9 @@ class Engine implements PersistentSubscriptionsEngine {
   async list(stream?: string): Promise<GroupInfo[]> {
     await this.#ready();
     // By stream, and the groups of a stream in the order in which they were made.
-    const groups = [...this.#groups.values()].filter(({ kept }) => stream === undefined || kept.stream === stream).toSorted((a, b) => (a.kept.stream < b.kept.stream ? -1 : Number(a.kept.stream > b.kept.stream)));
+    const groups = [...this.#groups.values()]
+      .filter(({ kept }) => stream === undefined || kept.stream === stream)
+      .toSorted((a, b) => (a.kept.stream < b.kept.stream ? -1 : Number(a.kept.stream > b.kept.stream)));
     return Promise.all(groups.map((group) => group.info()));
   }
 
@@ -306,13 +388,15 @@ class Engine implements PersistentSubscriptionsEngine {
 
   async replayParked(stream: string, group: string, stopAt: number | null): Promise<void> {
     const running = await this.#group(stream, group);
-    if (stopAt !== null && stopAt < 0) throw failedError(stream, group, 'Cannot stop replaying parked message at a negative version.');
+    if (stopAt !== null && stopAt < 0)
+      throw failedError(stream, group, 'Cannot stop replaying parked message at a negative version.');
     running.replayParked(stopAt);
   }
 
   async truncateParked(stream: string, group: string, stopAt: number | null): Promise<void> {
     const running = await this.#group(stream, group);
-    if (stopAt !== null && stopAt < 0) throw failedError(stream, group, 'Cannot stop truncating parked message at a negative version.');
+    if (stopAt !== null && stopAt < 0)
+      throw failedError(stream, group, 'Cannot stop truncating parked message at a negative version.');
     await running.parked.truncate(stopAt);
   }
 

@@ -1,8 +1,9 @@
 import type { AllPosition, StoredEvent } from '../streams/api.ts';
 
 /**
- * Places in the source of a group. In a stream `commit` is the number of the event and `prepare` 0, in `$all` they are the positions of the event; of a link,
- * where one was resolved. Kept as text: `5`, `C:13147/P:13147`; `C:13147/P:0` lies before whatever begins there.
+ * Places in the source of a group. In a stream `commit` is the number of the event and `prepare` 0, in `$all` they are
+ * the positions of the event; of a link, where one was resolved. Kept as text: `5`, `C:13147/P:13147`; `C:13147/P:0`
+ * lies before whatever begins there.
  */
 export type Position = AllPosition;
 
@@ -29,8 +30,15 @@ const NUMBER_TEXT = /^-?\d{1,16}$/;
 export function parsePosition(text: string, isAll: boolean): Position | null {
   const found = isAll ? ALL_TEXT.exec(text) : NUMBER_TEXT.exec(text);
   if (found === null) return null;
-  const position = isAll ? { commit: Number(found[1]), prepare: Number(found[2]) } : { commit: Number(found[0]), prepare: 0 };
-  return Number.isSafeInteger(position.commit) && Number.isSafeInteger(position.prepare) && position.commit >= -1 && position.prepare >= -1 ? position : null;
+  const position = isAll
+    ? { commit: Number(found[1]), prepare: Number(found[2]) }
+    : { commit: Number(found[0]), prepare: 0 };
+  return Number.isSafeInteger(position.commit) &&
+    Number.isSafeInteger(position.prepare) &&
+    position.commit >= -1 &&
+    position.prepare >= -1
+    ? position
+    : null;
 }
 
 /** The start of a group as it is kept. */

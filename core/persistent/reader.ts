@@ -24,9 +24,14 @@ export interface GroupPage {
 /** What groups of `$all` write themselves would come back to them, for ever. */
 const OWN_PREFIX = '$persistentsubscription-$all::';
 
-export async function filterOf({ matcherOf }: Pick<EngineParts, 'matcherOf'>, filter: GroupFilter | null): Promise<AllFilter | null> {
+export async function filterOf(
+  { matcherOf }: Pick<EngineParts, 'matcherOf'>,
+  filter: GroupFilter | null,
+): Promise<AllFilter | null> {
   if (filter === null) return null;
-  return 'prefixes' in filter ? { on: filter.on, prefixes: filter.prefixes } : { on: filter.on, regex: await matcherOf(filter.expression) };
+  return 'prefixes' in filter
+    ? { on: filter.on, prefixes: filter.prefixes }
+    : { on: filter.on, regex: await matcherOf(filter.expression) };
 }
 
 /** Reads for one group. */
@@ -51,33 +56,68 @@ export class GroupReader {
   }
 
   async #readStream({ from, after }: Cursor, count: number, bytesMax: number): Promise<GroupPage> {
-    const { stream, settings: { resolveLinks } } = this.#kept;
+    const {
+      stream,
+      settings: { resolveLinks },
+    } = this.#kept;
     try {
-      const page = await this.#parts.store.readStream(stream, { direction: 'forward', from: Math.max(0, from.commit), count, resolveLinks, bytesMax });
+      const page = await this.#parts.store.readStream(stream, {
+        direction: 'forward',
+        from: Math.max(0, from.commit),
+        count,
+        resolveLinks,
+        bytesMax,
+      });
       // The end of a stream that was cut at its head may lie before what its group waits for.
       const next = Math.max(page.nextEventNumber, from.commit);
-      return { events: wanted(page.events, after, false), next: { from: { commit: next, prepare: 0 }, after: { commit: Math.max(after.commit, next - 1), prepare: 0 } }, isEnd: page.isEnd };
+      return {
+        events: wanted(page.events, after, false),
+        next: { from: { commit: next, prepare: 0 }, after: { commit: Math.max(after.commit, next - 1), prepare: 0 } },
+        isEnd: page.isEnd,
+      };
     } catch (error) {
       // A stream that is not there yet, or not any more, may come, and goes on with its numbers.
-      if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted')) return { events: [], next: { from, after }, isEnd: true };
+      if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted'))
+        return { events: [], next: { from, after }, isEnd: true };
       throw error;
     }
   }
 
   async #readAll({ from, after }: Cursor, count: number, bytesMax: number): Promise<GroupPage> {
-    const { settings: { resolveLinks } } = this.#kept;
-    const page = await this.#parts.store.readAll({ direction: 'forward', from, orNext: true, count, resolveLinks, bytesMax, ...(this.#filter !== null && { filter: this.#filter }) });
-    const events = wanted(page.events, after, true).filter((event) => !(event.link ?? event).stream.startsWith(OWN_PREFIX));
+    const {
+      settings: { resolveLinks },
+    } = this.#kept;
+    const page = await this.#parts.store.readAll({
+      direction: 'forward',
+      from,
+      orNext: true,
+      count,
+      resolveLinks,
+      bytesMax,
+      ...(this.#filter !== null && { filter: this.#filter }),
+    });
+    const events = wanted(page.events, after, true).filter(
+      (event) => !(event.link ?? event).stream.startsWith(OWN_PREFIX),
+    );
     const last = page.events.at(-1);
     const { next } = page;
     // Between records all is seen up to there; inside a transaction, up to the last event.
-    const seen = next.prepare === 0 && isAfter(next.commit, 0, after) ? next : last === undefined ? after : positionOf(last, true);
-    return { events, next: { from: next, after: isAfter(seen.commit, seen.prepare, after) ? seen : after }, isEnd: page.isEnd };
+    const seen =
+      next.prepare === 0 && isAfter(next.commit, 0, after) ? next : last === undefined ? after : positionOf(last, true);
+    return {
+      events,
+      next: { from: next, after: isAfter(seen.commit, seen.prepare, after) ? seen : after },
+      isEnd: page.isEnd,
+    };
   }
 
   /** The event of a message once more; null when it is there no more. */
   async again(message: Message): Promise<StoredEvent | null> {
-    const { stream, group, settings: { resolveLinks } } = this.#kept;
+    const {
+      stream,
+      group,
+      settings: { resolveLinks },
+    } = this.#kept;
     const { store } = this.#parts;
     try {
       if (message.parkedNumber >= 0) {
@@ -85,7 +125,12 @@ export class GroupReader {
         return event.link === null ? null : event;
       }
       if (!this.#isAll) return await store.readEvent(stream, message.sourceNumber, resolveLinks);
-      const { events } = await store.readAll({ direction: 'forward', from: { commit: message.commit, prepare: message.prepare }, count: 1, resolveLinks });
+      const { events } = await store.readAll({
+        direction: 'forward',
+        from: { commit: message.commit, prepare: message.prepare },
+        count: 1,
+        resolveLinks,
+      });
       const event = events[0];
       if (event === undefined) return null;
       const position = positionOf(event, true);

@@ -81,7 +81,12 @@ export class Sender {
       else this.#send(message, consumer);
     }
     this.retries.prune();
-    if (isLacking && !this.#isReloading) background(this.reload(this.#of.parts.limits.batchMax).then(() => { this.dispatch(); }));
+    if (isLacking && !this.#isReloading)
+      background(
+        this.reload(this.#of.parts.limits.batchMax).then(() => {
+          this.dispatch();
+        }),
+      );
     return !isLacking && (isPinned || this.retries.count === 0);
   }
 
@@ -147,31 +152,47 @@ export class Sender {
     this.retries.add(message);
   }
 
-  /** Nothing is sent that was deleted after it had been read: what has waited long is read again, and of a stream it is known what it hides. */
+  /**
+   * Nothing is sent that was deleted after it had been read: what has waited long is read again, and of a stream it is
+   * known what it hides.
+   */
   dropHidden(): void {
     const { backlog } = this;
     const { head } = backlog;
     if (head === null) return;
-    const { parts: { store, clock, limits }, kept: { stream }, ledger } = this.#of;
+    const {
+      parts: { store, clock, limits },
+      kept: { stream },
+      ledger,
+    } = this.#of;
     if (clock.monotonicMs() - head.sentAtMs >= limits.staleMs) {
       while (backlog.count > 0) this.again(backlog.shift());
     } else if (stream !== ALL_STREAM) {
       const info = store.streamInfoNow?.(stream) ?? null;
-      const before = info === null ? 0 : info.isTombstoned ? Infinity : info.metadata.truncateBefore ?? 0;
+      const before = info === null ? 0 : info.isTombstoned ? Infinity : (info.metadata.truncateBefore ?? 0);
       while (backlog.head !== null && backlog.head.commit < before) ledger.finish(backlog.shift());
     }
   }
 
   /** Of those that wait to be sent again, what was read long ago is read once more when it is. */
   forgetStale(): void {
-    const { parts: { clock, limits }, ledger } = this.#of;
+    const {
+      parts: { clock, limits },
+      ledger,
+    } = this.#of;
     const nowMs = clock.monotonicMs();
-    for (const message of this.retries.inOrder()) if (message.event !== null && nowMs - message.sentAtMs >= limits.staleMs) ledger.dropEvent(message);
+    for (const message of this.retries.inOrder())
+      if (message.event !== null && nowMs - message.sentAtMs >= limits.staleMs) ledger.dropEvent(message);
   }
 
   /** Reads the events of the first messages that wait to be sent again. Never rejects. */
   async reload(count: number): Promise<void> {
-    const { parts: { limits, clock }, reader, signal, onFailed } = this.#of;
+    const {
+      parts: { limits, clock },
+      reader,
+      signal,
+      onFailed,
+    } = this.#of;
     if (this.#isReloading || signal.aborted) return;
     const lacking: Message[] = [];
     for (const message of this.retries.inOrder()) {
@@ -182,7 +203,8 @@ export class Sender {
     this.#isReloading = true;
     try {
       const events = await Promise.all(lacking.map((message) => reader.again(message)));
-      for (const [i, message] of lacking.entries()) if (message.state === 'waiting' && !signal.aborted) this.#reloaded(message, events[i]!);
+      for (const [i, message] of lacking.entries())
+        if (message.state === 'waiting' && !signal.aborted) this.#reloaded(message, events[i]!);
       this.retries.prune();
     } catch (error) {
       onFailed('messages could not be read again', error);
@@ -193,7 +215,10 @@ export class Sender {
   }
 
   #reloaded(message: Message, event: StoredEvent | null): void {
-    const { ledger, parts: { clock } } = this.#of;
+    const {
+      ledger,
+      parts: { clock },
+    } = this.#of;
     // What has been deleted in the meantime is sent no more.
     if (event === null) ledger.finish(message);
     else ledger.holdEvent(message, event, clock.monotonicMs());

@@ -6,8 +6,8 @@ import type { GroupFilter, GroupSettings } from './api.ts';
 import { isEndText } from './positions.ts';
 
 /**
- * What groups keep in streams, byte for byte as the reference database writes it: indented JSON in which whatever is 0, false or empty is left out. So its
- * directories bring their groups, and go back with ours.
+ * What groups keep in streams, byte for byte as the reference database writes it: indented JSON in which whatever is 0,
+ * false or empty is left out. So its directories bring their groups, and go back with ours.
  */
 
 export const CONFIG_STREAM = '$persistentSubscriptionConfig';
@@ -35,38 +35,67 @@ export function instantText(ms: number): string {
   return `${withoutTrailing(timestampText(whole, Math.floor((ms - whole) * 10_000)), 'Z')}+00:00`;
 }
 
-/** The smallest 64-bit number stands for a start that is no event number. No number of JavaScript is written so, hence text. */
+/**
+ * The smallest 64-bit number stands for a start that is no event number. No number of JavaScript is written so, hence
+ * text.
+ */
 const NO_NUMBER = '-9223372036854775808';
 
 /** JSON text of a string. The reference also escapes these three, which JSON lets stand. */
 function quoted(text: string): string {
-  return JSON.stringify(text).replaceAll('\u0085', String.raw`\u0085`).replaceAll('\u2028', String.raw`\u2028`).replaceAll('\u2029', String.raw`\u2029`);
+  return JSON.stringify(text)
+    .replaceAll('\u0085', String.raw`\u0085`)
+    .replaceAll('\u2028', String.raw`\u2028`)
+    .replaceAll('\u2029', String.raw`\u2029`);
 }
 
 type Member = readonly [key: string, raw: string];
 
-function text(key: string, value: string): Member { return [key, quoted(value)]; }
-function flag(key: string, value: boolean): Member[] { return value ? [[key, 'true']] : []; }
-function number(key: string, value: number): Member[] { return value === 0 ? [] : [[key, String(value)]]; }
+function text(key: string, value: string): Member {
+  return [key, quoted(value)];
+}
+function flag(key: string, value: boolean): Member[] {
+  return value ? [[key, 'true']] : [];
+}
+function number(key: string, value: number): Member[] {
+  return value === 0 ? [] : [[key, String(value)]];
+}
 
 function object(members: readonly Member[], indent: string): string {
   const inner = `${indent}  `;
-  return members.length === 0 ? '{}' : `{\n${members.map(([key, raw]) => `${inner}${quoted(key)}: ${raw}`).join(',\n')}\n${indent}}`;
+  return members.length === 0
+    ? '{}'
+    : `{\n${members.map(([key, raw]) => `${inner}${quoted(key)}: ${raw}`).join(',\n')}\n${indent}}`;
 }
 
 function filterMembers(filter: GroupFilter): Member[] {
   const isPrefix = 'prefixes' in filter;
   return [
-    text('context', filter.on === 'stream' ? 'streamid' : 'eventtype'), text('type', isPrefix ? 'prefix' : 'regex'), text('data', isPrefix ? filter.prefixes.join(',') : filter.expression), ['isAllStream', 'true'],
+    text('context', filter.on === 'stream' ? 'streamid' : 'eventtype'),
+    text('type', isPrefix ? 'prefix' : 'regex'),
+    text('data', isPrefix ? filter.prefixes.join(',') : filter.expression),
+    ['isAllStream', 'true'],
   ];
 }
 
 function entryMembers({ stream, group, settings: s, filter, startPosition }: KeptGroup): Member[] {
   return [
-    text('stream', stream), text('group', group), ...(filter === null ? [] : [['filter', object(filterMembers(filter), '      ')] as const]), ...flag('resolveLinkTos', s.resolveLinks), ...flag('extraStatistics', s.extraStatistics),
-    ...number('messageTimeout', s.messageTimeoutMs), ...(stream === ALL_STREAM ? [['startFrom', NO_NUMBER] as const] : number('startFrom', Number(startPosition))), text('startPosition', startPosition),
-    ...number('liveBufferSize', s.liveBufferSize), ...number('historyBufferSize', s.historyBufferSize), ...number('maxRetryCount', s.maxRetryCount), ...number('readBatchSize', s.readBatchSize),
-    ...number('checkPointAfter', s.checkpointAfterMs), ...number('minCheckPointCount', s.minCheckpointCount), ...number('maxCheckPointCount', s.maxCheckpointCount), ...number('maxSubscriberCount', s.maxSubscriberCount),
+    text('stream', stream),
+    text('group', group),
+    ...(filter === null ? [] : [['filter', object(filterMembers(filter), '      ')] as const]),
+    ...flag('resolveLinkTos', s.resolveLinks),
+    ...flag('extraStatistics', s.extraStatistics),
+    ...number('messageTimeout', s.messageTimeoutMs),
+    ...(stream === ALL_STREAM ? [['startFrom', NO_NUMBER] as const] : number('startFrom', Number(startPosition))),
+    text('startPosition', startPosition),
+    ...number('liveBufferSize', s.liveBufferSize),
+    ...number('historyBufferSize', s.historyBufferSize),
+    ...number('maxRetryCount', s.maxRetryCount),
+    ...number('readBatchSize', s.readBatchSize),
+    ...number('checkPointAfter', s.checkpointAfterMs),
+    ...number('minCheckPointCount', s.minCheckpointCount),
+    ...number('maxCheckPointCount', s.maxCheckpointCount),
+    ...number('maxSubscriberCount', s.maxSubscriberCount),
     text('namedConsumerStrategy', s.strategy),
   ];
 }
@@ -74,7 +103,17 @@ function entryMembers({ stream, group, settings: s, filter, startPosition }: Kep
 /** Data of a configuration event. */
 export function encodeConfig(groups: readonly KeptGroup[], updatedMs: number, updatedBy: string): Uint8Array {
   const entries = groups.map((group) => `    ${object(entryMembers(group), '    ')}`).join(',\n');
-  return encodeText(object([text('version', '2'), text('updated', instantText(updatedMs)), text('updatedBy', updatedBy), ['entries', groups.length === 0 ? '[]' : `[\n${entries}\n  ]`]], ''));
+  return encodeText(
+    object(
+      [
+        text('version', '2'),
+        text('updated', instantText(updatedMs)),
+        text('updatedBy', updatedBy),
+        ['entries', groups.length === 0 ? '[]' : `[\n${entries}\n  ]`],
+      ],
+      '',
+    ),
+  );
 }
 
 /** The groups of a configuration event. Errors: `persistent_subscription_failed` for what is no configuration. */
@@ -86,12 +125,17 @@ export function decodeConfig(data: Uint8Array): KeptGroup[] {
     throw unreadable('it is not JSON');
   }
   const entries = fieldOf(value, 'entries') ?? [];
-  if (typeof value !== 'object' || value === null || !Array.isArray(entries)) throw unreadable('it has no array of entries');
+  if (typeof value !== 'object' || value === null || !Array.isArray(entries))
+    throw unreadable('it has no array of entries');
   return entries.map(decodeEntry);
 }
 
 function unreadable(why: string): SkuaError {
-  return new SkuaError('persistent_subscription_failed', `The last event of ${CONFIG_STREAM} is invalid: ${why}. Append the last valid configuration, and restart the persistent subscriptions.`, { stream: CONFIG_STREAM, group: '', reason: why });
+  return new SkuaError(
+    'persistent_subscription_failed',
+    `The last event of ${CONFIG_STREAM} is invalid: ${why}. Append the last valid configuration, and restart the persistent subscriptions.`,
+    { stream: CONFIG_STREAM, group: '', reason: why },
+  );
 }
 
 function fieldOf(value: unknown, key: string): unknown {
@@ -111,11 +155,23 @@ function decodeEntry(entry: unknown): KeptGroup {
   if (stream === '') throw unreadable('an entry names no stream');
   const kept = textOf('startPosition');
   return {
-    stream, group: textOf('group'), filter: decodeFilter(fieldOf(entry, 'filter')), startPosition: kept !== '' ? kept : stream === ALL_STREAM ? 'C:0/P:0' : String(numberOf('startFrom')),
+    stream,
+    group: textOf('group'),
+    filter: decodeFilter(fieldOf(entry, 'filter')),
+    startPosition: kept !== '' ? kept : stream === ALL_STREAM ? 'C:0/P:0' : String(numberOf('startFrom')),
     settings: {
-      resolveLinks: fieldOf(entry, 'resolveLinkTos') === true, extraStatistics: fieldOf(entry, 'extraStatistics') === true, messageTimeoutMs: numberOf('messageTimeout'), maxRetryCount: numberOf('maxRetryCount'),
-      checkpointAfterMs: numberOf('checkPointAfter'), minCheckpointCount: numberOf('minCheckPointCount'), maxCheckpointCount: numberOf('maxCheckPointCount'), maxSubscriberCount: numberOf('maxSubscriberCount'),
-      liveBufferSize: numberOf('liveBufferSize'), readBatchSize: numberOf('readBatchSize'), historyBufferSize: numberOf('historyBufferSize'), strategy: textOf('namedConsumerStrategy') || DEFAULT_SETTINGS.strategy,
+      resolveLinks: fieldOf(entry, 'resolveLinkTos') === true,
+      extraStatistics: fieldOf(entry, 'extraStatistics') === true,
+      messageTimeoutMs: numberOf('messageTimeout'),
+      maxRetryCount: numberOf('maxRetryCount'),
+      checkpointAfterMs: numberOf('checkPointAfter'),
+      minCheckpointCount: numberOf('minCheckPointCount'),
+      maxCheckpointCount: numberOf('maxCheckPointCount'),
+      maxSubscriberCount: numberOf('maxSubscriberCount'),
+      liveBufferSize: numberOf('liveBufferSize'),
+      readBatchSize: numberOf('readBatchSize'),
+      historyBufferSize: numberOf('historyBufferSize'),
+      strategy: textOf('namedConsumerStrategy') || DEFAULT_SETTINGS.strategy,
     },
   };
 }
@@ -144,8 +200,9 @@ export function decodeCheckpoint(data: Uint8Array): string | null {
 }
 
 /**
- * A group that takes what is written from its creation on has a checkpoint from then on: else what comes before its first one would be left out by a restart.
- * This metadata says that it is no more than that: it counts only as long as the group is kept with that start.
+ * A group that takes what is written from its creation on has a checkpoint from then on: else what comes before its
+ * first one would be left out by a restart. This metadata says that it is no more than that: it counts only as long as
+ * the group is kept with that start.
  */
 export function encodeInitialMark(startPosition: string): Uint8Array {
   return encodeText(JSON.stringify({ startPosition }));
@@ -164,7 +221,12 @@ export function decodeInitialMark(metadata: Uint8Array): string | null {
 
 /** Metadata of a parked message's link. `number` is that of the event in the group's source. */
 export function encodeParkedMetadata(addedMs: number, reason: string, eventNumber: number): Uint8Array {
-  return encodeText(object([text('added', instantText(addedMs)), text('reason', reason), ...number('subscriptionEventNumber', eventNumber)], ''));
+  return encodeText(
+    object(
+      [text('added', instantText(addedMs)), text('reason', reason), ...number('subscriptionEventNumber', eventNumber)],
+      '',
+    ),
+  );
 }
 
 const PARKED_ACCESS = '"$acl":{"$r":"$admins","$w":"$admins","$d":"$admins","$mr":"$admins","$mw":"$admins"}';

@@ -23,11 +23,15 @@ export interface Strategy {
 
 export function createStrategy(name: string, hasher: StreamHasher): Strategy {
   switch (name) {
-    case 'DispatchToSingle': return new InTurn(false);
-    case 'Pinned': return new Pinned(streamOfEvent, hasher);
-    case 'PinnedByCorrelation': return new Pinned(correlationOf, hasher);
+    case 'DispatchToSingle':
+      return new InTurn(false);
+    case 'Pinned':
+      return new Pinned(streamOfEvent, hasher);
+    case 'PinnedByCorrelation':
+      return new Pinned(correlationOf, hasher);
     // A name that this version does not know, kept by another one: sharing out loses nothing.
-    default: return new InTurn(true);
+    default:
+      return new InTurn(true);
   }
 }
 
@@ -73,8 +77,9 @@ class InTurn implements Strategy {
 const BUCKETS = 1_024;
 
 /**
- * Messages with the same text go to the same consumer: so they are worked off in order. A consumer that comes takes over its share of the buckets, each when
- * nothing of it is under way any more; until then its messages wait, since none may overtake another.
+ * Messages with the same text go to the same consumer: so they are worked off in order. A consumer that comes takes
+ * over its share of the buckets, each when nothing of it is under way any more; until then its messages wait, since
+ * none may overtake another.
  */
 class Pinned implements Strategy {
   readonly isPinned = true;
@@ -112,7 +117,8 @@ class Pinned implements Strategy {
     this.#consumers.splice(at, 1);
     let next = 0;
     for (let bucket = 0; bucket < BUCKETS; bucket++) {
-      if (this.#heirs[bucket] === consumer) this.#leave(bucket, this.#consumers.length === 0 ? null : this.#consumers[next++ % this.#consumers.length]!);
+      if (this.#heirs[bucket] === consumer)
+        this.#leave(bucket, this.#consumers.length === 0 ? null : this.#consumers[next++ % this.#consumers.length]!);
     }
   }
 
@@ -160,7 +166,10 @@ const METADATA_BYTES_MAX = 65_536;
 
 /** `$correlationId` of the event's metadata, where that is a JSON object that has it; else as `streamOfEvent`. */
 function correlationOf(event: StoredEvent): string {
-  return (event.metadata.length > 0 && event.metadata.length <= METADATA_BYTES_MAX ? correlationIn(event.metadata) : null) ?? streamOfEvent(event);
+  return (
+    (event.metadata.length > 0 && event.metadata.length <= METADATA_BYTES_MAX ? correlationIn(event.metadata) : null) ??
+    streamOfEvent(event)
+  );
 }
 
 export function correlationIn(metadata: Uint8Array): string | null {

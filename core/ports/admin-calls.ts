@@ -3,8 +3,9 @@ import type { NodeAddress } from './nodes.ts';
 /** Requests to the admin interface of another member, made as this node itself and not as any user. */
 export interface AdminCalls {
   /**
-   * `path` includes the query; no body is sent, and JSON is asked for. Resolves with the answer whatever its status. Rejects with
-   * `member_unreachable` where it is certain that the request did not arrive, and with `member_silent` where that is not known.
+   * `path` includes the query; no body is sent, and JSON is asked for. Resolves with the answer whatever its status.
+   * Rejects with `member_unreachable` where it is certain that the request did not arrive, and with `member_silent`
+   * where that is not known.
    */
   request(node: NodeAddress, method: 'GET' | 'POST' | 'DELETE', path: string, timeoutMs: number): Promise<AdminReply>;
 }

@@ -4,25 +4,67 @@ import { timestampText } from '../base/time.ts';
 
 export type AuditAction =
   // Who came in, or tried to; sampled
-  | 'login' | 'logout'
+  | 'login'
+  | 'logout'
   // Users and rights
-  | 'user.create' | 'user.update' | 'user.delete' | 'user.enable' | 'user.disable' | 'user.reset-password' | 'user.change-password'
+  | 'user.create'
+  | 'user.update'
+  | 'user.delete'
+  | 'user.enable'
+  | 'user.disable'
+  | 'user.reset-password'
+  | 'user.change-password'
   /** Written to the stream of a user, past the routes of users. */
   | 'user.write'
   /** Metadata that has, or had, a `$acl`; the event that `$settings` ends with. */
   | 'access-list.change'
   // Data
-  | 'stream.delete' | 'stream.tombstone'
-  | 'scavenge.start' | 'scavenge.stop' | 'auto-scavenge.pause' | 'auto-scavenge.resume' | 'auto-scavenge.configure'
-  | 'backup.verify' | 'backup.drill' | 'backup.check-abort' | 'backup.start' | 'backup.abort' | 'backup.hold' | 'backup.release'
+  | 'stream.delete'
+  | 'stream.tombstone'
+  | 'scavenge.start'
+  | 'scavenge.stop'
+  | 'auto-scavenge.pause'
+  | 'auto-scavenge.resume'
+  | 'auto-scavenge.configure'
+  | 'backup.verify'
+  | 'backup.drill'
+  | 'backup.check-abort'
+  | 'backup.start'
+  | 'backup.abort'
+  | 'backup.hold'
+  | 'backup.release'
   // Connectors
-  | 'connector.create' | 'connector.configure' | 'connector.rename' | 'connector.start' | 'connector.stop' | 'connector.reset' | 'connector.delete'
+  | 'connector.create'
+  | 'connector.configure'
+  | 'connector.rename'
+  | 'connector.start'
+  | 'connector.stop'
+  | 'connector.reset'
+  | 'connector.delete'
   // Persistent subscriptions
-  | 'subscription.create' | 'subscription.update' | 'subscription.delete' | 'subscription.reset' | 'subscription.replay-parked' | 'subscription.truncate-parked' | 'subscription.restart'
+  | 'subscription.create'
+  | 'subscription.update'
+  | 'subscription.delete'
+  | 'subscription.reset'
+  | 'subscription.replay-parked'
+  | 'subscription.truncate-parked'
+  | 'subscription.restart'
   // The node
-  | 'node.start' | 'node.stop' | 'node.shutdown' | 'node.reload' | 'node.priority' | 'node.resign' | 'index.merge' | 'log.level' | 'erasure.prove' | 'erasure.abort'
+  | 'node.start'
+  | 'node.stop'
+  | 'node.shutdown'
+  | 'node.reload'
+  | 'node.priority'
+  | 'node.resign'
+  | 'index.merge'
+  | 'log.level'
+  | 'erasure.prove'
+  | 'erasure.abort'
   // Work from the command line, past any node
-  | 'directory.restore' | 'directory.scavenge' | 'repository.prune' | 'cluster.reset'
+  | 'directory.restore'
+  | 'directory.scavenge'
+  | 'repository.prune'
+  | 'cluster.reset'
   /** Entries before this one could not be kept. */
   | 'audit.lost';
 
@@ -60,7 +102,19 @@ export interface AuditLog {
 
 /** An entry of something that no request asked for. */
 export function ownEntry(action: AuditAction, more: Partial<AuditEntry> = {}): AuditEntry {
-  return { action, outcome: 'success', status: null, code: null, user: null, address: null, target: null, certificate: null, requestId: null, details: null, ...more };
+  return {
+    action,
+    outcome: 'success',
+    status: null,
+    code: null,
+    user: null,
+    address: null,
+    target: null,
+    certificate: null,
+    requestId: null,
+    details: null,
+    ...more,
+  };
 }
 
 /** Longest text of one member in characters. */
@@ -70,21 +124,39 @@ const TEXTS_MAX = 64;
 /** Longest details as JSON in characters; beyond that they are left out. With all members a line stays below 24 KiB. */
 const DETAILS_LENGTH_MAX = 8_192;
 
-/** An entry as one line of JSON without its line break: members in this order, what is null left out but for user, address and target. */
+/**
+ * An entry as one line of JSON without its line break: members in this order, what is null left out but for user,
+ * address and target.
+ */
 export function auditLine(entry: AuditEntry, atMs: number): string {
   const { action, outcome, status, code, user, address, target, certificate, requestId, details } = entry;
   return JSON.stringify({
-    time: timestampText(Math.floor(atMs), 0), action, outcome, ...(status !== null && { status }), ...(code !== null && { code }),
-    user: cut(user), address: cut(address), target: cut(target),
-    ...(certificate !== null && { certificate: cut(certificate) }), ...(requestId !== null && { requestId: cut(requestId) }), ...(details !== null && { details: bounded(details) }),
+    time: timestampText(Math.floor(atMs), 0),
+    action,
+    outcome,
+    ...(status !== null && { status }),
+    ...(code !== null && { code }),
+    user: cut(user),
+    address: cut(address),
+    target: cut(target),
+    ...(certificate !== null && { certificate: cut(certificate) }),
+    ...(requestId !== null && { requestId: cut(requestId) }),
+    ...(details !== null && { details: bounded(details) }),
   });
 }
 
 function cut(text: string | null): string | null {
-  return text === null || text.length <= TEXT_LENGTH_MAX ? text?.toWellFormed() ?? null : `${text.slice(0, TEXT_LENGTH_MAX).toWellFormed()}…`;
+  return text === null || text.length <= TEXT_LENGTH_MAX
+    ? (text?.toWellFormed() ?? null)
+    : `${text.slice(0, TEXT_LENGTH_MAX).toWellFormed()}…`;
 }
 
 function bounded(details: AuditDetails): AuditDetails {
-  const shown = Object.fromEntries(Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, TEXTS_MAX).map(cut) : value]));
-  return JSON.stringify(shown).length > DETAILS_LENGTH_MAX ? { isTruncated: true } : shown as AuditDetails;
+  const shown = Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, TEXTS_MAX).map(cut) : value,
+    ]),
+  );
+  return JSON.stringify(shown).length > DETAILS_LENGTH_MAX ? { isTruncated: true } : (shown as AuditDetails);
 }

@@ -10,7 +10,9 @@ interface BlockFileParts {
   readonly block: (number: number) => Promise<Uint8Array>;
 }
 
-/** A file that is only read, put together of blocks that come from elsewhere: objects, or what a backup holds of a file. */
+/**
+ * A file that is only read, put together of blocks that come from elsewhere: objects, or what a backup holds of a file.
+ */
 export class BlockFile implements StorageFile {
   readonly path: string;
   readonly size: number;
@@ -37,8 +39,12 @@ export class BlockFile implements StorageFile {
     return out;
   }
 
-  writeAt(): never { throw fileReadOnly(this.path); }
-  async truncate(): Promise<void> { throw fileReadOnly(this.path); }
+  writeAt(): never {
+    throw fileReadOnly(this.path);
+  }
+  async truncate(): Promise<void> {
+    throw fileReadOnly(this.path);
+  }
   async sync(): Promise<void> {}
   async seal(): Promise<void> {}
   async close(): Promise<void> {}

@@ -1,10 +1,11 @@
 /**
- * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `TransactionLog` (`core/log/`) over Storage;
- * on object storage it is `ObjectCommitLog` (`core/shared-log/`), where another writer may have been first, and then `append` rejects
- * with `commit_lost`.
+ * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `TransactionLog` (`core/log/`)
+ * over Storage; on object storage it is `ObjectCommitLog` (`core/shared-log/`), where another writer may have been
+ * first, and then `append` rejects with `commit_lost`.
  *
- * It has two ends. The writer's is `end`, to which `append` moves it. The one that readers see (`LogReader.end`) follows with
- * `publish`, when index and states of the streams know what lies between: a reader that sees a record finds all that follows from it.
+ * It has two ends. The writer's is `end`, to which `append` moves it. The one that readers see (`LogReader.end`)
+ * follows with `publish`, when index and states of the streams know what lies between: a reader that sees a record
+ * finds all that follows from it.
  */
 export interface CommitLog {
   /** Position at which the next group must start. */
@@ -18,15 +19,21 @@ export interface CommitLog {
    * One call at a time. Rejects with `disk_full` or `io_error` when nothing was appended and the log goes on as
    * before, and with `writer_stopped` when durability can no longer be promised; every later call then rejects too.
    *
-   * Where others write to the same log it also rejects with `commit_lost`, after which `shared.settled` moves `end` and the
-   * group has to be decided anew; with `commit_outcome_unknown` when nobody can tell whether it was appended; and with
-   * what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk` will follow, so that a
-   * log in which that is part of the group says so.
+   * Where others write to the same log it also rejects with `commit_lost`, after which `shared.settled` moves `end` and
+   * the group has to be decided anew; with `commit_outcome_unknown` when nobody can tell whether it was appended; and
+   * with what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk` will follow, so
+   * that a log in which that is part of the group says so.
    */
   append(group: Uint8Array, endsChunk?: boolean): Promise<void>;
-  /** Shows readers everything up to `end`. Called when what was appended is in index and states, and before anybody is told of it. */
+  /**
+   * Shows readers everything up to `end`. Called when what was appended is in index and states, and before anybody is
+   * told of it.
+   */
   publish(): void;
-  /** Ends the ongoing chunk at `end` and begins the next one; `end` moves to its start. Everything has been published. Same errors as `append`. */
+  /**
+   * Ends the ongoing chunk at `end` and begins the next one; `end` moves to its start. Everything has been published.
+   * Same errors as `append`.
+   */
   completeChunk(): Promise<void>;
   /** What there is to do besides where others write to the same log; a log with one writer leaves it out. */
   readonly shared?: SharedLog;
@@ -35,16 +42,18 @@ export interface CommitLog {
 /** The end of a log to which others write too. */
 export interface SharedLog {
   /**
-   * Null while a group may be begun; else a promise to await before. It rejects when nothing can be written now, and then
-   * nothing that waits was written.
+   * Null while a group may be begun; else a promise to await before. It rejects when nothing can be written now, and
+   * then nothing that waits was written.
    */
   ready(): Promise<void> | null;
-  /** What others have committed is being let in at this moment: a group that is begun now would not be withdrawn for it. */
+  /**
+   * What others have committed is being let in at this moment: a group that is begun now would not be withdrawn for it.
+   */
   readonly isLettingIn: boolean;
   /**
    * Resolves when all that others had committed before the call has been let in. Asked before a group is answered that
-   * holds refusals or repeats and nothing to append: an append proves itself that it was decided by the latest state, these do
-   * not.
+   * holds refusals or repeats and nothing to append: an append proves itself that it was decided by the latest state,
+   * these do not.
    */
   confirm(): Promise<void>;
   /**

@@ -1,10 +1,19 @@
 /** Synchronous digests. */
 export interface Digests {
-  /** `expectedBytes`: about how long it will be, where that is known. Long ones may be taken by another thread, while the caller goes on. */
+  /**
+   * `expectedBytes`: about how long it will be, where that is known. Long ones may be taken by another thread, while
+   * the caller goes on.
+   */
   md5(expectedBytes?: number): Digest;
-  /** MD5s of about so many bytes will be wanted soon: what takes them may be made ready, so that the first need not wait for that. */
+  /**
+   * MD5s of about so many bytes will be wanted soon: what takes them may be made ready, so that the first need not wait
+   * for that.
+   */
   prepare?(expectedBytes: number): void;
-  /** An MD5 that is taken by another thread, up to some MiB behind its caller. Null where there is none: the first call starts one, which is there a moment later. Its calls may throw, and another MD5 has to be begun then. */
+  /**
+   * An MD5 that is taken by another thread, up to some MiB behind its caller. Null where there is none: the first call
+   * starts one, which is there a moment later. Its calls may throw, and another MD5 has to be begun then.
+   */
   md5Behind?(): Digest | null;
   sha256(): Digest;
   /** SHA-256 of a few bytes, which takes a fifth of what an incremental one does. */

@@ -8,21 +8,27 @@ import type { ObjectStore } from './object-store.ts';
 import type { StorageFile } from './storage.ts';
 
 /**
- * A kind of file, or object: how it is recognised, and what is in it, record by record, for whoever only looks (`skua inspect`). An area has the kinds that are
- * its own in a `format.ts`, made of the readers with which the store reads them. They read as far as a damaged file goes, and say where that ends.
+ * A kind of file, or object: how it is recognised, and what is in it, record by record, for whoever only looks (`skua
+ * inspect`). An area has the kinds that are its own in a `format.ts`, made of the readers with which the store reads
+ * them. They read as far as a damaged file goes, and say where that ends.
  */
 export interface FileFormat {
   /** A word for programs, which stays. */
   readonly kind: string;
   /** In words. */
   readonly title: string;
-  /** Its names, with the folders that belong to them: they match the end of a path, from a slash or its beginning on. */
+  /**
+   * Its names, with the folders that belong to them: they match the end of a path, from a slash or its beginning on.
+   */
   readonly names: readonly RegExp[];
   /** Names that are too common to tell a kind, where the beginning of the file tells none. */
   readonly lastNames?: readonly RegExp[];
   /** Whether a file of this length that begins so is one, whatever its name. */
   readonly begins?: (head: Uint8Array, sizeBytes: number) => boolean;
-  /** Damage that ends the walk is thrown, what does not end it is a part. The bytes of a record are good until the next part. */
+  /**
+   * Damage that ends the walk is thrown, what does not end it is a part. The bytes of a record are good until the next
+   * part.
+   */
   parts(looked: Inspected): AsyncGenerator<Part, void, undefined>;
 }
 
@@ -41,7 +47,10 @@ export interface Inspected {
 }
 
 /** A position in the log, or an offset in the file. */
-export interface RecordPosition { readonly by: 'position' | 'offset'; readonly value: number }
+export interface RecordPosition {
+  readonly by: 'position' | 'offset';
+  readonly value: number;
+}
 
 /** What a kind may look at beside the file itself. */
 export interface FormatWorld {
@@ -61,7 +70,11 @@ export interface FormatWorld {
 export type Part = Section | RecordPart | Damage | Note;
 
 /** Facts that stand once in the file. */
-export interface Section { readonly kind: 'section'; readonly title: string; readonly fields: Fields }
+export interface Section {
+  readonly kind: 'section';
+  readonly title: string;
+  readonly fields: Fields;
+}
 
 export interface RecordPart {
   readonly kind: 'record';
@@ -82,11 +95,21 @@ export interface Description {
 }
 
 /** Damage behind which the walk goes on. */
-export interface Damage { readonly kind: 'damage'; readonly offset: number | null; readonly error: SkuaError }
+export interface Damage {
+  readonly kind: 'damage';
+  readonly offset: number | null;
+  readonly error: SkuaError;
+}
 
-export interface Note { readonly kind: 'note'; readonly message: string }
+export interface Note {
+  readonly kind: 'note';
+  readonly message: string;
+}
 
-/** In the order in which they are shown. Names say the unit: `...Bytes`, `...Ms`; positions in the log and offsets in a file end in `osition` and `ffset`. */
+/**
+ * In the order in which they are shown. Names say the unit: `...Bytes`, `...Ms`; positions in the log and offsets in a
+ * file end in `osition` and `ffset`.
+ */
 export type Fields = Readonly<Record<string, Value>>;
 export type Value = string | number | boolean | null | Uint8Array | Payload | readonly string[];
 
@@ -109,7 +132,10 @@ export function note(message: string): Note {
   return { kind: 'note', message };
 }
 
-/** What was thrown, where it tells of damage; else it is thrown on, as an error of the storage is, or a format that is too new. `offset` where the error names none. */
+/**
+ * What was thrown, where it tells of damage; else it is thrown on, as an error of the storage is, or a format that is
+ * too new. `offset` where the error names none.
+ */
 export function damageOf(error: unknown, offset: number | null): Damage {
   if (!isSkuaError(error) || !CONTENT.has(error.code)) throw error;
   const { offset: told } = error.data;
@@ -117,7 +143,17 @@ export function damageOf(error: unknown, offset: number | null): Damage {
 }
 
 /** Codes of damage. */
-const CONTENT: ReadonlySet<string> = new Set(['log_corrupt', 'checkpoint_corrupt', 'index_corrupt', 'manifest_invalid', 'repository_damaged', 'proof_damaged', 'proof_invalid', 'scavenge_state_invalid', 'bad_json']);
+const CONTENT: ReadonlySet<string> = new Set([
+  'log_corrupt',
+  'checkpoint_corrupt',
+  'index_corrupt',
+  'manifest_invalid',
+  'repository_damaged',
+  'proof_damaged',
+  'proof_invalid',
+  'scavenge_state_invalid',
+  'bad_json',
+]);
 
 /** Of a document that is read whole. */
 export const DOCUMENT_BYTES_MAX = 67_108_864;
@@ -137,7 +173,17 @@ export function* lineParts(bytes: Uint8Array): Generator<Part> {
     const found = bytes.indexOf(LINE_END, at);
     const end = found < 0 ? bytes.length : found;
     const offset = at;
-    yield { kind: 'record', group: 'lines', offset, describe: () => ({ fields: { lengthBytes: end - offset, text: decodeText(bytes.subarray(offset, Math.min(end, offset + LINE_BYTES_MAX))) } }) };
+    yield {
+      kind: 'record',
+      group: 'lines',
+      offset,
+      describe: () => ({
+        fields: {
+          lengthBytes: end - offset,
+          text: decodeText(bytes.subarray(offset, Math.min(end, offset + LINE_BYTES_MAX))),
+        },
+      }),
+    };
     at = end + 1;
   }
 }
@@ -177,25 +223,46 @@ export function* documentParts(value: unknown, title = 'document', prefix = ''):
     return;
   }
   const nested = Object.entries(value).filter(([, member]) => typeof member === 'object' && member !== null);
-  yield section(title, Object.fromEntries(Object.entries(value).filter(([, member]) => typeof member !== 'object' || member === null).map(([name, member]) => [name, plain(member)])));
+  yield section(
+    title,
+    Object.fromEntries(
+      Object.entries(value)
+        .filter(([, member]) => typeof member !== 'object' || member === null)
+        .map(([name, member]) => [name, plain(member)]),
+    ),
+  );
   for (const [name, member] of nested) yield* documentParts(member, prefix + name, `${prefix}${name}.`);
 }
 
 function* listParts(items: readonly unknown[], group: string): Generator<Part> {
   for (const item of items) {
-    yield { kind: 'record', group, offset: null, ...positionOf(item), describe: () => ({ fields: typeof item === 'object' && item !== null ? flat(item) : { value: plain(item) } }) };
+    yield {
+      kind: 'record',
+      group,
+      offset: null,
+      ...positionOf(item),
+      describe: () => ({ fields: typeof item === 'object' && item !== null ? flat(item) : { value: plain(item) } }),
+    };
   }
 }
 
 /** Of what speaks of log from one position to another. */
 function positionOf(item: unknown): { readonly position?: number } {
-  const { position, from } = (typeof item === 'object' && item !== null ? item : {}) as { readonly position?: unknown; readonly from?: unknown };
+  const { position, from } = (typeof item === 'object' && item !== null ? item : {}) as {
+    readonly position?: unknown;
+    readonly from?: unknown;
+  };
   const value = position ?? from;
   return typeof value === 'number' ? { position: value } : {};
 }
 
 function flat(item: object): Fields {
-  return Object.fromEntries(Object.entries(item).map(([name, member]) => [name, typeof member === 'object' && member !== null ? JSON.stringify(member) : plain(member)]));
+  return Object.fromEntries(
+    Object.entries(item).map(([name, member]) => [
+      name,
+      typeof member === 'object' && member !== null ? JSON.stringify(member) : plain(member),
+    ]),
+  );
 }
 
 function plain(value: unknown): Value {

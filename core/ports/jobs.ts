@@ -18,7 +18,10 @@ export interface Jobs {
    * `aborted` when the signal ended it, which it does between two slices of work.
    */
   run(name: string, args: unknown, options?: JobOptions): Promise<unknown>;
-  /** A job of that name, or of the index, will come soon: what it runs on may be made ready, so that it need not wait for that. */
+  /**
+   * A job of that name, or of the index, will come soon: what it runs on may be made ready, so that it need not wait
+   * for that.
+   */
   prepare?(name?: string): void;
   /** Ends the workers. Running jobs are aborted and awaited. */
   close(): Promise<void>;
@@ -44,7 +47,10 @@ export interface JobContext {
   progress(progress: JobProgress): void;
   /** Monotonic time. */
   monotonicMs(): number;
-  /** Resolves after `ms` milliseconds, or at once when the signal aborts; rejects with `aborted` within a tenth of a second of the job's being ended. */
+  /**
+   * Resolves after `ms` milliseconds, or at once when the signal aborts; rejects with `aborted` within a tenth of a
+   * second of the job's being ended.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   readonly hasher: StreamHasher;
   readonly scavengeStates: ScavengeStates;
@@ -64,7 +70,11 @@ export interface JobBackupPorts {
 export type Job = (args: never, context: JobContext) => Promise<unknown>;
 
 /** Tells how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
-export function paced(context: Pick<JobContext, 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>, total: number, bytesPerSecond: number): (bytes: number) => Promise<void> {
+export function paced(
+  context: Pick<JobContext, 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>,
+  total: number,
+  bytesPerSecond: number,
+): (bytes: number) => Promise<void> {
   const begunMs = context.monotonicMs();
   let done = 0;
   return async (bytes) => {

@@ -20,8 +20,9 @@ export interface Keys {
   /** What was sealed; null when key, nonce, context or any byte is another one. */
   openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null;
   /**
-   * Whether the holder of the private key has signed this (Ed25519, RFC 8032); false too for what is no signature. The public key is
-   * the text of its file: PEM around the structure of RFC 8410. Errors: `licence_invalid` for what is none.
+   * Whether the holder of the private key has signed this (Ed25519, RFC 8032); false too for what is no signature. The
+   * public key is the text of its file: PEM around the structure of RFC 8410. Errors: `licence_invalid` for what is
+   * none.
    */
   ed25519Verify(publicKey: string, data: Uint8Array, signature: Uint8Array): boolean;
   /** Bytes nobody can guess. */

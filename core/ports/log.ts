@@ -1,4 +1,6 @@
-/** The structured log. Components return errors; only the outermost layer logs them. Per-event work never logs at info. */
+/**
+ * The structured log. Components return errors; only the outermost layer logs them. Per-event work never logs at info.
+ */
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;

@@ -3,7 +3,8 @@ export type MeterLabels = Readonly<Record<string, string>>;
 
 /**
  * Metrics. Every name and its labels stand in one table (`local/metrics/table.ts`); names carry their unit last
- * (`_bytes`, `_seconds`), counters end in `_total`. Calls are cheap, but not free: one a group or page, never one an event.
+ * (`_bytes`, `_seconds`), counters end in `_total`. Calls are cheap, but not free: one a group or page, never one an
+ * event.
  */
 export interface Meter {
   count(name: string, by?: number, labels?: MeterLabels): void;

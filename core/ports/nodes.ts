@@ -1,30 +1,38 @@
 /**
- * The members of the cluster, who leads, and calls to a node, through the same admin interface that users have. A single
- * node is a cluster of one.
+ * The members of the cluster, who leads, and calls to a node, through the same admin interface that users have. A
+ * single node is a cluster of one.
  */
 export interface Nodes {
   /** What this node knows of the cluster by now. */
   view(): NodesView;
   /**
-   * Starts a scavenge with default options. The order that is repeated has the same answer; an order older than one that the
-   * node has seen is `late`.
+   * Starts a scavenge with default options. The order that is repeated has the same answer; an order older than one
+   * that the node has seen is `late`.
    */
   startScavenge(node: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply>;
   /**
-   * The last run since the node's process started. With `order` the node learns that the cluster still waits for the run
-   * of that order: it ends one that nobody has asked for in a long time (core/auto-scavenge/orders/orders.ts).
+   * The last run since the node's process started. With `order` the node learns that the cluster still waits for the
+   * run of that order: it ends one that nobody has asked for in a long time (core/auto-scavenge/orders/orders.ts).
    */
   lastScavenge(node: NodeAddress, order: ScavengeOrder | null, timeoutMs: number): Promise<LastReply>;
   /**
    * Stops the run of the order's cycle, and makes every older order of that cycle late. `scavengeId` is null when it is
    * not known whether there is a run, and which. Stopping a run takes time: the call ends before it has been used up.
    */
-  stopScavenge(node: NodeAddress, order: ScavengeOrder, scavengeId: string | null, timeoutMs: number): Promise<StopReply>;
+  stopScavenge(
+    node: NodeAddress,
+    order: ScavengeOrder,
+    scavengeId: string | null,
+    timeoutMs: number,
+  ): Promise<StopReply>;
   /** Asks this node, which leads, to give the lead away. Whether that worked shows in the view, later. */
   resign(): Promise<void>;
 }
 
-/** Where the HTTP interface of a node is; its identity: a node that comes back under the same address is the same member. */
+/**
+ * Where the HTTP interface of a node is; its identity: a node that comes back under the same address is the same
+ * member.
+ */
 export interface NodeAddress {
   readonly address: string;
   readonly port: number;
@@ -40,8 +48,8 @@ export interface NodesView {
    */
   readonly members: readonly Member[];
   /**
-   * Wall-clock time since which this node leads without a break; starts that were due before are not made up for. 0 where
-   * the lead never changes, however often processes do (functions).
+   * Wall-clock time since which this node leads without a break; starts that were due before are not made up for. 0
+   * where the lead never changes, however often processes do (functions).
    */
   readonly leadsSinceMs: number;
 }
@@ -56,8 +64,8 @@ export interface Member {
 }
 
 /**
- * An order of the cluster to a node. `attempt` is the number of the event in `$auto-scavenges` that decided it, so it grows
- * from order to order whoever leads, and survives every restart.
+ * An order of the cluster to a node. `attempt` is the number of the event in `$auto-scavenges` that decided it, so it
+ * grows from order to order whoever leads, and survives every restart.
  */
 export interface ScavengeOrder {
   readonly clusterScavengeId: string;
@@ -74,8 +82,7 @@ export type StartReply =
 
 export type LastReply =
   /** `scavengeId` is null and the result `Unknown` where there was none. */
-  | { readonly kind: 'last'; readonly scavengeId: string | null; readonly result: string }
-  | NoReply;
+  { readonly kind: 'last'; readonly scavengeId: string | null; readonly result: string } | NoReply;
 
 export type StopReply =
   /** No run of the order's cycle goes on, whether or not one did. */

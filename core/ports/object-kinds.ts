@@ -2,8 +2,9 @@ import { OBJECT_LIST_MAX } from './object-store.ts';
 import type { ListOptions, ObjectInfo, ObjectPage, ObjectStore } from './object-store.ts';
 
 /**
- * Objects are listed kind by kind, by names that are ours: what else lies in a folder or a bucket (files of the system, notes of an operator, copies with a name
- * that is nearly one of ours) is a stranger's. It is passed over, told once, and never removed.
+ * Objects are listed kind by kind, by names that are ours: what else lies in a folder or a bucket (files of the system,
+ * notes of an operator, copies with a name that is nearly one of ours) is a stranger's. It is passed over, told once,
+ * and never removed.
  */
 export interface KeyKind {
   readonly prefix: string;
@@ -24,13 +25,18 @@ export interface Strangers {
   readonly first: string;
 }
 
-/** Tells the first listing that met strangers, and none behind it: what is listed again and again would be told as often. */
+/**
+ * Tells the first listing that met strangers, and none behind it: what is listed again and again would be told as
+ * often.
+ */
 export function logStrangersOnce(tell: (message: string) => void): OnStrangers {
   let isTold = false;
   return ({ place, count, first }) => {
     if (isTold) return;
     isTold = true;
-    tell(`${count === 1 ? 'An object' : `${count} objects`} in ${place} ${count === 1 ? 'has a name' : 'have names'} unknown to this store (${first}${count === 1 ? '' : ' is the first'}): skipped, and left where ${count === 1 ? 'it is' : 'they are'}.`);
+    tell(
+      `${count === 1 ? 'An object' : `${count} objects`} in ${place} ${count === 1 ? 'has a name' : 'have names'} unknown to this store (${first}${count === 1 ? '' : ' is the first'}): skipped, and left where ${count === 1 ? 'it is' : 'they are'}.`,
+    );
   };
 }
 
@@ -41,7 +47,11 @@ interface KindOptions extends ListOptions {
 }
 
 /** Objects of a kind, page after page. */
-export async function* listKind(objects: ObjectStore, kind: KeyKind, options: KindOptions = {}): AsyncGenerator<ObjectInfo, void, undefined> {
+export async function* listKind(
+  objects: ObjectStore,
+  kind: KeyKind,
+  options: KindOptions = {},
+): AsyncGenerator<ObjectInfo, void, undefined> {
   const { onStrangers, ...listing } = options;
   let { after } = options;
   let count = 0;
@@ -67,14 +77,27 @@ interface KindPage extends ObjectPage {
 }
 
 /** Objects of a kind, as one request gives them: fewer than `max` where strangers lie among them. */
-export async function pageOfKind(objects: ObjectStore, kind: KeyKind, { within = kind.prefix, ...options }: Omit<KindOptions, 'onStrangers'> = {}): Promise<KindPage> {
+export async function pageOfKind(
+  objects: ObjectStore,
+  kind: KeyKind,
+  { within = kind.prefix, ...options }: Omit<KindOptions, 'onStrangers'> = {},
+): Promise<KindPage> {
   const page = await objects.list(within, options);
   const strangers = page.objects.filter(({ key }) => !isOfKind(kind, key)).map(({ key }) => key);
-  return { objects: strangers.length === 0 ? page.objects : page.objects.filter(({ key }) => isOfKind(kind, key)), isMore: page.isMore, last: page.objects.at(-1)?.key ?? '', strangers };
+  return {
+    objects: strangers.length === 0 ? page.objects : page.objects.filter(({ key }) => isOfKind(kind, key)),
+    isMore: page.isMore,
+    last: page.objects.at(-1)?.key ?? '',
+    strangers,
+  };
 }
 
 /** The first object of a kind behind `after`: one request where no stranger lies before it. */
-export async function firstOfKind(objects: ObjectStore, kind: KeyKind, options: Omit<KindOptions, 'max'> = {}): Promise<ObjectInfo | null> {
+export async function firstOfKind(
+  objects: ObjectStore,
+  kind: KeyKind,
+  options: Omit<KindOptions, 'max'> = {},
+): Promise<ObjectInfo | null> {
   const { onStrangers: _, ...listing } = options;
   const page = await pageOfKind(objects, kind, { ...listing, max: 1 });
   if (page.objects.length > 0 || !page.isMore) return page.objects[0] ?? null;

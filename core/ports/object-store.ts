@@ -1,17 +1,19 @@
 import { SkuaError } from '../base/errors.ts';
 
 /**
- * Objects under one prefix of an object store, or under one directory. Keys are relative to it: parts of
- * `A-Z a-z 0-9 . _ -` joined by `/`, at most 512 characters in all; no part is `.` or `..` or has more than 255, the first is not `.tmp`, and
- * no key is the folder of another (`a` beside `a/b`): a directory can't hold both. `core/ports/object-store.ts` checks them.
+ * Objects under one prefix of an object store, or under one directory. Keys are relative to it: parts of `A-Z a-z 0-9 .
+ * _ -` joined by `/`, at most 512 characters in all; no part is `.` or `..` or has more than 255, the first is not
+ * `.tmp`, and no key is the folder of another (`a` beside `a/b`): a directory can't hold both.
+ * `core/ports/object-store.ts` checks them.
  *
- * An object is there whole or not at all, and what a call acknowledged is seen by every later call of anybody. Calls that may be
- * repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the implementation, within its
- * limits, when the store is busy or a reply is lost; `create` never is, because a repeat can't tell its own success.
+ * An object is there whole or not at all, and what a call acknowledged is seen by every later call of anybody. Calls
+ * that may be repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the
+ * implementation, within its limits, when the store is busy or a reply is lost; `create` never is, because a repeat
+ * can't tell its own success.
  *
- * Errors are SkuaErrors: `storage_unreachable`, `bucket_not_found`, `storage_denied`, `wrong_region`, `clock_skewed`, `disk_full`,
- * `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the signal
- * ended the call, for `create` only before anything was sent.
+ * Errors are SkuaErrors: `storage_unreachable`, `bucket_not_found`, `storage_denied`, `wrong_region`, `clock_skewed`,
+ * `disk_full`, `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the
+ * signal ended the call, for `create` only before anything was sent.
  */
 export interface ObjectStore {
   /** Where the objects are, for messages: `s3://bucket/prefix`, or a directory. */
@@ -23,36 +25,50 @@ export interface ObjectStore {
   /** Creates or replaces a small object: at most OBJECT_PUT_BYTES_MAX. */
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
   /**
-   * Creates a small object; `exists`, with nothing changed, when the key is taken. Exactly one of several that create the same
-   * key gets `created`. Rejects with `outcome_unknown` when it can't be told whether this call created the object (a conflict
-   * that the store did not decide, a failure inside it, a lost reply): whoever needs to know puts the same bytes there again and then looks.
+   * Creates a small object; `exists`, with nothing changed, when the key is taken. Exactly one of several that create
+   * the same key gets `created`. Rejects with `outcome_unknown` when it can't be told whether this call created the
+   * object (a conflict that the store did not decide, a failure inside it, a lost reply): whoever needs to know puts
+   * the same bytes there again and then looks.
    */
   create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'>;
   /**
-   * As `create`, for an object that nobody can remove or replace before `untilMs`, by the store's own lock (retention in compliance mode), which its
-   * bucket must have been made for. Left out where there is no such lock.
+   * As `create`, for an object that nobody can remove or replace before `untilMs`, by the store's own lock (retention
+   * in compliance mode), which its bucket must have been made for. Left out where there is no such lock.
    */
   createLocked?(key: string, bytes: Uint8Array, untilMs: number, signal?: AbortSignal): Promise<'created' | 'exists'>;
-  /** Creates or replaces an object of any size. `content` gives exactly `sizeBytes` bytes, in pieces of any length, once; a piece may be used again after the next one was asked for. */
+  /**
+   * Creates or replaces an object of any size. `content` gives exactly `sizeBytes` bytes, in pieces of any length,
+   * once; a piece may be used again after the next one was asked for.
+   */
   upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
   /**
-   * As `upload`, with a key that follows from the content: `name` is asked for it when all of the content has been given, and null
-   * drops what was given. Left out where a key must be known before the first byte.
+   * As `upload`, with a key that follows from the content: `name` is asked for it when all of the content has been
+   * given, and null drops what was given. Left out where a key must be known before the first byte.
    */
-  uploadNamed?(sizeBytes: number, content: AsyncIterable<Uint8Array>, name: () => Promise<string | null>, signal?: AbortSignal): Promise<void>;
-  /** Objects whose key begins with `prefix` and lies behind `after`, ascending by code unit; at most `max` of them (1 000 where it is left out, and at most). */
+  uploadNamed?(
+    sizeBytes: number,
+    content: AsyncIterable<Uint8Array>,
+    name: () => Promise<string | null>,
+    signal?: AbortSignal,
+  ): Promise<void>;
+  /**
+   * Objects whose key begins with `prefix` and lies behind `after`, ascending by code unit; at most `max` of them (1
+   * 000 where it is left out, and at most).
+   */
   list(prefix: string, options?: ListOptions): Promise<ObjectPage>;
   /** Removes objects; those that are absent are no error. */
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void>;
   /**
-   * Makes the place itself where it is not there, durably: for whoever begins a log or a repository in it, once. Without that every change rejects with
-   * `storage_unreachable` where the place is missing. Left out where a place is not made by those who use it.
+   * Makes the place itself where it is not there, durably: for whoever begins a log or a repository in it, once.
+   * Without that every change rejects with `storage_unreachable` where the place is missing. Left out where a place is
+   * not made by those who use it.
    */
   begin?(): Promise<void>;
   /**
-   * A directory may be renamed or unmounted, and another one lie in its place. Where that looks so, `why` is asked, with what lies there now, before anything is
-   * answered: null says that it is what the caller knows, and not older; else why it is not, and every call rejects with `storage_unreachable` until the right one is
-   * back. Where nobody can say, it is refused. Ends with the function that is returned. Left out where a place can't be exchanged.
+   * A directory may be renamed or unmounted, and another one lie in its place. Where that looks so, `why` is asked,
+   * with what lies there now, before anything is answered: null says that it is what the caller knows, and not older;
+   * else why it is not, and every call rejects with `storage_unreachable` until the right one is back. Where nobody can
+   * say, it is refused. Ends with the function that is returned. Left out where a place can't be exchanged.
    */
   recognise?(why: WhyAnother): () => void;
   close(): Promise<void>;
@@ -64,8 +80,9 @@ export interface GetOptions {
   readonly from?: number;
   readonly length?: number;
   /**
-   * Memory of at least `length` bytes, which an implementation may fill and answer a view of: new memory for every one of many long reads
-   * keeps a process busy with getting and giving back pages. Until the call has ended nobody else may use it.
+   * Memory of at least `length` bytes, which an implementation may fill and answer a view of: new memory for every one
+   * of many long reads keeps a process busy with getting and giving back pages. Until the call has ended nobody else
+   * may use it.
    */
   readonly into?: Uint8Array;
   readonly signal?: AbortSignal;
@@ -93,13 +110,23 @@ export interface ObjectPage {
 /** Names an object store, so that another thread can open it too; structured-cloneable and without secrets. */
 export type ObjectLocation =
   | { readonly kind: 'directory'; readonly path: string }
-  | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string; readonly endpoint: string | null; readonly region: string | null };
+  | {
+      readonly kind: 's3';
+      readonly bucket: string;
+      readonly prefix: string;
+      readonly endpoint: string | null;
+      readonly region: string | null;
+    };
 
 export const OBJECT_PUT_BYTES_MAX = 67_108_864;
 export const OBJECT_LIST_MAX = 1_000;
 
 /** All objects with the prefix, page after page. */
-export async function* listAll(objects: ObjectStore, prefix: string, options: ListOptions = {}): AsyncGenerator<ObjectInfo, void, undefined> {
+export async function* listAll(
+  objects: ObjectStore,
+  prefix: string,
+  options: ListOptions = {},
+): AsyncGenerator<ObjectInfo, void, undefined> {
   let { after } = options;
   for (;;) {
     const page = await objects.list(prefix, { ...options, ...(after !== undefined && { after }) });
@@ -158,13 +185,21 @@ export function checkPrefix(prefix: string): void {
 }
 
 function badKey(key: string): SkuaError {
-  return new SkuaError('io_error', `"${key.slice(0, OBJECT_KEY_LENGTH_MAX)}" is not a key of an object: this is a defect.`, { key });
+  return new SkuaError(
+    'io_error',
+    `"${key.slice(0, OBJECT_KEY_LENGTH_MAX)}" is not a key of an object: this is a defect.`,
+    { key },
+  );
 }
 
 /** Throws `io_error` for an object that has to go through `upload`. */
 export function checkSmall(key: string, bytes: Uint8Array): void {
   if (bytes.length > OBJECT_PUT_BYTES_MAX) {
-    throw new SkuaError('io_error', `The object ${key} has ${bytes.length} bytes, and at most ${OBJECT_PUT_BYTES_MAX} are written at once: this is a defect, upload it instead.`, { key, limit: OBJECT_PUT_BYTES_MAX });
+    throw new SkuaError(
+      'io_error',
+      `The object ${key} has ${bytes.length} bytes, and at most ${OBJECT_PUT_BYTES_MAX} are written at once: this is a defect, upload it instead.`,
+      { key, limit: OBJECT_PUT_BYTES_MAX },
+    );
   }
 }
 
@@ -178,5 +213,9 @@ export function objectAborted(key: string): SkuaError {
 
 /** Content that is not as long as was announced: nothing is stored. */
 export function wrongSize(key: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('io_error', `The object ${key} was announced with ${expected} bytes, and its content has ${actual > expected ? 'more' : `only ${actual}`}: the source changed while it was read. Nothing was stored; try again.`, { key, expected, actual });
+  return new SkuaError(
+    'io_error',
+    `The object ${key} was announced with ${expected} bytes, and its content has ${actual > expected ? 'more' : `only ${actual}`}: the source changed while it was read. Nothing was stored; try again.`,
+    { key, expected, actual },
+  );
 }

@@ -2,9 +2,10 @@ import { SkuaError } from '../base/errors.ts';
 import { isSystemPath } from './system-names.ts';
 
 /**
- * The names of our files in a data directory, those of the reference database and what either leaves behind included. Whatever has another name is a stranger's: it stays
- * where it is and stops nothing. So nothing is removed, or replaced, but what `isOwnName` knows: the implementations of the Storage port ask, whoever calls them. A new
- * kind of file begins with a line here.
+ * The names of our files in a data directory, those of the reference database and what either leaves behind included.
+ * Whatever has another name is a stranger's: it stays where it is and stops nothing. So nothing is removed, or
+ * replaced, but what `isOwnName` knows: the implementations of the Storage port ask, whoever calls them. A new kind of
+ * file begins with a line here.
  */
 
 const GUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -14,20 +15,32 @@ const TABLE = /^\{guid\}$/;
 const TABLE_FILE = /^\{guid\}(\.bloomfilter)?$/;
 
 /**
- * By folder, '' for the data directory itself: names of files that may go, or get another content; `{guid}` stands for the text of any. What ends with `.tmp` is to replace the file
- * before it, or was not finished, with `.copy.tmp` by a copy of files.
+ * By folder, '' for the data directory itself: names of files that may go, or get another content; `{guid}` stands for
+ * the text of any. What ends with `.tmp` is to replace the file before it, or was not finished, with `.copy.tmp` by a
+ * copy of files.
  */
 const REMOVABLE: ReadonlyMap<string, readonly RegExp[]> = new Map([
-  ['', [
-    /^chunk-\d{6}\.\d{6}(\.tmp|\.copy\.tmp|\.rest\.tmp|\.gone\.tmp|\.old|\.\{guid\}\.tmp)?$/,
-    /^(writer|chaser|epoch|proposal|truncate)\.chk(\.tmp|\.copy\.tmp)?$/,
-    /^(log-id|node-id|proven-chunks|block-sums|restoring|copy-unfinished|scavenge-due)(\.tmp|\.copy\.tmp)?$/,
-    // Chunks that a scavenge writes, and what the reference makes them of.
-    /^\{guid\}(\.merge)?\.scavenge\.tmp(\.\{guid\}\.tmp)?$/,
-    // Chunks that the reference receives from another node.
-    /^\{guid\}\.tmp$/,
-  ]],
-  ['index', [/^indexmap(\.\{guid\}\.indexmap\.tmp|\.copy\.tmp)?$/, /^\{guid\}(\.bloomfilter)?(\.copy\.tmp)?$/, /^proven-tables(\.tmp|\.copy\.tmp)?$/, /^\.forceverify$/]],
+  [
+    '',
+    [
+      /^chunk-\d{6}\.\d{6}(\.tmp|\.copy\.tmp|\.rest\.tmp|\.gone\.tmp|\.old|\.\{guid\}\.tmp)?$/,
+      /^(writer|chaser|epoch|proposal|truncate)\.chk(\.tmp|\.copy\.tmp)?$/,
+      /^(log-id|node-id|proven-chunks|block-sums|restoring|copy-unfinished|scavenge-due)(\.tmp|\.copy\.tmp)?$/,
+      // Chunks that a scavenge writes, and what the reference makes them of.
+      /^\{guid\}(\.merge)?\.scavenge\.tmp(\.\{guid\}\.tmp)?$/,
+      // Chunks that the reference receives from another node.
+      /^\{guid\}\.tmp$/,
+    ],
+  ],
+  [
+    'index',
+    [
+      /^indexmap(\.\{guid\}\.indexmap\.tmp|\.copy\.tmp)?$/,
+      /^\{guid\}(\.bloomfilter)?(\.copy\.tmp)?$/,
+      /^proven-tables(\.tmp|\.copy\.tmp)?$/,
+      /^\.forceverify$/,
+    ],
+  ],
   ['index/stream-existence', [/^streamExistenceFilter\.(dat|chk)(\.tmp|\.copy\.tmp)?$/]],
   ['index/scavenging', [/^scavenging\.db(-wal|-shm|-journal)?(\.copy\.tmp)?$/]],
   // Of a tick: what it adds to a chunk that is being written.
@@ -35,9 +48,22 @@ const REMOVABLE: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ['proofs', [/^(chain|leaves-\d{6}|receipt-\d{10})(\.tmp|\.copy\.tmp)?$/, /^[0-9a-f]{32}\.tmp$/]],
 ]);
 
-/** By folder: what is ours, or the reference's, and goes with nobody who clears a directory: locks, the key of sessions, what is kept of a damaged index. */
+/**
+ * By folder: what is ours, or the reference's, and goes with nobody who clears a directory: locks, the key of sessions,
+ * what is kept of a damaged index.
+ */
 const STANDING: ReadonlyMap<string, readonly RegExp[]> = new Map([
-  ['', [/^skua\.lock(\.owner|-journal)?$/, /^session\.key(\.\{guid\}\.tmp)?$/, /^eventstore\.sock$/, /^tag\.chk$/, /^kurrent\.ddb(\.wal)?$/, /^index-backup-\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\.\d{3}$/]],
+  [
+    '',
+    [
+      /^skua\.lock(\.owner|-journal)?$/,
+      /^session\.key(\.\{guid\}\.tmp)?$/,
+      /^eventstore\.sock$/,
+      /^tag\.chk$/,
+      /^kurrent\.ddb(\.wal)?$/,
+      /^index-backup-\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\.\d{3}$/,
+    ],
+  ],
   // Where it lies elsewhere.
   ['index', [/^skua\.lock(\.owner|-journal)?$/]],
 ]);
@@ -59,7 +85,10 @@ export function isLeftoverName(path: string): boolean {
   return path.endsWith('.tmp') && isOwnName(path);
 }
 
-/** Whether a file, or another thing, with this path has its name from us or the system: none of them tells that a folder is somebody else's. */
+/**
+ * Whether a file, or another thing, with this path has its name from us or the system: none of them tells that a folder
+ * is somebody else's.
+ */
 export function isExpectedName(path: string): boolean {
   const slash = path.lastIndexOf('/');
   const folder = slash < 0 ? '' : path.slice(0, slash);
@@ -88,7 +117,10 @@ export function isTableFile(name: string): boolean {
 
 /** Throws `io_error` for what we can't name: nothing else is ever removed, replaced or renamed. */
 export function checkOwnName(path: string): void {
-  if (!isOwnName(path)) throw new SkuaError('io_error', `"${path}" is not a name that Skua uses, so it is not touched: this is a defect.`, { path });
+  if (!isOwnName(path))
+    throw new SkuaError('io_error', `"${path}" is not a name that Skua uses, so it is not touched: this is a defect.`, {
+      path,
+    });
 }
 
 function matches(table: ReadonlyMap<string, readonly RegExp[]>, folder: string, name: string): boolean {

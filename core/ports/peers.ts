@@ -1,7 +1,17 @@
 import type { NodeAddress } from './nodes.ts';
 
 /** States as `/gossip` writes them. Those of the reference that a member of ours is never in are left out. */
-export type MemberState = 'Initializing' | 'CatchingUp' | 'Unknown' | 'Follower' | 'Leader' | 'ResigningLeader' | 'ReadOnlyReplica' | 'ReadOnlyLeaderless' | 'ShuttingDown' | 'Shutdown';
+export type MemberState =
+  | 'Initializing'
+  | 'CatchingUp'
+  | 'Unknown'
+  | 'Follower'
+  | 'Leader'
+  | 'ResigningLeader'
+  | 'ReadOnlyReplica'
+  | 'ReadOnlyLeaderless'
+  | 'ShuttingDown'
+  | 'Shutdown';
 
 /** The newest epoch record of a log. */
 export interface Epoch {
@@ -13,7 +23,10 @@ export interface Epoch {
   readonly leaderInstanceId: string;
 }
 
-/** What a member says of itself. Two members hear it from itself or from one another; the later `sentMs` of one instance counts. */
+/**
+ * What a member says of itself. Two members hear it from itself or from one another; the later `sentMs` of one instance
+ * counts.
+ */
 export interface GossipEntry {
   readonly node: NodeAddress;
   /** UUID text of this run of the member. */
@@ -59,7 +72,10 @@ export interface CommitsRequest {
 }
 
 export type CommitsReply =
-  /** Commits from `from` on, one behind the other, each with its header (`core/shared-log/format/commit-object.ts`) and carrying none. Empty when none came in time. */
+  /**
+   * Commits from `from` on, one behind the other, each with its header (`core/shared-log/format/commit-object.ts`) and
+   * carrying none. Empty when none came in time.
+   */
   | { readonly kind: 'commits'; readonly bytes: Uint8Array }
   /** The answering member does not have them at hand any more (or does not lead): the bucket has them. */
   | { readonly kind: 'gone' };
@@ -72,9 +88,9 @@ export interface LeadRequest {
 }
 
 /**
- * Calls from one member of a cluster to another. Every call rejects with `member_unreachable` where it is certain that it did not arrive (refused,
- * name unknown), with `member_silent` where that is not known (time over, connection broken), and with `member_refused` (data: status, code) where the
- * other one answered with an error.
+ * Calls from one member of a cluster to another. Every call rejects with `member_unreachable` where it is certain that
+ * it did not arrive (refused, name unknown), with `member_silent` where that is not known (time over, connection
+ * broken), and with `member_refused` (data: status, code) where the other one answered with an error.
  */
 export interface Peers {
   gossip(to: NodeAddress, gossip: Gossip, timeoutMs: number): Promise<Gossip>;

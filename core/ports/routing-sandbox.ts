@@ -1,10 +1,13 @@
 /**
  * Runs users' routing scripts where they can do no harm: text in, text out, under limits of time, memory, stack and
- * output. A call never sees another call's state and nothing of the host: to a script it is as if its top level were run
- * anew for each call. What comes of a call follows from the script, the request, the time and the seed alone.
+ * output. A call never sees another call's state and nothing of the host: to a script it is as if its top level were
+ * run anew for each call. What comes of a call follows from the script, the request, the time and the seed alone.
  */
 export interface RoutingSandbox {
-  /** Syntax, top-level evaluation within the limit, and whether `route` is there. Null when all is well, else the reason for people. */
+  /**
+   * Syntax, top-level evaluation within the limit, and whether `route` is there. Null when all is well, else the reason
+   * for people.
+   */
   check(script: string): Promise<string | null>;
   /** Runs `route(request)`. Never rejects, but with `aborted` after `close`. */
   route(call: RoutingCall): Promise<RoutingResult>;
@@ -17,7 +20,10 @@ export interface RoutingCall {
   /** Calls of one connector never take more than one worker. */
   readonly connectorId: string;
   readonly script: string;
-  /** `{"body":…,"headers":…,"path":…,"query":…}`: the argument of `route`, as JSON. The body's text stands in it as received. */
+  /**
+   * `{"body":…,"headers":…,"path":…,"query":…}`: the argument of `route`, as JSON. The body's text stands in it as
+   * received.
+   */
   readonly requestJson: string;
   /** Characters of the body's text in it, which a script gets as `request.text`; 0 or absent: it has none. */
   readonly bodyLength?: number;
@@ -28,13 +34,19 @@ export interface RoutingCall {
 }
 
 /**
- * What came of it. `skipped`: null, undefined, or an object whose stream is empty or missing. `failed` covers a throw, a result
- * that is no object, and a stream or schema that is no text; `reason` is for people, at most REASON_LENGTH_MAX characters. The
- * names are judged by nobody here: `$` at the beginning is the ingest's matter. `hasType`: the result has a member `type` of its own and no
- * schema, so that whoever wrote the script may expect what nobody does.
+ * What came of it. `skipped`: null, undefined, or an object whose stream is empty or missing. `failed` covers a throw,
+ * a result that is no object, and a stream or schema that is no text; `reason` is for people, at most REASON_LENGTH_MAX
+ * characters. The names are judged by nobody here: `$` at the beginning is the ingest's matter. `hasType`: the result
+ * has a member `type` of its own and no schema, so that whoever wrote the script may expect what nobody does.
  */
 export type RoutingResult =
-  | { readonly kind: 'routed'; readonly stream: string; readonly schema: string | null; readonly cpuMs: number; readonly hasType?: true }
+  | {
+      readonly kind: 'routed';
+      readonly stream: string;
+      readonly schema: string | null;
+      readonly cpuMs: number;
+      readonly hasType?: true;
+    }
   | { readonly kind: 'skipped'; readonly cpuMs: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly cpuMs: number }
   | { readonly kind: 'timed-out'; readonly reason: string }

@@ -4,8 +4,8 @@ import { SkuaError } from '../base/errors.ts';
  * The scavenge database of one node. It is opened for the time of a run only, by the jobs of the run, and keeps what
  * earlier runs have learnt. All calls are synchronous; positions and event numbers are safe integers, TOMBSTONE stands
  * for 2^63-1, ages are seconds, timestamps are whole milliseconds since 1970 and a remainder of 0 to 9999 ticks of 100
- * ns, two numbers as in core/log/format/records.ts: one number of milliseconds with a fraction can't tell ticks apart. (A
- * fraction that is given all the same is taken as ticks, rounded.)
+ * ns, two numbers as in core/log/format/records.ts: one number of milliseconds with a fraction can't tell ticks apart.
+ * (A fraction that is given all the same is taken as ticks, rounded.)
  *
  * What a stream's data are stored under: the 64-bit hash of its name, or the name itself when the hash is known to be
  * shared. Callers always give the name and its hash; the state decides.
@@ -47,8 +47,8 @@ export interface ScavengeState {
    */
   activeOriginals(after: StreamHandle | null, limit: number): readonly ActiveOriginal[];
   /**
-   * Forgets the discard points of all original streams that are not tombstoned, and has them calculated anew: metadata that were
-   * written since may keep what they let go.
+   * Forgets the discard points of all original streams that are not tombstoned, and has them calculated anew: metadata
+   * that were written since may keep what they let go.
    */
   forgetDiscardPoints(): void;
   /** Stores the outcome of a calculation under the handle it was read with. */
@@ -72,13 +72,17 @@ export interface ScavengeState {
   close(): void;
 }
 
-/** 1: calculated in each run. 2: tombstoned. 3: nothing more to do for it. 0 is what a row has before it was given one. */
+/**
+ * 1: calculated in each run. 2: tombstoned. 3: nothing more to do for it. 0 is what a row has before it was given one.
+ */
 export type StreamStatus = 0 | 1 | 2 | 3;
 export const STATUS_ACTIVE = 1;
 export const STATUS_ARCHIVED = 2;
 export const STATUS_SPENT = 3;
 
-export type StreamHandle = { readonly kind: 'hash'; readonly hi: number; readonly lo: number } | { readonly kind: 'id'; readonly name: string };
+export type StreamHandle =
+  | { readonly kind: 'hash'; readonly hi: number; readonly lo: number }
+  | { readonly kind: 'id'; readonly name: string };
 
 export interface OriginalStreamData {
   readonly isTombstoned: boolean;
@@ -120,13 +124,21 @@ export interface ScavengePoint {
   readonly effectiveNowTicks?: number;
   readonly threshold: number;
   /**
-   * Of a checkpoint's point: the database has learnt of every stream that is soft-deleted, and runs ever since have emptied their last events. Absent where the reference, an older version, or a run that
-   * keeps these data has written the checkpoint: rows of such streams may be gone then, though their events still have their data.
+   * Of a checkpoint's point: the database has learnt of every stream that is soft-deleted, and runs ever since have
+   * emptied their last events. Absent where the reference, an older version, or a run that keeps these data has written
+   * the checkpoint: rows of such streams may be gone then, though their events still have their data.
    */
   readonly emptiesDeleted?: true;
 }
 
-export type ScavengeStage = 'Accumulating' | 'Calculating' | 'ExecutingChunks' | 'MergingChunks' | 'ExecutingIndex' | 'Cleaning' | 'Done';
+export type ScavengeStage =
+  | 'Accumulating'
+  | 'Calculating'
+  | 'ExecutingChunks'
+  | 'MergingChunks'
+  | 'ExecutingIndex'
+  | 'Cleaning'
+  | 'Done';
 
 export interface ScavengeCheckpoint {
   readonly point: ScavengePoint;
@@ -154,19 +166,26 @@ export interface ScavengeStates {
    * or of another page size; its message says that the file may be deleted.
    */
   open(options: ScavengeStateOptions): ScavengeState;
-  /** The checkpoint in the database, without creating one where there is none. Null when there is no checkpoint, or it can't be read; throws as `open` does. */
+  /**
+   * The checkpoint in the database, without creating one where there is none. Null when there is no checkpoint, or it
+   * can't be read; throws as `open` does.
+   */
   storedCheckpoint(options: ScavengeStateOptions): ScavengeCheckpoint | null;
   /** An empty state that never touches the data directory and is gone when it is closed: for a dry run. */
   openTemporary(options: ScavengeStateOptions): ScavengeState;
   /** Whether there is a database on a disk, whose bytes may change there. */
   isOnDisk(): boolean;
   /**
-   * Looks for damage with the checks that the database itself has: what is wrong in words, at most a few, empty
-   * for none. Null where there is none on a disk. `thorough` compares indexes with their tables, too, takes several
-   * times as long, and changes nothing; `quick` takes about as long as reading the file. Nobody has it open meanwhile. The bytes of a value that changed within their bounds are found by no such check.
+   * Looks for damage with the checks that the database itself has: what is wrong in words, at most a few, empty for
+   * none. Null where there is none on a disk. `thorough` compares indexes with their tables, too, takes several times
+   * as long, and changes nothing; `quick` takes about as long as reading the file. Nobody has it open meanwhile. The
+   * bytes of a value that changed within their bounds are found by no such check.
    */
   check(depth: 'quick' | 'thorough'): readonly string[] | null;
-  /** Removes the database, which is a cache: the next `open` makes a new one, and the next run learns everything anew. Nobody has it open. */
+  /**
+   * Removes the database, which is a cache: the next `open` makes a new one, and the next run learns everything anew.
+   * Nobody has it open.
+   */
   remove(): void;
 }
 
@@ -179,7 +198,9 @@ export function wholeTime(ms: number, ticks: number): { readonly ms: number; rea
   return { ms: whole + Math.floor(all / 10_000), ticks: all % 10_000 };
 }
 
-/** Order of texts by code points, which is that of their UTF-8 bytes. JavaScript's own order puts surrogates too low. */
+/**
+ * Order of texts by code points, which is that of their UTF-8 bytes. JavaScript's own order puts surrogates too low.
+ */
 export function compareCodePoints(a: string, b: string): number {
   const end = Math.min(a.length, b.length);
   for (let i = 0; i < end; i++) {
@@ -193,7 +214,9 @@ export function compareCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-function isSurrogate(unit: number): boolean { return unit >= 0xd800 && unit <= 0xdfff; }
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff;
+}
 
 /** A defect of the caller. */
 export function misused(what: string): SkuaError {
@@ -202,5 +225,9 @@ export function misused(what: string): SkuaError {
 
 /** For one of so many connections, which share the cache. */
 export function stateOptionsOf(config: ScavengeStateOptions, connections: number): ScavengeStateOptions {
-  return { pageSizeBytes: config.pageSizeBytes, cacheBytes: Math.floor(config.cacheBytes / connections), hashUsersCacheEntries: config.hashUsersCacheEntries };
+  return {
+    pageSizeBytes: config.pageSizeBytes,
+    cacheBytes: Math.floor(config.cacheBytes / connections),
+    hashUsersCacheEntries: config.hashUsersCacheEntries,
+  };
 }

@@ -1,7 +1,15 @@
 import { u32 } from '../base/bytes.ts';
 import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/api.ts';
-import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, type RecordFrame, SYSTEM } from '../log/format/records.ts';
+import {
+  COMMIT,
+  FLAG_STREAM_DELETE,
+  parsePrepare,
+  PREPARE,
+  PrepareFields,
+  type RecordFrame,
+  SYSTEM,
+} from '../log/format/records.ts';
 import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { MetadataCollector, StreamFacts } from './metadata-collector.ts';
@@ -40,14 +48,21 @@ const DOLLAR = 36;
 /** Runs the phase from this logical chunk on, and returns what it counted. */
 export async function runAccumulation(run: RunContext, fromChunk: number): Promise<AccumulationCounts> {
   let from = fromChunk;
-  const result = await withFiles(run.deps.data, false, (files) => {
-    const args: AccumulateArgs = { files, settings: run.settings(), fromChunk: from };
-    return run.job<AccumulateResult>(ACCUMULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
-      // Where the files have to be listed anew, the chunks that are done are not read again.
-      from = await run.withState((state) => (state.checkpoint()?.doneChunk ?? -1) + 1);
-      throw error;
-    });
-  }, (file) => run.lines.filesVanished(ACCUMULATE_JOB, file));
+  const result = await withFiles(
+    run.deps.data,
+    false,
+    (files) => {
+      const args: AccumulateArgs = { files, settings: run.settings(), fromChunk: from };
+      return run
+        .job<AccumulateResult>(ACCUMULATE_JOB, args, (progress) => run.progress.ofPhase(progress))
+        .catch(async (error: unknown) => {
+          // Where the files have to be listed anew, the chunks that are done are not read again.
+          from = await run.withState((state) => (state.checkpoint()?.doneChunk ?? -1) + 1);
+          throw error;
+        });
+    },
+    (file) => run.lines.filesVanished(ACCUMULATE_JOB, file),
+  );
   run.throttle.restedMs = result.restedMs;
   for (const [chunk, records] of result.recordCounts) run.recordCounts.set(chunk, records);
   return { chunks: result.chunks, records: result.records, metadata: result.metadata, tombstones: result.tombstones };
@@ -100,7 +115,13 @@ export class Accumulation {
     this.#context = context;
     const { state, sources, chunkSize } = parts;
     this.#facts = new StreamFacts(context.hasher, parts.fromChunk === 0);
-    this.#collector = new MetadataCollector({ state, index: sources.index, weights: this.#weights, chunkSize, pause: () => this.#pause() });
+    this.#collector = new MetadataCollector({
+      state,
+      index: sources.index,
+      weights: this.#weights,
+      chunkSize,
+      pause: () => this.#pause(),
+    });
     this.#pointPosition = parts.settings.point.position;
   }
 
@@ -137,7 +158,13 @@ export class Accumulation {
     this.#begin(first);
     await this.#pause();
     try {
-      await scanChunk(chunk, first * chunkSize, (frame) => this.#visit(frame), () => this.#report(this.#position), true);
+      await scanChunk(
+        chunk,
+        first * chunkSize,
+        (frame) => this.#visit(frame),
+        () => this.#report(this.#position),
+        true,
+      );
     } catch (error) {
       if (error !== reachedPoint) throw error;
     }
@@ -167,7 +194,11 @@ export class Accumulation {
     const type = b[frame.at];
     if (type !== PREPARE) {
       if (type === COMMIT || type === SYSTEM) return;
-      throw new SkuaError('scavenge_failed', `Found a record of the unknown type ${type} at position ${frame.position}`, { position: frame.position });
+      throw new SkuaError(
+        'scavenge_failed',
+        `Found a record of the unknown type ${type} at position ${frame.position}`,
+        { position: frame.position },
+      );
     }
     this.#records++;
     const f = this.#fields;
@@ -175,7 +206,8 @@ export class Accumulation {
     this.#times.widen(u32(b, f.timestampAt + 4), u32(b, f.timestampAt));
     const { streamAt, streamLength } = f;
     if ((f.flags & FLAG_STREAM_DELETE) !== 0) this.#facts.tombstone(frame, f);
-    else if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2) this.#facts.metadataRecord(frame, f);
+    else if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2)
+      this.#facts.metadataRecord(frame, f);
     else this.#facts.ordinary(b, streamAt, streamLength);
   }
 
@@ -213,6 +245,10 @@ export class Accumulation {
   /** Bytes of the log: what earlier runs have removed counts as read. */
   #report(position: number): void {
     const total = this.#bytesTotal;
-    this.#context.progress({ done: Math.min(total, Math.max(0, total + position - this.#pointPosition)), total, unit: 'bytes' });
+    this.#context.progress({
+      done: Math.min(total, Math.max(0, total + position - this.#pointPosition)),
+      total,
+      unit: 'bytes',
+    });
   }
 }

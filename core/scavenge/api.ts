@@ -1,6 +1,6 @@
 import type { BlockCache } from '../cache/cache.ts';
 import type { StreamIndex } from '../index/index.ts';
-import type { ProofKeeper } from '../integrity/api.ts';
+import type { HashChain } from '../integrity/api.ts';
 import type { ChunkTable } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -13,17 +13,26 @@ import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { RetentionRule } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/streams.ts';
 export type { FileFacts } from './format/scavenge-files.ts';
-export type { ErasureFinding, ErasureProgress, ErasureReport, ErasureSummary, CheckErasureArgs as ProveErasedArgs } from './erasure/erasure.ts';
+export type {
+  ErasureFinding,
+  ErasureProgress,
+  ErasureReport,
+  ErasureSummary,
+  CheckErasureArgs,
+} from './erasure/erasure.ts';
 
 /** Starts and stops runs, for administrators, schedules and the command line. */
 export interface ScavengeControl {
   /**
-   * Starts a run, or goes on with an unfinished one under a new id. Resolves once it is known up to where it goes; what happens
-   * then shows in `last`, the log and the history streams. Rejects with `scavenge_in_progress` (data: `scavengeId`),
-   * `backup_running`, `bad_option`, or `store_closed`.
+   * Starts a run, or goes on with an unfinished one under a new id. Resolves once it is known up to where it goes; what
+   * happens then shows in `last`, the log and the history streams. Rejects with `scavenge_in_progress` (data:
+   * `scavengeId`), `backup_running`, `bad_option`, or `store_closed`.
    */
   start(options?: ScavengeOptions): Promise<ScavengeStarted>;
-  /** Stops the run with this id, or `current`, and resolves with its id once it has ended. Rejects with `scavenge_not_found`. */
+  /**
+   * Stops the run with this id, or `current`, and resolves with its id once it has ended. Rejects with
+   * `scavenge_not_found`.
+   */
   stop(scavengeId: string): Promise<string>;
   /** Starts a run that only counts; it can be stopped like any other. Same errors as `start`. */
   startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
@@ -37,19 +46,34 @@ export interface ScavengeView {
   last(): LastScavenge | null;
   /** Null when no run is active. */
   progress(): ScavengeProgress | null;
-  /** The older point to which the next run goes, unless it starts afresh; null where it writes a new one, and while a run is active. */
+  /**
+   * The older point to which the next run goes, unless it starts afresh; null where it writes a new one, and while a
+   * run is active.
+   */
   waiting(): Promise<ResumedPoint | null>;
-  /** The report, or null while that dry run is still active. Rejects with `scavenge_not_found` for an id that is none of the last ones, and with what ended it. */
+  /**
+   * The report, or null while that dry run is still active. Rejects with `scavenge_not_found` for an id that is none of
+   * the last ones, and with what ended it.
+   */
   dryRun(scavengeId: string): Promise<DryRunReport | null>;
-  /** What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or `too_busy`. */
+  /**
+   * What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or
+   * `too_busy`.
+   */
   explain(stream: string): Promise<Explanation>;
 }
 
-/** Scavenging the files of one directory, where runs belong to this process: what it must not run beside can hold it, and wait for it. */
+/**
+ * Scavenging the files of one directory, where runs belong to this process: what it must not run beside can hold it,
+ * and wait for it.
+ */
 export interface Scavenger extends ScavengeControl, ScavengeView {
   /** What the last run was started with, for a backup that stops it and has it go on later. */
   lastOptions(): ScavengeOptions;
-  /** Lets no run begin, dry runs excepted, until the returned function is called. Throws `scavenge_in_progress` while one is active. */
+  /**
+   * Lets no run begin, dry runs excepted, until the returned function is called. Throws `scavenge_in_progress` while
+   * one is active.
+   */
   hold(): () => void;
   /** Resolves when no run is active. */
   idle(): Promise<void>;
@@ -60,13 +84,19 @@ export interface Scavenger extends ScavengeControl, ScavengeView {
 export interface ScavengeOptions {
   /** 1 to 4 chunks at a time; more count as 4. Default 1. */
   readonly threads?: number;
-  /** Chunks of at least this weight are rewritten; 0: every one with any weight; negative: every one. Default 0. Stored in the scavenge point. */
+  /**
+   * Chunks of at least this weight are rewritten; 0: every one with any weight; negative: every one. Default 0. Stored
+   * in the scavenge point.
+   */
   readonly threshold?: number;
   /** 1 to 100; below 100 only with one thread. Default 100. */
   readonly throttlePercent?: number;
   /** Use an existing scavenge point only. Default false. */
   readonly syncOnly?: boolean;
-  /** Write a new scavenge point, and abandon the run that did not end, if there is one. Not with `syncOnly`. Default false. */
+  /**
+   * Write a new scavenge point, and abandon the run that did not end, if there is one. Not with `syncOnly`. Default
+   * false.
+   */
   readonly startAfresh?: boolean;
 }
 
@@ -77,8 +107,9 @@ export interface ScavengeStarted {
 }
 
 /**
- * A scavenge point of the past, up to which a run goes: what was deleted, has expired or was limited since is left to the run after it.
- * `unfinished`: of a run that did not end. `unreached`: no run has gone to it yet, though the log has it.
+ * A scavenge point of the past, up to which a run goes: what was deleted, has expired or was limited since is left to
+ * the run after it. `unfinished`: of a run that did not end. `unreached`: no run has gone to it yet, though the log has
+ * it.
  */
 export interface ResumedPoint {
   readonly point: ScavengePoint;
@@ -106,7 +137,14 @@ export interface ScavengeTraces {
   readonly goneMs: number | null;
 }
 
-export type ScavengePhase = 'Starting' | 'Accumulation' | 'Calculation' | 'Chunk execution' | 'Chunk merging' | 'Index execution' | 'Cleaning';
+export type ScavengePhase =
+  | 'Starting'
+  | 'Accumulation'
+  | 'Calculation'
+  | 'Chunk execution'
+  | 'Chunk merging'
+  | 'Index execution'
+  | 'Cleaning';
 
 export interface ScavengeProgress {
   readonly scavengeId: string;
@@ -123,7 +161,9 @@ export interface ScavengeProgress {
   readonly elapsedSeconds: number;
   /** Of this phase, at its speed so far; null before it can be told. */
   readonly remainingSeconds: number | null;
-  /** Share of the phase's work that is done, from 0 to 1, by whatever the phase counts; absent where that is not known. */
+  /**
+   * Share of the phase's work that is done, from 0 to 1, by whatever the phase counts; absent where that is not known.
+   */
   readonly phaseShare?: number;
   /** Absent where the run goes up to its start, and before that is known. */
   readonly olderPoint?: ResumedPoint;
@@ -155,8 +195,19 @@ export interface DryRunReport {
   /** The older point to which the next run goes all the same, unless it starts afresh: less than is told here. */
   readonly waiting?: ResumedPoint;
   readonly chunks: readonly DryRunChunk[];
-  /** Discardable and redactable records and reclaimable bytes are those of the chunks that would be executed; the rest is of all. */
-  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly redactable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
+  /**
+   * Discardable and redactable records and reclaimable bytes are those of the chunks that would be executed; the rest
+   * is of all.
+   */
+  readonly totals: {
+    readonly chunks: number;
+    readonly records: number;
+    readonly discardable: number;
+    readonly redactable: number;
+    readonly bytes: number;
+    readonly bytesReclaimable: number;
+    readonly chunksExecuted: number;
+  };
 }
 
 /** Why events go or stay. */
@@ -170,11 +221,28 @@ export interface Explanation {
   readonly ignored?: readonly IgnoredMetadata[];
   readonly rules: readonly { readonly rule: RetentionRule; readonly value: number | string | boolean }[];
   /** The events that would go, by the rule that removes them; ascending, ranges of numbers. */
-  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: RetentionRule }[];
-  readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
-  /** Of the kept ones, the last event of a stream that was deleted: it would lose its data, of so many bytes with its metadata. Absent where there is none. */
+  readonly removed: readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly bytes: number;
+    readonly rule: RetentionRule;
+  }[];
+  readonly kept: readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly why: string;
+  }[];
+  /**
+   * Of the kept ones, the last event of a stream that was deleted: it would lose its data, of so many bytes with its
+   * metadata. Absent where there is none.
+   */
   readonly redacted?: { readonly number: number; readonly bytes: number };
-  /** The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run leaves. */
+  /**
+   * The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run
+   * leaves.
+   */
   readonly waiting?: ResumedPoint & { readonly leaves: Explanation['removed'] };
 }
 
@@ -186,7 +254,10 @@ export interface ScavengeConfig {
   readonly cacheBytes: number;
   readonly hashUsersCacheEntries: number;
   readonly disableMerging: boolean;
-  /** Neighbours are executed and merged in one, where merging is not disabled. Not where work is done in parts of limited time and space, each of which must come to some end. */
+  /**
+   * Neighbours are executed and merged in one, where merging is not disabled. Not where work is done in parts of
+   * limited time and space, each of which must come to some end.
+   */
   readonly mergesWhileExecuting: boolean;
   readonly historyMaxAgeDays: number;
   /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
@@ -197,7 +268,10 @@ export interface ScavengeConfig {
   readonly nodeEndpoint: string;
   /** Complete the history of runs that the last stop cut off, after the start. */
   readonly repairHistory: boolean;
-  /** Look for damage in the scavenge database before a run goes on with it. Not where it was just fetched from an object store, which answers for it. */
+  /**
+   * Look for damage in the scavenge database before a run goes on with it. Not where it was just fetched from an object
+   * store, which answers for it.
+   */
   readonly checkState: boolean;
 }
 
@@ -216,7 +290,10 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
 };
 
 /** What scavenging asks of the streams. */
-export type ScavengeStore = Pick<EventStoreInternals, 'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'>;
+export type ScavengeStore = Pick<
+  EventStoreInternals,
+  'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'
+>;
 
 /** What scavenging reads of the log and the index, and changes in them. */
 interface ScavengedData {
@@ -227,7 +304,7 @@ interface ScavengedData {
   /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */
   readonly withNextChunk: <T>(work: () => Promise<T>) => Promise<T>;
   /** The chain of hashes over the log; left out, or null, without one. */
-  readonly proofs?: ProofKeeper | null;
+  readonly proofs?: HashChain | null;
 }
 
 /** The world around a scavenge. */

@@ -4,7 +4,18 @@ import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame }
 import type { JobContext } from '../ports/jobs.ts';
 import { type ActiveOriginal, STATUS_ACTIVE, STATUS_SPENT, type StreamHandle } from '../ports/scavenge-state.ts';
 import { Hash64 } from '../base/stream-hash.ts';
-import { type Decision, DISCARD, DiscardPoints, isSoftDeleted, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/format/retention.ts';
+import {
+  type Decision,
+  DISCARD,
+  DiscardPoints,
+  isSoftDeleted,
+  MAYBE,
+  Retention,
+  statusOf,
+  STAYS,
+  TOMBSTONE_I32,
+  YOUNG,
+} from '../streams/format/retention.ts';
 import { encodeText } from '../base/text.ts';
 import { DeletedStreams } from './deleted-streams.ts';
 import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logical-chunks.ts';
@@ -37,15 +48,25 @@ const SLICE_NUMBERS = 8_192;
 const PAUSE_ENTRIES = 1_024;
 
 /** Runs the phase from behind this stream on, and returns how many streams it calculated. */
-export async function runCalculation(run: RunContext, after: StreamHandle | null): Promise<{ readonly streams: number }> {
+export async function runCalculation(
+  run: RunContext,
+  after: StreamHandle | null,
+): Promise<{ readonly streams: number }> {
   let from = after;
-  const result = await withFiles(run.deps.data, false, (files) => {
-    const args: CalculateArgs = { files, settings: run.settings(), after: from };
-    return run.job<CalculateResult>(CALCULATE_JOB, args, (progress) => run.progress.ofPhase(progress)).catch(async (error: unknown) => {
-      from = await run.withState((state) => state.checkpoint()?.doneStream ?? null);
-      throw error;
-    });
-  }, (file) => run.lines.filesVanished(CALCULATE_JOB, file));
+  const result = await withFiles(
+    run.deps.data,
+    false,
+    (files) => {
+      const args: CalculateArgs = { files, settings: run.settings(), after: from };
+      return run
+        .job<CalculateResult>(CALCULATE_JOB, args, (progress) => run.progress.ofPhase(progress))
+        .catch(async (error: unknown) => {
+          from = await run.withState((state) => state.checkpoint()?.doneStream ?? null);
+          throw error;
+        });
+    },
+    (file) => run.lines.filesVanished(CALCULATE_JOB, file),
+  );
   run.throttle.restedMs = result.restedMs;
   return { streams: result.streams };
 }
@@ -128,12 +149,17 @@ export class Calculation {
       await this.#slice(points);
     }
     // The last event is always kept, so some entry has ended the search.
-    if (!points.isFirst && !points.isDone) throw new SkuaError('scavenge_failed', 'All events of a stream would be discarded: the index does not match the log, so rebuild it');
+    if (!points.isFirst && !points.isDone)
+      throw new SkuaError(
+        'scavenge_failed',
+        'All events of a stream would be discarded: the index does not match the log, so rebuild it',
+      );
     let status = statusOf(data, lastNumber);
     let discardPoint = Math.max(points.discard, data.discardPoint);
     if (points.isDone && !settings.keepsDeletedData && isSoftDeleted(data)) {
       const last = await this.#deleted.last(this.#lastPosition, lastNumber);
-      // Chunk execution takes the event at the discard point of a stream that is spent. One that was written since is looked at again.
+      // Chunk execution takes the event at the discard point of a stream that is spent. One that was written since is
+      // looked at again.
       if (last === 'written-since') status = STATUS_ACTIVE;
       else if (last !== 'other') {
         status = STATUS_SPENT;
@@ -155,7 +181,8 @@ export class Calculation {
       const position = this.#entries.positions[i]!;
       const chunk = Math.floor(position / this.#parts.chunkSize);
       let decision: Decision;
-      if (number === TOMBSTONE_I32 && this.#retention.isTombstoned && (await this.#isTombstone(position))) decision = STAYS;
+      if (number === TOMBSTONE_I32 && this.#retention.isTombstoned && (await this.#isTombstone(position)))
+        decision = STAYS;
       else decision = this.#decide(number, chunk);
       points.take(number, decision);
       this.#lastPosition = position;
@@ -165,7 +192,10 @@ export class Calculation {
     }
   }
 
-  /** Behind an event that is alive only a clock that was set back leaves expired ones: else the rest of the stream is not looked at. */
+  /**
+   * Behind an event that is alive only a clock that was set back leaves expired ones: else the rest of the stream is
+   * not looked at.
+   */
   #decide(number: number, chunk: number): Decision {
     const retention = this.#retention;
     const decision = retention.decide(number, retention.hasAge ? this.#ranges.of(chunk) : undefined);
@@ -193,6 +223,10 @@ export class Calculation {
   /** Streams come in order of their hashes, which lie evenly, so the last hash tells how many there will be. */
   #report(done: number, last: StreamHandle): void {
     const share = last.kind === 'id' ? 0 : ((last.hi ^ 0x8000_0000) >>> 0) / 4_294_967_296;
-    this.#context.progress({ done, total: share > 0 ? Math.max(done, Math.round(done / share)) : done, unit: 'entries' });
+    this.#context.progress({
+      done,
+      total: share > 0 ? Math.max(done, Math.round(done / share)) : done,
+      unit: 'entries',
+    });
   }
 }

@@ -7,7 +7,12 @@ import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
-import { EXECUTE_NEIGHBOURS_JOB, type ExecuteNeighboursArgs, type ExecuteNeighboursResult, executeNeighbours } from './neighbours-job.ts';
+import {
+  EXECUTE_NEIGHBOURS_JOB,
+  type ExecuteNeighboursArgs,
+  type ExecuteNeighboursResult,
+  executeNeighbours,
+} from './neighbours-job.ts';
 import { neighboursFrom, type Planned, SurvivorEstimate } from './neighbours.ts';
 import { commit, type RunContext } from './run-context.ts';
 import { chunkName } from './run-log.ts';
@@ -18,7 +23,11 @@ import { SurvivorCopy } from './survivor-copy.ts';
 const WEIGHTS_SLICE = 128;
 
 /** Chunk execution: rewrites the chunks that weigh enough, several at a time, and skips the others. */
-export async function runChunkExecution(run: RunContext, state: ScavengeState, done: number | undefined): Promise<void> {
+export async function runChunkExecution(
+  run: RunContext,
+  state: ScavengeState,
+  done: number | undefined,
+): Promise<void> {
   const plan = await planChunks(run, state, done);
   run.progress.begin('Chunk execution', plan.length, executedBytes(plan));
   const execution = new ChunkExecution(run, state, plan, done);
@@ -31,7 +40,11 @@ export async function runChunkExecution(run: RunContext, state: ScavengeState, d
 
 /** The chunks that begin before the scavenge point and behind what is done, and what is to happen to each. */
 async function planChunks(run: RunContext, state: ScavengeState, done = -1): Promise<readonly Planned[]> {
-  const { data: { table }, ports: { clock }, config } = run.deps;
+  const {
+    data: { table },
+    ports: { clock },
+    config,
+  } = run.deps;
   const { position, threshold } = run.point;
   const isAll = config.unsafeIgnoreHardDelete || threshold < 0;
   const hasWeights = !state.allWeightsZero();
@@ -39,7 +52,12 @@ async function planChunks(run: RunContext, state: ScavengeState, done = -1): Pro
   for (const chunk of table.all()) {
     if (chunk.endNumber <= done) continue;
     if (chunk.startPosition >= position) break;
-    if (!chunk.isCompleted) throw new SkuaError('scavenge_failed', `Chunk ${chunkName(chunk)} is before the scavenge point but still being written: free disk space so that it can be completed, and start again`, { file: chunk.name });
+    if (!chunk.isCompleted)
+      throw new SkuaError(
+        'scavenge_failed',
+        `Chunk ${chunkName(chunk)} is before the scavenge point but still being written: free disk space so that it can be completed, and start again`,
+        { file: chunk.name },
+      );
     const weight = hasWeights ? state.weight(chunk.startNumber, chunk.endNumber) : 0;
     plan.push({ chunk, weight, isExecuted: isAll || (weight > 0 && weight >= threshold) });
     if (hasWeights && plan.length % WEIGHTS_SLICE === 0) {
@@ -114,7 +132,9 @@ class ChunkExecution {
     for (;;) {
       this.#run.check();
       if (this.#ending.signal.aborted || this.#next === this.#plan.length) return null;
-      const members = this.#merges ? neighboursFrom(this.#plan, this.#next, this.#estimate, this.#run.deps.data.table.chunkSize) : [this.#plan[this.#next]!];
+      const members = this.#merges
+        ? neighboursFrom(this.#plan, this.#next, this.#estimate, this.#run.deps.data.table.chunkSize)
+        : [this.#plan[this.#next]!];
       this.#next += members.length;
       const ticket = this.#checkpoint.take(members.at(-1)!.chunk.endNumber);
       if (members.some(({ isExecuted }) => isExecuted)) return { members, end: this.#next, ticket, isAlone: false };
@@ -139,7 +159,10 @@ class ChunkExecution {
         if (this.#signal.aborted || isSkuaError(error, 'aborted')) throw error;
         // A chunk that is damaged must not keep its neighbours from being executed, nor a disk that has room for less.
         for (const { chunk } of members) doubtIfDamaged(chunk, error);
-        this.#run.lines.notTogether(members.map(({ chunk }) => chunk), error);
+        this.#run.lines.notTogether(
+          members.map(({ chunk }) => chunk),
+          error,
+        );
         item.isAlone = true;
       }
     } else if (first.isExecuted) await this.#executeAlone(first, item);
@@ -153,10 +176,21 @@ class ChunkExecution {
     const target = `${newId(deps.ports.ids)}.scavenge.tmp`;
     lines.chunkStarted(chunk, weight, target);
     const part = Symbol();
-    const args: ExecuteChunkArgs = { settings: this.#run.settings(this.#run.threads), chunkSize: deps.data.table.chunkSize, source: chunk.name, target, chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()) };
+    const args: ExecuteChunkArgs = {
+      settings: this.#run.settings(this.#run.threads),
+      chunkSize: deps.data.table.chunkSize,
+      source: chunk.name,
+      target,
+      chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()),
+    };
     let isDone = false;
     try {
-      const result = await this.#run.job<ExecuteChunkResult>(EXECUTE_CHUNK_JOB, args, (told) => progress.ofPart(part, told, chunk.physicalBytes), this.#signal);
+      const result = await this.#run.job<ExecuteChunkResult>(
+        EXECUTE_CHUNK_JOB,
+        args,
+        (told) => progress.ofPart(part, told, chunk.physicalBytes),
+        this.#signal,
+      );
       const replacement = await switchChunk(this.#run.switchParts(), target, chunk.startNumber, chunk.endNumber);
       isDone = true;
       const elapsedMs = deps.ports.clock.monotonicMs() - startedMs;
@@ -176,7 +210,9 @@ class ChunkExecution {
     }
   }
 
-  /** Writes the survivors of neighbours into one file, as many as do fit: they are executed and merged with one switch. */
+  /**
+   * Writes the survivors of neighbours into one file, as many as do fit: they are executed and merged with one switch.
+   */
   async #executeTogether(item: WorkItem): Promise<void> {
     const { members } = item;
     const { deps, lines, progress } = this.#run;
@@ -188,18 +224,38 @@ class ChunkExecution {
     const args: ExecuteNeighboursArgs = {
       settings: this.#run.settings(this.#run.threads),
       chunkSize: deps.data.table.chunkSize,
-      sources: members.map(({ chunk, isExecuted }) => ({ name: chunk.name, startNumber: chunk.startNumber, endNumber: chunk.endNumber, dataBytes: chunk.physicalBytes, isExecuted })),
+      sources: members.map(({ chunk, isExecuted }) => ({
+        name: chunk.name,
+        startNumber: chunk.startNumber,
+        endNumber: chunk.endNumber,
+        dataBytes: chunk.physicalBytes,
+        isExecuted,
+      })),
       target,
       chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()),
     };
     let done: readonly Planned[] = [];
     try {
-      const result = await this.#run.job<ExecuteNeighboursResult>(EXECUTE_NEIGHBOURS_JOB, args, (told) => progress.ofPart(part, told, bytes), this.#signal);
+      const result = await this.#run.job<ExecuteNeighboursResult>(
+        EXECUTE_NEIGHBOURS_JOB,
+        args,
+        (told) => progress.ofPart(part, told, bytes),
+        this.#signal,
+      );
       this.#run.throttle.restedMs = result.restedMs;
       const written = members.slice(0, result.written.length);
-      const replacement = result.bytesAfter === null ? null : await switchChunk(this.#run.switchParts(), target, written[0]!.chunk.startNumber, written.at(-1)!.chunk.endNumber);
+      const replacement =
+        result.bytesAfter === null
+          ? null
+          : await switchChunk(
+              this.#run.switchParts(),
+              target,
+              written[0]!.chunk.startNumber,
+              written.at(-1)!.chunk.endNumber,
+            );
       done = written;
-      if (replacement !== null) this.#tellTogether(done, replacement, result, deps.ports.clock.monotonicMs() - startedMs);
+      if (replacement !== null)
+        this.#tellTogether(done, replacement, result, deps.ports.clock.monotonicMs() - startedMs);
       this.#finish(item, done.length);
     } finally {
       progress.endPart(part, executedBytes(done), done.filter(({ isExecuted }) => isExecuted).length);
@@ -212,8 +268,16 @@ class ChunkExecution {
     for (const merge of this.#merged.toSorted((a, b) => a.startNumber - b.startNumber)) this.#run.history.merged(merge);
   }
 
-  /** The same as of chunks that were executed one by one, and of their merge where there are several: what each would have taken and saved by itself. */
-  #tellTogether(done: readonly Planned[], replacement: Chunk, { written, bytesAfter }: ExecuteNeighboursResult, elapsedMs: number): void {
+  /**
+   * The same as of chunks that were executed one by one, and of their merge where there are several: what each would
+   * have taken and saved by itself.
+   */
+  #tellTogether(
+    done: readonly Planned[],
+    replacement: Chunk,
+    { written, bytesAfter }: ExecuteNeighboursResult,
+    elapsedMs: number,
+  ): void {
     const { lines, progress, history } = this.#run;
     let mergeMs = elapsedMs;
     let mergedBytes = 0;
@@ -233,11 +297,25 @@ class ChunkExecution {
     const spaceSaved = mergedBytes - bytesAfter!;
     progress.bytesReclaimed += spaceSaved;
     // The history tells of merges behind all chunks, as it does where they come later.
-    this.#merged.push({ startNumber: replacement.startNumber, endNumber: replacement.endNumber, elapsedMs: Math.max(0, mergeMs), spaceSaved, error: null });
-    lines.merged(done.map(({ chunk }) => chunk), replacement, Math.max(0, mergeMs), spaceSaved);
+    this.#merged.push({
+      startNumber: replacement.startNumber,
+      endNumber: replacement.endNumber,
+      elapsedMs: Math.max(0, mergeMs),
+      spaceSaved,
+      error: null,
+    });
+    lines.merged(
+      done.map(({ chunk }) => chunk),
+      replacement,
+      Math.max(0, mergeMs),
+      spaceSaved,
+    );
   }
 
-  /** The first chunks of a portion are done, or skipped. What is left is given back, to be taken with what lies behind it, unless another thread has taken that. */
+  /**
+   * The first chunks of a portion are done, or skipped. What is left is given back, to be taken with what lies behind
+   * it, unless another thread has taken that.
+   */
   #finish(item: WorkItem, count: number): void {
     const done = item.members.slice(0, count);
     for (const planned of done) if (!planned.isExecuted) this.#skip(planned);
@@ -250,12 +328,19 @@ class ChunkExecution {
     }
     if (item.members.length === 0) this.#checkpoint.finish(item.ticket);
     const executed = done.filter(({ isExecuted }) => isExecuted);
-    if (executed.length > 0) this.#store(() => { for (const { chunk } of executed) this.#state.resetWeights(chunk.startNumber, chunk.endNumber); });
+    if (executed.length > 0)
+      this.#store(() => {
+        for (const { chunk } of executed) this.#state.resetWeights(chunk.startNumber, chunk.endNumber);
+      });
   }
 
   #store(change?: () => void): void {
     const { done } = this.#checkpoint;
-    commit(this.#state, { point: this.#run.point, stage: 'ExecutingChunks', ...(done !== undefined && { doneChunk: done }) }, change);
+    commit(
+      this.#state,
+      { point: this.#run.point, stage: 'ExecutingChunks', ...(done !== undefined && { doneChunk: done }) },
+      change,
+    );
     this.#stored = done;
   }
 }
@@ -344,23 +429,47 @@ export async function executeChunk(args: ExecuteChunkArgs, context: JobContext):
   }
 }
 
-async function rewrite(source: Chunk, keep: KeepRule, args: ExecuteChunkArgs, context: JobContext): Promise<ExecuteChunkResult> {
+async function rewrite(
+  source: Chunk,
+  keep: KeepRule,
+  args: ExecuteChunkArgs,
+  context: JobContext,
+): Promise<ExecuteChunkResult> {
   const { startNumber, endNumber } = source;
-  const writer = await ChunkWriter.create(context.storage, context.digests, { path: args.target, chunkSize: args.chunkSize, startNumber, endNumber, chunkId: args.chunkId });
+  const writer = await ChunkWriter.create(context.storage, context.digests, {
+    path: args.target,
+    chunkSize: args.chunkSize,
+    startNumber,
+    endNumber,
+    chunkId: args.chunkId,
+  });
   try {
     let bytesDone = 0;
     const onPassed = (bytes: number): void => {
       bytesDone += bytes;
       context.progress({ done: bytesDone, total: source.physicalBytes, unit: 'bytes' });
     };
-    const copy = new SurvivorCopy({ source, keep, writer, start: source.startPosition, roomBytes: Infinity, onPassed }, context);
+    const copy = new SurvivorCopy(
+      { source, keep, writer, start: source.startPosition, roomBytes: Infinity, onPassed },
+      context,
+    );
     await copy.copy();
     const bytesAfter = await writer.finish();
-    return { recordsKept: writer.records, recordsDiscarded: copy.records - writer.records, recordsEmptied: copy.emptied, bytesBefore: source.file.file.size, bytesAfter, logicalBytes: writer.logicalBytes };
+    return {
+      recordsKept: writer.records,
+      recordsDiscarded: copy.records - writer.records,
+      recordsEmptied: copy.emptied,
+      bytesBefore: source.file.file.size,
+      bytesAfter,
+      logicalBytes: writer.logicalBytes,
+    };
   } catch (error) {
     await writer.discard();
     throw error;
   }
 }
 
-export const CHUNK_EXECUTION_JOBS: Readonly<Record<string, Job>> = { [EXECUTE_CHUNK_JOB]: executeChunk, [EXECUTE_NEIGHBOURS_JOB]: executeNeighbours };
+export const CHUNK_EXECUTION_JOBS: Readonly<Record<string, Job>> = {
+  [EXECUTE_CHUNK_JOB]: executeChunk,
+  [EXECUTE_NEIGHBOURS_JOB]: executeNeighbours,
+};

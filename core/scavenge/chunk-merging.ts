@@ -15,9 +15,18 @@ export async function runChunkMerging(run: RunContext): Promise<void> {
   const { table } = run.deps.data;
   for (let pass = 1, merges = -1; merges !== 0; pass++) {
     const completed = [...table.all()].filter((chunk) => chunk.isCompleted);
-    const candidates = completed.map((chunk) => ({ chunk, startNumber: chunk.startNumber, endNumber: chunk.endNumber, dataBytes: chunk.physicalBytes }));
+    const candidates = completed.map((chunk) => ({
+      chunk,
+      startNumber: chunk.startNumber,
+      endNumber: chunk.endNumber,
+      dataBytes: chunk.physicalBytes,
+    }));
     const groups = mergeGroups(candidates, table.chunkSize).map((group) => group.map(({ chunk }) => chunk));
-    run.progress.begin('Chunk merging', groups.reduce((sum, group) => sum + group.length, 0), groups.reduce((sum, group) => sum + bytesOf(group), 0));
+    run.progress.begin(
+      'Chunk merging',
+      groups.reduce((sum, group) => sum + group.length, 0),
+      groups.reduce((sum, group) => sum + bytesOf(group), 0),
+    );
     merges = 0;
     for (const group of groups) {
       run.check();
@@ -44,8 +53,15 @@ async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boo
   const bytes = bytesOf(group);
   let isMerged = false;
   try {
-    const args: MergeChunksArgs = { chunkSize: deps.data.table.chunkSize, sources: group.map((chunk) => chunk.name), target, chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()) };
-    const { bytesBefore, bytesAfter } = await run.job<MergeChunksResult>(MERGE_CHUNKS_JOB, args, (told) => progress.ofPart(part, told, bytes));
+    const args: MergeChunksArgs = {
+      chunkSize: deps.data.table.chunkSize,
+      sources: group.map((chunk) => chunk.name),
+      target,
+      chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()),
+    };
+    const { bytesBefore, bytesAfter } = await run.job<MergeChunksResult>(MERGE_CHUNKS_JOB, args, (told) =>
+      progress.ofPart(part, told, bytes),
+    );
     const replacement = await switchChunk(run.switchParts(), target, startNumber, endNumber);
     isMerged = true;
     const elapsedMs = deps.ports.clock.monotonicMs() - startedMs;
@@ -55,8 +71,18 @@ async function mergeGroup(run: RunContext, group: readonly Chunk[]): Promise<boo
     lines.merged(group, replacement, elapsedMs, spaceSaved);
   } catch (error) {
     await deps.ports.storage.remove(target).catch(() => {});
-    const text = isSkuaError(error, 'aborted') ? CANCELLED_TEXT : error instanceof Error ? error.message : String(error);
-    history.merged({ startNumber, endNumber, elapsedMs: deps.ports.clock.monotonicMs() - startedMs, spaceSaved: 0, error: text });
+    const text = isSkuaError(error, 'aborted')
+      ? CANCELLED_TEXT
+      : error instanceof Error
+        ? error.message
+        : String(error);
+    history.merged({
+      startNumber,
+      endNumber,
+      elapsedMs: deps.ports.clock.monotonicMs() - startedMs,
+      spaceSaved: 0,
+      error: text,
+    });
     lines.mergeFailed(group, error);
     for (const chunk of group) doubtIfDamaged(chunk, error);
   } finally {
@@ -132,14 +158,28 @@ export async function mergeChunks(args: MergeChunksArgs, context: JobContext): P
 function checkNeighbours(sources: readonly Chunk[]): void {
   for (let i = 1; i < sources.length; i++) {
     if (sources[i - 1]!.endNumber + 1 === sources[i]!.startNumber) continue;
-    throw new SkuaError('scavenge_failed', `${sources[i - 1]!.name} and ${sources[i]!.name} are no neighbours and can't be merged: this is a defect.`, { file: sources[i]!.name });
+    throw new SkuaError(
+      'scavenge_failed',
+      `${sources[i - 1]!.name} and ${sources[i]!.name} are no neighbours and can't be merged: this is a defect.`,
+      { file: sources[i]!.name },
+    );
   }
 }
 
-async function merge(sources: readonly Chunk[], args: MergeChunksArgs, context: JobContext): Promise<MergeChunksResult> {
+async function merge(
+  sources: readonly Chunk[],
+  args: MergeChunksArgs,
+  context: JobContext,
+): Promise<MergeChunksResult> {
   const first = sources[0]!;
   const last = sources[sources.length - 1]!;
-  const target = { path: args.target, chunkSize: args.chunkSize, startNumber: first.startNumber, endNumber: last.endNumber, chunkId: args.chunkId };
+  const target = {
+    path: args.target,
+    chunkSize: args.chunkSize,
+    startNumber: first.startNumber,
+    endNumber: last.endNumber,
+    chunkId: args.chunkId,
+  };
   const writer = await ChunkWriter.create(context.storage, context.digests, target);
   try {
     const total = sources.reduce((sum, source) => sum + source.physicalBytes, 0);

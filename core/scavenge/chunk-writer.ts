@@ -2,7 +2,15 @@ import { equalBytes, putI32, putI64 } from '../base/bytes.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/api.ts';
-import { align4096, type ChunkHeader, completeChunkFile, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/format/chunk-format.ts';
+import {
+  align4096,
+  type ChunkHeader,
+  completeChunkFile,
+  encodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MD5_BYTES,
+} from '../log/format/chunk-format.ts';
 import { openCompleted } from '../log/chunk/chunk.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
@@ -15,12 +23,19 @@ const DIRECT_BYTES_MIN = 262_144;
 /** Read at once of a file that has to be digested once more. */
 const REREAD_BYTES = 1_048_576;
 
-/** Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another log. */
+/**
+ * Opens a complete chunk that is to be rewritten, past every cache. Throws `log_corrupt` when it belongs to another
+ * log.
+ */
 export async function openSource(storage: Storage, name: string, chunkSize: number): Promise<Chunk> {
   const source = await openCompleted(storage, new BlockCache(0), name);
   if (source.endPosition === (source.endNumber + 1) * chunkSize) return source;
   await source.file.retire();
-  throw new SkuaError('log_corrupt', `${name} belongs to a log with a chunk size other than ${chunkSize} bytes: restore the file from a backup.`, { file: name, offset: 2 });
+  throw new SkuaError(
+    'log_corrupt',
+    `${name} belongs to a log with a chunk size other than ${chunkSize} bytes: restore the file from a backup.`,
+    { file: name, offset: 2 },
+  );
 }
 
 interface ChunkTarget {
@@ -41,7 +56,10 @@ export interface WriterMark {
   readonly logicalBytes: number;
 }
 
-/** Where a file ends when that is not behind what was added last, or not with the chunk that was expected to be its last. */
+/**
+ * Where a file ends when that is not behind what was added last, or not with the chunk that was expected to be its
+ * last.
+ */
 export interface EarlierEnd {
   readonly endNumber: number;
   readonly mark: WriterMark;
@@ -86,18 +104,31 @@ export class ChunkWriter {
 
   static async create(storage: Storage, digests: Digests, target: ChunkTarget): Promise<ChunkWriter> {
     const { path, chunkSize, startNumber, endNumber, chunkId } = target;
-    return new ChunkWriter(storage, digests, await storage.create(path), { version: 3, chunkSize, startNumber, endNumber, isScavenged: true, chunkId });
+    return new ChunkWriter(storage, digests, await storage.create(path), {
+      version: 3,
+      chunkSize,
+      startNumber,
+      endNumber,
+      isScavenged: true,
+      chunkId,
+    });
   }
 
   /** Data so far: where the next record will lie in the data region. */
-  get dataBytes(): number { return this.#dataBytes; }
-  get records(): number { return this.#map.count; }
+  get dataBytes(): number {
+    return this.#dataBytes;
+  }
+  get records(): number {
+    return this.#map.count;
+  }
   /** The end of what was added so far, which must have been settled. */
-  get mark(): WriterMark { return { dataBytes: this.#dataBytes, records: this.records, logicalBytes: this.logicalBytes }; }
+  get mark(): WriterMark {
+    return { dataBytes: this.#dataBytes, records: this.records, logicalBytes: this.logicalBytes };
+  }
 
   /**
-   * Appends the framed record of `size` bytes at `at` of `bytes`, which must stay as they are until `settle` or `finish`.
-   * `logical` is its position relative to the start of the first chunk. A promise must be waited for.
+   * Appends the framed record of `size` bytes at `at` of `bytes`, which must stay as they are until `settle` or
+   * `finish`. `logical` is its position relative to the start of the first chunk. A promise must be waited for.
    */
   addRecord(logical: number, bytes: Uint8Array, at: number, size: number): void | Promise<void> {
     this.addEntry(this.#dataBytes, logical);
@@ -183,7 +214,11 @@ export class ChunkWriter {
     for (const piece of this.#map.pieces()) await this.#append(piece);
     await this.#drain();
     await this.#writing;
-    await completeChunkFile(this.#file, this.#md5, { physicalBytes: this.#dataBytes, logicalBytes: this.logicalBytes, mapBytes: this.#map.sizeBytes });
+    await completeChunkFile(this.#file, this.#md5, {
+      physicalBytes: this.#dataBytes,
+      logicalBytes: this.logicalBytes,
+      mapBytes: this.#map.sizeBytes,
+    });
     await this.#file.seal();
     const fileBytes = this.#file.size;
     await this.#file.close();
@@ -191,8 +226,9 @@ export class ChunkWriter {
   }
 
   /**
-   * Goes back to a mark. The header, with which the checksum begins, names the last chunk, so that a file whose end was not foreseen
-   * is read and digested once more: together with what was foreseen, so that nothing gets a checksum that fits but what was written.
+   * Goes back to a mark. The header, with which the checksum begins, names the last chunk, so that a file whose end was
+   * not foreseen is read and digested once more: together with what was foreseen, so that nothing gets a checksum that
+   * fits but what was written.
    */
   async #endAt({ endNumber, mark }: EarlierEnd): Promise<void> {
     if (endNumber === this.#header.endNumber && mark.dataBytes === this.#dataBytes) return;
@@ -212,7 +248,12 @@ export class ChunkWriter {
       if (at < end) actual.update(bytes.subarray(0, Math.min(bytes.length, end - at)));
       at += bytes.length;
     }
-    if (!equalBytes(foreseen.finish(), 0, this.#md5.finish(), 0, MD5_BYTES)) throw new SkuaError('io_error', `${this.#file.path} differs from what was just written: the disk or memory of this machine is faulty. The old files stay.`, { path: this.#file.path });
+    if (!equalBytes(foreseen.finish(), 0, this.#md5.finish(), 0, MD5_BYTES))
+      throw new SkuaError(
+        'io_error',
+        `${this.#file.path} differs from what was just written: the disk or memory of this machine is faulty. The old files stay.`,
+        { path: this.#file.path },
+      );
     await this.#file.writeAt(0, header);
     this.#md5 = actual;
     this.#written = end;
@@ -248,9 +289,13 @@ class PositionMap {
   #used = 0;
   count = 0;
 
-  get sizeBytes(): number { return this.count * MAP_ENTRY_BYTES; }
+  get sizeBytes(): number {
+    return this.count * MAP_ENTRY_BYTES;
+  }
 
-  /** `actual`: data offset of the record; `logical`: its position relative to the start of the first chunk. Both ascend. */
+  /**
+   * `actual`: data offset of the record; `logical`: its position relative to the start of the first chunk. Both ascend.
+   */
   add(actual: number, logical: number): void {
     if (this.#used === this.#page.length) this.#turn();
     const page = this.#page;

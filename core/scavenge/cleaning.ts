@@ -6,7 +6,9 @@ import type { RunSettings } from './sources/run-settings.ts';
 
 export const CLEAN_JOB = 'scavenge.clean';
 
-interface CleanArgs { readonly settings: RunSettings }
+interface CleanArgs {
+  readonly settings: RunSettings;
+}
 type CleanResult = Record<string, never>;
 
 /** Runs the phase. */
@@ -29,7 +31,10 @@ export async function clean({ settings }: CleanArgs, context: JobContext): Promi
         state.deleteMetastreams();
         state.deleteOriginals(settings.unsafeIgnoreHardDelete ? [STATUS_SPENT, STATUS_ARCHIVED] : [STATUS_SPENT]);
       } else if (settings.unsafeIgnoreHardDelete) {
-        throw new SkuaError('scavenge_failed', 'Chunks with weight are left although hard deletes are ignored, for which every chunk is executed: this is a defect.');
+        throw new SkuaError(
+          'scavenge_failed',
+          'Chunks with weight are left although hard deletes are ignored, for which every chunk is executed: this is a defect.',
+        );
       }
     } catch (error) {
       state.rollback();

@@ -15,12 +15,18 @@ export type LastOfDeleted =
   | 'full'
   /** An earlier run has emptied it. */
   | 'empty'
-  /** It was written behind the metadata that deleted the stream: by an append that a crash cut off before its own metadata. */
+  /**
+   * It was written behind the metadata that deleted the stream: by an append that a crash cut off before its own
+   * metadata.
+   */
   | 'written-since'
   /** No whole event, as a record of an explicit transaction: it stays as it is. */
   | 'other';
 
-/** Finds out whether the last events of soft-deleted streams still hold data, from the log and the index as the run sees them. */
+/**
+ * Finds out whether the last events of soft-deleted streams still hold data, from the log and the index as the run sees
+ * them.
+ */
 export class DeletedStreams {
   readonly #sources: RunSources;
   readonly #state: Pick<ScavengeState, 'isCollision'>;
@@ -38,7 +44,8 @@ export class DeletedStreams {
 
   /** What the last event, which lies at `position`, is. */
   async last(position: number, number: number): Promise<LastOfDeleted> {
-    if (!(await this.#read(position)) || !isWholeEvent(this.#fields) || this.#fields.eventNumber !== number) return 'other';
+    if (!(await this.#read(position)) || !isWholeEvent(this.#fields) || this.#fields.eventNumber !== number)
+      return 'other';
     if (isEmptied(this.#frame, this.#fields)) return 'empty';
     return (await this.#deletedAt(streamOf(this.#frame, this.#fields))) > position ? 'full' : 'written-since';
   }
@@ -54,7 +61,9 @@ export class DeletedStreams {
     await index.slice(key, last, last, 1, this.#entries);
     const position = this.#entries.length === 0 ? -1 : this.#entries.positions[0]!;
     if (position < 0 || !(await this.#read(position))) return -1;
-    return parseMetadata(shownData(this.#frame, this.#fields), true, this.#fields.version).truncateBefore === TOMBSTONE ? position : -1;
+    return parseMetadata(shownData(this.#frame, this.#fields), true, this.#fields.version).truncateBefore === TOMBSTONE
+      ? position
+      : -1;
   }
 
   async #read(position: number): Promise<boolean> {

@@ -30,7 +30,10 @@ export async function dryRun(args: DryRunArgs, context: JobContext): Promise<Dry
   try {
     const sources = await RunSources.open(files, settings.point.position, context);
     try {
-      return await new DryRun({ state, sources, settings, throttle: new Throttle(settings.throttle, context), chunkSize: files.chunkSize }, context).run(args.scavengeId);
+      return await new DryRun(
+        { state, sources, settings, throttle: new Throttle(settings.throttle, context), chunkSize: files.chunkSize },
+        context,
+      ).run(args.scavengeId);
     } finally {
       await sources.close();
     }
@@ -57,19 +60,30 @@ class DryRun {
   async run(scavengeId: string): Promise<DryRunReport> {
     const { settings } = this.#parts;
     // The log is read twice: to learn, and to count. What lies between is short and has no bytes.
-    await new Accumulation({ ...this.#parts, fromChunk: 0 }, { ...this.#context, progress: ({ done }) => this.#report(done) }).run();
+    await new Accumulation(
+      { ...this.#parts, fromChunk: 0 },
+      { ...this.#context, progress: ({ done }) => this.#report(done) },
+    ).run();
     await new Calculation(this.#parts, { ...this.#context, progress: () => {} }).run(null);
     const chunks = await this.#chunks();
     const executed = chunks.filter((chunk) => chunk.wouldExecute);
-    const sum = (of: readonly DryRunChunk[], key: 'records' | 'discardable' | 'redactable' | 'bytes' | 'bytesReclaimable') => of.reduce((total, chunk) => total + chunk[key], 0);
+    const sum = (
+      of: readonly DryRunChunk[],
+      key: 'records' | 'discardable' | 'redactable' | 'bytes' | 'bytesReclaimable',
+    ) => of.reduce((total, chunk) => total + chunk[key], 0);
     return {
       scavengeId,
       threshold: settings.point.threshold,
       point: settings.point,
       chunks,
       totals: {
-        chunks: chunks.length, records: sum(chunks, 'records'), bytes: sum(chunks, 'bytes'),
-        discardable: sum(executed, 'discardable'), redactable: sum(executed, 'redactable'), bytesReclaimable: sum(executed, 'bytesReclaimable'), chunksExecuted: executed.length,
+        chunks: chunks.length,
+        records: sum(chunks, 'records'),
+        bytes: sum(chunks, 'bytes'),
+        discardable: sum(executed, 'discardable'),
+        redactable: sum(executed, 'redactable'),
+        bytesReclaimable: sum(executed, 'bytesReclaimable'),
+        chunksExecuted: executed.length,
       },
     };
   }
@@ -98,26 +112,44 @@ class DryRun {
     let keptBytes = 0;
     let redactable = 0;
     let position = chunk.startPosition;
-    await scanChunk(chunk, chunk.startPosition, (frame) => {
-      records++;
-      position = frame.position;
-      const fate = this.#fateOf(frame);
-      if (fate === IS_EMPTIED) redactable++;
-      if (fate !== GOES) {
-        kept++;
-        keptBytes += frame.length + FRAME_BYTES;
-      }
-      return ++this.#sincePause < PAUSE_RECORDS ? undefined : this.#pause();
-    }, () => this.#report(this.#bytesTotal + position));
+    await scanChunk(
+      chunk,
+      chunk.startPosition,
+      (frame) => {
+        records++;
+        position = frame.position;
+        const fate = this.#fateOf(frame);
+        if (fate === IS_EMPTIED) redactable++;
+        if (fate !== GOES) {
+          kept++;
+          keptBytes += frame.length + FRAME_BYTES;
+        }
+        return ++this.#sincePause < PAUSE_RECORDS ? undefined : this.#pause();
+      },
+      () => this.#report(this.#bytesTotal + position),
+    );
     await this.#pause();
     const { startNumber: start, endNumber: end } = chunk;
     const weight = state.weight(start, end);
     // A chunk that is still being written has its full length; the run would complete it first.
-    const bytes = chunk.isCompleted ? chunk.file.file.size : align4096(HEADER_BYTES + chunk.physicalBytes + FOOTER_BYTES);
+    const bytes = chunk.isCompleted
+      ? chunk.file.file.size
+      : align4096(HEADER_BYTES + chunk.physicalBytes + FOOTER_BYTES);
     const bytesAfter = scavengedFileBytes(keptBytes, kept);
     const { threshold } = settings.point;
     const wouldExecute = settings.unsafeIgnoreHardDelete || threshold < 0 || (weight > 0 && weight >= threshold);
-    return { file: chunk.name, start, end, weight, records, discardable: records - kept, redactable, bytes, bytesReclaimable: bytes - bytesAfter, wouldExecute };
+    return {
+      file: chunk.name,
+      start,
+      end,
+      weight,
+      records,
+      discardable: records - kept,
+      redactable,
+      bytes,
+      bytesReclaimable: bytes - bytesAfter,
+      wouldExecute,
+    };
   }
 
   /** As chunk execution decides. */

@@ -1,13 +1,30 @@
 import { SkuaError } from '../base/errors.ts';
 import { EntryList } from '../index/format/entries.ts';
-import { FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame, timestampMsAt, timestampTicksAt, TOMBSTONE } from '../log/format/records.ts';
+import {
+  FLAG_STREAM_DELETE,
+  FRAME_BYTES,
+  parsePrepare,
+  PREPARE,
+  PrepareFields,
+  RecordFrame,
+  timestampMsAt,
+  timestampTicksAt,
+  TOMBSTONE,
+} from '../log/format/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { Hash64 } from '../base/stream-hash.ts';
 import { jsonMembers } from '../base/json-scanner.ts';
 import { ignoredMetadata, METASTREAM_METADATA, parseMetadata } from '../streams/format/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/format/names.ts';
 import { isEmptied, isWholeEvent } from '../log/format/redaction.ts';
-import { isSoftDeleted, keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/format/retention.ts';
+import {
+  isSoftDeleted,
+  keepsTransactionRecord,
+  Retention,
+  type RetentionRule,
+  shownData,
+  TOMBSTONE_I32,
+} from '../streams/format/retention.ts';
 import { decodeText, encodeText } from '../base/text.ts';
 import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { Explanation, ResumedPoint } from './api.ts';
@@ -82,7 +99,10 @@ class Judge {
   tombstoneNumber = Infinity;
   lastEventNumber = -1;
   metadata = NONE;
-  /** Position of the metadata in force where they delete the stream; -1 where they don't, or a deleted stream's last event keeps its data. */
+  /**
+   * Position of the metadata in force where they delete the stream; -1 where they don't, or a deleted stream's last
+   * event keeps its data.
+   */
   #deletedAt = -1;
 
   constructor(stream: string, settings: RunSettings, sources: RunSources, context: JobContext, looked: Examined) {
@@ -106,7 +126,8 @@ class Judge {
     this.metadata = await this.#readMetadata();
     this.tombstoneNumber = await this.#tombstoneOf(key);
     setRetention(this.retention, this.metadata, this.tombstoneNumber < Infinity, this.lastEventNumber, this.#settings);
-    // What is left of the metadata of a stream that is deleted for ever is in force no more, and is shown to nobody: its access list went with it.
+    // What is left of the metadata of a stream that is deleted for ever is in force no more, and is shown to nobody:
+    // its access list went with it.
     if (this.tombstoneNumber < Infinity) this.metadata = NONE;
     this.retention.staysFrom = Math.min(this.lastEventNumber, this.tombstoneNumber);
   }
@@ -127,8 +148,15 @@ class Judge {
     if (entries.length === 0 || !(await this.read(entries.positions[0]!))) return NONE;
     const data = shownData(frame, fields);
     const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(data, true, fields.version);
-    if (!this.#settings.keepsDeletedData && isSoftDeleted({ isTombstoned: false, truncateBefore })) this.#deletedAt = frame.position;
-    return { maxAge, maxCount, truncateBefore, written: writtenMembers(data), ignored: ignoredMetadata(data, fields.version) };
+    if (!this.#settings.keepsDeletedData && isSoftDeleted({ isTombstoned: false, truncateBefore }))
+      this.#deletedAt = frame.position;
+    return {
+      maxAge,
+      maxCount,
+      truncateBefore,
+      written: writtenMembers(data),
+      ignored: ignoredMetadata(data, fields.version),
+    };
   }
 
   /** Number of the stream's tombstone, Infinity when it has none. */
@@ -137,7 +165,8 @@ class Judge {
     const last = await this.#sources.index.lastNumber(key);
     if (last < TOMBSTONE_I32) return Infinity;
     await this.#sources.index.slice(key, TOMBSTONE_I32, TOMBSTONE_I32, 1, entries);
-    if (entries.length > 0 && (await this.read(entries.positions[0]!)) && (fields.flags & FLAG_STREAM_DELETE) !== 0) return TOMBSTONE_I32;
+    if (entries.length > 0 && (await this.read(entries.positions[0]!)) && (fields.flags & FLAG_STREAM_DELETE) !== 0)
+      return TOMBSTONE_I32;
     return last === TOMBSTONE ? TOMBSTONE : Infinity;
   }
 
@@ -156,16 +185,29 @@ class Judge {
     // To a run nothing is there from its point on.
     if (frame.position >= this.#settings.point.position) return null;
     const dropsTombstones = this.#settings.unsafeIgnoreHardDelete;
-    if (!fields.isCommitted) return keepsTransactionRecord(fields.flags, isTombstoned, dropsTombstones) ? null : 'tombstone';
+    if (!fields.isCommitted)
+      return keepsTransactionRecord(fields.flags, isTombstoned, dropsTombstones) ? null : 'tombstone';
     // Not even the last record of a deleted stream's metastream stays.
     if (isTombstoned && (this.#isMetastream || dropsTombstones)) return 'tombstone';
-    return this.retention.ruleAgainst(number, timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
+    return this.retention.ruleAgainst(
+      number,
+      timestampMsAt(frame.bytes, fields.timestampAt),
+      timestampTicksAt(frame.bytes, fields.timestampAt),
+    );
   }
 
-  /** The event that was read, which stays, is the last one of a soft-deleted stream: it loses its data, or has lost them. See DeletedStreams. */
+  /**
+   * The event that was read, which stays, is the last one of a soft-deleted stream: it loses its data, or has lost
+   * them. See DeletedStreams.
+   */
   isDeletedLast(number: number): boolean {
     const { frame, fields } = this.#looked;
-    return number === this.lastEventNumber && frame.position < this.#deletedAt && !this.retention.isTombstoned && isWholeEvent(fields);
+    return (
+      number === this.lastEventNumber &&
+      frame.position < this.#deletedAt &&
+      !this.retention.isTombstoned &&
+      isWholeEvent(fields)
+    );
   }
 }
 
@@ -189,7 +231,10 @@ class Explainer {
     this.#sources = sources;
     this.#context = context;
     this.#judge = new Judge(stream, settings, sources, context, this.#looked);
-    this.#older = older === null ? null : new Judge(stream, { ...settings, point: olderPoint!.point }, older, context, this.#looked);
+    this.#older =
+      older === null
+        ? null
+        : new Judge(stream, { ...settings, point: olderPoint!.point }, older, context, this.#looked);
   }
 
   async run(): Promise<Explanation> {
@@ -197,13 +242,25 @@ class Explainer {
     const judge = this.#judge;
     const key = judge.keyOf(stream);
     await judge.prepare(key);
-    const { lastEventNumber, metadata: { written, ignored } } = judge;
-    if (lastEventNumber < 0 && (isMetastream(stream) || (written === null && ignored.length === 0))) throw new SkuaError('stream_not_found', `There is no stream ${JSON.stringify(stream)}: check the name.`, { stream });
+    const {
+      lastEventNumber,
+      metadata: { written, ignored },
+    } = judge;
+    if (lastEventNumber < 0 && (isMetastream(stream) || (written === null && ignored.length === 0)))
+      throw new SkuaError('stream_not_found', `There is no stream ${JSON.stringify(stream)}: check the name.`, {
+        stream,
+      });
     await this.#older?.prepare(key);
     const rules = this.#rules(judge.metadata);
     await this.#events(key, lastEventNumber);
     return {
-      stream, lastEventNumber, metadata: written, ...(ignored.length > 0 && { ignored }), rules, removed: this.#ranges.removed, kept: this.#ranges.kept,
+      stream,
+      lastEventNumber,
+      metadata: written,
+      ...(ignored.length > 0 && { ignored }),
+      rules,
+      removed: this.#ranges.removed,
+      kept: this.#ranges.kept,
       ...(this.#redacted !== undefined && { redacted: this.#redacted }),
       ...(olderPoint !== null && { waiting: { ...olderPoint, leaves: this.#left.removed } }),
     };
@@ -239,7 +296,11 @@ class Explainer {
         if (await this.#judge.read(entries.positions[i]!)) this.#event(entries.versions[i]!);
         if (++seen % PAUSE_EVENTS === 0) await this.#context.checkpoint();
       }
-      this.#context.progress({ done: seen, total: Math.max(seen, Math.min(lastNumber + 1, TOMBSTONE_I32)), unit: 'entries' });
+      this.#context.progress({
+        done: seen,
+        total: Math.max(seen, Math.min(lastNumber + 1, TOMBSTONE_I32)),
+        unit: 'entries',
+      });
       await this.#context.checkpoint();
     }
   }
@@ -249,7 +310,8 @@ class Explainer {
     if (rule === null) {
       this.#ranges.keep(number, this.#whyKept(number));
       const { frame, fields } = this.#looked;
-      if (this.#judge.isDeletedLast(number) && !isEmptied(frame, fields)) this.#redacted = { number, bytes: fields.dataLength + fields.metadataLength };
+      if (this.#judge.isDeletedLast(number) && !isEmptied(frame, fields))
+        this.#redacted = { number, bytes: fields.dataLength + fields.metadataLength };
       return;
     }
     const bytes = this.#looked.frame.length + FRAME_BYTES;
@@ -263,10 +325,13 @@ class Explainer {
     const { flags, isCommitted } = this.#looked.fields;
     const { retention, tombstoneNumber } = this.#judge;
     if ((flags & FLAG_STREAM_DELETE) !== 0) return 'tombstone';
-    if (!isCommitted) return retention.isTombstoned ? 'start of an explicit transaction' : 'part of an explicit transaction';
+    if (!isCommitted)
+      return retention.isTombstoned ? 'start of an explicit transaction' : 'part of an explicit transaction';
     if (number > tombstoneNumber) return 'written after the tombstone';
     if (number < retention.staysFrom) return this.#whyWithin;
-    return this.#judge.isDeletedLast(number) ? 'last event of the deleted stream, without its data' : 'last event of the stream';
+    return this.#judge.isDeletedLast(number)
+      ? 'last event of the deleted stream, without its data'
+      : 'last event of the stream';
   }
 }
 
@@ -281,7 +346,10 @@ function writtenMembers(data: Uint8Array): Record<string, unknown> | null {
   return Object.fromEntries(members);
 }
 
-/** Ranges of either kind that are told apart; from there on the last range of its kind is extended over what lies between. */
+/**
+ * Ranges of either kind that are told apart; from there on the last range of its kind is extended over what lies
+ * between.
+ */
 const RANGES_MAX = 1_000;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

@@ -12,17 +12,27 @@ import { type RunFiles, type RunSettings, storedRetention, Throttle } from './so
 
 /** Index execution: the entries of what was removed leave the tables there are now. */
 export async function runIndexExecution(run: RunContext): Promise<void> {
-  const { data: { index }, ports: { storage } } = run.deps;
+  const {
+    data: { index },
+    ports: { storage },
+  } = run.deps;
   const sizes = new Map<string, number>();
   for (const { file } of index.tables()) sizes.set(file, (await storage.size(file)) ?? 0);
-  run.progress.begin('Index execution', 0, [...sizes.values()].reduce((sum, size) => sum + size, 0));
+  run.progress.begin(
+    'Index execution',
+    0,
+    [...sizes.values()].reduce((sum, size) => sum + size, 0),
+  );
   // A large merge may be under way, for which a stop does not wait.
   const holding = index.holdMerges();
   let release: () => void;
   try {
     release = await run.orAborted(holding);
   } catch (error) {
-    void holding.then((letGo) => letGo(), () => {});
+    void holding.then(
+      (letGo) => letGo(),
+      () => {},
+    );
     throw error;
   }
   try {
@@ -40,7 +50,9 @@ async function scavengeTables(run: RunContext, sizes: ReadonlyMap<string, number
       const bytes = sizes.get(execution.source) ?? 0;
       return withFiles(run.deps.data, false, async (files) => {
         const args: ExecuteTableArgs = { ...execution, files, settings: run.settings() };
-        const result = await run.job<ExecuteTableResult>(EXECUTE_TABLE_JOB, args, (told) => run.progress.ofPart(part, told, bytes));
+        const result = await run.job<ExecuteTableResult>(EXECUTE_TABLE_JOB, args, (told) =>
+          run.progress.ofPart(part, told, bytes),
+        );
         run.throttle.restedMs = result.restedMs;
         return result;
       }).finally(() => run.progress.endPart(part, bytes, 0));
@@ -119,9 +131,20 @@ class TableExecutor {
     await this.#context.checkpoint();
     const deleted = await this.#decide();
     const wasWritten = deleted > 0 || version !== TABLE_VERSION;
-    if (wasWritten) await withWriter({ ...this.#args, path: this.#args.target }, entries - deleted, this.#context, (writer) => this.#copy(writer));
+    if (wasWritten)
+      await withWriter({ ...this.#args, path: this.#args.target }, entries - deleted, this.#context, (writer) =>
+        this.#copy(writer),
+      );
     const bytesAfter = wasWritten ? (await this.#context.storage.size(this.#args.target))! : bytesBefore;
-    return { entriesKept: entries - deleted, entriesDeleted: deleted, wasWritten, bytesBefore, bytesAfter, entriesOutOfOrder: this.#outOfOrder, restedMs: this.#throttle.restedMs };
+    return {
+      entriesKept: entries - deleted,
+      entriesDeleted: deleted,
+      wasWritten,
+      bytesBefore,
+      bytesAfter,
+      entriesOutOfOrder: this.#outOfOrder,
+      restedMs: this.#throttle.restedMs,
+    };
   }
 
   /** First pass. Returns how many entries go. */
@@ -150,7 +173,13 @@ class TableExecutor {
 
   /** Entries of one stream descend by number, and so should their positions. */
   #noteOrder(entry: TableEntry): void {
-    if (entry.hi === this.#lastHi && entry.lo === this.#lastLo && entry.position > this.#lastPosition && !this.#judge.isShared) this.#outOfOrder++;
+    if (
+      entry.hi === this.#lastHi &&
+      entry.lo === this.#lastLo &&
+      entry.position > this.#lastPosition &&
+      !this.#judge.isShared
+    )
+      this.#outOfOrder++;
     this.#lastHi = entry.hi;
     this.#lastLo = entry.lo;
     this.#lastPosition = entry.position;
@@ -172,13 +201,17 @@ class TableExecutor {
     }
   }
 
-  /** Copies until the block is used up, the writer is full, or others are to have a turn. Returns the number of the next entry. */
+  /**
+   * Copies until the block is used up, the writer is full, or others are to have a turn. Returns the number of the next
+   * entry.
+   */
   #copySome(writer: TableWriter, from: number): number {
     const { entry } = this.#source;
     const to = from + Math.min(CHECK_ENTRIES, writer.room);
     let number = from;
     for (; number < to && this.#source.next(); number++) {
-      if ((this.#dropped[number >>> 3]! & (1 << (number & 7))) === 0) writer.add(entry.hi, entry.lo, entry.version, entry.position);
+      if ((this.#dropped[number >>> 3]! & (1 << (number & 7))) === 0)
+        writer.add(entry.hi, entry.lo, entry.version, entry.position);
     }
     return number;
   }
@@ -188,7 +221,11 @@ class TableExecutor {
     this.#sinceThrottle += passed;
     const total = this.#source.fileBytes;
     // Half of the work is deciding.
-    this.#context.progress({ done: Math.floor((total * this.#passed) / (2 * this.#source.shape.entries)), total, unit: 'bytes' });
+    this.#context.progress({
+      done: Math.floor((total * this.#passed) / (2 * this.#source.shape.entries)),
+      total,
+      unit: 'bytes',
+    });
     await this.#context.checkpoint();
     if (this.#sinceThrottle < THROTTLE_ENTRIES) return;
     this.#sinceThrottle = 0;

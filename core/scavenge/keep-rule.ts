@@ -1,5 +1,11 @@
 import { equalBytes } from '../base/bytes.ts';
-import { type PrepareFields, type RecordFrame, streamOf, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
+import {
+  type PrepareFields,
+  type RecordFrame,
+  streamOf,
+  timestampMsAt,
+  timestampTicksAt,
+} from '../log/format/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { isEmptied } from '../log/format/redaction.ts';
@@ -44,12 +50,20 @@ export class KeepRule {
     this.#rule = storedRetention(settings);
   }
 
-  /** What becomes of the prepare in `frame`, whose fields have been parsed. One that was emptied by an earlier run stays as it is. */
+  /**
+   * What becomes of the prepare in `frame`, whose fields have been parsed. One that was emptied by an earlier run stays
+   * as it is.
+   */
   fateOf(frame: RecordFrame, fields: PrepareFields): Fate {
     if (frame.position >= this.#position) return STAYS_AS_IT_IS;
     this.#find(frame, fields);
     const rule = this.#rule;
-    const stays = rule.keeps(fields) ?? !rule.isExpired(timestampMsAt(frame.bytes, fields.timestampAt), timestampTicksAt(frame.bytes, fields.timestampAt));
+    const stays =
+      rule.keeps(fields) ??
+      !rule.isExpired(
+        timestampMsAt(frame.bytes, fields.timestampAt),
+        timestampTicksAt(frame.bytes, fields.timestampAt),
+      );
     if (!stays) return GOES;
     return rule.empties(fields) && !isEmptied(frame, fields) ? IS_EMPTIED : STAYS_AS_IT_IS;
   }
@@ -83,7 +97,8 @@ export class KeepRule {
   #ask(isMetastream: boolean, name: string | null): void {
     const state = this.#state;
     const { hi, lo } = this.#hash;
-    if (isMetastream) this.#rule.ofMetastream(name === null ? state.metastreamByHash(hi, lo) : state.metastream(name, hi, lo));
+    if (isMetastream)
+      this.#rule.ofMetastream(name === null ? state.metastreamByHash(hi, lo) : state.metastream(name, hi, lo));
     else this.#rule.ofOriginal(name === null ? state.originalByHash(hi, lo) : state.original(name, hi, lo));
   }
 }
@@ -108,7 +123,9 @@ class RuleMemory {
   }
 
   /** So many streams have come by that a larger memory pays. */
-  get isCrowded(): boolean { return this.#kept >= this.slots && this.slots < SLOTS_MAX; }
+  get isCrowded(): boolean {
+    return this.#kept >= this.slots && this.slots < SLOTS_MAX;
+  }
 
   recall(hi: number, lo: number, out: StoredRetention): boolean {
     const slot = (hi ^ lo) & (this.slots - 1);

@@ -22,7 +22,9 @@ export class ChunkWeights {
   }
 }
 
-/** The least and the greatest timestamp of a logical chunk, compared as the tick counts in two halves that records hold. */
+/**
+ * The least and the greatest timestamp of a logical chunk, compared as the tick counts in two halves that records hold.
+ */
 export class TimeRange {
   #minHigh = 0;
   #minLow = 0;
@@ -53,7 +55,13 @@ export class TimeRange {
     if (this.#isEmpty) return;
     const min = timestampBytes(this.#minHigh, this.#minLow);
     const max = timestampBytes(this.#maxHigh, this.#maxLow);
-    state.setChunkTimeRange(chunk, timestampMsAt(min, 0), timestampMsAt(max, 0), timestampTicksAt(min, 0), timestampTicksAt(max, 0));
+    state.setChunkTimeRange(
+      chunk,
+      timestampMsAt(min, 0),
+      timestampMsAt(max, 0),
+      timestampTicksAt(min, 0),
+      timestampTicksAt(max, 0),
+    );
     this.#isEmpty = true;
   }
 }
@@ -69,7 +77,10 @@ function timestampBytes(high: number, low: number): Uint8Array {
 export class ChunkRanges {
   readonly #state: ScavengeState;
   readonly #ranges = new Map<number, ChunkTimeRange | undefined>();
-  /** By chunk: the range of the one at or behind it that has the oldest event. Filled from the last chunk down to `#filledFrom`. */
+  /**
+   * By chunk: the range of the one at or behind it that has the oldest event. Filled from the last chunk down to
+   * `#filledFrom`.
+   */
   readonly #oldest = new Map<number, ChunkTimeRange>();
   #filledFrom: number;
 
@@ -93,7 +104,10 @@ export class ChunkRanges {
       const behind = this.#oldest.get(this.#filledFrom);
       const range = this.of(--this.#filledFrom) ?? behind;
       if (range === undefined) continue;
-      const isOlder = behind === undefined || range.minMs < behind.minMs || (range.minMs === behind.minMs && range.minTicks < behind.minTicks);
+      const isOlder =
+        behind === undefined ||
+        range.minMs < behind.minMs ||
+        (range.minMs === behind.minMs && range.minTicks < behind.minTicks);
       this.#oldest.set(this.#filledFrom, isOlder ? range : behind);
     }
     const oldest = this.#oldest.get(from);

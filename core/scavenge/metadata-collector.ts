@@ -15,7 +15,11 @@ import type { IndexKey, RunIndex } from './sources/run-index.ts';
 const NAMES_MAX = 65_536;
 const UNITS_MAX = 8_388_608;
 
-interface HashedName { readonly name: string; readonly hi: number; readonly lo: number }
+interface HashedName {
+  readonly name: string;
+  readonly hi: number;
+  readonly lo: number;
+}
 
 /** What a metadata record or a tombstone teaches. */
 interface StreamFact {
@@ -38,8 +42,8 @@ interface MetadataFact {
 }
 
 /**
- * Collects what records teach, in order of the log. StreamFacts are stored in order of their hashes: the database and the
- * index then touch each of their blocks once for many lessons instead of once for each.
+ * Collects what records teach, in order of the log. StreamFacts are stored in order of their hashes: the database and
+ * the index then touch each of their blocks once for many lessons instead of once for each.
  */
 export class StreamFacts {
   readonly #hasher: StreamHasher;
@@ -66,7 +70,9 @@ export class StreamFacts {
   }
 
   /** It is time to store what has been collected. */
-  get isFull(): boolean { return this.names.length >= NAMES_MAX || this.#units >= UNITS_MAX; }
+  get isFull(): boolean {
+    return this.names.length >= NAMES_MAX || this.#units >= UNITS_MAX;
+  }
 
   clear(): void {
     this.names = [];
@@ -89,9 +95,18 @@ export class StreamFacts {
     if (number < 0) throw failure(`Found metadata in transaction in stream ${name}`, name, frame);
     const original = this.#register(originalOf(name));
     const metastream = this.#register(name);
-    const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(shownData(frame, fields), true, fields.version);
+    const {
+      maxAge = null,
+      maxCount = null,
+      truncateBefore = null,
+    } = parseMetadata(shownData(frame, fields), true, fields.version);
     const isFirst = this.#isComplete && !this.#metastreams.addAndTest(metastream.hi, metastream.lo) && number === 0;
-    this.facts.push({ original, metastream, position: frame.position, metadata: { number, maxAge, maxCount, truncateBefore, isFirst, isInOrder: true } });
+    this.facts.push({
+      original,
+      metastream,
+      position: frame.position,
+      metadata: { number, maxAge, maxCount, truncateBefore, isFirst, isInOrder: true },
+    });
   }
 
   /** A record with the stream-delete flag. */
@@ -123,7 +138,15 @@ function failure(message: string, stream: string, frame: RecordFrame): SkuaError
   return new SkuaError('scavenge_failed', message, { stream, position: frame.position });
 }
 
-const NOTHING_KNOWN: OriginalStreamData = { isTombstoned: false, maxAge: null, maxCount: null, truncateBefore: null, discardPoint: 0, maybeDiscardPoint: 0, status: STATUS_ACTIVE };
+const NOTHING_KNOWN: OriginalStreamData = {
+  isTombstoned: false,
+  maxAge: null,
+  maxCount: null,
+  truncateBefore: null,
+  discardPoint: 0,
+  maybeDiscardPoint: 0,
+  status: STATUS_ACTIVE,
+};
 /** Names or lessons after which it is asked whether to stop. */
 const PAUSE_FACTS = 1_024;
 /** More than there are names or lessons at a time; with 32 bits of a hash they stay below 2^53. */
@@ -139,8 +162,8 @@ interface MetadataCollectorParts {
 }
 
 /**
- * Stores lessons, within the transaction of their logical chunk. StreamFacts about different streams do not depend on each
- * other once all streams are registered, and those about one stay in order of the log.
+ * Stores lessons, within the transaction of their logical chunk. StreamFacts about different streams do not depend on
+ * each other once all streams are registered, and those about one stay in order of the log.
  */
 export class MetadataCollector {
   readonly #parts: MetadataCollectorParts;
@@ -154,16 +177,35 @@ export class MetadataCollector {
   async collect(collected: StreamFacts): Promise<void> {
     const { state } = this.#parts;
     const { names, facts } = collected;
-    await this.#each(names, (name) => name, (name) => {
-      state.register(name.name, name.hi, name.lo);
-    });
-    await this.#each(facts, (fact) => fact.metastream, (fact) => this.#ofMetastream(fact));
-    await this.#each(facts, (fact) => fact.original, (fact) => this.#ofOriginal(fact));
+    await this.#each(
+      names,
+      (name) => name,
+      (name) => {
+        state.register(name.name, name.hi, name.lo);
+      },
+    );
+    await this.#each(
+      facts,
+      (fact) => fact.metastream,
+      (fact) => this.#ofMetastream(fact),
+    );
+    await this.#each(
+      facts,
+      (fact) => fact.original,
+      (fact) => this.#ofOriginal(fact),
+    );
     collected.clear();
   }
 
-  /** Goes through the items in the order in which the database has their hashes, and those of one stream in order of the log. */
-  async #each<T>(items: readonly T[], hashedBy: (item: T) => HashedName, take: (item: T) => void | Promise<void>): Promise<void> {
+  /**
+   * Goes through the items in the order in which the database has their hashes, and those of one stream in order of the
+   * log.
+   */
+  async #each<T>(
+    items: readonly T[],
+    hashedBy: (item: T) => HashedName,
+    take: (item: T) => void | Promise<void>,
+  ): Promise<void> {
     const order = orderByHash(items, hashedBy);
     for (let i = 0; i < order.length; i++) {
       const waiting = take(items[order[i]! % PLACES]!);
@@ -186,14 +228,20 @@ export class MetadataCollector {
     metadata.isInOrder = await this.#order.check(this.#keyOf(metastream), metadata.number, position);
     this.#weigh(this.#order.replaced);
     if (!metadata.isInOrder || metadata.number === 0) return;
-    state.setMetastream(name, hi, lo, { isTombstoned: state.metastream(name, hi, lo)?.isTombstoned ?? false, discardPoint: metadata.number });
+    state.setMetastream(name, hi, lo, {
+      isTombstoned: state.metastream(name, hi, lo)?.isTombstoned ?? false,
+      discardPoint: metadata.number,
+    });
   }
 
   /** The last metadata record of a tombstoned stream is garbage. */
   async #tombstoneMetastream({ metastream }: StreamFact): Promise<void> {
     const { state } = this.#parts;
     const { name, hi, lo } = metastream;
-    state.setMetastream(name, hi, lo, { isTombstoned: true, discardPoint: state.metastream(name, hi, lo)?.discardPoint ?? 0 });
+    state.setMetastream(name, hi, lo, {
+      isTombstoned: true,
+      discardPoint: state.metastream(name, hi, lo)?.discardPoint ?? 0,
+    });
     this.#weigh(await this.#order.lastPosition(this.#keyOf(metastream)));
   }
 
@@ -219,8 +267,8 @@ export class MetadataCollector {
 }
 
 /**
- * Keys that ascend with the upper half of the items' hashes as signed numbers, then with their places: a key modulo PLACES
- * is a place. Sorted as plain numbers, which takes a tenth of the time of comparing objects.
+ * Keys that ascend with the upper half of the items' hashes as signed numbers, then with their places: a key modulo
+ * PLACES is a place. Sorted as plain numbers, which takes a tenth of the time of comparing objects.
  */
 function orderByHash<T>(items: readonly T[], hashedBy: (item: T) => HashedName): Float64Array {
   const keys = new Float64Array(items.length);

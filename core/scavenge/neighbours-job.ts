@@ -55,11 +55,14 @@ export interface ExecuteNeighboursResult {
 }
 
 /**
- * Writes the survivors of neighbours behind one another into one file, by the rule of merging: what does not fit a chunk size begins
- * the next file, which is not this job's. The file is complete and durable under its temporary name when the job ends, and gone when it
- * throws. Throws `log_corrupt` for a source that is not as it was written.
+ * Writes the survivors of neighbours behind one another into one file, by the rule of merging: what does not fit a
+ * chunk size begins the next file, which is not this job's. The file is complete and durable under its temporary name
+ * when the job ends, and gone when it throws. Throws `log_corrupt` for a source that is not as it was written.
  */
-export async function executeNeighbours(args: ExecuteNeighboursArgs, context: JobContext): Promise<ExecuteNeighboursResult> {
+export async function executeNeighbours(
+  args: ExecuteNeighboursArgs,
+  context: JobContext,
+): Promise<ExecuteNeighboursResult> {
   const { settings } = args;
   const state = context.scavengeStates.open(settings.state);
   try {
@@ -89,7 +92,13 @@ class NeighbourWriting {
     const { sources, chunkSize, target, chunkId } = this.#args;
     const { storage, digests } = this.#context;
     const { startNumber } = sources[0]!;
-    const writer = await ChunkWriter.create(storage, digests, { path: target, chunkSize, startNumber, endNumber: sources.at(-1)!.endNumber, chunkId });
+    const writer = await ChunkWriter.create(storage, digests, {
+      path: target,
+      chunkSize,
+      startNumber,
+      endNumber: sources.at(-1)!.endNumber,
+      chunkId,
+    });
     try {
       const { written, end } = await this.#write(writer, startNumber * chunkSize);
       const hasSurvivors = written.some((_, i) => sources[i]!.isExecuted);
@@ -101,7 +110,10 @@ class NeighbourWriting {
     }
   }
 
-  async #write(writer: ChunkWriter, start: number): Promise<{ readonly written: readonly NeighbourResult[]; readonly end: EarlierEnd | undefined }> {
+  async #write(
+    writer: ChunkWriter,
+    start: number,
+  ): Promise<{ readonly written: readonly NeighbourResult[]; readonly end: EarlierEnd | undefined }> {
     const { sources } = this.#args;
     const written: NeighbourResult[] = [];
     for (const source of sources) {
@@ -115,7 +127,11 @@ class NeighbourWriting {
   }
 
   /** Null when it does not fit. The first one always does: nothing grows. */
-  async #add({ name, dataBytes, isExecuted }: NeighbourSource, writer: ChunkWriter, start: number): Promise<NeighbourResult | null> {
+  async #add(
+    { name, dataBytes, isExecuted }: NeighbourSource,
+    writer: ChunkWriter,
+    start: number,
+  ): Promise<NeighbourResult | null> {
     const { chunkSize } = this.#args;
     const { dataBytes: before, records } = writer.mark;
     const roomBytes = records === 0 ? Infinity : chunkSize;
@@ -129,14 +145,26 @@ class NeighbourWriting {
       const kept = writer.dataBytes - before;
       const bytesBefore = source.file.file.size;
       const bytesAfter = isExecuted ? scavengedFileBytes(kept, recordsKept) : bytesBefore;
-      return { recordsKept, recordsDiscarded: copied.records - recordsKept, recordsEmptied: copied.emptied, bytesBefore, bytesAfter, dataBytes: kept, elapsedMs: this.#context.monotonicMs() - startedMs };
+      return {
+        recordsKept,
+        recordsDiscarded: copied.records - recordsKept,
+        recordsEmptied: copied.emptied,
+        bytesBefore,
+        bytesAfter,
+        dataBytes: kept,
+        elapsedMs: this.#context.monotonicMs() - startedMs,
+      };
     } finally {
       await source.file.retire();
     }
   }
 
   /** Records that the source had, and of those that stay the emptied ones; null when what stays does not fit. */
-  async #copy(source: Chunk, isExecuted: boolean, { writer, start, roomBytes }: { writer: ChunkWriter; start: number; roomBytes: number }): Promise<{ readonly records: number; readonly emptied: number } | null> {
+  async #copy(
+    source: Chunk,
+    isExecuted: boolean,
+    { writer, start, roomBytes }: { writer: ChunkWriter; start: number; roomBytes: number },
+  ): Promise<{ readonly records: number; readonly emptied: number } | null> {
     const onPassed = (bytes: number): void => {
       this.#doneBytes += bytes;
       this.#context.progress({ done: this.#doneBytes, total: this.#totalBytes, unit: 'bytes' });
@@ -147,6 +175,6 @@ class NeighbourWriting {
       return { records: writer.records - before, emptied: 0 };
     }
     const copy = new SurvivorCopy({ source, keep: this.#keep, writer, start, roomBytes, onPassed }, this.#context);
-    return await copy.copy() ? copy : null;
+    return (await copy.copy()) ? copy : null;
   }
 }

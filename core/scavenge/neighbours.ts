@@ -3,9 +3,15 @@ import { WEIGHT_DISCARD } from './logical-chunks.ts';
 
 /** Chunks of one file at most. */
 const CHUNKS_MAX = 64;
-/** Bytes of sources of one file at most, in chunk sizes: as much is done again after a crash or a stop. Where less than an eighth of them survives, merging writes that once more. */
+/**
+ * Bytes of sources of one file at most, in chunk sizes: as much is done again after a crash or a stop. Where less than
+ * an eighth of them survives, merging writes that once more.
+ */
 const SOURCE_CHUNK_SIZES_MAX = 8;
-/** Neighbours that are expected to be so much too large for one file are tried: what does not fit after all is read again, and what was not tried would be written again. */
+/**
+ * Neighbours that are expected to be so much too large for one file are tried: what does not fit after all is read
+ * again, and what was not tried would be written again.
+ */
 const TRIED_SIZE = 1.02;
 
 /** A chunk that an execution comes by, and what is to happen to it. */
@@ -16,8 +22,9 @@ export interface Planned {
 }
 
 /**
- * How many bytes survive of chunks that were not executed yet, by their weights, which count records and not bytes: from the bytes that
- * went for the weight of earlier ones, or, before any was executed, from the size of the chunk's records.
+ * How many bytes survive of chunks that were not executed yet, by their weights, which count records and not bytes:
+ * from the bytes that went for the weight of earlier ones, or, before any was executed, from the size of the chunk's
+ * records.
  */
 export class SurvivorEstimate {
   /** Prepares in logical chunks, as far as the run has counted them. */
@@ -32,7 +39,8 @@ export class SurvivorEstimate {
   /** Bytes of records; null where nothing is known to tell it by. */
   of({ chunk, weight, isExecuted }: Planned): number | null {
     if (!isExecuted || weight === 0) return chunk.physicalBytes;
-    const bytesAWeight = this.#goneWeight > 0 ? this.#goneBytes / this.#goneWeight : this.#recordBytes(chunk) / WEIGHT_DISCARD;
+    const bytesAWeight =
+      this.#goneWeight > 0 ? this.#goneBytes / this.#goneWeight : this.#recordBytes(chunk) / WEIGHT_DISCARD;
     return Number.isFinite(bytesAWeight) ? Math.max(0, chunk.physicalBytes - weight * bytesAWeight) : null;
   }
 
@@ -46,24 +54,40 @@ export class SurvivorEstimate {
   #recordBytes(chunk: Chunk): number {
     if (chunk.mapCount > 0) return chunk.physicalBytes / chunk.mapCount;
     let records = 0;
-    for (let number = chunk.startNumber; number <= chunk.endNumber; number++) records += this.#recordCounts.get(number) ?? 0;
+    for (let number = chunk.startNumber; number <= chunk.endNumber; number++)
+      records += this.#recordCounts.get(number) ?? 0;
     return chunk.physicalBytes / records;
   }
 }
 
 /**
- * The chunk at `at` of the plan and those behind it whose survivors are expected to fit one file together. The rule looks at bytes
- * that are known only once they are written, so the one who writes them has the last word.
+ * The chunk at `at` of the plan and those behind it whose survivors are expected to fit one file together. The rule
+ * looks at bytes that are known only once they are written, so the one who writes them has the last word.
  */
-export function neighboursFrom(plan: readonly Planned[], at: number, estimate: SurvivorEstimate, chunkSize: number): readonly Planned[] {
+export function neighboursFrom(
+  plan: readonly Planned[],
+  at: number,
+  estimate: SurvivorEstimate,
+  chunkSize: number,
+): readonly Planned[] {
   const first = plan[at]!;
   const neighbours = [first];
   let bytes = estimate.of(first);
   let sourceBytes = first.chunk.physicalBytes;
-  for (let next = plan[at + 1]; bytes !== null && next !== undefined && neighbours.length < CHUNKS_MAX; next = plan[at + neighbours.length]) {
+  for (
+    let next = plan[at + 1];
+    bytes !== null && next !== undefined && neighbours.length < CHUNKS_MAX;
+    next = plan[at + neighbours.length]
+  ) {
     const more = estimate.of(next);
     sourceBytes += next.chunk.physicalBytes;
-    if (more === null || bytes + more > chunkSize * TRIED_SIZE || sourceBytes > SOURCE_CHUNK_SIZES_MAX * chunkSize || next.chunk.startNumber !== neighbours.at(-1)!.chunk.endNumber + 1) break;
+    if (
+      more === null ||
+      bytes + more > chunkSize * TRIED_SIZE ||
+      sourceBytes > SOURCE_CHUNK_SIZES_MAX * chunkSize ||
+      next.chunk.startNumber !== neighbours.at(-1)!.chunk.endNumber + 1
+    )
+      break;
     neighbours.push(next);
     bytes += more;
   }

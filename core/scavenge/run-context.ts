@@ -1,6 +1,11 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { JobProgress } from '../ports/jobs.ts';
-import { type ScavengeCheckpoint, type ScavengePoint, type ScavengeState, stateOptionsOf } from '../ports/scavenge-state.ts';
+import {
+  type ScavengeCheckpoint,
+  type ScavengePoint,
+  type ScavengeState,
+  stateOptionsOf,
+} from '../ports/scavenge-state.ts';
 import type { ResumedPoint, ScavengeDeps } from './api.ts';
 import type { SwitchParts } from './chunk-switch.ts';
 import type { RunHistory } from './history/history.ts';
@@ -32,7 +37,8 @@ function abortedError(): SkuaError {
 function filesOf({ table, index }: Pick<ScavengeDeps['data'], 'table' | 'index'>, withMemory: boolean): RunFiles {
   const chunks: ChunkFile[] = [];
   for (const chunk of table.all()) {
-    if (chunk.isCompleted || withMemory) chunks.push({ name: chunk.name, ongoingBytes: chunk.isCompleted ? null : chunk.physicalBytes });
+    if (chunk.isCompleted || withMemory)
+      chunks.push({ name: chunk.name, ongoingBytes: chunk.isCompleted ? null : chunk.physicalBytes });
   }
   const levels: string[][] = [];
   for (const { file, level } of index.tables()) (levels[level] ??= []).unshift(file);
@@ -40,7 +46,12 @@ function filesOf({ table, index }: Pick<ScavengeDeps['data'], 'table' | 'index'>
 }
 
 /** Lists the files and begins the work with them, again when one of them was replaced before it could be opened. */
-export async function withFiles<T>(data: Pick<ScavengeDeps['data'], 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: string | undefined) => void): Promise<T> {
+export async function withFiles<T>(
+  data: Pick<ScavengeDeps['data'], 'table' | 'index'>,
+  withMemory: boolean,
+  attempt: (files: RunFiles) => Promise<T>,
+  onAgain?: (file: string | undefined) => void,
+): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt(filesOf(data, withMemory));
@@ -94,23 +105,29 @@ export class RunContext {
     this.lines = lines;
     this.#throttlePercent = parts.throttlePercent;
     this.#onDecided = parts.onDecided;
-    this.throttle = new Throttle({ percent: parts.throttlePercent, elapsedMs: 0, restedMs: 0 }, {
-      monotonicMs: () => deps.ports.clock.monotonicMs(),
-      sleep: async (ms) => {
-        lines.pauseBegins(ms);
-        await deps.ports.clock.sleep(ms, signal);
-        this.check();
-        lines.pauseEnded(ms);
+    this.throttle = new Throttle(
+      { percent: parts.throttlePercent, elapsedMs: 0, restedMs: 0 },
+      {
+        monotonicMs: () => deps.ports.clock.monotonicMs(),
+        sleep: async (ms) => {
+          lines.pauseBegins(ms);
+          await deps.ports.clock.sleep(ms, signal);
+          this.check();
+          lines.pauseEnded(ms);
+        },
       },
-    });
+    );
   }
 
   /** The scavenge point; known once the run has begun. */
   get point(): ScavengePoint {
-    if (this.#point === null) throw new SkuaError('scavenge_failed', 'The scavenge point was asked for before it was known: this is a defect');
+    if (this.#point === null)
+      throw new SkuaError('scavenge_failed', 'The scavenge point was asked for before it was known: this is a defect');
     return this.#point;
   }
-  set point(point: ScavengePoint) { this.#point = point; }
+  set point(point: ScavengePoint) {
+    this.#point = point;
+  }
 
   decided(olderPoint: ResumedPoint | null): void {
     this.progress.olderPoint = olderPoint;
@@ -155,8 +172,18 @@ export class RunContext {
 
   /** What a chunk is put in force with. */
   switchParts(): SwitchParts {
-    const { data: { table, cache, proofs = null }, ports: { storage } } = this.deps;
-    return { storage, cache, table, proofs, signal: this.signal, onLeftover: (file, error) => this.lines.leftover(file, error) };
+    const {
+      data: { table, cache, proofs = null },
+      ports: { storage },
+    } = this.deps;
+    return {
+      storage,
+      cache,
+      table,
+      proofs,
+      signal: this.signal,
+      onLeftover: (file, error) => this.lines.leftover(file, error),
+    };
   }
 
   /** Opens the state for light work on this thread. */

@@ -56,11 +56,16 @@ export class RunLog {
   }
 
   stateDamaged(found: readonly string[]): void {
-    this.#log.warn(`SCAVENGING: The scavenge database is damaged (${found[0]}). It is removed and rebuilt from the log.`, { ScavengeId: this.#scavengeId, found });
+    this.#log.warn(
+      `SCAVENGING: The scavenge database is damaged (${found[0]}). It is removed and rebuilt from the log.`,
+      { ScavengeId: this.#scavengeId, found },
+    );
   }
 
   learnsDeleted(): void {
-    this.#info('Earlier runs kept the data of the last events of deleted streams but forgot the streams. The scavenge database is rebuilt from the log, once.');
+    this.#info(
+      'Earlier runs kept the data of the last events of deleted streams but forgot the streams. The scavenge database is rebuilt from the log, once.',
+    );
   }
 
   opened(collisions: readonly string[]): void {
@@ -69,16 +74,26 @@ export class RunLog {
   }
 
   resumed(stage: string, point: ScavengePoint): void {
-    this.#info(`Resuming at ${stage} for ${pointName(point)}.`, { position: point.position, threshold: point.threshold });
-    this.#info(`${pointName(point)} is of ${timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0)}: what was deleted since needs another scavenge.`);
+    this.#info(`Resuming at ${stage} for ${pointName(point)}.`, {
+      position: point.position,
+      threshold: point.threshold,
+    });
+    this.#info(
+      `${pointName(point)} is of ${timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0)}: what was deleted since needs another scavenge.`,
+    );
   }
 
   abandoned(stage: string, point: ScavengePoint): void {
-    this.#info(`Abandoned the scavenge to ${pointName(point)}, which was unfinished at ${stage}.`, { position: point.position });
+    this.#info(`Abandoned the scavenge to ${pointName(point)}, which was unfinished at ${stage}.`, {
+      position: point.position,
+    });
   }
 
   usesPoint(point: ScavengePoint, how: 'existing' | 'created', after: string | null): void {
-    this.#info(`${after === null ? 'New scavenge' : `New scavenge after ${after}`}: ${how === 'created' ? 'created' : 'using existing'} ${pointName(point)}.`, { position: point.position, threshold: point.threshold });
+    this.#info(
+      `${after === null ? 'New scavenge' : `New scavenge after ${after}`}: ${how === 'created' ? 'created' : 'using existing'} ${pointName(point)}.`,
+      { position: point.position, threshold: point.threshold },
+    );
   }
 
   nothingToDo(): void {
@@ -90,40 +105,77 @@ export class RunLog {
   }
 
   leftover(file: string, error: unknown): void {
-    this.#log.warn('SCAVENGING: A replaced chunk file could not be removed; the next start tries again.', { ScavengeId: this.#scavengeId, file, error: String(error) });
+    this.#log.warn('SCAVENGING: A replaced chunk file could not be removed; the next start tries again.', {
+      ScavengeId: this.#scavengeId,
+      file,
+      error: String(error),
+    });
   }
 
   phaseStarted(phase: ScavengePhase): void {
     this.#info(`Phase started: ${phase}.`);
   }
 
-  phaseCompleted(phase: ScavengePhase, elapsedMs: number, restedMs: number, details: Record<string, unknown> = {}): void {
+  phaseCompleted(
+    phase: ScavengePhase,
+    elapsedMs: number,
+    restedMs: number,
+    details: Record<string, unknown> = {},
+  ): void {
     this.#durations.push([phase, elapsedMs]);
     this.#info(`Phase completed: ${phase} in ${timeSpanText(elapsedMs)}.`, { restedMs, ...details });
   }
 
   chunkStarted(chunk: Chunk, weight: number, target: string): void {
-    this.#info(`Started to scavenge physical chunk: "${chunkName(chunk)}" with weight ${weightText(weight)}. ${chunk.startNumber} => ${chunk.endNumber} (${chunk.startPosition} => ${chunk.endPosition})`, { physicalWeight: weight, temporaryFile: target });
+    this.#info(
+      `Started to scavenge physical chunk: "${chunkName(chunk)}" with weight ${weightText(weight)}. ${chunk.startNumber} => ${chunk.endNumber} (${chunk.startPosition} => ${chunk.endPosition})`,
+      { physicalWeight: weight, temporaryFile: target },
+    );
   }
 
-  chunkDone(chunk: Chunk, replacement: Chunk, elapsedMs: number, sums: { recordsKept: number; recordsDiscarded: number; recordsEmptied: number; bytesBefore: number; bytesAfter: number }): void {
-    this.#info(`Scavenged physical chunk "${chunkName(chunk)}" into ${replacement.name} in ${timeSpanText(elapsedMs)}.`, { ...sums, records: sums.recordsKept + sums.recordsDiscarded });
+  chunkDone(
+    chunk: Chunk,
+    replacement: Chunk,
+    elapsedMs: number,
+    sums: {
+      recordsKept: number;
+      recordsDiscarded: number;
+      recordsEmptied: number;
+      bytesBefore: number;
+      bytesAfter: number;
+    },
+  ): void {
+    this.#info(
+      `Scavenged physical chunk "${chunkName(chunk)}" into ${replacement.name} in ${timeSpanText(elapsedMs)}.`,
+      { ...sums, records: sums.recordsKept + sums.recordsDiscarded },
+    );
   }
 
   chunkSkipped(chunk: Chunk, weight: number, threshold: number): void {
-    this.#info(`Skipped physical chunk: "${chunkName(chunk)}" with weight ${weightText(weight)}. `, { physicalWeight: weight, threshold });
+    this.#info(`Skipped physical chunk: "${chunkName(chunk)}" with weight ${weightText(weight)}. `, {
+      physicalWeight: weight,
+      threshold,
+    });
   }
 
   notTogether(chunks: readonly Chunk[], error: unknown): void {
-    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be written into one file; executing them one by one.`, { ScavengeId: this.#scavengeId, error });
+    this.#log.warn(
+      `SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be written into one file; executing them one by one.`,
+      { ScavengeId: this.#scavengeId, error },
+    );
   }
 
   merged(chunks: readonly Chunk[], replacement: Chunk, elapsedMs: number, spaceSaved: number): void {
-    this.#info(`Merged ${chunks.map(chunkName).join(', ')} into ${replacement.name} in ${timeSpanText(elapsedMs)}.`, { spaceSaved });
+    this.#info(`Merged ${chunks.map(chunkName).join(', ')} into ${replacement.name} in ${timeSpanText(elapsedMs)}.`, {
+      spaceSaved,
+    });
   }
 
   mergeFailed(chunks: readonly Chunk[], error: unknown): void {
-    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be merged; they are left unmerged.`, { ScavengeId: this.#scavengeId, error });
+    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be merged; they are left unmerged.`, {
+      ScavengeId: this.#scavengeId,
+      error,
+    });
   }
 
   mergePass(pass: number, merges: number): void {
@@ -131,7 +183,10 @@ export class RunLog {
   }
 
   table(report: TableReport): void {
-    this.#info(`Index table ${report.level}-${report.index} ${report.error === '' ? 'done' : `not done: ${report.error}`} in ${timeSpanText(report.elapsedMs)}: ${report.entriesDeleted} entries removed, ${report.entriesKept} remain.`, { spaceSaved: report.spaceSaved });
+    this.#info(
+      `Index table ${report.level}-${report.index} ${report.error === '' ? 'done' : `not done: ${report.error}`} in ${timeSpanText(report.elapsedMs)}: ${report.entriesDeleted} entries removed, ${report.entriesKept} remain.`,
+      { spaceSaved: report.spaceSaved },
+    );
   }
 
   pauseBegins(ms: number): void {
@@ -143,14 +198,31 @@ export class RunLog {
   }
 
   progress(p: ScavengeProgress): void {
-    const percent = p.bytesTotal > 0 ? Math.floor((100 * p.bytesDone) / p.bytesTotal) : p.chunksTotal > 0 ? Math.floor((100 * p.chunksDone) / p.chunksTotal) : null;
-    this.#info(`${p.phase}${percent === null ? '' : ` ${percent} %`}`, { chunksDone: p.chunksDone, chunksTotal: p.chunksTotal, bytesDone: p.bytesDone, bytesTotal: p.bytesTotal, bytesReclaimed: p.bytesReclaimed, remainingSeconds: p.remainingSeconds });
+    const percent =
+      p.bytesTotal > 0
+        ? Math.floor((100 * p.bytesDone) / p.bytesTotal)
+        : p.chunksTotal > 0
+          ? Math.floor((100 * p.chunksDone) / p.chunksTotal)
+          : null;
+    this.#info(`${p.phase}${percent === null ? '' : ` ${percent} %`}`, {
+      chunksDone: p.chunksDone,
+      chunksTotal: p.chunksTotal,
+      bytesDone: p.bytesDone,
+      bytesTotal: p.bytesTotal,
+      bytesReclaimed: p.bytesReclaimed,
+      remainingSeconds: p.remainingSeconds,
+    });
   }
 
   ended(result: ScavengeResult, elapsedMs: number, spaceSaved: number, error: unknown): void {
     const total = timeSpanText(elapsedMs);
-    if (result === 'Success') this.#info(`Scavenge Completed. Total time taken: ${total}. Total space saved: ${spaceSaved}.`);
-    else if (result === 'Errored') this.#log.error(`SCAVENGING: Scavenge Failed. Total time taken: ${total}.`, { ScavengeId: this.#scavengeId, error });
+    if (result === 'Success')
+      this.#info(`Scavenge Completed. Total time taken: ${total}. Total space saved: ${spaceSaved}.`);
+    else if (result === 'Errored')
+      this.#log.error(`SCAVENGING: Scavenge Failed. Total time taken: ${total}.`, {
+        ScavengeId: this.#scavengeId,
+        error,
+      });
     else this.#info(`Scavenge Stopped. Total time taken: ${total}.`);
     for (const [phase, ms] of this.#durations) this.#debug(`${phase} took ${timeSpanText(ms)}.`);
   }

@@ -8,13 +8,13 @@ const LINE_EVERY_MS = 10_000;
 
 /** How the reference names a phase in its metric. */
 const STATUS: Readonly<Record<ScavengePhase, string | null>> = {
-  'Starting': null,
-  'Accumulation': 'Accumulation Phase',
-  'Calculation': 'Calculation Phase',
+  Starting: null,
+  Accumulation: 'Accumulation Phase',
+  Calculation: 'Calculation Phase',
   'Chunk execution': 'Chunk execution Phase',
   'Chunk merging': 'Chunk merging Phase',
   'Index execution': 'Index execution Phase',
-  'Cleaning': 'Cleaning Phase',
+  Cleaning: 'Cleaning Phase',
 };
 const STATUSES = 'eventstore_statuses';
 
@@ -51,8 +51,12 @@ export class RunProgress {
     this.#lastLineMs = this.#startedMs;
   }
 
-  get elapsedMs(): number { return this.#clock.monotonicMs() - this.#startedMs; }
-  get phaseElapsedMs(): number { return this.#clock.monotonicMs() - this.#phaseStartedMs; }
+  get elapsedMs(): number {
+    return this.#clock.monotonicMs() - this.#startedMs;
+  }
+  get phaseElapsedMs(): number {
+    return this.#clock.monotonicMs() - this.#phaseStartedMs;
+  }
 
   /** Begins a phase of so many chunks and bytes. */
   begin(phase: ScavengePhase, chunksTotal: number, bytesTotal: number): void {

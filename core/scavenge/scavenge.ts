@@ -1,12 +1,31 @@
 import { SkuaError } from '../base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from './api.ts';
+import type {
+  DryRunReport,
+  Explanation,
+  LastScavenge,
+  ResumedPoint,
+  ScavengeDeps,
+  ScavengeOptions,
+  ScavengeProgress,
+  Scavenger,
+  ScavengeResult,
+  ScavengeStarted,
+} from './api.ts';
 import { waitingPoint } from './points/points.ts';
 import { HistoryWriter } from './history/history.ts';
 import { repairHistory } from './history/history-repair.ts';
-import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch/launch.ts';
+import {
+  type ActiveRun,
+  checkedOptions,
+  explainStream,
+  launchDryRun,
+  type LaunchOptions,
+  launchRun,
+  THREADS_MAX,
+} from './launch/launch.ts';
 import { background } from '../base/background.ts';
 import { newId } from '../ports/ids.ts';
-export type { ErasureCheck as ErasureProof, ErasureChecks as ErasureProofs } from './erasure-checks/erasure-checks.ts';
+export type { ErasureCheck, ErasureChecks } from './erasure-checks/erasure-checks.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;
@@ -16,7 +35,10 @@ const EXPLAINS_MAX = 2;
 /** How a dry run ended; null while it has not. */
 type DryRunOutcome = { readonly report: DryRunReport } | { readonly error: unknown } | null;
 
-/** Creates the scavenger of a node. Its first work, in the background, is to complete the history of runs that a stop cut off. */
+/**
+ * Creates the scavenger of a node. Its first work, in the background, is to complete the history of runs that a stop
+ * cut off.
+ */
 export function createScavenger(deps: ScavengeDeps): Scavenger {
   return new NodeScavenger(deps);
 }
@@ -41,22 +63,42 @@ class NodeScavenger implements Scavenger {
 
   constructor(deps: ScavengeDeps) {
     this.#deps = deps;
-    const { data: { store }, ports: { ids, log }, config } = deps;
-    this.#writer = new HistoryWriter({ store, ids, log, nodeEndpoint: config.nodeEndpoint, historyMaxAgeDays: config.historyMaxAgeDays });
-    this.#repair = config.repairHistory ? repairHistory(this.#writer, this.#own, this.#closing.signal).finally(() => { this.#isRepaired = true; }) : Promise.resolve();
+    const {
+      data: { store },
+      ports: { ids, log },
+      config,
+    } = deps;
+    this.#writer = new HistoryWriter({
+      store,
+      ids,
+      log,
+      nodeEndpoint: config.nodeEndpoint,
+      historyMaxAgeDays: config.historyMaxAgeDays,
+    });
+    this.#repair = config.repairHistory
+      ? repairHistory(this.#writer, this.#own, this.#closing.signal).finally(() => {
+          this.#isRepaired = true;
+        })
+      : Promise.resolve();
     this.#isRepaired = !config.repairHistory;
   }
 
   async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
     const checked = this.#checked(options);
-    if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup or a proof of erasure is reading the files of this node: wait until it has finished, then start the scavenge.');
+    if (this.#holds > 0)
+      throw new SkuaError(
+        'backup_running',
+        'A backup or a proof of erasure is reading the files of this node: wait until it has finished, then start the scavenge.',
+      );
     const scavengeId = newId(this.#deps.ports.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
     this.#lastOptions = options;
-    const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) => this.#ended(run, options, result, error));
+    const run = launchRun(this.#deps, this.#writer, scavengeId, checked, (result, error) =>
+      this.#ended(run, options, result, error),
+    );
     this.#activate(run);
-    const olderPoint = await run.decided ?? undefined;
+    const olderPoint = (await run.decided) ?? undefined;
     if (olderPoint === undefined) return { scavengeId };
     if (this.#last.scavengeId === scavengeId) this.#last = { ...this.#last, olderPoint };
     return { scavengeId, olderPoint };
@@ -71,7 +113,7 @@ class NodeScavenger implements Scavenger {
 
   async waiting(): Promise<ResumedPoint | null> {
     if (this.#closing.signal.aborted || (this.#active !== null && !this.#active.isDry)) return null;
-    return this.#waiting ??= waitingPoint(this.#deps);
+    return (this.#waiting ??= waitingPoint(this.#deps));
   }
 
   async startDryRun(options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
@@ -85,10 +127,12 @@ class NodeScavenger implements Scavenger {
 
   #activate(run: ActiveRun): void {
     this.#active = run;
-    background(run.ended.then(() => {
-      if (!run.isDry) this.#waiting = null;
-      if (this.#active === run) this.#active = null;
-    }));
+    background(
+      run.ended.then(() => {
+        if (!run.isDry) this.#waiting = null;
+        if (this.#active === run) this.#active = null;
+      }),
+    );
   }
 
   hold(): () => void {
@@ -104,10 +148,12 @@ class NodeScavenger implements Scavenger {
   /** Throws unless a run with these options may start now. */
   #checked(options: ScavengeOptions): LaunchOptions {
     const checked = checkedOptions(options);
-    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge can start.');
+    if (this.#closing.signal.aborted)
+      throw new SkuaError('store_closed', 'The store is closed: no scavenge can start.');
     if (this.#active !== null) throw inProgress(this.#active);
     const { threads = 1 } = options;
-    if (threads > THREADS_MAX) this.#deps.ports.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
+    if (threads > THREADS_MAX)
+      this.#deps.ports.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
     return checked;
   }
 
@@ -119,10 +165,18 @@ class NodeScavenger implements Scavenger {
     return active.scavengeId;
   }
 
-  current(): string | null { return this.#active?.scavengeId ?? null; }
-  last(): LastScavenge | null { return this.#last; }
-  lastOptions(): ScavengeOptions { return this.#lastOptions; }
-  progress(): ScavengeProgress | null { return this.#active?.progress() ?? null; }
+  current(): string | null {
+    return this.#active?.scavengeId ?? null;
+  }
+  last(): LastScavenge | null {
+    return this.#last;
+  }
+  lastOptions(): ScavengeOptions {
+    return this.#lastOptions;
+  }
+  progress(): ScavengeProgress | null {
+    return this.#active?.progress() ?? null;
+  }
 
   async dryRun(scavengeId: string): Promise<DryRunReport | null> {
     const outcome = this.#dryRuns.get(scavengeId);
@@ -133,8 +187,13 @@ class NodeScavenger implements Scavenger {
   }
 
   async explain(stream: string): Promise<Explanation> {
-    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are already being explained: try again later.`, { limit: EXPLAINS_MAX });
-    const explaining = this.waiting().then((waiting) => explainStream(this.#deps, stream, this.#closing.signal, waiting));
+    if (this.#explaining.size >= EXPLAINS_MAX)
+      throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are already being explained: try again later.`, {
+        limit: EXPLAINS_MAX,
+      });
+    const explaining = this.waiting().then((waiting) =>
+      explainStream(this.#deps, stream, this.#closing.signal, waiting),
+    );
     this.#explaining.add(explaining);
     try {
       return await explaining;
@@ -157,7 +216,11 @@ class NodeScavenger implements Scavenger {
 }
 
 function inProgress({ scavengeId }: ActiveRun): SkuaError {
-  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait until it has finished, or stop it.`, { scavengeId });
+  return new SkuaError(
+    'scavenge_in_progress',
+    `The scavenge ${scavengeId} is running: wait until it has finished, or stop it.`,
+    { scavengeId },
+  );
 }
 
 function notFound(scavengeId: string): SkuaError {

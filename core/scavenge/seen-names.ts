@@ -65,13 +65,16 @@ export class SeenNames {
 /** Words of the filter: 8 MiB, which is enough for some five million hashes. */
 const FILTER_WORDS = 2_097_152;
 
-/** Which hashes were added: a filter of fixed size that sometimes says yes wrongly, and never no. Its memory is taken at the first use. */
+/**
+ * Which hashes were added: a filter of fixed size that sometimes says yes wrongly, and never no. Its memory is taken at
+ * the first use.
+ */
 export class SeenHashes {
   #words: Int32Array | null = null;
 
   /** False when the hash was never added; adds it. */
   addAndTest(hi: number, lo: number): boolean {
-    const words = this.#words ??= new Int32Array(FILTER_WORDS);
+    const words = (this.#words ??= new Int32Array(FILTER_WORDS));
     const a = this.#set(words, hi);
     const b = this.#set(words, Math.imul(lo, 0x9e3779b1));
     return a && b;

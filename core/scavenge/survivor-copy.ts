@@ -53,15 +53,21 @@ export class SurvivorCopy {
   }
 
   /**
-   * False when there is no room for all of it: what was added of it then must not stay in the file. Throws `log_corrupt` for a source that
-   * is not as it was written, whatever was added of it.
+   * False when there is no room for all of it: what was added of it then must not stay in the file. Throws
+   * `log_corrupt` for a source that is not as it was written, whatever was added of it.
    */
   async copy(): Promise<boolean> {
     const { source } = this.#parts;
     const { file } = source.file;
     await this.#proof.addRange(file, HEADER_BYTES);
     try {
-      await scanChunk(source, source.startPosition, (frame) => this.#visit(frame), (bytes, block) => this.#passed(bytes, block), true);
+      await scanChunk(
+        source,
+        source.startPosition,
+        (frame) => this.#visit(frame),
+        (bytes, block) => this.#passed(bytes, block),
+        true,
+      );
     } catch (error) {
       if (error === noRoom) return false;
       throw error;

@@ -19,7 +19,10 @@ export class WholeCopy {
   readonly #onPassed: (bytes: number) => void;
   readonly #buffers = [new Uint8Array(COPY_BYTES), new Uint8Array(COPY_BYTES)] as const;
 
-  /** `start` is the log position at which the new file begins. `onPassed` is told the bytes that were read since the last call. */
+  /**
+   * `start` is the log position at which the new file begins. `onPassed` is told the bytes that were read since the
+   * last call.
+   */
   constructor(start: number, writer: ChunkWriter, context: JobContext, onPassed: (bytes: number) => void) {
     this.#start = start;
     this.#writer = writer;
@@ -76,7 +79,11 @@ export class WholeCopy {
       for (let i = 0; i < count; i++) {
         const actual = mapActual(bytes, i * mapEntryBytes);
         const logical = mapLogical(bytes, i * mapEntryBytes, mapEntryBytes);
-        if (actual <= lastActual || logical <= lastLogical || actual + FRAME_BYTES > source.physicalBytes) throw source.corrupt(at + i * mapEntryBytes - HEADER_BYTES, 'an entry of the position map that is out of order');
+        if (actual <= lastActual || logical <= lastLogical || actual + FRAME_BYTES > source.physicalBytes)
+          throw source.corrupt(
+            at + i * mapEntryBytes - HEADER_BYTES,
+            'an entry of the position map that is out of order',
+          );
         this.#writer.addEntry(base + actual, shift + logical);
         lastActual = actual;
         lastLogical = logical;
@@ -88,14 +95,25 @@ export class WholeCopy {
   /** The records of a chunk that was never scavenged are found by reading them. */
   async #unscavenged(source: Chunk, proof: ChunkProof): Promise<void> {
     let records = 0;
-    await scanChunk(source, source.startPosition, (frame) => {
-      const waiting = this.#writer.addRecord(frame.position - this.#start, frame.bytes, frame.at - FRAME_BYTES / 2, frame.length + FRAME_BYTES);
-      if (++records % CHECK_EVERY_RECORDS !== 0) return waiting;
-      return waiting === undefined ? this.#context.checkpoint() : waiting.then(() => this.#context.checkpoint());
-    }, (bytes, block) => {
-      proof.add(block);
-      return this.#passed(bytes);
-    }, true);
+    await scanChunk(
+      source,
+      source.startPosition,
+      (frame) => {
+        const waiting = this.#writer.addRecord(
+          frame.position - this.#start,
+          frame.bytes,
+          frame.at - FRAME_BYTES / 2,
+          frame.length + FRAME_BYTES,
+        );
+        if (++records % CHECK_EVERY_RECORDS !== 0) return waiting;
+        return waiting === undefined ? this.#context.checkpoint() : waiting.then(() => this.#context.checkpoint());
+      },
+      (bytes, block) => {
+        proof.add(block);
+        return this.#passed(bytes);
+      },
+      true,
+    );
   }
 
   async #passed(bytes: number): Promise<void> {
@@ -109,7 +127,8 @@ export class WholeCopy {
 function readExactly(source: Chunk, at: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
   const reading = (async () => {
     const bytes = await source.file.file.read(at, length, into);
-    if (bytes.length !== length) throw source.corrupt(at + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
+    if (bytes.length !== length)
+      throw source.corrupt(at + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
     return bytes;
   })();
   // What was read ahead is not waited for after an error.

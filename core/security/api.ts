@@ -16,33 +16,40 @@ export interface Security {
   /** Of the page for browsers; null, or left out, where there is none, as in functions. */
   readonly sessions?: Sessions | null;
   /**
-   * Whether `admin` or `ops` has the documented password or an empty one, or will be created so. At once where that was found out before and neither has changed since.
-   * Left out where nobody knows, which must be taken for yes.
+   * Whether `admin` or `ops` has the documented password or an empty one, or will be created so. At once where that was
+   * found out before and neither has changed since. Left out where nobody knows, which must be taken for yes.
    */
   hasDefaultPasswords?(): boolean | Promise<boolean>;
 }
 
 export interface Authenticator {
   /**
-   * The user with this name and password; at once where that was verified a short time ago and the user has not
-   * changed since. `address` is where the caller comes from, as far as it is known: by it failures are counted, and those who
-   * wait take turns. Where the user has logged in before, failures lock out later than elsewhere.
-   * An empty password lets nobody in unless `isLocal`: the caller sits at this machine, and is no proxy that passes on what others send.
-   * Errors: `not_authenticated` (unknown, disabled, or another password), `too_many_failures` (data: retryAfterSeconds),
-   * `not_ready` (the users can't be read yet), `too_busy` (too many passwords wait; data: retryAfterSeconds).
+   * The user with this name and password; at once where that was verified a short time ago and the user has not changed
+   * since. `address` is where the caller comes from, as far as it is known: by it failures are counted, and those who
+   * wait take turns. Where the user has logged in before, failures lock out later than elsewhere. An empty password
+   * lets nobody in unless `isLocal`: the caller sits at this machine, and is no proxy that passes on what others send.
+   * Errors: `not_authenticated` (unknown, disabled, or another password), `too_many_failures` (data:
+   * retryAfterSeconds), `not_ready` (the users can't be read yet), `too_busy` (too many passwords wait; data:
+   * retryAfterSeconds).
    */
   login(name: string, password: string, address: string | null, isLocal?: boolean): Principal | Promise<Principal>;
   /**
-   * Whether a principal that `login` has given out would be given out again for the same credentials, without looking at
-   * them: its user has not changed, and the login is remembered still. Failures of others at `address` change nothing about that, but
-   * that it is remembered for longer.
+   * Whether a principal that `login` has given out would be given out again for the same credentials, without looking
+   * at them: its user has not changed, and the login is remembered still. Failures of others at `address` change
+   * nothing about that, but that it is remembered for longer.
    */
   stillKnows(principal: Principal, address: string | null): boolean;
-  /** Whether the user of a principal that `login`, or a session, has given out has changed since, or the session has ended; false for every other principal. */
+  /**
+   * Whether the user of a principal that `login`, or a session, has given out has changed since, or the session has
+   * ended; false for every other principal.
+   */
   hasChanged?(principal: Principal): boolean | Promise<boolean>;
   /** Whether a principal is a user that `login`, or a session, has given out; false for who is known otherwise. */
   isUser?(principal: Principal): boolean;
-  /** The user of this name as he is now, for what another member sends to be written for him; null where there is none, or he is disabled. At once where that is known. Errors: `not_ready`. */
+  /**
+   * The user of this name as he is now, for what another member sends to be written for him; null where there is none,
+   * or he is disabled. At once where that is known. Errors: `not_ready`.
+   */
   userNow?(name: string): UserNow | null | Promise<UserNow | null>;
 }
 
@@ -52,15 +59,26 @@ export interface UserNow {
   readonly unchanged: UnchangedStream;
 }
 
-/** Sessions of users: a text that the node has signed stands for a login, until it ends, its user changes, or somebody logs out. */
+/**
+ * Sessions of users: a text that the node has signed stands for a login, until it ends, its user changes, or somebody
+ * logs out.
+ */
 export interface Sessions {
-  /** Begins a session of a user whom `login` has given out. Errors: `not_authenticated` where the user has changed since, those of an append for the key that the first session of a day needs. */
+  /**
+   * Begins a session of a user whom `login` has given out. Errors: `not_authenticated` where the user has changed
+   * since, those of an append for the key that the first session of a day needs.
+   */
   begin(principal: Principal): Promise<BegunSession>;
-  /** The session that a text stands for; null for one that was forged, has ended, or does not count any more. At once where it was verified before and nothing has changed since. */
+  /**
+   * The session that a text stands for; null for one that was forged, has ended, or does not count any more. At once
+   * where it was verified before and nothing has changed since.
+   */
   find(value: string): Session | null | Promise<Session | null>;
   /** Ends a session, here and at all members. False where there was none. Errors: as an append. */
   end(value: string): Promise<boolean>;
-  /** The user of a session that another member has verified, as the user is here; null where the user is another by now. */
+  /**
+   * The user of a session that another member has verified, as the user is here; null where the user is another by now.
+   */
   resume(proof: SessionProof): Promise<Principal | null>;
 }
 
@@ -102,7 +120,11 @@ export interface StreamAccess {
    * For writes, which are decided when they take their place in the log: what to hand to the store; null where the
    * caller may write whatever the access list says. Throws where nothing could allow it.
    */
-  authorizeWrite(principal: Principal, action: 'write' | 'delete', stream: string): Authorize | null | Promise<Authorize | null>;
+  authorizeWrite(
+    principal: Principal,
+    action: 'write' | 'delete',
+    stream: string,
+  ): Authorize | null | Promise<Authorize | null>;
 }
 
 export interface User {
@@ -132,15 +154,18 @@ export interface UserChange {
 }
 
 /**
- * Users kept in `$user-...` streams. What would leave nobody who can log in as an administrator is refused (`last_administrator`), also
- * where two such changes come at once, here or by different processes.
+ * Users kept in `$user-...` streams. What would leave nobody who can log in as an administrator is refused
+ * (`last_administrator`), also where two such changes come at once, here or by different processes.
  */
 export interface Users {
   /** In the order of their names, as the reference database lists them; deleted ones left out. */
   list(): Promise<User[]>;
   /** Errors: `user_not_found`. */
   get(loginName: string): Promise<User>;
-  /** Creating a user again with the stored password and groups changes nothing. Errors: `invalid_user`, `user_exists` (with others). */
+  /**
+   * Creating a user again with the stored password and groups changes nothing. Errors: `invalid_user`, `user_exists`
+   * (with others).
+   */
   create(user: NewUser): Promise<void>;
   /** What the change leaves out stays as it is. Errors: `invalid_user`, `user_not_found`, `last_administrator`. */
   update(loginName: string, change: UserChange): Promise<void>;
@@ -151,6 +176,15 @@ export interface Users {
   disable(loginName: string): Promise<void>;
   /** Errors: `user_not_found`, `invalid_user`. */
   resetPassword(loginName: string, password: string): Promise<void>;
-  /** `address` and `isLocal` as for a login, whose failures these are too. Errors: `invalid_user`, `wrong_password` (also where there is no such user), `too_many_failures`. */
-  changePassword(loginName: string, currentPassword: string, newPassword: string, address?: string | null, isLocal?: boolean): Promise<void>;
+  /**
+   * `address` and `isLocal` as for a login, whose failures these are too. Errors: `invalid_user`, `wrong_password`
+   * (also where there is no such user), `too_many_failures`.
+   */
+  changePassword(
+    loginName: string,
+    currentPassword: string,
+    newPassword: string,
+    address?: string | null,
+    isLocal?: boolean,
+  ): Promise<void>;
 }

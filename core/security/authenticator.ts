@@ -40,10 +40,10 @@ const CACHED = { result: 'cached' };
 const FAILED = { result: 'failed' };
 
 /**
- * Verifies names and passwords. A verified login is remembered for a short time, and is worth nothing as soon as the user's stream or
- * its metadata has been written to; failures of others don't end it. Callers who log in with the same credentials at the same time
- * share one derivation. Where passwords are to be such as the reference database accepts, a login stores one that is not anew, since
- * nobody else knows the password.
+ * Verifies names and passwords. A verified login is remembered for a short time, and is worth nothing as soon as the
+ * user's stream or its metadata has been written to; failures of others don't end it. Callers who log in with the same
+ * credentials at the same time share one derivation. Where passwords are to be such as the reference database accepts,
+ * a login stores one that is not anew, since nobody else knows the password.
  */
 export class PasswordAuthenticator implements Authenticator {
   readonly #parts: PasswordAuthenticatorParts;
@@ -105,7 +105,9 @@ export class PasswordAuthenticator implements Authenticator {
     const mark = this.#marks.get(principal);
     if (mark === undefined) return false;
     const info = infoNow(this.#parts.store, mark.stream);
-    return info !== null ? !isUnchanged(mark, info) : this.#parts.store.streamInfo(mark.stream).then((later) => !isUnchanged(mark, later));
+    return info !== null
+      ? !isUnchanged(mark, info)
+      : this.#parts.store.streamInfo(mark.stream).then((later) => !isUnchanged(mark, later));
   }
 
   isUser(principal: Principal): boolean {
@@ -127,7 +129,10 @@ export class PasswordAuthenticator implements Authenticator {
     const { lastEventNumber, metadataVersion } = await store.streamInfo(stream);
     const stored = await streams.read(name);
     if (stored === null || stored.record.isDisabled) return null;
-    const user: UserNow = { principal: { name, roles: stored.record.groups }, unchanged: { stream, lastEventNumber, metadataVersion } };
+    const user: UserNow = {
+      principal: { name, roles: stored.record.groups },
+      unchanged: { stream, lastEventNumber, metadataVersion },
+    };
     this.#users.delete(name);
     this.#users.set(name, user);
     if (this.#users.size > LOGINS_MAX) this.#users.delete(this.#users.keys().next().value!);
@@ -139,10 +144,17 @@ export class PasswordAuthenticator implements Authenticator {
     return login !== null && this.#parts.keys.equal(login.mac, mac) ? login : null;
   }
 
-  async #loginLater(name: string, password: string, mac: Uint8Array, address: string | null, known: VerifiedLogin | null): Promise<Principal> {
+  async #loginLater(
+    name: string,
+    password: string,
+    mac: Uint8Array,
+    address: string | null,
+    known: VerifiedLogin | null,
+  ): Promise<Principal> {
     const { failures, store } = this.#parts;
     try {
-      if (known !== null && isUnchanged(known, await store.streamInfo(known.stream))) return this.#recognised(known, name, address);
+      if (known !== null && isUnchanged(known, await store.streamInfo(known.stream)))
+        return this.#recognised(known, name, address);
       const key = `${encodeBase64(mac)} ${name.slice(0, LOGIN_NAME_LENGTH_MAX)}`;
       const running = this.#running.get(key);
       const isLocked = failures.isLocked(name, address);
@@ -159,7 +171,10 @@ export class PasswordAuthenticator implements Authenticator {
     }
     await failures.share(name, address);
     this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
-    throw new SkuaError('not_authenticated', 'There is no user with this name and password, or the user is disabled: check both.');
+    throw new SkuaError(
+      'not_authenticated',
+      'There is no user with this name and password, or the user is disabled: check both.',
+    );
   }
 
   #recognised(known: VerifiedLogin, name: string, address: string | null): Principal {
@@ -178,7 +193,13 @@ export class PasswordAuthenticator implements Authenticator {
     return principal;
   }
 
-  async #start(key: string, name: string, password: string, mac: Uint8Array, address: string | null): Promise<Principal | null> {
+  async #start(
+    key: string,
+    name: string,
+    password: string,
+    mac: Uint8Array,
+    address: string | null,
+  ): Promise<Principal | null> {
     const { failures } = this.#parts;
     failures.begin(name, address);
     let isFailure = false;
@@ -215,7 +236,14 @@ export class PasswordAuthenticator implements Authenticator {
       if (still === null || still.number !== stored.number || lastEventNumber !== stored.number) continue;
       const principal: Principal = { name, roles: stored.record.groups };
       this.#marks.set(principal, { stream, lastEventNumber, metadataVersion });
-      this.#cache.set(name, { principal, stream, mac, lastEventNumber, metadataVersion, expiresMs: clock.monotonicMs() + LOGIN_LIFE_MS });
+      this.#cache.set(name, {
+        principal,
+        stream,
+        mac,
+        lastEventNumber,
+        metadataVersion,
+        expiresMs: clock.monotonicMs() + LOGIN_LIFE_MS,
+      });
       return principal;
     }
     throw new SkuaError('too_busy', 'The user keeps being changed: try again.', { retryAfterSeconds: 1 });
@@ -229,26 +257,35 @@ export class PasswordAuthenticator implements Authenticator {
     return (await this.#parts.streams.read(name))?.number !== stored?.number;
   }
 
-  /** One write, on top of the record that was read: whoever changes the user meanwhile wins, and the login goes on in any case. */
+  /**
+   * One write, on top of the record that was read: whoever changes the user meanwhile wins, and the login goes on in
+   * any case.
+   */
   async #rewrite({ record, number }: StoredUser, password: string): Promise<void> {
     const { streams, passwords, clock, log } = this.#parts;
     if (clock.monotonicMs() < this.#rewritesFromMs) return;
     const { loginName } = record;
     try {
-      await streams.update({ ...record, ...await passwords.create(password) }, number);
+      await streams.update({ ...record, ...(await passwords.create(password)) }, number);
       log.info('the password of a user is now stored in the compatible format', { loginName });
     } catch (error) {
       if (isSkuaError(error, 'wrong_expected_version')) return;
       this.#rewritesFromMs = clock.monotonicMs() + REWRITE_PAUSE_MS;
-      log.warn('the password of a user could not be stored in the compatible format: a later login tries again', { loginName, error: String(error) });
+      log.warn('the password of a user could not be stored in the compatible format: a later login tries again', {
+        loginName,
+        error: String(error),
+      });
     }
   }
 }
 
-const EMPTY_REFUSED = 'An empty password is accepted only on the machine of the node itself, at 127.0.0.1 or localhost, without a proxy. Log in there and change it, have an administrator reset it, or stop the node and use `skua user reset-password`.';
+const EMPTY_REFUSED =
+  'An empty password is accepted only on the machine of the node itself, at 127.0.0.1 or localhost, without a proxy. Log in there and change it, have an administrator reset it, or stop the node and use `skua user reset-password`.';
 
 function notReady(): SkuaError {
-  return new SkuaError('not_ready', 'The users cannot be read yet: try again in a few seconds.', { retryAfterSeconds: 5 });
+  return new SkuaError('not_ready', 'The users cannot be read yet: try again in a few seconds.', {
+    retryAfterSeconds: 5,
+  });
 }
 
 /** A login that was verified, valid while the user's stream is as it was then. */

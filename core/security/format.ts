@@ -6,7 +6,9 @@ import { USER_STREAM_PREFIX } from './format/user.ts';
 /** Files of logins and of the audit, for whoever looks into them; and what of events nobody sees who does. */
 
 const SESSION_KEY: FileFormat = {
-  kind: 'session-key', title: 'key of the sessions of the page', names: [/(?<=^|\/)session\.key$/],
+  kind: 'session-key',
+  title: 'key of the sessions of the page',
+  names: [/(?<=^|\/)session\.key$/],
   async *parts({ file }) {
     yield note(`A secret of ${file.size} bytes: it is not shown. Anyone who has it can create sessions of any user.`);
   },
@@ -18,7 +20,10 @@ const READ_BYTES = 1_048_576;
 const LINE_END = 10;
 
 const AUDIT: FileFormat = {
-  kind: 'audit-log', title: 'audit', names: [], begins: (head) => /^\{"time":"[^"]{1,40}","action":"/.test(decodeText(head)),
+  kind: 'audit-log',
+  title: 'audit',
+  names: [],
+  begins: (head) => /^\{"time":"[^"]{1,40}","action":"/.test(decodeText(head)),
   async *parts({ file }) {
     for (let at = 0, rest: Uint8Array = new Uint8Array(0); at < file.size;) {
       const piece = await file.read(at, Math.min(READ_BYTES, file.size - at));
@@ -29,7 +34,12 @@ const AUDIT: FileFormat = {
       const start = at - rest.length;
       at += piece.length;
       const end = at < file.size ? bytes.lastIndexOf(LINE_END) + 1 : bytes.length;
-      if (end === 0 && bytes.length > ENTRY_BYTES_MAX) throw new SkuaError('bad_json', `${file.path} has a line at offset ${start} that is not an audit entry: it is too long.`, { offset: start });
+      if (end === 0 && bytes.length > ENTRY_BYTES_MAX)
+        throw new SkuaError(
+          'bad_json',
+          `${file.path} has a line at offset ${start} that is not an audit entry: it is too long.`,
+          { offset: start },
+        );
       for (let from = 0; from < end;) {
         const found = bytes.indexOf(LINE_END, from);
         const to = found < 0 || found > end ? end : found;
@@ -41,7 +51,14 @@ const AUDIT: FileFormat = {
   },
 };
 
-interface AuditFields { readonly time?: unknown; readonly action?: unknown; readonly outcome?: unknown; readonly user?: unknown; readonly address?: unknown; readonly target?: unknown }
+interface AuditFields {
+  readonly time?: unknown;
+  readonly action?: unknown;
+  readonly outcome?: unknown;
+  readonly user?: unknown;
+  readonly address?: unknown;
+  readonly target?: unknown;
+}
 
 function entryPart(path: string, line: Uint8Array, offset: number): Part {
   let entry: AuditFields | null = null;
@@ -50,10 +67,28 @@ function entryPart(path: string, line: Uint8Array, offset: number): Part {
   } catch {
     // Told below.
   }
-  if (entry === null || typeof entry !== 'object') return { kind: 'damage', offset, error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is not an audit entry.`, { offset }) };
+  if (entry === null || typeof entry !== 'object')
+    return {
+      kind: 'damage',
+      offset,
+      error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is not an audit entry.`, {
+        offset,
+      }),
+    };
   const { time, action, outcome, user, address, target, ...more } = entry;
-  const texts = (members: object) => Object.fromEntries(Object.entries(members).map(([name, value]) => [name, value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value)]));
-  return { kind: 'record', group: 'entries', offset, describe: () => ({ fields: texts({ time, action, outcome, user, address, target }), more: texts(more) }) };
+  const texts = (members: object) =>
+    Object.fromEntries(
+      Object.entries(members).map(([name, value]) => [
+        name,
+        value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value),
+      ]),
+    );
+  return {
+    kind: 'record',
+    group: 'entries',
+    offset,
+    describe: () => ({ fields: texts({ time, action, outcome, user, address, target }), more: texts(more) }),
+  };
 }
 
 export const SECURITY_FORMATS: readonly FileFormat[] = [SESSION_KEY, AUDIT];
@@ -66,7 +101,10 @@ const USER_MEMBERS: ReadonlySet<string> = new Set(['loginName', 'fullName', 'dis
 const SEALED_SECRET = /skua-sealed:1:[0-9a-f]{1,64}:[A-Za-z0-9+/=]*/g;
 const HIDDEN = '(not shown)';
 
-/** The data of an event of a stream without what is secret: hashes of passwords, sessions, sealed secrets. Null where nothing of them may be shown. */
+/**
+ * The data of an event of a stream without what is secret: hashes of passwords, sessions, sealed secrets. Null where
+ * nothing of them may be shown.
+ */
 export function withoutSecrets(stream: string, data: Uint8Array): Uint8Array | null {
   if (data.length === 0) return data;
   if (stream.startsWith(UI_PREFIX)) return null;
@@ -80,7 +118,13 @@ function userWithoutSecrets(data: Uint8Array): Uint8Array | null {
   try {
     const user: unknown = JSON.parse(decodeText(data));
     if (typeof user !== 'object' || user === null || Array.isArray(user)) return null;
-    return encodeText(JSON.stringify(Object.fromEntries(Object.entries(user).map(([name, value]) => [name, USER_MEMBERS.has(name) ? value : HIDDEN]))));
+    return encodeText(
+      JSON.stringify(
+        Object.fromEntries(
+          Object.entries(user).map(([name, value]) => [name, USER_MEMBERS.has(name) ? value : HIDDEN]),
+        ),
+      ),
+    );
   } catch {
     return null;
   }

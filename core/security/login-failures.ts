@@ -7,8 +7,9 @@ import { LOGIN_NAME_LENGTH_MAX } from './format/user.ts';
 /** So many from a place where the user has logged in before: until then a right password is still let in there. */
 export const FAMILIAR_FAILURES_MAX = 100;
 /**
- * Passwords that are compared with a login that was verified a short time ago, while its user is locked out of a familiar place.
- * Without a limit, who shares the place with an active user could guess as fast as the network lets him.
+ * Passwords that are compared with a login that was verified a short time ago, while its user is locked out of a
+ * familiar place. Without a limit, who shares the place with an active user could guess as fast as the network lets
+ * him.
  */
 export const COMPARED_MAX = 1_000;
 const WINDOW_MS = 60_000;
@@ -18,7 +19,9 @@ const ENTRIES_MAX = 10_000;
 interface Entry {
   /** Monotonic times of the failures, ascending; at most as many as the place is allowed. */
   times: number[];
-  /** Attempts whose outcome is not known yet: they count as failures, so that guesses sent at once are not all checked. */
+  /**
+   * Attempts whose outcome is not known yet: they count as failures, so that guesses sent at once are not all checked.
+   */
   pending: number;
   /** Attempts since `refusedSinceMs` that were refused unheard. */
   refused: number;
@@ -34,9 +37,10 @@ export interface Caller {
 }
 
 /**
- * Counts wrong passwords by user and place (an address, or an IPv6 network) over a sliding minute. A right password in between
- * changes nothing, and is refused too once there are too many: else the limit would not hold for a guess that is right. Where the
- * user has logged in before, the limit is higher: whoever shares a proxy or a network with a user must not lock him out by ten guesses.
+ * Counts wrong passwords by user and place (an address, or an IPv6 network) over a sliding minute. A right password in
+ * between changes nothing, and is refused too once there are too many: else the limit would not hold for a guess that
+ * is right. Where the user has logged in before, the limit is higher: whoever shares a proxy or a network with a user
+ * must not lock him out by ten guesses.
  */
 export class Failures {
   readonly #clock: Clock;
@@ -52,7 +56,9 @@ export class Failures {
     this.#shared = shared;
   }
 
-  get size(): number { return this.#entries.size; }
+  get size(): number {
+    return this.#entries.size;
+  }
 
   callerOf(name: string, address: string | null): Caller {
     const place = addressGroup(address);
@@ -65,8 +71,9 @@ export class Failures {
   }
 
   /**
-   * Before a password is compared with that of a login which was verified a short time ago. Errors: `too_many_failures` (data:
-   * retryAfterSeconds), where the user is locked out and the place is not familiar, or too many guesses were made even so.
+   * Before a password is compared with that of a login which was verified a short time ago. Errors: `too_many_failures`
+   * (data: retryAfterSeconds), where the user is locked out and the place is not familiar, or too many guesses were
+   * made even so.
    */
   check(name: string, address: string | null): void {
     if (this.#entries.size === 0) return;
@@ -122,9 +129,13 @@ export class Failures {
     return this.callerOf(name, address).isFamiliar ? FAMILIAR_FAILURES_MAX : FAILURES_MAX;
   }
 
-  /** Tells other processes of the failure that was just counted, and takes in what they have counted. To be waited for before the answer. */
+  /**
+   * Tells other processes of the failure that was just counted, and takes in what they have counted. To be waited for
+   * before the answer.
+   */
   async share(name: string, address: string | null): Promise<void> {
-    if (this.#shared === null || !await this.#shared.add(name.slice(0, LOGIN_NAME_LENGTH_MAX), addressGroup(address))) return;
+    if (this.#shared === null || !(await this.#shared.add(name.slice(0, LOGIN_NAME_LENGTH_MAX), addressGroup(address))))
+      return;
     const key = keyOf(name, address);
     const entry = this.#entries.get(key) ?? newEntry();
     this.#forgetOld(entry);
@@ -168,7 +179,11 @@ export class Failures {
     const now = this.#clock.monotonicMs();
     const waitMs = entry.times.length < FAILURES_MAX ? 1_000 : entry.times.at(-FAILURES_MAX)! + WINDOW_MS - now;
     const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
-    return new SkuaError('too_many_failures', `Too many wrong passwords for this user from this address: wait ${retryAfterSeconds} s and check the password.`, { retryAfterSeconds });
+    return new SkuaError(
+      'too_many_failures',
+      `Too many wrong passwords for this user from this address: wait ${retryAfterSeconds} s and check the password.`,
+      { retryAfterSeconds },
+    );
   }
 }
 
@@ -187,8 +202,8 @@ export const PLACES_PER_USER_MAX = 16;
 export const FAMILIAR_MS = 7 * 86_400_000;
 
 /**
- * From where users have logged in. This gives nobody access, only more attempts; so it outlives changes of passwords, and is
- * forgotten with the process. A user with many places, or many addresses, pushes out places of nobody else.
+ * From where users have logged in. This gives nobody access, only more attempts; so it outlives changes of passwords,
+ * and is forgotten with the process. A user with many places, or many addresses, pushes out places of nobody else.
  */
 class FamiliarAddresses {
   readonly #clock: Clock;

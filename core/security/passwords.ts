@@ -36,7 +36,8 @@ const SCRYPT_COST: ScryptCost = { n: 2 ** SCRYPT_LOG_N, r: 8, p: 1 };
 const SCRYPT_LOG_N_MAX = 16;
 const SCRYPT_R_MAX = 8;
 const SCRYPT_P_MAX = 4;
-const SCRYPT_TEXT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/=]{1,128})\$([A-Za-z0-9+/=]{1,128})$/;
+const SCRYPT_TEXT =
+  /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/=]{1,128})\$([A-Za-z0-9+/=]{1,128})$/;
 
 /** Derives and verifies passwords. */
 export class Passwords {
@@ -73,8 +74,8 @@ export class Passwords {
 
   /**
    * True when this is the password of the secret; never for null, which costs the same. A compatible secret costs a
-   * strong derivation besides where strong ones are written, because the others have one. `caller` is who waits for it, where that
-   * is not somebody who has logged in. Errors: `too_busy`.
+   * strong derivation besides where strong ones are written, because the others have one. `caller` is who waits for it,
+   * where that is not somebody who has logged in. Errors: `too_busy`.
    */
   matches(secret: Secret | null, password: string, caller: Caller = OURSELVES): Promise<boolean> {
     const isPossible = fitsPassword(password);
@@ -82,7 +83,8 @@ export class Passwords {
     const scheme = secret === null ? null : schemeOf(secret);
     return this.#queue.run(caller, async () => {
       const derived = await this.#derive(scheme ?? this.#decoy, bytes);
-      if (scheme !== null && scheme.kind !== this.#decoy.kind && this.#format === 'strong') await this.#derive(this.#decoy, bytes);
+      if (scheme !== null && scheme.kind !== this.#decoy.kind && this.#format === 'strong')
+        await this.#derive(this.#decoy, bytes);
       const isEqual = this.#keys.equal(encodeText(derived), encodeText(secret === null ? derived : secret.hash));
       return isEqual && scheme !== null && isPossible;
     });
@@ -91,7 +93,8 @@ export class Passwords {
   /** The text that a record holds as `hash`. */
   async #derive(scheme: Scheme, password: Uint8Array): Promise<string> {
     this.#meter.count('eventstore_password_derivations_total');
-    if (scheme.kind === 'pbkdf2') return encodeBase64(await this.#keys.pbkdf2Sha1(password, scheme.salt, PBKDF2_ITERATIONS, PBKDF2_BYTES));
+    if (scheme.kind === 'pbkdf2')
+      return encodeBase64(await this.#keys.pbkdf2Sha1(password, scheme.salt, PBKDF2_ITERATIONS, PBKDF2_BYTES));
     const { n, r, p } = scheme.cost;
     const key = await this.#keys.scrypt(password, scheme.salt, scheme.cost, SCRYPT_BYTES);
     return `$scrypt$ln=${Math.log2(n)},r=${r},p=${p}$${encodeBase64(scheme.salt)}$${encodeBase64(key)}`;
@@ -116,7 +119,8 @@ function schemeOf(secret: Secret): Scheme | null {
   const r = Number(match[2]);
   const p = Number(match[3]);
   const salt = decodeBase64(match[4]!);
-  if (salt === null || logN < 1 || logN > SCRYPT_LOG_N_MAX || r < 1 || r > SCRYPT_R_MAX || p < 1 || p > SCRYPT_P_MAX) return null;
+  if (salt === null || logN < 1 || logN > SCRYPT_LOG_N_MAX || r < 1 || r > SCRYPT_R_MAX || p < 1 || p > SCRYPT_P_MAX)
+    return null;
   return { kind: 'scrypt', salt, cost: { n: 2 ** logN, r, p } };
 }
 
@@ -140,10 +144,10 @@ interface Waiter {
 type Lane = Map<string, Waiter[]>;
 
 /**
- * Lets a few derivations run at a time and a bounded number wait, so that callers with wrong passwords can't take the machine.
- * Places take turns. Who comes when all room is taken gets that of the place that has most of it, if it has more; users where they
- * have logged in before go ahead of all others, and take room from these. (How many of them there can be is bounded: a verified login
- * is remembered, and failures are counted.)
+ * Lets a few derivations run at a time and a bounded number wait, so that callers with wrong passwords can't take the
+ * machine. Places take turns. Who comes when all room is taken gets that of the place that has most of it, if it has
+ * more; users where they have logged in before go ahead of all others, and take room from these. (How many of them
+ * there can be is bounded: a verified login is remembered, and failures are counted.)
  */
 class Derivations {
   #running = 0;
@@ -178,7 +182,11 @@ class Derivations {
   #turn({ place, isFamiliar }: Caller): Promise<void> {
     const lane = isFamiliar ? this.#familiar : this.#others;
     const queue = lane.get(place) ?? [];
-    if (this.#waiting >= WAITING_MAX && !((isFamiliar && this.#evict(this.#others, 0)) || this.#evict(lane, queue.length + 1))) throw busy(WAITING_MAX);
+    if (
+      this.#waiting >= WAITING_MAX &&
+      !((isFamiliar && this.#evict(this.#others, 0)) || this.#evict(lane, queue.length + 1))
+    )
+      throw busy(WAITING_MAX);
     return new Promise((resolve, reject) => {
       queue.push({ start: resolve, refuse: reject });
       lane.set(place, queue);
@@ -212,5 +220,9 @@ class Derivations {
 }
 
 function busy(limit: number, where = ''): SkuaError {
-  return new SkuaError('too_busy', `Too many passwords${where} are waiting to be checked: try again in a few seconds.`, { limit, retryAfterSeconds: RETRY_AFTER_SECONDS });
+  return new SkuaError(
+    'too_busy',
+    `Too many passwords${where} are waiting to be checked: try again in a few seconds.`,
+    { limit, retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
 }

@@ -31,7 +31,10 @@ interface SecurityParts {
   readonly meter: Meter;
   /** Where several processes answer for the same users and know of each other by nothing else. */
   readonly sharedFailures?: SharedFailures;
-  /** Takes in what other processes have written to the store, before somebody is refused; null, from it or for it, where the store knows. */
+  /**
+   * Takes in what other processes have written to the store, before somebody is refused; null, from it or for it, where
+   * the store knows.
+   */
   readonly upToDate?: (() => Promise<void> | null) | null;
   /** Null, or left out, where nobody begins sessions. */
   readonly sessions?: SessionsParts | null;
@@ -50,7 +53,10 @@ export interface SecurityConfig {
   readonly passwordFormat: PasswordFormat;
   /** The anonymous caller counts as `$all` in access lists. */
   readonly allowAnonymousStreamAccess: boolean;
-  /** Passwords that the default users get when they are created, and never again; asked for then, where they have to be fetched. */
+  /**
+   * Passwords that the default users get when they are created, and never again; asked for then, where they have to be
+   * fetched.
+   */
   readonly adminPassword: FirstPassword;
   readonly opsPassword: FirstPassword;
 }
@@ -59,8 +65,8 @@ type FirstPassword = string | (() => Promise<string>);
 
 export interface RunningSecurity extends Security {
   /**
-   * Writes what a first start writes. Until it has resolved, credentials are answered `not_ready`. Call it again after an
-   * error: it goes on where it was.
+   * Writes what a first start writes. Until it has resolved, credentials are answered `not_ready`. Call it again after
+   * an error: it goes on where it was.
    */
   start(): Promise<void>;
   hasDefaultPasswords(): boolean | Promise<boolean>;
@@ -77,19 +83,42 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const users = new UserManager({ streams, passwords, failures, log, upToDate: parts.upToDate ?? null });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
   const known = new DefaultPasswords(store, () => haveDefaultPassword(store, streams, passwords, defaults));
-  const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter, upToDate: parts.upToDate ?? null });
-  const sessions = parts.sessions == null ? null : new UserSessions({
-    store, streams, keys, clock, authenticator, upToDate: parts.upToDate ?? null, log,
-    sessionKeys: new SessionKeys(keys, parts.sessions.secrets), ends: new SessionEnds({ store, clock, ids, written: parts.sessions.written ?? store }),
+  const authenticator = new PasswordAuthenticator({
+    store,
+    streams,
+    passwords,
+    failures,
+    keys,
+    clock,
+    log,
+    meter,
+    upToDate: parts.upToDate ?? null,
   });
+  const sessions =
+    parts.sessions == null
+      ? null
+      : new UserSessions({
+          store,
+          streams,
+          keys,
+          clock,
+          authenticator,
+          upToDate: parts.upToDate ?? null,
+          log,
+          sessionKeys: new SessionKeys(keys, parts.sessions.secrets),
+          ends: new SessionEnds({ store, clock, ids, written: parts.sessions.written ?? store }),
+        });
   return {
-    authenticator: sessions === null ? authenticator : {
-      login: (name, password, address, isLocal) => authenticator.login(name, password, address, isLocal),
-      stillKnows: (principal, address) => authenticator.stillKnows(principal, address),
-      hasChanged: (principal) => sessions.hasEnded(principal) ?? authenticator.hasChanged(principal),
-      isUser: (principal) => authenticator.isUser(principal) || sessions.isUser(principal),
-      userNow: (name) => authenticator.userNow(name),
-    },
+    authenticator:
+      sessions === null
+        ? authenticator
+        : {
+            login: (name, password, address, isLocal) => authenticator.login(name, password, address, isLocal),
+            stillKnows: (principal, address) => authenticator.stillKnows(principal, address),
+            hasChanged: (principal) => sessions.hasEnded(principal) ?? authenticator.hasChanged(principal),
+            isUser: (principal) => authenticator.isUser(principal) || sessions.isUser(principal),
+            userNow: (name) => authenticator.userNow(name),
+          },
     sessions,
     users,
     access: new AccessLists({ store, clock, log, meter, allowAnonymous: config.allowAnonymousStreamAccess }),
@@ -136,12 +165,20 @@ interface DefaultUserParts {
 }
 
 /** Creates the default users that never were. One that was deleted stays deleted. */
-async function createDefaultUsers({ store, streams, users, log }: DefaultUserParts, defaults: readonly DefaultUser[], passwordFormat: PasswordFormat): Promise<void> {
+async function createDefaultUsers(
+  { store, streams, users, log }: DefaultUserParts,
+  defaults: readonly DefaultUser[],
+  passwordFormat: PasswordFormat,
+): Promise<void> {
   for (const user of defaults) {
     const { loginName } = user;
-    if (await streams.read(loginName) !== null) {
+    if ((await streams.read(loginName)) !== null) {
       // The node may have ended between the record and the list.
-      await streams.addName(loginName).catch((error: unknown) => log.warn('a default user could not be listed in $users', { loginName, error: String(error) }));
+      await streams
+        .addName(loginName)
+        .catch((error: unknown) =>
+          log.warn('a default user could not be listed in $users', { loginName, error: String(error) }),
+        );
     } else if ((await store.streamInfo(userStream(loginName))).lastEventNumber >= 0) {
       log.info('a default user was deleted and is not created again', { loginName });
     } else {
@@ -151,7 +188,9 @@ async function createDefaultUsers({ store, streams, users, log }: DefaultUserPar
   }
 }
 
-/** Remembers whether a default user has a known password until one of them is written to: finding out takes derivations. */
+/**
+ * Remembers whether a default user has a known password until one of them is written to: finding out takes derivations.
+ */
 class DefaultPasswords {
   readonly #store: ObservableStore;
   readonly #find: () => Promise<boolean>;
@@ -164,8 +203,13 @@ class DefaultPasswords {
   }
 
   stand(): boolean | Promise<boolean> {
-    if (this.#found?.marks.every((mark, i) => isKnownUnchanged(mark, infoNow(this.#store, DEFAULT_STREAMS[i]!))) === true) return this.#found.stands;
-    return (this.#finding ??= this.#look().finally(() => { this.#finding = null; }));
+    if (
+      this.#found?.marks.every((mark, i) => isKnownUnchanged(mark, infoNow(this.#store, DEFAULT_STREAMS[i]!))) === true
+    )
+      return this.#found.stands;
+    return (this.#finding ??= this.#look().finally(() => {
+      this.#finding = null;
+    }));
   }
 
   async #look(): Promise<boolean> {
@@ -183,14 +227,27 @@ function isKnownUnchanged(mark: StreamMark, info: StreamMark | null): boolean {
 }
 
 /** True while a default user has the documented password, or none, or would be created so. */
-async function haveDefaultPassword(store: EventStore, streams: UserStreams, passwords: Passwords, defaults: readonly DefaultUser[]): Promise<boolean> {
+async function haveDefaultPassword(
+  store: EventStore,
+  streams: UserStreams,
+  passwords: Passwords,
+  defaults: readonly DefaultUser[],
+): Promise<boolean> {
   for (const user of defaults) {
     const { loginName } = user;
     const stored = await streams.read(loginName);
     if (stored === null) {
       const first = await firstPassword(user);
-      if ((first === DEFAULT_PASSWORD || isBlankPassword(first)) && (await store.streamInfo(userStream(loginName))).lastEventNumber < 0) return true;
-    } else if (!stored.record.isDisabled && (await passwords.matches(stored.record, DEFAULT_PASSWORD) || await passwords.matches(stored.record, ''))) return true;
+      if (
+        (first === DEFAULT_PASSWORD || isBlankPassword(first)) &&
+        (await store.streamInfo(userStream(loginName))).lastEventNumber < 0
+      )
+        return true;
+    } else if (
+      !stored.record.isDisabled &&
+      ((await passwords.matches(stored.record, DEFAULT_PASSWORD)) || (await passwords.matches(stored.record, '')))
+    )
+      return true;
   }
   return false;
 }

@@ -12,7 +12,10 @@ import type { ObservableStore, StreamInfo, StreamMark } from './stream-info.ts';
 
 /** The sessions that were ended before their time. Nobody but the node itself has anything to do with it. */
 export const SESSION_ENDS_STREAM = '$ui-ended-sessions';
-/** Ends that the stream keeps, so that a scavenge removes the others. No age: what is missing at its beginning was taken away, and does not mean that it was old. */
+/**
+ * Ends that the stream keeps, so that a scavenge removes the others. No age: what is missing at its beginning was taken
+ * away, and does not mean that it was old.
+ */
 const MAX_COUNT = 100_000;
 
 const ENDED_TYPE = '$ui-session-ended';
@@ -40,8 +43,9 @@ interface Ended {
 const NOTHING: StreamMark = { lastEventNumber: -1, metadataVersion: -1 };
 
 /**
- * What the stream says, held in memory and compared with the end of the stream at every question: what another member writes counts here as soon as this
- * one has it. Where older ends are not kept any more, a session that began before the oldest one that is was perhaps ended, and counts as that.
+ * What the stream says, held in memory and compared with the end of the stream at every question: what another member
+ * writes counts here as soon as this one has it. Where older ends are not kept any more, a session that began before
+ * the oldest one that is was perhaps ended, and counts as that.
  */
 export class SessionEnds {
   readonly #parts: SessionEndsParts;
@@ -65,7 +69,9 @@ export class SessionEnds {
   /** Takes in what the stream says now. */
   async refresh(): Promise<void> {
     while (!isUnchanged(this.#mark, await this.#parts.store.streamInfo(SESSION_ENDS_STREAM))) {
-      this.#refreshing ??= this.#read().finally(() => { this.#refreshing = null; });
+      this.#refreshing ??= this.#read().finally(() => {
+        this.#refreshing = null;
+      });
       await this.#refreshing;
     }
   }
@@ -82,23 +88,39 @@ export class SessionEnds {
     return Infinity;
   }
 
-  /** When a session begins that begins now: behind the oldest end that is kept, also where the clock of who wrote that was ahead. Errors: as an append. */
+  /**
+   * When a session begins that begins now: behind the oldest end that is kept, also where the clock of who wrote that
+   * was ahead. Errors: as an append.
+   */
   async beginning(): Promise<number> {
     await this.refresh();
     if (this.#keptFromMs === Infinity) await this.end(NO_SESSION);
     return Math.max(Math.floor(this.#parts.clock.nowMs()), this.#keptFromMs + 1);
   }
 
-  /** Ends a session for all members; then waits until this node has it. Errors: as an append; `too_busy` where that takes long; `invalid_metadata` where the stream hides what is written to it. */
+  /**
+   * Ends a session for all members; then waits until this node has it. Errors: as an append; `too_busy` where that
+   * takes long; `invalid_metadata` where the stream hides what is written to it.
+   */
   async end(session: string): Promise<void> {
     const { written, clock } = this.#parts;
     await this.#prepare();
-    const { lastEventNumber } = await written.append(SESSION_ENDS_STREAM, ANY, [this.#event(ENDED_TYPE, encodeText(JSON.stringify({ session, endedMs: Math.floor(clock.nowMs()) })))]);
+    const { lastEventNumber } = await written.append(SESSION_ENDS_STREAM, ANY, [
+      this.#event(ENDED_TYPE, encodeText(JSON.stringify({ session, endedMs: Math.floor(clock.nowMs()) }))),
+    ]);
     for (const untilMs = clock.monotonicMs() + SEEN_MS; ; await clock.sleep(LOOK_AGAIN_MS)) {
       await this.refresh();
       if (this.#ended.has(session)) return;
-      if (this.#mark.lastEventNumber >= lastEventNumber) throw new SkuaError('invalid_metadata', `The metadata of ${SESSION_ENDS_STREAM} hides what is written to it, so no one can log in: an administrator must write it without $tb, or delete the stream.`, { stream: SESSION_ENDS_STREAM, key: '$tb' });
-      if (clock.monotonicMs() >= untilMs) throw new SkuaError('too_busy', 'The end of the session is written, but this member lags behind: try again.', { retryAfterSeconds: 1 });
+      if (this.#mark.lastEventNumber >= lastEventNumber)
+        throw new SkuaError(
+          'invalid_metadata',
+          `The metadata of ${SESSION_ENDS_STREAM} hides what is written to it, so no one can log in: an administrator must write it without $tb, or delete the stream.`,
+          { stream: SESSION_ENDS_STREAM, key: '$tb' },
+        );
+      if (clock.monotonicMs() >= untilMs)
+        throw new SkuaError('too_busy', 'The end of the session is written, but this member lags behind: try again.', {
+          retryAfterSeconds: 1,
+        });
     }
   }
 
@@ -107,22 +129,36 @@ export class SessionEnds {
     const { store, written } = this.#parts;
     if ((await store.streamInfo(SESSION_ENDS_STREAM)).metadataVersion >= 0) return;
     const nobody: readonly string[] = [];
-    const metadata = formatMetadata({ maxCount: MAX_COUNT, acl: { read: nobody, write: nobody, delete: nobody, metadataRead: nobody, metadataWrite: nobody } });
-    await written.append(metastreamOf(SESSION_ENDS_STREAM), NO_STREAM, [this.#event(METADATA_TYPE, encodeText(metadata))]).catch((error: unknown) => {
-      if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+    const metadata = formatMetadata({
+      maxCount: MAX_COUNT,
+      acl: { read: nobody, write: nobody, delete: nobody, metadataRead: nobody, metadataWrite: nobody },
     });
+    await written
+      .append(metastreamOf(SESSION_ENDS_STREAM), NO_STREAM, [this.#event(METADATA_TYPE, encodeText(metadata))])
+      .catch((error: unknown) => {
+        if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+      });
   }
 
   #event(type: string, data: Uint8Array): NewEvent {
-    return { id: guidToText(guidFromUuidBytes(this.#parts.ids.uuidBytes()), 0), type, isJson: true, data, metadata: NO_BYTES };
+    return {
+      id: guidToText(guidFromUuidBytes(this.#parts.ids.uuidBytes()), 0),
+      type,
+      isJson: true,
+      data,
+      metadata: NO_BYTES,
+    };
   }
 
   async #read(): Promise<void> {
     const { store } = this.#parts;
     const info = await store.streamInfo(SESSION_ENDS_STREAM);
     // Metadata hides events that were there: then all is read anew.
-    const isAppended = info.metadataVersion === this.#mark.metadataVersion && info.lastEventNumber > this.#mark.lastEventNumber;
-    const known: Known = isAppended ? { ended: this.#ended, first: this.#first } : { ended: new Map(), first: info.lastEventNumber + 1 };
+    const isAppended =
+      info.metadataVersion === this.#mark.metadataVersion && info.lastEventNumber > this.#mark.lastEventNumber;
+    const known: Known = isAppended
+      ? { ended: this.#ended, first: this.#first }
+      : { ended: new Map(), first: info.lastEventNumber + 1 };
     await this.#take(isAppended ? this.#mark.lastEventNumber + 1 : 0, info, known);
     this.#forget(info, known);
     // Whatever the reading has left out is later than this mark, or is hidden.
@@ -134,8 +170,12 @@ export class SessionEnds {
   async #take(first: number, { lastEventNumber }: StreamInfo, known: Known): Promise<void> {
     const { store } = this.#parts;
     try {
-      for (let from = first, isEnd = false; !isEnd && from <= lastEventNumber; ) {
-        const page = await store.readStream(SESSION_ENDS_STREAM, { direction: 'forward', from, count: PAGE_EVENTS_MAX });
+      for (let from = first, isEnd = false; !isEnd && from <= lastEventNumber;) {
+        const page = await store.readStream(SESSION_ENDS_STREAM, {
+          direction: 'forward',
+          from,
+          count: PAGE_EVENTS_MAX,
+        });
         for (const event of page.events) if (event.number <= lastEventNumber) this.#takeOne(event, known);
         ({ isEnd, nextEventNumber: from } = page);
       }
@@ -147,7 +187,8 @@ export class SessionEnds {
   #takeOne({ type, data, number }: StoredEvent, known: Known): void {
     known.first = Math.min(known.first, number);
     const { session, endedMs } = membersOf(data);
-    if (type === ENDED_TYPE && typeof session === 'string' && typeof endedMs === 'number' && !known.ended.has(session)) known.ended.set(session, { number, endedMs });
+    if (type === ENDED_TYPE && typeof session === 'string' && typeof endedMs === 'number' && !known.ended.has(session))
+      known.ended.set(session, { number, endedMs });
   }
 
   /** What the stream does not show any more. */
@@ -168,7 +209,7 @@ interface Known {
 function membersOf(data: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(decodeText(data));
-    return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};
   }

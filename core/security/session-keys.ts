@@ -8,14 +8,20 @@ export const SESSION_MS = 12 * 3_600_000;
 export const DAY_MS = 24 * 3_600_000;
 
 const SECRET_SALT = encodeText('skua sessions');
-/** As much work as a password is. Whoever logs in has what a key has signed, and must not get at the secret by guessing: that of a cluster may be short. */
+/**
+ * As much work as a password is. Whoever logs in has what a key has signed, and must not get at the secret by guessing:
+ * that of a cluster may be short.
+ */
 const SECRET_COST: ScryptCost = { n: 32_768, r: 8, p: 1 };
 const ID_INFO = encodeText('id');
 const ID_BYTES = 9;
 const KEY_BYTES = 32;
 const NO_BYTES = new Uint8Array(0);
 
-/** Secrets of which the keys of sessions are made. `isBeginning`: a session begins, which the first one is for, made if need be; else there may be none yet. */
+/**
+ * Secrets of which the keys of sessions are made. `isBeginning`: a session begins, which the first one is for, made if
+ * need be; else there may be none yet.
+ */
 export type SessionSecrets = (isBeginning: boolean) => Promise<readonly string[]>;
 
 export interface SessionKey {
@@ -24,7 +30,10 @@ export interface SessionKey {
   readonly bytes: Uint8Array;
 }
 
-/** The keys that sign sessions: derived by secret and day, so that all who have the secret have the keys, and none is kept. */
+/**
+ * The keys that sign sessions: derived by secret and day, so that all who have the secret have the keys, and none is
+ * kept.
+ */
 export class SessionKeys {
   readonly #keys: Keys;
   readonly #secrets: SessionSecrets;
@@ -54,7 +63,9 @@ export class SessionKeys {
   #rootOf(secret: string): Promise<SessionKey> {
     let root = this.#roots.get(secret);
     if (root === undefined) {
-      root = this.#keys.scrypt(encodeText(secret), SECRET_SALT, SECRET_COST, KEY_BYTES).then((bytes) => ({ id: encodeBase64Url(this.#keys.hkdfSha256(bytes, NO_BYTES, ID_INFO, ID_BYTES)), bytes }));
+      root = this.#keys
+        .scrypt(encodeText(secret), SECRET_SALT, SECRET_COST, KEY_BYTES)
+        .then((bytes) => ({ id: encodeBase64Url(this.#keys.hkdfSha256(bytes, NO_BYTES, ID_INFO, ID_BYTES)), bytes }));
       this.#roots.set(secret, root);
       root.catch(() => this.#roots.delete(secret));
     }
@@ -62,6 +73,9 @@ export class SessionKeys {
   }
 
   #derived({ id, bytes }: SessionKey, beganMs: number): SessionKey {
-    return { id, bytes: this.#keys.hkdfSha256(bytes, NO_BYTES, encodeText(`day ${Math.floor(beganMs / DAY_MS)}`), KEY_BYTES) };
+    return {
+      id,
+      bytes: this.#keys.hkdfSha256(bytes, NO_BYTES, encodeText(`day ${Math.floor(beganMs / DAY_MS)}`), KEY_BYTES),
+    };
   }
 }

@@ -37,8 +37,8 @@ interface Verified extends Session {
 }
 
 /**
- * Sessions of users over values that the node has signed. Whether one still counts is asked at every request, in memory as a rule: a change of the user, of
- * whatever kind, ends it at once, as it ends a login that is remembered.
+ * Sessions of users over values that the node has signed. Whether one still counts is asked at every request, in memory
+ * as a rule: a change of the user, of whatever kind, ends it at once, as it ends a login that is remembered.
  */
 export class UserSessions implements Sessions {
   readonly #parts: UserSessionsParts;
@@ -59,9 +59,16 @@ export class UserSessions implements Sessions {
     const key = await sessionKeys.signing(issuedMs);
     const found = await this.#userNow(user);
     // The password was verified against what the user was then.
-    if (found === null || await authenticator.hasChanged?.(principal) === true) throw new SkuaError('not_authenticated', 'The user has been changed: log in again.');
+    if (found === null || (await authenticator.hasChanged?.(principal)) === true)
+      throw new SkuaError('not_authenticated', 'The user has been changed: log in again.');
     const claims: SessionClaims = {
-      keyId: key.id, id: encodeBase64Url(keys.randomBytes(SESSION_ID_BYTES)), user, issuedMs, endsMs, mark: found.mark, fingerprint: fingerprintOf(found.stored.record, key.bytes, keys),
+      keyId: key.id,
+      id: encodeBase64Url(keys.randomBytes(SESSION_ID_BYTES)),
+      user,
+      issuedMs,
+      endsMs,
+      mark: found.mark,
+      fingerprint: fingerprintOf(found.stored.record, key.bytes, keys),
     };
     const value = formatSession(claims, key.bytes, keys);
     return { ...this.#remember(value, claims, found.stored), value };
@@ -91,11 +98,19 @@ export class UserSessions implements Sessions {
 
   async resume({ user, lastEventNumber, metadataVersion }: SessionProof): Promise<Principal | null> {
     const found = await this.#userNow(user);
-    if (found === null || found.mark.lastEventNumber !== lastEventNumber || found.mark.metadataVersion !== metadataVersion) return null;
+    if (
+      found === null ||
+      found.mark.lastEventNumber !== lastEventNumber ||
+      found.mark.metadataVersion !== metadataVersion
+    )
+      return null;
     return { name: user, roles: found.stored.record.groups };
   }
 
-  /** Whether the session of a principal that was given out here does not count any more; null where it is none of a session. */
+  /**
+   * Whether the session of a principal that was given out here does not count any more; null where it is none of a
+   * session.
+   */
   hasEnded(principal: Principal): boolean | Promise<boolean> | null {
     const known = this.#ofPrincipals.get(principal);
     if (known === undefined) return null;
@@ -118,7 +133,9 @@ export class UserSessions implements Sessions {
 
   async #countsLater({ claims }: Verified): Promise<boolean> {
     await this.#parts.ends.refresh();
-    return this.#isOpen(claims) && isUnchanged(claims.mark, await this.#parts.store.streamInfo(userStream(claims.user)));
+    return (
+      this.#isOpen(claims) && isUnchanged(claims.mark, await this.#parts.store.streamInfo(userStream(claims.user)))
+    );
   }
 
   #isOpen({ id, issuedMs, endsMs }: SessionClaims): boolean {
@@ -132,14 +149,17 @@ export class UserSessions implements Sessions {
     if (!this.#isOpen(claims)) return null;
     const key = await sessionKeys.keyOf(claims.keyId, claims.issuedMs);
     if (key !== null) return key.bytes;
-    if (!this.#hasWarned) log.warn('a session of the web page was signed with an unknown key, so the user has to log in again: cluster members need the same data-protection token or the same ClusterSecret');
+    if (!this.#hasWarned)
+      log.warn(
+        'a session of the web page was signed with an unknown key, so the user has to log in again: cluster members need the same data-protection token or the same ClusterSecret',
+      );
     this.#hasWarned = true;
     return null;
   }
 
   async #findLater(value: string): Promise<Verified | null> {
     const found = await this.#read(value);
-    const looking = found === null ? this.#parts.upToDate?.() ?? null : null;
+    const looking = found === null ? (this.#parts.upToDate?.() ?? null) : null;
     if (looking === null) return found;
     await looking;
     return this.#read(value);
@@ -152,13 +172,24 @@ export class UserSessions implements Sessions {
     if (signed === null) return null;
     const { claims, key } = signed;
     const found = await this.#userNow(claims.user);
-    if (found === null || !this.#isOpen(claims) || !isUnchanged(claims.mark, found.mark) || fingerprintOf(found.stored.record, key, keys) !== claims.fingerprint) return null;
+    if (
+      found === null ||
+      !this.#isOpen(claims) ||
+      !isUnchanged(claims.mark, found.mark) ||
+      fingerprintOf(found.stored.record, key, keys) !== claims.fingerprint
+    )
+      return null;
     return this.#verified.get(value) ?? this.#remember(value, claims, found.stored);
   }
 
   #remember(value: string, claims: SessionClaims, { record }: StoredUser): Verified {
     const { user, endsMs, mark } = claims;
-    const session: Verified = { principal: { name: user, roles: record.groups }, endsMs, proof: { user, lastEventNumber: mark.lastEventNumber, metadataVersion: mark.metadataVersion }, claims };
+    const session: Verified = {
+      principal: { name: user, roles: record.groups },
+      endsMs,
+      proof: { user, lastEventNumber: mark.lastEventNumber, metadataVersion: mark.metadataVersion },
+      claims,
+    };
     this.#ofPrincipals.set(session.principal, session);
     this.#verified.set(value, session);
     if (this.#verified.size > VERIFIED_MAX) this.#verified.delete(this.#verified.keys().next().value!);

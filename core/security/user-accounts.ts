@@ -19,7 +19,10 @@ interface UserManagerParts {
   readonly upToDate: (() => Promise<void> | null) | null;
 }
 
-/** Users over their streams. Every change expects the record that it was made from, and is made anew when that has changed. */
+/**
+ * Users over their streams. Every change expects the record that it was made from, and is made anew when that has
+ * changed.
+ */
 export class UserManager implements Users {
   readonly #streams: UserStreams;
   readonly #passwords: Passwords;
@@ -50,13 +53,14 @@ export class UserManager implements Users {
 
   async #read(loginName: string): Promise<StoredUser> {
     let stored = await this.#streams.read(loginName);
-    const looking = stored === null ? this.#upToDate?.() ?? null : null;
+    const looking = stored === null ? (this.#upToDate?.() ?? null) : null;
     if (looking !== null) {
       // He may have been made elsewhere a moment ago.
       await looking;
       stored = await this.#streams.read(loginName);
     }
-    if (stored === null) throw new SkuaError('user_not_found', `There is no user ${loginName}: check the login name.`, { loginName });
+    if (stored === null)
+      throw new SkuaError('user_not_found', `There is no user ${loginName}: check the login name.`, { loginName });
     return stored;
   }
 
@@ -79,14 +83,31 @@ export class UserManager implements Users {
   /** Else the caller would believe that the user is in groups that it is not in. */
   async #expectSame({ record }: StoredUser, password: string, groups: readonly string[]): Promise<void> {
     const { loginName } = record;
-    const other = !await this.#passwords.matches(record, password) ? 'another password' : hasSameMembers(record.groups, groups) ? null : 'other groups';
-    if (other !== null) throw new SkuaError('user_exists', `The user ${loginName} already exists, with ${other}: choose another login name, or change that user.`, { loginName });
+    const other = !(await this.#passwords.matches(record, password))
+      ? 'another password'
+      : hasSameMembers(record.groups, groups)
+        ? null
+        : 'other groups';
+    if (other !== null)
+      throw new SkuaError(
+        'user_exists',
+        `The user ${loginName} already exists, with ${other}: choose another login name, or change that user.`,
+        { loginName },
+      );
   }
 
   async update(loginName: string, { fullName, groups }: UserChange): Promise<void> {
     checkDetails(fullName ?? null, groups ?? []);
     const isChange = fullName !== undefined || groups !== undefined;
-    await this.#change(loginName, (record) => (isChange ? { ...record, ...(fullName !== undefined && { fullName }), ...(groups !== undefined && { groups: [...groups] }) } : null));
+    await this.#change(loginName, (record) =>
+      isChange
+        ? {
+            ...record,
+            ...(fullName !== undefined && { fullName }),
+            ...(groups !== undefined && { groups: [...groups] }),
+          }
+        : null,
+    );
     if (isChange) await this.#notify(loginName);
   }
 
@@ -110,11 +131,20 @@ export class UserManager implements Users {
   async resetPassword(loginName: string, password: string): Promise<void> {
     checkPassword(password);
     let secret: Secret | null = null;
-    await this.#change(loginName, async (record) => ({ ...record, ...(secret ??= await this.#passwords.create(password)) }));
+    await this.#change(loginName, async (record) => ({
+      ...record,
+      ...(secret ??= await this.#passwords.create(password)),
+    }));
     await this.#notify(loginName);
   }
 
-  async changePassword(loginName: string, currentPassword: string, newPassword: string, address: string | null = null, isLocal = false): Promise<void> {
+  async changePassword(
+    loginName: string,
+    currentPassword: string,
+    newPassword: string,
+    address: string | null = null,
+    isLocal = false,
+  ): Promise<void> {
     checkPassword(newPassword);
     let secret: Secret | null = null;
     await retryConflicts(async () => {
@@ -128,7 +158,12 @@ export class UserManager implements Users {
     await this.#notify(loginName);
   }
 
-  async #expectCurrent(loginName: string, record: UserRecord | null, password: string, address: string | null): Promise<void> {
+  async #expectCurrent(
+    loginName: string,
+    record: UserRecord | null,
+    password: string,
+    address: string | null,
+  ): Promise<void> {
     this.#failures.begin(loginName, address);
     let isFailure = false;
     try {
@@ -142,7 +177,10 @@ export class UserManager implements Users {
   }
 
   /** Replaces the record by what `build` makes of it; null for no change. */
-  async #change(loginName: string, build: (record: UserRecord) => UserRecord | null | Promise<UserRecord | null>): Promise<void> {
+  async #change(
+    loginName: string,
+    build: (record: UserRecord) => UserRecord | null | Promise<UserRecord | null>,
+  ): Promise<void> {
     await retryConflicts(async () => {
       const { record, number } = await this.#read(loginName);
       const changed = await build(record);
@@ -151,8 +189,9 @@ export class UserManager implements Users {
   }
 
   /**
-   * For a change after which a user is no administrator any more, or can't log in: lets it take its place only while there is another one,
-   * who was found before. So of two administrators who remove each other at the same time one remains.
+   * For a change after which a user is no administrator any more, or can't log in: lets it take its place only while
+   * there is another one, who was found before. So of two administrators who remove each other at the same time one
+   * remains.
    */
   async #unlessLast(before: UserRecord, after: UserRecord | null): Promise<readonly UnchangedStream[]> {
     if (!canAdminister(before) || (after !== null && canAdminister(after))) return [];
@@ -162,23 +201,40 @@ export class UserManager implements Users {
       const unchanged = other === null || !canAdminister(other.record) ? null : await this.#streams.unchanged(other);
       if (unchanged !== null) return [unchanged];
     }
-    throw new SkuaError('last_administrator', `${loginName} is the last administrator who can log in, and without one no one could manage users: create another administrator first, or add a user to ${ADMINISTRATORS}.`, { loginName });
+    throw new SkuaError(
+      'last_administrator',
+      `${loginName} is the last administrator who can log in, and without one no one could manage users: create another administrator first, or add a user to ${ADMINISTRATORS}.`,
+      { loginName },
+    );
   }
 
-  /** The change is in force by now, and our own cache knows it by the stream: what fails here concerns other programs. */
+  /**
+   * The change is in force by now, and our own cache knows it by the stream: what fails here concerns other programs.
+   */
   async #notify(loginName: string): Promise<void> {
     await this.#streams.notify(loginName).catch((error: unknown) => {
-      this.#log.warn('the change of a user could not be announced in $users-password-notifications', { loginName, error: String(error) });
+      this.#log.warn('the change of a user could not be announced in $users-password-notifications', {
+        loginName,
+        error: String(error),
+      });
     });
   }
 }
 
 function canAdminister(record: UserRecord): boolean {
-  return !record.isDisabled && storedFormatOf(record) !== 'unknown' && isAdministrator({ name: record.loginName, roles: record.groups });
+  return (
+    !record.isDisabled &&
+    storedFormatOf(record) !== 'unknown' &&
+    isAdministrator({ name: record.loginName, roles: record.groups })
+  );
 }
 
 function wrongPassword(loginName: string): SkuaError {
-  return new SkuaError('wrong_password', 'The current password is wrong: check it, or have an administrator reset it.', { loginName });
+  return new SkuaError(
+    'wrong_password',
+    'The current password is wrong: check it, or have an administrator reset it.',
+    { loginName },
+  );
 }
 
 function hasSameMembers(a: readonly string[], b: readonly string[]): boolean {

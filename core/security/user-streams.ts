@@ -46,7 +46,9 @@ export class UserStreams {
     if (loginName.length > LOGIN_NAME_LENGTH_MAX) return null;
     const event = await this.#last(userStream(loginName));
     const record = event === null ? null : parseUserRecord(loginName, event.data);
-    return event === null || record === null ? null : { record, number: event.number, updatedMs: event.createdMs, updatedTicks: event.createdTicks };
+    return event === null || record === null
+      ? null
+      : { record, number: event.number, updatedMs: event.createdMs, updatedTicks: event.createdTicks };
   }
 
   info(loginName: string): Promise<StreamInfo> {
@@ -65,13 +67,16 @@ export class UserStreams {
   /**
    * Writes the first record of a user that `read` does not find: access list first, then the record, each with the
    * version that was found, so that of two at once one meets a conflict. After a crash between the two it goes on with
-   * the second. What a deleted user of that name left is hidden before the access list brings the stream back: else
-   * the old record would count until the new one is there. `info` is what the stream was before `read` did not find the user: one found later may hold
-   * the record that somebody else has written since, which would be hidden.
+   * the second. What a deleted user of that name left is hidden before the access list brings the stream back: else the
+   * old record would count until the new one is there. `info` is what the stream was before `read` did not find the
+   * user: one found later may hold the record that somebody else has written since, which would be hidden.
    */
   async create(record: UserRecord, info: StreamInfo): Promise<void> {
     const stream = userStream(record.loginName);
-    if (info.isTombstoned) throw invalidUser(`The stream of the user ${record.loginName} was hard-deleted: choose another login name.`, { loginName: record.loginName });
+    if (info.isTombstoned)
+      throw invalidUser(`The stream of the user ${record.loginName} was hard-deleted: choose another login name.`, {
+        loginName: record.loginName,
+      });
     const last = info.lastEventNumber;
     const metadata = formatMetadata({ ...(last >= 0 && { truncateBefore: last + 1 }), acl: ACCESS });
     if (formatMetadata(info.metadata) !== metadata) await this.#writeMetadata(stream, info.metadataVersion, metadata);
@@ -79,26 +84,43 @@ export class UserStreams {
   }
 
   /**
-   * Errors: `wrong_expected_version` when the record is no longer the one that was read, also where it was deleted since: a soft delete
-   * leaves the number of the last event as it is, and the write would bring the user back.
+   * Errors: `wrong_expected_version` when the record is no longer the one that was read, also where it was deleted
+   * since: a soft delete leaves the number of the last event as it is, and the write would bring the user back.
    */
   async update(record: UserRecord, expected: number, others: readonly UnchangedStream[] = []): Promise<void> {
     const stream = userStream(record.loginName);
     const own = await this.unchanged({ record, number: expected });
     if (own === null) throw streamChanged(stream, expected, expected);
-    await this.#store.append(stream, expected, [this.#event('$UserUpdated', true, formatUserRecord(record))], unlessChanged([own, ...others]));
+    await this.#store.append(
+      stream,
+      expected,
+      [this.#event('$UserUpdated', true, formatUserRecord(record))],
+      unlessChanged([own, ...others]),
+    );
   }
 
   async delete(loginName: string, expected: number, others: readonly UnchangedStream[] = []): Promise<void> {
-    await this.#store.deleteStream(userStream(loginName), expected, 'soft', others.length === 0 ? undefined : unlessChanged(others));
+    await this.#store.deleteStream(
+      userStream(loginName),
+      expected,
+      'soft',
+      others.length === 0 ? undefined : unlessChanged(others),
+    );
   }
 
-  /** Where the stream of a user ends whose record is still the one that was read; null where that has changed already. */
-  async unchanged({ record: { loginName }, number }: Pick<StoredUser, 'record' | 'number'>): Promise<UnchangedStream | null> {
+  /**
+   * Where the stream of a user ends whose record is still the one that was read; null where that has changed already.
+   */
+  async unchanged({
+    record: { loginName },
+    number,
+  }: Pick<StoredUser, 'record' | 'number'>): Promise<UnchangedStream | null> {
     const stream = userStream(loginName);
     const { lastEventNumber, metadataVersion } = await this.#store.streamInfo(stream);
     // The record was read before: nothing may have hidden it since.
-    return lastEventNumber !== number || (await this.read(loginName))?.number !== number ? null : { stream, lastEventNumber, metadataVersion };
+    return lastEventNumber !== number || (await this.read(loginName))?.number !== number
+      ? null
+      : { stream, lastEventNumber, metadataVersion };
   }
 
   /** Login names in the order of their first creation, those of deleted users included. */
@@ -110,7 +132,7 @@ export class UserStreams {
     const names = new Set<string>();
     let last = -1;
     try {
-      for (let from = 0, isEnd = false; !isEnd; ) {
+      for (let from = 0, isEnd = false; !isEnd;) {
         const page = await this.#store.readStream(NAMES_STREAM, { direction: 'forward', from, count: PAGE_EVENTS_MAX });
         for (const event of page.events) names.add(decodeText(event.data));
         ({ isEnd, nextEventNumber: from, lastEventNumber: last } = page);
@@ -137,11 +159,17 @@ export class UserStreams {
   async notify(loginName: string): Promise<void> {
     const info = await this.#store.streamInfo(NOTIFICATIONS_STREAM);
     if (info.metadataVersion < 0) {
-      await this.#writeMetadata(NOTIFICATIONS_STREAM, info.metadataVersion, formatMetadata(NOTIFICATIONS_METADATA)).catch((error: unknown) => {
+      await this.#writeMetadata(
+        NOTIFICATIONS_STREAM,
+        info.metadataVersion,
+        formatMetadata(NOTIFICATIONS_METADATA),
+      ).catch((error: unknown) => {
         if (!isSkuaError(error, 'wrong_expected_version')) throw error;
       });
     }
-    await this.#store.append(NOTIFICATIONS_STREAM, ANY, [this.#event('$PasswordChanged', true, formatJson({ loginName }))]);
+    await this.#store.append(NOTIFICATIONS_STREAM, ANY, [
+      this.#event('$PasswordChanged', true, formatJson({ loginName })),
+    ]);
   }
 
   async #writeMetadata(stream: string, expected: number, json: string): Promise<void> {
@@ -153,7 +181,12 @@ export class UserStreams {
   }
 }
 
-const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found', 'invalid_stream_name']);
+const ABSENT: ReadonlySet<string> = new Set([
+  'stream_not_found',
+  'stream_deleted',
+  'event_not_found',
+  'invalid_stream_name',
+]);
 
 /** The last event of `$user-<login>`. */
 export interface UserRecord extends Secret {
@@ -163,10 +196,20 @@ export interface UserRecord extends Secret {
   readonly groups: readonly string[];
 }
 
-/** The JSON of a record as the reference database writes it: members in this order, indented, nothing that is null or false. */
+/**
+ * The JSON of a record as the reference database writes it: members in this order, indented, nothing that is null or
+ * false.
+ */
 export function formatUserRecord(record: UserRecord): Uint8Array {
   const { loginName, fullName, salt, hash, isDisabled, groups } = record;
-  return formatJson({ loginName, ...(fullName !== null && { fullName }), salt, hash, ...(isDisabled && { disabled: true }), groups });
+  return formatJson({
+    loginName,
+    ...(fullName !== null && { fullName }),
+    salt,
+    hash,
+    ...(isDisabled && { disabled: true }),
+    groups,
+  });
 }
 
 /** JSON as the reference database indents it. */

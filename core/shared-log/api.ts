@@ -24,7 +24,10 @@ export interface ObjectWorld {
 export interface ObjectLogOptions {
   /** Bytes of a chunk's data, for a new prefix only. Default 16 MiB. */
   readonly chunkSizeBytes?: number;
-  /** The log is a cluster's, and says so from now on (`cluster` of the manifest). Default false, which leaves it as it is. */
+  /**
+   * The log is a cluster's, and says so from now on (`cluster` of the manifest). Default false, which leaves it as it
+   * is.
+   */
   readonly isCluster?: boolean;
   /** The log has begun already: where there is none it is not begun, which is `storage_unreachable`. Default false. */
   readonly mustExist?: boolean;
@@ -34,13 +37,19 @@ export interface ObjectLogOptions {
   readonly removeAfterMs?: number;
   /** Attempts of one commit before its writes are refused with `commit_contended` (rule 9). Default 30. */
   readonly commitAttemptsMax?: number;
-  /** A commit whose outcome is still not known after this long ends with `commit_outcome_unknown` (rule 2). Default 20 seconds. */
+  /**
+   * A commit whose outcome is still not known after this long ends with `commit_outcome_unknown` (rule 2). Default 20
+   * seconds.
+   */
   readonly commitDeadlineMs?: number;
   /** Block cache. Default 16 MiB. */
   readonly cacheBytes?: number;
   /** Midpoints of an index table kept in memory, as a power of two. Default 14. */
   readonly indexCacheDepth?: number;
-  /** Commits that no manifest has taken in yet which an instance holds in memory, and the bytes of their records: beyond either `too_busy`. Default 262 144 and 256 MiB. */
+  /**
+   * Commits that no manifest has taken in yet which an instance holds in memory, and the bytes of their records: beyond
+   * either `too_busy`. Default 262 144 and 256 MiB.
+   */
   readonly tailCommitsMax?: number;
   readonly tailBytesMax?: number;
   /** Limits of the streams, where they are not to be the defaults. */
@@ -58,7 +67,12 @@ export interface ObjectFigures {
   readonly indexTableEntries: number;
   readonly indexEntriesInMemory: number;
   readonly chunks: number;
-  readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
+  readonly cache: {
+    readonly hits: number;
+    readonly misses: number;
+    readonly usedBytes: number;
+    readonly capacityBytes: number;
+  };
 }
 
 /** The store of one process over a bucket. Any number of instances may be open at once, each may append. */
@@ -96,7 +110,9 @@ export const CARRY_SPAN_COMMITS = 128;
 /** ... as far as they fit into this many bytes. */
 export const CARRY_BYTES_MAX = 65_536;
 
-/** Commits that an instance keeps in memory because no manifest has taken them in yet, and the bytes of their records. */
+/**
+ * Commits that an instance keeps in memory because no manifest has taken them in yet, and the bytes of their records.
+ */
 export const TAIL_COMMITS_MAX = 262_144;
 export const TAIL_BYTES_MAX = 268_435_456;
 /** A newer manifest is looked for when the tail has grown by this much since the last look. */

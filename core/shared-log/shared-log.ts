@@ -6,7 +6,22 @@ import { streamHasher } from '../base/stream-hash.ts';
 import type { EventStore, StoreWrite } from '../streams/api.ts';
 import { layer, performWrite } from '../streams/layer/layer.ts';
 import { createEventStore, type EventStoreInternals } from '../streams/streams.ts';
-import { CACHE_DEFAULT_BYTES, COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, INDEX_CACHE_DEPTH_DEFAULT, RECENT_IDS, REMOVE_AFTER_DEFAULT_MS, TAIL_BYTES_MAX, TAIL_COMMITS_MAX, type ObjectFigures, type ObjectInstance, type ObjectLogOptions, type ObjectWorld } from './api.ts';
+import {
+  CACHE_DEFAULT_BYTES,
+  COMMIT_ATTEMPTS_DEFAULT_MAX,
+  COMMIT_DEADLINE_DEFAULT_MS,
+  FRESH_DEFAULT_MS,
+  ID_LOOKBACK_EVENTS,
+  INDEX_CACHE_DEPTH_DEFAULT,
+  RECENT_IDS,
+  REMOVE_AFTER_DEFAULT_MS,
+  TAIL_BYTES_MAX,
+  TAIL_COMMITS_MAX,
+  type ObjectFigures,
+  type ObjectInstance,
+  type ObjectLogOptions,
+  type ObjectWorld,
+} from './api.ts';
 import { openPrefix } from './prefix/prefix.ts';
 import { whyAnotherLog } from './head/head.ts';
 import { stampOf } from '../ports/stamp.ts';
@@ -16,33 +31,50 @@ import { Poller, Refresher } from './refresh/refresh.ts';
 import { type ObjectView, ViewIndex, ViewLogReader } from './view/view.ts';
 
 /**
- * Opens the store of one process over a bucket, which is created where there is none. Costs a LIST and a GET for the manifest, a LIST for the
- * tail and a GET for each 128 small commits in it; index and chunks are opened when they are first read.
+ * Opens the store of one process over a bucket, which is created where there is none. Costs a LIST and a GET for the
+ * manifest, a LIST for the tail and a GET for each 128 small commits in it; index and chunks are opened when they are
+ * first read.
  */
 export async function openObjectStore(world: ObjectWorld, options: ObjectLogOptions = {}): Promise<ObjectInstance> {
   const freshMs = options.freshMs ?? FRESH_DEFAULT_MS;
   const removeAfterMs = options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
   if (!(freshMs > 0 && removeAfterMs >= 2 * freshMs)) {
-    throw new SkuaError('bad_option', `removeAfterMs is ${removeAfterMs} and freshMs ${freshMs}: the first must be at least twice the second, or a writer that stood still could write where something was removed.`, { freshMs, removeAfterMs });
+    throw new SkuaError(
+      'bad_option',
+      `removeAfterMs is ${removeAfterMs} and freshMs ${freshMs}: the first must be at least twice the second, or a writer that stood still could write where something was removed.`,
+      { freshMs, removeAfterMs },
+    );
   }
   const at = stampOf(world.clock);
   const manifest = await openPrefix(world, options);
   const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
   const cacheDepth = options.indexCacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT;
   const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
-  const head = new ViewHead({ world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax }, manifest, at);
+  const head = new ViewHead(
+    { world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax },
+    manifest,
+    at,
+  );
   const refresher = new Refresher(head);
   const commitLog = new ObjectCommitLog(head, refresher, {
-    attemptsMax: options.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS,
+    attemptsMax: options.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX,
+    deadlineMs: options.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS,
   });
   const { clock, ids, log, meter } = world;
   const internals = createEventStore({
-    reader: new ViewLogReader(head), commitLog, index: new ViewIndex(head, streamHasher), clock, ids, log, meter,
+    reader: new ViewLogReader(head),
+    commitLog,
+    index: new ViewIndex(head, streamHasher),
+    clock,
+    ids,
+    log,
+    meter,
     options: { recentIds: RECENT_IDS, idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.streams },
   });
   head.listener = internals;
   internals.forgetStreams(head.view.table.end);
-  const forget = world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => head.knownLog)) ?? (() => {});
+  const forget =
+    world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => head.knownLog)) ?? (() => {});
   try {
     await refresher.catchUp();
   } catch (error) {
@@ -63,7 +95,15 @@ class Instance implements ObjectInstance {
   readonly chunkMap: ChunkMap;
   readonly #forget: () => void;
 
-  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller, ids: Ids, forget: () => void) {
+  constructor(
+    head: ViewHead,
+    refresher: Refresher,
+    internals: EventStoreInternals,
+    cache: BlockCache,
+    poller: Poller,
+    ids: Ids,
+    forget: () => void,
+  ) {
     this.#forget = forget;
     this.internals = internals;
     this.chunkSizeBytes = head.view.chunkSizeBytes;
@@ -75,7 +115,9 @@ class Instance implements ObjectInstance {
     this.chunkMap = new ChunkMap({ table: () => head.view.table, isCold: true, ids });
   }
 
-  get isCluster(): boolean { return this.#head.view.manifest.cluster === true; }
+  get isCluster(): boolean {
+    return this.#head.view.manifest.cluster === true;
+  }
 
   refresh(): Promise<void> {
     return this.#refresher.refresh();
@@ -92,25 +134,37 @@ class Instance implements ObjectInstance {
 function figuresOf({ manifest, tables, mem, table, lastPosition }: ObjectView, cache: BlockCache): ObjectFigures {
   const { hits, misses, usedBytes, capacityBytes } = cache;
   return {
-    indexCheckpoint: tables.length === 0 ? -1 : manifest.logEnd, lastCommitPosition: lastPosition,
-    indexTables: tables.length, indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0), indexEntriesInMemory: mem.count,
-    chunks: [...table.all()].length, cache: { hits, misses, usedBytes, capacityBytes },
+    indexCheckpoint: tables.length === 0 ? -1 : manifest.logEnd,
+    lastCommitPosition: lastPosition,
+    indexTables: tables.length,
+    indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0),
+    indexEntriesInMemory: mem.count,
+    chunks: [...table.all()].length,
+    cache: { hits, misses, usedBytes, capacityBytes },
   };
 }
 
 /**
- * The store over a log that others write to: every read asks for the next commit first, so that it sees what anybody had
- * acknowledged before, and nothing is answered from memory alone. Writes need not ask: if another writer was first the commit itself says so.
+ * The store over a log that others write to: every read asks for the next commit first, so that it sees what anybody
+ * had acknowledged before, and nothing is answered from memory alone. Writes need not ask: if another writer was first
+ * the commit itself says so.
  */
 function freshStore(internals: EventStoreInternals, refresher: Refresher, poller: Poller): EventStore {
   const perform = (write: StoreWrite) => performWrite(internals, write);
-  return layer({ get end() { return internals.end; } }, {
-    write: (write) => refresher.again(perform, write),
-    read: async (call) => {
-      await refresher.refresh();
-      return refresher.again(call, internals);
+  return layer(
+    {
+      get end() {
+        return internals.end;
+      },
     },
-    follow: (call) => poller.follow(() => call(internals)),
-    wait: (call) => poller.during(() => call(internals)),
-  });
+    {
+      write: (write) => refresher.again(perform, write),
+      read: async (call) => {
+        await refresher.refresh();
+        return refresher.again(call, internals);
+      },
+      follow: (call) => poller.follow(() => call(internals)),
+      wait: (call) => poller.during(() => call(internals)),
+    },
+  );
 }

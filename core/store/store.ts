@@ -24,11 +24,23 @@ import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 import { openHashChain, type HashChain } from '../integrity/chain/chain.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeControl, type Scavenger, type ScavengeStore, type ScavengeView } from '../scavenge/api.ts';
+import {
+  DEFAULT_CONFIG,
+  type ScavengeConfig,
+  type ScavengeControl,
+  type Scavenger,
+  type ScavengeStore,
+  type ScavengeView,
+} from '../scavenge/api.ts';
 import { createScavenger } from '../scavenge/scavenge.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
-import { createEventStore, type EventStoreInternals, type StreamFigures, type EventStoreOptions } from '../streams/streams.ts';
+import {
+  createEventStore,
+  type EventStoreInternals,
+  type StreamFigures,
+  type EventStoreOptions,
+} from '../streams/streams.ts';
 
 /** What a store is opened with, by part; what is left out of a part has its default. */
 export interface OpenStoreOptions {
@@ -36,7 +48,10 @@ export interface OpenStoreOptions {
   readonly log?: StoreLogOptions;
   readonly index?: StoreIndexOptions;
   readonly scavenge?: StoreScavengeOptions;
-  /** Begin a chain of hashes over the log where there is none (`core/integrity/chain/`). One that is there goes on in any case. Default false. */
+  /**
+   * Begin a chain of hashes over the log where there is none (`core/integrity/chain/`). One that is there goes on in
+   * any case. Default false.
+   */
   readonly beginsProofs?: boolean;
   /** Bytes of the block cache. Default 64 MiB. */
   readonly cacheBytes?: number;
@@ -80,7 +95,10 @@ export interface StoreLogOptions {
   readonly recentIds?: number;
   /** Largest truncation that `truncate.chk` may order, in bytes; -1 for any. Default 256 MiB. */
   readonly truncationBytesMax?: number;
-  /** Bytes that are zero-filled ahead of the writer. Default 4 MiB: a sync of large appends then finds its blocks allocated. */
+  /**
+   * Bytes that are zero-filled ahead of the writer. Default 4 MiB: a sync of large appends then finds its blocks
+   * allocated.
+   */
   readonly zeroAheadBytes?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
   readonly writeEpoch?: boolean;
@@ -88,7 +106,10 @@ export interface StoreLogOptions {
   readonly isRestoring?: boolean;
   /** The directory may be the copy of a cluster's log (`openLog`). Default false. */
   readonly isReplica?: boolean;
-  /** Compare the checksums of completed chunks in the background, after the start and again when that is long ago. Default true. */
+  /**
+   * Compare the checksums of completed chunks in the background, after the start and again when that is long ago.
+   * Default true.
+   */
   readonly verifyChunks?: boolean;
   /** Compare the chunk being written with the checksums of its blocks at the start. Default true. */
   readonly verifyOngoing?: boolean;
@@ -127,7 +148,13 @@ export interface StartProgress {
 /** Where the store stands; positions in the log unless said otherwise. */
 export interface StoreStatus {
   /** Of the checkpoint files, as last written. `writer` is the end of what is durable. */
-  readonly checkpoints: { readonly writer: number; readonly chaser: number; readonly epoch: number; readonly proposal: number; readonly truncate: number };
+  readonly checkpoints: {
+    readonly writer: number;
+    readonly chaser: number;
+    readonly epoch: number;
+    readonly proposal: number;
+    readonly truncate: number;
+  };
   /** Up to here index tables on disk know the log; -1 for none. */
   readonly indexCheckpoint: number;
   readonly existenceCheckpoint: number;
@@ -141,11 +168,19 @@ export interface StoreStatus {
   readonly indexMerges: number;
   readonly isIndexMerging: boolean;
   readonly chunks: number;
-  /** Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that `block-sums` knows. Null as below. */
+  /**
+   * Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that
+   * `block-sums` knows. Null as below.
+   */
   readonly checksummedTo: number | null;
   /** Null where the files are objects, for whose content their store answers. */
   readonly proofs: ScrubFigures | null;
-  readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
+  readonly cache: {
+    readonly hits: number;
+    readonly misses: number;
+    readonly usedBytes: number;
+    readonly capacityBytes: number;
+  };
   readonly streams: StreamFigures;
 }
 
@@ -157,11 +192,14 @@ export interface Store {
   status(): StoreStatus;
   /** The chunk files in force, from memory; `since` is the version that the caller knows. */
   chunkMap(since: string | null): ChunkMapView;
-  /** Merges all index tables into one in the background. Returns the id of the work, which is the same until it has ended. */
+  /**
+   * Merges all index tables into one in the background. Returns the id of the work, which is the same until it has
+   * ended.
+   */
   mergeIndexes(): string;
   /**
-   * Keeps the files of the store as they are for a backup, until released: no scavenge starts, no merge begins. Rejects with
-   * `scavenge_in_progress` (data: scavengeId), `store_closed`, and what the storage throws.
+   * Keeps the files of the store as they are for a backup, until released: no scavenge starts, no merge begins. Rejects
+   * with `scavenge_in_progress` (data: scavengeId), `store_closed`, and what the storage throws.
    */
   hold(): Promise<StoreHold>;
   /** Finishes what was accepted, ends all holds, flushes index and checkpoints, releases the lock. */
@@ -202,8 +240,19 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     const index = await openIndex(options, cache, log);
     undo.push(() => index.close());
     const store = createEventStore({
-      reader: log.table, commitLog: await shared?.commitLog(log, index) ?? log, index, clock, ids, log: world.log, meter,
-      options: { ...(appendBytesMax !== undefined && { appendBytesMax }), ...(recentIds !== undefined && { recentIds }), ...shared?.streams }, ...(shared !== undefined && { onEpoch: (epoch) => shared.onEpoch(epoch) }),
+      reader: log.table,
+      commitLog: (await shared?.commitLog(log, index)) ?? log,
+      index,
+      clock,
+      ids,
+      log: world.log,
+      meter,
+      options: {
+        ...(appendBytesMax !== undefined && { appendBytesMax }),
+        ...(recentIds !== undefined && { recentIds }),
+        ...shared?.streams,
+      },
+      ...(shared !== undefined && { onEpoch: (epoch) => shared.onEpoch(epoch) }),
     });
     undo.push(() => store.close());
     await store.primeRecentIds();
@@ -212,7 +261,14 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     const hashChain = await openHashChain({ ...world, table: log.table }, options.beginsProofs ?? false);
     const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
     const scavenger = createScavenger({
-      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work), proofs: hashChain },
+      data: {
+        store: shared?.scavengeStore(store) ?? store,
+        index,
+        table: log.table,
+        cache,
+        withNextChunk: (work) => log.withNextChunk(work),
+        proofs: hashChain,
+      },
       ports: { ...world, states },
       config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });
@@ -234,11 +290,15 @@ async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: Tran
     ...(hasher !== undefined && { hasher }),
     logEnd: log.end,
     whyAnother: (path) => entries.whyAnother(world.storage, path),
-    onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
+    onProgress: (progress) =>
+      onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
   });
   try {
-    if (index.wasReset !== null) world.log.warn('the index was discarded and is being rebuilt from the log', { reason: index.wasReset });
-    const records = await replayLog(index, log.table, world.clock, (bytesDone, bytesTotal) => onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }));
+    if (index.wasReset !== null)
+      world.log.warn('the index was discarded and is being rebuilt from the log', { reason: index.wasReset });
+    const records = await replayLog(index, log.table, world.clock, (bytesDone, bytesTotal) =>
+      onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }),
+    );
     world.log.info('the index is up to date with the log', { recordsReplayed: records, logEnd: log.end });
     return index;
   } catch (error) {
@@ -292,7 +352,11 @@ class RunningStore implements DirectoryStore {
   readonly #holds = new Set<StoreHold>();
   readonly #chunkMap: ChunkMap;
 
-  constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger, proofChain }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
+  constructor(
+    options: OpenStoreOptions,
+    { log, cache, index, store, scavenger, proofChain }: StoreParts,
+    undo: readonly (() => Promise<unknown>)[],
+  ) {
     this.store = store;
     this.scavenger = scavenger;
     this.hashChain = proofChain;
@@ -311,7 +375,11 @@ class RunningStore implements DirectoryStore {
       };
     });
     log.onStop((error) => this.#fail(error));
-    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#scrub() : null, proofChain?.run(this.#stopping.signal)]);
+    this.#background = Promise.all([
+      this.#flushExistence(),
+      (options.log?.verifyChunks ?? true) ? this.#scrub() : null,
+      proofChain?.run(this.#stopping.signal),
+    ]);
   }
 
   async #flushExistence(): Promise<void> {
@@ -319,16 +387,25 @@ class RunningStore implements DirectoryStore {
     for (;;) {
       await this.#world.clock.sleep(EXISTENCE_FLUSH_MS, signal);
       if (signal.aborted) return;
-      await this.#index.flushExistence().catch((error: unknown) => this.#world.log.warn('the stream existence filter could not be written', { error: String(error) }));
+      await this.#index
+        .flushExistence()
+        .catch((error: unknown) =>
+          this.#world.log.warn('the stream existence filter could not be written', { error: String(error) }),
+        );
     }
   }
 
-  chunkMap(since: string | null): ChunkMapView { return this.#chunkMap.view(since); }
+  chunkMap(since: string | null): ChunkMapView {
+    return this.#chunkMap.view(since);
+  }
 
   async #scrub(): Promise<void> {
     const { signal } = this.#stopping;
     const onDamage = (error: SkuaError): void => this.#fail(error);
-    await Promise.all([scrubChunks({ ...this.#world, table: this.#log.table, onDamage }, signal), this.#index.scrub(signal, onDamage)]);
+    await Promise.all([
+      scrubChunks({ ...this.#world, table: this.#log.table, onDamage }, signal),
+      this.#index.scrub(signal, onDamage),
+    ]);
   }
 
   status(): StoreStatus {
@@ -336,7 +413,13 @@ class RunningStore implements DirectoryStore {
     const { chaser, epoch, proposal, truncate } = checkpoints;
     const tables = this.#index.tables();
     return {
-      checkpoints: { writer: this.#log.end, chaser: chaser.value, epoch: epoch.value, proposal: proposal.value, truncate: truncate.value },
+      checkpoints: {
+        writer: this.#log.end,
+        chaser: chaser.value,
+        epoch: epoch.value,
+        proposal: proposal.value,
+        truncate: truncate.value,
+      },
       indexCheckpoint: this.#index.commitCheckpoint,
       existenceCheckpoint: this.#index.existenceCheckpoint,
       lastCommitPosition: this.#index.lastCommitPosition,
@@ -348,13 +431,19 @@ class RunningStore implements DirectoryStore {
       chunks: [...table.all()].length,
       checksummedTo: this.#log.checksummedTo,
       proofs: scrubFigures(table, this.#world.clock.nowMs()),
-      cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
+      cache: {
+        hits: this.#cache.hits,
+        misses: this.#cache.misses,
+        usedBytes: this.#cache.usedBytes,
+        capacityBytes: this.#cache.capacityBytes,
+      },
       streams: this.#internals.figures(),
     };
   }
 
   mergeIndexes(): string {
-    if (this.#closing !== null) throw new SkuaError('store_closed', 'The store is closing, so no merge of its index can start.');
+    if (this.#closing !== null)
+      throw new SkuaError('store_closed', 'The store is closing, so no merge of its index can start.');
     return this.#index.mergeAll();
   }
 
@@ -366,7 +455,15 @@ class RunningStore implements DirectoryStore {
     const { storage, digests, clock, ids } = this.#world;
     if (this.#closing !== null) throw holdRefused();
     const nodeId = await ensureNodeId(storage, ids);
-    const hold = await takeHold({ storage, digests, clock, nodeId, scavenger: this.scavenger, index: this.#index, log: this.#log });
+    const hold = await takeHold({
+      storage,
+      digests,
+      clock,
+      nodeId,
+      scavenger: this.scavenger,
+      index: this.#index,
+      log: this.#log,
+    });
     for (const held of this.#holds) if (held.isReleased) this.#holds.delete(held);
     this.#holds.add(hold);
     if (this.#closing === null) return hold;
@@ -388,16 +485,23 @@ class RunningStore implements DirectoryStore {
     await scavenged;
     await this.#background;
     await this.#internals.close();
-    await this.#index.writeLast().catch((error: unknown) => this.#world.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
+    await this.#index.writeLast().catch((error: unknown) =>
+      this.#world.log.warn('the index could not be written; the next start replays the log', {
+        error: String(error),
+      }),
+    );
     await this.#index.flushExistence().catch(() => {});
     // After a failure nothing is believed that this process has seen.
     if (!this.#hasFailed) await this.#index.saveScrubbed();
     let failure: unknown = null;
-    for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });
+    for (const step of [...this.#undo].reverse())
+      await step().catch((error: unknown) => {
+        failure ??= error;
+      });
     if (failure !== null) throw failure;
   }
 }
 
 function holdRefused(): SkuaError {
-  return new SkuaError('store_closed', 'The store is closing, so its files can\'t be held for a backup.');
+  return new SkuaError('store_closed', "The store is closing, so its files can't be held for a backup.");
 }

@@ -1,7 +1,17 @@
 import { equalBytes } from '../base/bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import { EPOCH_STREAM } from '../log/format/epochs.ts';
-import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, streamOf, TOMBSTONE } from '../log/format/records.ts';
+import {
+  COMMIT,
+  type CommitRecord,
+  decodeCommit,
+  FLAG_STREAM_DELETE,
+  FLAG_TRANSACTION_END,
+  parsePrepare,
+  PREPARE,
+  streamOf,
+  TOMBSTONE,
+} from '../log/format/records.ts';
 import { encodeText, internText } from '../base/text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
 import type { CheckpointCount } from './checkpoint-count.ts';
@@ -65,11 +75,18 @@ export abstract class AllScan {
     this.#checkpoints = checkpoints;
   }
 
-  get isFull(): boolean { return this.events.length >= this.#count || this.#bytes.isFull || this.#bytes.lacksRoom; }
+  get isFull(): boolean {
+    return this.events.length >= this.#count || this.#bytes.isFull || this.#bytes.lacksRoom;
+  }
   /** How far the scan has come, in bytes of the log. */
-  get passedBytes(): number { return Math.abs(this.position - this.#start); }
+  get passedBytes(): number {
+    return Math.abs(this.position - this.#start);
+  }
 
-  /** HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and fewer where the filter's expression has much to do, or the scan has passed over more than `bytesMax`. */
+  /**
+   * HIT when the page is full, END at the end of the log in this direction; at most `slice` records are looked at, and
+   * fewer where the filter's expression has much to do, or the scan has passed over more than `bytesMax`.
+   */
   step(slice: number, bytesMax: number): Outcome | typeof PAUSE {
     try {
       return this.#step(slice, bytesMax);
@@ -104,7 +121,10 @@ export abstract class AllScan {
     return !fields.isCommitted || !fields.isEvent || this.#push(fields.eventNumber, frame.position);
   }
 
-  /** Takes the prepare in the frame if it is an event of the transaction. TAKEN_LAST when the transaction has no later records, CUT when the page ends before it. */
+  /**
+   * Takes the prepare in the frame if it is an event of the transaction. TAKEN_LAST when the transaction has no later
+   * records, CUT when the page ends before it.
+   */
   protected takeInner(commit: CommitRecord): typeof TAKEN | typeof TAKEN_LAST | typeof CUT {
     const { frame, fields: f } = this.lookup;
     if (frame.type !== PREPARE) return TAKEN;
@@ -120,11 +140,19 @@ export abstract class AllScan {
   #push(number: number, commitPosition: number): boolean {
     const { frame, fields: f } = this.lookup;
     // Epochs are the node's own affair.
-    if (f.streamLength === EPOCH_STREAM_BYTES.length && equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)) return this.#leaves(commitPosition);
+    if (
+      f.streamLength === EPOCH_STREAM_BYTES.length &&
+      equalBytes(frame.bytes, f.streamAt, EPOCH_STREAM_BYTES, 0, f.streamLength)
+    )
+      return this.#leaves(commitPosition);
     // No handler meets what a deleted stream left for its number: an event without its data.
     if (isEmptied(frame, f)) return this.#leaves(commitPosition);
     const stream = streamOf(frame, f);
-    if (this.#filter !== undefined && !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))) return this.#leaves(commitPosition);
+    if (
+      this.#filter !== undefined &&
+      !this.#passes(this.#filter, stream, internText(frame.bytes, f.typeAt, f.typeLength))
+    )
+      return this.#leaves(commitPosition);
     if (!this.#bytes.take(f.dataLength + f.metadataLength, f.streamLength)) return false;
     this.events.push(pageEvent(this.lookup, stream, number, commitPosition, this.#bytes));
     this.#checkpoints?.saw(commitPosition, frame.position, true, this.events.length);
@@ -137,7 +165,8 @@ export abstract class AllScan {
   }
 
   #passes(filter: AllFilter, stream: string, type: string): boolean {
-    if (filter.regex !== undefined) this.matchingSteps += filter.regex.stepsPerCharacter * (filter.on === 'stream' ? stream : type).length;
+    if (filter.regex !== undefined)
+      this.matchingSteps += filter.regex.stepsPerCharacter * (filter.on === 'stream' ? stream : type).length;
     return passesFilter(filter, stream, type);
   }
 }
@@ -179,7 +208,8 @@ export class ForwardScan extends AllScan {
   protected readRecord(): Outcome {
     const { frame, reader } = this.lookup;
     const outcome = reader.readForward(this.position, frame);
-    // Behind the last record of a completed chunk the log goes on with the next one, where it ends now: whoever waits behind this page waits for what comes there.
+    // Behind the last record of a completed chunk the log goes on with the next one, where it ends now: whoever waits
+    // behind this page waits for what comes there.
     if (outcome === END) this.position = Math.max(this.position, reader.end);
     if (outcome !== HIT) return outcome;
     const isFirst = frame.position === this.#from.commit;

@@ -48,8 +48,8 @@ export interface StreamWrite {
 }
 
 /**
- * What a stream must be for a write to others, or to itself: the number of its last event, NO_STREAM (soft-deleted and hard-deleted ones are none either), STREAM_EXISTS (a
- * soft-deleted one does not) or ANY.
+ * What a stream must be for a write to others, or to itself: the number of its last event, NO_STREAM (soft-deleted and
+ * hard-deleted ones are none either), STREAM_EXISTS (a soft-deleted one does not) or ANY.
  */
 export interface StreamCheck {
   readonly stream: string;
@@ -112,7 +112,10 @@ export interface AccessList {
   readonly metadataWrite?: readonly string[];
 }
 
-/** Parsed stream metadata. A missing or invalid key is undefined; `acl`, where it is there and can't be understood, is UNREADABLE_LIST. */
+/**
+ * Parsed stream metadata. A missing or invalid key is undefined; `acl`, where it is there and can't be understood, is
+ * UNREADABLE_LIST.
+ */
 export interface StreamMetadata {
   readonly maxCount?: number;
   /** Seconds. */
@@ -126,8 +129,9 @@ export interface StreamMetadata {
 }
 
 /**
- * One page of a stream. `from` is where it started, after `end` was replaced by the last event number. A forward page of numbers that are all older than `$maxAge`
- * holds the first ones that are not, if they are found within its limit (`expiredScanEventsMax`).
+ * One page of a stream. `from` is where it started, after `end` was replaced by the last event number. A forward page
+ * of numbers that are all older than `$maxAge` holds the first ones that are not, if they are found within its limit
+ * (`expiredScanEventsMax`).
  */
 export interface StreamPage {
   readonly stream: string;
@@ -138,7 +142,10 @@ export interface StreamPage {
   readonly lastEventNumber: number;
   /** Where the next page in the same direction starts; -1 at the end of a backward read. Jumps over hidden events. */
   readonly nextEventNumber: number;
-  /** The page ended before it had `count` numbers, as it held all the bytes that one may: `nextEventNumber` is the first event that is missing. */
+  /**
+   * The page ended before it had `count` numbers, as it held all the bytes that one may: `nextEventNumber` is the first
+   * event that is missing.
+   */
   readonly isCut: boolean;
   /** The read reached the end of the stream (forward) or its beginning (backward). */
   readonly isEnd: boolean;
@@ -155,7 +162,10 @@ export interface AllPage {
   readonly events: StoredEvent[];
   /** Where the page started. */
   readonly from: AllPosition;
-  /** Where the next page in the same direction starts; of a forward page that is the end, the end of the log as it was then, or its own start where that lies beyond. */
+  /**
+   * Where the next page in the same direction starts; of a forward page that is the end, the end of the log as it was
+   * then, or its own start where that lies beyond.
+   */
   readonly next: AllPosition;
   readonly isEnd: boolean;
   /** Commit position of the last record of the log when the page was read. */
@@ -163,8 +173,8 @@ export interface AllPage {
 }
 
 /**
- * Decides by a text alone, in a time that grows no faster than the text: `stepsPerCharacter` is the most that it does for each.
- * An expression of the language itself is none, since it has no such bound.
+ * Decides by a text alone, in a time that grows no faster than the text: `stepsPerCharacter` is the most that it does
+ * for each. An expression of the language itself is none, since it has no such bound.
  */
 export interface TextMatcher {
   test(text: string): boolean;
@@ -181,8 +191,8 @@ export interface AllFilter {
 /**
  * Decides whether a write is allowed, by the stream's metadata at the end of the log (for a metadata stream that of the
  * stream it belongs to): the error that refuses it, or null. It is asked while the write takes its place in the log, so
- * that no change of an access list can come between. An error with `isFinal: true` in its data refuses whatever others commit later: where nothing else
- * is decided, it is told without asking for that.
+ * that no change of an access list can come between. An error with `isFinal: true` in its data refuses whatever others
+ * commit later: where nothing else is decided, it is told without asking for that.
  */
 export interface Authorize {
   (metadata: StreamMetadata, endOf: EndOf): SkuaError | null;
@@ -201,12 +211,16 @@ export function bothAllow(first: Authorize | null, second: Authorize | null): Au
   return (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
 }
 
-/** Lets a write take its place only while none of these streams, nor its metadata, was written to since. Errors of the write: `wrong_expected_version`. */
+/**
+ * Lets a write take its place only while none of these streams, nor its metadata, was written to since. Errors of the
+ * write: `wrong_expected_version`.
+ */
 export function unlessChanged(unchanged: readonly UnchangedStream[]): Authorize {
   const authorize: Authorize = (_, endOf) => {
     for (const { stream, lastEventNumber, metadataVersion } of unchanged) {
       const end = endOf(stream);
-      if (end === null || end.lastEventNumber !== lastEventNumber || end.metadataVersion !== metadataVersion) return streamChanged(stream, lastEventNumber, end?.lastEventNumber ?? lastEventNumber);
+      if (end === null || end.lastEventNumber !== lastEventNumber || end.metadataVersion !== metadataVersion)
+        return streamChanged(stream, lastEventNumber, end?.lastEventNumber ?? lastEventNumber);
     }
     return null;
   };
@@ -214,12 +228,16 @@ export function unlessChanged(unchanged: readonly UnchangedStream[]): Authorize 
 }
 
 export function streamChanged(stream: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('wrong_expected_version', `${stream} has been changed: read it and decide again.`, { stream, expected, actual });
+  return new SkuaError('wrong_expected_version', `${stream} has been changed: read it and decide again.`, {
+    stream,
+    expected,
+    actual,
+  });
 }
 
 /**
- * Where another stream ends at the end of the log, with what takes its place there in the same commit; null where that would have to be
- * read first. So a write may depend on a stream that it does not write to.
+ * Where another stream ends at the end of the log, with what takes its place there in the same commit; null where that
+ * would have to be read first. So a write may depend on a stream that it does not write to.
  */
 export type EndOf = (stream: string) => StreamEnd | null;
 
@@ -230,15 +248,25 @@ export interface StreamEnd {
 
 /** How much a page may hold, and for whom it is read. */
 export interface PageOptions {
-  /** Bytes with which a page ends, behind at least one event: data, metadata, and EVENT_OVERHEAD_BYTES for each event. Default 8 MiB. */
+  /**
+   * Bytes with which a page ends, behind at least one event: data, metadata, and EVENT_OVERHEAD_BYTES for each event.
+   * Default 8 MiB.
+   */
   readonly bytesMax?: number;
-  /** False: events come with empty data and metadata, but for the data of links. What an answer does not show is not kept for it. */
+  /**
+   * False: events come with empty data and metadata, but for the data of links. What an answer does not show is not
+   * kept for it.
+   */
   readonly payloads?: boolean;
-  /** Length in bytes of an address without the name of the stream, where the answer has links to each event: they count, too, where they are longer than usual. */
+  /**
+   * Length in bytes of an address without the name of the stream, where the answer has links to each event: they count,
+   * too, where they are longer than usual.
+   */
   readonly addressBytes?: number;
   /**
-   * What the page holds is taken from here, and is the caller's to give back when the events are let go; before the page is
-   * read, it takes back what the share still held. A share that was closed ends the reading. Without one nobody counts.
+   * What the page holds is taken from here, and is the caller's to give back when the events are let go; before the
+   * page is read, it takes back what the share still held. A share that was closed ends the reading. Without one nobody
+   * counts.
    */
   readonly share?: ByteShare | undefined;
 }
@@ -261,7 +289,10 @@ export interface ReadAllOptions extends PageOptions {
   /** Forward: where no record begins at `from`, the next one is meant. */
   readonly orNext?: boolean;
   readonly filter?: AllFilter;
-  /** What one page looks at, whether or not it keeps it; less than the store's own limits. The page then ends early, and leads on. */
+  /**
+   * What one page looks at, whether or not it keeps it; less than the store's own limits. The page then ends early, and
+   * leads on.
+   */
   readonly scan?: ScanLimits;
 }
 
@@ -277,7 +308,10 @@ export type SubscriptionMessage<Place = number | AllPosition> =
   | { readonly kind: 'event'; readonly event: StoredEvent }
   /** Of filtered subscriptions: much was looked at up to here, and nothing of it is wanted. */
   | { readonly kind: 'checkpoint'; readonly after: Place }
-  /** The history has been read; what follows is live. Comes again after the reader fell behind and caught up. Null where there is nothing yet. */
+  /**
+   * The history has been read; what follows is live. Comes again after the reader fell behind and caught up. Null where
+   * there is nothing yet.
+   */
   | { readonly kind: 'caught-up'; readonly after: Place | null };
 
 /** What a subscription has read at once. `Place` as in SubscriptionMessage. */
@@ -360,36 +394,56 @@ export interface EventStore {
   readonly end: number;
 
   /**
-   * Appends events to a stream, durably and all or nothing. No events at all check the expected version, and leave a record that says so and is no event.
-   * Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`, `event_too_large`, `batch_too_large`,
-   * `invalid_metadata` (data: stream, key, mustBe; of metadata and `$settings` that would not be understood),
-   * `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`, `disk_full`, `writer_stopped`, and
-   * what `authorize` refuses with.
+   * Appends events to a stream, durably and all or nothing. No events at all check the expected version, and leave a
+   * record that says so and is no event. Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`,
+   * `event_too_large`, `batch_too_large`, `invalid_metadata` (data: stream, key, mustBe; of metadata and `$settings`
+   * that would not be understood), `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`,
+   * `disk_full`, `writer_stopped`, and what `authorize` refuses with.
    */
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult>;
+  append(
+    stream: string,
+    expectedVersion: number,
+    events: readonly NewEvent[],
+    authorize?: Authorize,
+  ): Promise<AppendResult>;
 
   /**
-   * Appends to several streams in one commit, all or nothing, in the order of the writes. Whatever is expected is compared with what was there before the first of them. The
-   * same ids again are a repeat where all of them are known, and a conflict where only some are. Errors: as `append`, `batch_empty`, `bad_request` (too many streams, or one of them with several
-   * expectations), and `consistency_violation` (data: violations) with all checks that do not hold; `stream_deleted` says by `isSoftDeleted` whether the stream can come back.
+   * Appends to several streams in one commit, all or nothing, in the order of the writes. Whatever is expected is
+   * compared with what was there before the first of them. The same ids again are a repeat where all of them are known,
+   * and a conflict where only some are. Errors: as `append`, `batch_empty`, `bad_request` (too many streams, or one of
+   * them with several expectations), and `consistency_violation` (data: violations) with all checks that do not hold;
+   * `stream_deleted` says by `isSoftDeleted` whether the stream can come back.
    */
   appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult>;
 
   /** Soft delete (the stream can be written again) or hard delete (a tombstone, for ever). Errors as `append`. */
-  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }>;
+  deleteStream(
+    stream: string,
+    expectedVersion: number,
+    kind: 'soft' | 'hard',
+    authorize?: Authorize,
+  ): Promise<{ readonly position: number }>;
 
-  /** Errors: `stream_not_found`, `stream_deleted`, `invalid_stream_name`, `invalid_count`, `page_too_large`, `invalid_event_number`; with a share `too_busy`, `aborted`. */
+  /**
+   * Errors: `stream_not_found`, `stream_deleted`, `invalid_stream_name`, `invalid_count`, `page_too_large`,
+   * `invalid_event_number`; with a share `too_busy`, `aborted`.
+   */
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage>;
 
   /** One event; `last` is the newest. `share` as in PageOptions. Errors: as readStream, and `event_not_found`. */
   readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent>;
 
-  /** Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`; with a share `too_busy`, `aborted`. */
+  /**
+   * Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`; with a share
+   * `too_busy`, `aborted`.
+   */
   readAll(options: ReadAllOptions): Promise<AllPage>;
 
   /** State of a stream without reading its events; `lastEventNumber` -1 when it has none. */
   streamInfo(stream: string): Promise<StreamInfo>;
-  /** What `streamInfo` says, at once, where nothing has to be read for it; else, and for what is no stream name, null. */
+  /**
+   * What `streamInfo` says, at once, where nothing has to be read for it; else, and for what is no stream name, null.
+   */
   streamInfoNow?(stream: string): StreamInfo | null;
 
   /**
@@ -399,7 +453,10 @@ export interface EventStore {
    */
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>>;
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>>;
-  /** The same page by page, for who takes many events at once. The first page comes as soon as there is something to say, and be it that nothing is there. */
+  /**
+   * The same page by page, for who takes many events at once. The first page comes as soon as there is something to
+   * say, and be it that nothing is there.
+   */
   followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>>;
   followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>>;
 
@@ -410,8 +467,9 @@ export interface EventStore {
 }
 
 /**
- * What each member of a store does: whatever stands in front of a store decides by this, and never by a name (`layer`). A `value` is a property, and what answers `now` asks nothing
- * but memory, and may be absent. A member that is missing here does not compile, nor does one of another kind than its type.
+ * What each member of a store does: whatever stands in front of a store decides by this, and never by a name (`layer`).
+ * A `value` is a property, and what answers `now` asks nothing but memory, and may be absent. A member that is missing
+ * here does not compile, nor does one of another kind than its type.
  */
 export const KINDS = {
   end: 'value',
@@ -431,12 +489,23 @@ export const KINDS = {
   waitForLog: 'wait',
 } as const satisfies { readonly [Name in keyof EventStore]-?: KindOf<NonNullable<EventStore[Name]>> };
 
-/** The kinds that a member of this type can be of. A method takes at most four arguments, and hands on its options last. */
+/**
+ * The kinds that a member of this type can be of. A method takes at most four arguments, and hands on its options last.
+ */
 type KindOf<Member> = Member extends (...args: infer Args) => infer Result
-  ? Args['length'] extends 0 | 1 | 2 | 3 | 4 ? Result extends AsyncIterable<unknown> ? 'follow' : Result extends Promise<unknown> ? 'write' | 'read' | 'wait' : 'now' : never
+  ? Args['length'] extends 0 | 1 | 2 | 3 | 4
+    ? Result extends AsyncIterable<unknown>
+      ? 'follow'
+      : Result extends Promise<unknown>
+        ? 'write' | 'read' | 'wait'
+        : 'now'
+    : never
   : 'value';
 
-/** What one of the methods that write is called with, as a value: all of it but `authorize` can wait, and can go to another thread or member. */
+/**
+ * What one of the methods that write is called with, as a value: all of it but `authorize` can wait, and can go to
+ * another thread or member.
+ */
 export interface StoreWrite {
   /** `streams` is `appendToStreams`; the others write to one stream, `soft` and `hard` without events. */
   readonly kind: 'append' | 'streams' | 'soft' | 'hard';

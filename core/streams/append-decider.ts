@@ -1,10 +1,28 @@
 import { SkuaError, type StreamViolation } from '../base/errors.ts';
 import { prepareFrameBytes, TOMBSTONE } from '../log/format/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import { ANY, type EndOf, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, type StreamOutcome } from './api.ts';
+import {
+  ANY,
+  type EndOf,
+  IS_SOFT_DELETED,
+  IS_TOMBSTONED,
+  NO_STREAM,
+  STREAM_EXISTS,
+  type StreamOutcome,
+} from './api.ts';
 import { type AppendGroup, epochBytes } from './append-group.ts';
 import {
-  type AppendRequest, type CheckedEvents, type CheckedStream, type CompleteChunkRequest, type DeleteRequest, type EpochRequest, type EventsRequest, type StreamPart, type StreamsRequest, VERDICT, type Verdict,
+  type AppendRequest,
+  type CheckedEvents,
+  type CheckedStream,
+  type CompleteChunkRequest,
+  type DeleteRequest,
+  type EpochRequest,
+  type EventsRequest,
+  type StreamPart,
+  type StreamsRequest,
+  VERDICT,
+  type Verdict,
 } from './append-request.ts';
 import { parseMetadata, SOFT_DELETE_JSON, UNREADABLE_METADATA, withTruncateBefore } from './format/metadata.ts';
 import { deletedError, METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
@@ -43,7 +61,9 @@ export class AppendDecider {
 
   readonly #endOf: EndOf = (stream) => {
     const latest = this.#states.get(stream)?.latest;
-    return latest === undefined ? null : { lastEventNumber: latest.lastNumber, metadataVersion: latest.metadataVersion };
+    return latest === undefined
+      ? null
+      : { lastEventNumber: latest.lastNumber, metadataVersion: latest.metadataVersion };
   };
 
   /** Call it before the first step of a request, and when the state has changed between its steps. */
@@ -55,20 +75,26 @@ export class AppendDecider {
   }
 
   /**
-   * One step for a request. NEW, REPEAT, REFUSED: the request is decided, and what is new of it is in the group. FULL: its
-   * turn comes in the next chunk. WAIT: its turn comes behind the group, which is not empty then. A promise: its next step
-   * comes behind that.
+   * One step for a request. NEW, REPEAT, REFUSED: the request is decided, and what is new of it is in the group. FULL:
+   * its turn comes in the next chunk. WAIT: its turn comes behind the group, which is not empty then. A promise: its
+   * next step comes behind that.
    */
   decide(request: AppendRequest, group: AppendGroup): Decided {
     const state = this.#states.load(request.owner);
     if (state instanceof Promise) return state;
     switch (request.kind) {
-      case 'append': return this.#append(request, state, group);
-      case 'append-to-streams': return this.#appendToStreams(request, group);
-      case 'soft-delete': return this.#delete(request, state, group, onSoftDelete(state.latest, request.expected));
-      case 'hard-delete': return this.#delete(request, state, group, onHardDelete(state.latest, request.expected));
-      case 'epoch': return this.#epoch(request, state, group);
-      case 'complete-chunk': return this.#completeChunk(request, group);
+      case 'append':
+        return this.#append(request, state, group);
+      case 'append-to-streams':
+        return this.#appendToStreams(request, group);
+      case 'soft-delete':
+        return this.#delete(request, state, group, onSoftDelete(state.latest, request.expected));
+      case 'hard-delete':
+        return this.#delete(request, state, group, onHardDelete(state.latest, request.expected));
+      case 'epoch':
+        return this.#epoch(request, state, group);
+      case 'complete-chunk':
+        return this.#completeChunk(request, group);
     }
   }
 
@@ -78,8 +104,12 @@ export class AppendDecider {
     const refusal = this.#refusal(request, version, expectation);
     if (refusal !== null) return request.refuse(refusal);
     const verdict = expectation === VERDICT.COMPARE ? this.#compare(request, state, group) : expectation;
-    if (verdict === VERDICT.NEW) return request.events.length === 0 ? this.#writeEmpty(request, state, group) : this.#writeEvents(request, state, group);
-    if (verdict === VERDICT.CONFLICT) return request.refuse(conflictError(request.stream, request.expected, lastNumberOf(version, request.isMeta)));
+    if (verdict === VERDICT.NEW)
+      return request.events.length === 0
+        ? this.#writeEmpty(request, state, group)
+        : this.#writeEvents(request, state, group);
+    if (verdict === VERDICT.CONFLICT)
+      return request.refuse(conflictError(request.stream, request.expected, lastNumberOf(version, request.isMeta)));
     if (verdict !== VERDICT.REPEAT) return verdict;
     const { first, last, position } = this.#repeat;
     request.accept({ firstEventNumber: first, lastEventNumber: last, position, isRepeat: true });
@@ -87,7 +117,11 @@ export class AppendDecider {
   }
 
   /** Why nothing may be written, whatever the request expects: a stream that is gone for ever says so to everyone. */
-  #refusal({ stream, authorize }: EventsRequest | DeleteRequest, version: StreamVersion, expectation: Verdict): SkuaError | null {
+  #refusal(
+    { stream, authorize }: EventsRequest | DeleteRequest,
+    version: StreamVersion,
+    expectation: Verdict,
+  ): SkuaError | null {
     if (version.isTombstoned) return deletedError(stream);
     const denied = authorize === null ? null : authorize(version.metadata, this.#endOf);
     return denied === null && expectation === VERDICT.DELETED ? deletedError(stream) : denied;
@@ -98,7 +132,14 @@ export class AppendDecider {
     // Ids of the group in flight matter only to writes to a stream that the group writes to.
     if (state.draft !== null) group.rememberIds();
     const key = isMeta ? state.metaKey : state.key;
-    const scope = this.#scope ??= { key, committedLast: -1, latestLast: -1, isSoftDeleted: false, groupStart: 0, isGroupHuge: false };
+    const scope = (this.#scope ??= {
+      key,
+      committedLast: -1,
+      latestLast: -1,
+      isSoftDeleted: false,
+      groupStart: 0,
+      isGroupHuge: false,
+    });
     scope.key = key;
     scope.committedLast = lastNumberOf(state.committed, isMeta);
     scope.latestLast = lastNumberOf(state.latest, isMeta);
@@ -109,10 +150,20 @@ export class AppendDecider {
   }
 
   /** NEW when the bytes fit. The request is refused when they would fit into no chunk. */
-  #room(request: AppendRequest, bytes: number, group: AppendGroup): typeof VERDICT.NEW | typeof VERDICT.FULL | typeof VERDICT.REFUSED {
+  #room(
+    request: AppendRequest,
+    bytes: number,
+    group: AppendGroup,
+  ): typeof VERDICT.NEW | typeof VERDICT.FULL | typeof VERDICT.REFUSED {
     if (group.length + bytes <= this.#log.remaining) return VERDICT.NEW;
     if (bytes <= this.#log.capacity) return VERDICT.FULL;
-    return request.refuse(new SkuaError('batch_too_large', `The events of one write must fit into one chunk of ${this.#log.capacity} bytes, and these need ${bytes}: split them.`, { size: bytes, limit: this.#log.capacity }));
+    return request.refuse(
+      new SkuaError(
+        'batch_too_large',
+        `The events of one write must fit into one chunk of ${this.#log.capacity} bytes, and these need ${bytes}: split them.`,
+        { size: bytes, limit: this.#log.capacity },
+      ),
+    );
   }
 
   #writeEvents(request: EventsRequest, state: StreamState, group: AppendGroup): Verdict {
@@ -122,7 +173,12 @@ export class AppendDecider {
     if (room !== VERDICT.NEW) return room;
     const last = lastNumberOf(state.latest, isMeta);
     put(request, isMeta, isByIds(expected), state, group);
-    request.accept({ firstEventNumber: last + 1, lastEventNumber: last + events.length, position: group.lastEventPosition, isRepeat: false });
+    request.accept({
+      firstEventNumber: last + 1,
+      lastEventNumber: last + events.length,
+      position: group.lastEventPosition,
+      isRepeat: false,
+    });
     return VERDICT.NEW;
   }
 
@@ -132,7 +188,12 @@ export class AppendDecider {
     if (room !== VERDICT.NEW) return room;
     const last = lastNumberOf(state.latest, isMeta);
     group.writeEmpty(isMeta ? state.metaKey : state.key, last, bytes);
-    request.accept({ firstEventNumber: last + 1, lastEventNumber: last, position: group.lastPosition, isRepeat: false });
+    request.accept({
+      firstEventNumber: last + 1,
+      lastEventNumber: last,
+      position: group.lastPosition,
+      isRepeat: false,
+    });
     return VERDICT.NEW;
   }
 
@@ -140,9 +201,12 @@ export class AppendDecider {
     const version = state.latest;
     const refusal = this.#refusal(request, version, expectation);
     if (refusal !== null) return request.refuse(refusal);
-    if (expectation === VERDICT.CONFLICT) return request.refuse(conflictError(request.stream, request.expected, version.lastNumber));
+    if (expectation === VERDICT.CONFLICT)
+      return request.refuse(conflictError(request.stream, request.expected, version.lastNumber));
     const isSoft = request.kind === 'soft-delete';
-    const bytes = isSoft ? metadataBytes(state, SOFT_DELETE_JSON) : prepareFrameBytes(state.key.bytes.length, TOMBSTONE_TYPE.length, 0, 0);
+    const bytes = isSoft
+      ? metadataBytes(state, SOFT_DELETE_JSON)
+      : prepareFrameBytes(state.key.bytes.length, TOMBSTONE_TYPE.length, 0, 0);
     const room = this.#room(request, bytes, group);
     if (room !== VERDICT.NEW) return room;
     if (isSoft) {
@@ -191,12 +255,21 @@ export class AppendDecider {
       const verdict = this.#verdictOn(part, request, group);
       if (verdict === VERDICT.WAIT || verdict instanceof Promise) return verdict;
       this.#verdicts.push(verdict);
-      if (verdict === VERDICT.REPEAT) this.#repeated.push({ stream: part.stream, lastEventNumber: this.#repeat.last, position: this.#repeat.position });
+      if (verdict === VERDICT.REPEAT)
+        this.#repeated.push({
+          stream: part.stream,
+          lastEventNumber: this.#repeat.last,
+          position: this.#repeat.position,
+        });
       this.#repeat.begin();
     }
     const streams = this.#repeated;
     if (streams.length === request.parts.length) {
-      request.accept({ streams, position: streams.reduce((max, { position }) => Math.max(max, position), -1), isRepeat: true });
+      request.accept({
+        streams,
+        position: streams.reduce((max, { position }) => Math.max(max, position), -1),
+        isRepeat: true,
+      });
       return VERDICT.REPEAT;
     }
     const refusal = this.#violation(request) ?? this.#conflict(request);
@@ -225,7 +298,10 @@ export class AppendDecider {
   #denial({ parts, checks }: StreamsRequest): SkuaError | null {
     for (const { owner, authorize } of [...parts, ...checks]) {
       const { latest } = this.#states.get(owner)!;
-      const denied = latest.isTombstoned || authorize === null || authorize === undefined ? null : authorize(latest.metadata, this.#endOf);
+      const denied =
+        latest.isTombstoned || authorize === null || authorize === undefined
+          ? null
+          : authorize(latest.metadata, this.#endOf);
       if (denied !== null) return denied;
     }
     return null;
@@ -246,11 +322,24 @@ export class AppendDecider {
     const violations: StreamViolation[] = [];
     for (const [index, check] of checks.entries()) {
       const { latest } = this.#states.get(check.owner)!;
-      if (!holds(check, latest)) violations.push({ index, stream: check.stream, expected: check.expectedVersion, actual: actualOf(check, latest) });
+      if (!holds(check, latest))
+        violations.push({
+          index,
+          stream: check.stream,
+          expected: check.expectedVersion,
+          actual: actualOf(check, latest),
+        });
     }
     if (violations.length === 0) return null;
-    const names = violations.slice(0, 3).map(({ stream, expected, actual }) => `${stream} (expected ${expected}, found ${actual})`).join(', ');
-    return new SkuaError('consistency_violation', `Nothing was written: ${violations.length} of the ${checks.length} checks failed: ${names}. Read the streams and decide again.`, { violations });
+    const names = violations
+      .slice(0, 3)
+      .map(({ stream, expected, actual }) => `${stream} (expected ${expected}, found ${actual})`)
+      .join(', ');
+    return new SkuaError(
+      'consistency_violation',
+      `Nothing was written: ${violations.length} of the ${checks.length} checks failed: ${names}. Read the streams and decide again.`,
+      { violations },
+    );
   }
 
   /** Where all checks hold, why not all of the request is new: what conflicts nevertheless was written in part. */
@@ -260,7 +349,12 @@ export class AppendDecider {
       if (latest.isTombstoned) return deletedError(stream);
       const verdict = this.#verdicts[i]!;
       if (verdict === VERDICT.NEW) continue;
-      if (verdict === VERDICT.DELETED) return new SkuaError('stream_deleted', `The stream ${stream} was deleted and does not exist until it is written to again without an expectation that it exists.`, { stream, isSoftDeleted: true });
+      if (verdict === VERDICT.DELETED)
+        return new SkuaError(
+          'stream_deleted',
+          `The stream ${stream} was deleted and does not exist until it is written to again without an expectation that it exists.`,
+          { stream, isSoftDeleted: true },
+        );
       return conflictError(stream, expected, lastNumberOf(latest, isMeta));
     }
     return null;
@@ -327,7 +421,9 @@ function onDeleteAgain(version: StreamVersion, expected: number): Verdict {
 }
 
 function onDeleteOfEvents(version: StreamVersion, expected: number): Verdict {
-  return expected === ANY || expected === STREAM_EXISTS || expected === version.lastNumber ? VERDICT.NEW : VERDICT.CONFLICT;
+  return expected === ANY || expected === STREAM_EXISTS || expected === version.lastNumber
+    ? VERDICT.NEW
+    : VERDICT.CONFLICT;
 }
 
 /** Whether a repeat of a write that expects this is known by the ids of its events alone; else by their numbers. */
@@ -356,13 +452,17 @@ function actualOf({ isMeta }: CheckedStream, version: StreamVersion): number {
   return !isMeta && version.isSoftDeleted ? IS_SOFT_DELETED : Math.max(NO_STREAM, lastNumberOf(version, isMeta));
 }
 
-const EXPECTATIONS: Readonly<Record<number, string>> = { [NO_STREAM]: 'no events', [STREAM_EXISTS]: 'an existing stream' };
+const EXPECTATIONS: Readonly<Record<number, string>> = {
+  [NO_STREAM]: 'no events',
+  [STREAM_EXISTS]: 'an existing stream',
+};
 
 function conflictError(stream: string, expected: number, actual: number): SkuaError {
   const found = actual < 0 ? 'it has no events' : `its last event is ${actual}`;
-  const message = expected === ANY
-    ? `The write to ${stream} was refused: ${found}. A part of it had been written before, or there is nothing to delete: read the stream and decide anew.`
-    : `The write to ${stream} expected ${EXPECTATIONS[expected] ?? `event ${expected} to be the last`}, but ${found}: read the stream and decide anew.`;
+  const message =
+    expected === ANY
+      ? `The write to ${stream} was refused: ${found}. A part of it had been written before, or there is nothing to delete: read the stream and decide anew.`
+      : `The write to ${stream} expected ${EXPECTATIONS[expected] ?? `event ${expected} to be the last`}, but ${found}: read the stream and decide anew.`;
   return new SkuaError('wrong_expected_version', message, { stream, expected, actual });
 }
 
@@ -390,15 +490,18 @@ function withMetadataOf(version: StreamVersion, number: number, { events }: Chec
 }
 
 /**
- * The JSON of the metadata with which a soft-deleted stream comes back; null for every other one. Metadata that say nothing of `$tb` bring it back without the events that
- * were deleted; what they say of `$tb` counts, and so it may stay deleted.
+ * The JSON of the metadata with which a soft-deleted stream comes back; null for every other one. Metadata that say
+ * nothing of `$tb` bring it back without the events that were deleted; what they say of `$tb` counts, and so it may
+ * stay deleted.
  */
 function revival(version: StreamVersion, isMeta: boolean, { events }: CheckedEvents): Uint8Array | null {
   if (version.softDeleteJson === null) return null;
   if (!isMeta) return withTruncateBefore(version.softDeleteJson, version.lastNumber + 1);
   const { data, isJson } = events.at(-1)!;
   const metadata = parseMetadata(data, isJson, 1);
-  return metadata.truncateBefore === undefined && metadata !== UNREADABLE_METADATA ? withTruncateBefore(data, version.lastNumber + 1) : null;
+  return metadata.truncateBefore === undefined && metadata !== UNREADABLE_METADATA
+    ? withTruncateBefore(data, version.lastNumber + 1)
+    : null;
 }
 
 function metadataBytes(state: StreamState, json: Uint8Array): number {

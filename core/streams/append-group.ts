@@ -3,7 +3,20 @@ import { putI32 } from '../base/bytes.ts';
 import { EventColumns } from '../index/intake/intake.ts';
 import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import {
-  encodeEpoch, encodePrepare, type EpochRecord, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE, viewOf,
+  encodeEpoch,
+  encodePrepare,
+  type EpochRecord,
+  FLAG_COMMITTED,
+  FLAG_DATA,
+  FLAG_JSON,
+  FLAG_STREAM_DELETE,
+  FLAG_TRANSACTION_BEGIN,
+  FLAG_TRANSACTION_END,
+  FRAME_BYTES,
+  prepareFrameBytes,
+  type PrepareInput,
+  TOMBSTONE,
+  viewOf,
 } from '../log/format/records.ts';
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../base/text.ts';
@@ -49,7 +62,10 @@ export class AppendGroup implements CommittedRecords {
   readonly #types: EventTypes;
   #buffer = NO_BYTES;
   #view = viewOf(NO_BYTES);
-  /** Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first id was looked for in vain. */
+  /**
+   * Requests whose ids are not yet among the recent ones, with stream and first event of each, and whether their first
+   * id was looked for in vain.
+   */
   readonly #idRequests: CheckedEvents[] = [];
   readonly #idKeys: StreamKey[] = [];
   readonly #idEvents: number[] = [];
@@ -63,8 +79,20 @@ export class AppendGroup implements CommittedRecords {
   #lastTicks = 0;
   #isWithdrawn = false;
   readonly #record: Mutable<PrepareInput> = {
-    position: 0, flags: 0, transactionPosition: 0, transactionOffset: 0, expectedVersion: 0, stream: NO_BYTES, eventId: NO_BYTES, eventIdAt: 0,
-    correlationId: new Uint8Array(16), timestampMs: 0, timestampTicks: 0, eventType: NO_BYTES, data: NO_BYTES, metadata: NO_BYTES,
+    position: 0,
+    flags: 0,
+    transactionPosition: 0,
+    transactionOffset: 0,
+    expectedVersion: 0,
+    stream: NO_BYTES,
+    eventId: NO_BYTES,
+    eventIdAt: 0,
+    correlationId: new Uint8Array(16),
+    timestampMs: 0,
+    timestampTicks: 0,
+    eventType: NO_BYTES,
+    data: NO_BYTES,
+    metadata: NO_BYTES,
   };
   #correlationId: Uint8Array = new Uint8Array(16);
 
@@ -98,7 +126,9 @@ export class AppendGroup implements CommittedRecords {
   }
 
   /** Position of the next record. */
-  get end(): number { return this.start + this.length; }
+  get end(): number {
+    return this.start + this.length;
+  }
 
   bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.length);
@@ -107,7 +137,9 @@ export class AppendGroup implements CommittedRecords {
   #makeRoom(bytes: number): void {
     const need = this.length + bytes;
     if (need <= this.#buffer.length) return;
-    const larger = new Uint8Array(Math.max(need, Math.min(this.#bufferBytes, Math.max(this.#buffer.length * 2, 65_536))));
+    const larger = new Uint8Array(
+      Math.max(need, Math.min(this.#bufferBytes, Math.max(this.#buffer.length * 2, 65_536))),
+    );
     larger.set(this.#buffer.subarray(0, this.length));
     this.#use(larger);
   }
@@ -164,7 +196,12 @@ export class AppendGroup implements CommittedRecords {
     for (let i = 0; i <= final; i++) {
       const event = events[i]!;
       r.eventIdAt = idsAt + i * 16;
-      r.flags = FLAG_DATA | FLAG_COMMITTED | (event.isJson ? FLAG_JSON : 0) | (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) | (i === final ? FLAG_TRANSACTION_END : 0);
+      r.flags =
+        FLAG_DATA |
+        FLAG_COMMITTED |
+        (event.isJson ? FLAG_JSON : 0) |
+        (i === 0 ? FLAG_TRANSACTION_BEGIN : 0) |
+        (i === final ? FLAG_TRANSACTION_END : 0);
       r.transactionOffset = i;
       r.expectedVersion = last + i;
       r.eventType = this.#types.bytes(event.type)!;
@@ -186,7 +223,14 @@ export class AppendGroup implements CommittedRecords {
       const first = this.#idEvents[k]!;
       const { salt } = this.#idKeys[k]!;
       const start = this.events.position(first);
-      for (let i = 0; i < events.length; i++) this.#recent.add(ids, idsAt + i * 16, salt, this.events.position(first + i), i === 0 && this.#idUnknown[k]! ? start : 0);
+      for (let i = 0; i < events.length; i++)
+        this.#recent.add(
+          ids,
+          idsAt + i * 16,
+          salt,
+          this.events.position(first + i),
+          i === 0 && this.#idUnknown[k]! ? start : 0,
+        );
     }
     this.#dropIds();
   }
@@ -218,7 +262,15 @@ export class AppendGroup implements CommittedRecords {
     this.events.note(key, last + 1, this.#lastPosition, true);
   }
 
-  #writeOne(key: StreamKey, flags: number, offset: number, expectedVersion: number, type: Uint8Array, data: Uint8Array, bytes: number): void {
+  #writeOne(
+    key: StreamKey,
+    flags: number,
+    offset: number,
+    expectedVersion: number,
+    type: Uint8Array,
+    data: Uint8Array,
+    bytes: number,
+  ): void {
     this.#makeRoom(bytes);
     this.#beginWrite(key);
     const r = this.#record;
@@ -242,7 +294,9 @@ export class AppendGroup implements CommittedRecords {
       ['timeStamp', timestampText(this.#ms, this.#ticks)],
       ['leaderInstanceId', epoch.leaderInstanceId],
     ];
-    const lines = members.filter(([, value]) => value !== 0).map(([name, value]) => `  "${name}": ${JSON.stringify(value)}`);
+    const lines = members
+      .filter(([, value]) => value !== 0)
+      .map(([name, value]) => `  "${name}": ${JSON.stringify(value)}`);
     return encodeText(`{\n${lines.join(',\n')}\n}`);
   }
 
@@ -255,12 +309,20 @@ export class AppendGroup implements CommittedRecords {
   }
 
   /** Position of the event that a request wrote last. */
-  get lastEventPosition(): number { return this.#lastEventPosition; }
+  get lastEventPosition(): number {
+    return this.#lastEventPosition;
+  }
   /** Position of the record of a stream that was written last; -1 without any. */
-  get lastPosition(): number { return this.#lastPosition; }
+  get lastPosition(): number {
+    return this.#lastPosition;
+  }
   /** Time of the record written last. */
-  get lastMs(): number { return this.#ms; }
-  get lastTicks(): number { return this.#lastTicks; }
+  get lastMs(): number {
+    return this.#ms;
+  }
+  get lastTicks(): number {
+    return this.#lastTicks;
+  }
 
   /** What was decided is committed now. */
   changeStates(states: StreamStates): void {
@@ -285,8 +347,8 @@ export class AppendGroup implements CommittedRecords {
   }
 
   /**
-   * The group did not become durable: nothing of it ever was. Once is enough, and more would do harm: where another writer's
-   * records have moved the log since, their ids stand behind the same position.
+   * The group did not become durable: nothing of it ever was. Once is enough, and more would do harm: where another
+   * writer's records have moved the log since, their ids stand behind the same position.
    */
   withdraw(): void {
     if (this.#isWithdrawn) return;

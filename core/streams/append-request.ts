@@ -4,8 +4,20 @@ import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import { prepareFrameBytes } from '../log/format/records.ts';
 import { encodeText } from '../base/text.ts';
 import {
-  ANY, type AppendResult, type AppendToStreamsOptions, type AppendToStreamsResult, type Authorize, bothAllow, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS, type StreamCheck,
-  STREAMS_PER_WRITE_MAX, type StreamWrite,
+  ANY,
+  type AppendResult,
+  type AppendToStreamsOptions,
+  type AppendToStreamsResult,
+  type Authorize,
+  bothAllow,
+  EVENT_BYTES_MAX,
+  EVENT_TYPE_LENGTH_MAX,
+  type NewEvent,
+  NO_STREAM,
+  STREAM_EXISTS,
+  type StreamCheck,
+  STREAMS_PER_WRITE_MAX,
+  type StreamWrite,
 } from './api.ts';
 import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './format/names.ts';
 
@@ -65,7 +77,9 @@ export abstract class PendingRequest<R> {
   }
 
   /** Null where it is not refused. */
-  get error(): unknown { return this.#error; }
+  get error(): unknown {
+    return this.#error;
+  }
 
   /** What its caller gets; what was decided before counts no more. */
   accept(result: R): void {
@@ -106,7 +120,13 @@ export class EventsRequest extends PendingRequest<AppendResult> {
   readonly idsAt: number;
   readonly authorize: Authorize | null;
 
-  constructor(stream: string, expected: number, checked: CheckedEvents, endsChunk: boolean, authorize: Authorize | null) {
+  constructor(
+    stream: string,
+    expected: number,
+    checked: CheckedEvents,
+    endsChunk: boolean,
+    authorize: Authorize | null,
+  ) {
     const isMeta = isMetastream(stream);
     super(isMeta ? originalOf(stream) : stream, checked.bytes, endsChunk);
     this.stream = stream;
@@ -147,7 +167,10 @@ export interface EpochInput {
   readonly leaderInstanceId: string;
 }
 
-/** Says what an epoch record is to say, or why there is to be none, when it takes its place in the log. `isFirst`: no other one stands before it in the same commit. */
+/**
+ * Says what an epoch record is to say, or why there is to be none, when it takes its place in the log. `isFirst`: no
+ * other one stands before it in the same commit.
+ */
 export type EpochDecision = (isFirst: boolean) => EpochInput | SkuaError;
 
 /** An epoch record and its event. The result is the position of the record. */
@@ -218,10 +241,18 @@ export class StreamsRequest extends PendingRequest<AppendToStreamsResult> {
   readonly revivalBytes: number;
 
   /** `check` looks at the events of one stream. Throws `batch_empty`, `bad_request`, and what `check` throws. */
-  constructor(writes: readonly StreamWrite[], { checks = [], isRepeatable = true }: AppendToStreamsOptions, check: (stream: string, events: readonly NewEvent[]) => CheckedEvents) {
+  constructor(
+    writes: readonly StreamWrite[],
+    { checks = [], isRepeatable = true }: AppendToStreamsOptions,
+    check: (stream: string, events: readonly NewEvent[]) => CheckedEvents,
+  ) {
     if (writes.length === 0) throw new SkuaError('batch_empty', 'The request has no events: send at least one.');
     const byStream = collect(writes);
-    const expected = new Map(checks.filter(({ expectedVersion }) => expectedVersion !== ANY).map(({ stream, expectedVersion }) => [stream, expectedVersion]));
+    const expected = new Map(
+      checks
+        .filter(({ expectedVersion }) => expectedVersion !== ANY)
+        .map(({ stream, expectedVersion }) => [stream, expectedVersion]),
+    );
     const parts = new Map<string, StreamPart>();
     const whole = new Map<string, CheckedEvents>();
     let bytes = 0;
@@ -232,7 +263,15 @@ export class StreamsRequest extends PendingRequest<AppendToStreamsResult> {
       bytes += checked.bytes;
       whole.set(stream, checked);
       parts.set(stream, {
-        stream, owner: isMeta ? originalOf(stream) : stream, isMeta, expected: said ?? expectedVersion, authorize, events: checked.events, ids: checked.ids, idsAt: checked.idsAt, index: parts.size,
+        stream,
+        owner: isMeta ? originalOf(stream) : stream,
+        isMeta,
+        expected: said ?? expectedVersion,
+        authorize,
+        events: checked.events,
+        ids: checked.ids,
+        idsAt: checked.idsAt,
+        index: parts.size,
       });
     }
     super([...parts.values()][0]!.owner, bytes, false);
@@ -245,7 +284,12 @@ export class StreamsRequest extends PendingRequest<AppendToStreamsResult> {
     this.isRepeatable = isRepeatable;
     this.revivalBytes = this.parts.reduce((sum, part) => sum + (part.isMeta ? revivalOf(part, this.runs) : 0), 0);
     const touched = new Set([...parts.keys(), ...checks.map(({ stream }) => stream)]).size;
-    if (touched > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', `One write can write to and check at most ${STREAMS_PER_WRITE_MAX} streams, and this one has ${touched}: split it.`, { limit: STREAMS_PER_WRITE_MAX, size: touched });
+    if (touched > STREAMS_PER_WRITE_MAX)
+      throw new SkuaError(
+        'bad_request',
+        `One write can write to and check at most ${STREAMS_PER_WRITE_MAX} streams, and this one has ${touched}: split it.`,
+        { limit: STREAMS_PER_WRITE_MAX, size: touched },
+      );
   }
 }
 
@@ -258,10 +302,19 @@ interface Collected {
 function collect(writes: readonly StreamWrite[]): Map<string, Collected> {
   const byStream = new Map<string, Collected>();
   for (const { stream, expectedVersion, events, authorize } of writes) {
-    if (events.length === 0) throw new SkuaError('batch_empty', `The write to ${stream} has no events: give at least one for each stream.`, { stream });
+    if (events.length === 0)
+      throw new SkuaError('batch_empty', `The write to ${stream} has no events: give at least one for each stream.`, {
+        stream,
+      });
     const known = byStream.get(stream);
-    if (known === undefined) byStream.set(stream, { events: [...events], expectedVersion, authorize: authorize ?? null });
-    else if (known.expectedVersion !== ANY || expectedVersion !== ANY) throw new SkuaError('bad_request', `${stream} occurs more than once, so its writes can't expect a version: use a check.`, { stream });
+    if (known === undefined)
+      byStream.set(stream, { events: [...events], expectedVersion, authorize: authorize ?? null });
+    else if (known.expectedVersion !== ANY || expectedVersion !== ANY)
+      throw new SkuaError(
+        'bad_request',
+        `${stream} occurs more than once, so its writes can't expect a version: use a check.`,
+        { stream },
+      );
     else {
       for (const event of events) known.events.push(event);
       known.authorize = bothAllow(known.authorize, authorize ?? null);
@@ -271,7 +324,12 @@ function collect(writes: readonly StreamWrite[]): Map<string, Collected> {
 }
 
 /** The writes in their order; those that follow each other in one stream are one. */
-function runsOf(writes: readonly StreamWrite[], parts: ReadonlyMap<string, StreamPart>, whole: ReadonlyMap<string, CheckedEvents>, check: (stream: string, events: readonly NewEvent[]) => CheckedEvents): StreamRun[] {
+function runsOf(
+  writes: readonly StreamWrite[],
+  parts: ReadonlyMap<string, StreamPart>,
+  whole: ReadonlyMap<string, CheckedEvents>,
+  check: (stream: string, events: readonly NewEvent[]) => CheckedEvents,
+): StreamRun[] {
   const runs: StreamRun[] = [];
   const begun = new Set<string>();
   for (let i = 0; i < writes.length;) {
@@ -281,7 +339,11 @@ function runsOf(writes: readonly StreamWrite[], parts: ReadonlyMap<string, Strea
     const part = parts.get(stream)!;
     const events = writes.slice(i, end).flatMap((write) => write.events);
     // Nearly always a stream is one run, whose events have been looked at.
-    runs.push({ part, checked: events.length === part.events.length ? whole.get(stream)! : check(stream, events), isFirst: !begun.has(stream) });
+    runs.push({
+      part,
+      checked: events.length === part.events.length ? whole.get(stream)! : check(stream, events),
+      isFirst: !begun.has(stream),
+    });
     begun.add(stream);
     i = end;
   }
@@ -336,11 +398,23 @@ export class EventChecks {
     for (let i = 0; i < events.length; i++) {
       const event = events[i]!;
       const type = this.#types.bytes(event.type);
-      if (type === null) throw invalidEvent(i, `has the type ${JSON.stringify(event.type.slice(0, 100))}: give one of 1 to ${EVENT_TYPE_LENGTH_MAX} characters`);
-      if (!guidFromText(event.id, ids, idsAt + i * 16) || guidIsEmpty(ids, idsAt + i * 16)) throw invalidEvent(i, `has the id ${JSON.stringify(String(event.id).slice(0, 100))}: give a UUID that is not all zeros`);
+      if (type === null)
+        throw invalidEvent(
+          i,
+          `has the type ${JSON.stringify(event.type.slice(0, 100))}: give one of 1 to ${EVENT_TYPE_LENGTH_MAX} characters`,
+        );
+      if (!guidFromText(event.id, ids, idsAt + i * 16) || guidIsEmpty(ids, idsAt + i * 16))
+        throw invalidEvent(
+          i,
+          `has the id ${JSON.stringify(String(event.id).slice(0, 100))}: give a UUID that is not all zeros`,
+        );
       const size = event.data.length + event.metadata.length;
       if (size > EVENT_BYTES_MAX) {
-        throw new SkuaError('event_too_large', `Event ${i} has ${size} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}: store large content elsewhere and refer to it.`, { index: i, size, limit: EVENT_BYTES_MAX });
+        throw new SkuaError(
+          'event_too_large',
+          `Event ${i} has ${size} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}: store large content elsewhere and refer to it.`,
+          { index: i, size, limit: EVENT_BYTES_MAX },
+        );
       }
       bytes += prepareFrameBytes(nameBytes, type.length, event.data.length, event.metadata.length);
     }
@@ -363,8 +437,13 @@ function invalidEvent(index: number, why: string): SkuaError {
 
 /** Refuses what no expected version can be. */
 export function checkExpected(expected: number): SkuaError | null {
-  if (Number.isSafeInteger(expected) && (expected >= NO_STREAM || expected === ANY || expected === STREAM_EXISTS)) return null;
-  return new SkuaError('invalid_expected_version', `The expected version ${expected} means nothing: give the last event number, or ${NO_STREAM} (no stream), ${ANY} (any) or ${STREAM_EXISTS} (stream exists).`, { expected });
+  if (Number.isSafeInteger(expected) && (expected >= NO_STREAM || expected === ANY || expected === STREAM_EXISTS))
+    return null;
+  return new SkuaError(
+    'invalid_expected_version',
+    `The expected version ${expected} means nothing: give the last event number, or ${NO_STREAM} (no stream), ${ANY} (any) or ${STREAM_EXISTS} (stream exists).`,
+    { expected },
+  );
 }
 
 /** Consumed entries are cut off the front once there are this many. */
@@ -383,13 +462,21 @@ export class AppendQueue {
     this.#bytesMax = bytesMax;
   }
 
-  get length(): number { return this.#items.length - this.#head; }
-  get bytes(): number { return this.#bytes; }
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+  get bytes(): number {
+    return this.#bytes;
+  }
 
   /** Takes the request in, or says why not. */
   push(request: AppendRequest): SkuaError | null {
     if (this.length >= this.#requestsMax || (this.length > 0 && this.#bytes + request.bytes > this.#bytesMax)) {
-      return new SkuaError('too_busy', `${this.length} appends with ${this.#bytes} bytes wait already: try again in a moment.`, { requests: this.length, bytes: this.#bytes });
+      return new SkuaError(
+        'too_busy',
+        `${this.length} appends with ${this.#bytes} bytes wait already: try again in a moment.`,
+        { requests: this.length, bytes: this.#bytes },
+      );
     }
     this.#bytes += request.bytes;
     this.#items.push(request);

@@ -11,11 +11,23 @@ import { RepeatCheck } from './repeat-check.ts';
 import { SharedLogPolicy } from './shared-log-policy.ts';
 import { closedError } from './subscriptions.ts';
 
-/** Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, or the chunk is to end here. */
+/**
+ * Why a group takes no further request: none waits or they have to wait, the rest of the chunk is too small, or the
+ * chunk is to end here.
+ */
 type Ending = 'open' | 'chunk-full' | 'chunk-ends';
 /** Errors of a group after which the log goes on as before. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'disk_full', 'io_error', 'batch_too_large', 'commit_outcome_unknown', 'storage_unreachable', 'storage_throttled', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed',
+  'disk_full',
+  'io_error',
+  'batch_too_large',
+  'commit_outcome_unknown',
+  'storage_unreachable',
+  'storage_throttled',
+  'storage_denied',
+  'bucket_not_found',
+  'wrong_region',
+  'clock_skewed',
 ]);
 
 interface AppenderParts {
@@ -54,12 +66,20 @@ export class Appender {
     this.#committed = committed;
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
     this.#group = new AppendGroup(deps.ids, recent, types, options.groupBytesMax);
-    this.#decider = new AppendDecider({ states, recent, repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents), log: deps.commitLog });
-    this.#shared = deps.commitLog.shared === undefined ? null : new SharedLogPolicy(deps.commitLog.shared, this.#group, this.#queue);
+    this.#decider = new AppendDecider({
+      states,
+      recent,
+      repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents),
+      log: deps.commitLog,
+    });
+    this.#shared =
+      deps.commitLog.shared === undefined ? null : new SharedLogPolicy(deps.commitLog.shared, this.#group, this.#queue);
     this.#delay = this.#shared === null ? null : new GroupCommitDelay(deps.clock);
   }
 
-  get queued(): number { return this.#queue.length; }
+  get queued(): number {
+    return this.#queue.length;
+  }
 
   /** Requests that wait; any number where they fill a group, which no others can enter then. */
   #waiting(): number {
@@ -82,7 +102,10 @@ export class Appender {
     this.#running ??= this.#run();
   }
 
-  /** The end of the log is about to be moved by another writer's records. Never called while a group of ours is on its way. */
+  /**
+   * The end of the log is about to be moved by another writer's records. Never called while a group of ours is on its
+   * way.
+   */
   overtake(): void {
     this.#shared?.overtake();
   }
@@ -113,8 +136,9 @@ export class Appender {
   }
 
   /**
-   * Before each group the process looks at its sockets once. So those who are there at the same time share a sync, however quick that is, and so do clients in this process who
-   * wait for their answer before they write again; who is alone waits for nothing.
+   * Before each group the process looks at its sockets once. So those who are there at the same time share a sync,
+   * however quick that is, and so do clients in this process who wait for their answer before they write again; who is
+   * alone waits for nothing.
    */
   async #run(): Promise<void> {
     const { clock } = this.#deps;
@@ -127,7 +151,10 @@ export class Appender {
     this.#running = null;
   }
 
-  /** One group: begun at the end of the log, filled with requests that are decided one after the other, made durable, made known, answered. */
+  /**
+   * One group: begun at the end of the log, filled with requests that are decided one after the other, made durable,
+   * made known, answered.
+   */
   async #round(): Promise<void> {
     const group = this.#group;
     const shared = this.#shared;
@@ -188,7 +215,11 @@ export class Appender {
   #collect(group: AppendGroup, begun: AppendRequest | null): Ending | Promise<unknown> {
     const { groupRequestsMax, groupBytesMax } = this.#options;
     for (let request = this.#queue.peek(); request !== undefined; request = this.#queue.peek()) {
-      if (group.requests.length >= groupRequestsMax || (group.length > 0 && group.length + request.bytes > groupBytesMax)) return 'open';
+      if (
+        group.requests.length >= groupRequestsMax ||
+        (group.length > 0 && group.length + request.bytes > groupBytesMax)
+      )
+        return 'open';
       if (request !== begun) this.#decider.begin();
       const verdict = this.#decide(request, group);
       if (typeof verdict !== 'number') return verdict;
@@ -237,7 +268,11 @@ export class Appender {
     const sinceMs = this.#waitingSinceMs;
     const startMs = clock.monotonicMs();
     this.#waitingSinceMs = startMs;
-    if (group.start !== commitLog.end) throw brokenInvariant(`A group that begins at ${group.start} was made for a log that ends at ${commitLog.end}`, { start: group.start, end: commitLog.end });
+    if (group.start !== commitLog.end)
+      throw brokenInvariant(`A group that begins at ${group.start} was made for a log that ends at ${commitLog.end}`, {
+        start: group.start,
+        end: commitLog.end,
+      });
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
@@ -247,13 +282,18 @@ export class Appender {
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }
 
-  /** Completes the chunk behind a write that asks for it. The write is durable whatever becomes of this; the next round tries again. */
+  /**
+   * Completes the chunk behind a write that asks for it. The write is durable whatever becomes of this; the next round
+   * tries again.
+   */
   async #endChunk(): Promise<void> {
     try {
       await this.#deps.commitLog.completeChunk();
       this.#mustComplete = false;
     } catch (error) {
-      this.#deps.log.warn('The chunk could not be completed behind a scavenge point; the next write will try again.', { error });
+      this.#deps.log.warn('The chunk could not be completed behind a scavenge point; the next write will try again.', {
+        error,
+      });
     }
   }
 
@@ -286,7 +326,15 @@ export class Appender {
 
   /** Nothing is written any more, for the reason that is returned. */
   #giveUp(error: unknown): SkuaError {
-    const reason = error instanceof SkuaError ? error : new SkuaError('writer_stopped', 'Writing has stopped after an unexpected error: restart the node, and report the cause.', {}, error);
+    const reason =
+      error instanceof SkuaError
+        ? error
+        : new SkuaError(
+            'writer_stopped',
+            'Writing has stopped after an unexpected error: restart the node, and report the cause.',
+            {},
+            error,
+          );
     this.#deps.log.error('Writing has stopped.', { error: reason });
     this.#stop(reason);
     return reason;
@@ -303,7 +351,10 @@ export class Appender {
 const WRITTEN = { activity: 'written' };
 const WRITER = { name: 'Writer' };
 
-/** Monotonic times of a group: since when its first request waited, when it went to the log, when it was durable and visible. */
+/**
+ * Monotonic times of a group: since when its first request waited, when it went to the log, when it was durable and
+ * visible.
+ */
 interface GroupTimes {
   readonly sinceMs: number;
   readonly startMs: number;

@@ -17,15 +17,25 @@ interface Count {
 }
 
 /**
- * Counts what a filtered subscription looks at, and finds the places of its checkpoints. Live, that is each event that completes the
- * interval. In the history it is a window that does: its last wanted event, or else its first event, which nobody wants to see again.
- * What the last window, which is not complete, has seen counts for the first checkpoint that is live.
+ * Counts what a filtered subscription looks at, and finds the places of its checkpoints. Live, that is each event that
+ * completes the interval. In the history it is a window that does: its last wanted event, or else its first event,
+ * which nobody wants to see again. What the last window, which is not complete, has seen counts for the first
+ * checkpoint that is live.
  */
 export class CheckpointCount {
   /** Those of the part that is being read. */
   found: SubscriptionCheckpoint<AllPosition>[] = [];
   readonly #rule: CheckpointRule;
-  #count: Count = { isLive: false, counted: 0, inWindow: 0, matches: 0, startCommit: 0, startPrepare: 0, lastCommit: -1, lastPrepare: 0 };
+  #count: Count = {
+    isLive: false,
+    counted: 0,
+    inWindow: 0,
+    matches: 0,
+    startCommit: 0,
+    startPrepare: 0,
+    lastCommit: -1,
+    lastPrepare: 0,
+  };
   #before: Count = this.#count;
   /** The counts before each wanted event of the part; null where the part can't be cut. */
   #beforeMatches: Count[] | null = null;
@@ -88,6 +98,12 @@ export class CheckpointCount {
     count.inWindow = 0;
     if (count.counted < intervalEvents) return;
     count.counted %= intervalEvents;
-    this.found.push({ behind, after: count.lastCommit < 0 ? { commit: count.startCommit, prepare: count.startPrepare } : { commit: count.lastCommit, prepare: count.lastPrepare } });
+    this.found.push({
+      behind,
+      after:
+        count.lastCommit < 0
+          ? { commit: count.startCommit, prepare: count.startPrepare }
+          : { commit: count.lastCommit, prepare: count.lastPrepare },
+    });
   }
 }

@@ -1,7 +1,14 @@
 import { HIT } from '../base/step.ts';
 import { isSkuaError } from '../base/errors.ts';
 import { TOMBSTONE } from '../log/format/records.ts';
-import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionCheckpoint, SubscriptionPage } from './api.ts';
+import type {
+  AllPosition,
+  StoredEvent,
+  SubscribeAllOptions,
+  SubscribeStreamOptions,
+  SubscriptionCheckpoint,
+  SubscriptionPage,
+} from './api.ts';
 import { CheckpointCount } from './checkpoint-count.ts';
 import { resolveLinks } from './resolve-links.ts';
 import { FloorSearch, runSearch } from './lookup/lookup.ts';
@@ -23,7 +30,12 @@ const NO_CHECKPOINTS: readonly never[] = [];
  * A subscription pulls pages. Its waiter is armed before the state is looked at, so what is written after that look
  * wakes it, and what was written before is in the page: nothing is missed and nothing comes twice.
  */
-export async function* followStream(context: StoreContext, waiters: Waiters, stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
+export async function* followStream(
+  context: StoreContext,
+  waiters: Waiters,
+  stream: string,
+  options: SubscribeStreamOptions,
+): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
   const { signal } = options;
   let from = await firstWanted(context, stream, options.after);
   const waiter = waiters.add(stream);
@@ -35,13 +47,18 @@ export async function* followStream(context: StoreContext, waiters: Waiters, str
       waiter.arm();
       const view = await viewOf(context, stream);
       const part = await readStreamPart(context, view, from, bytes);
-      const cut = options.resolveLinks === true && !bytes.lacksRoom ? await resolveLinks(context, part.events, bytes) : null;
+      const cut =
+        options.resolveLinks === true && !bytes.lacksRoom ? await resolveLinks(context, part.events, bytes) : null;
       if (bytes.lacksRoom) {
         await bytes.waitForRoom();
         continue;
       }
       bytes.settle();
-      countRead(context.meter, part.events, part.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0));
+      countRead(
+        context.meter,
+        part.events,
+        part.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0),
+      );
       from = Math.max(from, cut === null ? part.next : cut.number);
       const { events } = part;
       const isEnd = part.isEnd && cut === null;
@@ -97,7 +114,14 @@ function nothing(): Part {
   return { events: [], next: 0, isEnd: true };
 }
 
-function subscriptionLimits(context: StoreContext, { signal, share, bytesMax = context.options.subscriptionPageBytes }: Pick<SubscribeAllOptions, 'signal' | 'share' | 'bytesMax'>): PageLimits {
+function subscriptionLimits(
+  context: StoreContext,
+  {
+    signal,
+    share,
+    bytesMax = context.options.subscriptionPageBytes,
+  }: Pick<SubscribeAllOptions, 'signal' | 'share' | 'bytesMax'>,
+): PageLimits {
   const limits = pageLimits(context, { bytesMax, share });
   return signal === undefined ? limits : { ...limits, signal };
 }
@@ -108,15 +132,25 @@ function readStreamPart(context: StoreContext, view: StreamView, from: number, b
 }
 
 async function readSome(context: StoreContext, source: PageSource, from: number, bytes: PageBytes): Promise<Part> {
-  const page = await readPage(context, source, { direction: 'forward', from, count: context.options.subscriptionPageEvents }, bytes);
+  const page = await readPage(
+    context,
+    source,
+    { direction: 'forward', from, count: context.options.subscriptionPageEvents },
+    bytes,
+  );
   return { events: page.events, next: page.nextEventNumber, isEnd: page.isEnd };
 }
 
 /** What was written between the last page and the tombstone: the state says only that the stream is deleted. */
 async function readRest(context: StoreContext, view: StreamView, from: number, bytes: PageBytes): Promise<Part> {
   const search = new FloorSearch(view.key, TOMBSTONE - 1);
-  if (await runSearch(search, context.lookup) !== HIT) return nothing();
-  return readSome(context, { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired }, from, bytes);
+  if ((await runSearch(search, context.lookup)) !== HIT) return nothing();
+  return readSome(
+    context,
+    { key: view.key, lastNumber: search.entry.version, metadata: view.metadata, expired: view.expired },
+    from,
+    bytes,
+  );
 }
 
 async function readTombstone(context: StoreContext, view: StreamView): Promise<StoredEvent | null> {
@@ -124,12 +158,17 @@ async function readTombstone(context: StoreContext, view: StreamView): Promise<S
 }
 
 /** As `followStream`, over the whole log. */
-export async function* followAll(context: StoreContext, waiters: Waiters, options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
+export async function* followAll(
+  context: StoreContext,
+  waiters: Waiters,
+  options: SubscribeAllOptions,
+): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
   const { signal, filter } = options;
   const waiter = waiters.add(null);
   const limits = subscriptionLimits(context, options);
   try {
-    const count = filter === undefined || options.checkpoints === undefined ? undefined : new CheckpointCount(options.checkpoints);
+    const count =
+      filter === undefined || options.checkpoints === undefined ? undefined : new CheckpointCount(options.checkpoints);
     let isLive = false;
     let unsaid = 0;
     let { from, isAfter, seen } = await placeOf(context, options);
@@ -183,7 +222,10 @@ interface FollowPosition {
 }
 
 /** A position beyond the end means what is written from now on. */
-async function placeOf(context: StoreContext, { after, isInclusive = false }: SubscribeAllOptions): Promise<FollowPosition> {
+async function placeOf(
+  context: StoreContext,
+  { after, isInclusive = false }: SubscribeAllOptions,
+): Promise<FollowPosition> {
   const { end } = context.lookup.reader;
   if (after === 'start') return { from: { commit: 0, prepare: 0 }, isAfter: false, seen: null };
   if (after !== 'end' && after.commit <= end) {

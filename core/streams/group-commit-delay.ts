@@ -7,9 +7,10 @@ const WAIT_MS_MIN = 1;
 const SKIPPED_MAX = 64;
 
 /**
- * Lets writers that wait for their answers share one commit, where a commit is slow: a log to which others write too. Without it they would soon be in two
- * halves, of which one waits while the other is committed. Whoever has just been answered is waited for, at most as long as his commit took. When they don't
- * come, these writers are others, and a growing number of groups is not waited for.
+ * Lets writers that wait for their answers share one commit, where a commit is slow: a log to which others write too.
+ * Without it they would soon be in two halves, of which one waits while the other is committed. Whoever has just been
+ * answered is waited for, at most as long as his commit took. When they don't come, these writers are others, and a
+ * growing number of groups is not waited for.
  */
 export class GroupCommitDelay {
   readonly #clock: Clock;
@@ -25,7 +26,9 @@ export class GroupCommitDelay {
     this.#clock = clock;
   }
 
-  /** A group of so many requests has its answers, while others wait; its commit had begun then, by the monotonic clock. */
+  /**
+   * A group of so many requests has its answers, while others wait; its commit had begun then, by the monotonic clock.
+   */
   answered(requests: number, waiting: number, startMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     this.#expected = requests + waiting;

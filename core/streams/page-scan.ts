@@ -2,7 +2,15 @@ import { END, HIT, isMiss, type Miss } from '../base/step.ts';
 import { viewAt } from '../base/bytes.ts';
 import { guidToText } from '../base/guid.ts';
 import type { EntryList } from '../index/format/entries.ts';
-import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
+import {
+  FLAG_COMMITTED,
+  FLAG_JSON,
+  FLAG_REDACTED,
+  type PrepareFields,
+  type RecordFrame,
+  timestampMsAt,
+  timestampTicksAt,
+} from '../log/format/records.ts';
 import { internText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup/lookup.ts';
@@ -13,8 +21,19 @@ import { type Retention, shownData } from './format/retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
-/** The event in a parsed prepare. All events are made here, so that they have one shape. Without a payload it keeps nothing of the record's bytes. */
-export function storedEvent(frame: RecordFrame, f: PrepareFields, stream: string, number: number, commitPosition: number, hasPayload = true, id = guidToText(frame.bytes, f.eventIdAt)): StoredEvent & { id: string } {
+/**
+ * The event in a parsed prepare. All events are made here, so that they have one shape. Without a payload it keeps
+ * nothing of the record's bytes.
+ */
+export function storedEvent(
+  frame: RecordFrame,
+  f: PrepareFields,
+  stream: string,
+  number: number,
+  commitPosition: number,
+  hasPayload = true,
+  id = guidToText(frame.bytes, f.eventIdAt),
+): StoredEvent & { id: string } {
   const b = frame.bytes;
   const flags = f.flags;
   const type = internText(b, f.typeAt, f.typeLength);
@@ -49,7 +68,10 @@ const SPARSE_COST = 4;
 /** Records whose blocks are loaded at once when one had to be waited for. */
 const PREFETCHED_RECORDS = 16;
 
-/** What a scan is for: the events, upwards or downwards, or only the number of the first or the last one that has not expired. */
+/**
+ * What a scan is for: the events, upwards or downwards, or only the number of the first or the last one that has not
+ * expired.
+ */
 type ScanAim = 'events' | 'events-downwards' | 'first' | 'last';
 
 /**
@@ -69,7 +91,9 @@ export class PageScan {
   newestMs = -Infinity;
   newestTicks = 0;
   /** Index entries looked at. */
-  get examined(): number { return this.#at; }
+  get examined(): number {
+    return this.#at;
+  }
   readonly #lookup: Lookup;
   readonly #key: StreamKey;
   readonly #from: number;
@@ -85,7 +109,15 @@ export class PageScan {
   #judgedTo = 0;
 
   /** `bytes` adds up events, where they are the aim. */
-  constructor(lookup: Lookup, key: StreamKey, from: number, to: number, retention: Retention, aim: ScanAim, bytes: PageBytes | null) {
+  constructor(
+    lookup: Lookup,
+    key: StreamKey,
+    from: number,
+    to: number,
+    retention: Retention,
+    aim: ScanAim,
+    bytes: PageBytes | null,
+  ) {
     this.#lookup = lookup;
     this.#key = key;
     this.#from = from;
@@ -186,8 +218,17 @@ export class PageScan {
   }
 }
 
-/** The event of the record in the lookup's frame, for a page that has taken it. Its id comes when the step settles those of the lookup. */
-export function pageEvent({ frame, fields, ids }: Lookup, stream: string, number: number, commitPosition: number, bytes: PageBytes): StoredEvent {
+/**
+ * The event of the record in the lookup's frame, for a page that has taken it. Its id comes when the step settles those
+ * of the lookup.
+ */
+export function pageEvent(
+  { frame, fields, ids }: Lookup,
+  stream: string,
+  number: number,
+  commitPosition: number,
+  bytes: PageBytes,
+): StoredEvent {
   const { hasPayloads } = bytes.limits;
   const event = storedEvent(frame, fields, stream, number, commitPosition, hasPayloads, '');
   ids.add(frame.bytes, fields.eventIdAt, event);
@@ -196,7 +237,10 @@ export function pageEvent({ frame, fields, ids }: Lookup, stream: string, number
   return event;
 }
 
-/** Commit position of the record just confirmed: its own, or -1 (not known) when a commit record somewhere behind it counts. */
+/**
+ * Commit position of the record just confirmed: its own, or -1 (not known) when a commit record somewhere behind it
+ * counts.
+ */
 export function commitPositionOf(lookup: Lookup): number {
   return (lookup.fields.flags & FLAG_COMMITTED) !== 0 ? lookup.frame.position : -1;
 }

@@ -10,7 +10,11 @@ import { countRead, pageLimits, type StoreContext } from './store-context.ts';
 const START: AllPosition = { commit: 0, prepare: 0 };
 
 function invalidPosition(position: AllPosition, why: string): SkuaError {
-  return new SkuaError('invalid_position', `The position ${position.commit}/${position.prepare} ${why}: use one that a read returned.`, { ...position });
+  return new SkuaError(
+    'invalid_position',
+    `The position ${position.commit}/${position.prepare} ${why}: use one that a read returned.`,
+    { ...position },
+  );
 }
 
 function resolvePosition(from: AllPosition | 'start' | 'end', end: number): AllPosition {
@@ -35,7 +39,14 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   const page = { count, filter, bytes };
   for (;;) {
     const scan = isForward ? new ForwardScan(lookup, from, page, false) : new BackwardScan(lookup, from, page);
-    const part = await readPart(context, scan, bytes, options.resolveLinks === true, isForward, limitsOf(context, options.scan));
+    const part = await readPart(
+      context,
+      scan,
+      bytes,
+      options.resolveLinks === true,
+      isForward,
+      limitsOf(context, options.scan),
+    );
     if (part === null) {
       await bytes.waitForRoom();
       continue;
@@ -46,7 +57,10 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   }
 }
 
-/** Steps that the expression of a filter takes for one page: with one as large as may be seconds, and with any other no limit of its own. */
+/**
+ * Steps that the expression of a filter takes for one page: with one as large as may be seconds, and with any other no
+ * limit of its own.
+ */
 const MATCHING_STEPS_MAX = 67_108_864;
 
 /** Events of `$all` in a row. */
@@ -73,27 +87,49 @@ interface SubscribedPart extends AllPart {
 }
 
 /**
- * The next part of a subscription: after a position where `isAfter`, else at or after it, as an earlier part's `next` is meant. A
- * filtered one looks at a limited number of records. Null where the budget lacks room for it: wait, and read it again.
+ * The next part of a subscription: after a position where `isAfter`, else at or after it, as an earlier part's `next`
+ * is meant. A filtered one looks at a limited number of records. Null where the budget lacks room for it: wait, and
+ * read it again.
  */
-export async function readAllPart(context: StoreContext, { from, isAfter, page, withLinks }: NextPart): Promise<SubscribedPart | null> {
+export async function readAllPart(
+  context: StoreContext,
+  { from, isAfter, page, withLinks }: NextPart,
+): Promise<SubscribedPart | null> {
   const { checkpointRecords, allScanRecordsMax, readScanBytesMax } = context.options;
   page.checkpoints?.begin(withLinks);
   const scan = new ForwardScan(context.lookup, from, page, isAfter);
-  const part = await readPart(context, scan, page.bytes, withLinks, true, { recordsMax: page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax), bytesMax: readScanBytesMax });
+  const part = await readPart(context, scan, page.bytes, withLinks, true, {
+    recordsMax: page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax),
+    bytesMax: readScanBytesMax,
+  });
   if (part === null) page.checkpoints?.rewind();
   else if (part.isCut) page.checkpoints?.cut(part.events.length);
   // A part that ends early, where there was no room for the target of a link, has come as far as its last event.
-  return part === null ? null : { ...part, examined: scan.examined, last: part.isCut ? placeOf(part.events.at(-1)!) : scan.last() };
+  return part === null
+    ? null
+    : { ...part, examined: scan.examined, last: part.isCut ? placeOf(part.events.at(-1)!) : scan.last() };
 }
 
 /** The store's own, or fewer. */
-function limitsOf({ options: { allScanRecordsMax, readScanBytesMax } }: StoreContext, scan: ScanLimits | undefined): ScanLimits {
+function limitsOf(
+  { options: { allScanRecordsMax, readScanBytesMax } }: StoreContext,
+  scan: ScanLimits | undefined,
+): ScanLimits {
   if (scan === undefined) return { recordsMax: allScanRecordsMax, bytesMax: readScanBytesMax };
-  return { recordsMax: Math.min(scan.recordsMax, allScanRecordsMax), bytesMax: Math.min(scan.bytesMax, readScanBytesMax) };
+  return {
+    recordsMax: Math.min(scan.recordsMax, allScanRecordsMax),
+    bytesMax: Math.min(scan.bytesMax, readScanBytesMax),
+  };
 }
 
-async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, withLinks: boolean, isForward: boolean, limits: ScanLimits): Promise<AllPart & { readonly isCut: boolean } | null> {
+async function readPart(
+  context: StoreContext,
+  scan: AllScan,
+  bytes: PageBytes,
+  withLinks: boolean,
+  isForward: boolean,
+  limits: ScanLimits,
+): Promise<(AllPart & { readonly isCut: boolean }) | null> {
   const isEnd = await runScan(context, scan, bytes, limits);
   if (bytes.lacksRoom) return null;
   const { events } = scan;
@@ -101,17 +137,30 @@ async function readPart(context: StoreContext, scan: AllScan, bytes: PageBytes, 
   const cut = withLinks ? await resolveLinks(context, events, bytes) : null;
   if (bytes.lacksRoom) return null;
   bytes.settle();
-  return cut === null ? { events, next: scan.next(), isEnd, isCut: false } : { events, next: isForward ? placeOf(cut) : placeOf(events.at(-1)!), isEnd: false, isCut: true };
+  return cut === null
+    ? { events, next: scan.next(), isEnd, isCut: false }
+    : { events, next: isForward ? placeOf(cut) : placeOf(events.at(-1)!), isEnd: false, isCut: true };
 }
 
-/** Place of an event, or of the link by which it was reached. Forward it is where reading on begins with the event, backward where it ends behind it. */
+/**
+ * Place of an event, or of the link by which it was reached. Forward it is where reading on begins with the event,
+ * backward where it ends behind it.
+ */
 function placeOf(event: StoredEvent): AllPosition {
   const { position, preparePosition } = event.link ?? event;
   return { commit: position, prepare: preparePosition };
 }
 
-/** Runs a scan until its page is full, the log ends (true), or it has looked at as many records, or passed as many bytes, as one page may. */
-async function runScan(context: StoreContext, scan: AllScan, bytes: PageBytes, { recordsMax, bytesMax }: ScanLimits): Promise<boolean> {
+/**
+ * Runs a scan until its page is full, the log ends (true), or it has looked at as many records, or passed as many
+ * bytes, as one page may.
+ */
+async function runScan(
+  context: StoreContext,
+  scan: AllScan,
+  bytes: PageBytes,
+  { recordsMax, bytesMax }: ScanLimits,
+): Promise<boolean> {
   const { readSliceEvents } = context.options;
   for (;;) {
     const outcome = scan.step(Math.min(readSliceEvents, recordsMax - scan.examined), bytesMax);
@@ -136,24 +185,33 @@ export async function checkPosition(context: StoreContext, from: AllPosition): P
 }
 
 async function checkBoundary(context: StoreContext, from: AllPosition, position: number): Promise<void> {
-  if (!await isBoundary(context, position)) throw invalidPosition(from, 'is not where a record starts');
+  if (!(await isBoundary(context, position))) throw invalidPosition(from, 'is not where a record starts');
 }
 
 async function isBoundary({ lookup: { reader } }: StoreContext, position: number): Promise<boolean> {
-  return await untilHit(() => reader.isBoundary(position)) !== END;
+  return (await untilHit(() => reader.isBoundary(position))) !== END;
 }
 
-/** The place itself where a record begins there, else that of the next record. A half within a transaction that begins nothing stands for the whole of it. */
+/**
+ * The place itself where a record begins there, else that of the next record. A half within a transaction that begins
+ * nothing stands for the whole of it.
+ */
 async function orNext(context: StoreContext, from: AllPosition): Promise<AllPosition> {
-  if (!await isBoundary(context, from.commit)) return { commit: await nextRecord(context, from.commit), prepare: 0 };
-  return from.prepare === 0 || await isBoundary(context, from.prepare) ? from : { commit: from.commit, prepare: 0 };
+  if (!(await isBoundary(context, from.commit))) return { commit: await nextRecord(context, from.commit), prepare: 0 };
+  return from.prepare === 0 || (await isBoundary(context, from.prepare)) ? from : { commit: from.commit, prepare: 0 };
 }
 
-/** Where the first record at or after a place begins, or the log ends: records tell where the next one is, so they are passed from the beginning of the chunk on. */
-async function nextRecord({ lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext, position: number): Promise<number> {
+/**
+ * Where the first record at or after a place begins, or the log ends: records tell where the next one is, so they are
+ * passed from the beginning of the chunk on.
+ */
+async function nextRecord(
+  { lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext,
+  position: number,
+): Promise<number> {
   const frame = new RecordFrame();
   let at = reader.chunkStart(position);
-  for (let passed = 1; await untilHit(() => reader.readForward(at, frame)) === HIT; passed++) {
+  for (let passed = 1; (await untilHit(() => reader.readForward(at, frame))) === HIT; passed++) {
     if (frame.position >= position) return frame.position;
     at = frame.next;
     if (passed % readSliceEvents === 0) await clock.yield();
@@ -169,11 +227,11 @@ async function checkInner(context: StoreContext, from: AllPosition): Promise<voi
 
 /** Position of the last record of the log, 0 when it is empty. */
 async function lastPosition(context: StoreContext): Promise<number> {
-  return await lastBefore(context, context.lookup.reader.end) ?? 0;
+  return (await lastBefore(context, context.lookup.reader.end)) ?? 0;
 }
 
 /** Position of the last record before a place in the log; null where there is none. */
 export async function lastBefore(context: StoreContext, end: number): Promise<number | null> {
   const frame = new RecordFrame();
-  return await untilHit(() => context.lookup.reader.readBackward(end, frame)) === HIT ? frame.position : null;
+  return (await untilHit(() => context.lookup.reader.readBackward(end, frame))) === HIT ? frame.position : null;
 }

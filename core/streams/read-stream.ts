@@ -16,15 +16,33 @@ export interface PageSource {
   readonly expired: KnownStretches;
 }
 
-/** One page of a stream, links not resolved (api.ts, StreamPage). It has to be read again where `bytes` lacked room for it. */
-export async function readPage(context: StoreContext, source: PageSource, options: Pick<ReadStreamOptions, 'direction' | 'from' | 'count'>, bytes: PageBytes): Promise<StreamPage> {
+/**
+ * One page of a stream, links not resolved (api.ts, StreamPage). It has to be read again where `bytes` lacked room for
+ * it.
+ */
+export async function readPage(
+  context: StoreContext,
+  source: PageSource,
+  options: Pick<ReadStreamOptions, 'direction' | 'from' | 'count'>,
+  bytes: PageBytes,
+): Promise<StreamPage> {
   const { lastNumber, metadata } = source;
   const from = options.from === 'end' ? lastNumber : options.from;
   const retention = Retention.forReaders(metadata, lastNumber, context.clock.nowMs());
-  const part = options.direction === 'forward'
-    ? await readUpwards(context, source, { from, count: options.count, retention, bytes })
-    : await readDownwards(context, source, { from, count: options.count, retention, bytes });
-  return { stream: source.key.name, events: part.events, from, lastEventNumber: lastNumber, nextEventNumber: part.next, isEnd: part.isEnd, isCut: bytes.isFull, metadata };
+  const part =
+    options.direction === 'forward'
+      ? await readUpwards(context, source, { from, count: options.count, retention, bytes })
+      : await readDownwards(context, source, { from, count: options.count, retention, bytes });
+  return {
+    stream: source.key.name,
+    events: part.events,
+    from,
+    lastEventNumber: lastNumber,
+    nextEventNumber: part.next,
+    isEnd: part.isEnd,
+    isCut: bytes.isFull,
+    metadata,
+  };
 }
 
 interface AskedPart {
@@ -40,8 +58,15 @@ interface PagePart {
   readonly isEnd: boolean;
 }
 
-/** A page all of whose numbers are too old begins with the first event that is not, as the reference has it: a reader may take an empty page for the end. */
-async function readUpwards(context: StoreContext, source: PageSource, { from, count, retention, bytes }: AskedPart): Promise<PagePart> {
+/**
+ * A page all of whose numbers are too old begins with the first event that is not, as the reference has it: a reader
+ * may take an empty page for the end.
+ */
+async function readUpwards(
+  context: StoreContext,
+  source: PageSource,
+  { from, count, retention, bytes }: AskedPart,
+): Promise<PagePart> {
   const { key, lastNumber } = source;
   const to = Math.min(from + count - 1, lastNumber);
   const lowest = Math.max(from, retention.firstNumber);
@@ -49,14 +74,16 @@ async function readUpwards(context: StoreContext, source: PageSource, { from, co
   const scan = await scanned(context, new PageScan(context.lookup, key, start, to, retention, 'events', bytes), bytes);
   const { events } = scan;
   if (scan.cutAt >= 0) return { events, next: scan.cutAt, isEnd: false };
-  if (scan.sawExpired && events.length === 0) source.expired.note(start, to + 1, scan.newestMs, scan.newestTicks, retention);
+  if (scan.sawExpired && events.length === 0)
+    source.expired.note(start, to + 1, scan.newestMs, scan.newestTicks, retention);
   if (to >= lastNumber) return { events, next: lastNumber + 1, isEnd: true };
   if (events.length > 0) return { events, next: to + 1, isEnd: false };
   // Nothing to see here: the next page starts where there is something, so that readers don't walk through the dark.
   const above = Math.max(to + 1, retention.firstNumber);
   if (!retention.hasAge) return ledOn(events, await firstAtOrAbove(context, key, above, lastNumber), lastNumber);
   const first = await firstAlive(context, source, above, retention);
-  // What count and truncation hide is an empty page all the same; and what the limit of the search left is for the next one.
+  // What count and truncation hide is an empty page all the same; and what the limit of the search left is for the next
+  // one.
   if (!first.isAlive || to < retention.firstNumber) return ledOn(events, first.number, lastNumber);
   return readUpwards(context, source, { from: first.number, count, retention, bytes });
 }
@@ -65,7 +92,11 @@ function ledOn(events: StoredEvent[], number: number, lastNumber: number): PageP
   return { events, next: Math.min(number, lastNumber + 1), isEnd: number > lastNumber };
 }
 
-async function readDownwards(context: StoreContext, source: PageSource, { from, count, retention, bytes }: AskedPart): Promise<PagePart> {
+async function readDownwards(
+  context: StoreContext,
+  source: PageSource,
+  { from, count, retention, bytes }: AskedPart,
+): Promise<PagePart> {
   const { key, lastNumber } = source;
   const top = Math.min(from, lastNumber);
   const bottom = Math.max(top - count + 1, retention.firstNumber);
@@ -74,14 +105,21 @@ async function readDownwards(context: StoreContext, source: PageSource, { from, 
   if (scan.cutAt < 0) scan.events.reverse();
   else if (!bytes.lacksRoom) {
     bytes.restart();
-    scan = await scanned(context, new PageScan(context.lookup, key, bottom, top, retention, 'events-downwards', bytes), bytes);
+    scan = await scanned(
+      context,
+      new PageScan(context.lookup, key, bottom, top, retention, 'events-downwards', bytes),
+      bytes,
+    );
   }
   const { events } = scan;
   if (scan.cutAt >= 0) return { events, next: scan.cutAt, isEnd: false };
-  if (scan.sawExpired && events.length === 0) source.expired.note(bottom, top + 1, scan.newestMs, scan.newestTicks, retention);
+  if (scan.sawExpired && events.length === 0)
+    source.expired.note(bottom, top + 1, scan.newestMs, scan.newestTicks, retention);
   if (bottom <= retention.firstNumber) return { events, next: -1, isEnd: true };
   if (events.length > 0 && !scan.sawExpired) return { events, next: bottom - 1, isEnd: false };
-  const next = retention.hasAge ? await lastAlive(context, source, bottom - 1, retention) : await lastAtOrBelow(context, key, bottom - 1);
+  const next = retention.hasAge
+    ? await lastAlive(context, source, bottom - 1, retention)
+    : await lastAtOrBelow(context, key, bottom - 1);
   return next < retention.firstNumber ? { events, next: -1, isEnd: true } : { events, next, isEnd: false };
 }
 
@@ -102,13 +140,13 @@ async function scanned(context: StoreContext, scan: PageScan, bytes: PageBytes |
 /** The first existing number in [from, last], last + 1 when there is none. */
 async function firstAtOrAbove(context: StoreContext, key: StreamKey, from: number, last: number): Promise<number> {
   const search = new CeilingSearch(key, from, last);
-  return from <= last && await runSearch(search, context.lookup) === HIT ? search.entry.version : last + 1;
+  return from <= last && (await runSearch(search, context.lookup)) === HIT ? search.entry.version : last + 1;
 }
 
 /** The last existing number from this one down, -1 when there is none. */
 async function lastAtOrBelow(context: StoreContext, key: StreamKey, number: number): Promise<number> {
   const search = new FloorSearch(key, number);
-  return number >= 0 && await runSearch(search, context.lookup) === HIT ? search.entry.version : -1;
+  return number >= 0 && (await runSearch(search, context.lookup)) === HIT ? search.entry.version : -1;
 }
 
 /** Numbers looked at together at first and at most, where an event that has not expired is searched. */
@@ -116,10 +154,16 @@ const WINDOW_MIN = 64;
 const WINDOW_MAX = 1_024;
 
 /**
- * The first number from this one on whose event has not expired (`isAlive`), or the one that the limit left to the next page; last + 1
- * at the end. Each event is asked for its own time, as a clock may have been set back; what was found is remembered.
+ * The first number from this one on whose event has not expired (`isAlive`), or the one that the limit left to the next
+ * page; last + 1 at the end. Each event is asked for its own time, as a clock may have been set back; what was found is
+ * remembered.
  */
-async function firstAlive(context: StoreContext, { key, lastNumber, expired }: PageSource, from: number, retention: Retention): Promise<{ readonly number: number; readonly isAlive: boolean }> {
+async function firstAlive(
+  context: StoreContext,
+  { key, lastNumber, expired }: PageSource,
+  from: number,
+  retention: Retention,
+): Promise<{ readonly number: number; readonly isAlive: boolean }> {
   let at = expired.above(from, retention);
   let window = WINDOW_MIN;
   for (let left = context.options.expiredScanEventsMax; at <= lastNumber && left > 0;) {
@@ -137,7 +181,12 @@ async function firstAlive(context: StoreContext, { key, lastNumber, expired }: P
 }
 
 /** As `firstAlive`, downwards to the first number that count and truncation leave; what lies below it is the end. */
-async function lastAlive(context: StoreContext, { key, expired }: PageSource, from: number, retention: Retention): Promise<number> {
+async function lastAlive(
+  context: StoreContext,
+  { key, expired }: PageSource,
+  from: number,
+  retention: Retention,
+): Promise<number> {
   const { firstNumber } = retention;
   let at = expired.below(from, retention);
   let window = WINDOW_MIN;
@@ -156,7 +205,12 @@ async function lastAlive(context: StoreContext, { key, expired }: PageSource, fr
 }
 
 /** The event with this number if readers may see it, else null. */
-export async function readVisible(context: StoreContext, source: PageSource, number: number, hasPayload = true): Promise<StoredEvent | null> {
+export async function readVisible(
+  context: StoreContext,
+  source: PageSource,
+  number: number,
+  hasPayload = true,
+): Promise<StoredEvent | null> {
   const search = new VisibleSearch(source, number, hasPayload);
   for (;;) {
     const found = search.step(context);
@@ -188,10 +242,15 @@ export class VisibleSearch {
     if (isMiss(outcome)) return outcome;
     if (outcome !== HIT) return null;
     const event = foundEvent(lookup, key, this.#number, this.#hasPayload);
-    return event !== null && retention.ruleAgainst(this.#number, event.createdMs, event.createdTicks) === null ? event : null;
+    return event !== null && retention.ruleAgainst(this.#number, event.createdMs, event.createdTicks) === null
+      ? event
+      : null;
   }
 
-  /** Finds where the event lies, and begins to load it: a miss to wait for before the next call, null when there is nothing more to begin. */
+  /**
+   * Finds where the event lies, and begins to load it: a miss to wait for before the next call, null when there is
+   * nothing more to begin.
+   */
   prepare({ lookup }: StoreContext): Miss | null {
     const outcome = this.#search.prepare(lookup);
     return isMiss(outcome) ? outcome : null;
@@ -199,7 +258,12 @@ export class VisibleSearch {
 }
 
 /** The event with this number, whatever its visibility; null when there is none. */
-export async function readNumber(context: StoreContext, key: StreamKey, number: number, hasPayload = true): Promise<StoredEvent | null> {
+export async function readNumber(
+  context: StoreContext,
+  key: StreamKey,
+  number: number,
+  hasPayload = true,
+): Promise<StoredEvent | null> {
   const { lookup } = context;
   const search = new CeilingSearch(key, number, number);
   for (;;) {
@@ -211,5 +275,7 @@ export async function readNumber(context: StoreContext, key: StreamKey, number: 
 }
 
 function foundEvent(lookup: Lookup, key: StreamKey, number: number, hasPayload: boolean): StoredEvent | null {
-  return isEmptied(lookup.frame, lookup.fields) ? null : storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup), hasPayload);
+  return isEmptied(lookup.frame, lookup.fields)
+    ? null
+    : storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup), hasPayload);
 }

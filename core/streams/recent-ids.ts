@@ -4,7 +4,10 @@ import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format
 import { type Lookup, saltAt } from './lookup/lookup.ts';
 import type { StoreContext } from './store-context.ts';
 
-/** Places of a bucket, which together are one line of the processor's memory, and ids that are in it in the mean, at most. */
+/**
+ * Places of a bucket, which together are one line of the processor's memory, and ids that are in it in the mean, at
+ * most.
+ */
 const BUCKET = 16;
 const BUCKET_MEAN = 8;
 
@@ -12,9 +15,10 @@ const BUCKET_MEAN = 8;
  * Where the events written last stand in the log, by event id and stream, so that a repeated request is recognised
  * without knowing an event number.
  *
- * A ring of ids in the order of writing, so that the oldest makes room, and a hash table of buckets over it. Typed arrays only: a
- * hundred thousand ids are no objects for the garbage collector. Each id that is added looks at two places anywhere in the table, which
- * takes longer than all else: so a place is one word, and the whole of a bucket lies together.
+ * A ring of ids in the order of writing, so that the oldest makes room, and a hash table of buckets over it. Typed
+ * arrays only: a hundred thousand ids are no objects for the garbage collector. Each id that is added looks at two
+ * places anywhere in the table, which takes longer than all else: so a place is one word, and the whole of a bucket
+ * lies together.
  */
 export class RecentIds {
   readonly capacity: number;
@@ -24,11 +28,16 @@ export class RecentIds {
   readonly #keys: Int32Array;
   /** Log position; -1 for a free or withdrawn entry. */
   readonly #positions: Float64Array;
-  /** The number of an entry, and above it the upper bits of the hash of its key, which spare most looks at keys far away. */
+  /**
+   * The number of an entry, and above it the upper bits of the hash of its key, which spare most looks at keys far
+   * away.
+   */
   readonly #places: Int32Array;
   /** Places of each bucket that are taken, from its first one on. */
   readonly #taken: Uint8Array;
-  /** For each bucket, how many of its ids are in buckets behind it because it was full, and how far behind they may be. */
+  /**
+   * For each bucket, how many of its ids are in buckets behind it because it was full, and how far behind they may be.
+   */
   readonly #elsewhere: Int32Array;
   readonly #reach: Int32Array;
   /** Bits of a hash that say which bucket it belongs to, and of a place that say which entry. */
@@ -52,7 +61,10 @@ export class RecentIds {
 
   /** Position of the event with the id at `at` in the stream with this salt, -1 when not known. */
   find(ids: Uint8Array, at: number, salt: number): number {
-    const w0 = i32(ids, at), w1 = i32(ids, at + 4), w2 = i32(ids, at + 8), w3 = i32(ids, at + 12);
+    const w0 = i32(ids, at),
+      w1 = i32(ids, at + 4),
+      w2 = i32(ids, at + 8),
+      w3 = i32(ids, at + 12);
     const entry = this.#entryOf(w0, w1, w2, w3, salt, hashOf(w0, w1, w2, w3, salt));
     return entry < 0 ? -1 : this.#positions[entry]!;
   }
@@ -62,7 +74,10 @@ export class RecentIds {
    * unless it lies before `validFrom`: then it has been looked at and is not there any more.
    */
   add(ids: Uint8Array, at: number, salt: number, position: number, validFrom: number): void {
-    const w0 = i32(ids, at), w1 = i32(ids, at + 4), w2 = i32(ids, at + 8), w3 = i32(ids, at + 12);
+    const w0 = i32(ids, at),
+      w1 = i32(ids, at + 4),
+      w2 = i32(ids, at + 8),
+      w3 = i32(ids, at + 12);
     const hash = hashOf(w0, w1, w2, w3, salt);
     const positions = this.#positions;
     const known = this.#entryOf(w0, w1, w2, w3, salt, hash);
@@ -117,7 +132,14 @@ export class RecentIds {
         if (((position ^ hash) & ~mask) !== 0) continue;
         const entry = position & mask;
         const at = entry * 5;
-        if (keys[at] === w0 && keys[at + 1] === w1 && keys[at + 2] === w2 && keys[at + 3] === w3 && keys[at + 4] === salt) return entry;
+        if (
+          keys[at] === w0 &&
+          keys[at + 1] === w1 &&
+          keys[at + 2] === w2 &&
+          keys[at + 3] === w3 &&
+          keys[at + 4] === salt
+        )
+          return entry;
       }
     }
     return -1;
@@ -176,7 +198,10 @@ function mixed(hash: number, word: number): number {
 /** Mark of an entry that was replaced by a newer one. */
 const HOLE = -2;
 
-/** Records at the end of the log whose ids are remembered after a start: those whose writers may not have got their answer. */
+/**
+ * Records at the end of the log whose ids are remembered after a start: those whose writers may not have got their
+ * answer.
+ */
 const PRIMED_RECORDS_MAX = 16_384;
 
 /** Walks back over the last records of the log, then remembers their events in the order in which they were written. */

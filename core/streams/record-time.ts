@@ -1,13 +1,25 @@
 import { HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
-import { PrepareFields, RecordFrame, recordTimestampAt, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
+import {
+  PrepareFields,
+  RecordFrame,
+  recordTimestampAt,
+  timestampMsAt,
+  timestampTicksAt,
+} from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { Lookup } from './lookup/lookup.ts';
 
-/** Up to this far behind the last record of the log, the clock is taken to have been set right: records get that record's time until it has caught up. */
+/**
+ * Up to this far behind the last record of the log, the clock is taken to have been set right: records get that
+ * record's time until it has caught up.
+ */
 const CLOCK_STEP_MAX_MS = 300_000;
-/** A line about a clock that steps back further comes at most this often: writers of one log whose clocks differ step back in turns. */
+/**
+ * A line about a clock that steps back further comes at most this often: writers of one log whose clocks differ step
+ * back in turns.
+ */
 const WARNINGS_EVERY_MS = 60_000;
 
 /** A time as records have it: milliseconds since 1970 and 100 ns ticks beyond, 0 to 9999. */
@@ -23,9 +35,9 @@ interface RecordTimeParts {
 }
 
 /**
- * Which time new records get: that of the clock, but never one before the last record of the log where the clock has stepped
- * back a little, since a time that falls makes `$maxAge` hide events that are alive. A larger step is believed: one wrong clock, once
- * it is set right, must not stamp everything that is written after it.
+ * Which time new records get: that of the clock, but never one before the last record of the log where the clock has
+ * stepped back a little, since a time that falls makes `$maxAge` hide events that are alive. A larger step is believed:
+ * one wrong clock, once it is set right, must not stamp everything that is written after it.
  */
 export class RecordTime {
   readonly #lookup: Lookup;
@@ -50,7 +62,9 @@ export class RecordTime {
   }
 
   /** The time of the log's last record is known, so that `next` can be asked. */
-  get isKnown(): boolean { return this.#isKnown; }
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
 
   /** The time of the last record of the log, which was written by whomever. */
   note(ms: number, ticks: number): void {
@@ -85,10 +99,16 @@ export class RecordTime {
     if (monotonicMs - this.#warnedAtMs < WARNINGS_EVERY_MS) return;
     this.#warnedAtMs = monotonicMs;
     const behindMs = Math.floor(this.#lastMs - now);
-    this.#log.warn(`The clock is more than ${CLOCK_STEP_MAX_MS / 1_000} s behind the last record of the log, so new records get earlier times than older ones, and $maxAge keeps events longer or hides them sooner than it should: check the clocks of all writers to this log.`, { behindMs, clockMs: Math.floor(now), lastRecordMs: this.#lastMs });
+    this.#log.warn(
+      `The clock is more than ${CLOCK_STEP_MAX_MS / 1_000} s behind the last record of the log, so new records get earlier times than older ones, and $maxAge keeps events longer or hides them sooner than it should: check the clocks of all writers to this log.`,
+      { behindMs, clockMs: Math.floor(now), lastRecordMs: this.#lastMs },
+    );
   }
 
-  /** Null when the time of the last record is known; else a promise to await before a group is begun. It rejects with what reading the log does. */
+  /**
+   * Null when the time of the last record is known; else a promise to await before a group is begun. It rejects with
+   * what reading the log does.
+   */
   ready(): Promise<void> | null {
     if (this.#isKnown) return null;
     try {

@@ -26,8 +26,8 @@ export interface RepeatScope {
 }
 
 /**
- * Decides whether a request is a repeat, in steps: NEW, REPEAT (`first`, `last` and `position` say where it was written),
- * CONFLICT (another writer was first, or a part was written before), or WAIT.
+ * Decides whether a request is a repeat, in steps: NEW, REPEAT (`first`, `last` and `position` say where it was
+ * written), CONFLICT (another writer was first, or a part was written before), or WAIT.
  */
 export class RepeatCheck {
   first = -1;
@@ -40,7 +40,10 @@ export class RepeatCheck {
   #index = 0;
   #search: CeilingSearch | null = null;
 
-  /** `lookbackEvents`: how many events back in its stream an id is looked for that is not among the recent ones; 0: not at all. */
+  /**
+   * `lookbackEvents`: how many events back in its stream an id is looked for that is not among the recent ones; 0: not
+   * at all.
+   */
   constructor(lookup: Lookup, recent: RecentIds, lookbackEvents: number) {
     this.#lookup = lookup;
     this.#recent = recent;
@@ -83,7 +86,8 @@ export class RepeatCheck {
       const at = request.idsAt + this.#index * 16;
       if (number > scope.committedLast) {
         // Only an id that is among the recent ones can be in flight.
-        const mayBeInFlight = number <= scope.latestLast && (scope.isGroupHuge || this.#recent.find(request.ids, at, scope.key.salt) >= 0);
+        const mayBeInFlight =
+          number <= scope.latestLast && (scope.isGroupHuge || this.#recent.find(request.ids, at, scope.key.salt) >= 0);
         return mayBeInFlight ? VERDICT.WAIT : this.#differs(request, scope);
       }
       this.#search ??= new CeilingSearch(scope.key, number, number);
@@ -128,8 +132,8 @@ interface Past {
 
 /**
  * The event ids of the last events of streams, read from the log: for writes that expect no particular version and may
- * repeat what another writer of the same log, or this one before a restart, has written. What is written from then on is among the
- * recent ids; where those no longer reach back far enough the stream is read again.
+ * repeat what another writer of the same log, or this one before a restart, has written. What is written from then on
+ * is among the recent ids; where those no longer reach back far enough the stream is read again.
  */
 class PastIds {
   readonly #lookup: Lookup;
@@ -140,7 +144,15 @@ class PastIds {
   #current: Past | null = null;
   readonly #list = new EntryList();
   readonly #wanted = new Int32Array(4);
-  #search: { readonly key: StreamKey; readonly upTo: number; words: Int32Array; positions: Float64Array; isListed: boolean; at: number; count: number } | null = null;
+  #search: {
+    readonly key: StreamKey;
+    readonly upTo: number;
+    words: Int32Array;
+    positions: Float64Array;
+    isListed: boolean;
+    at: number;
+    count: number;
+  } | null = null;
 
   constructor(lookup: Lookup, recent: RecentIds, lookbackEvents: number) {
     this.#lookup = lookup;
@@ -162,7 +174,15 @@ class PastIds {
     }
     if (this.#search === null || this.#search.key !== key) {
       const room = Math.max(0, Math.min(this.#lookbackEvents, lastNumber + 1));
-      this.#search = { key, upTo: this.#lookup.reader.end, words: new Int32Array(room * 4), positions: new Float64Array(room), isListed: false, at: 0, count: 0 };
+      this.#search = {
+        key,
+        upTo: this.#lookup.reader.end,
+        words: new Int32Array(room * 4),
+        positions: new Float64Array(room),
+        isListed: false,
+        at: 0,
+        count: 0,
+      };
     }
     const collected = this.#collect(Math.max(0, lastNumber + 1 - this.#lookbackEvents), lastNumber);
     if (isMiss(collected)) return collected;
@@ -170,13 +190,16 @@ class PastIds {
     return HIT;
   }
 
-  /** Position of the event with the id at `at` in the stream that was loaded; -1 when it is not among its last events. */
+  /**
+   * Position of the event with the id at `at` in the stream that was loaded; -1 when it is not among its last events.
+   */
   find(ids: Uint8Array, at: number): number {
     const { words, positions, count } = this.#current!;
     const w = this.#wanted;
     for (let i = 0; i < 4; i++) w[i] = i32(ids, at + i * 4);
     for (let i = 0, k = 0; i < count; i++, k += 4) {
-      if (words[k] === w[0] && words[k + 1] === w[1] && words[k + 2] === w[2] && words[k + 3] === w[3]) return positions[i]!;
+      if (words[k] === w[0] && words[k + 1] === w[1] && words[k + 2] === w[2] && words[k + 3] === w[3])
+        return positions[i]!;
     }
     return -1;
   }
@@ -209,7 +232,8 @@ class PastIds {
     const { reader } = this.#lookup;
     let runs = 0;
     for (let from = 0, i = 1; i <= length && runs < PREFETCHED_RUNS; i++) {
-      if (i < length && positions[i]! >= positions[i - 1]! && positions[i]! - positions[i - 1]! <= RUN_GAP_BYTES) continue;
+      if (i < length && positions[i]! >= positions[i - 1]! && positions[i]! - positions[i - 1]! <= RUN_GAP_BYTES)
+        continue;
       reader.prefetchRun(positions[from]!, positions[i - 1]!);
       from = i;
       runs++;

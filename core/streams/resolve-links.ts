@@ -16,10 +16,14 @@ const TARGETS_AHEAD = 16;
  * Replaces the links among the events of a page by what they point to; one level deep. Where the page has no room for a
  * target it ends before that event, which is returned; null where all have been replaced.
  *
- * The targets are taken in order. While one has to be waited for, what the next ones need is loaded into the caches, a block of each file at most: so the page holds no target
- * that it has not counted.
+ * The targets are taken in order. While one has to be waited for, what the next ones need is loaded into the caches, a
+ * block of each file at most: so the page holds no target that it has not counted.
  */
-export async function resolveLinks(context: StoreContext, events: StoredEvent[], bytes: PageBytes): Promise<StoredEvent | null> {
+export async function resolveLinks(
+  context: StoreContext,
+  events: StoredEvent[],
+  bytes: PageBytes,
+): Promise<StoredEvent | null> {
   const ahead = new Ahead(context, events);
   try {
     for (let i = 0; i < events.length; i++) {
@@ -40,13 +44,30 @@ export async function resolveLinks(context: StoreContext, events: StoredEvent[],
   }
 }
 
-/** The target of a link; the event itself when it is no link, or marked when its target is gone. Null where the page has no room for the target. */
-export async function resolveLink(context: StoreContext, event: StoredEvent, bytes: PageBytes, isFirst: boolean): Promise<StoredEvent | null> {
+/**
+ * The target of a link; the event itself when it is no link, or marked when its target is gone. Null where the page has
+ * no room for the target.
+ */
+export async function resolveLink(
+  context: StoreContext,
+  event: StoredEvent,
+  bytes: PageBytes,
+  isFirst: boolean,
+): Promise<StoredEvent | null> {
   return resolveNow(context, event, bytes, isFirst, null);
 }
 
-/** As `resolveLink`, without a promise where the target is in memory. `onMiss` is called each time that it has to be waited for. */
-function resolveNow(context: StoreContext, event: StoredEvent, bytes: PageBytes, isFirst: boolean, onMiss: (() => void) | null): StoredEvent | null | Promise<StoredEvent | null> {
+/**
+ * As `resolveLink`, without a promise where the target is in memory. `onMiss` is called each time that it has to be
+ * waited for.
+ */
+function resolveNow(
+  context: StoreContext,
+  event: StoredEvent,
+  bytes: PageBytes,
+  isFirst: boolean,
+  onMiss: (() => void) | null,
+): StoredEvent | null | Promise<StoredEvent | null> {
   const link = event.type === LINK_TYPE ? parseLink(event.data) : null;
   if (link === null) return event;
   bytes.checkReader();
@@ -70,7 +91,10 @@ function resolveNow(context: StoreContext, event: StoredEvent, bytes: PageBytes,
   }
 }
 
-/** The target of one link, searched in steps: the event, null when there is none for readers, or a miss after which the same step is taken again. */
+/**
+ * The target of one link, searched in steps: the event, null when there is none for readers, or a miss after which the
+ * same step is taken again.
+ */
 class TargetSearch {
   readonly #link: LinkTarget;
   readonly #hasPayload: boolean;
@@ -87,7 +111,10 @@ class TargetSearch {
     return this.#find(context) ?? this.#search?.step(context) ?? null;
   }
 
-  /** Begins to load what `step` will need: a miss after which it is to be called again, null when there is nothing more to begin. */
+  /**
+   * Begins to load what `step` will need: a miss after which it is to be called again, null when there is nothing more
+   * to begin.
+   */
   prepare(context: StoreContext): Miss | null {
     return this.#find(context) ?? this.#search?.prepare(context) ?? null;
   }
@@ -96,7 +123,10 @@ class TargetSearch {
   #find(context: StoreContext): Miss | null {
     if (this.#isGone || this.#search !== null) return null;
     const state = stateOf(context, this.#link.stream);
-    if (state instanceof Promise) return state.then((loaded) => { this.#take(loaded); });
+    if (state instanceof Promise)
+      return state.then((loaded) => {
+        this.#take(loaded);
+      });
     this.#take(state);
     return null;
   }
@@ -124,11 +154,19 @@ class Ahead {
 
   /** The next events from `from` on are needed soon. */
   begin(from: number): void {
-    for (this.#at = Math.max(this.#at, from); this.#at < this.#events.length && this.#at < from + TARGETS_AHEAD && this.#underWay.size < TARGETS_AHEAD; this.#at++) {
+    for (
+      this.#at = Math.max(this.#at, from);
+      this.#at < this.#events.length && this.#at < from + TARGETS_AHEAD && this.#underWay.size < TARGETS_AHEAD;
+      this.#at++
+    ) {
       const event = this.#events[this.#at]!;
       const link = event.type === LINK_TYPE ? parseLink(event.data) : null;
       if (link === null) continue;
-      const loading: Promise<void> = this.#load(new TargetSearch(link, false)).catch(() => {}).then(() => { this.#underWay.delete(loading); });
+      const loading: Promise<void> = this.#load(new TargetSearch(link, false))
+        .catch(() => {})
+        .then(() => {
+          this.#underWay.delete(loading);
+        });
       this.#underWay.add(loading);
     }
   }

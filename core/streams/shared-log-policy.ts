@@ -4,9 +4,9 @@ import type { AppendGroup } from './append-group.ts';
 import type { AppendQueue } from './append-request.ts';
 
 /**
- * What a group needs besides on a log to which others write too: another writer may move the end of the log while the group is put
- * together, and may be first when it is committed. In both cases the group is withdrawn, its requests wait again before all
- * others, and everything is decided anew.
+ * What a group needs besides on a log to which others write too: another writer may move the end of the log while the
+ * group is put together, and may be first when it is committed. In both cases the group is withdrawn, its requests wait
+ * again before all others, and everything is decided anew.
  */
 export class SharedLogPolicy {
   readonly #log: SharedLog;
@@ -23,15 +23,21 @@ export class SharedLogPolicy {
   }
 
   /** Another writer has moved the end of the log since the group was begun: it takes no further request. */
-  get isOvertaken(): boolean { return this.#isOvertaken; }
+  get isOvertaken(): boolean {
+    return this.#isOvertaken;
+  }
 
   /** Null while the log takes a group; else a promise to await before. Rejects with why nothing can be written now. */
   ready(): Promise<void> | null {
     return this.#log.ready();
   }
 
-  /** What others have committed is on its way in, and the group knows nothing of it: another round has to begin it anew. */
-  get isLettingIn(): boolean { return this.#log.isLettingIn; }
+  /**
+   * What others have committed is on its way in, and the group knows nothing of it: another round has to begin it anew.
+   */
+  get isLettingIn(): boolean {
+    return this.#log.isLettingIn;
+  }
 
   /** The group was begun at the end of the log. */
   begin(): void {
@@ -39,7 +45,9 @@ export class SharedLogPolicy {
     this.#isOvertaken = false;
   }
 
-  /** The end of the log is about to be moved by another writer's records. Never called while the group is on its way. */
+  /**
+   * The end of the log is about to be moved by another writer's records. Never called while the group is on its way.
+   */
   overtake(): void {
     if (!this.#isCollecting || this.#isOvertaken) return;
     this.#group.withdraw();
@@ -47,17 +55,21 @@ export class SharedLogPolicy {
   }
 
   /**
-   * A group that has something to append proves itself that the latest state decided it. Refusals and repeats alone may have been decided by a state that
-   * other writers have long left behind: they are told only after these were asked.
+   * A group that has something to append proves itself that the latest state decided it. Refusals and repeats alone may
+   * have been decided by a state that other writers have long left behind: they are told only after these were asked.
    */
   async confirm(): Promise<void> {
     const { length, requests } = this.#group;
-    if (length > 0 || this.#isOvertaken || requests.every(({ isConfirmed, error }) => isConfirmed || isFinal(error))) return;
+    if (length > 0 || this.#isOvertaken || requests.every(({ isConfirmed, error }) => isConfirmed || isFinal(error)))
+      return;
     for (const request of requests) request.isConfirmed = true;
     await this.#log.confirm();
   }
 
-  /** Nothing is collected any more. From here to the log nobody else may have a turn. False when the group was overtaken. */
+  /**
+   * Nothing is collected any more. From here to the log nobody else may have a turn. False when the group was
+   * overtaken.
+   */
   leave(): boolean {
     this.#isCollecting = false;
     return !this.#isOvertaken;
@@ -68,7 +80,10 @@ export class SharedLogPolicy {
     this.#queue.putBack(this.#group.requests.splice(0));
   }
 
-  /** The group is in the log, and what is kept here of the log could not take it in: its requests have their answers, and its records come again like another writer's. */
+  /**
+   * The group is in the log, and what is kept here of the log could not take it in: its requests have their answers,
+   * and its records come again like another writer's.
+   */
   async leaveToOthers(): Promise<void> {
     this.#group.withdraw();
     await this.#log.settled()?.catch(() => {});

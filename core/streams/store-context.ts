@@ -91,8 +91,17 @@ export interface StoreContext {
   readonly options: EventStoreOptions;
 }
 
-export function pageLimits({ options }: StoreContext, { bytesMax, payloads, addressBytes, share }: PageOptions): PageLimits {
-  return { bytesMax: bytesMax ?? options.readPageBytes, scanBytesMax: options.readScanBytesMax, hasPayloads: payloads !== false, addressBytes, share: share ?? null };
+export function pageLimits(
+  { options }: StoreContext,
+  { bytesMax, payloads, addressBytes, share }: PageOptions,
+): PageLimits {
+  return {
+    bytesMax: bytesMax ?? options.readPageBytes,
+    scanBytesMax: options.readScanBytesMax,
+    hasPayloads: payloads !== false,
+    addressBytes,
+    share: share ?? null,
+  };
 }
 
 /** The state that covers the stream: its own, or for a metastream that of its original. */

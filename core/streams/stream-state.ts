@@ -17,15 +17,24 @@ export class StreamVersion {
   /** The metadata's text while the stream is soft-deleted (it is rewritten when the stream comes back), else null. */
   readonly softDeleteJson: Uint8Array | null;
 
-  constructor(lastNumber: number, metadataVersion: number, metadata: StreamMetadata, softDeleteJson: Uint8Array | null) {
+  constructor(
+    lastNumber: number,
+    metadataVersion: number,
+    metadata: StreamMetadata,
+    softDeleteJson: Uint8Array | null,
+  ) {
     this.lastNumber = lastNumber;
     this.metadataVersion = metadataVersion;
     this.metadata = metadata;
     this.softDeleteJson = softDeleteJson;
   }
 
-  get isTombstoned(): boolean { return this.lastNumber === TOMBSTONE; }
-  get isSoftDeleted(): boolean { return this.softDeleteJson !== null; }
+  get isTombstoned(): boolean {
+    return this.lastNumber === TOMBSTONE;
+  }
+  get isSoftDeleted(): boolean {
+    return this.softDeleteJson !== null;
+  }
 
   withLast(lastNumber: number): StreamVersion {
     return lastNumber === TOMBSTONE
@@ -66,16 +75,24 @@ export class StreamState {
   }
 
   /** Most streams have no metadata, so it is made when it is asked for. */
-  get metaKey(): StreamKey { return this.#metaKey ??= new StreamKey(metastreamOf(this.key.name), this.#hasher); }
+  get metaKey(): StreamKey {
+    return (this.#metaKey ??= new StreamKey(metastreamOf(this.key.name), this.#hasher));
+  }
 
   /** Where readers found nothing but expired events. Made when it is asked for, as most streams have no maximum age. */
-  get expired(): KnownStretches { return this.#expired ??= new KnownStretches(); }
+  get expired(): KnownStretches {
+    return (this.#expired ??= new KnownStretches());
+  }
 
   /** The last event number is all there is to know of what is committed. */
-  get isPlain(): boolean { return this.committed.metadataVersion < 0 && this.committed.softDeleteJson === null; }
+  get isPlain(): boolean {
+    return this.committed.metadataVersion < 0 && this.committed.softDeleteJson === null;
+  }
 
   /** State at the end of the log including the group in flight. */
-  get latest(): StreamVersion { return this.draft ?? this.committed; }
+  get latest(): StreamVersion {
+    return this.draft ?? this.committed;
+  }
 }
 
 /** One of the two streams of a state, as its readers see it. */
@@ -99,7 +116,9 @@ export class StreamView {
   }
 
   /** Of the stream itself: metastreams have no maximum age. */
-  get expired(): KnownStretches { return this.#state.expired; }
+  get expired(): KnownStretches {
+    return this.#state.expired;
+  }
 }
 
 /** Finds out the state of a stream from index and log, in steps. */
@@ -138,7 +157,8 @@ export class StateLoad {
       if (isMiss(outcome)) return outcome;
       if (outcome === HIT) {
         this.#metadataVersion = this.#metaLast.entry.version;
-        if (this.#lastNumber !== TOMBSTONE) this.#metaEvent = new CeilingSearch(this.state.metaKey, this.#metadataVersion, this.#metadataVersion);
+        if (this.#lastNumber !== TOMBSTONE)
+          this.#metaEvent = new CeilingSearch(this.state.metaKey, this.#metadataVersion, this.#metadataVersion);
       }
       this.#metaLast = null;
     }
@@ -160,5 +180,10 @@ function lastOf(search: FloorSearch, key: StreamKey, lookup: Lookup): Outcome {
 
 function withMetadataOf(version: StreamVersion, lookup: Lookup): StreamVersion {
   const f = lookup.fields;
-  return version.withMetadata(version.metadataVersion, shownData(lookup.frame, f), (f.flags & FLAG_JSON) !== 0, f.version);
+  return version.withMetadata(
+    version.metadataVersion,
+    shownData(lookup.frame, f),
+    (f.flags & FLAG_JSON) !== 0,
+    f.version,
+  );
 }

@@ -51,7 +51,9 @@ export class StreamStates {
     this.#half = Math.ceil((max - this.#wholeMax) / 2);
   }
 
-  get size(): number { return this.#whole.size + this.#young.size + this.#old.size; }
+  get size(): number {
+    return this.#whole.size + this.#young.size + this.#old.size;
+  }
 
   get(name: string): StreamState | undefined {
     return this.#whole.get(name) ?? this.#unpack(name);
@@ -121,7 +123,8 @@ export class StreamStates {
 
   /** Forgets the hard-deleted streams. What is being read is read again. */
   forgetTombstones(): void {
-    for (const [name, state] of this.#whole) if (state.committed.isTombstoned && state.draft === null) this.#whole.delete(name);
+    for (const [name, state] of this.#whole)
+      if (state.committed.isTombstoned && state.draft === null) this.#whole.delete(name);
     for (const generation of [this.#young, this.#old]) {
       for (const [name, packed] of generation) {
         if (typeof packed === 'number' ? packed === TOMBSTONE : packed.committed.isTombstoned) generation.delete(name);

@@ -2,19 +2,66 @@ import type { ByteShare } from '../base/byte-budget.ts';
 import { SkuaError } from '../base/errors.ts';
 import { TOMBSTONE } from '../log/format/records.ts';
 import type {
-  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
+  AllPage,
+  AllPosition,
+  AppendResult,
+  AppendToStreamsOptions,
+  AppendToStreamsResult,
+  Authorize,
+  EventStore,
+  NewEvent,
+  ReadAllOptions,
+  ReadStreamOptions,
+  StoredEvent,
+  StreamInfo,
+  StreamPage,
+  StreamWrite,
+  SubscribeAllOptions,
+  SubscribeStreamOptions,
+  SubscriptionMessage,
+  SubscriptionPage,
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
 import type { CommittedParts, CommittedRecords } from './committed/committed.ts';
-import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes, type PendingRequest, StreamsRequest } from './append-request.ts';
-import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
+import {
+  type AppendRequest,
+  checkExpected,
+  CompleteChunkRequest,
+  DeleteRequest,
+  type EpochDecision,
+  type EpochInput,
+  EpochRequest,
+  EventChecks,
+  EventsRequest,
+  EventTypes,
+  type PendingRequest,
+  StreamsRequest,
+} from './append-request.ts';
+import {
+  assertReadable,
+  countRead,
+  DEFAULT_OPTIONS,
+  type EventStoreDeps,
+  type EventStoreOptions,
+  pageLimits,
+  stateOf,
+  type StoreContext,
+  viewOf,
+} from './store-context.ts';
 import { followAll, followStream } from './following.ts';
 import { resolveLink, resolveLinks } from './resolve-links.ts';
 import { Lookup } from './lookup/lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './format/metadata.ts';
 import { PageBytes } from '../base/page-bytes.ts';
-import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './format/names.ts';
+import {
+  checkNumber,
+  checkReadableName,
+  checkWritableName,
+  isMetastream,
+  POINT_TYPE,
+  POINTS_STREAM,
+} from './format/names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds, RecentIds } from './recent-ids.ts';
@@ -44,26 +91,51 @@ export interface StreamFigures {
 /** The store with what only parts of the node itself use. */
 export interface EventStoreInternals extends EventStore {
   /** As `append`, also of metadata that nobody understands, and without a limit of their size. */
-  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult>;
+  appendInternal(
+    stream: string,
+    expectedVersion: number,
+    events: readonly NewEvent[],
+    options?: InternalAppendOptions,
+  ): Promise<AppendResult>;
   /**
-   * Completes the ongoing chunk if `position` lies in it, as it does when the process ended between a scavenge point and
-   * the completion of its chunk. Rejects with what stands in the way, or resolves all the same: look at the chunk.
+   * Completes the ongoing chunk if `position` lies in it, as it does when the process ended between a scavenge point
+   * and the completion of its chunk. Rejects with what stands in the way, or resolves all the same: look at the chunk.
    */
   completeChunk(position: number): Promise<void>;
-  /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
+  /**
+   * Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their
+   * tombstones.
+   */
   forgetTombstones(): void;
-  /** The end of the log is about to be moved by another writer's records: what is being put together for it is put back. */
+  /**
+   * The end of the log is about to be moved by another writer's records: what is being put together for it is put back.
+   */
   overtake(): void;
-  /** Takes in the records of a commit that another writer of the same log has made, and shows them to readers. Not while a group of this store is on its way to the log. */
+  /**
+   * Takes in the records of a commit that another writer of the same log has made, and shows them to readers. Not while
+   * a group of this store is on its way to the log.
+   */
   follow(records: CommittedRecords): void;
-  /** Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen here. */
+  /**
+   * Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen
+   * here.
+   */
   forgetStreams(end: number): void;
-  /** Writes an epoch record and its event, and returns the record's position. Rejects as appends do, and with what the decision refuses with. */
+  /**
+   * Writes an epoch record and its event, and returns the record's position. Rejects as appends do, and with what the
+   * decision refuses with.
+   */
   writeEpoch(epoch: EpochInput | EpochDecision): Promise<number>;
-  /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
+  /**
+   * Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised.
+   * Call it before the first append.
+   */
   primeRecentIds(): Promise<void>;
   figures(): StreamFigures;
-  /** Finishes what is in flight, rejects what waits, ends subscriptions. Later calls that write reject with `store_closed`. */
+  /**
+   * Finishes what is in flight, rejects what waits, ends subscriptions. Later calls that write reject with
+   * `store_closed`.
+   */
   close(): Promise<void>;
 }
 
@@ -89,56 +161,109 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#committed = {
-      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, reader: deps.reader, waiters: this.#waiters, onEpoch: deps.onEpoch,
+      index: deps.index,
+      states,
+      recent: new RecentIds(this.#options.recentIds),
+      times: new RecordTime(lookup, deps),
+      log: deps.commitLog,
+      reader: deps.reader,
+      waiters: this.#waiters,
+      onEpoch: deps.onEpoch,
     };
     const types = new EventTypes();
     this.#checks = new EventChecks(types);
     this.#appender = new Appender({ deps, options: this.#options, lookup, types, committed: this.#committed });
   }
 
-  get end(): number { return this.#deps.reader.end; }
+  get end(): number {
+    return this.#deps.reader.end;
+  }
 
   figures(): StreamFigures {
     const { states } = this.#context;
-    return { appendsQueued: this.#appender.queued, statesInMemory: states.size, stateHits: states.hits, stateMisses: states.misses, subscriptions: this.#waiters.count };
+    return {
+      appendsQueued: this.#appender.queued,
+      statesInMemory: states.size,
+      stateHits: states.hits,
+      stateMisses: states.misses,
+      subscriptions: this.#waiters.count,
+    };
   }
 
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+  append(
+    stream: string,
+    expectedVersion: number,
+    events: readonly NewEvent[],
+    authorize?: Authorize,
+  ): Promise<AppendResult> {
     const refusal = checkBytes(events, this.#options.appendBytesMax) ?? checkMeaning(stream, events);
-    return refusal === null ? this.appendInternal(stream, expectedVersion, events, undefined, authorize) : Promise.reject(refusal);
+    return refusal === null
+      ? this.appendInternal(stream, expectedVersion, events, undefined, authorize)
+      : Promise.reject(refusal);
   }
 
-  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions, authorize?: Authorize): Promise<AppendResult> {
+  appendInternal(
+    stream: string,
+    expectedVersion: number,
+    events: readonly NewEvent[],
+    options?: InternalAppendOptions,
+    authorize?: Authorize,
+  ): Promise<AppendResult> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) return Promise.reject(refusal);
     try {
       const endsChunk = options?.completeChunkAfter === true || isPoint(stream, events);
-      return this.#send(new EventsRequest(stream, expectedVersion, this.#checks.check(stream, events), endsChunk, authorize ?? null));
+      return this.#send(
+        new EventsRequest(stream, expectedVersion, this.#checks.check(stream, events), endsChunk, authorize ?? null),
+      );
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  async appendToStreams(writes: readonly StreamWrite[], options: AppendToStreamsOptions = {}): Promise<AppendToStreamsResult> {
+  async appendToStreams(
+    writes: readonly StreamWrite[],
+    options: AppendToStreamsOptions = {},
+  ): Promise<AppendToStreamsResult> {
     for (const { stream, expectedVersion, events } of writes) {
       const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion) ?? checkMeaning(stream, events);
       if (refusal !== null) throw refusal;
-      if (stream === POINTS_STREAM) throw new SkuaError('bad_request', `A scavenge point completes its chunk, so nothing else can be written with it: append to ${POINTS_STREAM} alone.`, { stream });
+      if (stream === POINTS_STREAM)
+        throw new SkuaError(
+          'bad_request',
+          `A scavenge point completes its chunk, so nothing else can be written with it: append to ${POINTS_STREAM} alone.`,
+          { stream },
+        );
     }
     for (const { stream, expectedVersion } of options.checks ?? []) {
       const refusal = checkReadableName(stream) ?? checkExpected(expectedVersion);
       if (refusal !== null) throw refusal;
     }
-    const refusal = checkBytes(writes.flatMap(({ events }) => events), this.#options.appendBytesMax);
+    const refusal = checkBytes(
+      writes.flatMap(({ events }) => events),
+      this.#options.appendBytesMax,
+    );
     if (refusal !== null) throw refusal;
     return this.#send(new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events)));
   }
 
-  async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+  async deleteStream(
+    stream: string,
+    expectedVersion: number,
+    kind: 'soft' | 'hard',
+    authorize?: Authorize,
+  ): Promise<{ readonly position: number }> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
-    if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which is deleted with its stream: delete that.`, { stream });
-    return this.#send(new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null));
+    if (isMetastream(stream))
+      throw new SkuaError(
+        'access_denied',
+        `${stream} is a metadata stream, which is deleted with its stream: delete that.`,
+        { stream },
+      );
+    return this.#send(
+      new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null),
+    );
   }
 
   async completeChunk(position: number): Promise<void> {
@@ -203,7 +328,12 @@ class Store implements EventStoreInternals {
     for (;;) {
       const view = await this.#readable(stream);
       const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
-      if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or has expired.`, { stream, number });
+      if (event === null)
+        throw new SkuaError(
+          'event_not_found',
+          `There is no event ${number} in ${stream}: it was never written, or has expired.`,
+          { stream, number },
+        );
       if (bytes.take(event.data.length + event.metadata.length, 0)) {
         countRead(this.#deps.meter, [event], event.data.length + event.metadata.length);
         const shown = withLinks ? await resolveLink(this.#context, event, bytes, true) : event;
@@ -220,8 +350,17 @@ class Store implements EventStoreInternals {
     checkPage(options.count);
     const { from } = options;
     if (typeof from !== 'string') {
-      if (!Number.isSafeInteger(from.commit) || !Number.isSafeInteger(from.prepare) || from.commit < 0 || from.prepare < 0) {
-        throw new SkuaError('invalid_position', `${from.commit}/${from.prepare} is not a position: give two whole numbers, or start or end.`, { ...from });
+      if (
+        !Number.isSafeInteger(from.commit) ||
+        !Number.isSafeInteger(from.prepare) ||
+        from.commit < 0 ||
+        from.prepare < 0
+      ) {
+        throw new SkuaError(
+          'invalid_position',
+          `${from.commit}/${from.prepare} is not a position: give two whole numbers, or start or end.`,
+          { ...from },
+        );
       }
     }
     return readAllPage(this.#context, options);
@@ -250,7 +389,10 @@ class Store implements EventStoreInternals {
     return null;
   }
 
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
+  subscribeToStream(
+    stream: string,
+    options: SubscribeStreamOptions,
+  ): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
     return messagesOf(this.followStream(stream, options), options);
   }
 
@@ -258,7 +400,10 @@ class Store implements EventStoreInternals {
     return messagesOf(this.followAll(options), options);
   }
 
-  followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
+  followStream(
+    stream: string,
+    options: SubscribeStreamOptions,
+  ): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
     return followStream(this.#context, this.#waiters, stream, options);
   }
 
@@ -321,10 +466,24 @@ function checkBytes(events: readonly NewEvent[], limit: number): SkuaError | nul
   // Without a limit nothing has to be added up.
   if (limit === DEFAULT_OPTIONS.appendBytesMax) return null;
   const size = events.reduce((sum, { data }) => sum + data.length, 0);
-  return size <= limit ? null : new SkuaError('batch_too_large', `The data of one append can have at most ${limit} bytes, and this has ${size}: split it.`, { size, limit });
+  return size <= limit
+    ? null
+    : new SkuaError(
+        'batch_too_large',
+        `The data of one append can have at most ${limit} bytes, and this has ${size}: split it.`,
+        { size, limit },
+      );
 }
 
 function checkPage(count: number): void {
-  if (!Number.isInteger(count) || count < 1) throw new SkuaError('invalid_count', `A page of ${count} events can't be read: ask for 1 to ${PAGE_EVENTS_MAX}.`, { count });
-  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `A page of ${count} events is too large: ask for at most ${PAGE_EVENTS_MAX}.`, { count, limit: PAGE_EVENTS_MAX });
+  if (!Number.isInteger(count) || count < 1)
+    throw new SkuaError('invalid_count', `A page of ${count} events can't be read: ask for 1 to ${PAGE_EVENTS_MAX}.`, {
+      count,
+    });
+  if (count > PAGE_EVENTS_MAX)
+    throw new SkuaError(
+      'page_too_large',
+      `A page of ${count} events is too large: ask for at most ${PAGE_EVENTS_MAX}.`,
+      { count, limit: PAGE_EVENTS_MAX },
+    );
 }

@@ -1,7 +1,9 @@
 import { SkuaError } from '../base/errors.ts';
 import type { SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from './api.ts';
 
-/** Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait. */
+/**
+ * Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait.
+ */
 class Waiter {
   readonly stream: string | null;
   #isWoken = false;
@@ -50,20 +52,26 @@ export class Waiters {
     this.#max = max;
   }
 
-  get count(): number { return this.#count; }
+  get count(): number {
+    return this.#count;
+  }
 
   /** A waiter for a stream, or for the log when `stream` is null. The caller removes it. */
   add(stream: string | null): Waiter {
     if (this.isClosed) throw closedError();
     if (this.#count >= this.#max) {
-      throw new SkuaError('too_busy', `There are already ${this.#max} subscriptions and waiting readers: end some, or use another node.`, { limit: this.#max });
+      throw new SkuaError(
+        'too_busy',
+        `There are already ${this.#max} subscriptions and waiting readers: end some, or use another node.`,
+        { limit: this.#max },
+      );
     }
     this.#count++;
     const waiter = new Waiter(stream);
     if (stream === null) this.#log.add(waiter);
     else {
       let set = this.#streams.get(stream);
-      if (set === undefined) this.#streams.set(stream, set = new Set());
+      if (set === undefined) this.#streams.set(stream, (set = new Set()));
       set.add(waiter);
     }
     return waiter;
@@ -102,7 +110,10 @@ export function closedError(): SkuaError {
 }
 
 /** What is in the pages of a subscription, one after the other. */
-export async function* messagesOf<Place>(pages: AsyncIterable<SubscriptionPage<Place>>, { signal, share }: Pick<SubscribeStreamOptions, 'signal' | 'share'>): AsyncGenerator<SubscriptionMessage<Place>, void, undefined> {
+export async function* messagesOf<Place>(
+  pages: AsyncIterable<SubscriptionPage<Place>>,
+  { signal, share }: Pick<SubscribeStreamOptions, 'signal' | 'share'>,
+): AsyncGenerator<SubscriptionMessage<Place>, void, undefined> {
   for await (const { events, checkpoints, isCaughtUp, after } of pages) {
     let said = 0;
     for (let i = 0; i <= events.length; i++) {

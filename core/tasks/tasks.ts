@@ -5,8 +5,8 @@ import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 
 /**
- * Long work that somebody asked for over the interface: it goes on in the background, one piece at a time, can be looked at and ended, and
- * what came of the last ones is kept in memory.
+ * Long work that somebody asked for over the interface: it goes on in the background, one piece at a time, can be
+ * looked at and ended, and what came of the last ones is kept in memory.
  */
 
 /** Tasks that are kept, the one under way included. */
@@ -80,8 +80,18 @@ export class Tasks<Subject, Report> {
     const { what, clock, ids, log } = this.#parts;
     this.check();
     const task: Task<Subject, Report> = {
-      id: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), subject, aborting: new AbortController(), startedMs: clock.nowMs(), startedMonotonicMs: clock.monotonicMs(), state: 'running',
-      progress: { bytesDone: 0, bytesTotal: 0 }, endedMs: null, elapsedSeconds: 0, error: null, report: null, ended: Promise.resolve(),
+      id: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0),
+      subject,
+      aborting: new AbortController(),
+      startedMs: clock.nowMs(),
+      startedMonotonicMs: clock.monotonicMs(),
+      state: 'running',
+      progress: { bytesDone: 0, bytesTotal: 0 },
+      endedMs: null,
+      elapsedSeconds: 0,
+      error: null,
+      report: null,
+      ended: Promise.resolve(),
     };
     this.#tasks.push(task);
     if (this.#tasks.length > KEPT_MAX) this.#tasks.shift();
@@ -95,17 +105,27 @@ export class Tasks<Subject, Report> {
     const { what } = this.#parts;
     if (this.#isClosed) throw new SkuaError('store_closed', `The node is stopping: no ${what} can start.`);
     const running = this.#running;
-    if (running !== undefined) throw new SkuaError('task_running', `A ${what} is in progress: wait until it has finished, or stop it.`, { taskId: running.id });
+    if (running !== undefined)
+      throw new SkuaError('task_running', `A ${what} is in progress: wait until it has finished, or stop it.`, {
+        taskId: running.id,
+      });
   }
 
-  get #running(): Task<Subject, Report> | undefined { return this.#tasks.find(({ state }) => state === 'running'); }
+  get #running(): Task<Subject, Report> | undefined {
+    return this.#tasks.find(({ state }) => state === 'running');
+  }
 
   /** Never rejects. */
   async #run(task: Task<Subject, Report>, work: TaskWork<Report>): Promise<void> {
     const { what, clock, log } = this.#parts;
-    const { id, aborting: { signal } } = task;
+    const {
+      id,
+      aborting: { signal },
+    } = task;
     try {
-      task.report = await work(signal, (progress) => { task.progress = progress; });
+      task.report = await work(signal, (progress) => {
+        task.progress = progress;
+      });
       task.state = 'done';
       log.info(`a ${what} has finished`, { id });
     } catch (error) {
@@ -136,19 +156,51 @@ export class Tasks<Subject, Report> {
 
   #known(id: string): Task<Subject, Report> {
     const task = this.#tasks.find((each) => each.id === id);
-    if (task === undefined) throw new SkuaError('task_not_found', `There is no such ${this.#parts.what}: the last ${KEPT_MAX} since the node started are kept.`);
+    if (task === undefined)
+      throw new SkuaError(
+        'task_not_found',
+        `There is no such ${this.#parts.what}: the last ${KEPT_MAX} since the node started are kept.`,
+      );
     return task;
   }
 
   #view(task: Task<Subject, Report>): TaskView<Subject, Report> {
-    const { id, subject, state, progress: { phase = null, bytesDone, bytesTotal }, startedMs, endedMs, error, report } = task;
-    return { id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds: state === 'running' ? this.#elapsed(task) : task.elapsedSeconds, error, report };
+    const {
+      id,
+      subject,
+      state,
+      progress: { phase = null, bytesDone, bytesTotal },
+      startedMs,
+      endedMs,
+      error,
+      report,
+    } = task;
+    return {
+      id,
+      subject,
+      state,
+      phase,
+      bytesDone,
+      bytesTotal,
+      startedMs,
+      endedMs,
+      elapsedSeconds: state === 'running' ? this.#elapsed(task) : task.elapsedSeconds,
+      error,
+      report,
+    };
   }
 
-  /** Ends the one with this id, or the one under way, and resolves with its id when it has ended. Rejects with `task_not_found`. */
+  /**
+   * Ends the one with this id, or the one under way, and resolves with its id when it has ended. Rejects with
+   * `task_not_found`.
+   */
   async abort(id: string | null): Promise<string> {
     const task = id === null ? this.#running : this.#known(id);
-    if (task === undefined || task.state !== 'running') throw new SkuaError('task_not_found', `No ${this.#parts.what} is in progress${id === null ? '' : ' with this id'}.`);
+    if (task === undefined || task.state !== 'running')
+      throw new SkuaError(
+        'task_not_found',
+        `No ${this.#parts.what} is in progress${id === null ? '' : ' with this id'}.`,
+      );
     task.aborting.abort();
     await task.ended;
     return task.id;

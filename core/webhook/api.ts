@@ -4,9 +4,16 @@ export type { ArrivalLimits } from './arrivals/arrivals.ts';
 
 /** What the webhook source offers to handlers and commands. */
 
-export type ConnectorState = 'CONNECTOR_STATE_ACTIVATING' | 'CONNECTOR_STATE_RUNNING' | 'CONNECTOR_STATE_DEACTIVATING' | 'CONNECTOR_STATE_STOPPED';
+export type ConnectorState =
+  | 'CONNECTOR_STATE_ACTIVATING'
+  | 'CONNECTOR_STATE_RUNNING'
+  | 'CONNECTOR_STATE_DEACTIVATING'
+  | 'CONNECTOR_STATE_STOPPED';
 
-/** Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and are shown as `format/settings-shape.ts` spells them. */
+/**
+ * Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and are shown as
+ * `format/settings-shape.ts` spells them.
+ */
 export type Settings = ReadonlyMap<string, string>;
 
 export interface Connector {
@@ -27,8 +34,9 @@ export interface Connector {
 }
 
 /**
- * Management. Errors: `invalid_connector` (data: violations: {field, description}[]), `connector_exists`, `connector_not_found`,
- * `connector_state` (wrong state for the command), `secret_refused` (a secret without a data-protection token).
+ * Management. Errors: `invalid_connector` (data: violations: {field, description}[]), `connector_exists`,
+ * `connector_not_found`, `connector_state` (wrong state for the command), `secret_refused` (a secret without a
+ * data-protection token).
  */
 export interface Connectors {
   /** All of them, deleted ones too, in the order of creation. */
@@ -46,8 +54,8 @@ export interface Connectors {
   reset(connectorId: string): Promise<void>;
   delete(connectorId: string): Promise<void>;
   /**
-   * Runs the connector's script, or refuses as the ingest would, without writing anything. With `settings` those are tried instead of what is
-   * stored, and the connector need not exist.
+   * Runs the connector's script, or refuses as the ingest would, without writing anything. With `settings` those are
+   * tried instead of what is stored, and the connector need not exist.
    */
   test(connectorId: string, input: TestInput, settings?: Settings): Promise<TestResult>;
 }
@@ -77,7 +85,10 @@ export interface InboundCall {
   readonly query: ReadonlyMap<string, string>;
   readonly body: Uint8Array;
   readonly arrivedMs: number;
-  /** Of a call that another member of a cluster has passed on: lets its event take its place in the log, while the caller waits for that. */
+  /**
+   * Of a call that another member of a cluster has passed on: lets its event take its place in the log, while the
+   * caller waits for that.
+   */
   readonly authorize?: Authorize;
 }
 
@@ -93,11 +104,14 @@ export interface WebhookIngest {
   /** Whether such a connector runs here and checks the signature of each call. */
   checksSignature?(connectorId: string): boolean | Promise<boolean>;
   /**
-   * Signature, JSON, script, pipeline; never rejects. The signal ends the wait for a confirmation when the client goes away; it is asked for where there is such a
-   * wait only, since servers make one for whoever asks.
+   * Signature, JSON, script, pipeline; never rejects. The signal ends the wait for a confirmation when the client goes
+   * away; it is asked for where there is such a wait only, since servers make one for whoever asks.
    */
   receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer>;
-  /** A call was refused before its body was here: too long (413), too slow (408), one too many (503), or of a type that is not taken (415). */
+  /**
+   * A call was refused before its body was here: too long (413), too slow (408), one too many (503), or of a type that
+   * is not taken (415).
+   */
   refused?(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
 }
 
@@ -115,7 +129,10 @@ export interface WebhookSettings {
   readonly signature: SignatureSettings | null;
   /** Lower-cased names, each once. */
   readonly allowedHeaders: readonly string[];
-  /** Where the connector may write: names, with `*` at the end for all that begin so; null for every stream that does not begin with `$`. */
+  /**
+   * Where the connector may write: names, with `*` at the end for all that begin so; null for every stream that does
+   * not begin with `$`.
+   */
   readonly streams: readonly string[] | null;
   readonly deduplication: DeduplicationSettings;
   /** Whether calls of this connector may be logged at all. */
@@ -161,7 +178,10 @@ export interface ActiveConnector {
   readonly secrets: readonly string[];
 }
 
-/** Writes what was accepted for a connector, or records it as lost, and takes nothing more for it; bounded in time by itself. */
+/**
+ * Writes what was accepted for a connector, or records it as lost, and takes nothing more for it; bounded in time by
+ * itself.
+ */
 export type Drain = (connector: ActiveConnector) => Promise<void>;
 
 export interface ActiveConnectors {

@@ -4,10 +4,16 @@ import { connectorPrincipal } from '../base/principal.ts';
 import { bothAllow } from '../streams/api.ts';
 import type { Authorize } from '../streams/api.ts';
 
-/** What the access lists say about a connector that writes to streams, however the routing script came to name one. With security off, which is null, nothing is asked. */
+/**
+ * What the access lists say about a connector that writes to streams, however the routing script came to name one. With
+ * security off, which is null, nothing is asked.
+ */
 export type ListedAccess = Pick<StreamAccess, 'check' | 'authorizeWrite'> | null;
 
-/** Why the list of a stream lets the connector write nothing there, by what it says now; null where it does not. Rejects where the list can't be read. */
+/**
+ * Why the list of a stream lets the connector write nothing there, by what it says now; null where it does not. Rejects
+ * where the list can't be read.
+ */
 export async function refusalOfList(access: ListedAccess, connectorId: string, stream: string): Promise<string | null> {
   try {
     await access?.check(connectorPrincipal(connectorId), 'write', stream);
@@ -27,7 +33,12 @@ export function shownStream(stream: string): string {
 }
 
 /** What asks the list again when an event takes its place in the log, behind what else has to let it. */
-export function listedAuthorize(access: ListedAccess, connectorId: string, stream: string, first: Authorize | null): Authorize | null | Promise<Authorize | null> {
+export function listedAuthorize(
+  access: ListedAccess,
+  connectorId: string,
+  stream: string,
+  first: Authorize | null,
+): Authorize | null | Promise<Authorize | null> {
   const asked = access?.authorizeWrite(connectorPrincipal(connectorId), 'write', stream) ?? null;
   return asked instanceof Promise ? asked.then((listed) => bothAllow(first, listed)) : bothAllow(first, asked);
 }

@@ -12,7 +12,12 @@ import { featureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import type { BackupDocument, BackupProgressDocument, BackupsDocument, BackupStartedDocument } from '../documents/backup.ts';
+import type {
+  BackupDocument,
+  BackupProgressDocument,
+  BackupsDocument,
+  BackupStartedDocument,
+} from '../documents/backup.ts';
 import { BACKUP_DOCS } from '../openapi/backup-paths.ts';
 
 /** Backups that the node makes of itself. Where they go is said by its options alone: a caller must not choose. */
@@ -30,15 +35,29 @@ const startBackup: Handler = async (call, app) => {
 };
 
 /** What keeps a repository out of reach until somebody does something about it. */
-const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bucket_not_found', 'storage_denied', 'wrong_region', 'clock_skewed', 'file_not_found']);
+const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'bucket_not_found',
+  'storage_denied',
+  'wrong_region',
+  'clock_skewed',
+  'file_not_found',
+]);
 
-/** Elsewhere such an error is that of the node's own storage, whose names are no caller's business; whoever may make backups may know where they go. */
+/**
+ * Elsewhere such an error is that of the node's own storage, whose names are no caller's business; whoever may make
+ * backups may know where they go.
+ */
 async function reached<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (!isSkuaError(error) || !OUT_OF_REACH.has(error.code)) throw error;
-    throw new SkuaError('repository_unreachable', `The backup repository can't be reached: ${error.message}`, { reason: error.code }, error);
+    throw new SkuaError(
+      'repository_unreachable',
+      `The backup repository can't be reached: ${error.message}`,
+      { reason: error.code },
+      error,
+    );
   }
 }
 
@@ -68,16 +87,45 @@ const abortBackup: Handler = async (call, app) => {
 };
 
 function notRunning(last: ReturnType<Backups['last']>): SkuaError {
-  const hint = last === null ? undefined : `The result of the last one, ${last.backupId}: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
+  const hint =
+    last === null
+      ? undefined
+      : `The result of the last one, ${last.backupId}: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
   return new SkuaError('backup_not_running', 'No backup is running.', hint === undefined ? {} : { hint });
 }
 
-function backupDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary): BackupDocument {
-  return { id, createdAt: timeText(createdMs), logEnd, shippedEnd, shippedAt: timeText(shippedMs), sizeBytes, cause, nodeId };
+function backupDocument({
+  id,
+  nodeId,
+  createdMs,
+  cause,
+  logEnd,
+  shippedEnd,
+  shippedMs,
+  sizeBytes,
+}: ManifestSummary): BackupDocument {
+  return {
+    id,
+    createdAt: timeText(createdMs),
+    logEnd,
+    shippedEnd,
+    shippedAt: timeText(shippedMs),
+    sizeBytes,
+    cause,
+    nodeId,
+  };
 }
 
 /** How far a backup is. */
-export function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress): BackupProgressDocument {
+export function progressDocument({
+  backupId,
+  phase,
+  bytesDone,
+  bytesTotal,
+  startedMs,
+  elapsedSeconds,
+  remainingSeconds,
+}: BackupProgress): BackupProgressDocument {
   return { backupId, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), elapsedSeconds, remainingSeconds };
 }
 
@@ -88,9 +136,16 @@ function timeText(ms: number): string {
 /** From the query, or from a JSON object in the body. Whatever else is named there is refused, a place above all. */
 async function optionsOf(call: Call, app: App): Promise<BackupOptions> {
   const { format: _, ...query } = call.query;
-  const given: Record<string, unknown> = { ...await bodyOf(call, app), ...query };
+  const given: Record<string, unknown> = { ...(await bodyOf(call, app)), ...query };
   const names = Object.keys(given).filter((name) => name !== 'pauseScavenge');
-  if (names.length > 0) throw new SkuaError('bad_request', `A backup accepts only pauseScavenge, not ${names.slice(0, 5).map((name) => `'${name.slice(0, 50)}'`).join(', ')}: its destination is the node's option Backup:Repository.`);
+  if (names.length > 0)
+    throw new SkuaError(
+      'bad_request',
+      `A backup accepts only pauseScavenge, not ${names
+        .slice(0, 5)
+        .map((name) => `'${name.slice(0, 50)}'`)
+        .join(', ')}: its destination is the node's option Backup:Repository.`,
+    );
   const { pauseScavenge = false } = given;
   if (pauseScavenge === true || pauseScavenge === 'true') return { pauseScavenge: true };
   if (pauseScavenge === false || pauseScavenge === 'false') return { pauseScavenge: false };
@@ -105,24 +160,63 @@ async function bodyOf(call: Call, app: App): Promise<object> {
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new SkuaError('bad_json', 'The body is not valid JSON in UTF-8. Leave it out, or send an object such as {"pauseScavenge": true}.');
+    throw new SkuaError(
+      'bad_json',
+      'The body is not valid JSON in UTF-8. Leave it out, or send an object such as {"pauseScavenge": true}.',
+    );
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SkuaError('bad_json', 'The body must be a JSON object such as {"pauseScavenge": true}.');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new SkuaError('bad_json', 'The body must be a JSON object such as {"pauseScavenge": true}.');
   return body;
 }
 
 const BACKUP = '/admin/backup';
 
 /**
- * The paths of backups: what a node makes of itself, and its files for what others make. Operators start the first and learn
- * when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and every user.
+ * The paths of backups: what a node makes of itself, and its files for what others make. Operators start the first and
+ * learn when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and
+ * every user.
  */
 export const BACKUP_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [
-  { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startBackup, BACKUP_DOCS.start, 'backup.start') } },
-  { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listBackups), BACKUP_DOCS.list) } },
-  { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', 'here', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
-  { path: `${BACKUP}/hold`, methods: 'POST, OPTIONS', operations: { POST: operation('backup', 'here', beginHold, BACKUP_DOCS.hold, 'backup.hold') } },
-  { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', 'here', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', 'here', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
-  { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', inRoom(listFiles), BACKUP_DOCS.files) } },
-  { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', readFile, BACKUP_DOCS.file) } },
+  {
+    path: BACKUP,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('operators', 'here', startBackup, BACKUP_DOCS.start, 'backup.start') },
+  },
+  {
+    path: '/admin/backups',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('operators', 'here', inRoom(listBackups), BACKUP_DOCS.list) },
+  },
+  {
+    path: `${BACKUP}/current`,
+    methods: 'DELETE, GET, OPTIONS',
+    operations: {
+      GET: operation('operators', 'here', currentBackup, BACKUP_DOCS.current),
+      DELETE: operation('operators', 'here', abortBackup, BACKUP_DOCS.abort, 'backup.abort'),
+    },
+  },
+  {
+    path: `${BACKUP}/hold`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('backup', 'here', beginHold, BACKUP_DOCS.hold, 'backup.hold') },
+  },
+  {
+    path: `${BACKUP}/hold/:hold`,
+    methods: 'DELETE, POST, OPTIONS',
+    operations: {
+      POST: operation('backup', 'here', renewHold, BACKUP_DOCS.renew),
+      DELETE: operation('backup', 'here', releaseHold, BACKUP_DOCS.release, 'backup.release'),
+    },
+  },
+  {
+    path: `${BACKUP}/files`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('backup', 'here', inRoom(listFiles), BACKUP_DOCS.files) },
+  },
+  {
+    path: `${BACKUP}/files/:path+`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('backup', 'here', readFile, BACKUP_DOCS.file) },
+  },
 ]);

@@ -10,7 +10,14 @@ import { featureOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import type { BackupStatusDocument, CheckDocument, ChecksDocument, CheckStartedDocument, DrillDocument, VerifiedDocument } from '../documents/backup.ts';
+import type {
+  BackupStatusDocument,
+  CheckDocument,
+  ChecksDocument,
+  CheckStartedDocument,
+  DrillDocument,
+  VerifiedDocument,
+} from '../documents/backup.ts';
 import { CHECK_DOCS } from '../openapi/backup-paths.ts';
 
 /** How the backups of a node are, and what proves that they are good: checks of its repository in the background. */
@@ -26,13 +33,32 @@ const backupStatus: Handler = (call, app) => {
 };
 
 function statusDocument({ status, node }: NonNullable<AppFeatures['backups']>): BackupStatusDocument {
-  const { place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands } = status();
+  const {
+    place,
+    schedule,
+    shipEverySeconds,
+    newest,
+    restorable,
+    unshippedBytes,
+    shipLagMs,
+    provenMs,
+    verified,
+    commands,
+  } = status();
   const current = node.current();
   return {
-    repository: place, schedule, shipEverySeconds, newest: newest === null ? null : { id: newest.id, createdAt: timeText(newest.createdMs), logEnd: newest.logEnd },
-    restorable: restorable === null ? null : { position: restorable.position, at: timeText(restorable.atMs) }, unshippedBytes, shipLagSeconds: shipLagMs === null ? null : shipLagMs / 1_000,
-    provenAt: provenMs === null ? null : timeText(provenMs), verified: verified === null ? null : { at: timeText(verified.atMs), errors: verified.errors }, commands,
-    current: current === null ? null : progressDocument(current), last: node.last(),
+    repository: place,
+    schedule,
+    shipEverySeconds,
+    newest: newest === null ? null : { id: newest.id, createdAt: timeText(newest.createdMs), logEnd: newest.logEnd },
+    restorable: restorable === null ? null : { position: restorable.position, at: timeText(restorable.atMs) },
+    unshippedBytes,
+    shipLagSeconds: shipLagMs === null ? null : shipLagMs / 1_000,
+    provenAt: provenMs === null ? null : timeText(provenMs),
+    verified: verified === null ? null : { at: timeText(verified.atMs), errors: verified.errors },
+    commands,
+    current: current === null ? null : progressDocument(current),
+    last: node.last(),
   };
 }
 
@@ -50,13 +76,18 @@ function startCheck(subjectOf: (call: Call) => CheckSubject): Handler {
 function verifyOf(call: Call): CheckSubject {
   const text = queryOf(call, 'subset');
   const subset = text === undefined ? 1 : /^\d(?:\.\d{1,6})?$/.test(text) ? Number(text) : 0;
-  if (!(subset > 0 && subset <= 1)) throw new SkuaError('bad_request', 'subset must be a number above 0 and at most 1: the share of the content to read.');
+  if (!(subset > 0 && subset <= 1))
+    throw new SkuaError(
+      'bad_request',
+      'subset must be a number above 0 and at most 1: the share of the content to read.',
+    );
   return { kind: 'verify', subset };
 }
 
 function drillOf(call: Call): CheckSubject {
   const backupId = queryOf(call, 'backup') ?? null;
-  if (backupId !== null && (backupId === '' || backupId.length > BACKUP_ID_LENGTH_MAX)) throw new SkuaError('bad_request', 'backup must be the id of a backup. Leave it out for the newest.');
+  if (backupId !== null && (backupId === '' || backupId.length > BACKUP_ID_LENGTH_MAX))
+    throw new SkuaError('bad_request', 'backup must be the id of a backup. Leave it out for the newest.');
   return { kind: 'drill', backupId };
 }
 
@@ -76,20 +107,62 @@ const abortCheck: Handler = async (call, app) => {
   return adminJson(call, 200, { checkId } satisfies CheckStartedDocument);
 };
 
-function checkDocument({ id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds, error, report }: BackupCheck): CheckDocument {
+function checkDocument({
+  id,
+  subject,
+  state,
+  phase,
+  bytesDone,
+  bytesTotal,
+  startedMs,
+  endedMs,
+  elapsedSeconds,
+  error,
+  report,
+}: BackupCheck): CheckDocument {
   return {
-    checkId: id, kind: subject.kind, state, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), endedAt: endedMs === null ? null : timeText(endedMs), elapsedSeconds, error,
-    isGood: report === null ? null : isGood(report), report: report === null ? null : reportDocument(report),
+    checkId: id,
+    kind: subject.kind,
+    state,
+    phase,
+    bytesDone,
+    bytesTotal,
+    startedAt: timeText(startedMs),
+    endedAt: endedMs === null ? null : timeText(endedMs),
+    elapsedSeconds,
+    error,
+    isGood: report === null ? null : isGood(report),
+    report: report === null ? null : reportDocument(report),
   };
 }
 
 function reportDocument(report: CheckReport): VerifiedDocument | DrillDocument {
   if (report.kind === 'verify') {
     const { manifests, blobs, blobsRead, bytesRead, pieces, errors, list } = report.verified;
-    return { manifests, blobs, blobsRead, bytesRead, pieces, errors, findings: list.map(({ key, kind, message }) => ({ where: key, kind, message })) };
+    return {
+      manifests,
+      blobs,
+      blobsRead,
+      bytesRead,
+      pieces,
+      errors,
+      findings: list.map(({ key, kind, message }) => ({ where: key, kind, message })),
+    };
   }
-  const { backupId, position, chunks, records, events, indexEntries, bytes, findings, restoreMs, verifyMs } = report.drill;
-  return { backupId, position, chunks, records, events, indexEntries, bytes, restoreSeconds: restoreMs / 1_000, verifySeconds: verifyMs / 1_000, findings: findings.map(({ file, severity, message }) => ({ where: file, kind: severity, message })) };
+  const { backupId, position, chunks, records, events, indexEntries, bytes, findings, restoreMs, verifyMs } =
+    report.drill;
+  return {
+    backupId,
+    position,
+    chunks,
+    records,
+    events,
+    indexEntries,
+    bytes,
+    restoreSeconds: restoreMs / 1_000,
+    verifySeconds: verifyMs / 1_000,
+    findings: findings.map(({ file, severity, message }) => ({ where: file, kind: severity, message })),
+  };
 }
 
 function timeText(ms: number): string {
@@ -100,8 +173,27 @@ const BACKUP = '/admin/backup';
 
 /** The paths of checks of backups. */
 export const BACKUP_CHECK_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [
-  { path: `${BACKUP}/status`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', backupStatus, CHECK_DOCS.status) } },
-  { path: `${BACKUP}/verify`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(verifyOf), CHECK_DOCS.verify, 'backup.verify') } },
-  { path: `${BACKUP}/drill`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(drillOf), CHECK_DOCS.drill, 'backup.drill') } },
-  { path: `${BACKUP}/check`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listChecks), CHECK_DOCS.list), DELETE: operation('operators', 'here', abortCheck, CHECK_DOCS.abort, 'backup.check-abort') } },
+  {
+    path: `${BACKUP}/status`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('operators', 'here', backupStatus, CHECK_DOCS.status) },
+  },
+  {
+    path: `${BACKUP}/verify`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('operators', 'here', startCheck(verifyOf), CHECK_DOCS.verify, 'backup.verify') },
+  },
+  {
+    path: `${BACKUP}/drill`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('operators', 'here', startCheck(drillOf), CHECK_DOCS.drill, 'backup.drill') },
+  },
+  {
+    path: `${BACKUP}/check`,
+    methods: 'DELETE, GET, OPTIONS',
+    operations: {
+      GET: operation('operators', 'here', inRoom(listChecks), CHECK_DOCS.list),
+      DELETE: operation('operators', 'here', abortCheck, CHECK_DOCS.abort, 'backup.check-abort'),
+    },
+  },
 ]);

@@ -9,7 +9,9 @@ import { featureOf } from '../http/presence.ts';
 import { adminJson, commonHeaders, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 
-/** The files of a running node over HTTP, for backups that somebody else makes of it: held first, then listed and read. */
+/**
+ * The files of a running node over HTTP, for backups that somebody else makes of it: held first, then listed and read.
+ */
 
 /** POST `/admin/backup/hold`: from now on no scavenge starts and no file goes, for a minute after the last use. */
 export const beginHold: Handler = async (call, app) => {
@@ -36,8 +38,13 @@ export const releaseHold: Handler = async (call, app) => {
 function holdDocument({ holdId, expiresMs, snapshot }: HoldView): HoldDocument {
   const { nodeId, takenMs, checkpoints, files } = snapshot;
   return {
-    holdId, expiresAt: timestampText(Math.floor(expiresMs), 0), nodeId, takenAt: timestampText(Math.floor(takenMs), 0), logEnd: checkpoints.writer,
-    files: files.length, sizeBytes: files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    holdId,
+    expiresAt: timestampText(Math.floor(expiresMs), 0),
+    nodeId,
+    takenAt: timestampText(Math.floor(takenMs), 0),
+    logEnd: checkpoints.writer,
+    files: files.length,
+    sizeBytes: files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   };
 }
 
@@ -46,29 +53,51 @@ export const listFiles: Handler = async (call, app) => {
   const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const { snapshot } = await holds.renew(holdOf(call));
-  return adminJson(call, 200, { ...snapshot, files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })) } satisfies SnapshotDocument);
+  return adminJson(call, 200, {
+    ...snapshot,
+    files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })),
+  } satisfies SnapshotDocument);
 };
 
-/** GET `/admin/backup/files/{path}?hold=`: a listed file, or the part of it that `Range`, or `from` and `length`, ask for. */
+/**
+ * GET `/admin/backup/files/{path}?hold=`: a listed file, or the part of it that `Range`, or `from` and `length`, ask
+ * for.
+ */
 export const readFile: Handler = async (call, app) => {
   const { holds } = featureOf(call, app, 'backups');
   const holdId = holdOf(call);
   const { snapshot } = await holds.renew(holdId);
   const file = listed(snapshot.files, call);
   const range = rangeOf(call, file.sizeBytes);
-  const headers = { ...commonHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
-  if (range === null) throw new SkuaError('range_not_satisfiable', `The file has ${file.sizeBytes} bytes, and none at this offset. Ask for a range within it.`, { sizeBytes: file.sizeBytes });
+  const headers = {
+    ...commonHeaders(call.methods),
+    'content-type': 'application/octet-stream',
+    'accept-ranges': 'bytes',
+    'cache-control': 'no-store',
+  };
+  if (range === null)
+    throw new SkuaError(
+      'range_not_satisfiable',
+      `The file has ${file.sizeBytes} bytes, and none at this offset. Ask for a range within it.`,
+      { sizeBytes: file.sizeBytes },
+    );
   const { from, length, isPartial } = range;
   const pieces = holds.read(holdId, file.path, from, length);
   // What fails at the beginning still has a status of its own.
   const first = await pieces.next();
   const partial = isPartial ? { 'content-range': `bytes ${from}-${from + length - 1}/${file.sizeBytes}` } : undefined;
-  return { status: isPartial ? 206 : 200, statusText: isPartial ? 'Partial Content' : 'OK', headers: { ...headers, ...partial, 'content-length': String(length) }, body: streamBytes(first, pieces) };
+  return {
+    status: isPartial ? 206 : 200,
+    statusText: isPartial ? 'Partial Content' : 'OK',
+    headers: { ...headers, ...partial, 'content-length': String(length) },
+    body: streamBytes(first, pieces),
+  };
 };
 
 function holdOf(call: Call): string {
   const hold = queryOf(call, 'hold');
-  if (hold === undefined || hold === '') throw new SkuaError('bad_request', 'The query must name a hold, as POST /admin/backup/hold gives it: ?hold=...');
+  if (hold === undefined || hold === '')
+    throw new SkuaError('bad_request', 'The query must name a hold, as POST /admin/backup/hold gives it: ?hold=...');
   return hold;
 }
 
@@ -76,7 +105,8 @@ function holdOf(call: Call): string {
 function listed(files: readonly SnapshotFile[], call: Call): SnapshotFile {
   const path = decoded(call.params['path'] ?? '');
   const file = files.find((each) => each.path === path);
-  if (file === undefined) throw new SkuaError('not_found', 'There is no such file in this hold. GET /admin/backup/files lists its files.');
+  if (file === undefined)
+    throw new SkuaError('not_found', 'There is no such file in this hold. GET /admin/backup/files lists its files.');
   return file;
 }
 
@@ -97,8 +127,9 @@ interface ByteRange {
 }
 
 /**
- * The part of a file that is asked for: by `from` and `length` in the query, else by a `Range` of one part, else all of it. Null
- * where the file has nothing of it. Other forms of `Range` are ignored, as RFC 9110 section 14.2 allows. Errors: `bad_request`.
+ * The part of a file that is asked for: by `from` and `length` in the query, else by a `Range` of one part, else all of
+ * it. Null where the file has nothing of it. Other forms of `Range` are ignored, as RFC 9110 section 14.2 allows.
+ * Errors: `bad_request`.
  */
 function rangeOf(call: Call, sizeBytes: number): ByteRange | null {
   const from = numberOf(call, 'from');
@@ -130,20 +161,26 @@ function headerRange(header: string | null, sizeBytes: number): ByteRange | null
 }
 
 /**
- * A body from pieces of bytes, each asked for only when the reader has taken the one before. A reader that goes away ends them.
- * Their memory may be used again, and what the server has not sent yet is still needed, so they are copied.
+ * A body from pieces of bytes, each asked for only when the reader has taken the one before. A reader that goes away
+ * ends them. Their memory may be used again, and what the server has not sent yet is still needed, so they are copied.
  */
-function streamBytes(first: IteratorResult<Uint8Array, void>, pieces: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
+function streamBytes(
+  first: IteratorResult<Uint8Array, void>,
+  pieces: AsyncGenerator<Uint8Array, void, undefined>,
+): ReadableStream<Uint8Array> {
   let next: IteratorResult<Uint8Array, void> | null = first;
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const piece = next ?? await pieces.next();
-      next = null;
-      if (piece.done === true) controller.close();
-      else controller.enqueue(piece.value.slice());
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const piece = next ?? (await pieces.next());
+        next = null;
+        if (piece.done === true) controller.close();
+        else controller.enqueue(piece.value.slice());
+      },
+      async cancel() {
+        await pieces.return();
+      },
     },
-    async cancel() {
-      await pieces.return();
-    },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }

@@ -8,10 +8,16 @@ const SCHEME = 'Cluster ';
 const LENGTH_MAX = 8_192;
 
 /**
- * The system user for a member that speaks for itself and proves it by the secret that all share (core/cluster/README.md, rule 14); null for credentials of another kind, where there is no
- * secret, and for another one of a member whose certificate proves it, since members are given a new secret one after the other. Errors: `not_a_member` for a wrong secret.
+ * The system user for a member that speaks for itself and proves it by the secret that all share
+ * (core/cluster/README.md, rule 14); null for credentials of another kind, where there is no secret, and for another
+ * one of a member whose certificate proves it, since members are given a new secret one after the other. Errors:
+ * `not_a_member` for a wrong secret.
  */
-export function memberBySecret(authorization: string, { request }: Call, { features: { cluster }, server }: App): Principal | null {
+export function memberBySecret(
+  authorization: string,
+  { request }: Call,
+  { features: { cluster }, server }: App,
+): Principal | null {
   if (cluster?.isSecret == null || !authorization.startsWith(SCHEME)) return null;
   if (authorization.length <= LENGTH_MAX && cluster.isSecret(authorization.slice(SCHEME.length))) return SYSTEM;
   if ((server.peerOf?.(request) ?? null) !== null) return null;

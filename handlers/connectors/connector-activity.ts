@@ -15,5 +15,9 @@ const activity: Handler = (call, app) => {
 
 /** The path of the calls of senders; that of a connector could not be told from its id. */
 export const WEBHOOK_ACTIVITY_ROUTES = area({ tag: 'Administration', feature: 'webhooks', offBy: 'disableAdminUi' }, [
-  { path: '/admin/webhooks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(activity), WEBHOOK_ACTIVITY_DOC) } },
+  {
+    path: '/admin/webhooks',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('operators', 'here', inRoom(activity), WEBHOOK_ACTIVITY_DOC) },
+  },
 ]);

@@ -18,23 +18,43 @@ interface GivenConnector {
   readonly settings: Settings;
 }
 
-/** A connector as GET gives it, or the part of it that somebody can choose: `name` and `settings`, or `configuration`. */
+/**
+ * A connector as GET gives it, or the part of it that somebody can choose: `name` and `settings`, or `configuration`.
+ */
 export async function connectorOf(call: Call, app: App): Promise<GivenConnector> {
   const members = membersOf(await jsonOf(call, app));
   const name = members.get('name') ?? null;
-  if (name !== null && typeof name !== 'string') throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
+  if (name !== null && typeof name !== 'string')
+    throw invalidConnector([{ field: 'name', description: 'name must be a string' }]);
   return { name, settings: wrappedSettings(members) };
 }
 
 function wrappedSettings(members: Members): Settings {
   const configuration = members.get('configuration') ?? {};
   const isConfigured = typeof configuration !== 'object' || Object.keys(configuration).length > 0;
-  return isConfigured ? settingsOf(configuration, 'configuration') : settingsOf(members.get('settings') ?? {}, 'settings');
+  return isConfigured
+    ? settingsOf(configuration, 'configuration')
+    : settingsOf(members.get('settings') ?? {}, 'settings');
 }
 
-/** What stands beside `settings` or `configuration` where a connector, or its settings, are given as GET gives them; lower-cased. */
+/**
+ * What stands beside `settings` or `configuration` where a connector, or its settings, are given as GET gives them;
+ * lower-cased.
+ */
 const SHOWN_MEMBERS: ReadonlySet<string> = new Set([
-  'connectorid', 'instancetypename', 'name', 'state', 'stateupdatetime', 'settings', 'settingsupdatetime', 'configuration', 'configurationupdatetime', 'createtime', 'updatetime', 'deletetime', 'errordetails',
+  'connectorid',
+  'instancetypename',
+  'name',
+  'state',
+  'stateupdatetime',
+  'settings',
+  'settingsupdatetime',
+  'configuration',
+  'configurationupdatetime',
+  'createtime',
+  'updatetime',
+  'deletetime',
+  'errordetails',
 ]);
 
 /** The settings themselves, or in `settings` or `configuration`, as GET gives them. */
@@ -45,7 +65,13 @@ export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
   // No setting has these names.
   if (!names.some((name) => /^(?:settings|configuration)$/i.test(name))) return settingsOf(value, 'settings');
   const stray = names.filter((name) => !SHOWN_MEMBERS.has(name.toLowerCase()));
-  if (stray.length > 0) throw invalidConnector(stray.slice(0, STRAY_MAX).map((name) => ({ field: name.slice(0, SETTING_NAME_LENGTH_MAX), description: 'Given outside settings. Give all of them inside settings, or none.' })));
+  if (stray.length > 0)
+    throw invalidConnector(
+      stray.slice(0, STRAY_MAX).map((name) => ({
+        field: name.slice(0, SETTING_NAME_LENGTH_MAX),
+        description: 'Given outside settings. Give all of them inside settings, or none.',
+      })),
+    );
   return wrappedSettings(membersOf(value));
 }
 
@@ -71,22 +97,35 @@ export async function trialOf(call: Call, app: App): Promise<Trial> {
   const body = members.get('body');
   if (body === undefined) throw invalidConnector([{ field: 'body', description: 'Missing. Give the payload.' }]);
   const settings = members.get('settings') ?? null;
-  return { input: { body: typeof body === 'string' ? body : payloadText(text), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') }, ...(settings !== null && { settings: settingsOf(settings, 'settings') }) };
+  return {
+    input: {
+      body: typeof body === 'string' ? body : payloadText(text),
+      headers: textsOf(members, 'headers'),
+      query: textsOf(members, 'query'),
+    },
+    ...(settings !== null && { settings: settingsOf(settings, 'settings') }),
+  };
 }
 
-/** Nesting of a payload that is tried; what is nested deeper than a call may be, and less than that, is tried in vain. */
+/**
+ * Nesting of a payload that is tried; what is nested deeper than a call may be, and less than that, is tried in vain.
+ */
 const PAYLOAD_DEPTH_MAX = 1_000;
 
 /** As it is written, since a value would not hold every integer. */
 function payloadText(text: string): string {
   const { raw } = jsonMembers(text)!.findLast(({ key }) => key.toLowerCase() === 'body')!;
-  if (!isNestedAtMost(raw, PAYLOAD_DEPTH_MAX)) throw invalidConnector([{ field: 'body', description: 'Nested too deeply.' }]);
+  if (!isNestedAtMost(raw, PAYLOAD_DEPTH_MAX))
+    throw invalidConnector([{ field: 'body', description: 'Nested too deeply.' }]);
   return raw;
 }
 
 function textsOf(members: Members, field: string): Record<string, string> {
   const value = members.get(field) ?? {};
-  const isTexts = typeof value === 'object' && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'string');
+  const isTexts =
+    typeof value === 'object' &&
+    !Array.isArray(value) &&
+    Object.values(value).every((each) => typeof each === 'string');
   if (!isTexts) throw invalidConnector([{ field, description: `${field} must be an object of strings.` }]);
   return value as Record<string, string>;
 }
@@ -98,7 +137,8 @@ function settingsOf(value: unknown, field: string): Settings {
 }
 
 function membersOf(value: unknown): Members {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new SkuaError('bad_json', 'The body must be a JSON object.');
   return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }
 
@@ -110,7 +150,13 @@ function jsonOf(call: Call, app: App): Promise<unknown> {
 
 const PAGE_SIZE_MAX = 100;
 /** States by their numbers. */
-const STATES: readonly (ConnectorState | 'CONNECTOR_STATE_UNKNOWN')[] = ['CONNECTOR_STATE_UNKNOWN', 'CONNECTOR_STATE_ACTIVATING', 'CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_DEACTIVATING', 'CONNECTOR_STATE_STOPPED'];
+const STATES: readonly (ConnectorState | 'CONNECTOR_STATE_UNKNOWN')[] = [
+  'CONNECTOR_STATE_UNKNOWN',
+  'CONNECTOR_STATE_ACTIVATING',
+  'CONNECTOR_STATE_RUNNING',
+  'CONNECTOR_STATE_DEACTIVATING',
+  'CONNECTOR_STATE_STOPPED',
+];
 
 export interface ListQuery {
   readonly includeSettings: boolean;
@@ -130,7 +176,11 @@ export function listQueryOf({ query }: Call): ListQuery {
   const result: ListQuery = {
     includeSettings: asked.boolean('includeSettings'),
     includeConfiguration: asked.boolean('includeConfiguration'),
-    wants: (connector) => (showDeleted || connector.deletedMs === null) && isAmong(states, connector.state) && isAmong(types, connector.instanceTypeName) && isAmong(ids, connector.connectorId),
+    wants: (connector) =>
+      (showDeleted || connector.deletedMs === null) &&
+      isAmong(states, connector.state) &&
+      isAmong(types, connector.instanceTypeName) &&
+      isAmong(ids, connector.connectorId),
     page: asked.integer('page', 1, Number.MAX_SAFE_INTEGER, 1),
     pageSize: asked.integer('pageSize', 1, PAGE_SIZE_MAX, PAGE_SIZE_MAX),
   };
@@ -158,13 +208,15 @@ class Asked {
 
   boolean(name: string): boolean {
     const text = this.all(name)[0]?.toLowerCase() ?? 'false';
-    if (text !== 'true' && text !== 'false') this.violations.push({ field: name, description: `${name} must be true or false` });
+    if (text !== 'true' && text !== 'false')
+      this.violations.push({ field: name, description: `${name} must be true or false` });
     return text === 'true';
   }
 
   state(text: string): string {
     const state = STATES[/^\d$/.test(text) ? Number(text) : STATES.indexOf(text.toUpperCase() as ConnectorState)];
-    if (state === undefined) this.violations.push({ field: 'state', description: `There is no such state. Use one of ${STATES.join(', ')}` });
+    if (state === undefined)
+      this.violations.push({ field: 'state', description: `There is no such state. Use one of ${STATES.join(', ')}` });
     return state ?? '';
   }
 
@@ -173,7 +225,14 @@ class Asked {
     const text = this.all(name)[0] ?? this.all(`paging.${name}`)[0];
     if (text === undefined) return otherwise;
     const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= min && value <= max)) this.violations.push({ field: name, description: max === Number.MAX_SAFE_INTEGER ? `${name} must be at least ${min}` : `${name} must be between ${min} and ${max}` });
+    if (!(value >= min && value <= max))
+      this.violations.push({
+        field: name,
+        description:
+          max === Number.MAX_SAFE_INTEGER
+            ? `${name} must be at least ${min}`
+            : `${name} must be between ${min} and ${max}`,
+      });
     return value;
   }
 }

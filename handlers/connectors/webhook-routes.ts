@@ -12,7 +12,10 @@ import { failure } from '../http/problem-document.ts';
 import type { Arrive } from '../http/route.ts';
 import { commonHeaders, empty, PLAIN, withoutBody } from '../http/reply.ts';
 
-/** POST `/webhook/{connectorId}`. Replies have no body, since senders are not told why, but for that to a form, and that to a sender which asks whether somebody is there. */
+/**
+ * POST `/webhook/{connectorId}`. Replies have no body, since senders are not told why, but for that to a form, and that
+ * to a sender which asks whether somebody is there.
+ */
 
 const WEBHOOK_LIMITS: WebhookLimits = { ...ARRIVAL_LIMITS, bodyBytesMax: 1_048_576, bodyReadMs: 30_000 };
 
@@ -28,25 +31,41 @@ export const receiveWebhook: Handler = async (call, app) => {
   const { type } = mediaTypeOf(call.request.headers.get('content-type') ?? '');
   if (!JSON_TYPE.test(type)) return wrongType(call, app, webhooks.ingest, type);
   const connectorId = connectorOf(call);
-  if (connectorId === null || !await isActive(connectorId, app, webhooks)) return reply(call, 404);
+  if (connectorId === null || !(await isActive(connectorId, app, webhooks))) return reply(call, 404);
   const body = await arrived(call, app, webhooks, connectorId);
   if (!(body instanceof Uint8Array)) return body;
   const { authorize, wasRefused } = leadOf(call);
-  const answer = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, () => call.request.signal);
-  if (typeof answer !== 'number') return { ...reply(call, answer.status), headers: { ...commonHeaders(call.methods), 'content-type': PLAIN }, body: answer.text };
+  const answer = await webhooks.ingest.receive(
+    {
+      connectorId,
+      path: call.path,
+      headers: headersOf(call, app),
+      query: queryOf(call),
+      body,
+      arrivedMs,
+      ...(authorize !== null && { authorize }),
+    },
+    () => call.request.signal,
+  );
+  if (typeof answer !== 'number')
+    return {
+      ...reply(call, answer.status),
+      headers: { ...commonHeaders(call.methods), 'content-type': PLAIN },
+      body: answer.text,
+    };
   if (answer >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member is no longer the leader.');
   return reply(call, answer);
 };
 
 /**
- * At a member that does not lead: what its own limits let arrive of a call, for the leader to judge; of a call that the leader refuses unread it gets no body. What is no connector
- * here is refused unread.
+ * At a member that does not lead: what its own limits let arrive of a call, for the leader to judge; of a call that the
+ * leader refuses unread it gets no body. What is no connector here is refused unread.
  */
 export const webhookBody: Arrive = async (call, app) => {
   const connectorId = connectorOf(call);
   if (!JSON_TYPE.test(mediaTypeOf(call.request.headers.get('content-type') ?? '').type)) return new Uint8Array(0);
   const webhooks = featureOf(call, app, 'webhooks');
-  if (connectorId === null || !await isActive(connectorId, app, webhooks)) return reply(call, 404);
+  if (connectorId === null || !(await isActive(connectorId, app, webhooks))) return reply(call, 404);
   return arrived(call, app, webhooks, connectorId);
 };
 
@@ -60,16 +79,25 @@ async function isActive(connectorId: string, { features: { cluster } }: App, { i
 }
 
 /** The body, or the answer where it is too long or too slow, or too many are arriving. */
-async function arrived(call: Call, app: App, { ingest, limits }: Webhooks, connectorId: string): Promise<Uint8Array | Reply> {
+async function arrived(
+  call: Call,
+  app: App,
+  { ingest, limits }: Webhooks,
+  connectorId: string,
+): Promise<Uint8Array | Reply> {
   const body = await bodyOf(call, app, connectorId, { ...WEBHOOK_LIMITS, ...limits });
   if (typeof body !== 'number') return body;
   const reason = REASONS[body];
-  if (reason !== undefined) await ingest.refused?.(connectorId, body, reason, headersOf(call, app).keys()).catch(() => {});
+  if (reason !== undefined)
+    await ingest.refused?.(connectorId, body, reason, headersOf(call, app).keys()).catch(() => {});
   // What is left of the body is not read, so that nothing else can follow on the connection.
   return reply(call, body === GONE ? 503 : body, { connection: 'close' });
 }
 
-/** Of a call that another member has passed on, what lets its event take its place, and whether it was refused so: then it is certain that nothing was written. */
+/**
+ * Of a call that another member has passed on, what lets its event take its place, and whether it was refused so: then
+ * it is certain that nothing was written.
+ */
 function leadOf({ guard }: Call): { readonly authorize: Authorize | null; readonly wasRefused: () => boolean } {
   let wasRefused = false;
   if (guard === null) return { authorize: null, wasRefused: () => false };
@@ -81,14 +109,29 @@ function leadOf({ guard }: Call): { readonly authorize: Authorize | null; readon
   return { authorize, wasRefused: () => wasRefused };
 }
 
-const REASONS: Readonly<Record<number, string>> = { 408: 'The body took too long to arrive.', 413: 'The body is too long.', 503: 'Too many bodies are arriving at once.' };
+const REASONS: Readonly<Record<number, string>> = {
+  408: 'The body took too long to arrive.',
+  413: 'The body is too long.',
+  503: 'Too many bodies are arriving at once.',
+};
 /** Stands for a status where nobody is left who could read one. */
 const GONE = 0;
 /** A sender comes again by itself, and should know when that makes sense. */
 const RETRY_LATER = { 'retry-after': '1' };
 const PHRASES: Readonly<Record<number, string>> = {
-  200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 408: 'Request Timeout', 413: 'Content Too Large', 415: 'Unsupported Media Type',
-  500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout',
+  200: 'OK',
+  201: 'Created',
+  202: 'Accepted',
+  204: 'No Content',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  404: 'Not Found',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
 };
 
 function reply(call: Call, status: number, headers?: Readonly<Record<string, string>>): Reply {
@@ -106,9 +149,14 @@ const TYPE_LENGTH_MAX = 100;
 /** The body is not read, and the status does not tell whether there is such a connector. */
 async function wrongType(call: Call, app: App, ingest: WebhookIngest, type: string): Promise<Reply> {
   const connectorId = connectorOf(call);
-  const reason = type === FORM_TYPE ? FORM_REASON : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, but connectors accept JSON only. Have the sender send application/json.`;
-  if (connectorId !== null) await ingest.refused?.(connectorId, 415, reason, headersOf(call, app).keys()).catch(() => {});
-  // Whoever set the webhook up reads this at the sender, and can't be told in another way what to choose there. It tells nothing of the connector.
+  const reason =
+    type === FORM_TYPE
+      ? FORM_REASON
+      : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, but connectors accept JSON only. Have the sender send application/json.`;
+  if (connectorId !== null)
+    await ingest.refused?.(connectorId, 415, reason, headersOf(call, app).keys()).catch(() => {});
+  // Whoever set the webhook up reads this at the sender, and can't be told in another way what to choose there. It
+  // tells nothing of the connector.
   return type === FORM_TYPE ? failure(new SkuaError('unsupported_media_type', reason), call, app) : reply(call, 415);
 }
 
@@ -156,7 +204,9 @@ async function bodyOf(call: Call, app: App, connectorId: string, limits: Webhook
     return await new Promise<Uint8Array | number>((resolve, reject) => {
       onDropped = resolve;
       readBody(call, app, limits.bodyBytesMax, arrival.arrived).then(resolve, reject);
-      tooLate(app.world.clock, limits.bodyReadMs, here).then(() => { if (!here.isOver) resolve(408); }, reject);
+      tooLate(app.world.clock, limits.bodyReadMs, here).then(() => {
+        if (!here.isOver) resolve(408);
+      }, reject);
     });
   } catch (error) {
     if (isSkuaError(error, 'body_too_large')) return 413;
@@ -167,7 +217,10 @@ async function bodyOf(call: Call, app: App, connectorId: string, limits: Webhook
   }
 }
 
-/** Resolves after so many milliseconds, or at the end. Most bodies are here before the next turn of the event loop, and need no timer and nothing to abort it with. */
+/**
+ * Resolves after so many milliseconds, or at the end. Most bodies are here before the next turn of the event loop, and
+ * need no timer and nothing to abort it with.
+ */
 async function tooLate(clock: Clock, ms: number, end: Ends): Promise<void> {
   const untilMs = clock.monotonicMs() + ms;
   await clock.yield();

@@ -1,5 +1,13 @@
 import type { ManifestSummary } from '../../core/backup/format/snapshot-manifest.ts';
-import type { BackupCheck, BackupProgress, BackupStatus, Backups, CheckSubject, DrillReport, VerifiedRepository } from '../../core/backup/api.ts';
+import type {
+  BackupCheck,
+  BackupProgress,
+  BackupStatus,
+  Backups,
+  CheckSubject,
+  DrillReport,
+  VerifiedRepository,
+} from '../../core/backup/api.ts';
 import type { HoldView, Snapshot, SnapshotFile } from '../../core/store/api.ts';
 
 /** Documents of backups as they are sent: types alone. Moments are ISO texts. */
@@ -10,7 +18,10 @@ export interface BackupStartedDocument {
 }
 
 /** A backup in the repository. */
-export interface BackupDocument extends Pick<ManifestSummary, 'id' | 'logEnd' | 'shippedEnd' | 'sizeBytes' | 'cause' | 'nodeId'> {
+export interface BackupDocument extends Pick<
+  ManifestSummary,
+  'id' | 'logEnd' | 'shippedEnd' | 'sizeBytes' | 'cause' | 'nodeId'
+> {
   readonly createdAt: string;
   readonly shippedAt: string;
 }
@@ -26,7 +37,10 @@ export interface BackupProgressDocument extends Omit<BackupProgress, 'startedMs'
 }
 
 /** GET `/admin/backup/status`. */
-export interface BackupStatusDocument extends Pick<BackupStatus, 'schedule' | 'shipEverySeconds' | 'unshippedBytes' | 'commands'> {
+export interface BackupStatusDocument extends Pick<
+  BackupStatus,
+  'schedule' | 'shipEverySeconds' | 'unshippedBytes' | 'commands'
+> {
   readonly repository: BackupStatus['place'];
   readonly newest: { readonly id: string; readonly createdAt: string; readonly logEnd: number } | null;
   readonly restorable: { readonly position: number; readonly at: string } | null;
@@ -43,7 +57,10 @@ export interface CheckStartedDocument {
 }
 
 /** A check of the repository. */
-export interface CheckDocument extends Pick<BackupCheck, 'state' | 'phase' | 'bytesDone' | 'bytesTotal' | 'elapsedSeconds' | 'error'> {
+export interface CheckDocument extends Pick<
+  BackupCheck,
+  'state' | 'phase' | 'bytesDone' | 'bytesTotal' | 'elapsedSeconds' | 'error'
+> {
   readonly checkId: string;
   readonly kind: CheckSubject['kind'];
   readonly startedAt: string;
@@ -53,11 +70,17 @@ export interface CheckDocument extends Pick<BackupCheck, 'state' | 'phase' | 'by
   readonly report: VerifiedDocument | DrillDocument | null;
 }
 
-export interface VerifiedDocument extends Pick<VerifiedRepository, 'manifests' | 'blobs' | 'blobsRead' | 'bytesRead' | 'pieces' | 'errors'> {
+export interface VerifiedDocument extends Pick<
+  VerifiedRepository,
+  'manifests' | 'blobs' | 'blobsRead' | 'bytesRead' | 'pieces' | 'errors'
+> {
   readonly findings: readonly CheckFindingDocument[];
 }
 
-export interface DrillDocument extends Pick<DrillReport, 'backupId' | 'position' | 'chunks' | 'records' | 'events' | 'indexEntries' | 'bytes'> {
+export interface DrillDocument extends Pick<
+  DrillReport,
+  'backupId' | 'position' | 'chunks' | 'records' | 'events' | 'indexEntries' | 'bytes'
+> {
   readonly restoreSeconds: number;
   readonly verifySeconds: number;
   readonly findings: readonly CheckFindingDocument[];

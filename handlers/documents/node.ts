@@ -29,7 +29,10 @@ export interface InfoDocument {
   readonly authentication: { readonly type: 'internal' | 'insecure'; readonly properties: null };
 }
 
-/** GET `/health/ready`: while the node starts, how far it is; of one that serves, how much of its log is proved and whether its audit is written. */
+/**
+ * GET `/health/ready`: while the node starts, how far it is; of one that serves, how much of its log is proved and
+ * whether its audit is written.
+ */
 export interface ReadinessDocument extends Partial<StartUpWork> {
   readonly status: 'ready' | 'starting' | 'stopping';
   readonly log?: ChunkProofView;
@@ -155,7 +158,9 @@ export interface LogView {
   readonly lines: readonly LogLineView[];
 }
 
-/** What the node has done since its start, and in about the last 10 seconds: null until two looks lie far enough apart. */
+/**
+ * What the node has done since its start, and in about the last 10 seconds: null until two looks lie far enough apart.
+ */
 export interface ActivityView {
   readonly windowSeconds: number | null;
   readonly appendsPerSecond: number | null;
@@ -167,7 +172,14 @@ export interface ActivityView {
   /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
   readonly appendP99Seconds: number | null;
   readonly requestP99Seconds: number | null;
-  readonly totals: { readonly appends: number; readonly eventsWritten: number; readonly eventsRead: number; readonly bytesWritten: number; readonly bytesRead: number; readonly requests: number };
+  readonly totals: {
+    readonly appends: number;
+    readonly eventsWritten: number;
+    readonly eventsRead: number;
+    readonly bytesWritten: number;
+    readonly bytesRead: number;
+    readonly requests: number;
+  };
 }
 
 /** What became of calls of senders since the start, and lately, as above. */
@@ -211,14 +223,27 @@ export interface OverviewView {
   /** ISO 8601, UTC, as all times here. */
   readonly time: string;
   readonly node: {
-    readonly version: string; readonly instanceId: string; readonly state: NodeState; readonly address: string; readonly isSecure: boolean; readonly authentication: 'internal' | 'insecure';
-    readonly startedAt: string; readonly uptimeSeconds: number; readonly isMember: boolean;
+    readonly version: string;
+    readonly instanceId: string;
+    readonly state: NodeState;
+    readonly address: string;
+    readonly isSecure: boolean;
+    readonly authentication: 'internal' | 'insecure';
+    readonly startedAt: string;
+    readonly uptimeSeconds: number;
+    readonly isMember: boolean;
   };
   readonly log: {
-    readonly end: number; readonly lastCommitPosition: number; readonly chunks: number; readonly indexTables: number; readonly indexEntries: number; readonly indexEntriesInMemory: number;
+    readonly end: number;
+    readonly lastCommitPosition: number;
+    readonly chunks: number;
+    readonly indexTables: number;
+    readonly indexEntries: number;
+    readonly indexEntriesInMemory: number;
     /** Null where the files are objects. */
     readonly bytesUnproven: number | null;
-    readonly appendsQueued: number; readonly subscriptions: number;
+    readonly appendsQueued: number;
+    readonly subscriptions: number;
   };
   /** Null where data is not on a disk of the node. */
   readonly disk: DiskView | null;
@@ -226,7 +251,11 @@ export interface OverviewView {
   readonly process: { readonly cpuPercent: number; readonly memoryBytes: number; readonly heapBytes: number };
   readonly connections: number;
   readonly certificates: readonly LoadedCertificate[];
-  readonly licence: { readonly source: 'built-in' | 'key' | 'none'; readonly expiresAt: string | null; readonly refusal: string | null };
+  readonly licence: {
+    readonly source: 'built-in' | 'key' | 'none';
+    readonly expiresAt: string | null;
+    readonly refusal: string | null;
+  };
   /** The severest first. */
   readonly warnings: readonly NodeWarning[];
 }

@@ -2,7 +2,9 @@ import type { ErrorCode } from '../../core/base/errors.ts';
 
 /** A failure as it is sent (RFC 9457), but for those of connector routes (`RpcStatusDocument`). */
 export interface ProblemDocument {
-  /** Stable; made for programs. `internal` where no caller can do anything about it, `writer_stopped` for `sync_failed`. */
+  /**
+   * Stable; made for programs. `internal` where no caller can do anything about it, `writer_stopped` for `sync_failed`.
+   */
   readonly code: ErrorCode | 'internal' | 'writer_stopped';
   readonly title: string;
   /** What is wrong, and what to do. */

@@ -1,8 +1,19 @@
 import type { AutoScavengeStatus, NodeOutcome, ScheduledTimes } from '../../core/auto-scavenge/api.ts';
-import type { DryRunReport, ErasureFinding, ErasureReport, Explanation, LastScavenge, ResumedPoint, ScavengeProgress } from '../../core/scavenge/api.ts';
-import type { ErasureProof } from '../../core/scavenge/scavenge.ts';
+import type {
+  DryRunReport,
+  ErasureFinding,
+  ErasureReport,
+  Explanation,
+  LastScavenge,
+  ResumedPoint,
+  ScavengeProgress,
+} from '../../core/scavenge/api.ts';
+import type { ErasureCheck } from '../../core/scavenge/scavenge.ts';
 
-/** Documents of scavenging as they are sent: types alone, for handlers, the OpenAPI document, the command line and the page. Moments are ISO texts. */
+/**
+ * Documents of scavenging as they are sent: types alone, for handlers, the OpenAPI document, the command line and the
+ * page. Moments are ISO texts.
+ */
 
 /** A scavenge point of the past, up to which a run goes. */
 export interface ResumedPointDocument {
@@ -73,8 +84,16 @@ export interface EnabledDocument {
 export interface ScheduleDocument extends Pick<AutoScavengeStatus, 'state' | 'schedule'>, WaitingMember {
   /** A time span. */
   readonly timeUntilNextCycle: string | null;
-  readonly cycle: { readonly clusterScavengeId: string; readonly startedAt: string; readonly nodes: readonly NodeOutcome[] } | null;
-  readonly lastCycle: { readonly clusterScavengeId: string; readonly completedAt: string; readonly nodes: readonly NodeOutcome[] } | null;
+  readonly cycle: {
+    readonly clusterScavengeId: string;
+    readonly startedAt: string;
+    readonly nodes: readonly NodeOutcome[];
+  } | null;
+  readonly lastCycle: {
+    readonly clusterScavengeId: string;
+    readonly completedAt: string;
+    readonly nodes: readonly NodeOutcome[];
+  } | null;
 }
 
 /** GET `/auto-scavenge/times`. */
@@ -87,7 +106,7 @@ export interface ProofStartedDocument {
   readonly proofId: string;
 }
 
-interface ProofMembers extends Pick<ErasureProof, 'state' | 'bytesDone' | 'bytesTotal' | 'elapsedSeconds' | 'error'> {
+interface ProofMembers extends Pick<ErasureCheck, 'state' | 'bytesDone' | 'bytesTotal' | 'elapsedSeconds' | 'error'> {
   readonly proofId: string;
   readonly stream: string | null;
   readonly startedAt: string;

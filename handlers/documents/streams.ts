@@ -1,6 +1,9 @@
 import type { FoundStream, NamesSlice } from '../../core/streams/find-names/find-names.ts';
 
-/** Documents of streams as they are sent: types alone. Moments are ISO texts; the number of an event that hard-deletes a stream is 2^63-1. */
+/**
+ * Documents of streams as they are sent: types alone. Moments are ISO texts; the number of an event that hard-deletes a
+ * stream is 2^63-1.
+ */
 
 /** What pages with `embed=rich` or `embed=body` tell of an event, and lines. */
 export interface EventMembers {

@@ -57,7 +57,19 @@ export interface GroupPageDocument {
 }
 
 /** GET `/subscriptions/{stream}/{group}/info`. */
-export interface DetailsDocument extends GroupMembers, Pick<GroupInfo, 'countSinceLastMeasurement' | 'readBufferCount' | 'liveBufferCount' | 'retryBufferCount' | 'totalInFlightMessages' | 'outstandingMessagesCount' | 'parkedMessageCount'> {
+export interface DetailsDocument
+  extends
+    GroupMembers,
+    Pick<
+      GroupInfo,
+      | 'countSinceLastMeasurement'
+      | 'readBufferCount'
+      | 'liveBufferCount'
+      | 'retryBufferCount'
+      | 'totalInFlightMessages'
+      | 'outstandingMessagesCount'
+      | 'parkedMessageCount'
+    > {
   readonly links: readonly LinkDocument[];
   readonly config: GroupConfigDocument;
   readonly connections: readonly ConnectionDocument[];

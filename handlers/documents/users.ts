@@ -45,7 +45,12 @@ export interface UserChangedDocument extends SuccessMembers {
 
 /** GET `/admin/login`. */
 export interface IdentityDocument extends Pick<SuccessMembers, 'success'> {
-  readonly data: { readonly loginName: string | null; readonly fullName: string | null; readonly groups: readonly string[]; readonly dateLastUpdated?: string | null };
+  readonly data: {
+    readonly loginName: string | null;
+    readonly fullName: string | null;
+    readonly groups: readonly string[];
+    readonly dateLastUpdated?: string | null;
+  };
 }
 
 /** GET and POST of `/ui/session`: who uses the page, and what that allows. */

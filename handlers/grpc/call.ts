@@ -7,8 +7,23 @@ import type { Reader, Writer } from './messages/wire.ts';
 
 /** Statuses of gRPC. */
 export const STATUS = {
-  ok: 0, cancelled: 1, unknown: 2, invalidArgument: 3, deadlineExceeded: 4, notFound: 5, alreadyExists: 6, permissionDenied: 7, resourceExhausted: 8,
-  failedPrecondition: 9, aborted: 10, outOfRange: 11, unimplemented: 12, internal: 13, unavailable: 14, dataLoss: 15, unauthenticated: 16,
+  ok: 0,
+  cancelled: 1,
+  unknown: 2,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  outOfRange: 11,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  dataLoss: 15,
+  unauthenticated: 16,
 } as const;
 
 /** How a call ends: with a status, or before gRPC began with that of HTTP alone. */
@@ -18,7 +33,10 @@ export interface GrpcEnding {
   readonly status: number;
   /** Any text; transports encode it. */
   readonly message: string;
-  /** By lower-cased name; the value of a name that ends with `-bin` is binary. Transports leave out what is empty and encode what is no header text. */
+  /**
+   * By lower-cased name; the value of a name that ends with `-bin` is binary. Transports leave out what is empty and
+   * encode what is no header text.
+   */
   readonly trailers: Readonly<Record<string, string | Uint8Array>>;
 }
 
@@ -28,7 +46,12 @@ export const OK: GrpcEnding = { status: STATUS.ok, message: '', trailers: {} };
 export class GrpcError extends Error {
   readonly ending: GrpcEnding;
 
-  constructor(status: number, message: string, trailers: Readonly<Record<string, string | Uint8Array>> = {}, cause?: unknown) {
+  constructor(
+    status: number,
+    message: string,
+    trailers: Readonly<Record<string, string | Uint8Array>> = {},
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'GrpcError';
     this.ending = { status, message, trailers };
@@ -40,26 +63,36 @@ export interface GrpcTransport {
   /** `/package.Service/Method` */
   readonly path: string;
   /**
-   * The call as a request, of which authentication, access and audit take headers and connection. Its signal aborts when nobody waits for an answer any
-   * more (cancelled, connection lost, deadline passed) and when the node stops; `reason` is then `GrpcEnding`, where the client is still to be told.
+   * The call as a request, of which authentication, access and audit take headers and connection. Its signal aborts
+   * when nobody waits for an answer any more (cancelled, connection lost, deadline passed) and when the node stops;
+   * `reason` is then `GrpcEnding`, where the client is still to be told.
    */
   readonly request: Request;
   /**
-   * The next message of the client, without its prefix; null behind the last one. At once where it has arrived. What has been read may be a view that is
-   * the caller's for good. Rejects with a GrpcError for what is no message, is too long, and when the call is over. `isOwed` where the client has to send it without
-   * being asked for anything first: who does not in time is cut off. Its bytes count until the next message is read, or the call ends; who keeps it longer counts by itself.
+   * The next message of the client, without its prefix; null behind the last one. At once where it has arrived. What
+   * has been read may be a view that is the caller's for good. Rejects with a GrpcError for what is no message, is too
+   * long, and when the call is over. `isOwed` where the client has to send it without being asked for anything first:
+   * who does not in time is cut off. Its bytes count until the next message is read, or the call ends; who keeps it
+   * longer counts by itself.
    */
   read(isOwed?: boolean): Uint8Array | null | Promise<Uint8Array | null>;
   /**
-   * Sends messages with their prefixes, as `frame` makes them. Null where more may be sent at once; else resolves when the client has taken enough of what was
-   * sent, or the call is over: then a reader of pages goes on. The block belongs to the transport from here on.
+   * Sends messages with their prefixes, as `frame` makes them. Null where more may be sent at once; else resolves when
+   * the client has taken enough of what was sent, or the call is over: then a reader of pages goes on. The block
+   * belongs to the transport from here on.
    */
   send(block: Uint8Array): Promise<void> | null;
-  /** Begins work of the call that nobody waits for, such as behind a timer. What it throws, or rejects with, ends the call. */
+  /**
+   * Begins work of the call that nobody waits for, such as behind a timer. What it throws, or rejects with, ends the
+   * call.
+   */
   guarded(work: () => Promise<unknown>): void;
 }
 
-/** Is told what a call has done, or has failed to do; `status` is that of HTTP, which tells what was refused from what failed. */
+/**
+ * Is told what a call has done, or has failed to do; `status` is that of HTTP, which tells what was refused from what
+ * failed.
+ */
 export interface CallAudit {
   done(call: Call, status: number): void;
   failed(call: Call, status: number, error: unknown): void;
@@ -73,9 +106,15 @@ export interface GrpcCall {
   readonly transport: GrpcTransport;
   /** As `request.signal` of the transport. */
   readonly signal: AbortSignal;
-  /** For calls that do several things: what is told of one of them is told with a copy of `call` that says so. Null where nobody keeps who did what. */
+  /**
+   * For calls that do several things: what is told of one of them is told with a copy of `call` that says so. Null
+   * where nobody keeps who did what.
+   */
   readonly audit?: CallAudit | null;
-  /** As `EventStore.append`, where appends of this node are decided: for calls with many of them, which stay where they are. */
+  /**
+   * As `EventStore.append`, where appends of this node are decided: for calls with many of them, which stay where they
+   * are.
+   */
   readonly append: EventStore['append'];
 }
 
@@ -102,17 +141,24 @@ export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, tak
 }
 
 /**
- * Where a call is decided in a cluster (core/cluster/README.md, rules 12 to 14). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where the
- * client asks for the leader, as some do with all calls: with gossip they want to find it.
+ * Where a call is decided in a cluster (core/cluster/README.md, rules 12 to 14). `here`: by the member that has it.
+ * `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer
+ * the client (`not-leader`). `node`: it is about the member that has it, also where the client asks for the leader, as
+ * some do with all calls: with gossip they want to find it.
  */
 export type DecidedBy = 'here' | 'node' | 'writes' | 'leader-only';
 
 /** What is known of a method before anything of a call is read: where it is decided, and who may call it. */
 export interface MethodRule {
   readonly place: DecidedBy;
-  /** Asked before the first message is read; `stream`: the method asks the list of the stream that its message names. */
+  /**
+   * Asked before the first message is read; `stream`: the method asks the list of the stream that its message names.
+   */
   readonly access: Access;
-  /** Under which name the audit is told of it, also of refusals; absent for what it is not told of, or what only the message says. */
+  /**
+   * Under which name the audit is told of it, also of refusals; absent for what it is not told of, or what only the
+   * message says.
+   */
   readonly audit?: AuditAction;
 }
 
@@ -120,7 +166,10 @@ export interface GrpcMethod extends MethodRule {
   readonly path: string;
   /** A unary request: exactly one message, acted on after the half-close. */
   readonly isUnary: boolean;
-  /** How a client is sent to the member that leads, where it asks for that one alone; absent for the way of the first generation. */
+  /**
+   * How a client is sent to the member that leads, where it asks for that one alone; absent for the way of the first
+   * generation.
+   */
   readonly notLeader?: (leader: NodeAddress) => Error;
   /** What a caller is told who may not call it, where the service tells that in its own way. */
   readonly refused?: (error: unknown, call: Pick<GrpcCall, 'call' | 'app'>) => unknown;
@@ -135,17 +184,27 @@ export interface GrpcService {
   readonly methods: readonly GrpcMethod[];
 }
 
-/** One message in, one out. Where what the message names decides who may send it, `allow` looks for that alone, and throws, before all of it is decoded. */
+/**
+ * One message in, one out. Where what the message names decides who may send it, `allow` looks for that alone, and
+ * throws, before all of it is decoded.
+ */
 export function unary<Request, Response>(
-  shape: MethodShape<Request, Response>, rule: MethodRule, answer: (request: Request, call: GrpcCall) => Response | Promise<Response>, allow?: (message: Uint8Array, call: GrpcCall) => Promise<void>,
+  shape: MethodShape<Request, Response>,
+  rule: MethodRule,
+  answer: (request: Request, call: GrpcCall) => Response | Promise<Response>,
+  allow?: (message: Uint8Array, call: GrpcCall) => Promise<void>,
 ): GrpcMethod {
   return {
-    ...rule, path: shape.path, isUnary: true,
+    ...rule,
+    path: shape.path,
+    isUnary: true,
     async run(call) {
       const message = await onlyMessage(call);
       if (allow !== undefined) await allow(message, call);
       call.call.isLong = message.length > LONG_MESSAGE_BYTES;
-      const request = call.call.isLong ? await inTurn(call, () => decode(message, shape.readRequest)) : decode(message, shape.readRequest);
+      const request = call.call.isLong
+        ? await inTurn(call, () => decode(message, shape.readRequest))
+        : decode(message, shape.readRequest);
       const response = await answer(request, call);
       await send(call, response, shape.writeResponse);
     },
@@ -153,9 +212,15 @@ export function unary<Request, Response>(
 }
 
 /** One message in, any number out: `answer` sends them by itself. */
-export function serverStreaming<Request, Response>(shape: MethodShape<Request, Response>, rule: MethodRule, answer: (request: Request, call: GrpcCall) => Promise<void>): GrpcMethod {
+export function serverStreaming<Request, Response>(
+  shape: MethodShape<Request, Response>,
+  rule: MethodRule,
+  answer: (request: Request, call: GrpcCall) => Promise<void>,
+): GrpcMethod {
   return {
-    ...rule, path: shape.path, isUnary: true,
+    ...rule,
+    path: shape.path,
+    isUnary: true,
     async run(call) {
       await answer(decode(await onlyMessage(call), shape.readRequest), call);
     },
@@ -163,9 +228,15 @@ export function serverStreaming<Request, Response>(shape: MethodShape<Request, R
 }
 
 /** Messages both ways: `run` reads them with `next` and sends by itself. */
-export function streaming<Request, Response>(shape: MethodShape<Request, Response>, rule: MethodRule, run: (call: GrpcCall, next: () => Promise<Request | null>) => Promise<void>): GrpcMethod {
+export function streaming<Request, Response>(
+  shape: MethodShape<Request, Response>,
+  rule: MethodRule,
+  run: (call: GrpcCall, next: () => Promise<Request | null>) => Promise<void>,
+): GrpcMethod {
   return {
-    ...rule, path: shape.path, isUnary: false,
+    ...rule,
+    path: shape.path,
+    isUnary: false,
     run: (call) => run(call, () => next(call, shape.readRequest)),
   };
 }
@@ -173,7 +244,8 @@ export function streaming<Request, Response>(shape: MethodShape<Request, Respons
 async function onlyMessage({ transport }: GrpcCall): Promise<Uint8Array> {
   const first = await transport.read(true);
   if (first === null) throw new GrpcError(STATUS.internal, 'Incomplete message.');
-  if (await transport.read(true) !== null) throw new GrpcError(STATUS.internal, 'Additional data after the message received.');
+  if ((await transport.read(true)) !== null)
+    throw new GrpcError(STATUS.internal, 'Additional data after the message received.');
   return first;
 }
 

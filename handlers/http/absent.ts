@@ -4,12 +4,24 @@ import { SkuaError } from '../../core/base/errors.ts';
 
 /** Paths by how they begin, as whole segments, and what there would be. */
 const ABSENT: readonly { readonly path: RegExp; readonly what: string }[] = [
-  { path: /^\/projections?(?:\/|$)/, what: 'Projections are not supported. Read the streams with GET, or follow them with Accept: text/event-stream, and project in your application' },
-  { path: /^\/subscriptions(?:\/|$)/, what: 'Persistent subscriptions have no such path, and functions do not support them. Follow a stream with Accept: text/event-stream, and keep the last id seen' },
-  { path: /^\/ui(?:\/|$)/, what: 'The web page is not available: it is disabled by the option DisableAdminUi, or this is a function' },
+  {
+    path: /^\/projections?(?:\/|$)/,
+    what: 'Projections are not supported. Read the streams with GET, or follow them with Accept: text/event-stream, and project in your application',
+  },
+  {
+    path: /^\/subscriptions(?:\/|$)/,
+    what: 'Persistent subscriptions have no such path, and functions do not support them. Follow a stream with Accept: text/event-stream, and keep the last id seen',
+  },
+  {
+    path: /^\/ui(?:\/|$)/,
+    what: 'The web page is not available: it is disabled by the option DisableAdminUi, or this is a function',
+  },
   { path: /^\/web(?:\/|$)/, what: 'The web page is not at this address. It is at /ui' },
   { path: /^\/histogram(?:\/|$)/, what: 'Histograms are not supported. GET /metrics has some' },
-  { path: /^\/(?:event_store|eventstore|kurrentdb|kurrent)\.[a-z]/i, what: 'gRPC is spoken over HTTP/2 only. GET / describes the HTTP interface' },
+  {
+    path: /^\/(?:event_store|eventstore|kurrentdb|kurrent)\.[a-z]/i,
+    what: 'gRPC is spoken over HTTP/2 only. GET / describes the HTTP interface',
+  },
 ];
 
 /** Where nothing is at a path. `not_here` names what the reference has there; `not_found` for all else. */

@@ -39,22 +39,37 @@ function isAllowed(principal: Principal, { options }: App, access: Access): bool
 
 /** Who says to be a member, or would have to be one, and proves nothing. */
 export function notAMember(what: string): SkuaError {
-  return new SkuaError('not_a_member', `${what} A member authenticates with its certificate, or with the ClusterSecret that all members share.`);
+  return new SkuaError(
+    'not_a_member',
+    `${what} A member authenticates with its certificate, or with the ClusterSecret that all members share.`,
+  );
 }
 
 const MISSING: Readonly<Partial<Record<Access, string>>> = {
-  operators: 'Only members of $ops and $admins may do this. An administrator can add the user to a group with PUT /users/{login}.',
-  backup: 'Only members of $backup and $admins may read the files of the node, which contain all events and users. An administrator can add the user to the group $backup with PUT /users/{login}.',
+  operators:
+    'Only members of $ops and $admins may do this. An administrator can add the user to a group with PUT /users/{login}.',
+  backup:
+    'Only members of $backup and $admins may read the files of the node, which contain all events and users. An administrator can add the user to the group $backup with PUT /users/{login}.',
   administrators: 'Only members of $admins may do this.',
   members: 'Only the members of the cluster themselves may do this.',
 };
 
-/** What a caller is told who may not do something: to name a user where none was named, else why that user is not enough. */
+/**
+ * What a caller is told who may not do something: to name a user where none was named, else why that user is not
+ * enough.
+ */
 export function refusal(principal: Principal, why: string, data: Record<string, unknown> = {}): SkuaError {
-  // Anybody may cause as many as a line carries, and to note where one was made takes a quarter of its time, for nobody.
+  // Anybody may cause as many as a line carries, and to note where one was made takes a quarter of its time, for
+  // nobody.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
-  const error = isAnonymous(principal) ? new SkuaError('not_authenticated', 'This requires a login. Send a user name and password as Basic credentials.', data) : new SkuaError('access_denied', why, data);
+  const error = isAnonymous(principal)
+    ? new SkuaError(
+        'not_authenticated',
+        'This requires a login. Send a user name and password as Basic credentials.',
+        data,
+      )
+    : new SkuaError('access_denied', why, data);
   Error.stackTraceLimit = stackTraceLimit;
   return error;
 }

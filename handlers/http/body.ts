@@ -4,30 +4,46 @@ import { xmlRemark } from './absent.ts';
 import { mediaTypeOf } from './negotiate.ts';
 
 function tooLarge(bytesMax: number): SkuaError {
-  return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
+  return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, {
+    limit: bytesMax,
+  });
 }
 
 /**
- * The whole body. A declared length beyond the limit is refused before anything is read; an undeclared one is counted. `onBytes` as
- * for `ServerSide.readBody`.
+ * The whole body. A declared length beyond the limit is refused before anything is read; an undeclared one is counted.
+ * `onBytes` as for `ServerSide.readBody`.
  */
-export function readBody(call: Call, app: App, bytesMax: number = app.options.bodyBytesMax, onBytes?: OnBytes): Promise<Uint8Array> {
-  if (call.body !== null) return call.body.length > bytesMax ? Promise.reject(tooLarge(bytesMax)) : Promise.resolve(call.body);
+export function readBody(
+  call: Call,
+  app: App,
+  bytesMax: number = app.options.bodyBytesMax,
+  onBytes?: OnBytes,
+): Promise<Uint8Array> {
+  if (call.body !== null)
+    return call.body.length > bytesMax ? Promise.reject(tooLarge(bytesMax)) : Promise.resolve(call.body);
   const declared = call.request.headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
   if (app.server.readBody !== undefined) return app.server.readBody(call.request, bytesMax, onBytes);
-  return declared === null || onBytes !== undefined ? readCounted(call.request, bytesMax, onBytes) : readDeclared(call.request, bytesMax);
+  return declared === null || onBytes !== undefined
+    ? readCounted(call.request, bytesMax, onBytes)
+    : readDeclared(call.request, bytesMax);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The JSON value of a body of at most `bytesMax` bytes. Errors: `unsupported_media_type`, `body_too_large`, `bad_json`. */
+/**
+ * The JSON value of a body of at most `bytesMax` bytes. Errors: `unsupported_media_type`, `body_too_large`, `bad_json`.
+ */
 export async function readJson(call: Call, app: App, bytesMax: number): Promise<unknown> {
   return (await readJsonText(call, app, bytesMax)).value;
 }
 
 /** The same with its text, where numbers count that a value does not hold. */
-export async function readJsonText(call: Call, app: App, bytesMax: number): Promise<{ readonly value: unknown; readonly text: string }> {
+export async function readJsonText(
+  call: Call,
+  app: App,
+  bytesMax: number,
+): Promise<{ readonly value: unknown; readonly text: string }> {
   requireJsonType(call);
   const bytes = await readBody(call, app, bytesMax);
   try {
@@ -47,7 +63,10 @@ export function requireJsonType(call: Call): void {
   const contentType = call.request.headers.get('content-type');
   const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
   if (type === 'application/json' && isUtf8) return;
-  throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, 100)}' is not supported here. Send application/json in UTF-8.`);
+  throw new SkuaError(
+    'unsupported_media_type',
+    `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, 100)}' is not supported here. Send application/json in UTF-8.`,
+  );
 }
 
 async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Array> {

@@ -12,7 +12,7 @@ import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { ScavengeControl, ScavengeView } from '../../core/scavenge/api.ts';
-import type { ErasureProofs } from '../../core/scavenge/scavenge.ts';
+import type { ErasureChecks } from '../../core/scavenge/scavenge.ts';
 import type { Security, Session, Principal } from '../../core/security/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { StreamNames } from '../../core/streams/find-names/find-names.ts';
@@ -27,7 +27,10 @@ import { Turns } from './turns.ts';
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
   readonly bodyBytesMax: number;
-  /** Largest append of gRPC in bytes of data, 1 MiB as in the reference; what is larger in all than a body may be is refused too. */
+  /**
+   * Largest append of gRPC in bytes of data, 1 MiB as in the reference; what is larger in all than a body may be is
+   * refused too.
+   */
   readonly appendBytesMax: number;
   /** Bytes of events with which a page ends, behind at least one; its links lead on to the rest. */
   readonly readPageBytesMax: number;
@@ -48,7 +51,10 @@ export interface AppOptions {
   readonly trustedAuthHeader: string | null;
   readonly logFailedAuthenticationAttempts: boolean;
   readonly logHttpRequests: boolean;
-  /** Origins whose pages browsers let in, with credentials, as `scheme://host:port`; `*` lets all read without. Empty: none but the node's own. */
+  /**
+   * Origins whose pages browsers let in, with credentials, as `scheme://host:port`; `*` lets all read without. Empty:
+   * none but the node's own.
+   */
   readonly corsOrigins: readonly string[];
   /** For so many seconds browsers are told to ask for the node over TLS only; 0: they are told nothing. */
   readonly hstsSeconds: number;
@@ -59,9 +65,24 @@ export interface AppOptions {
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
-  bodyBytesMax: 30_000_000, appendBytesMax: 1_048_576, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
-  disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
-  logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [], hstsSeconds: 0, allowedHosts: [],
+  bodyBytesMax: 30_000_000,
+  appendBytesMax: 1_048_576,
+  readPageBytesMax: 8_388_608,
+  disableHttpCaching: false,
+  version: '0.1.0',
+  disableAdminUi: false,
+  disableStatsOnHttp: false,
+  disableGossipOnHttp: false,
+  disableAtomPub: false,
+  allowAnonymousEndpointAccess: false,
+  allowAnonymousGossip: true,
+  trustedAuthHeader: null,
+  logFailedAuthenticationAttempts: false,
+  logHttpRequests: false,
+  compressionMinBytes: 1_024,
+  corsOrigins: [],
+  hstsSeconds: 0,
+  allowedHosts: [],
 };
 
 /** All that the handlers need, by part. */
@@ -72,7 +93,9 @@ export interface AppContext {
   readonly scavenger: (ScavengeControl & ScavengeView) | null;
   /** Users and access lists; null while security is off: then everybody is the system user and may do everything. */
   readonly security: Security | null;
-  /** The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then. */
+  /**
+   * The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then.
+   */
   readonly node: NodeControl | null;
   /** Keeps who did what; null, or left out, where nobody asked for that. */
   readonly audit?: AuditLog | null;
@@ -95,13 +118,18 @@ export interface AppFeatures {
   /** What this node remembers of the cluster's orders; null where it takes none. */
   readonly scavengeOrders?: Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'> | null;
   /** Null where files are not given away and no backups made. */
-  readonly backups?: { readonly holds: Holds; readonly node: Backups; readonly checks: BackupChecks; status(): BackupStatus } | null;
+  readonly backups?: {
+    readonly holds: Holds;
+    readonly node: Backups;
+    readonly checks: BackupChecks;
+    status(): BackupStatus;
+  } | null;
   /** Null where connectors are switched off. */
   readonly webhooks?: Webhooks | null;
   /** Persistent subscriptions; null where there are none, as in functions. */
   readonly subscriptions?: PersistentSubscriptions | null;
   /** Null where there are no files to search. */
-  readonly erasure?: ErasureProofs | null;
+  readonly erasure?: ErasureChecks | null;
   /** Null where the node is a member of no cluster. */
   readonly cluster?: ClusterFeature | null;
   /** The page for browsers; null where there is none, as in functions. */
@@ -112,11 +140,14 @@ export interface AppFeatures {
 export interface ClusterFeature {
   readonly membership: Membership & Pick<RunningMembership, 'onGossip' | 'onCommits' | 'onLead'>;
   readonly log: MemberLog;
-  /** Whether a text is the secret that the members share; null where there is none: then certificates prove who is one. */
+  /**
+   * Whether a text is the secret that the members share; null where there is none: then certificates prove who is one.
+   */
   readonly isSecret: ((text: string) => boolean) | null;
   /**
-   * Takes in what others have written, before somebody is refused who may have been made, or changed, elsewhere a moment ago; resolves after a second at the latest, whether that worked
-   * or not. Null where that was done within the last second.
+   * Takes in what others have written, before somebody is refused who may have been made, or changed, elsewhere a
+   * moment ago; resolves after a second at the latest, whether that worked or not. Null where that was done within the
+   * last second.
    */
   readonly upToDate: () => Promise<void> | null;
   readonly forward: Forwarder;
@@ -147,31 +178,42 @@ export type Coding = 'zstd' | 'br' | 'gzip' | 'deflate';
 
 /** How a server compresses; off the loop that serves requests. */
 export interface BodyEncoder {
-  /** What can be used for bodies that are there, and for those that come bit by bit and whose every block has to arrive at once. */
+  /**
+   * What can be used for bodies that are there, and for those that come bit by bit and whose every block has to arrive
+   * at once.
+   */
   readonly codings: ReadonlySet<Coding>;
   readonly liveCodings: ReadonlySet<Coding>;
   /** The compressed body; null where too many are being compressed already. */
   encode(body: ReplyBody, coding: Coding, isLive: boolean): ReplyBody | Promise<ReplyBody> | null;
 }
 
-/** What the server around the handlers knows of a request beyond the web platform's `Request`, and how it takes replies. */
+/**
+ * What the server around the handlers knows of a request beyond the web platform's `Request`, and how it takes replies.
+ */
 export interface ServerSide {
-  /** Names and values of the headers as they arrived, in turn; without it those of the web platform, which joins what has one name. */
+  /**
+   * Names and values of the headers as they arrived, in turn; without it those of the web platform, which joins what
+   * has one name.
+   */
   readonly rawHeadersOf?: (request: Request) => readonly string[];
-  /** Where a request comes from, behind trusted proxies too; null where that is not known. Callers are counted by `addressGroup` of it. */
+  /**
+   * Where a request comes from, behind trusted proxies too; null where that is not known. Callers are counted by
+   * `addressGroup` of it.
+   */
   readonly addressOf?: (request: Request) => string | null;
   /** The address of the node's machine at which the connection of a request came in; null where that is not known. */
   readonly localAddressOf?: (request: Request) => string | null;
   /** Whether a request was sent on the machine of the node and passed on by nobody; absent where that is not known. */
   readonly isLocal?: (request: Request) => boolean;
   /**
-   * Whether the connection of a request comes from a proxy that was named as one to be trusted, whatever its headers say.
-   * Absent where none was named.
+   * Whether the connection of a request comes from a proxy that was named as one to be trusted, whatever its headers
+   * say. Absent where none was named.
    */
   readonly isTrustedProxy?: (request: Request) => boolean;
   /**
-   * The `Host` of a request over plain HTTP/1.1 as it was sent; null where it names none, or came over TLS or HTTP/2, by which no page under a name of others gets here.
-   * Absent where nobody looks at it.
+   * The `Host` of a request over plain HTTP/1.1 as it was sent; null where it names none, or came over TLS or HTTP/2,
+   * by which no page under a name of others gets here. Absent where nobody looks at it.
    */
   readonly plainHostOf?: (request: Request) => string | null;
   /**
@@ -179,18 +221,23 @@ export interface ServerSide {
    * Credentials that come again over one connection are then recognised without being verified anew.
    */
   readonly connectionOf?: (request: Request) => object | null;
-  /** Told who calls as soon as that is known: what the request takes of limits that callers share counts for that caller. Throws `too_busy` where it has more than its part of them. */
+  /**
+   * Told who calls as soon as that is known: what the request takes of limits that callers share counts for that
+   * caller. Throws `too_busy` where it has more than its part of them.
+   */
   readonly calledBy?: (request: Request, caller: string) => void;
   /** Whether nobody waits for the answer to a request any more; without it the request's signal tells. */
   readonly isGone?: (request: Request) => boolean;
-  /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
+  /**
+   * The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win.
+   */
   readonly peerOf?: (request: Request) => Principal | null;
   /** The name in the verified certificate of the connection; null without one. */
   readonly certificateOf?: (request: Request) => string | null;
   /**
    * Reads a body of at most `bytesMax` bytes, or throws `body_too_large`. A server adapter gives a direct way to its
-   * own buffers here; without it the web platform's `Request` is read. Where a body comes in parts, `onBytes` is told of each;
-   * once it says false nothing is kept of the body, and the promise rejects with `aborted`.
+   * own buffers here; without it the web platform's `Request` is read. Where a body comes in parts, `onBytes` is told
+   * of each; once it says false nothing is kept of the body, and the promise rejects with `aborted`.
    */
   readonly readBody?: (request: Request, bytesMax: number, onBytes?: OnBytes) => Promise<Uint8Array>;
   /** Compresses replies; without it the web platform does, as far as it can. */
@@ -232,7 +279,20 @@ export function appOf(context: AppContext): App {
   const { features = {}, server = {}, world } = context;
   const options = { ...DEFAULT_OPTIONS, ...context.options };
   const arrivals = new Arrivals(world.clock, { ...ARRIVAL_LIMITS, ...features.webhooks?.limits });
-  return { ...context, audit: context.audit ?? null, features, server, options, logins: new WeakMap(), origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins), hosts: new OwnHosts(options.allowedHosts), arrivals, arrivingLogins: new Map(), streamNames: new StreamNames(context.store, world.clock), turns: new Turns(world.clock) };
+  return {
+    ...context,
+    audit: context.audit ?? null,
+    features,
+    server,
+    options,
+    logins: new WeakMap(),
+    origins: options.corsOrigins.length === 0 ? null : new Set(options.corsOrigins),
+    hosts: new OwnHosts(options.allowedHosts),
+    arrivals,
+    arrivingLogins: new Map(),
+    streamNames: new StreamNames(context.store, world.clock),
+    turns: new Turns(world.clock),
+  };
 }
 
 /** Credentials as they were sent and from where, and whom they named. */
@@ -245,16 +305,29 @@ interface Login {
 }
 
 /**
- * Who may call an operation. `anyone` is asked for no rights, but wrong credentials are refused all the same; `probe` and `sender` (of webhooks) are answered
- * without a look at credentials. `backup`: the files of the node, which hold everything, so that operators may not see them. `members`: the members of the cluster,
- * and nobody else whatever groups he is in. `stream`: the access list of the stream decides, in the handler; `self`: the handler compares the user in the path with
- * the caller.
+ * Who may call an operation. `anyone` is asked for no rights, but wrong credentials are refused all the same; `probe`
+ * and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
+ * everything, so that operators may not see them. `members`: the members of the cluster, and nobody else whatever
+ * groups he is in. `stream`: the access list of the stream decides, in the handler; `self`: the handler compares the
+ * user in the path with the caller.
  */
-export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'members' | 'stream';
+export type Access =
+  | 'probe'
+  | 'sender'
+  | 'anyone'
+  | 'gossip'
+  | 'statistics'
+  | 'authenticated'
+  | 'self'
+  | 'operators'
+  | 'backup'
+  | 'administrators'
+  | 'members'
+  | 'stream';
 
 /**
- * What is said of every path that begins with one segment. It is asked before routes are looked at, and of paths that no route has, so that what is not there is answered in the
- * form of what is.
+ * What is said of every path that begins with one segment. It is asked before routes are looked at, and of paths that
+ * no route has, so that what is not there is answered in the form of what is.
  */
 export interface Branch {
   readonly fail: (error: unknown, call: Call, app: App) => Reply;
@@ -267,7 +340,10 @@ export interface Branch {
   readonly hasReadsOfLeader: boolean;
 }
 
-/** One request on its way through the router. `params` and `query` are the router's, percent-encoding untouched in `params`. */
+/**
+ * One request on its way through the router. `params` and `query` are the router's, percent-encoding untouched in
+ * `params`.
+ */
 export interface Call {
   readonly request: Request;
   /** GET for a HEAD. */
@@ -289,9 +365,14 @@ export interface Call {
   countedAs: string | null;
   /** The session of the page by which the caller is known; null where it is known otherwise, or not at all. */
   session: Session | null;
-  /** Beginning of every generated link; filled in by url.ts when first needed, and at once where forwarding headers do not count. */
+  /**
+   * Beginning of every generated link; filled in by url.ts when first needed, and at once where forwarding headers do
+   * not count.
+   */
   base: string | null;
-  /** What the audit is told of the call; null for what it is not told of. The route says so, and its handler adds to it. */
+  /**
+   * What the audit is told of the call; null for what it is not told of. The route says so, and its handler adds to it.
+   */
   audited: Audited | null;
   /** What another member says of a request that it has passed on; null for a client's own. */
   readonly forwarded: Forwarded | null;
@@ -337,9 +418,16 @@ export function queryOf(call: Call, name: string): string | undefined {
 }
 
 /** For whom the writes of a call are written at another member, and what is asked there. */
-export function writerOf({ principal, entered }: Pick<Call, 'principal' | 'entered'>, { security }: Pick<App, 'security'>): Writer {
+export function writerOf(
+  { principal, entered }: Pick<Call, 'principal' | 'entered'>,
+  { security }: Pick<App, 'security'>,
+): Writer {
   const { name, roles } = principal;
-  return { name, roles: security?.authenticator.isUser?.(principal) === true ? null : roles, asks: entered === 'stream' ? 'list' : entered === 'administrators' ? 'administrators' : 'nothing' };
+  return {
+    name,
+    roles: security?.authenticator.isUser?.(principal) === true ? null : roles,
+    asks: entered === 'stream' ? 'list' : entered === 'administrators' ? 'administrators' : 'nothing',
+  };
 }
 
 /** Tells whether nobody waits for the answer to a call any more. */

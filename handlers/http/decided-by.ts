@@ -14,7 +14,10 @@ export interface Decided extends Pick<Operation, 'access' | 'audit'> {
 /** Null for what no operation answers. */
 export type DecisionsOf = (call: Call) => Decided | null | Promise<Decided | null>;
 
-/** Looks operations up before anything is read. `append`: what is said of POST to a stream, the route that is called most. */
+/**
+ * Looks operations up before anything is read. `append`: what is said of POST to a stream, the route that is called
+ * most.
+ */
 export function decisionsOf(routes: readonly Route[], append: Decided | null): DecisionsOf {
   const router = IttyRouter<IRequest>({ routes: routes.flatMap(entriesOf) });
   return (call) => {
@@ -39,7 +42,13 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   const { path, methods, operations } = route;
   const router = IttyRouter<IRequest>();
   for (const [method, { place, access, audit, arrive }] of Object.entries(operations)) {
-    const placed: Decided = { place, methods, access, ...(audit !== undefined && { audit }), ...(arrive !== undefined && { arrive }) };
+    const placed: Decided = {
+      place,
+      methods,
+      access,
+      ...(audit !== undefined && { audit }),
+      ...(arrive !== undefined && { arrive }),
+    };
     router[method.toLowerCase() as 'get'](path, () => placed);
   }
   ENTRIES.set(route, router.routes);

@@ -24,7 +24,10 @@ const FORWARDED_LENGTH_MAX = 16_384;
 
 /** The header's value: JSON with nothing but ASCII in it. */
 export function forwardedText(forwarded: Forwarded): string {
-  return JSON.stringify(forwarded).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(forwarded).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** The last header that was read: one request after the other has the same. */
@@ -46,7 +49,18 @@ function readForwarded(text: string): Forwarded | null {
   }
   if (typeof value !== 'object' || value === null) return null;
   const { epoch, atMs = null, base, address, isLocal, caller, certificate, session = null } = value;
-  if (!Number.isSafeInteger(epoch) || (epoch as number) < 0 || typeof base !== 'string' || typeof isLocal !== 'boolean' || !isText(address) || !isText(certificate) || !(atMs === null || Number.isFinite(atMs)) || !isCaller(caller) || !isProof(session)) return null;
+  if (
+    !Number.isSafeInteger(epoch) ||
+    (epoch as number) < 0 ||
+    typeof base !== 'string' ||
+    typeof isLocal !== 'boolean' ||
+    !isText(address) ||
+    !isText(certificate) ||
+    !(atMs === null || Number.isFinite(atMs)) ||
+    !isCaller(caller) ||
+    !isProof(session)
+  )
+    return null;
   return { epoch: epoch as number, atMs: atMs as number | null, base, address, isLocal, caller, certificate, session };
 }
 
@@ -79,11 +93,13 @@ export function forwardedOf(request: Request, app: App): Forwarded | null {
 }
 
 /**
- * Throws `not_a_member` for a request that says to be passed on, where no member can be heard saying so. It must not be decided as a client's own: after
- * a change of certificates it may be a member's all the same, and the epoch in which it was sent would count for nothing.
+ * Throws `not_a_member` for a request that says to be passed on, where no member can be heard saying so. It must not be
+ * decided as a client's own: after a change of certificates it may be a member's all the same, and the epoch in which
+ * it was sent would count for nothing.
  */
 export function refuseUnheard({ request, forwarded }: Call): void {
-  if (forwarded === null && request.headers.has(FORWARDED_HEADER)) throw notAMember(`Only a member may send ${FORWARDED_HEADER}.`);
+  if (forwarded === null && request.headers.has(FORWARDED_HEADER))
+    throw notAMember(`Only a member may send ${FORWARDED_HEADER}.`);
 }
 
 /** Longest secret that is looked at, in characters. */
@@ -96,7 +112,10 @@ function isFromMember(request: Request, { security, server, features: { cluster 
   return secret !== null && secret.length <= SECRET_LENGTH_MAX && cluster?.isSecret?.(secret) === true;
 }
 
-/** What a server knows of requests, where some of them come by way of other members: what these have seen of the client, in place of what is seen here. */
+/**
+ * What a server knows of requests, where some of them come by way of other members: what these have seen of the client,
+ * in place of what is seen here.
+ */
 export function behindMembers(server: ServerSide): ServerSide {
   const of = (request: Request) => known.get(request);
   return {
@@ -104,14 +123,20 @@ export function behindMembers(server: ServerSide): ServerSide {
     addressOf: (request) => (of(request) ?? { address: server.addressOf?.(request) ?? null }).address,
     isLocal: (request) => of(request)?.isLocal ?? server.isLocal?.(request) ?? false,
     // Many callers share the connection, and none is recognised by it.
-    connectionOf: (request) => (of(request) === undefined ? server.connectionOf?.(request) ?? null : null),
+    connectionOf: (request) => (of(request) === undefined ? (server.connectionOf?.(request) ?? null) : null),
     peerOf: (request) => (of(request) ?? { caller: server.peerOf?.(request) ?? null }).caller,
     certificateOf: (request) => (of(request) ?? { certificate: server.certificateOf?.(request) ?? null }).certificate,
-    ...(server.isTrustedProxy !== undefined && { isTrustedProxy: (request: Request) => of(request) === undefined && server.isTrustedProxy!(request) }),
-    ...(server.rawHeadersOf !== undefined && { rawHeadersOf: (request: Request) => {
-      const forwarded = of(request);
-      return forwarded === undefined ? server.rawHeadersOf!(request) : asSent(server.rawHeadersOf!(request), forwarded);
-    } }),
+    ...(server.isTrustedProxy !== undefined && {
+      isTrustedProxy: (request: Request) => of(request) === undefined && server.isTrustedProxy!(request),
+    }),
+    ...(server.rawHeadersOf !== undefined && {
+      rawHeadersOf: (request: Request) => {
+        const forwarded = of(request);
+        return forwarded === undefined
+          ? server.rawHeadersOf!(request)
+          : asSent(server.rawHeadersOf!(request), forwarded);
+      },
+    }),
   };
 }
 
@@ -122,7 +147,7 @@ function asSent(raw: readonly string[], { base }: Forwarded): readonly string[] 
   const headers: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]!.toLowerCase();
-    if (!OURS.has(name)) headers.push(raw[i]!, name === 'host' ? URL.parse(base)?.host ?? raw[i + 1]! : raw[i + 1]!);
+    if (!OURS.has(name)) headers.push(raw[i]!, name === 'host' ? (URL.parse(base)?.host ?? raw[i + 1]!) : raw[i + 1]!);
   }
   return headers;
 }

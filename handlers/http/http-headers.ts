@@ -65,7 +65,9 @@ export function expectedVersionOf(headers: Headers): number {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Clients send text as UTF-8, of which a header shows one character a byte. Values that are no UTF-8 stay as they are. */
+/**
+ * Clients send text as UTF-8, of which a header shows one character a byte. Values that are no UTF-8 stay as they are.
+ */
 function utf8Of(value: string): string {
   if (!/[\x80-\xff]/.test(value) || /[\u0100-\uffff]/.test(value)) return value;
   try {
@@ -104,11 +106,15 @@ export function eventTypeOf(headers: Headers): string | null {
   return value === null ? null : utf8Of(value);
 }
 
-/** Checks the form of the require-leader headers. A single node always leads; a member has sent the caller on before (forward.ts). */
+/**
+ * Checks the form of the require-leader headers. A single node always leads; a member has sent the caller on before
+ * (forward.ts).
+ */
 export function checkRequireLeader(headers: Headers): void {
   booleanHeader(headers, REQUIRE_LEADER, false);
   const oldest = headers.get('es-requiremaster');
-  if (oldest && booleanOf(oldest) === null) throw new SkuaError('bad_header', 'ES-RequireMaster header in wrong format.', { header: 'ES-RequireMaster' });
+  if (oldest && booleanOf(oldest) === null)
+    throw new SkuaError('bad_header', 'ES-RequireMaster header in wrong format.', { header: 'ES-RequireMaster' });
 }
 
 /** Whether the caller asks for the leader alone. A value of another form is refused where the request is looked at. */

@@ -13,14 +13,15 @@ const ESCAPES = new Uint8Array(256);
 const FOREIGN = 1;
 ESCAPES.fill(FOREIGN, 0, 32);
 ESCAPES.fill(FOREIGN, 128);
-for (const [character, escape] of ['""', '\\\\', '\bb', '\ff', '\nn', '\rr', '\tt']) ESCAPES[character!.charCodeAt(0)] = escape!.charCodeAt(0);
+for (const [character, escape] of ['""', '\\\\', '\bb', '\ff', '\nn', '\rr', '\tt'])
+  ESCAPES[character!.charCodeAt(0)] = escape!.charCodeAt(0);
 
 const BILLION = 1_000_000_000;
 const encoder = new TextEncoder();
 
 /**
- * Text of a reply, written as bytes one behind the other. An event has dozens of parts: as texts each would be made, put together with the
- * others and encoded, which takes several times as long as writing it where it goes.
+ * Text of a reply, written as bytes one behind the other. An event has dozens of parts: as texts each would be made,
+ * put together with the others and encoded, which takes several times as long as writing it where it goes.
  */
 export class JsonBytes {
   /** Bytes written since the last `take`. */

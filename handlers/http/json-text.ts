@@ -15,7 +15,9 @@ export function indent(depth: number): string {
 export function jsonString(text: string): string {
   const literal = JSON.stringify(text);
   // Most texts have one byte a character, of which these searches are over at once, or as quick as the memory.
-  return literal.includes('\u0085') || literal.includes('\u2028') || literal.includes('\u2029') ? literal.replace(/[\u0085\u2028\u2029]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0')) : literal;
+  return literal.includes('\u0085') || literal.includes('\u2028') || literal.includes('\u2029')
+    ? literal.replace(/[\u0085\u2028\u2029]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'))
+    : literal;
 }
 
 /** Literals that are kept, and characters of the longest text of one. */
@@ -23,7 +25,10 @@ const LITERALS_MAX = 1_024;
 const LITERAL_LENGTH_MAX = 256;
 const literals = new Map<string, Uint8Array>();
 
-/** As `jsonString`, in bytes, for what repeats from event to event: names of streams, and types. What is kept depends on the texts alone, so it belongs to no call. */
+/**
+ * As `jsonString`, in bytes, for what repeats from event to event: names of streams, and types. What is kept depends on
+ * the texts alone, so it belongs to no call.
+ */
 export function nameBytes(name: string): Uint8Array {
   let literal = literals.get(name);
   if (literal === undefined) {
@@ -37,16 +42,27 @@ export function nameBytes(name: string): Uint8Array {
 
 /** Characters that indented text may have however short the text is that it is made of. */
 const INDENTED_FREE_LENGTH = 65_536;
-/** Beyond them, how many times as long as its source it may be: ordinary events grow two to six times, and those of so many characters little. */
+/**
+ * Beyond them, how many times as long as its source it may be: ordinary events grow two to six times, and those of so
+ * many characters little.
+ */
 const INDENTED_TIMES_MAX = 4;
-/** How many times as long as their sources the indented texts of one document may be, and by how many characters longer than that, until each has to keep to its own limit alone. */
+/**
+ * How many times as long as their sources the indented texts of one document may be, and by how many characters longer
+ * than that, until each has to keep to its own limit alone.
+ */
 const DOCUMENT_TIMES_MAX = 8;
 const DOCUMENT_FREE_LENGTH = 1_048_576;
 
-/** Characters that are read in one stretch where others are to have their turn: some milliseconds, whatever they are. */
+/**
+ * Characters that are read in one stretch where others are to have their turn: some milliseconds, whatever they are.
+ */
 export const SLICE_LENGTH = 131_072;
 
-/** How much the indented texts of one document, such as a page or a batch, have grown so far. Many short texts that grow a lot would else make it as long as one. */
+/**
+ * How much the indented texts of one document, such as a page or a batch, have grown so far. Many short texts that grow
+ * a lot would else make it as long as one.
+ */
 export class Growth {
   #source = 0;
   #written = 0;
@@ -57,7 +73,9 @@ export class Growth {
   }
 
   /** Characters of all texts so far. */
-  get writtenLength(): number { return this.#written; }
+  get writtenLength(): number {
+    return this.#written;
+  }
 
   add(source: number, written: number): void {
     this.#source += source;
@@ -66,8 +84,8 @@ export class Growth {
 }
 
 /**
- * Reads JSON text and writes it again, indented by two spaces, in one pass over the characters. A value whose indentation would multiply it
- * is not written again: it is read to its end, and stays as it is.
+ * Reads JSON text and writes it again, indented by two spaces, in one pass over the characters. A value whose
+ * indentation would multiply it is not written again: it is read to its end, and stays as it is.
  */
 export class JsonReader extends JsonScanner {
   /** Closing brackets of what is open. */
@@ -111,7 +129,10 @@ export class JsonReader extends JsonScanner {
     this.goOn(Number.POSITIVE_INFINITY);
   }
 
-  /** The same in slices: what follows is `goOn`, until it is done. `isLiteral`: the bytes are to stand in a string literal. Of more than `keptLengthMax` characters nothing is kept but their count. */
+  /**
+   * The same in slices: what follows is `goOn`, until it is done. `isLiteral`: the bytes are to stand in a string
+   * literal. Of more than `keptLengthMax` characters nothing is kept but their count.
+   */
   begin(base: number, growth: Growth | null, isLiteral = false, keptLengthMax = Number.POSITIVE_INFINITY): void {
     this.peek();
     this.#base = base;
@@ -126,21 +147,31 @@ export class JsonReader extends JsonScanner {
     this.#keptLengthMax = keptLengthMax;
   }
 
-  /** Passes over the value that comes next, of which nothing is wanted; the same as `begin` for who goes on in slices. */
+  /**
+   * Passes over the value that comes next, of which nothing is wanted; the same as `begin` for who goes on in slices.
+   */
   beginSkipped(): void {
     this.begin(0, null);
     this.#isMeasured = this.#isAsItIs = true;
   }
 
   /** Whether the value stays as it is, since its indentation would multiply it. */
-  get isAsItIs(): boolean { return this.#isAsItIs; }
+  get isAsItIs(): boolean {
+    return this.#isAsItIs;
+  }
   /** Characters of the value's text as it is. */
-  get sourceLength(): number { return (this.#end < 0 ? this.at : this.#end) - this.#from; }
+  get sourceLength(): number {
+    return (this.#end < 0 ? this.at : this.#end) - this.#from;
+  }
   /** Characters that were written of the value that was copied last. */
-  get length(): number { return this.#isAsItIs ? this.sourceLength : this.#before + this.#out.length; }
+  get length(): number {
+    return this.#isAsItIs ? this.sourceLength : this.#before + this.#out.length;
+  }
 
   /** What was written in one stretch. */
-  get out(): string { return this.#isAsItIs ? this.text.slice(this.#from, this.#end) : this.#out; }
+  get out(): string {
+    return this.#isAsItIs ? this.text.slice(this.#from, this.#end) : this.#out;
+  }
 
   /** What was written in slices, in bytes. */
   bytes(): Uint8Array<ArrayBuffer> {
@@ -254,9 +285,13 @@ export class JsonReader extends JsonScanner {
   }
 
   /** Whether a string is cheap to pass over and to have, however long it is. */
-  get hasCheapStrings(): boolean { return this.isPlain; }
+  get hasCheapStrings(): boolean {
+    return this.isPlain;
+  }
   /** Whether there is more of the string of `part`. */
-  get isInString(): boolean { return this.#stringFrom >= 0; }
+  get isInString(): boolean {
+    return this.#stringFrom >= 0;
+  }
 
   /** The literal that begins here, or its next part, up to about `stop`. */
   #copyString(stop: number): string {
@@ -281,20 +316,24 @@ export class JsonReader extends JsonScanner {
     let i = this.at;
     let c = text.charCodeAt(i);
     if (c > 48 && c <= 57) {
-      do c = text.charCodeAt(++i); while (c >= 48 && c <= 57);
+      do c = text.charCodeAt(++i);
+      while (c >= 48 && c <= 57);
       if (c !== 46 && c !== 101 && c !== 69) {
         const from = this.at;
         this.at = i;
         return text.slice(from, i);
       }
     }
-    const match = this.at < text.length ? NUMBER.exec((NUMBER.lastIndex = this.at, text)) : null;
+    const match = this.at < text.length ? NUMBER.exec(((NUMBER.lastIndex = this.at), text)) : null;
     if (match === null) return this.fail('a value was expected');
     this.at = NUMBER.lastIndex;
     return numberText(match[0], match[1], match[2]);
   }
 
-  /** More was written than may be without knowing how long the value is; or it is too long for sure, and only its end is looked for. Returns what is kept of it. */
+  /**
+   * More was written than may be without knowing how long the value is; or it is too long for sure, and only its end is
+   * looked for. Returns what is kept of it.
+   */
   #tooLong(out: string): string {
     if (!this.#isMeasured) {
       this.#isMeasured = true;
@@ -359,7 +398,10 @@ function numberText(source: string, fraction: string | undefined, exponent: stri
   return source === '-0' ? '0' : source;
 }
 
-/** The JSON text indented as it stands at depth `base`, or as it is where that would multiply it; null when it is not JSON. */
+/**
+ * The JSON text indented as it stands at depth `base`, or as it is where that would multiply it; null when it is not
+ * JSON.
+ */
 export function reindent(text: string, base = 0, growth: Growth | null = null): string | null {
   const reader = new JsonReader(text);
   try {
@@ -373,7 +415,12 @@ export function reindent(text: string, base = 0, growth: Growth | null = null): 
 }
 
 /** The bytes of the same, made in slices; of a string literal of it, without its quotes, where `isLiteral`. */
-export function* reindentSlices(text: string, base: number, growth: Growth, isLiteral: boolean): Generator<void, Uint8Array<ArrayBuffer> | null, undefined> {
+export function* reindentSlices(
+  text: string,
+  base: number,
+  growth: Growth,
+  isLiteral: boolean,
+): Generator<void, Uint8Array<ArrayBuffer> | null, undefined> {
   const reader = new JsonReader(text);
   try {
     reader.begin(base, growth, isLiteral);

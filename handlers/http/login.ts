@@ -18,8 +18,14 @@ export interface CredentialsOrigin {
 }
 
 /** Errors: as `Authenticator.login`. */
-export function login(app: App, security: Security, { name, password }: Credentials, { address, isLocal }: CredentialsOrigin): Principal | Promise<Principal> {
-  if (!app.options.logFailedAuthenticationAttempts) return security.authenticator.login(name, password, address, isLocal);
+export function login(
+  app: App,
+  security: Security,
+  { name, password }: Credentials,
+  { address, isLocal }: CredentialsOrigin,
+): Principal | Promise<Principal> {
+  if (!app.options.logFailedAuthenticationAttempts)
+    return security.authenticator.login(name, password, address, isLocal);
   try {
     const caller = security.authenticator.login(name, password, address, isLocal);
     if (!(caller instanceof Promise)) return caller;
@@ -34,7 +40,11 @@ export function login(app: App, security: Security, { name, password }: Credenti
 /** One line for a failed attempt. A name is often a password that was typed into the wrong field, so it is cut. */
 function noted(error: unknown, app: App, name: string, address: string | null): unknown {
   if (isSkuaError(error, 'not_authenticated') || isSkuaError(error, 'too_many_failures')) {
-    app.world.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: error.code });
+    app.world.log.warn('authentication failed', {
+      user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(),
+      address,
+      reason: error.code,
+    });
   }
   return error;
 }

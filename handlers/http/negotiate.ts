@@ -19,7 +19,12 @@ export interface Representation {
 }
 
 function representation(kind: Kind, mediaType: string, charset = true): Representation {
-  return { kind, mediaType, contentType: charset ? `${mediaType}; charset=utf-8` : mediaType, author: mediaType.includes('.kurrent.') ? 'Kurrent' : 'EventStore' };
+  return {
+    kind,
+    mediaType,
+    contentType: charset ? `${mediaType}; charset=utf-8` : mediaType,
+    author: mediaType.includes('.kurrent.') ? 'Kurrent' : 'EventStore',
+  };
 }
 
 const ALL: readonly Representation[] = [
@@ -56,8 +61,13 @@ export const JSON_ONLY: readonly Kind[] = ['json'];
 
 /** Values of the query parameter `format`; null: known, but nothing we can send. */
 const FORMATS: ReadonlyMap<string, string | null> = new Map([
-  ['json', 'application/json'], ['atomxj', 'application/vnd.eventstore.atom+json'],
-  ['text', 'text/plain'], ['xml', null], ['atom', null], ['atomsvc', null], ['atomsvcxj', null],
+  ['json', 'application/json'],
+  ['atomxj', 'application/vnd.eventstore.atom+json'],
+  ['text', 'text/plain'],
+  ['xml', null],
+  ['atom', null],
+  ['atomsvc', null],
+  ['atomsvcxj', null],
 ]);
 const XML_FORMATS: ReadonlySet<string> = new Set(['xml', 'atom', 'atomsvc']);
 
@@ -69,7 +79,8 @@ export function negotiate(call: Call, kinds: readonly Kind[]): Representation {
   const format = queryOf(call, 'format');
   if (format !== undefined) {
     const mediaType = FORMATS.get(format.toLowerCase());
-    if (mediaType === undefined) throw new SkuaError('bad_request', `'${format}' is not a known format. Use json or atomxj.`);
+    if (mediaType === undefined)
+      throw new SkuaError('bad_request', `'${format}' is not a known format. Use json or atomxj.`);
     const chosen = mediaType === null ? undefined : BY_TYPE.get(mediaType);
     if (chosen !== undefined && kinds.includes(chosen.kind)) return chosen;
     throw notAcceptable(kinds, XML_FORMATS.has(format.toLowerCase()) ? 'xml' : format);
@@ -87,7 +98,10 @@ export function negotiate(call: Call, kinds: readonly Kind[]): Representation {
 
 function notAcceptable(kinds: readonly Kind[], asked: string): SkuaError {
   const offered = ALL.filter((r) => kinds.includes(r.kind)).map((r) => r.mediaType);
-  return new SkuaError('not_acceptable', `${xmlRemark(asked)}This is available as ${offered.join(', ')}. Request one of them in Accept.`);
+  return new SkuaError(
+    'not_acceptable',
+    `${xmlRemark(asked)}This is available as ${offered.join(', ')}. Request one of them in Accept.`,
+  );
 }
 
 /** The media ranges of an `Accept` value by falling `q`, of one `q` in their order; those with `q=0` are left out. */
@@ -118,21 +132,30 @@ export function mediaTypeOf(contentType: string): { readonly type: string; reado
 /** What a posted body holds. `unusable`: a media type that routes know but no body of which can be appended. */
 export type PostedKind = 'batch' | 'json' | 'binary' | 'unusable';
 
-const POSTED = new Map<string, PostedKind>([['application/json', 'json'], ['application/octet-stream', 'binary']]);
+const POSTED = new Map<string, PostedKind>([
+  ['application/json', 'json'],
+  ['application/octet-stream', 'binary'],
+]);
 for (const name of ['eventstore', 'kurrent']) {
   POSTED.set(`application/vnd.${name}.events+json`, 'batch');
   POSTED.set(`application/vnd.${name}.event+json`, 'unusable');
   POSTED.set(`application/vnd.${name}.atom+json`, 'unusable');
 }
 
-/** The kind of a posted body by its `Content-Type`. Throws `unsupported_media_type`, also for a charset that is not UTF-8. */
+/**
+ * The kind of a posted body by its `Content-Type`. Throws `unsupported_media_type`, also for a charset that is not
+ * UTF-8.
+ */
 export function postedKind(contentType: string | null): PostedKind {
   const exact = contentType === null ? undefined : POSTED.get(contentType);
   if (exact !== undefined) return exact;
   const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
   const kind = POSTED.get(type);
   if (kind === undefined || !isUtf8) {
-    throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not supported here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
+    throw new SkuaError(
+      'unsupported_media_type',
+      `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not supported here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`,
+    );
   }
   return kind;
 }

@@ -1,14 +1,42 @@
 /** What the handlers need of the node that they run in, beyond its store. */
 
 import type { ChunkMapView } from '../../core/log/api.ts';
-import type { AuditView, ChunkProofView, InfoDocument, LogLineLevel, LogView, MemberDocument, MemberOnlyMembers, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, WebhooksView } from '../documents/node.ts';
+import type {
+  AuditView,
+  ChunkProofView,
+  InfoDocument,
+  LogLineLevel,
+  LogView,
+  MemberDocument,
+  MemberOnlyMembers,
+  NodeState,
+  OptionView,
+  OverviewView,
+  ReloadResult,
+  StartUpWork,
+  WebhooksView,
+} from '../documents/node.ts';
 
 /** The node as `/gossip` shows it. */
-export interface GossipMember extends Pick<MemberDocument, 'instanceId' | 'state' | 'lastCommitPosition' | 'writerCheckpoint' | 'chaserCheckpoint' | 'epochPosition' | 'epochNumber' | 'epochId' | 'nodePriority'> {
+export interface GossipMember extends Pick<
+  MemberDocument,
+  | 'instanceId'
+  | 'state'
+  | 'lastCommitPosition'
+  | 'writerCheckpoint'
+  | 'chaserCheckpoint'
+  | 'epochPosition'
+  | 'epochNumber'
+  | 'epochId'
+  | 'nodePriority'
+> {
   readonly host: string;
   readonly port: number;
   readonly isSecure: boolean;
-  /** What only members of a cluster differ in; left out of a single node, which is alive, votes, and tells of itself now. */
+  /**
+   * What only members of a cluster differ in; left out of a single node, which is alive, votes, and tells of itself
+   * now.
+   */
   readonly asMember?: MemberOnlyMembers & {
     readonly isAlive: boolean;
     readonly isReadOnlyReplica: boolean;

@@ -4,12 +4,16 @@ const HOST_LENGTH_MAX = 255;
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+?)\.?(?::\d{1,5})?$/;
 /** What browsers take for an address of IPv4: no name that somebody could register ends in a number. */
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
-/** Nobody can register a name under one of these and point it elsewhere (RFC 6761, RFC 6762, RFC 8375; the clusters of Kubernetes). */
+/**
+ * Nobody can register a name under one of these and point it elsewhere (RFC 6761, RFC 6762, RFC 8375; the clusters of
+ * Kubernetes).
+ */
 const PRIVATE_SUFFIXES = ['.localhost', '.local', '.internal', '.lan', '.home.arpa', '.test', '.svc'] as const;
 
 /**
- * Under which names a node may be asked for. An address, a name without a dot and a name under a private suffix always count, since no page of the internet has such an
- * origin; any other must be named, as a whole, or by a suffix that begins with a dot.
+ * Under which names a node may be asked for. An address, a name without a dot and a name under a private suffix always
+ * count, since no page of the internet has such an origin; any other must be named, as a whole, or by a suffix that
+ * begins with a dot.
  */
 export class OwnHosts {
   readonly #names: ReadonlySet<string>;
@@ -36,6 +40,12 @@ export class OwnHosts {
     if (host.length > HOST_LENGTH_MAX) return false;
     const name = HOST.exec(host.toLowerCase())?.[1];
     if (name === undefined) return false;
-    return name.startsWith('[') || !name.includes('.') || IPV4.test(name) || this.#names.has(name) || this.#suffixes.some((suffix) => name.endsWith(suffix));
+    return (
+      name.startsWith('[') ||
+      !name.includes('.') ||
+      IPV4.test(name) ||
+      this.#names.has(name) ||
+      this.#suffixes.some((suffix) => name.endsWith(suffix))
+    );
   }
 }

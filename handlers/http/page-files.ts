@@ -2,7 +2,10 @@
 export interface PageFiles {
   /** The one HTML page, which names its files as they lie from `/ui`: `./assets/NAME`. Errors: `page_unavailable`. */
   page(): Promise<PageText>;
-  /** A script, a style or an image, by the name that the page knows; null where the page has none of that name. Errors: `page_unavailable`. */
+  /**
+   * A script, a style or an image, by the name that the page knows; null where the page has none of that name. Errors:
+   * `page_unavailable`.
+   */
   asset(name: string): Promise<PageFile | null>;
 }
 

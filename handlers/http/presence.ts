@@ -4,7 +4,10 @@ import type { NodeControl } from './node-control.ts';
 import type { Route } from './route.ts';
 
 /** Whether what a route needs is there: connectors, schedules and backups are not everywhere. */
-export function isPresent({ features, security }: Pick<App, 'features' | 'security'>, { feature }: Pick<Route, 'feature'>): boolean {
+export function isPresent(
+  { features, security }: Pick<App, 'features' | 'security'>,
+  { feature }: Pick<Route, 'feature'>,
+): boolean {
   if (feature === undefined) return true;
   return (feature === 'users' ? security : features[feature]) != null;
 }
@@ -20,7 +23,11 @@ const ABSENT = {
 } as const satisfies { readonly [F in keyof AppFeatures]?: string };
 
 /** What a handler needs. Errors: `not_found` where it is not there: its paths are unknown then. */
-export function featureOf<F extends keyof typeof ABSENT>(call: Call, { features }: App, name: F): NonNullable<AppFeatures[F]> {
+export function featureOf<F extends keyof typeof ABSENT>(
+  call: Call,
+  { features }: App,
+  name: F,
+): NonNullable<AppFeatures[F]> {
   const feature = features[name];
   if (feature !== null && feature !== undefined) return feature;
   call.methods = '';
@@ -37,7 +44,10 @@ export function scavengerOf({ scavenger }: App): NonNullable<App['scavenger']> {
 export function ordersOf(app: App): NonNullable<AppFeatures['scavengeOrders']> {
   const { scavengeOrders } = app.features;
   if (scavengeOrders !== null && scavengeOrders !== undefined) return scavengeOrders;
-  throw new SkuaError('bad_request', 'This node accepts no orders from a cluster: leave out clusterScavengeId and attempt');
+  throw new SkuaError(
+    'bad_request',
+    'This node accepts no orders from a cluster: leave out clusterScavengeId and attempt',
+  );
 }
 
 /** The node around the handlers. Throws `not_found` where there is none: its routes are absent then. */

@@ -140,27 +140,48 @@ export function outcomeOf(code: ErrorCode): Outcome {
 
 /** Names that the reference's users API has for failures: its clients look at `success` and `error`. */
 const USERS_ERRORS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  user_not_found: 'NotFound', user_exists: 'Conflict', wrong_password: 'Unauthorized', invalid_user: 'Error', last_administrator: 'Error',
+  user_not_found: 'NotFound',
+  user_exists: 'Conflict',
+  wrong_password: 'Unauthorized',
+  invalid_user: 'Error',
+  last_administrator: 'Error',
 };
 
 /** What else to show where a reload failed: elsewhere paths of files are not the caller's business. */
 function placeOf(error: SkuaError): Record<string, unknown> | undefined {
-  return isSkuaError(error, 'reload_failed') || isSkuaError(error, 'certificate_invalid') ? { file: error.data.file, reason: error.data.reason } : undefined;
+  return isSkuaError(error, 'reload_failed') || isSkuaError(error, 'certificate_invalid')
+    ? { file: error.data.file, reason: error.data.reason }
+    : undefined;
 }
 
-/** Characters of the longest text beside the detail, which core/base/errors.ts bounds: it may quote what was sent, too. */
+/**
+ * Characters of the longest text beside the detail, which core/base/errors.ts bounds: it may quote what was sent, too.
+ */
 const SHOWN_LENGTH_MAX = 8_192;
 
 function shown(value: unknown): unknown {
-  return typeof value === 'string' && value.length > SHOWN_LENGTH_MAX ? `${value.slice(0, SHOWN_LENGTH_MAX - 1).toWellFormed()}…` : value;
+  return typeof value === 'string' && value.length > SHOWN_LENGTH_MAX
+    ? `${value.slice(0, SHOWN_LENGTH_MAX - 1).toWellFormed()}…`
+    : value;
 }
 
-/** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and what it is about. */
+/**
+ * The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and
+ * what it is about.
+ */
 export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
   const document: { readonly [Name in keyof ProblemDocument]: unknown } = {
-    code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
-    hint: shown(error.data['hint']), ...(isSkuaError(error, 'invalid_metadata') && { key: shown(error.data.key) }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(isSkuaError(error, 'late_order') && { seen: error.data.seen }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+    code: error.code === 'sync_failed' ? 'writer_stopped' : error.code,
+    title: reason,
+    detail: error.message,
+    hint: shown(error.data['hint']),
+    ...(isSkuaError(error, 'invalid_metadata') && { key: shown(error.data.key) }),
+    scavengeId: error.data['scavengeId'],
+    backupId: error.data['backupId'],
+    ...(isSkuaError(error, 'late_order') && { seen: error.data.seen }),
+    ...placeOf(error),
+    ...(usersError !== undefined && { success: false, error: usersError }),
   };
   return JSON.stringify(document);
 }
@@ -170,7 +191,10 @@ function announcesMethods(known: SkuaError | null): boolean {
   return known?.code !== 'not_authenticated' && known?.code !== 'access_denied';
 }
 
-/** The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees no internals. */
+/**
+ * The reply to a failed call. Errors outside the table are bugs or broken storage: they are logged, and the caller sees
+ * no internals.
+ */
 export function failure(error: unknown, call: Call, app: App): Reply {
   const known = error instanceof SkuaError ? error : null;
   const outcome = known === null ? INTERNAL : outcomeOf(known.code);
@@ -178,18 +202,29 @@ export function failure(error: unknown, call: Call, app: App): Reply {
     app.world.log.error('request failed', { method: call.method, path: call.path, error });
     app.world.meter.count('eventstore_http_requests_failed_total');
   }
-  const headers: Record<string, string> = { ...commonHeaders(announcesMethods(known) ? call.methods : ''), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
+  const headers: Record<string, string> = {
+    ...commonHeaders(announcesMethods(known) ? call.methods : ''),
+    ...outcome.headers,
+    'content-type': 'application/problem+json; charset=utf-8',
+  };
   if (isSkuaError(error, 'wrong_expected_version')) {
     const current = String(error.data.actual);
     headers['es-currentversion'] = current;
     headers['kurrent-currentversion'] = current;
   }
   if (outcome.status === UNAUTHORIZED.status) headers['www-authenticate'] = challengeTo(call.request.headers);
-  if (known?.code === 'too_many_failures' || typeof known?.data['retryAfterSeconds'] === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
+  if (known?.code === 'too_many_failures' || typeof known?.data['retryAfterSeconds'] === 'number')
+    headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
   if (isSkuaError(error, 'range_not_satisfiable')) headers['content-range'] = `bytes */${error.data.sizeBytes}`;
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
-  const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)
-    : JSON.stringify({ code: known?.code ?? 'internal', title: reason, detail: 'The request failed inside the server. See the server\'s log for the reason.' });
+  const body =
+    known !== null && outcome !== INTERNAL
+      ? problemText(known, reason)
+      : JSON.stringify({
+          code: known?.code ?? 'internal',
+          title: reason,
+          detail: "The request failed inside the server. See the server's log for the reason.",
+        });
   return { status: outcome.status, statusText: reason, headers, body };
 }

@@ -16,12 +16,17 @@ export function webResponse(reply: Reply): Response {
 /** 201 for an append. */
 export function created(call: Call, location: string): Reply {
   const cors = commonHeaders(call.methods);
-  return { status: 201, statusText: 'Created', headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location }, body: null };
+  return {
+    status: 201,
+    statusText: 'Created',
+    headers: { ...cors, 'content-type': PLAIN, 'content-length': '0', location },
+    body: null,
+  };
 }
 
 /**
- * The reply to HEAD where this is the reply to GET: the same without the body, whose length is told where it is known. What
- * would go on (server-sent events, lines, files) ends before it begins.
+ * The reply to HEAD where this is the reply to GET: the same without the body, whose length is told where it is known.
+ * What would go on (server-sent events, lines, files) ends before it begins.
  */
 export function headOf(reply: Reply): Reply {
   const { body, headers } = reply;
@@ -62,14 +67,24 @@ export function redirect(call: Call, location: string, text: string, cacheContro
 
 /** 200 with a representation. */
 export function document(call: Call, body: ReplyBody, contentType: string, caching: Caching, reason = 'OK'): Reply {
-  const headers: Record<string, string> = { ...commonHeaders(call.methods), 'content-type': contentType, 'cache-control': caching.cacheControl, vary: VARY };
+  const headers: Record<string, string> = {
+    ...commonHeaders(call.methods),
+    'content-type': contentType,
+    'cache-control': caching.cacheControl,
+    vary: VARY,
+  };
   if (caching.etag !== null) headers['etag'] = `"${caching.etag}"`;
   return { status: 200, statusText: reason, headers, body };
 }
 
 /** 200 with a value as JSON in one line. */
 export function jsonReply(call: Call, value: object): Reply {
-  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) };
+  return {
+    status: 200,
+    statusText: 'OK',
+    headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(value),
+  };
 }
 
 const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 202: 'Accepted' };
@@ -77,12 +92,22 @@ const REASONS: Readonly<Record<number, string>> = { 200: 'OK', 202: 'Accepted' }
 /** 200 with a value as JSON, or the plain text that stands for it. */
 export function adminReply(call: Call, chosen: Representation, value: unknown, text: string): Reply {
   if (chosen.kind !== 'text') return adminJson(call, 200, value);
-  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': chosen.contentType }, body: text };
+  return {
+    status: 200,
+    statusText: 'OK',
+    headers: { ...commonHeaders(call.methods), 'content-type': chosen.contentType },
+    body: text,
+  };
 }
 
 /** A value as JSON, indented by two spaces. */
 export function adminJson(call: Call, status: number, value: unknown): Reply {
-  return { status, statusText: REASONS[status]!, headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: valueText(value, 0) };
+  return {
+    status,
+    statusText: REASONS[status]!,
+    headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' },
+    body: valueText(value, 0),
+  };
 }
 
 /** `JSON.stringify` knows no numbers beyond 2^53, and the number of a tombstone is 2^63-1. */
@@ -91,11 +116,16 @@ function valueText(value: unknown, depth: number): string {
   if (value === TOMBSTONE) return numberText(TOMBSTONE);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const isArray = Array.isArray(value);
-  const members = isArray ? value.map((each) => valueText(each, depth + 1))
-    : Object.entries(value).filter(([, each]) => each !== undefined).map(([name, each]) => `${jsonString(name)}: ${valueText(each, depth + 1)}`);
+  const members = isArray
+    ? value.map((each) => valueText(each, depth + 1))
+    : Object.entries(value)
+        .filter(([, each]) => each !== undefined)
+        .map(([name, each]) => `${jsonString(name)}: ${valueText(each, depth + 1)}`);
   const [open, close] = isArray ? '[]' : '{}';
   const before = `\n${'  '.repeat(depth + 1)}`;
-  return members.length === 0 ? `${open}${close}` : `${open}${before}${members.join(`,${before}`)}\n${'  '.repeat(depth)}${close}`;
+  return members.length === 0
+    ? `${open}${close}`
+    : `${open}${before}${members.join(`,${before}`)}\n${'  '.repeat(depth)}${close}`;
 }
 
 /**
@@ -125,7 +155,10 @@ export function feedEtag(version: number): string {
 /** One tag of a list, with its quotes or, as the reference takes them, without. */
 const TAG = /(?:W\/)?"([^"]*)"|[^\s,"]+/g;
 
-/** Whether the caller has this, by any of the tags that it names (RFC 9110, 13.1.2): weak ones count, and `*` is whatever there is. A compressed page is the same page. */
+/**
+ * Whether the caller has this, by any of the tags that it names (RFC 9110, 13.1.2): weak ones count, and `*` is
+ * whatever there is. A compressed page is the same page.
+ */
 export function matchesEtag(request: Request, etag: string): boolean {
   const value = request.headers.get('if-none-match');
   if (value === null) return false;
@@ -141,15 +174,19 @@ export interface Caching {
   readonly etag: string | null;
 }
 
-/** What a reply to a read depends on beside its address: no other caller, and no other form of it, may get it from a cache. */
+/**
+ * What a reply to a read depends on beside its address: no other caller, and no other form of it, may get it from a
+ * cache.
+ */
 export const VARY = 'Accept, Accept-Encoding, Authorization, ES-ResolveLinkTos, Kurrent-ResolveLinkTos';
 
 const NOT_KEPT = 'max-age=0, no-cache, must-revalidate';
 /** `must-revalidate` alone would let caches that many use keep what was sent to one caller. */
 const NOT_KEPT_PRIVATE = `${NOT_KEPT}, private`;
 /**
- * Pages away from the head and single events change only when something is erased, or somebody loses the right to read them.
- * Then they must not live on in a cache, so that they are kept for seconds, and not for the year that the reference gives them.
+ * Pages away from the head and single events change only when something is erased, or somebody loses the right to read
+ * them. Then they must not live on in a cache, so that they are kept for seconds, and not for the year that the
+ * reference gives them.
  */
 const KEPT_BRIEFLY = 'max-age=60, private';
 
@@ -163,13 +200,33 @@ export function unchanging(app: App): Caching {
 
 /** What can change. `seconds` is the stream's `$cacheControl`. */
 export function changing(app: App, etag: string | null, seconds?: number): Caching {
-  return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? NOT_KEPT_PRIVATE : `max-age=${seconds}, private`, etag };
+  return {
+    cacheControl:
+      seconds === undefined || app.options.disableHttpCaching ? NOT_KEPT_PRIVATE : `max-age=${seconds}, private`,
+    etag,
+  };
 }
 
-/** The headers that pages of other origins may send and see. Both families of names are accepted, so both are announced. */
-const OWN_HEADERS = ['LongPoll', 'ExpectedVersion', 'EventId', 'EventType', 'RequireMaster', 'RequireLeader', 'HardDelete', 'ResolveLinkTos'];
+/**
+ * The headers that pages of other origins may send and see. Both families of names are accepted, so both are announced.
+ */
+const OWN_HEADERS = [
+  'LongPoll',
+  'ExpectedVersion',
+  'EventId',
+  'EventType',
+  'RequireMaster',
+  'RequireLeader',
+  'HardDelete',
+  'ResolveLinkTos',
+];
 const ALLOWED_HEADERS = [
-  'Content-Type', 'X-Requested-With', 'X-Forwarded-Host', 'X-Forwarded-Prefix', 'X-PINGOTHER', 'Authorization',
+  'Content-Type',
+  'X-Requested-With',
+  'X-Forwarded-Host',
+  'X-Forwarded-Prefix',
+  'X-PINGOTHER',
+  'Authorization',
   ...OWN_HEADERS.map((name) => `ES-${name}`),
   ...OWN_HEADERS.filter((name) => name !== 'RequireMaster').map((name) => `Kurrent-${name}`),
   'Last-Event-ID',
@@ -179,15 +236,19 @@ const EXPOSED_HEADERS = 'Location, ES-Position, ES-CurrentVersion, Kurrent-Posit
 const known = new Map<string, Readonly<Record<string, string>>>();
 
 /**
- * The headers of every reply at a path with these methods, made once; '' for a path that no route knows, or that says nothing of
- * its methods. `methods` comes from the route table, so the map stays small. What the path takes is told as the reference
- * tells it; only origins that an option names are let in by it (browsers.ts).
+ * The headers of every reply at a path with these methods, made once; '' for a path that no route knows, or that says
+ * nothing of its methods. `methods` comes from the route table, so the map stays small. What the path takes is told as
+ * the reference tells it; only origins that an option names are let in by it (browsers.ts).
  */
 export function commonHeaders(methods: string): Readonly<Record<string, string>> {
   let headers = known.get(methods);
   if (headers === undefined) {
     headers = Object.freeze({
-      ...(methods !== '' && { 'access-control-allow-methods': methods, 'access-control-allow-headers': ALLOWED_HEADERS, 'access-control-expose-headers': EXPOSED_HEADERS }),
+      ...(methods !== '' && {
+        'access-control-allow-methods': methods,
+        'access-control-allow-headers': ALLOWED_HEADERS,
+        'access-control-expose-headers': EXPOSED_HEADERS,
+      }),
       // Events hold whatever their writers liked: no browser is to guess that one is a page.
       'x-content-type-options': 'nosniff',
     });

@@ -2,8 +2,9 @@ import type { AuditAction } from '../../core/ports/audit.ts';
 import type { Access, App, AppFeatures, AppOptions, Branch, Call, Handler, Reply } from './context.ts';
 
 /**
- * Which member of a cluster decides an operation (core/cluster/README.md, rule 13). `here`: the one that is asked. `writes`: that one too, but what it writes is decided by the one that
- * leads. `leader`: the one that leads, to which others pass the request on.
+ * Which member of a cluster decides an operation (core/cluster/README.md, rule 13). `here`: the one that is asked.
+ * `writes`: that one too, but what it writes is decided by the one that leads. `leader`: the one that leads, to which
+ * others pass the request on.
  */
 export type DecidedBy = 'here' | 'writes' | 'leader';
 
@@ -17,7 +18,10 @@ export interface Operation {
   readonly doc: OperationDoc;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
   readonly audit?: AuditAction;
-  /** Takes the body in before the request is passed on to the leader, where that has limits of its own; a reply refuses it. */
+  /**
+   * Takes the body in before the request is passed on to the leader, where that has limits of its own; a reply refuses
+   * it.
+   */
   readonly arrive?: Arrive;
 }
 
@@ -79,7 +83,17 @@ export interface Schema {
 export type Feature = Exclude<keyof AppFeatures, 'scavengeOrders'> | 'users';
 
 /** A heading of the OpenAPI document. */
-export type Tag = 'Streams' | 'Scavenging' | 'Backup' | 'Users' | 'Subscriptions' | 'Connectors' | 'Page' | 'Cluster' | 'Administration' | 'Node';
+export type Tag =
+  | 'Streams'
+  | 'Scavenging'
+  | 'Backup'
+  | 'Users'
+  | 'Subscriptions'
+  | 'Connectors'
+  | 'Page'
+  | 'Cluster'
+  | 'Administration'
+  | 'Node';
 
 /** How failures are answered, and how the OpenAPI document describes that. */
 export interface Failures {
@@ -93,7 +107,9 @@ export interface Traits {
   /** Without it there are no such paths; left out: nothing that a node could lack. */
   readonly feature?: Feature;
   /** The option that takes the paths away; left out, or null: none does. */
-  readonly offBy?: keyof Pick<AppOptions, 'disableAdminUi' | 'disableStatsOnHttp' | 'disableGossipOnHttp' | 'disableAtomPub'> | null;
+  readonly offBy?:
+    | keyof Pick<AppOptions, 'disableAdminUi' | 'disableStatsOnHttp' | 'disableGossipOnHttp' | 'disableAtomPub'>
+    | null;
   /** Left out: problem documents. */
   readonly failures?: Failures;
   /** Whether a client may ask for an answer of the leader alone. */
@@ -103,7 +119,9 @@ export interface Traits {
 /** A path and what it answers. */
 export interface Route extends Traits {
   readonly path: string;
-  /** `Access-Control-Allow-Methods`; with the repetitions that the reference shows where several of its templates match. */
+  /**
+   * `Access-Control-Allow-Methods`; with the repetitions that the reference shows where several of its templates match.
+   */
   readonly methods: string;
   readonly operations: Readonly<Record<string, Operation>>;
 }
@@ -116,6 +134,12 @@ export function area(traits: Traits, routes: readonly RouteOfArea[]): readonly R
   return routes.map((route) => ({ ...traits, ...route }));
 }
 
-export function operation(access: Access, place: DecidedBy, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {
+export function operation(
+  access: Access,
+  place: DecidedBy,
+  handler: Handler,
+  doc: OperationDoc,
+  audit?: AuditAction,
+): Operation {
   return { handler, access, place, doc, ...(audit !== undefined && { audit }) };
 }

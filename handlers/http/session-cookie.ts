@@ -6,11 +6,17 @@ import { baseOf, prefixOf } from './url.ts';
 
 /** Over plain HTTP. */
 const NAME = 'skua-session';
-/** Browsers take a cookie of this name from its own host over TLS only, for all its paths, so that nobody else can put one of his own in its place. */
+/**
+ * Browsers take a cookie of this name from its own host over TLS only, for all its paths, so that nobody else can put
+ * one of his own in its place.
+ */
 const SECURE_NAME = '__Host-skua-session';
 /** The same where a proxy has the node under a path, so that two such nodes at one host have sessions of their own. */
 const SECURE_PATH_NAME = '__Secure-skua-session';
-/** Longest header that is looked at, in characters, and most cookies of the name: programs at other ports of the host may have set some. */
+/**
+ * Longest header that is looked at, in characters, and most cookies of the name: programs at other ports of the host
+ * may have set some.
+ */
 const HEADER_LENGTH_MAX = 16_384;
 const COOKIES_MAX = 4;
 
@@ -28,7 +34,12 @@ export function sessionValuesOf(call: Call): readonly string[] {
   const header = call.request.headers.get('cookie');
   if (header === null || header.length > HEADER_LENGTH_MAX || !header.includes(NAME) || !isFromOwnPage(call)) return [];
   const name = `${nameFor(call)}=`;
-  return header.split(';').map((cookie) => cookie.trim()).filter((cookie) => cookie.startsWith(name)).slice(0, COOKIES_MAX).map((cookie) => cookie.slice(name.length));
+  return header
+    .split(';')
+    .map((cookie) => cookie.trim())
+    .filter((cookie) => cookie.startsWith(name))
+    .slice(0, COOKIES_MAX)
+    .map((cookie) => cookie.slice(name.length));
 }
 
 /** `Set-Cookie` of a session: for this host and its scripts' requests, but not for the scripts themselves. */

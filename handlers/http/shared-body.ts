@@ -5,7 +5,10 @@ type Compressed = Map<Coding, Promise<ReplyBody>>;
 
 const SHARED = new WeakMap<object, Compressed>();
 
-/** Makes these bytes the body of any number of replies at once: they are kept once, compressed once, and counted for none of those. Nobody may change them. */
+/**
+ * Makes these bytes the body of any number of replies at once: they are kept once, compressed once, and counted for
+ * none of those. Nobody may change them.
+ */
 export function sharedBody(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (!SHARED.has(bytes)) SHARED.set(bytes, new Map());
   return bytes;
@@ -17,7 +20,11 @@ export function isSharedBody(body: object): boolean {
 }
 
 /** The compressed form of a shared body, made by the first who asks; that of another is made each time. */
-export function compressedOnce(body: ReplyBody, coding: Coding, compress: () => ReplyBody | Promise<ReplyBody> | null): ReplyBody | Promise<ReplyBody> | null {
+export function compressedOnce(
+  body: ReplyBody,
+  coding: Coding,
+  compress: () => ReplyBody | Promise<ReplyBody> | null,
+): ReplyBody | Promise<ReplyBody> | null {
   const made = typeof body === 'string' ? undefined : SHARED.get(body);
   if (made === undefined) return compress();
   const known = made.get(coding);

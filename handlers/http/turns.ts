@@ -1,9 +1,15 @@
 import { background } from '../../core/base/background.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 
-/** While others work, long work rests behind each slice for so many times as long as the slice took: that part of the process is left to them. */
+/**
+ * While others work, long work rests behind each slice for so many times as long as the slice took: that part of the
+ * process is left to them.
+ */
 const LEFT_TO_OTHERS = 3;
-/** Others are at work where something short was answered within so many milliseconds: who asks for one thing after another has a slice or two between his answers. */
+/**
+ * Others are at work where something short was answered within so many milliseconds: who asks for one thing after
+ * another has a slice or two between his answers.
+ */
 const AT_WORK_MS = 50;
 /** A rest takes at most so many milliseconds, whatever a slice took that could not be cut. */
 const REST_MS_MAX = 100;
@@ -15,8 +21,9 @@ interface Piece {
 }
 
 /**
- * Work that takes long is done in slices, one after another, however many such works there are: callers have one in turn, whatever each of them has begun, between two
- * slices all others get to work, and while they do, most of the process is theirs. Long works alone are not held up by one another.
+ * Work that takes long is done in slices, one after another, however many such works there are: callers have one in
+ * turn, whatever each of them has begun, between two slices all others get to work, and while they do, most of the
+ * process is theirs. Long works alone are not held up by one another.
  */
 export class Turns {
   readonly #clock: Pick<Clock, 'yield' | 'sleep' | 'monotonicMs'>;
@@ -42,8 +49,9 @@ export class Turns {
   }
 
   /**
-   * Does a piece of work in its turn, which is such a part of all that there is to do for it: the rest was done as it came, which could not wait for a turn. `caller`: whose turn
-   * it takes (core/base/shared-limit.ts); null where nobody is known.
+   * Does a piece of work in its turn, which is such a part of all that there is to do for it: the rest was done as it
+   * came, which could not wait for a turn. `caller`: whose turn it takes (core/base/shared-limit.ts); null where nobody
+   * is known.
    */
   slice<T>(caller: string | null, work: () => T, part = 1): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -85,7 +93,7 @@ export class Turns {
       if (pieces.length > 0) this.#waiting.set(caller, pieces);
       const beganMs = this.#clock.monotonicMs();
       work();
-      this.#restMs = Math.min(REST_MS_MAX, (this.#clock.monotonicMs() - beganMs) / part * LEFT_TO_OTHERS);
+      this.#restMs = Math.min(REST_MS_MAX, ((this.#clock.monotonicMs() - beganMs) / part) * LEFT_TO_OTHERS);
     }
     this.#isGoing = false;
   }

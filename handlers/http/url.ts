@@ -21,7 +21,8 @@ const STREAMS = '/streams/';
 
 /** The one segment behind `/streams/` where the path has no other; null for every other path. */
 export function streamSegment(path: string): string | null {
-  if (!path.startsWith(STREAMS) || path.length === STREAMS.length || path.indexOf('/', STREAMS.length) >= 0) return null;
+  if (!path.startsWith(STREAMS) || path.length === STREAMS.length || path.indexOf('/', STREAMS.length) >= 0)
+    return null;
   return path.slice(STREAMS.length);
 }
 
@@ -35,18 +36,25 @@ export function decodeSegment(segment: string): string {
     try {
       name = decodeURIComponent(segment);
     } catch {
-      throw new SkuaError('bad_request', `The path has malformed percent-encoding: '${segment}'. Encode names as UTF-8.`);
+      throw new SkuaError(
+        'bad_request',
+        `The path has malformed percent-encoding: '${segment}'. Encode names as UTF-8.`,
+      );
     }
   }
-  if (name === '.' || name === '..') throw new SkuaError('invalid_stream_name', `A stream can't be named '${name}': URLs resolve it away. Use another name.`);
+  if (name === '.' || name === '..')
+    throw new SkuaError(
+      'invalid_stream_name',
+      `A stream can't be named '${name}': URLs resolve it away. Use another name.`,
+    );
   return name;
 }
 
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Whether a path has a segment that URL parsers resolve away: `.` or `..`, escaped or not. Paths are taken as they arrived, since
- * whoever stands in front may have judged them so.
+ * Whether a path has a segment that URL parsers resolve away: `.` or `..`, escaped or not. Paths are taken as they
+ * arrived, since whoever stands in front may have judged them so.
  */
 export function hasDotSegment(path: string): boolean {
   return (path.includes('/.') || path.includes('/%2')) && DOTS.test(path);
@@ -55,7 +63,10 @@ export function hasDotSegment(path: string): boolean {
 const USERS = '/users/';
 const PAGE = '/ui/';
 /** Segments that routes name, in the form in which these do. */
-const STREAM_LITERALS: ReadonlyMap<string, string> = new Map([['$all', '%24all'], ['$scavenges', '%24scavenges']]);
+const STREAM_LITERALS: ReadonlyMap<string, string> = new Map([
+  ['$all', '%24all'],
+  ['$scavenges', '%24scavenges'],
+]);
 const USER_LITERALS: ReadonlyMap<string, string> = new Map([['$current', '%24current']]);
 
 /**
@@ -83,10 +94,17 @@ const LITERAL_LENGTH_MAX = 30;
 function literalOf(segment: string, literals: ReadonlyMap<string, string>): string | null {
   const first = segment.charCodeAt(0);
   if ((first !== 36 && first !== 37) || segment.length > LITERAL_LENGTH_MAX) return null;
-  return literals.get(segment.replace(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))) ?? null;
+  return (
+    literals.get(
+      segment.replace(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    ) ?? null
+  );
 }
 
-/** The URL as routes know it; null for a path that none of them has: with segments that are resolved away, or a slash at its end. */
+/**
+ * The URL as routes know it; null for a path that none of them has: with segments that are resolved away, or a slash at
+ * its end.
+ */
 export function routedUrl({ url, origin, path }: Call): string | null {
   if (hasDotSegment(path)) return null;
   // The router makes a URL of it, in which a backslash would become a slash.
@@ -103,8 +121,9 @@ export function isSlashRedirect(path: string): boolean {
 }
 
 /**
- * Where generated links begin: the request's own scheme and host, or what a proxy says in its forwarding headers. Values that could
- * not stand in a URL or are too long are ignored, and so are all where proxies were named and the request comes from none of them.
+ * Where generated links begin: the request's own scheme and host, or what a proxy says in its forwarding headers.
+ * Values that could not stand in a URL or are too long are ignored, and so are all where proxies were named and the
+ * request comes from none of them.
  */
 export function baseOf(call: Call): string {
   return (call.base ??= forwardedBase(call.request.headers, call.origin));
@@ -147,7 +166,10 @@ function withoutSlashes(text: string): string {
   return withoutTrailing(text.slice(start), '/');
 }
 
-/** Characters of a host with its port, wherever it is named: names of hosts are no longer (RFC 1035 section 2.3.4). Each link of a reply repeats it. */
+/**
+ * Characters of a host with its port, wherever it is named: names of hosts are no longer (RFC 1035 section 2.3.4). Each
+ * link of a reply repeats it.
+ */
 export const HOST_LENGTH_MAX = 255;
 /** Stands in the URL of a request for a host that can be none, whatever the client has sent. */
 export const NO_HOST = '_invalid_';
@@ -166,7 +188,10 @@ let lastEscaped = '';
 /** A stream name as it stands in links: letters, digits and `-._~` kept. */
 export function escapeName(name: string): string {
   if (name === lastName) return lastEscaped;
-  const escaped = encodeURIComponent(name.toWellFormed()).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  const escaped = encodeURIComponent(name.toWellFormed()).replace(
+    /[!'()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   lastName = name;
   lastEscaped = escaped;
   return escaped;

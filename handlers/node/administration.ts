@@ -23,12 +23,17 @@ const shutdown: Handler = (call, app) => {
   return empty(call, 200, 'OK');
 };
 
-/** POST `/admin/reloadconfig`: answered when the reload has ended, with what it changed; 409 when it changed nothing because something failed. */
+/**
+ * POST `/admin/reloadconfig`: answered when the reload has ended, with what it changed; 409 when it changed nothing
+ * because something failed.
+ */
 const reloadConfig: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const result = await node.reload();
-  noteForAudit(call, { details: { options: result.options.map(({ name }) => name), certificatesChanged: result.certificatesChanged } });
+  noteForAudit(call, {
+    details: { options: result.options.map(({ name }) => name), certificatesChanged: result.certificatesChanged },
+  });
   return adminReply(call, chosen, result, reloadText(result));
 };
 
@@ -37,7 +42,9 @@ function reloadText({ options, ignoredOptions, certificatesChanged, certificates
     ...options.map(({ name, from, to }) => `${name}: ${from} -> ${to}`),
     ...(ignoredOptions.length === 0 ? [] : [`After a restart: ${ignoredOptions.join(', ')}`]),
     ...(certificates.length === 0 ? [] : [certificatesChanged ? 'Certificates changed' : 'Certificates unchanged']),
-    ...certificates.map(({ kind, subject, serial, daysLeft }) => `${kind}: ${subject}, serial ${serial}, ${daysLeft} days left`),
+    ...certificates.map(
+      ({ kind, subject, serial, daysLeft }) => `${kind}: ${subject}, serial ${serial}, ${daysLeft} days left`,
+    ),
   ];
   return ['Reloaded', ...lines].join('\n');
 }
@@ -47,7 +54,12 @@ const mergeIndexes: Handler = (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const mergeIndexesId = node.mergeIndexes();
-  return adminReply(call, chosen, { mergeIndexesId } satisfies MergeIndexesDocument, `MergeIndexesId: ${mergeIndexesId}`);
+  return adminReply(
+    call,
+    chosen,
+    { mergeIndexesId } satisfies MergeIndexesDocument,
+    `MergeIndexesId: ${mergeIndexesId}`,
+  );
 };
 
 /** POST `/admin/node/priority/{n}`: until the node is restarted. */
@@ -55,7 +67,8 @@ const setPriority: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const text = decodeSegment(call.params['n']!);
   const priority = /^[+-]?\d{1,20}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(priority >= INT32_MIN && priority <= INT32_MAX)) throw new SkuaError('bad_request', 'nodePriority must be an integer.');
+  if (!(priority >= INT32_MIN && priority <= INT32_MAX))
+    throw new SkuaError('bad_request', 'nodePriority must be an integer.');
   await node.setPriority(priority === 0 ? 0 : priority);
   return empty(call, 200, 'OK');
 };
@@ -75,7 +88,11 @@ export const ADMIN_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi
   order('/admin/mergeindexes', mergeIndexes, ADMIN_DOCS.mergeIndexes, 'index.merge'),
   order('/admin/node/priority/:n', setPriority, ADMIN_DOCS.setPriority, 'node.priority'),
   order('/admin/node/resign', resign, ADMIN_DOCS.resign, 'node.resign'),
-  { path: '/admin/login', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', loginEcho, ADMIN_DOCS.login) } },
+  {
+    path: '/admin/login',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('authenticated', 'here', loginEcho, ADMIN_DOCS.login) },
+  },
 ]);
 
 function order(path: string, handler: Handler, doc: OperationDoc, audit: AuditAction): RouteOfArea {

@@ -1,5 +1,16 @@
 import { timestampText } from '../../core/base/time.ts';
-import type { AuditView, ChunkProofView, GossipDocument, InfoDocument, MemberDocument, OptionView, PingDocument, ReadinessDocument, StartUpWork, WelcomeDocument } from '../documents/node.ts';
+import type {
+  AuditView,
+  ChunkProofView,
+  GossipDocument,
+  InfoDocument,
+  MemberDocument,
+  OptionView,
+  PingDocument,
+  ReadinessDocument,
+  StartUpWork,
+  WelcomeDocument,
+} from '../documents/node.ts';
 import { membersFor } from '../http/asked-host.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
@@ -23,13 +34,24 @@ export const live: Handler = (_call, app) => liveReply(workOf(app) === null);
 
 export function liveReply(isReady: boolean): Reply {
   if (isReady) return { status: 204, statusText: 'No Content', headers: NOT_STORED, body: null };
-  return { status: 503, statusText: 'Server Is Not Ready', headers: { ...NOT_STORED, ...RETRY_AFTER, 'content-length': '0' }, body: null };
+  return {
+    status: 503,
+    statusText: 'Server Is Not Ready',
+    headers: { ...NOT_STORED, ...RETRY_AFTER, 'content-length': '0' },
+    body: null,
+  };
 }
 
-/** `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much of its log is proved. */
+/**
+ * `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much
+ * of its log is proved.
+ */
 export const ready: Handler = (_call, app) => {
   const isStopping = app.node?.state === 'ShuttingDown';
-  return readyReply(isStopping ? 'stopping' : null, workOf(app), { log: app.node?.chunkProofs() ?? null, audit: app.node?.audit() ?? null });
+  return readyReply(isStopping ? 'stopping' : null, workOf(app), {
+    log: app.node?.chunkProofs() ?? null,
+    audit: app.node?.audit() ?? null,
+  });
 };
 
 /** What a node that serves says of itself; what is null is not there. */
@@ -39,9 +61,17 @@ interface ReadyDetails {
 }
 
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
-export function readyReply(ending: 'stopping' | null, work: StartUpWork | null, { log, audit }: ReadyDetails = { log: null, audit: null }): Reply {
+export function readyReply(
+  ending: 'stopping' | null,
+  work: StartUpWork | null,
+  { log, audit }: ReadyDetails = { log: null, audit: null },
+): Reply {
   const isReady = ending === null && work === null;
-  const body: ReadinessDocument = isReady ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
+  const body: ReadinessDocument = isReady
+    ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) }
+    : ending !== null
+      ? { status: ending }
+      : { status: 'starting', ...work };
   const text = `${JSON.stringify(body, null, 2)}\n`;
   if (isReady) return { status: 200, statusText: 'OK', headers: JSON_HEADERS, body: text };
   return { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER }, body: text };
@@ -55,14 +85,18 @@ function workOf(app: App): StartUpWork | null {
 /** `GET /`: where a newcomer finds things; who opens it in a browser is led to the page. */
 const welcome: Handler = (call, app) => {
   const base = baseOf(call);
-  if (app.features.page != null && isOpenedInBrowser(call.request.headers)) return redirect(call, `${base}/ui`, 'Moved', 'no-store');
+  if (app.features.page != null && isOpenedInBrowser(call.request.headers))
+    return redirect(call, `${base}/ui`, 'Moved', 'no-store');
   const { disableStatsOnHttp, disableGossipOnHttp, version } = app.options;
-  const node = app.node === null ? {} : {
-    ready: `${base}/health/ready`,
-    info: `${base}/info`,
-    ...(!disableStatsOnHttp && { stats: `${base}/stats`, metrics: `${base}/metrics` }),
-    ...(!disableGossipOnHttp && { gossip: `${base}/gossip` }),
-  };
+  const node =
+    app.node === null
+      ? {}
+      : {
+          ready: `${base}/health/ready`,
+          info: `${base}/info`,
+          ...(!disableStatsOnHttp && { stats: `${base}/stats`, metrics: `${base}/metrics` }),
+          ...(!disableGossipOnHttp && { gossip: `${base}/gossip` }),
+        };
   const body: WelcomeDocument = {
     name: 'Skua',
     version,
@@ -77,13 +111,23 @@ const welcome: Handler = (call, app) => {
     },
     hint: 'POST an array of events as application/vnd.eventstore.events+json to a stream to create it. GET with Accept: text/event-stream follows it.',
   };
-  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(''), 'content-type': 'application/json; charset=utf-8' }, body: `${JSON.stringify(body, null, 2)}\n` };
+  return {
+    status: 200,
+    statusText: 'OK',
+    headers: { ...commonHeaders(''), 'content-type': 'application/json; charset=utf-8' },
+    body: `${JSON.stringify(body, null, 2)}\n`,
+  };
 };
 
 /** GET `/ping`. The last two members mean nothing; clients of the reference find them there. */
 const ping: Handler = (call) => {
   const text = 'Ping request successfully handled';
-  return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' } satisfies PingDocument, text);
+  return adminReply(
+    call,
+    negotiate(call, ADMIN_KINDS),
+    { text, msgTypeId: 123, label: 'Http' } satisfies PingDocument,
+    text,
+  );
 };
 
 /** GET `/info`. */
@@ -102,8 +146,41 @@ export const info: Handler = (call, app) => {
 /** GET `/info/options`: every option, with the members of both generations, and behind them what is ours. */
 const infoOptions: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema, defaultValue, isSecret, isReloadable, commandLine, environment }): OptionView => (
-    { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type }, defaultValue, isSecret, isReloadable, commandLine, environment })));
+  return adminJson(
+    call,
+    200,
+    nodeOf(call, app).options.map(
+      ({
+        name,
+        description,
+        group,
+        value,
+        configurationSource,
+        deprecationMessage,
+        possibleValues,
+        schema,
+        defaultValue,
+        isSecret,
+        isReloadable,
+        commandLine,
+        environment,
+      }): OptionView => ({
+        name,
+        description,
+        group,
+        value,
+        possibleValues,
+        configurationSource,
+        deprecationMessage,
+        schema: { type: schema.type },
+        defaultValue,
+        isSecret,
+        isReloadable,
+        commandLine,
+        environment,
+      }),
+    ),
+  );
 };
 
 /** GET `/sys/subsystems`: the reference runs projections as one; there are none here. */
@@ -118,7 +195,11 @@ const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
   const [member] = membersFor(call, app, [node.member()]);
-  const view: GossipDocument = { members: membersFor(call, app, node.members()).map((one) => memberView(node, one, app)), serverIp: member!.host, serverPort: member!.port };
+  const view: GossipDocument = {
+    members: membersFor(call, app, node.members()).map((one) => memberView(node, one, app)),
+    serverIp: member!.host,
+    serverPort: member!.port,
+  };
   const text = chosen.kind === 'text' ? `${view.members.map(memberLine).join('\n')}\n` : JSON.stringify(view, null, 2);
   return document(call, text, chosen.contentType, ASK_AGAIN);
 };
@@ -150,7 +231,11 @@ function memberView({ version }: NodeControl, member: GossipMember, app: App): M
     nodePriority: member.nodePriority,
     isReadOnlyReplica: asMember?.isReadOnlyReplica ?? false,
     esVersion: asMember?.version ?? version,
-    ...(asMember !== undefined && { appliedCommit: asMember.appliedCommit, scavengeId: asMember.scavengeId, bucketSilentMs: asMember.bucketSilentMs }),
+    ...(asMember !== undefined && {
+      appliedCommit: asMember.appliedCommit,
+      scavengeId: asMember.scavengeId,
+      bucketSilentMs: asMember.bucketSilentMs,
+    }),
   };
 }
 
@@ -171,16 +256,63 @@ const LIVE = operation('probe', 'here', live, NODE_DOCS.live);
 /** The paths of health, information and statistics. */
 export const NODE_ROUTES = area({ tag: 'Node' }, [
   { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE } },
-  { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) } },
+  {
+    path: '/health/ready',
+    methods: 'GET, HEAD, OPTIONS',
+    operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) },
+  },
   { path: '/ping', methods: GET, operations: { GET: operation('anyone', 'here', ping, NODE_DOCS.ping) } },
   { path: '/info', methods: GET, operations: { GET: operation('anyone', 'here', info, NODE_DOCS.info) } },
-  { path: '/info/options', methods: GET, operations: { GET: operation('operators', 'here', inRoom(infoOptions), NODE_DOCS.options) } },
-  { path: '/gossip', offBy: 'disableGossipOnHttp', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
-  { path: '/metrics', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) } },
-  { path: '/stats', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) } },
-  { path: '/stats/replication', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
-  { path: '/stats/tcp', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
-  { path: '/stats/:path+', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) } },
-  { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', 'here', subsystems, NODE_DOCS.subsystems) } },
-  { path: '/', offBy: 'disableAdminUi', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
+  {
+    path: '/info/options',
+    methods: GET,
+    operations: { GET: operation('operators', 'here', inRoom(infoOptions), NODE_DOCS.options) },
+  },
+  {
+    path: '/gossip',
+    offBy: 'disableGossipOnHttp',
+    methods: GET,
+    operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) },
+  },
+  {
+    path: '/metrics',
+    offBy: STATISTICS,
+    methods: GET,
+    operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) },
+  },
+  {
+    path: '/stats',
+    offBy: STATISTICS,
+    methods: GET,
+    operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) },
+  },
+  {
+    path: '/stats/replication',
+    offBy: STATISTICS,
+    methods: GET,
+    operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) },
+  },
+  {
+    path: '/stats/tcp',
+    offBy: STATISTICS,
+    methods: GET,
+    operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) },
+  },
+  {
+    path: '/stats/:path+',
+    offBy: STATISTICS,
+    methods: GET,
+    operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) },
+  },
+  {
+    path: '/sys/subsystems',
+    methods: GET,
+    operations: { GET: operation('operators', 'here', subsystems, NODE_DOCS.subsystems) },
+  },
+  {
+    path: '/',
+    offBy: 'disableAdminUi',
+    methods: GET,
+    operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) },
+  },
 ]);

@@ -22,9 +22,14 @@ const lastLines: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   const node = nodeOf(call, app);
   const level = queryOf(call, 'level');
-  return jsonReply(call, node.log({
-    count: integerOf(call, 'count', 1, COUNT_MAX) ?? COUNT_DEFAULT, since: integerOf(call, 'since', 0, Number.MAX_SAFE_INTEGER), level: level === undefined ? 'debug' : levelOf(level),
-  }));
+  return jsonReply(
+    call,
+    node.log({
+      count: integerOf(call, 'count', 1, COUNT_MAX) ?? COUNT_DEFAULT,
+      since: integerOf(call, 'since', 0, Number.MAX_SAFE_INTEGER),
+      level: level === undefined ? 'debug' : levelOf(level),
+    }),
+  );
 };
 
 /** PUT `/admin/log/level`: counts from the next line on. */
@@ -39,13 +44,17 @@ const setLevel: Handler = async (call, app) => {
 
 async function givenLevel(call: Call, app: App): Promise<LogLineLevel> {
   const body = await readJson(call, app, Math.min(BODY_BYTES_MAX, app.options.bodyBytesMax));
-  const level = typeof body === 'object' && body !== null && Object.hasOwn(body, 'level') ? (body as { readonly level: unknown }).level : undefined;
+  const level =
+    typeof body === 'object' && body !== null && Object.hasOwn(body, 'level')
+      ? (body as { readonly level: unknown }).level
+      : undefined;
   return levelOf(level);
 }
 
 function levelOf(given: unknown): LogLineLevel {
   const level = LOG_LEVELS.find((each) => each === given);
-  if (level === undefined) throw new SkuaError('bad_request', `level must be ${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)}.`);
+  if (level === undefined)
+    throw new SkuaError('bad_request', `level must be ${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)}.`);
   return level;
 }
 
@@ -60,6 +69,14 @@ function integerOf(call: Call, name: string, min: number, max: number): number |
 
 /** The paths of the log. */
 export const LOG_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
-  { path: '/admin/log', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(lastLines), LOG_DOCS.lines) } },
-  { path: '/admin/log/level', methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', 'here', setLevel, LOG_DOCS.level, 'log.level') } },
+  {
+    path: '/admin/log',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('operators', 'here', inRoom(lastLines), LOG_DOCS.lines) },
+  },
+  {
+    path: '/admin/log/level',
+    methods: 'PUT, OPTIONS',
+    operations: { PUT: operation('operators', 'here', setLevel, LOG_DOCS.level, 'log.level') },
+  },
 ]);

@@ -14,5 +14,9 @@ const overview: Handler = async (call, app) => {
 
 /** The path of the overview. */
 export const OVERVIEW_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
-  { path: '/admin/overview', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) } },
+  {
+    path: '/admin/overview',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) },
+  },
 ]);

@@ -16,14 +16,27 @@ export const stats: Handler = (call, app) => {
   const isGrouped = booleanOf(call, 'group', true);
   const isDescribed = booleanOf(call, 'metadata', false);
   const keys = keysOf(call);
-  if (keys.length > 0 && !isGrouped) throw new SkuaError('bad_request', 'Dynamic stats selection works only with grouping enabled');
+  if (keys.length > 0 && !isGrouped)
+    throw new SkuaError('bad_request', 'Dynamic stats selection works only with grouping enabled');
   const branch = branchOf(nodeOf(call, app).stats(), keys);
-  if (branch === undefined) throw new SkuaError('not_found', `There are no statistics '${keys.join('/')}', or they are a single value. GET /stats shows all.`);
-  const shown = isGrouped ? (isDescribed ? described(branch, keys) : branch) : isDescribed ? describedFlat(branch) : flatten(branch);
+  if (branch === undefined)
+    throw new SkuaError(
+      'not_found',
+      `There are no statistics '${keys.join('/')}', or they are a single value. GET /stats shows all.`,
+    );
+  const shown = isGrouped
+    ? isDescribed
+      ? described(branch, keys)
+      : branch
+    : isDescribed
+      ? describedFlat(branch)
+      : flatten(branch);
   return document(call, JSON.stringify(shown, null, 2), contentType, CACHING);
 };
 
-/** GET `/stats/replication` and `/stats/tcp`: a single node has no replicas, and nothing here speaks the TCP protocol. */
+/**
+ * GET `/stats/replication` and `/stats/tcp`: a single node has no replicas, and nothing here speaks the TCP protocol.
+ */
 export const noConnections: Handler = (call, app) => {
   const { contentType } = negotiate(call, JSON_ONLY);
   nodeOf(call, app);
@@ -42,12 +55,16 @@ function keysOf(call: Call): string[] {
   const path = call.params['path'];
   if (path === undefined) return [];
   const segments = path.split('/');
-  if (segments.length > DEPTH_MAX) throw new SkuaError('not_found', 'There are no statistics at that depth. GET /stats shows all.');
+  if (segments.length > DEPTH_MAX)
+    throw new SkuaError('not_found', 'There are no statistics at that depth. GET /stats shows all.');
   return segments.map((segment) => {
     try {
       return decodeURIComponent(segment);
     } catch {
-      throw new SkuaError('bad_request', `The path has malformed percent-encoding: '${segment}'. Encode names as UTF-8.`);
+      throw new SkuaError(
+        'bad_request',
+        `The path has malformed percent-encoding: '${segment}'. Encode names as UTF-8.`,
+      );
     }
   });
 }
@@ -78,7 +95,11 @@ function branchOf(tree: StatsTree, keys: readonly string[]): StatsTree | undefin
 }
 
 /** All values with their keys put together: `{ 'proc-mem': 1 }`. */
-export function flatten(tree: StatsTree, prefix = '', into: Record<string, StatsValue> = {}): Record<string, StatsValue> {
+export function flatten(
+  tree: StatsTree,
+  prefix = '',
+  into: Record<string, StatsValue> = {},
+): Record<string, StatsValue> {
   for (const [key, value] of Object.entries(tree)) {
     const name = prefix === '' ? key : `${prefix}-${key}`;
     if (typeof value === 'object') flatten(value, name, into);
@@ -89,18 +110,29 @@ export function flatten(tree: StatsTree, prefix = '', into: Record<string, Stats
 
 /** A tree in which each value is described; `keys` lead to it. */
 function described(tree: StatsTree, keys: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(tree).map(([key, value]) => (
-    [key, typeof value === 'object' ? described(value, [...keys, key]) : describe(value, [...keys, key])])));
+  return Object.fromEntries(
+    Object.entries(tree).map(([key, value]) => [
+      key,
+      typeof value === 'object' ? described(value, [...keys, key]) : describe(value, [...keys, key]),
+    ]),
+  );
 }
 
 /** A flat set in which each value is described. */
 function describedFlat(tree: StatsTree): Record<string, DescribedValue> {
-  return Object.fromEntries(Object.entries(flatten(tree)).map(([name, value]) => [name, describe(value, name.split('-'))]));
+  return Object.fromEntries(
+    Object.entries(flatten(tree)).map(([name, value]) => [name, describe(value, name.split('-'))]),
+  );
 }
 
 function describe(value: StatsValue, keys: readonly string[]): DescribedValue {
   const [first = '', ...rest] = keys;
-  return { value, category: CATEGORIES[first] ?? first, title: rest.map(words).join(', '), drawChart: typeof value === 'number' && !UNDRAWN.has(rest.at(-1) ?? '') };
+  return {
+    value,
+    category: CATEGORIES[first] ?? first,
+    title: rest.map(words).join(', '),
+    drawChart: typeof value === 'number' && !UNDRAWN.has(rest.at(-1) ?? ''),
+  };
 }
 
 /** `lastFlushSize` as `last flush size`. */

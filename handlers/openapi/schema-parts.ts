@@ -37,9 +37,14 @@ export function object(members: Readonly<Record<string, Schema>>, description?: 
 }
 
 /** Names of the members of a type, as `object` takes them. */
-export type MembersOf<T> = Readonly<Record<{ [K in keyof T & string]-?: {} extends Pick<T, K> ? `${K}?` : K }[keyof T & string], Schema>>;
+export type MembersOf<T> = Readonly<
+  Record<{ [K in keyof T & string]-?: {} extends Pick<T, K> ? `${K}?` : K }[keyof T & string], Schema>
+>;
 
-/** The schema of a document, which the compiler compares with its type: it has exactly the members of that, and they may be absent where they may be there. */
+/**
+ * The schema of a document, which the compiler compares with its type: it has exactly the members of that, and they may
+ * be absent where they may be there.
+ */
 export function documentOf<T extends object>(members: MembersOf<T>, description?: string): Schema {
   return object(members, description);
 }
@@ -58,7 +63,11 @@ export function jsonOrText(schema: Schema): MediaDocs {
   return { ...json(schema), ...media(TEXT, 'text/plain') };
 }
 
-export function ok(description: string, content?: MediaDocs, headers?: Readonly<Record<string, HeaderDoc>>): ResponseDoc {
+export function ok(
+  description: string,
+  content?: MediaDocs,
+  headers?: Readonly<Record<string, HeaderDoc>>,
+): ResponseDoc {
   return { description, ...(headers && { headers }), ...(content && { content }) };
 }
 
@@ -80,15 +89,30 @@ export const PROBLEMS = {
   Gone: problem('The stream is hard-deleted.'),
   ContentTooLarge: problem('The body, or what it holds, is larger than the limit.'),
   UnsupportedMediaType: problem('The body is of a media type, or in a character set, that is not supported.'),
-  TooManyRequests: problem('Too many failed logins for this user from this address.', { 'Retry-After': { ...RETRY_AFTER, required: true } }),
-  InternalError: problem('The request failed inside the server. See the server\'s log for the reason.'),
-  Unavailable: problem('The node can\'t do this now: it is starting or stopping, too busy, has stopped writing, or can\'t reach the leader or its storage.', { 'Retry-After': RETRY_AFTER }),
+  TooManyRequests: problem('Too many failed logins for this user from this address.', {
+    'Retry-After': { ...RETRY_AFTER, required: true },
+  }),
+  InternalError: problem("The request failed inside the server. See the server's log for the reason."),
+  Unavailable: problem(
+    "The node can't do this now: it is starting or stopping, too busy, has stopped writing, or can't reach the leader or its storage.",
+    { 'Retry-After': RETRY_AFTER },
+  ),
   InsufficientStorage: problem('The disk is full. Nothing was written; writes work again when there is space.'),
 } as const satisfies Readonly<Record<string, ResponseDoc>>;
 
 const BY_STATUS: Readonly<Record<number, ResponseDoc>> = {
-  400: PROBLEMS.BadRequest, 401: PROBLEMS.NotAuthenticated, 403: PROBLEMS.Forbidden, 404: PROBLEMS.NotFound, 406: PROBLEMS.NotAcceptable, 410: PROBLEMS.Gone,
-  413: PROBLEMS.ContentTooLarge, 415: PROBLEMS.UnsupportedMediaType, 429: PROBLEMS.TooManyRequests, 500: PROBLEMS.InternalError, 503: PROBLEMS.Unavailable, 507: PROBLEMS.InsufficientStorage,
+  400: PROBLEMS.BadRequest,
+  401: PROBLEMS.NotAuthenticated,
+  403: PROBLEMS.Forbidden,
+  404: PROBLEMS.NotFound,
+  406: PROBLEMS.NotAcceptable,
+  410: PROBLEMS.Gone,
+  413: PROBLEMS.ContentTooLarge,
+  415: PROBLEMS.UnsupportedMediaType,
+  429: PROBLEMS.TooManyRequests,
+  500: PROBLEMS.InternalError,
+  503: PROBLEMS.Unavailable,
+  507: PROBLEMS.InsufficientStorage,
 };
 
 /** The usual failures of these statuses. */
@@ -105,11 +129,21 @@ function header(name: string, description: string, schema: Schema, example: Para
   return { name, in: 'header', description, schema, example };
 }
 
-export function query(name: string, description: string, schema: Schema, example: ParameterDoc['example']): ParameterDoc {
+export function query(
+  name: string,
+  description: string,
+  schema: Schema,
+  example: ParameterDoc['example'],
+): ParameterDoc {
   return { name, in: 'query', description, schema, example };
 }
 
-export function segment(name: string, description: string, schema: Schema, example: ParameterDoc['example']): ParameterDoc {
+export function segment(
+  name: string,
+  description: string,
+  schema: Schema,
+  example: ParameterDoc['example'],
+): ParameterDoc {
   return { name, in: 'path', description, required: true, schema, example };
 }
 
@@ -119,49 +153,159 @@ const POSITION_PATTERN = '^[0-9A-Fa-f]{32}$';
 
 /** Parameters of paths, by the name they have in route tables, where nothing else is said. */
 export const PATH_PARAMETERS: Readonly<Record<string, ParameterDoc>> = {
-  stream: segment('stream', 'Name of a stream, escaped as UTF-8; `%2F` is part of the name.', { type: 'string', minLength: 1 }, 'orders-42'),
-  event: segment('event', 'Number of an event, or `head` for the newest.', { type: 'string', pattern: '^(\\d+|head)$' }, '1'),
+  stream: segment(
+    'stream',
+    'Name of a stream, escaped as UTF-8; `%2F` is part of the name.',
+    { type: 'string', minLength: 1 },
+    'orders-42',
+  ),
+  event: segment(
+    'event',
+    'Number of an event, or `head` for the newest.',
+    { type: 'string', pattern: '^(\\d+|head)$' },
+    '1',
+  ),
   count: segment('count', 'Most events on the page.', { type: 'integer', minimum: 1, maximum: PAGE_EVENTS_MAX }, 20),
-  position: segment('position', 'A position: 16 hexadecimal digits of the commit position and 16 of the prepare position, as links have them; `head` for the end.', { type: 'string', pattern: '^([0-9A-Fa-f]{32}|head)$' }, 'head'),
+  position: segment(
+    'position',
+    'A position: 16 hexadecimal digits of the commit position and 16 of the prepare position, as links have them; `head` for the end.',
+    { type: 'string', pattern: '^([0-9A-Fa-f]{32}|head)$' },
+    'head',
+  ),
   guid: segment('guid', 'Id of the event.', UUID, '3e5d7c9b-1a2f-4e6d-8c0b-a9f8e7d6c5b4'),
-  scavenge: segment('scavenge', 'Id of a scavenge, as returned by its start.', TEXT, '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4'),
+  scavenge: segment(
+    'scavenge',
+    'Id of a scavenge, as returned by its start.',
+    TEXT,
+    '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4',
+  ),
   login: segment('login', 'Login name of a user.', { type: 'string', minLength: 1 }, 'kim'),
 };
 
 /** Where a forward page begins. */
 export const FROM_EVENT = segment('event', 'Number of the first event.', NUMBER, 0);
-export const FROM_POSITION = segment('position', 'A position, as links have them; 32 zeros for the beginning.', { type: 'string', pattern: POSITION_PATTERN }, '0'.repeat(32));
+export const FROM_POSITION = segment(
+  'position',
+  'A position, as links have them; 32 zeros for the beginning.',
+  { type: 'string', pattern: POSITION_PATTERN },
+  '0'.repeat(32),
+);
 
-/** Parameters of queries and in headers that several operations take. Their names are those of the document's components. */
+/**
+ * Parameters of queries and in headers that several operations take. Their names are those of the document's
+ * components.
+ */
 export const PARAMETERS = {
   feedFormat: query('format', 'Overrides `Accept`.', oneOf('json', 'atomxj'), 'json'),
   adminFormat: query('format', 'Overrides `Accept`.', oneOf('json', 'text'), 'json'),
-  embed: query('embed', 'How much of each event an entry contains; case-insensitive.', oneOf('none', 'content', 'rich', 'body', 'pretty', 'tryharder'), 'body'),
-  from: query('from', 'With `application/x-ndjson` and `text/event-stream`: the number of the first event wanted. With `text/event-stream` also `end`: only new events.', TEXT, '0'),
-  fromPosition: query('from', 'With `application/x-ndjson` and `text/event-stream`: the position of the first event wanted, as `C/P` in decimal or 32 hexadecimal digits. With `text/event-stream` also `end`: only new events.', TEXT, '0/0'),
+  embed: query(
+    'embed',
+    'How much of each event an entry contains; case-insensitive.',
+    oneOf('none', 'content', 'rich', 'body', 'pretty', 'tryharder'),
+    'body',
+  ),
+  from: query(
+    'from',
+    'With `application/x-ndjson` and `text/event-stream`: the number of the first event wanted. With `text/event-stream` also `end`: only new events.',
+    TEXT,
+    '0',
+  ),
+  fromPosition: query(
+    'from',
+    'With `application/x-ndjson` and `text/event-stream`: the position of the first event wanted, as `C/P` in decimal or 32 hexadecimal digits. With `text/event-stream` also `end`: only new events.',
+    TEXT,
+    '0/0',
+  ),
   limit: query('limit', 'With `application/x-ndjson`: most events to send.', { type: 'integer', minimum: 1 }, 100),
-  context: { ...query('context', 'What is compared; case-insensitive.', oneOf('streamid', 'eventtype'), 'streamid'), required: true },
-  type: { ...query('type', 'How it is compared; case-insensitive.', oneOf('prefix', 'regex'), 'prefix'), required: true },
-  data: { ...query('data', 'Prefixes, separated by commas, or a regular expression of RE2 (no look-around, no back reference).', { type: 'string', minLength: 1 }, 'orders-'), required: true },
+  context: {
+    ...query('context', 'What is compared; case-insensitive.', oneOf('streamid', 'eventtype'), 'streamid'),
+    required: true,
+  },
+  type: {
+    ...query('type', 'How it is compared; case-insensitive.', oneOf('prefix', 'regex'), 'prefix'),
+    required: true,
+  },
+  data: {
+    ...query(
+      'data',
+      'Prefixes, separated by commas, or a regular expression of RE2 (no look-around, no back reference).',
+      { type: 'string', minLength: 1 },
+      'orders-',
+    ),
+    required: true,
+  },
   excludeSystemEvents: query('exclude-system-events', 'Leave out events whose type begins with `$`.', BOOLEAN, true),
-  resolveLinks: header('ES-ResolveLinkTos', `Show the event that a link points to in place of the link. Default true for streams, false for \`$all\` and metadata. ${ALSO('ResolveLinkTos')}`, BOOLEAN, true),
-  longPoll: header('ES-LongPoll', `Seconds to hold the answer while there is nothing to read. ${ALSO('LongPoll')}`, { type: 'integer', minimum: 1 }, 1),
-  ifNoneMatch: header('If-None-Match', 'The `ETag` of the caller\'s copy of the page.', TEXT, '"0;1747451192"'),
-  lastEventId: header('Last-Event-ID', 'With `text/event-stream`: the last id seen, after which to continue; it overrides `from`.', TEXT, '0'),
-  lastPosition: header('Last-Event-ID', 'With `text/event-stream`: the last id that was seen, `C/P`, after which to continue; it overrides `from`.', TEXT, '0/0'),
-  requireLeader: header('ES-RequireLeader', `Only the leader may answer; a single node always leads. ${ALSO('RequireLeader')}`, BOOLEAN, true),
-  expectedVersion: header('ES-ExpectedVersion', `Number that the last event of the stream must have. -1: the stream must not exist; -2: no check, as without the header; -4: the stream must exist. ${ALSO('ExpectedVersion')}`, { type: 'integer', minimum: -4 }, -2),
-  eventId: header('ES-EventId', `Id of a single posted event. Without it the answer redirects to an address with a new one. ${ALSO('EventId')}`, UUID, '5b3f8a52-4c1d-4e2a-9b7f-0d1c2b3a4958'),
-  eventType: header('ES-EventType', `Type of a single posted event; not needed for batches. ${ALSO('EventType')}`, TEXT, 'order-placed'),
-  hardDelete: header('ES-HardDelete', `Hard delete: the stream can never be written to again. ${ALSO('HardDelete')}`, BOOLEAN, false),
+  resolveLinks: header(
+    'ES-ResolveLinkTos',
+    `Show the event that a link points to in place of the link. Default true for streams, false for \`$all\` and metadata. ${ALSO('ResolveLinkTos')}`,
+    BOOLEAN,
+    true,
+  ),
+  longPoll: header(
+    'ES-LongPoll',
+    `Seconds to hold the answer while there is nothing to read. ${ALSO('LongPoll')}`,
+    { type: 'integer', minimum: 1 },
+    1,
+  ),
+  ifNoneMatch: header('If-None-Match', "The `ETag` of the caller's copy of the page.", TEXT, '"0;1747451192"'),
+  lastEventId: header(
+    'Last-Event-ID',
+    'With `text/event-stream`: the last id seen, after which to continue; it overrides `from`.',
+    TEXT,
+    '0',
+  ),
+  lastPosition: header(
+    'Last-Event-ID',
+    'With `text/event-stream`: the last id that was seen, `C/P`, after which to continue; it overrides `from`.',
+    TEXT,
+    '0/0',
+  ),
+  requireLeader: header(
+    'ES-RequireLeader',
+    `Only the leader may answer; a single node always leads. ${ALSO('RequireLeader')}`,
+    BOOLEAN,
+    true,
+  ),
+  expectedVersion: header(
+    'ES-ExpectedVersion',
+    `Number that the last event of the stream must have. -1: the stream must not exist; -2: no check, as without the header; -4: the stream must exist. ${ALSO('ExpectedVersion')}`,
+    { type: 'integer', minimum: -4 },
+    -2,
+  ),
+  eventId: header(
+    'ES-EventId',
+    `Id of a single posted event. Without it the answer redirects to an address with a new one. ${ALSO('EventId')}`,
+    UUID,
+    '5b3f8a52-4c1d-4e2a-9b7f-0d1c2b3a4958',
+  ),
+  eventType: header(
+    'ES-EventType',
+    `Type of a single posted event; not needed for batches. ${ALSO('EventType')}`,
+    TEXT,
+    'order-placed',
+  ),
+  hardDelete: header(
+    'ES-HardDelete',
+    `Hard delete: the stream can never be written to again. ${ALSO('HardDelete')}`,
+    BOOLEAN,
+    false,
+  ),
 } as const satisfies Readonly<Record<string, ParameterDoc>>;
 
 /** Headers of answers. */
-export const LOCATION: HeaderDoc = { description: 'Address of what was created.', required: true, schema: { type: 'string', format: 'uri' } };
+export const LOCATION: HeaderDoc = {
+  description: 'Address of what was created.',
+  required: true,
+  schema: { type: 'string', format: 'uri' },
+};
 export const CACHING: Readonly<Record<string, HeaderDoc>> = {
   'Cache-Control': { description: 'Whether and how long the answer may be cached.', required: true, schema: TEXT },
   ETag: { description: 'Version of the page, for `If-None-Match`; on pages that can change.', schema: TEXT },
 };
 export const CURRENT_VERSION: Readonly<Record<string, HeaderDoc>> = {
-  'ES-CurrentVersion': { description: 'After a conflict of versions: number of the last event of the stream, -1 when there is none. `Kurrent-CurrentVersion` is there too.', schema: { type: 'integer', minimum: -1 } },
+  'ES-CurrentVersion': {
+    description:
+      'After a conflict of versions: number of the last event of the stream, -1 when there is none. `Kurrent-CurrentVersion` is there too.',
+    schema: { type: 'integer', minimum: -1 },
+  },
 };

@@ -1,22 +1,69 @@
-import { arrayOf, BINARY, BOOLEAN, CACHING, CURRENT_VERSION, documentOf, failing, FROM_EVENT, FROM_POSITION, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, ref, TEXT, TIME, UUID } from './schema-parts.ts';
-import type { AuthorDocument, EntryDocument, EventDocument, EventMembers, FeedLinkDocument, LineDocument, PageDocument } from '../documents/streams.ts';
+import {
+  arrayOf,
+  BINARY,
+  BOOLEAN,
+  CACHING,
+  CURRENT_VERSION,
+  documentOf,
+  failing,
+  FROM_EVENT,
+  FROM_POSITION,
+  json,
+  LOCATION,
+  media,
+  object,
+  ok,
+  oneOf,
+  PARAMETERS,
+  problems,
+  ref,
+  TEXT,
+  TIME,
+  UUID,
+} from './schema-parts.ts';
+import type {
+  AuthorDocument,
+  EntryDocument,
+  EventDocument,
+  EventMembers,
+  FeedLinkDocument,
+  LineDocument,
+  PageDocument,
+} from '../documents/streams.ts';
 import type { MembersOf } from './schema-parts.ts';
 import type { MediaDocs, OperationDoc, ParameterDoc, ResponseDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of the paths under `/streams`. */
 
 /** Numbers of tombstones are 2^63-1, which few JSON readers hold exactly. */
-const EVENT_NUMBER: Schema = { type: 'integer', minimum: 0, description: 'The event that hard-deletes a stream has 9223372036854775807.' };
+const EVENT_NUMBER: Schema = {
+  type: 'integer',
+  minimum: 0,
+  description: 'The event that hard-deletes a stream has 9223372036854775807.',
+};
 const NAME_OR_NAMES: Schema = { anyOf: [TEXT, arrayOf(TEXT)] };
 const NULL: Schema = { type: 'null' };
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 
 /** Members of `embed=rich` and beyond, and of lines. */
 const RICH: MembersOf<EventMembers> = {
-  eventId: UUID, eventType: TEXT, eventNumber: EVENT_NUMBER, data: TEXT_OR_NULL, metaData: TEXT_OR_NULL, linkMetaData: TEXT_OR_NULL, streamId: TEXT, isJson: BOOLEAN,
-  isMetaData: BOOLEAN, isLinkMetaData: BOOLEAN, isRedacted: BOOLEAN, positionEventNumber: EVENT_NUMBER, positionStreamId: TEXT,
+  eventId: UUID,
+  eventType: TEXT,
+  eventNumber: EVENT_NUMBER,
+  data: TEXT_OR_NULL,
+  metaData: TEXT_OR_NULL,
+  linkMetaData: TEXT_OR_NULL,
+  streamId: TEXT,
+  isJson: BOOLEAN,
+  isMetaData: BOOLEAN,
+  isLinkMetaData: BOOLEAN,
+  isRedacted: BOOLEAN,
+  positionEventNumber: EVENT_NUMBER,
+  positionStreamId: TEXT,
 };
-const EMBEDDED = Object.fromEntries(Object.entries(RICH).map(([name, schema]) => [`${name}?`, schema])) as MembersOf<Partial<EventMembers>>;
+const EMBEDDED = Object.fromEntries(Object.entries(RICH).map(([name, schema]) => [`${name}?`, schema])) as MembersOf<
+  Partial<EventMembers>
+>;
 
 const LINK_TARGET = object({ href: TEXT, supportedContentTypes: arrayOf(TEXT) });
 
@@ -30,28 +77,92 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
   },
   StreamMetadata: {
     type: 'object',
-    description: 'Keys without `$` are the user\'s own.',
+    description: "Keys without `$` are the user's own.",
     properties: {
-      $maxAge: { type: 'integer', description: 'Seconds after which events are hidden, and removed by the next scavenge.' },
+      $maxAge: {
+        type: 'integer',
+        description: 'Seconds after which events are hidden, and removed by the next scavenge.',
+      },
       $maxCount: { type: 'integer', description: 'Only this many of the newest events are visible.' },
       $tb: { type: 'integer', description: 'Events with a lower number are hidden.' },
       $cacheControl: { type: 'integer', description: 'Seconds for which the newest page may be cached.' },
-      $acl: { type: 'object', description: 'Who may do what: names of users or groups.', properties: { $r: NAME_OR_NAMES, $w: NAME_OR_NAMES, $d: NAME_OR_NAMES, $mr: NAME_OR_NAMES, $mw: NAME_OR_NAMES } },
+      $acl: {
+        type: 'object',
+        description: 'Who may do what: names of users or groups.',
+        properties: { $r: NAME_OR_NAMES, $w: NAME_OR_NAMES, $d: NAME_OR_NAMES, $mr: NAME_OR_NAMES, $mw: NAME_OR_NAMES },
+      },
     },
   },
-  Feed: documentOf<PageDocument>({
-    title: TEXT, id: TEXT, updated: TIME, streamId: TEXT_OR_NULL, author: ref('Author'), headOfStream: BOOLEAN, selfUrl: TEXT_OR_NULL, eTag: TEXT_OR_NULL,
-    links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')),
-  }, 'A page of events. Entries are newest first, whatever the direction of the page; `previous` leads to newer events, `next` to older ones.'),
-  Entry: documentOf<EntryDocument>({
-    ...EMBEDDED, title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), summary: TEXT, retryCount: { type: ['null', 'integer'], description: 'Of messages of persistent subscriptions: how often it was sent before.' }, content: { anyOf: [NULL, ref('Event')] }, links: arrayOf(ref('Link')),
-  }, 'An event in a feed. The optional members come with `embed`.'),
+  Feed: documentOf<PageDocument>(
+    {
+      title: TEXT,
+      id: TEXT,
+      updated: TIME,
+      streamId: TEXT_OR_NULL,
+      author: ref('Author'),
+      headOfStream: BOOLEAN,
+      selfUrl: TEXT_OR_NULL,
+      eTag: TEXT_OR_NULL,
+      links: arrayOf(ref('Link')),
+      entries: arrayOf(ref('Entry')),
+    },
+    'A page of events. Entries are newest first, whatever the direction of the page; `previous` leads to newer events, `next` to older ones.',
+  ),
+  Entry: documentOf<EntryDocument>(
+    {
+      ...EMBEDDED,
+      title: TEXT,
+      id: TEXT,
+      updated: TIME,
+      author: ref('Author'),
+      summary: TEXT,
+      retryCount: {
+        type: ['null', 'integer'],
+        description: 'Of messages of persistent subscriptions: how often it was sent before.',
+      },
+      content: { anyOf: [NULL, ref('Event')] },
+      links: arrayOf(ref('Link')),
+    },
+    'An event in a feed. The optional members come with `embed`.',
+  ),
   Author: documentOf<AuthorDocument>({ name: oneOf('EventStore', 'Kurrent') }),
-  Link: documentOf<FeedLinkDocument>({ uri: TEXT, relation: oneOf('self', 'first', 'last', 'next', 'previous', 'metadata', 'edit', 'alternate', 'ack', 'nack', 'ackAll', 'nackAll'), type: NULL }),
-  Event: documentOf<EventDocument>({ eventStreamId: TEXT, eventNumber: EVENT_NUMBER, eventType: TEXT, eventId: UUID, data: {}, metadata: {} }),
-  EventLine: documentOf<LineDocument>({ ...RICH, updated: TIME, position: { type: 'string', pattern: '^\\d+/\\d+$', description: 'Commit and prepare position in the log.' } }, 'An event as a line of JSON, and in the `data` of server-sent events.'),
+  Link: documentOf<FeedLinkDocument>({
+    uri: TEXT,
+    relation: oneOf(
+      'self',
+      'first',
+      'last',
+      'next',
+      'previous',
+      'metadata',
+      'edit',
+      'alternate',
+      'ack',
+      'nack',
+      'ackAll',
+      'nackAll',
+    ),
+    type: NULL,
+  }),
+  Event: documentOf<EventDocument>({
+    eventStreamId: TEXT,
+    eventNumber: EVENT_NUMBER,
+    eventType: TEXT,
+    eventId: UUID,
+    data: {},
+    metadata: {},
+  }),
+  EventLine: documentOf<LineDocument>(
+    {
+      ...RICH,
+      updated: TIME,
+      position: { type: 'string', pattern: '^\\d+/\\d+$', description: 'Commit and prepare position in the log.' },
+    },
+    'An event as a line of JSON, and in the `data` of server-sent events.',
+  ),
   StreamDescription: object({
-    title: TEXT, description: TEXT,
+    title: TEXT,
+    description: TEXT,
     _links: object({ self: LINK_TARGET, stream: LINK_TARGET, streamSubscription: NULL }),
   }),
 };
@@ -59,60 +170,143 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
 const FAMILIES = ['eventstore', 'kurrent'];
 const ofFamilies = (suffix: string): string[] => FAMILIES.map((family) => `application/vnd.${family}.${suffix}`);
 
-const LINES: MediaDocs = media({ type: 'string', description: 'One event per line.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'application/x-ndjson');
-const LIVE: MediaDocs = media({ type: 'string', description: 'First existing events, then new ones, without end. `event: caught-up` marks the end of existing events, `event: checkpoint` how far a filter without matches has read: both have an `id` for `Last-Event-ID`. `event: error` is the last one, with a problem in its data.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'text/event-stream');
+const LINES: MediaDocs = media(
+  {
+    type: 'string',
+    description: 'One event per line.',
+    contentMediaType: 'application/json',
+    contentSchema: ref('EventLine'),
+  },
+  'application/x-ndjson',
+);
+const LIVE: MediaDocs = media(
+  {
+    type: 'string',
+    description:
+      'First existing events, then new ones, without end. `event: caught-up` marks the end of existing events, `event: checkpoint` how far a filter without matches has read: both have an `id` for `Last-Event-ID`. `event: error` is the last one, with a problem in its data.',
+    contentMediaType: 'application/json',
+    contentSchema: ref('EventLine'),
+  },
+  'text/event-stream',
+);
 const FEED: MediaDocs = {
-  ...media(ref('Feed'), 'application/json', ...ofFamilies('atom+json')), ...media(ref('StreamDescription'), ...ofFamilies('streamdesc+json')), ...LINES,
+  ...media(ref('Feed'), 'application/json', ...ofFamilies('atom+json')),
+  ...media(ref('StreamDescription'), ...ofFamilies('streamdesc+json')),
+  ...LINES,
 };
 const SINGLE: MediaDocs = {
   'application/json': { schema: { description: 'The data of the event; data that is not JSON as a string.' } },
-  ...media(ref('Entry'), ...ofFamilies('atom+json')), ...media(ref('Event'), ...ofFamilies('event+json')), ...media(BINARY, 'application/octet-stream'),
+  ...media(ref('Entry'), ...ofFamilies('atom+json')),
+  ...media(ref('Event'), ...ofFamilies('event+json')),
+  ...media(BINARY, 'application/octet-stream'),
 };
 
 /** Where a stream has no metadata an empty object stands for it. */
 const NONE: Schema = { type: 'object', maxProperties: 0 };
 const METADATA: MediaDocs = {
-  ...SINGLE, ...json(ref('StreamMetadata')),
-  ...media({ anyOf: [ref('Entry'), NONE] }, ...ofFamilies('atom+json')), ...media({ anyOf: [ref('Event'), NONE] }, ...ofFamilies('event+json')),
+  ...SINGLE,
+  ...json(ref('StreamMetadata')),
+  ...media({ anyOf: [ref('Entry'), NONE] }, ...ofFamilies('atom+json')),
+  ...media({ anyOf: [ref('Event'), NONE] }, ...ofFamilies('event+json')),
 };
 
-const NOT_MODIFIED: ResponseDoc = { description: 'The caller\'s copy of the page is current.' };
+const NOT_MODIFIED: ResponseDoc = { description: "The caller's copy of the page is current." };
 const READING = problems(400, 404, 406, 410);
 /** `$all` is always there. */
 const READING_ALL = problems(400, 406);
 
 const page: ResponseDoc = ok('The page.', FEED, CACHING);
-const head: ResponseDoc = ok('The newest events, all events as lines, or a subscription.', { ...FEED, ...LIVE }, CACHING);
+const head: ResponseDoc = ok(
+  'The newest events, all events as lines, or a subscription.',
+  { ...FEED, ...LIVE },
+  CACHING,
+);
 
 const P = PARAMETERS;
 const FEED_PARAMETERS: readonly ParameterDoc[] = [P.feedFormat, P.embed, P.resolveLinks, P.ifNoneMatch];
 const FORWARD_PARAMETERS: readonly ParameterDoc[] = [...FEED_PARAMETERS, P.longPoll];
 const FILTER: readonly ParameterDoc[] = [P.context, P.type, P.data, P.excludeSystemEvents];
 const WRITE_PARAMETERS: readonly ParameterDoc[] = [P.expectedVersion, P.requireLeader];
-const FOLLOWING = 'With `Accept: application/x-ndjson` all events as lines of JSON; with `Accept: text/event-stream` a subscription that continues with new events.';
+const FOLLOWING =
+  'With `Accept: application/x-ndjson` all events as lines of JSON; with `Accept: text/event-stream` a subscription that continues with new events.';
 
-const BATCH = [{ eventId: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', eventType: 'parcel-weighed', data: { grams: 750 }, metadata: { scale: 'S-4' } }];
+const BATCH = [
+  {
+    eventId: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11',
+    eventType: 'parcel-weighed',
+    data: { grams: 750 },
+    metadata: { scale: 'S-4' },
+  },
+];
 const SINGLE_BODY: MediaDocs = {
   'application/json': { schema: { description: 'One event, stored byte for byte.' }, example: { grams: 750 } },
   'application/octet-stream': { schema: BINARY },
 };
 
-const WRITTEN = ok('Written; or it had been written before, by a request with the same ids.', undefined, { Location: LOCATION });
-const WRITING = { ...problems(410, 413, 415, 507), 400: failing('Something in the request is wrong, or the stream has another version than expected.', CURRENT_VERSION) };
+const WRITTEN = ok('Written; or it had been written before, by a request with the same ids.', undefined, {
+  Location: LOCATION,
+});
+const WRITING = {
+  ...problems(410, 413, 415, 507),
+  400: failing('Something in the request is wrong, or the stream has another version than expected.', CURRENT_VERSION),
+};
 
 export const STREAM_DOCS = {
-  readAll: { summary: 'The newest events of all streams', description: FOLLOWING, parameters: [...FEED_PARAMETERS, P.fromPosition, P.limit, P.lastPosition], responses: { 200: head, 304: NOT_MODIFIED, ...READING_ALL } },
-  pageAllBackward: { summary: 'A page of all streams, going backward', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL } },
-  pageAllForward: { summary: 'A page of all streams, going forward', parameters: [FROM_POSITION, ...FORWARD_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL } },
-  readFiltered: { summary: 'The newest events that pass a filter', description: FOLLOWING, parameters: [...FILTER, ...FEED_PARAMETERS, P.fromPosition, P.limit, P.lastPosition], responses: { 200: head, 304: NOT_MODIFIED, ...READING_ALL } },
-  pageFilteredBackward: { summary: 'A filtered page of all streams, going backward', parameters: [...FILTER, ...FEED_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL } },
-  pageFilteredForward: { summary: 'A filtered page of all streams, going forward', parameters: [FROM_POSITION, ...FILTER, ...FORWARD_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL } },
+  readAll: {
+    summary: 'The newest events of all streams',
+    description: FOLLOWING,
+    parameters: [...FEED_PARAMETERS, P.fromPosition, P.limit, P.lastPosition],
+    responses: { 200: head, 304: NOT_MODIFIED, ...READING_ALL },
+  },
+  pageAllBackward: {
+    summary: 'A page of all streams, going backward',
+    parameters: FEED_PARAMETERS,
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
+  },
+  pageAllForward: {
+    summary: 'A page of all streams, going forward',
+    parameters: [FROM_POSITION, ...FORWARD_PARAMETERS],
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
+  },
+  readFiltered: {
+    summary: 'The newest events that pass a filter',
+    description: FOLLOWING,
+    parameters: [...FILTER, ...FEED_PARAMETERS, P.fromPosition, P.limit, P.lastPosition],
+    responses: { 200: head, 304: NOT_MODIFIED, ...READING_ALL },
+  },
+  pageFilteredBackward: {
+    summary: 'A filtered page of all streams, going backward',
+    parameters: [...FILTER, ...FEED_PARAMETERS],
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
+  },
+  pageFilteredForward: {
+    summary: 'A filtered page of all streams, going forward',
+    parameters: [FROM_POSITION, ...FILTER, ...FORWARD_PARAMETERS],
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
+  },
   append: {
     summary: 'Append events to a stream',
-    description: 'An array of events is written as a whole or not at all. The stream is created with its first event. A single event takes its type and id from headers.',
+    description:
+      'An array of events is written as a whole or not at all. The stream is created with its first event. A single event takes its type and id from headers.',
     parameters: [...WRITE_PARAMETERS, P.eventId, P.eventType],
-    body: { required: true, content: { ...Object.fromEntries(ofFamilies('events+json').map((type) => [type, { schema: ref('NewEvents'), example: BATCH }])), ...SINGLE_BODY } },
-    responses: { 201: WRITTEN, 307: ok('A single event without an id. Nothing was written: post it to the address in `Location`, repeatedly if necessary.', media(TEXT, 'text/plain'), { Location: LOCATION }), ...WRITING },
+    body: {
+      required: true,
+      content: {
+        ...Object.fromEntries(
+          ofFamilies('events+json').map((type) => [type, { schema: ref('NewEvents'), example: BATCH }]),
+        ),
+        ...SINGLE_BODY,
+      },
+    },
+    responses: {
+      201: WRITTEN,
+      307: ok(
+        'A single event without an id. Nothing was written: post it to the address in `Location`, repeatedly if necessary.',
+        media(TEXT, 'text/plain'),
+        { Location: LOCATION },
+      ),
+      ...WRITING,
+    },
   },
   appendIncoming: {
     summary: 'Append one event under an id, repeatably',
@@ -126,27 +320,79 @@ export const STREAM_DOCS = {
     parameters: [...WRITE_PARAMETERS, P.hardDelete],
     responses: { 204: ok('Deleted.'), ...problems(410, 507), 400: WRITING[400] },
   },
-  readStream: { summary: 'The newest events of a stream', description: FOLLOWING, parameters: [...FEED_PARAMETERS, P.from, P.limit, P.lastEventId, P.requireLeader], responses: { 200: head, 304: NOT_MODIFIED, ...READING } },
-  pageBackward: { summary: 'A page of a stream, going backward', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
-  pageForward: { summary: 'A page of a stream, going forward', parameters: [FROM_EVENT, ...FORWARD_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
-  readEvent: { summary: 'One event of a stream', parameters: [P.feedFormat, P.embed, P.resolveLinks], responses: { 200: ok('The event.', SINGLE, CACHING), ...READING } },
+  readStream: {
+    summary: 'The newest events of a stream',
+    description: FOLLOWING,
+    parameters: [...FEED_PARAMETERS, P.from, P.limit, P.lastEventId, P.requireLeader],
+    responses: { 200: head, 304: NOT_MODIFIED, ...READING },
+  },
+  pageBackward: {
+    summary: 'A page of a stream, going backward',
+    parameters: FEED_PARAMETERS,
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+  },
+  pageForward: {
+    summary: 'A page of a stream, going forward',
+    parameters: [FROM_EVENT, ...FORWARD_PARAMETERS],
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+  },
+  readEvent: {
+    summary: 'One event of a stream',
+    parameters: [P.feedFormat, P.embed, P.resolveLinks],
+    responses: { 200: ok('The event.', SINGLE, CACHING), ...READING },
+  },
   readMetadata: {
-    summary: 'The metadata of a stream', description: '`{}` for a stream that has events and no metadata.', parameters: [P.feedFormat, P.resolveLinks],
+    summary: 'The metadata of a stream',
+    description: '`{}` for a stream that has events and no metadata.',
+    parameters: [P.feedFormat, P.resolveLinks],
     responses: { 200: ok('The newest metadata event.', METADATA, CACHING), ...READING },
   },
   setMetadata: {
     summary: 'Set the metadata of a stream',
-    description: 'Replaces all earlier metadata. `ES-ExpectedVersion` is about the number of the last metadata event. A batch holds one event of type `$metadata`.',
-    parameters: [...WRITE_PARAMETERS, { ...P.eventId, description: `${P.eventId.description.split('. ')[0]}; needed unless a batch is posted.` }],
-    body: { required: true, content: {
-      ...Object.fromEntries(ofFamilies('events+json').map((type) => [type, { schema: ref('NewEvents'), example: [{ eventId: 'c0a8f7e6-5d4b-4a3c-9b2d-1e0f9a8b7c6d', eventType: '$metadata', data: { $maxCount: 100 } }] }])),
-      ...json(ref('StreamMetadata'), { $maxCount: 100 }),
-    } },
+    description:
+      'Replaces all earlier metadata. `ES-ExpectedVersion` is about the number of the last metadata event. A batch holds one event of type `$metadata`.',
+    parameters: [
+      ...WRITE_PARAMETERS,
+      { ...P.eventId, description: `${P.eventId.description.split('. ')[0]}; needed unless a batch is posted.` },
+    ],
+    body: {
+      required: true,
+      content: {
+        ...Object.fromEntries(
+          ofFamilies('events+json').map((type) => [
+            type,
+            {
+              schema: ref('NewEvents'),
+              example: [
+                { eventId: 'c0a8f7e6-5d4b-4a3c-9b2d-1e0f9a8b7c6d', eventType: '$metadata', data: { $maxCount: 100 } },
+              ],
+            },
+          ]),
+        ),
+        ...json(ref('StreamMetadata'), { $maxCount: 100 }),
+      },
+    },
     responses: { 201: WRITTEN, ...WRITING },
   },
-  readMetadataEvent: { summary: 'An earlier metadata event', parameters: [P.feedFormat, P.resolveLinks], responses: { 200: ok('The event; `{}` if there is none.', METADATA, CACHING), ...READING } },
-  pageMetadataBackward: { summary: 'A page of metadata events, going backward', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
-  pageMetadataForward: { summary: 'A page of metadata events, going forward', parameters: [FROM_EVENT, ...FORWARD_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
-  scavengeHistory: { summary: 'The events of one scavenge', description: 'Going backward; the newest event has its result.', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
+  readMetadataEvent: {
+    summary: 'An earlier metadata event',
+    parameters: [P.feedFormat, P.resolveLinks],
+    responses: { 200: ok('The event; `{}` if there is none.', METADATA, CACHING), ...READING },
+  },
+  pageMetadataBackward: {
+    summary: 'A page of metadata events, going backward',
+    parameters: FEED_PARAMETERS,
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+  },
+  pageMetadataForward: {
+    summary: 'A page of metadata events, going forward',
+    parameters: [FROM_EVENT, ...FORWARD_PARAMETERS],
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+  },
+  scavengeHistory: {
+    summary: 'The events of one scavenge',
+    description: 'Going backward; the newest event has its result.',
+    parameters: FEED_PARAMETERS,
+    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+  },
 } as const satisfies Readonly<Record<string, OperationDoc>>;
-

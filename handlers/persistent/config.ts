@@ -21,18 +21,29 @@ export interface Config {
 
 export async function configOf(call: Call, app: App, otherwise: GroupSettings = DEFAULT_SETTINGS): Promise<Config> {
   const value = await readJson(call, app, Math.min(CONFIG_BODY_BYTES_MAX, app.options.bodyBytesMax));
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new SkuaError('bad_json', 'The body must be a JSON object.');
   const members = new Members(value);
   const settings: GroupSettings = {
-    resolveLinks: members.flag('resolveLinktos') ?? otherwise.resolveLinks, extraStatistics: members.flag('extraStatistics') ?? otherwise.extraStatistics,
-    messageTimeoutMs: members.number('messageTimeoutMilliseconds', 0) ?? otherwise.messageTimeoutMs, checkpointAfterMs: members.number('checkPointAfterMilliseconds', 0) ?? otherwise.checkpointAfterMs,
+    resolveLinks: members.flag('resolveLinktos') ?? otherwise.resolveLinks,
+    extraStatistics: members.flag('extraStatistics') ?? otherwise.extraStatistics,
+    messageTimeoutMs: members.number('messageTimeoutMilliseconds', 0) ?? otherwise.messageTimeoutMs,
+    checkpointAfterMs: members.number('checkPointAfterMilliseconds', 0) ?? otherwise.checkpointAfterMs,
     maxRetryCount: members.number('maxRetryCount', 0) ?? otherwise.maxRetryCount,
-    minCheckpointCount: members.number('minCheckPointCount', 0) ?? otherwise.minCheckpointCount, maxCheckpointCount: members.number('maxCheckPointCount', 0) ?? otherwise.maxCheckpointCount,
-    maxSubscriberCount: members.number('maxSubscriberCount', 0) ?? otherwise.maxSubscriberCount, liveBufferSize: members.number('liveBufferSize', 1) ?? otherwise.liveBufferSize,
-    readBatchSize: members.number('readBatchSize', 1) ?? otherwise.readBatchSize, historyBufferSize: members.number('bufferSize', 1) ?? otherwise.historyBufferSize,
-    strategy: members.text('namedConsumerStrategy') ?? roundRobin(members.flag('preferRoundRobin')) ?? otherwise.strategy,
+    minCheckpointCount: members.number('minCheckPointCount', 0) ?? otherwise.minCheckpointCount,
+    maxCheckpointCount: members.number('maxCheckPointCount', 0) ?? otherwise.maxCheckpointCount,
+    maxSubscriberCount: members.number('maxSubscriberCount', 0) ?? otherwise.maxSubscriberCount,
+    liveBufferSize: members.number('liveBufferSize', 1) ?? otherwise.liveBufferSize,
+    readBatchSize: members.number('readBatchSize', 1) ?? otherwise.readBatchSize,
+    historyBufferSize: members.number('bufferSize', 1) ?? otherwise.historyBufferSize,
+    strategy:
+      members.text('namedConsumerStrategy') ?? roundRobin(members.flag('preferRoundRobin')) ?? otherwise.strategy,
   };
-  if (settings.historyBufferSize <= settings.readBatchSize) throw new SkuaError('bad_request', `bufferSize (${settings.historyBufferSize}) must be larger than readBatchSize (${settings.readBatchSize}).`);
+  if (settings.historyBufferSize <= settings.readBatchSize)
+    throw new SkuaError(
+      'bad_request',
+      `bufferSize (${settings.historyBufferSize}) must be larger than readBatchSize (${settings.readBatchSize}).`,
+    );
   return { settings, from: startOf(members) };
 }
 
@@ -53,9 +64,14 @@ function startOf(members: Members): StartFrom | undefined {
 export function startFrom(text: string): StartFrom {
   if (text === 'start' || text === 'end') return text;
   const position = POSITION.exec(text);
-  if (position !== null) return position[1]!.startsWith('-') ? 'end' : { commit: Number(position[1]), prepare: Number(position[2]) };
+  if (position !== null)
+    return position[1]!.startsWith('-') ? 'end' : { commit: Number(position[1]), prepare: Number(position[2]) };
   if (text === '-1') return 'end';
-  if (!/^\d{1,19}$/.test(text)) throw new SkuaError('bad_request', 'The start must be the number of an event, 0 or start for the first one, -1 or end for events written from now on, or for groups of $all a position such as C:1024/P:1024.');
+  if (!/^\d{1,19}$/.test(text))
+    throw new SkuaError(
+      'bad_request',
+      'The start must be the number of an event, 0 or start for the first one, -1 or end for events written from now on, or for groups of $all a position such as C:1024/P:1024.',
+    );
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
 }
 
@@ -94,9 +110,20 @@ class Members {
 /** The settings as they are sent, with the start as it is kept. */
 export function configDocument(stream: string, startPosition: string, settings: GroupSettings): GroupConfigDocument {
   return {
-    resolveLinktos: settings.resolveLinks, ...(stream === ALL_STREAM ? {} : { startFrom: Number(startPosition) }), startPosition, messageTimeoutMilliseconds: settings.messageTimeoutMs, extraStatistics: settings.extraStatistics,
-    maxRetryCount: settings.maxRetryCount, liveBufferSize: settings.liveBufferSize, bufferSize: settings.historyBufferSize, readBatchSize: settings.readBatchSize, preferRoundRobin: settings.strategy === 'RoundRobin',
-    checkPointAfterMilliseconds: settings.checkpointAfterMs, minCheckPointCount: settings.minCheckpointCount, maxCheckPointCount: settings.maxCheckpointCount,
-    maxSubscriberCount: settings.maxSubscriberCount, namedConsumerStrategy: settings.strategy,
+    resolveLinktos: settings.resolveLinks,
+    ...(stream === ALL_STREAM ? {} : { startFrom: Number(startPosition) }),
+    startPosition,
+    messageTimeoutMilliseconds: settings.messageTimeoutMs,
+    extraStatistics: settings.extraStatistics,
+    maxRetryCount: settings.maxRetryCount,
+    liveBufferSize: settings.liveBufferSize,
+    bufferSize: settings.historyBufferSize,
+    readBatchSize: settings.readBatchSize,
+    preferRoundRobin: settings.strategy === 'RoundRobin',
+    checkPointAfterMilliseconds: settings.checkpointAfterMs,
+    minCheckPointCount: settings.minCheckpointCount,
+    maxCheckPointCount: settings.maxCheckpointCount,
+    maxSubscriberCount: settings.maxSubscriberCount,
+    namedConsumerStrategy: settings.strategy,
   };
 }

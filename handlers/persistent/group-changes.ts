@@ -13,25 +13,43 @@ export interface Group {
   readonly group: string;
 }
 
-export function create(call: Call, groups: PersistentSubscriptions, { stream, group }: Group, options: NewGroup): Promise<void> {
+export function create(
+  call: Call,
+  groups: PersistentSubscriptions,
+  { stream, group }: Group,
+  options: NewGroup,
+): Promise<void> {
   note(call, { stream, group }, options);
   return groups.create(stream, group, options, nameOf(call));
 }
 
-export function update(call: Call, groups: PersistentSubscriptions, { stream, group }: Group, options: GroupChange): Promise<void> {
+export function update(
+  call: Call,
+  groups: PersistentSubscriptions,
+  { stream, group }: Group,
+  options: GroupChange,
+): Promise<void> {
   note(call, { stream, group }, options);
   return groups.update(stream, group, options, nameOf(call));
 }
 
 function note(call: Call, group: Group, { settings: { strategy }, from }: GroupChange): void {
-  noteForAudit(call, { target: targetOf(group), details: { ...(strategy !== undefined && { strategy }), ...(from !== undefined && { from: startText(from) }) } });
+  noteForAudit(call, {
+    target: targetOf(group),
+    details: { ...(strategy !== undefined && { strategy }), ...(from !== undefined && { from: startText(from) }) },
+  });
 }
 
 function startText(from: StartFrom): string | number {
   return typeof from === 'object' ? `${from.commit}/${from.prepare}` : from;
 }
 
-export function reset(call: Call, groups: PersistentSubscriptions, { stream, group }: Group, from: StartFrom): Promise<void> {
+export function reset(
+  call: Call,
+  groups: PersistentSubscriptions,
+  { stream, group }: Group,
+  from: StartFrom,
+): Promise<void> {
   noteForAudit(call, { target: targetOf({ stream, group }), details: { from: startText(from) } });
   return groups.reset(stream, group, from, nameOf(call));
 }
@@ -42,17 +60,29 @@ export function remove(call: Call, groups: PersistentSubscriptions, { stream, gr
 }
 
 /** `stopAt`: the number before which the work on parked messages ends; null for all of them. */
-export function replayParked(call: Call, groups: PersistentSubscriptions, { stream, group }: Group, stopAt: number | null): Promise<void> {
+export function replayParked(
+  call: Call,
+  groups: PersistentSubscriptions,
+  { stream, group }: Group,
+  stopAt: number | null,
+): Promise<void> {
   noteForAudit(call, { target: targetOf({ stream, group }), details: { stopAt } });
   return groups.replayParked(stream, group, stopAt);
 }
 
-export function truncateParked(call: Call, groups: PersistentSubscriptions, { stream, group }: Group, stopAt: number | null): Promise<void> {
+export function truncateParked(
+  call: Call,
+  groups: PersistentSubscriptions,
+  { stream, group }: Group,
+  stopAt: number | null,
+): Promise<void> {
   noteForAudit(call, { target: targetOf({ stream, group }), details: { stopAt } });
   return groups.truncateParked(stream, group, stopAt);
 }
 
-/** Reading for a group takes a user, and the right to read its stream; that of `$all` for those that take the whole log. */
+/**
+ * Reading for a group takes a user, and the right to read its stream; that of `$all` for those that take the whole log.
+ */
 export async function mayProcess(call: Call, app: App, stream: string): Promise<void> {
   requireAccess(call, app, 'authenticated');
   await checkStream(call, app, 'read', stream);
@@ -70,5 +100,11 @@ export function targetOf({ stream, group }: Group): string {
 
 /** What the audit calls them. */
 export const ACTIONS = {
-  create: 'subscription.create', update: 'subscription.update', remove: 'subscription.delete', reset: 'subscription.reset', replay: 'subscription.replay-parked', truncate: 'subscription.truncate-parked', restart: 'subscription.restart',
+  create: 'subscription.create',
+  update: 'subscription.update',
+  remove: 'subscription.delete',
+  reset: 'subscription.reset',
+  replay: 'subscription.replay-parked',
+  truncate: 'subscription.truncate-parked',
+  restart: 'subscription.restart',
 } as const satisfies Readonly<Record<string, AuditAction>>;

@@ -13,25 +13,53 @@ export function groupUrl(call: Call, stream: string, group: string): string {
 
 /** A group in a list. `parkedMessageCount` is ours: whoever looks at a list looks for what is parked. */
 export function summaryDocument(call: Call, info: GroupInfo): SummaryDocument {
-  return { links: [{ href: `${groupUrl(call, info.stream, info.group)}/info`, rel: 'detail' }], ...common(call, info), connectionCount: info.connections.length, totalInFlightMessages: info.totalInFlightMessages, parkedMessageCount: info.parkedMessageCount };
+  return {
+    links: [{ href: `${groupUrl(call, info.stream, info.group)}/info`, rel: 'detail' }],
+    ...common(call, info),
+    connectionCount: info.connections.length,
+    totalInFlightMessages: info.totalInFlightMessages,
+    parkedMessageCount: info.parkedMessageCount,
+  };
 }
 
 /** All that is known of a group. */
 export function detailsDocument(call: Call, info: GroupInfo): DetailsDocument {
   const url = groupUrl(call, info.stream, info.group);
   return {
-    links: [{ href: `${url}/info`, rel: 'detail' }, { href: `${url}/replayParked`, rel: 'replayParked' }],
-    config: configDocument(info.stream, info.startFrom, info.settings), ...common(call, info), countSinceLastMeasurement: info.countSinceLastMeasurement,
-    readBufferCount: info.readBufferCount, liveBufferCount: info.liveBufferCount, retryBufferCount: info.retryBufferCount, totalInFlightMessages: info.totalInFlightMessages,
-    outstandingMessagesCount: info.outstandingMessagesCount, parkedMessageCount: info.parkedMessageCount, connections: info.connections.map(connectionDocument), connectionCount: info.connections.length,
+    links: [
+      { href: `${url}/info`, rel: 'detail' },
+      { href: `${url}/replayParked`, rel: 'replayParked' },
+    ],
+    config: configDocument(info.stream, info.startFrom, info.settings),
+    ...common(call, info),
+    countSinceLastMeasurement: info.countSinceLastMeasurement,
+    readBufferCount: info.readBufferCount,
+    liveBufferCount: info.liveBufferCount,
+    retryBufferCount: info.retryBufferCount,
+    totalInFlightMessages: info.totalInFlightMessages,
+    outstandingMessagesCount: info.outstandingMessagesCount,
+    parkedMessageCount: info.parkedMessageCount,
+    connections: info.connections.map(connectionDocument),
+    connectionCount: info.connections.length,
   };
 }
 
-function common(call: Call, { stream, group, status, averagePerSecond, totalItems, lastCheckpointedPosition, lastKnownPosition }: GroupInfo): GroupMembers {
+function common(
+  call: Call,
+  { stream, group, status, averagePerSecond, totalItems, lastCheckpointedPosition, lastKnownPosition }: GroupInfo,
+): GroupMembers {
   return {
-    eventStreamId: stream, groupName: group, parkedMessageUri: streamUrl(call, parkedStreamOf(stream, group)), getMessagesUri: `${groupUrl(call, stream, group)}/1`, status,
-    averageItemsPerSecond: averagePerSecond, totalItemsProcessed: totalItems, lastProcessedEventNumber: numberOf(stream, lastCheckpointedPosition), lastCheckpointedEventPosition: lastCheckpointedPosition,
-    lastKnownEventNumber: numberOf(stream, lastKnownPosition), lastKnownEventPosition: lastKnownPosition,
+    eventStreamId: stream,
+    groupName: group,
+    parkedMessageUri: streamUrl(call, parkedStreamOf(stream, group)),
+    getMessagesUri: `${groupUrl(call, stream, group)}/1`,
+    status,
+    averageItemsPerSecond: averagePerSecond,
+    totalItemsProcessed: totalItems,
+    lastProcessedEventNumber: numberOf(stream, lastCheckpointedPosition),
+    lastCheckpointedEventPosition: lastCheckpointedPosition,
+    lastKnownEventNumber: numberOf(stream, lastKnownPosition),
+    lastKnownEventPosition: lastKnownPosition,
   };
 }
 
@@ -41,6 +69,24 @@ function numberOf(stream: string, position: string | null): number {
 }
 
 function connectionDocument({ totalItems, observedMeasurements, ...connection }: ConnectionInfo): ConnectionDocument {
-  const { from, username, averageItemsPerSecond, countSinceLastMeasurement, availableSlots, inFlightMessages, connectionName } = connection;
-  return { from, username, averageItemsPerSecond, totalItemsProcessed: totalItems, countSinceLastMeasurement, extraStatistics: observedMeasurements, availableSlots, inFlightMessages, connectionName };
+  const {
+    from,
+    username,
+    averageItemsPerSecond,
+    countSinceLastMeasurement,
+    availableSlots,
+    inFlightMessages,
+    connectionName,
+  } = connection;
+  return {
+    from,
+    username,
+    averageItemsPerSecond,
+    totalItemsProcessed: totalItems,
+    countSinceLastMeasurement,
+    extraStatistics: observedMeasurements,
+    availableSlots,
+    inFlightMessages,
+    connectionName,
+  };
 }

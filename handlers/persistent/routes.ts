@@ -15,7 +15,10 @@ import { configOf, startFrom } from './config.ts';
 import { detailsDocument, groupUrl, summaryDocument } from './group-documents.ts';
 import { ack, groupIn, nack, parkedMessages, takeMessages } from './message-routes.ts';
 
-/** Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader has them. */
+/**
+ * Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader
+ * has them.
+ */
 
 /** GET `/subscriptions`: all groups; a page of them where `offset` or `count` are given. */
 const listAll: Handler = async (call, app) => {
@@ -23,11 +26,22 @@ const listAll: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const page = pageOf(call);
   const all = await groups.list();
-  if (page === null) return adminJson(call, 200, all.map((info) => summaryDocument(call, info)));
+  if (page === null)
+    return adminJson(
+      call,
+      200,
+      all.map((info) => summaryDocument(call, info)),
+    );
   const { offset, count } = page;
   const subscriptions = all.slice(offset, offset + count).map((info) => summaryDocument(call, info));
   const links = [{ href: baseOf(call) + call.url.slice(call.origin.length), rel: 'self' }];
-  return adminJson(call, 200, { links, offset, count: subscriptions.length, total: all.length, subscriptions } satisfies GroupPageDocument);
+  return adminJson(call, 200, {
+    links,
+    offset,
+    count: subscriptions.length,
+    total: all.length,
+    subscriptions,
+  } satisfies GroupPageDocument);
 };
 
 /** Groups of a page, where nothing is said. */
@@ -52,7 +66,11 @@ const listOfStream: Handler = async (call, app) => {
   const stream = decodeSegment(call.params['stream']!);
   const found = await groups.list(stream);
   if (found.length === 0) throw noneError(stream);
-  return adminJson(call, 200, found.map((info) => summaryDocument(call, info)));
+  return adminJson(
+    call,
+    200,
+    found.map((info) => summaryDocument(call, info)),
+  );
 };
 
 /** GET `/subscriptions/{stream}/{group}/info`. */
@@ -68,11 +86,20 @@ const createGroup: Handler = async (call, app) => {
   const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
-  if (named.stream === ALL_STREAM) throw new SkuaError('bad_request', 'A group of $all is created over gRPC, where it can have a filter. Existing groups can be read, changed and deleted here.');
+  if (named.stream === ALL_STREAM)
+    throw new SkuaError(
+      'bad_request',
+      'A group of $all is created over gRPC, where it can have a filter. Existing groups can be read, changed and deleted here.',
+    );
   const { settings, from = 'start' } = await configOf(call, app);
   await create(call, groups, named, { settings, from });
   const reply = succeeded(call);
-  return { ...reply, status: 201, statusText: 'Created', headers: { ...reply.headers, location: groupUrl(call, named.stream, named.group) } };
+  return {
+    ...reply,
+    status: 201,
+    statusText: 'Created',
+    headers: { ...reply.headers, location: groupUrl(call, named.stream, named.group) },
+  };
 };
 
 /** POST `/subscriptions/{stream}/{group}`: what is left out stays as it is. */
@@ -109,7 +136,8 @@ const resetGroup: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const from = queryOf(call, 'from');
-  if (from === undefined) throw new SkuaError('bad_request', 'from is missing: give the position to start from, such as from=start.');
+  if (from === undefined)
+    throw new SkuaError('bad_request', 'from is missing: give the position to start from, such as from=start.');
   await reset(call, groups, named, startFrom(from));
   return succeeded(call);
 };
@@ -133,7 +161,12 @@ const DONE = JSON.stringify(NOTHING_TO_SAY, null, 2);
 
 /** Clients parse every answer as JSON. */
 function succeeded(call: Call): Reply {
-  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: DONE };
+  return {
+    status: 200,
+    statusText: 'OK',
+    headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' },
+    body: DONE,
+  };
 }
 
 const ALL = '/subscriptions';
@@ -148,28 +181,68 @@ const GET = 'GET, OPTIONS';
 
 /** The paths of persistent subscriptions. */
 export const SUBSCRIPTION_ROUTES = area({ tag: 'Subscriptions', feature: 'subscriptions' }, [
-  { path: ALL, methods: GET, operations: { GET: operation('authenticated', 'leader', inRoom(listAll), SUBSCRIPTION_DOCS.listAll) } },
   {
-    path: `${ALL}/restart`, methods: 'GET, POST, OPTIONS',
-    // A stream may have this name, too.
-    operations: { POST: operation('operators', 'leader', restart, SUBSCRIPTION_DOCS.restart, ACTIONS.restart), GET: operation('authenticated', 'leader', (call, app) => listOfStream(Object.assign(call, { params: { stream: 'restart' } }), app), SUBSCRIPTION_DOCS.listOfRestart) },
+    path: ALL,
+    methods: GET,
+    operations: { GET: operation('authenticated', 'leader', inRoom(listAll), SUBSCRIPTION_DOCS.listAll) },
   },
-  { path: `${ALL}/viewparkedmessages/:stream/:group/:event/backward/:count`, methods: GET, operations: { GET: operation('authenticated', 'leader', parkedMessages('backward'), SUBSCRIPTION_DOCS.parkedBackward) } },
-  { path: `${ALL}/viewparkedmessages/:stream/:group/:event/forward/:count`, methods: GET, operations: { GET: operation('authenticated', 'leader', parkedMessages('forward'), SUBSCRIPTION_DOCS.parkedForward) } },
+  {
+    path: `${ALL}/restart`,
+    methods: 'GET, POST, OPTIONS',
+    // A stream may have this name, too.
+    operations: {
+      POST: operation('operators', 'leader', restart, SUBSCRIPTION_DOCS.restart, ACTIONS.restart),
+      GET: operation(
+        'authenticated',
+        'leader',
+        (call, app) => listOfStream(Object.assign(call, { params: { stream: 'restart' } }), app),
+        SUBSCRIPTION_DOCS.listOfRestart,
+      ),
+    },
+  },
+  {
+    path: `${ALL}/viewparkedmessages/:stream/:group/:event/backward/:count`,
+    methods: GET,
+    operations: {
+      GET: operation('authenticated', 'leader', parkedMessages('backward'), SUBSCRIPTION_DOCS.parkedBackward),
+    },
+  },
+  {
+    path: `${ALL}/viewparkedmessages/:stream/:group/:event/forward/:count`,
+    methods: GET,
+    operations: {
+      GET: operation('authenticated', 'leader', parkedMessages('forward'), SUBSCRIPTION_DOCS.parkedForward),
+    },
+  },
   { path: OF_STREAM, methods: GET, operations: { GET: LIST_OF_STREAM } },
-  { path: `${GROUP}/info`, methods: GET, operations: { GET: operation('authenticated', 'leader', inRoom(details), SUBSCRIPTION_DOCS.details) } },
-  { path: `${GROUP}/replayParked`, methods: POST, operations: { POST: operation('operators', 'leader', replay, SUBSCRIPTION_DOCS.replay, ACTIONS.replay) } },
-  { path: `${GROUP}/reset`, methods: POST, operations: { POST: operation('operators', 'leader', resetGroup, SUBSCRIPTION_DOCS.reset, ACTIONS.reset) } },
+  {
+    path: `${GROUP}/info`,
+    methods: GET,
+    operations: { GET: operation('authenticated', 'leader', inRoom(details), SUBSCRIPTION_DOCS.details) },
+  },
+  {
+    path: `${GROUP}/replayParked`,
+    methods: POST,
+    operations: { POST: operation('operators', 'leader', replay, SUBSCRIPTION_DOCS.replay, ACTIONS.replay) },
+  },
+  {
+    path: `${GROUP}/reset`,
+    methods: POST,
+    operations: { POST: operation('operators', 'leader', resetGroup, SUBSCRIPTION_DOCS.reset, ACTIONS.reset) },
+  },
   { path: `${GROUP}/ack`, methods: POST, operations: { POST: ACK } },
   { path: `${GROUP}/nack`, methods: POST, operations: { POST: NACK } },
   { path: `${GROUP}/ack/:id`, methods: POST, operations: { POST: ACK } },
   { path: `${GROUP}/nack/:id`, methods: POST, operations: { POST: NACK } },
   { path: `${GROUP}/:count`, methods: GET, operations: { GET: TAKE } },
   {
-    path: GROUP, methods: 'GET, PUT, POST, DELETE, OPTIONS',
+    path: GROUP,
+    methods: 'GET, PUT, POST, DELETE, OPTIONS',
     operations: {
-      GET: TAKE, PUT: operation('operators', 'leader', createGroup, SUBSCRIPTION_DOCS.create, ACTIONS.create),
-      POST: operation('operators', 'leader', updateGroup, SUBSCRIPTION_DOCS.update, ACTIONS.update), DELETE: operation('operators', 'leader', deleteGroup, SUBSCRIPTION_DOCS.delete, ACTIONS.remove),
+      GET: TAKE,
+      PUT: operation('operators', 'leader', createGroup, SUBSCRIPTION_DOCS.create, ACTIONS.create),
+      POST: operation('operators', 'leader', updateGroup, SUBSCRIPTION_DOCS.update, ACTIONS.update),
+      DELETE: operation('operators', 'leader', deleteGroup, SUBSCRIPTION_DOCS.delete, ACTIONS.remove),
     },
   },
 ]);

@@ -30,7 +30,12 @@ const autoScavengeEnabled: Handler = (call, app) => {
 /** GET `/auto-scavenge/status`. */
 const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) } satisfies ScheduleDocument));
+  return answered(async () =>
+    jsonReply(call, {
+      ...statusDocument(await autoScavenge.status()),
+      ...(await waitingMember(app)),
+    } satisfies ScheduleDocument),
+  );
 };
 
 /** Times of an answer where nothing is said. */
@@ -43,7 +48,8 @@ const scheduledTimes: Handler = (call, app) => {
   const autoScavenge = featureOf(call, app, 'autoScavenge');
   negotiate(call, JSON_ONLY);
   const given = queryOf(call, 'schedule');
-  if (given === undefined || given === '') throw new SkuaError('bad_request', 'The query must name a schedule, such as schedule=30 2 * * 0.');
+  if (given === undefined || given === '')
+    throw new SkuaError('bad_request', 'The query must name a schedule, such as schedule=30 2 * * 0.');
   return answered(async () => {
     const { schedule, zone, timesMs } = autoScavenge.times(given, timesCountOf(call), zoneOf(call));
     return jsonReply(call, { schedule, zone, times: timesMs.map(momentText) } satisfies TimesDocument);
@@ -74,10 +80,15 @@ function isZone(name: string): boolean {
   }
 }
 
-/** POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is ignored. */
+/**
+ * POST `/auto-scavenge/pause`: 200 when nothing runs any more, 202 while a node scavenge is being stopped. A body is
+ * ignored.
+ */
 const pauseAutoScavenge: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(async () => (await autoScavenge.pause() === 'paused' ? jsonReply(call, {}) : empty(call, 202, 'Accepted')));
+  return answered(async () =>
+    (await autoScavenge.pause()) === 'paused' ? jsonReply(call, {}) : empty(call, 202, 'Accepted'),
+  );
 };
 
 /** POST `/auto-scavenge/resume`: a cycle goes on with the nodes that are not done. A body is ignored. */
@@ -123,7 +134,11 @@ async function answered(answer: () => Promise<Reply>): Promise<Reply> {
 }
 
 /** Texts that are documented, and what else there is to say as the hint. */
-const TEXTS = { invalid_schedule: 'Invalid CRON expression', auto_scavenge_pausing: 'Auto scavenge process is currently pausing', auto_scavenge_busy: 'AutoScavenge queue is full' } as const;
+const TEXTS = {
+  invalid_schedule: 'Invalid CRON expression',
+  auto_scavenge_pausing: 'Auto scavenge process is currently pausing',
+  auto_scavenge_busy: 'AutoScavenge queue is full',
+} as const;
 
 function documented(error: unknown): unknown {
   if (!(error instanceof SkuaError)) return error;
@@ -133,10 +148,19 @@ function documented(error: unknown): unknown {
   return text === error.message ? error : new SkuaError(error.code, text, { hint: error.message, ...error.data });
 }
 
-/** Requests for the leader are passed on to it before they come here (`handlers/forward.ts`): it is not known, or was another one a moment ago. */
+/**
+ * Requests for the leader are passed on to it before they come here (`handlers/forward.ts`): it is not known, or was
+ * another one a moment ago.
+ */
 function notLeader({ data: { leader = null } }: SkuaErrorOf<'not_leader'>): SkuaError {
-  if (leader === null) return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader has been elected.' });
-  return new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
+  if (leader === null)
+    return new SkuaError('no_leader', 'No leader node was found in the cluster', {
+      hint: 'Try again when a leader has been elected.',
+    });
+  return new SkuaError('not_leader', 'Node is not the leader', {
+    leader,
+    hint: `The leader is ${leader}. Try again, or ask that node.`,
+  });
 }
 
 /** Largest body of POST `/auto-scavenge/configure`. */
@@ -145,9 +169,15 @@ export const SCHEDULE_BODY_BYTES_MAX = 16_384;
 /** The schedule in the body; texts of refusals are those of the reference. Names are case-sensitive. */
 async function scheduleOf(call: Call, app: App): Promise<string> {
   const body = await readJson(call, app, Math.min(SCHEDULE_BODY_BYTES_MAX, app.options.bodyBytesMax));
-  if (body === null) throw new SkuaError('bad_json', 'Invalid payload', { hint: 'Send an object with a schedule, such as {"schedule": "30 2 * * 0"}.' });
+  if (body === null)
+    throw new SkuaError('bad_json', 'Invalid payload', {
+      hint: 'Send an object with a schedule, such as {"schedule": "30 2 * * 0"}.',
+    });
   if (typeof body !== 'object' || !Object.hasOwn(body, 'schedule')) {
-    throw new SkuaError('bad_json', 'The body must be a JSON object with the member schedule, spelt exactly so, such as {"schedule": "30 2 * * 0"}.');
+    throw new SkuaError(
+      'bad_json',
+      'The body must be a JSON object with the member schedule, spelt exactly so, such as {"schedule": "30 2 * * 0"}.',
+    );
   }
   const { schedule } = body as { readonly schedule: unknown };
   if (typeof schedule !== 'string') throw new SkuaError('invalid_schedule', 'CRON expression can only be a string');
@@ -156,15 +186,43 @@ async function scheduleOf(call: Call, app: App): Promise<string> {
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
 
-function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }): EnabledDocument {
+function enabledDocument({
+  enabled,
+  reason,
+}: {
+  readonly enabled: boolean;
+  readonly reason: string | null;
+}): EnabledDocument {
   return { enabled, ...(reason !== null && { reason }) };
 }
 
-function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus): Omit<ScheduleDocument, 'waiting'> {
+function statusDocument({
+  state,
+  schedule,
+  untilNextCycleMs,
+  cycle,
+  lastCycle,
+}: AutoScavengeStatus): Omit<ScheduleDocument, 'waiting'> {
   return {
-    state, schedule, timeUntilNextCycle: untilNextCycleMs === null ? null : timeSpanText(untilNextCycleMs),
-    cycle: cycle === null ? null : { clusterScavengeId: cycle.clusterScavengeId, startedAt: momentText(cycle.startedAtMs), nodes: cycle.nodes.map(nodeFields) },
-    lastCycle: lastCycle === null ? null : { clusterScavengeId: lastCycle.clusterScavengeId, completedAt: momentText(lastCycle.completedAtMs), nodes: lastCycle.nodes.map(nodeFields) },
+    state,
+    schedule,
+    timeUntilNextCycle: untilNextCycleMs === null ? null : timeSpanText(untilNextCycleMs),
+    cycle:
+      cycle === null
+        ? null
+        : {
+            clusterScavengeId: cycle.clusterScavengeId,
+            startedAt: momentText(cycle.startedAtMs),
+            nodes: cycle.nodes.map(nodeFields),
+          },
+    lastCycle:
+      lastCycle === null
+        ? null
+        : {
+            clusterScavengeId: lastCycle.clusterScavengeId,
+            completedAt: momentText(lastCycle.completedAtMs),
+            nodes: lastCycle.nodes.map(nodeFields),
+          },
   };
 }
 
@@ -178,14 +236,30 @@ function momentText(ms: number): string {
 
 /** The paths of auto-scavenge. */
 export const AUTO_SCAVENGE_ROUTES = area({ tag: 'Scavenging', feature: 'autoScavenge' }, [
-  { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
-  { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
-  { path: '/auto-scavenge/times', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', scheduledTimes, AUTO_SCAVENGE_DOCS.times) } },
+  {
+    path: '/auto-scavenge/enabled',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) },
+  },
+  {
+    path: '/auto-scavenge/status',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) },
+  },
+  {
+    path: '/auto-scavenge/times',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('authenticated', 'here', scheduledTimes, AUTO_SCAVENGE_DOCS.times) },
+  },
   command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause, 'auto-scavenge.pause'),
   command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume, 'auto-scavenge.resume'),
   command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure, 'auto-scavenge.configure'),
 ]);
 
 function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): RouteOfArea {
-  return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'leader', handler, doc, audit) } };
+  return {
+    path: `/auto-scavenge/${name}`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('operators', 'leader', handler, doc, audit) },
+  };
 }

@@ -13,7 +13,12 @@ export function checkStream(call: Call, app: App, action: StreamAction, stream: 
 }
 
 /** What decides a write in its turn, null for nothing. Throws, or rejects, where nothing could allow the write. */
-export function authorizeWrite(call: Call, app: App, action: 'write' | 'delete', stream: string): Authorize | null | Promise<Authorize | null> {
+export function authorizeWrite(
+  call: Call,
+  app: App,
+  action: 'write' | 'delete',
+  stream: string,
+): Authorize | null | Promise<Authorize | null> {
   return app.security === null ? null : app.security.access.authorizeWrite(call.principal, action, stream);
 }
 
@@ -23,7 +28,10 @@ export async function readAllowed<T>(call: Call, app: App, stream: string, read:
   return read();
 }
 
-/** For what operators are told of a stream, its length and metadata among it: throws, or rejects, unless the caller may read both. The list of a stream that is deleted for ever went with it. */
+/**
+ * For what operators are told of a stream, its length and metadata among it: throws, or rejects, unless the caller may
+ * read both. The list of a stream that is deleted for ever went with it.
+ */
 export async function checkInspection(call: Call, app: App, stream: string): Promise<void> {
   await checkStream(call, app, 'read', stream);
   // What a metadata stream holds is the metadata of its stream, and was asked for.
@@ -44,7 +52,10 @@ export function checkCaller(call: Call, app: App): void | Promise<void> {
   });
 }
 
-/** For each part of a long reply: throws once the user is another than when the request came, or may not read the stream any more. */
+/**
+ * For each part of a long reply: throws once the user is another than when the request came, or may not read the stream
+ * any more.
+ */
 export async function checkReader(call: Call, app: App, stream: string): Promise<void> {
   const known = checkCaller(call, app);
   if (known !== undefined) await known;
@@ -85,7 +96,7 @@ export async function oneWithoutForbidden(call: Call, app: App, event: StoredEve
 /** The stream that a link led to; null for an event that was not reached by a link. */
 function targetStreamOf(event: StoredEvent): string | null {
   if (event.link !== null) return event.stream;
-  return event.linkTargetMissing ? parseLink(event.data)?.stream ?? null : null;
+  return event.linkTargetMissing ? (parseLink(event.data)?.stream ?? null) : null;
 }
 
 /** Whether the caller may read a stream, where the answer hides what he may not. */

@@ -47,32 +47,71 @@ async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', f
   const filter = await filtered(call, app);
   const { position = '' } = call.params;
   const count = countOf(call.params['count'] ?? '');
-  return direction === 'forward' ? forward(call, app, position, count, filter, chosen) : backward(call, app, position, count, filter, chosen);
+  return direction === 'forward'
+    ? forward(call, app, position, count, filter, chosen)
+    : backward(call, app, position, count, filter, chosen);
 }
 
-async function backward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
+async function backward(
+  call: Call,
+  app: App,
+  token: string,
+  count: number,
+  filter: AllFilter | undefined,
+  chosen: Representation,
+): Promise<Reply> {
   const isHead = token === 'head';
   const from = isHead ? 'end' : tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
   const level = embedLevelOf(queryOf(call, 'embed'));
-  const page = await app.store.readAll({ direction: 'backward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level), ...(filter && { filter }) });
+  const page = await app.store.readAll({
+    direction: 'backward',
+    from,
+    count,
+    resolveLinks,
+    ...pageOptions(call, app, chosen, level),
+    ...(filter && { filter }),
+  });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
   const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
-  const asked = { direction: 'backward', isHead, count, token: isHead ? null : token.toUpperCase(), isFiltered: filter !== undefined } as const;
+  const asked = {
+    direction: 'backward',
+    isHead,
+    count,
+    token: isHead ? null : token.toUpperCase(),
+    isFiltered: filter !== undefined,
+  } as const;
   return feedReply(call, app, caching, chosen, () => allFeed(call, page, asked, level, chosen.author));
 }
 
-async function forward(call: Call, app: App, token: string, count: number, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
+async function forward(
+  call: Call,
+  app: App,
+  token: string,
+  count: number,
+  filter: AllFilter | undefined,
+  chosen: Representation,
+): Promise<Reply> {
   const from = tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
   const level = embedLevelOf(queryOf(call, 'embed'));
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () => readAllowed(call, app, ALL_STREAM, () => app.store.readAll({ direction: 'forward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level), ...(filter && { filter }) })),
+    read: () =>
+      readAllowed(call, app, ALL_STREAM, () =>
+        app.store.readAll({
+          direction: 'forward',
+          from,
+          count,
+          resolveLinks,
+          ...pageOptions(call, app, chosen, level),
+          ...(filter && { filter }),
+        }),
+      ),
     isWaiting: (read) => read.isEnd && read.events.length === 0,
     // Only the end as it was before the read counts: what came during it has been read.
     arrival: (signal) => app.store.waitForLog(app.store.end, signal),
@@ -80,8 +119,15 @@ async function forward(call: Call, app: App, token: string, count: number, filte
   });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
-  const caching = page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
-  const asked = { direction: 'forward', isHead: false, count, token: token.toUpperCase(), isFiltered: filter !== undefined } as const;
+  const caching =
+    page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+  const asked = {
+    direction: 'forward',
+    isHead: false,
+    count,
+    token: token.toUpperCase(),
+    isFiltered: filter !== undefined,
+  } as const;
   return feedReply(call, app, caching, chosen, () => allFeed(call, page, asked, level, chosen.author));
 }
 
@@ -92,18 +138,27 @@ function tokenPosition(token: string): AllPosition {
   return { commit, prepare: Math.min(prepare, commit) };
 }
 
-/** The filter of `/streams/$all/filtered` from its query parameters. Throws `bad_request`, and what `expressionOf` does. */
+/**
+ * The filter of `/streams/$all/filtered` from its query parameters. Throws `bad_request`, and what `expressionOf` does.
+ */
 async function filterOf(call: Call, app: App): Promise<AllFilter> {
   const context = queryOf(call, 'context')?.toLowerCase();
-  if (context !== 'streamid' && context !== 'eventtype') throw new SkuaError('bad_request', 'Invalid context please provide one of the following: StreamId, EventType.');
+  if (context !== 'streamid' && context !== 'eventtype')
+    throw new SkuaError('bad_request', 'Invalid context please provide one of the following: StreamId, EventType.');
   const type = queryOf(call, 'type')?.toLowerCase();
-  if (type !== 'prefix' && type !== 'regex') throw new SkuaError('bad_request', 'Invalid type please provide one of the following: Prefix, Regex.');
+  if (type !== 'prefix' && type !== 'regex')
+    throw new SkuaError('bad_request', 'Invalid type please provide one of the following: Prefix, Regex.');
   const data = queryOf(call, 'data');
-  if (!data) throw new SkuaError('bad_request', 'Invalid data please provide a comma-separated list of prefixes or a regular expression.');
+  if (!data)
+    throw new SkuaError(
+      'bad_request',
+      'Invalid data please provide a comma-separated list of prefixes or a regular expression.',
+    );
   const on = context === 'streamid' ? 'stream' : 'type';
   const excludeSystemEvents = queryOf(call, 'exclude-system-events')?.toLowerCase() === 'true';
   if (type === 'regex') return { on, regex: await expressionOf(data, app), excludeSystemEvents };
   const prefixes = data.split(',').filter((prefix) => prefix !== '');
-  if (prefixes.length === 0 || prefixes.length > FILTER_PREFIXES_MAX) throw new SkuaError('bad_request', `Invalid data please provide 1 to ${FILTER_PREFIXES_MAX} prefixes.`);
+  if (prefixes.length === 0 || prefixes.length > FILTER_PREFIXES_MAX)
+    throw new SkuaError('bad_request', `Invalid data please provide 1 to ${FILTER_PREFIXES_MAX} prefixes.`);
   return { on, prefixes, excludeSystemEvents };
 }

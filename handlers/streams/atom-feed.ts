@@ -62,7 +62,7 @@ export class FeedDocument {
   }
 
   /** Yields behind each of its slices. */
-  * write(out: JsonBytes): Generator<void, void, undefined> {
+  *write(out: JsonBytes): Generator<void, void, undefined> {
     out.text(this.#head);
     let isFirst = true;
     let stop = LONG_BYTES;
@@ -80,67 +80,134 @@ export class FeedDocument {
 }
 
 function feedDocument(call: Call, feed: Feed, level: EmbedLevel, author: string): FeedDocument {
-  const text = (value: string | null): string => value === null ? 'null' : jsonString(value);
-  const updated = feed.updated === undefined ? '0001-01-01T00:00:00Z' : timestampText(feed.updated.createdMs, feed.updated.createdTicks);
+  const text = (value: string | null): string => (value === null ? 'null' : jsonString(value));
+  const updated =
+    feed.updated === undefined
+      ? '0001-01-01T00:00:00Z'
+      : timestampText(feed.updated.createdMs, feed.updated.createdTicks);
   const links = feed.links.map(([relation, uri]) => linkObject(uri, relation, 3)).join(`,${indent(2)}`);
-  const head = `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
+  const head =
+    `{\n  "title": ${jsonString(feed.title)},\n  "id": ${jsonString(feed.id)},\n  "updated": "${updated}",\n  "streamId": ${text(feed.streamId)},\n` +
     `  "author": {\n    "name": "${author}"\n  },\n  "headOfStream": ${feed.headOfStream},\n  "selfUrl": ${text(feed.selfUrl)},\n  "eTag": ${text(feed.etag)},\n` +
     `  "links": [${indent(2)}${links}${indent(1)}],\n  "entries": [`;
-  return new FeedDocument(head, new Entries(call, level, author, 3), feed.entries.map((event) => ({ event, competing: null })));
+  return new FeedDocument(
+    head,
+    new Entries(call, level, author, 3),
+    feed.entries.map((event) => ({ event, competing: null })),
+  );
 }
 
 /** The feed of one page of a stream. */
-export function streamFeed(call: Call, page: StreamPage, asked: PageRequest, level: EmbedLevel, author: string): FeedDocument {
+export function streamFeed(
+  call: Call,
+  page: StreamPage,
+  asked: PageRequest,
+  level: EmbedLevel,
+  author: string,
+): FeedDocument {
   const url = streamUrl(call, page.stream);
   const { count: n } = asked;
   const { from, lastEventNumber: last } = page;
-  const links: [string, string][] = [['self', url], ['first', `${url}/head/backward/${n}`]];
+  const links: [string, string][] = [
+    ['self', url],
+    ['first', `${url}/head/backward/${n}`],
+  ];
   const isForward = asked.direction === 'forward';
   if (isForward) {
-    // A page that passed over expired events leads on behind what it shows, or behind where it looked, not through each of them.
+    // A page that passed over expired events leads on behind what it shows, or behind where it looked, not through each
+    // of them.
     const hasJumped = page.isCut || page.events.length > 0 || page.metadata.maxAge !== undefined;
     if (from > 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${from - 1}/backward/${n}`]);
-    if (page.events.length > 0 || !page.isEnd) links.push(['previous', `${url}/${hasJumped ? page.nextEventNumber : Math.min(from + n - 1, last) + 1}/forward/${n}`]);
+    if (page.events.length > 0 || !page.isEnd)
+      links.push([
+        'previous',
+        `${url}/${hasJumped ? page.nextEventNumber : Math.min(from + n - 1, last) + 1}/forward/${n}`,
+      ]);
   } else {
     // A page that passed over expired events leads on to where there is something again, not through each of them.
-    const older = page.isCut ? page.nextEventNumber : page.events.length > 0 ? from - n : Math.min(from - n, page.nextEventNumber);
-    if (!page.isEnd && older >= 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${older}/backward/${n}`]);
+    const older = page.isCut
+      ? page.nextEventNumber
+      : page.events.length > 0
+        ? from - n
+        : Math.min(from - n, page.nextEventNumber);
+    if (!page.isEnd && older >= 0)
+      links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${older}/backward/${n}`]);
     links.push(['previous', `${url}/${Math.min(from, last) + 1}/forward/${n}`]);
   }
   links.push(['metadata', `${url}/metadata`]);
-  return feedDocument(call, {
-    title: `Event stream '${page.stream}'`, id: url, streamId: page.stream,
-    headOfStream: isForward ? page.isEnd : asked.isHead,
-    selfUrl: isForward ? null : url,
-    etag: asked.isHead ? feedEtag(last) : null,
-    links, entries: isForward ? page.events.toReversed() : page.events, updated: page.events[0],
-  }, level, author);
+  return feedDocument(
+    call,
+    {
+      title: `Event stream '${page.stream}'`,
+      id: url,
+      streamId: page.stream,
+      headOfStream: isForward ? page.isEnd : asked.isHead,
+      selfUrl: isForward ? null : url,
+      etag: asked.isHead ? feedEtag(last) : null,
+      links,
+      entries: isForward ? page.events.toReversed() : page.events,
+      updated: page.events[0],
+    },
+    level,
+    author,
+  );
 }
 
 /** Half of a position that stands for "after every record of this commit". */
 const AFTER_ALL = '7FFFFFFFFFFFFFFF';
 
 /** The feed of one page of `$all`. `token` is the position that was asked for, null for the head. */
-export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean }, level: EmbedLevel, author: string): FeedDocument {
+export function allFeed(
+  call: Call,
+  page: AllPage,
+  asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean },
+  level: EmbedLevel,
+  author: string,
+): FeedDocument {
   const url = `${baseOf(call)}/streams/%24all${asked.isFiltered ? '/filtered' : ''}`;
   const n = asked.count;
   const start = asked.token ?? positionToken(page.from);
-  const links: [string, string][] = [['self', url], ['first', `${url}/head/backward/${n}`]];
+  const links: [string, string][] = [
+    ['self', url],
+    ['first', `${url}/head/backward/${n}`],
+  ];
   const last: [string, string] = ['last', `${url}/${'0'.repeat(32)}/forward/${n}`];
   if (asked.direction === 'forward') {
     const first = page.events[0];
-    const older = first === undefined ? hex16(page.from.commit) + AFTER_ALL : positionToken({ commit: first.position, prepare: first.preparePosition });
+    const older =
+      first === undefined
+        ? hex16(page.from.commit) + AFTER_ALL
+        : positionToken({ commit: first.position, prepare: first.preparePosition });
     if (/[^0]/.test(start)) links.push(last, ['next', `${url}/${older}/backward/${n}`]);
     // Only within an explicit transaction the second half says something.
     const { commit, prepare } = page.next;
-    if (first !== undefined || !page.isEnd) links.push(['previous', `${url}/${positionToken({ commit, prepare: prepare < commit ? prepare : 0 })}/forward/${n}`]);
+    if (first !== undefined || !page.isEnd)
+      links.push([
+        'previous',
+        `${url}/${positionToken({ commit, prepare: prepare < commit ? prepare : 0 })}/forward/${n}`,
+      ]);
   } else {
     if (!page.isEnd) links.push(last, ['next', `${url}/${positionToken(page.next)}/backward/${n}`]);
     links.push(['previous', `${url}/${start}/forward/${n}`]);
   }
   if (!asked.isFiltered) links.push(['metadata', `${url}/metadata`]);
   const entries = asked.direction === 'forward' ? page.events.toReversed() : page.events;
-  return feedDocument(call, { title: 'All events', id: url, streamId: null, headOfStream: false, selfUrl: null, etag: null, links, entries, updated: entries[0] }, level, author);
+  return feedDocument(
+    call,
+    {
+      title: 'All events',
+      id: url,
+      streamId: null,
+      headOfStream: false,
+      selfUrl: null,
+      etag: null,
+      links,
+      entries,
+      updated: entries[0],
+    },
+    level,
+    author,
+  );
 }
 
 /** One entry of a feed, or a single event as an entry. */
@@ -159,10 +226,14 @@ function linkRest(relation: string, depth: number): string {
 /** Where a link whose target is gone pointed: `number@stream`. */
 function targetOf(event: StoredEvent): { readonly number: string; readonly stream: string } {
   const match = /^(\d+)@([^]+)$/.exec(decodeText(event.data));
-  return match === null ? { number: numberText(event.number), stream: event.stream } : { number: match[1]!, stream: match[2]! };
+  return match === null
+    ? { number: numberText(event.number), stream: event.stream }
+    : { number: match[1]!, stream: match[2]! };
 }
 
-/** What an entry of a persistent subscription has beside the event: how often it was sent again, and where to answer it. */
+/**
+ * What an entry of a persistent subscription has beside the event: how often it was sent again, and where to answer it.
+ */
 export interface Competing {
   readonly retryCount: number;
   /** Pairs of relation and address. */
@@ -172,7 +243,10 @@ export interface Competing {
 const QUOTE = encodeText('"');
 const NULL = encodeText('null');
 
-/** Entries of one document, their members at `depth`. What is the same in each is made once. A resolved link shows its target, with the time and the type of the link. */
+/**
+ * Entries of one document, their members at `depth`. What is the same in each is made once. A resolved link shows its
+ * target, with the time and the type of the link.
+ */
 export class Entries {
   readonly level: EmbedLevel;
   readonly #call: Call;
@@ -215,11 +289,14 @@ export class Entries {
 
   write(out: JsonBytes, event: StoredEvent, competing: Competing | null = null): void {
     const { level } = this;
-    const shown = event.linkTargetMissing ? targetOf(event) : { number: numberText(event.number), stream: event.stream };
+    const shown = event.linkTargetMissing
+      ? targetOf(event)
+      : { number: numberText(event.number), stream: event.stream };
     const place = event.link ?? event;
     const url = this.#urlOf(shown.stream);
     out.text('{');
-    if (level !== 'none' && level !== 'content' && !event.linkTargetMissing) writeRich(out, event, level, this.#names, this.#payloads);
+    if (level !== 'none' && level !== 'content' && !event.linkTargetMissing)
+      writeRich(out, event, level, this.#names, this.#payloads);
     out.raw(this.#title);
     out.text(shown.number);
     out.text('@');
@@ -234,19 +311,21 @@ export class Entries {
     out.raw(this.#retryCount);
     out.text(String(competing?.retryCount ?? null));
     out.raw(this.#content);
-    if (level === 'content' && event.link === null && !event.linkTargetMissing && event.isJson) writeContent(out, event, this.#depth + 1, this.#payloads);
+    if (level === 'content' && event.link === null && !event.linkTargetMissing && event.isJson)
+      writeContent(out, event, this.#depth + 1, this.#payloads);
     else out.raw(NULL);
     out.raw(this.#edit);
     writeUri(out, url, shown.number);
     out.raw(this.#alternate);
     writeUri(out, url, shown.number);
     out.raw(this.#links);
-    for (const [relation, to] of competing?.links ?? []) out.text(`,${indent(this.#depth + 1)}${linkObject(to, relation, this.#depth + 2)}`);
+    for (const [relation, to] of competing?.links ?? [])
+      out.text(`,${indent(this.#depth + 1)}${linkObject(to, relation, this.#depth + 2)}`);
     out.raw(this.#end);
   }
 
   /** Makes the long parts of an event to text, in slices; `write` follows. */
-  * prepare(event: StoredEvent): Generator<void, void, undefined> {
+  *prepare(event: StoredEvent): Generator<void, void, undefined> {
     const { level } = this;
     if (level === 'none' || level === 'rich') return;
     if (level === 'content') {
@@ -293,12 +372,17 @@ function writeTime(out: JsonBytes, { createdMs, createdTicks }: StoredEvent): vo
 export type EmbedLevel = 'none' | 'content' | 'rich' | 'body' | 'pretty' | 'tryharder';
 
 const LEVELS: ReadonlyMap<string, EmbedLevel> = new Map([
-  ['content', 'content'], ['rich', 'rich'], ['body', 'body'], ['pretty', 'pretty'], ['prettybody', 'pretty'], ['tryharder', 'tryharder'],
+  ['content', 'content'],
+  ['rich', 'rich'],
+  ['body', 'body'],
+  ['pretty', 'pretty'],
+  ['prettybody', 'pretty'],
+  ['tryharder', 'tryharder'],
 ]);
 
 /** The level named by `?embed=`, in any case; anything else embeds nothing. */
 export function embedLevelOf(value: string | undefined): EmbedLevel {
-  return value === undefined ? 'none' : LEVELS.get(value.toLowerCase()) ?? 'none';
+  return value === undefined ? 'none' : (LEVELS.get(value.toLowerCase()) ?? 'none');
 }
 
 /** Whether entries of a level show data or metadata of events. */
@@ -321,7 +405,10 @@ interface RichNames {
   readonly metadata: Uint8Array;
   readonly linkMetadata: Uint8Array;
   readonly stream: Uint8Array;
-  /** From `isJson` to the value of `positionEventNumber`, for each of the sixteen ways in which the four flags between can be. */
+  /**
+   * From `isJson` to the value of `positionEventNumber`, for each of the sixteen ways in which the four flags between
+   * can be.
+   */
   readonly flags: readonly Uint8Array[];
   readonly placeStream: Uint8Array;
   readonly end: Uint8Array;
@@ -339,10 +426,20 @@ function richNames(before: string, colon: string): RichNames {
   if (names === undefined) {
     const member = (name: string, start = ''): Uint8Array => encodeText(`${start},${before}"${name}"${colon}`);
     names = {
-      id: encodeText(`${before}"eventId"${colon}"`), type: member('eventType', '"'), number: member('eventNumber'), data: member('data'), metadata: member('metaData'), linkMetadata: member('linkMetaData'),
+      id: encodeText(`${before}"eventId"${colon}"`),
+      type: member('eventType', '"'),
+      number: member('eventNumber'),
+      data: member('data'),
+      metadata: member('metaData'),
+      linkMetadata: member('linkMetaData'),
       stream: member('streamId'),
-      flags: Array.from({ length: 16 }, (_, bits) => encodeText(`${FLAGS.map((name, bit) => `,${before}"${name}"${colon}${(bits & (1 << bit)) !== 0}`).join('')},${before}"positionEventNumber"${colon}`)),
-      placeStream: member('positionStreamId'), end: encodeText(','),
+      flags: Array.from({ length: 16 }, (_, bits) =>
+        encodeText(
+          `${FLAGS.map((name, bit) => `,${before}"${name}"${colon}${(bits & (1 << bit)) !== 0}`).join('')},${before}"positionEventNumber"${colon}`,
+        ),
+      ),
+      placeStream: member('positionStreamId'),
+      end: encodeText(','),
     };
     namesMade.set(before, names);
   }
@@ -387,7 +484,9 @@ function writeEnd(out: JsonBytes, event: StoredEvent, level: EmbedLevel, isJson:
   // Below `body` the reference does not look at metadata and says that there is none.
   const hasMetadata = level !== 'rich' && event.metadata.length > 0;
   const hasLinkMetadata = level !== 'rich' && event.link !== null && event.link.metadata.length > 0;
-  out.raw(names.flags[(isJson ? 1 : 0) | (hasMetadata ? 2 : 0) | (hasLinkMetadata ? 4 : 0) | (event.isRedacted ? 8 : 0)]!);
+  out.raw(
+    names.flags[(isJson ? 1 : 0) | (hasMetadata ? 2 : 0) | (hasLinkMetadata ? 4 : 0) | (event.isRedacted ? 8 : 0)]!,
+  );
   writeNumber(out, place.number);
   out.raw(names.placeStream);
   out.raw(nameBytes(place.stream));
@@ -415,14 +514,20 @@ const UPDATED = encodeText('"updated":"');
 const POSITION = encodeText('","position":"');
 const LINE_END = encodeText('"}');
 
-/** One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent events. */
+/**
+ * One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent
+ * events.
+ */
 export function writeLine(out: JsonBytes, event: StoredEvent): void {
   out.text('{');
   writeRich(out, event, 'body', LINE_NAMES, NO_PAYLOADS);
   writeLineEnd(out, event);
 }
 
-/** The same in pieces, so that nothing else has to wait until all of a large event is text, and a slow reader keeps no more than a piece of that. */
+/**
+ * The same in pieces, so that nothing else has to wait until all of a large event is text, and a slow reader keeps no
+ * more than a piece of that.
+ */
 export function* writeLinePieces(out: JsonBytes, event: StoredEvent): Generator<void, void, undefined> {
   out.text('{');
   writeBeginning(out, event, LINE_NAMES);
@@ -452,13 +557,19 @@ function* writePieces(out: JsonBytes, bytes: Uint8Array | null): Generator<void,
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   out.raw(QUOTE);
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    out.text(jsonString(decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: at + PIECE_BYTES < bytes.length })).slice(1, -1));
+    out.text(
+      jsonString(
+        decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: at + PIECE_BYTES < bytes.length }),
+      ).slice(1, -1),
+    );
     yield;
   }
   out.raw(QUOTE);
 }
 
-/** Position of an event in `$all` as text: commit and prepare position. It is the `id` of server-sent events of `$all`. */
+/**
+ * Position of an event in `$all` as text: commit and prepare position. It is the `id` of server-sent events of `$all`.
+ */
 export function positionText(event: StoredEvent): string {
   const place = event.link ?? event;
   return `${place.position}/${place.preparePosition}`;

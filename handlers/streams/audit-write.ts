@@ -16,15 +16,24 @@ export function auditWrite(call: AuditedWrite, stream: string): void {
   if (!stream.startsWith('$')) return;
   if (stream.startsWith('$$')) call.audited = { action: 'access-list.change', target: stream.slice(2), details: null };
   else if (stream === SETTINGS_STREAM) call.audited = { action: 'access-list.change', target: stream, details: null };
-  else if (stream.startsWith(USER_STREAM_PREFIX)) call.audited = { action: 'user.write', target: stream.slice(USER_STREAM_PREFIX.length), details: null };
+  else if (stream.startsWith(USER_STREAM_PREFIX))
+    call.audited = { action: 'user.write', target: stream.slice(USER_STREAM_PREFIX.length), details: null };
 }
 
 /** Metadata matters to the audit where it has an access list, or takes one away, or deletes the stream. */
-export async function noteMetadata(call: AuditedWrite, app: App, stream: string, events: readonly NewEvent[]): Promise<void> {
+export async function noteMetadata(
+  call: AuditedWrite,
+  app: App,
+  stream: string,
+  events: readonly NewEvent[],
+): Promise<void> {
   const last = events.at(-1);
   const metadata = last === undefined ? {} : parseMetadata(last.data, last.isJson, 1);
   const before = (await app.store.streamInfo(stream)).metadata;
-  if (metadata.acl !== undefined) noteForAudit(call, { details: Object.fromEntries(Object.entries(metadata.acl).filter(([, roles]) => roles !== undefined)) });
+  if (metadata.acl !== undefined)
+    noteForAudit(call, {
+      details: Object.fromEntries(Object.entries(metadata.acl).filter(([, roles]) => roles !== undefined)),
+    });
   else if (before.acl !== undefined) noteForAudit(call, { details: { removed: true } });
   else if (metadata.truncateBefore === TOMBSTONE) noteForAudit(call, { action: 'stream.delete' });
   else call.audited = null;

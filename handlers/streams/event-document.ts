@@ -2,7 +2,15 @@ import type { StoredEvent } from '../../core/streams/api.ts';
 import type { Call } from '../http/context.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
 import { Entries } from './atom-feed.ts';
-import { contentText, LONG_BYTES, payloadBytes, Payloads, prepareContent, valueText, writeContent } from './event-payloads.ts';
+import {
+  contentText,
+  LONG_BYTES,
+  payloadBytes,
+  Payloads,
+  prepareContent,
+  valueText,
+  writeContent,
+} from './event-payloads.ts';
 
 /** How a single event is shown. */
 export type EventForm = 'data' | 'content' | 'entry';
@@ -21,7 +29,9 @@ export class EventDocument {
     this.#author = author;
   }
 
-  get isLong(): boolean { return payloadBytes(this.#event) > LONG_BYTES; }
+  get isLong(): boolean {
+    return payloadBytes(this.#event) > LONG_BYTES;
+  }
 
   /** The whole of a short one where it is no entry: a server sends a short text together with its head. Else null. */
   text(): string | null {
@@ -31,7 +41,7 @@ export class EventDocument {
   }
 
   /** Yields behind each of its slices. */
-  * write(out: JsonBytes): Generator<void, void, undefined> {
+  *write(out: JsonBytes): Generator<void, void, undefined> {
     const event = this.#event;
     if (this.#form === 'entry') {
       const entries = new Entries(this.#call, 'content', this.#author, 1);

@@ -24,13 +24,23 @@ export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: R
   return document(call, streamText([events].values()), chosen.contentType, changing(app, null));
 }
 
-/** A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404. */
-export async function streamLines(call: Call, app: App, stream: string, resolveLinks: boolean, chosen: Representation): Promise<Reply> {
+/**
+ * A stream from an event number on. The first page is read before the reply begins, so that a missing stream is a 404.
+ */
+export async function streamLines(
+  call: Call,
+  app: App,
+  stream: string,
+  resolveLinks: boolean,
+  chosen: Representation,
+): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const from = startNumber(call);
   const limit = limitOf(call);
   const read = async (at: number, count: number) => {
-    const page = await readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app) }));
+    const page = await readAllowed(call, app, stream, () =>
+      app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app) }),
+    );
     if (resolveLinks) await withoutForbidden(call, app, page.events);
     return page;
   };
@@ -47,11 +57,26 @@ export async function streamLines(call: Call, app: App, stream: string, resolveL
 }
 
 /** `$all` from a position on. */
-export async function allLines(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined, chosen: Representation): Promise<Reply> {
+export async function allLines(
+  call: Call,
+  app: App,
+  resolveLinks: boolean,
+  filter: AllFilter | undefined,
+  chosen: Representation,
+): Promise<Reply> {
   const from = startPosition(call) ?? 'start';
   const limit = limitOf(call);
   const read = async (at: AllPosition | 'start', count: number) => {
-    const page = await readAllowed(call, app, '$all', () => app.store.readAll({ direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app), ...(filter && { filter }) }));
+    const page = await readAllowed(call, app, '$all', () =>
+      app.store.readAll({
+        direction: 'forward',
+        from: at,
+        count,
+        resolveLinks,
+        ...blockOptions(call, app),
+        ...(filter && { filter }),
+      }),
+    );
     if (resolveLinks) await withoutForbidden(call, app, page.events);
     return page;
   };
@@ -69,17 +94,25 @@ export async function allLines(call: Call, app: App, resolveLinks: boolean, filt
 
 /** Bytes that a long reply reads at once, on its own account: it holds them until the client has taken all. */
 function blockOptions(call: Call, app: App): PageOptions {
-  return { bytesMax: Math.min(LINES_PAGE_BYTES, app.options.readPageBytesMax), share: app.server.replyShareOf?.(call.request) };
+  return {
+    bytesMax: Math.min(LINES_PAGE_BYTES, app.options.readPageBytesMax),
+    share: app.server.replyShareOf?.(call.request),
+  };
 }
 
 /** Lines are handed on in pieces of about this many bytes. */
 const PIECE_BYTES = 65_536;
 
-/** Writes the lines of events, and stops whenever a piece is full. The events are let go in the end: the next ones are read before anybody could forget these. */
+/**
+ * Writes the lines of events, and stops whenever a piece is full. The events are let go in the end: the next ones are
+ * read before anybody could forget these.
+ */
 function* linesOf(out: JsonBytes, events: StoredEvent[]): Generator<void, void, undefined> {
   for (const event of events) {
     if (isOnePiece(event)) writeLine(out, event);
-    else for (const pieces = writeLinePieces(out, event); pieces.next().done !== true;) if (out.length >= PIECE_BYTES) yield;
+    else
+      for (const pieces = writeLinePieces(out, event); pieces.next().done !== true;)
+        if (out.length >= PIECE_BYTES) yield;
     out.text('\n');
     if (out.length >= PIECE_BYTES) yield;
   }
@@ -103,7 +136,8 @@ function startPosition(call: Call): AllPosition | null {
 export function parsePosition(text: string): AllPosition {
   const decimal = /^(\d{1,16})\/(\d{1,16})$/.exec(text);
   if (decimal !== null) return { commit: clamp(Number(decimal[1])), prepare: clamp(Number(decimal[2])) };
-  if (!/^[0-7][0-9a-f]{15}[0-7][0-9a-f]{15}$/i.test(text)) throw new SkuaError('invalid_position', `Invalid position argument: ${text}`);
+  if (!/^[0-7][0-9a-f]{15}[0-7][0-9a-f]{15}$/i.test(text))
+    throw new SkuaError('invalid_position', `Invalid position argument: ${text}`);
   return { commit: clamp(Number.parseInt(text.slice(0, 16), 16)), prepare: clamp(Number.parseInt(text.slice(16), 16)) };
 }
 
@@ -115,7 +149,8 @@ function clamp(value: number): number {
 function limitOf(call: Call): number {
   const text = queryOf(call, 'limit');
   if (text === undefined || text === '') return Number.POSITIVE_INFINITY;
-  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) throw new SkuaError('invalid_count', `'${text}' is not valid limit. Should be positive integer`);
+  if (!/^\d{1,15}$/.test(text) || Number(text) === 0)
+    throw new SkuaError('invalid_count', `'${text}' is not valid limit. Should be positive integer`);
   return Number(text);
 }
 
@@ -123,22 +158,25 @@ function limitOf(call: Call): number {
 function streamText(reads: AsyncIterator<StoredEvent[]> | Iterator<StoredEvent[]>): ReadableStream<Uint8Array> {
   const out = new JsonBytes();
   let lines: Iterator<void> | null = null;
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      while (lines === null || lines.next().done === true) {
-        const read = await reads.next();
-        if (read.done === true) {
-          if (out.length > 0) controller.enqueue(out.take());
-          controller.close();
-          return;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        while (lines === null || lines.next().done === true) {
+          const read = await reads.next();
+          if (read.done === true) {
+            if (out.length > 0) controller.enqueue(out.take());
+            controller.close();
+            return;
+          }
+          lines = linesOf(out, read.value);
         }
-        lines = linesOf(out, read.value);
-      }
-      controller.enqueue(out.take());
+        controller.enqueue(out.take());
+      },
+      async cancel() {
+        lines = null;
+        await reads.return?.();
+      },
     },
-    async cancel() {
-      lines = null;
-      await reads.return?.();
-    },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }

@@ -20,20 +20,23 @@ interface MadeText {
   readonly isJson: boolean;
 }
 
-/** The texts of data and metadata in one document. Those of large events are made before the rest of their entries, so that it can be in slices. */
+/**
+ * The texts of data and metadata in one document. Those of large events are made before the rest of their entries, so
+ * that it can be in slices.
+ */
 export class Payloads {
   readonly #growth = new Growth();
   /** By the bytes that they are made of; null while there are none. */
   #made: Map<Uint8Array, MadeText> | null = null;
 
-  * makeLiteral(bytes: Uint8Array, isIndented: boolean): Generator<void, void, undefined> {
+  *makeLiteral(bytes: Uint8Array, isIndented: boolean): Generator<void, void, undefined> {
     if (bytes.length === 0) return;
     const text = decodeText(bytes);
     const json = isIndented ? yield* reindentSlices(text, 0, this.#growth, true) : null;
     (this.#made ??= new Map()).set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
   }
 
-  * makeValue(bytes: Uint8Array, isJson: boolean, depth: number): Generator<void, void, undefined> {
+  *makeValue(bytes: Uint8Array, isJson: boolean, depth: number): Generator<void, void, undefined> {
     if (bytes.length === 0) return;
     const text = decodeText(bytes);
     const json = isJson ? yield* reindentSlices(text, depth, this.#growth, false) : null;
@@ -87,7 +90,10 @@ function writeQuoted(out: JsonBytes, bytes: Uint8Array): void {
   out.raw(QUOTE);
 }
 
-/** The event as an object with its data and metadata as JSON, its members at `depth` (`embed=content`, and `event+json`). */
+/**
+ * The event as an object with its data and metadata as JSON, its members at `depth` (`embed=content`, and
+ * `event+json`).
+ */
 export function writeContent(out: JsonBytes, event: StoredEvent, depth: number, payloads: Payloads): void {
   out.text(contentBefore(event, depth));
   payloads.writeValue(out, event.data, event.isJson, depth);
@@ -110,7 +116,11 @@ function contentBehind(depth: number): string {
 }
 
 /** Makes the texts of a large event, so that `writeContent` only puts them together. */
-export function* prepareContent(event: StoredEvent, depth: number, payloads: Payloads): Generator<void, void, undefined> {
+export function* prepareContent(
+  event: StoredEvent,
+  depth: number,
+  payloads: Payloads,
+): Generator<void, void, undefined> {
   yield* payloads.makeValue(event.data, event.isJson, depth);
   yield* payloads.makeValue(event.metadata, true, depth);
 }

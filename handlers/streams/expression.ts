@@ -3,20 +3,25 @@ import { SkuaError } from '../../core/base/errors.ts';
 import type { TextMatcher } from '../../core/streams/api.ts';
 
 /**
- * Regular expressions that callers give. They are those of RE2, whose time grows no faster than the text they look at, whatever
- * the expression: the language's own engine would keep a node busy for hours with `^(a+)+$` and one name.
+ * Regular expressions that callers give. They are those of RE2, whose time grows no faster than the text they look at,
+ * whatever the expression: the language's own engine would keep a node busy for hours with `^(a+)+$` and one name.
  */
 
 /** Longest expression, in characters. */
 const EXPRESSION_LENGTH_MAX = 1_000;
 /**
- * Most instructions that an expression is compiled to. Each character of a name is looked at by as many at worst: with the
- * longest name that can be written, 1 024 characters, that is about 50 ms.
+ * Most instructions that an expression is compiled to. Each character of a name is looked at by as many at worst: with
+ * the longest name that can be written, 1 024 characters, that is about 50 ms.
  */
 const PROGRAM_SIZE_MAX = 500;
-/** Characters that an expression may have with its counts written out: compiling what has more would itself take long. */
+/**
+ * Characters that an expression may have with its counts written out: compiling what has more would itself take long.
+ */
 const WRITTEN_OUT_LENGTH_MAX = 5_000;
-/** Expressions that stay compiled, by owner: an app, or the groups of a node. Each keeps at most 8 MiB of the states that it has been in. */
+/**
+ * Expressions that stay compiled, by owner: an app, or the groups of a node. Each keeps at most 8 MiB of the states
+ * that it has been in.
+ */
 const COMPILED_MAX = 16;
 
 /** What is compiled; loaded with the first expression, since most nodes and functions are never given one. */
@@ -29,16 +34,21 @@ type Compile = (source: string) => RE2JS;
  */
 export async function expressionOf(source: string, owner: object): Promise<TextMatcher> {
   if (source.length > EXPRESSION_LENGTH_MAX) throw tooLarge(`it has more than ${EXPRESSION_LENGTH_MAX} characters`);
-  if (writtenOutLength(source) > WRITTEN_OUT_LENGTH_MAX) throw tooLarge(`with its counts written out it would have more than ${WRITTEN_OUT_LENGTH_MAX} characters`);
+  if (writtenOutLength(source) > WRITTEN_OUT_LENGTH_MAX)
+    throw tooLarge(`with its counts written out it would have more than ${WRITTEN_OUT_LENGTH_MAX} characters`);
   const { RE2JS } = await import('re2js');
   let compiled = compiledOf.get(owner);
-  if (compiled === undefined) compiledOf.set(owner, (compiled = new CompiledExpressions((each) => RE2JS.compile(each))));
+  if (compiled === undefined)
+    compiledOf.set(owner, (compiled = new CompiledExpressions((each) => RE2JS.compile(each))));
   return compiled.get(source);
 }
 
 const compiledOf = new WeakMap<object, CompiledExpressions>();
 
-/** The expressions that are compiled at present. One that has made room for others is compiled again when it is used again. */
+/**
+ * The expressions that are compiled at present. One that has made room for others is compiled again when it is used
+ * again.
+ */
 class CompiledExpressions {
   /** By source; the one used longest ago first. */
   readonly #inUse = new Map<string, Expression>();
@@ -82,7 +92,8 @@ class Expression implements TextMatcher {
     this.#compiled = compiled;
     this.#program = programOf(source, compiled.compile);
     this.stepsPerCharacter = this.#program.programSize();
-    if (this.stepsPerCharacter > PROGRAM_SIZE_MAX) throw tooLarge(`it compiles to ${this.stepsPerCharacter} instructions, and ${PROGRAM_SIZE_MAX} are allowed`);
+    if (this.stepsPerCharacter > PROGRAM_SIZE_MAX)
+      throw tooLarge(`it compiles to ${this.stepsPerCharacter} instructions, and ${PROGRAM_SIZE_MAX} are allowed`);
   }
 
   test(text: string): boolean {
@@ -99,8 +110,15 @@ function programOf(source: string, compile: Compile): RE2JS {
     return compile(source);
   } catch (error) {
     const reason = (error as Error).message;
-    if (!UNSUPPORTED.test(source)) throw new SkuaError('invalid_expression', `'${source}' is not a valid regular expression: ${reason}. Filters use RE2 syntax.`);
-    throw new SkuaError('unsupported_expression', `'${source}' uses a feature without a bounded running time (${reason}). Filters use RE2 syntax, which has no look-around, no back references and no atomic groups; a character by its number is \\x{61}.`);
+    if (!UNSUPPORTED.test(source))
+      throw new SkuaError(
+        'invalid_expression',
+        `'${source}' is not a valid regular expression: ${reason}. Filters use RE2 syntax.`,
+      );
+    throw new SkuaError(
+      'unsupported_expression',
+      `'${source}' uses a feature without a bounded running time (${reason}). Filters use RE2 syntax, which has no look-around, no back references and no atomic groups; a character by its number is \\x{61}.`,
+    );
   }
 }
 
@@ -108,7 +126,10 @@ function programOf(source: string, compile: Compile): RE2JS {
 const UNSUPPORTED = /\(\?<?[=!>#]|\\[1-9uckK]/;
 
 function tooLarge(why: string): SkuaError {
-  return new SkuaError('expression_too_large', `The regular expression is too large: ${why}. Shorten it, or filter by prefixes.`);
+  return new SkuaError(
+    'expression_too_large',
+    `The regular expression is too large: ${why}. Shorten it, or filter by prefixes.`,
+  );
 }
 
 /**
@@ -154,7 +175,9 @@ function endOfPiece(source: string, at: number): number {
   if (source[at] !== '\\') return at + 1;
   const kind = source[at + 1];
   if (kind === 'Q') return endBehind(source, '\\E', at + 2);
-  return (kind === 'p' || kind === 'P' || kind === 'x') && source[at + 2] === '{' ? endBehind(source, '}', at + 3) : at + 2;
+  return (kind === 'p' || kind === 'P' || kind === 'x') && source[at + 2] === '{'
+    ? endBehind(source, '}', at + 3)
+    : at + 2;
 }
 
 function endBehind(source: string, text: string, from: number): number {

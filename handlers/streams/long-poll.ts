@@ -9,7 +9,9 @@ interface HeldRead<P> {
   read(): Promise<P>;
   /** The page starts behind the last event: hold the reply. */
   isWaiting(page: P): boolean;
-  /** True when something arrived, false when the signal aborted. Begun before each read, so that nothing slips between. */
+  /**
+   * True when something arrived, false when the signal aborted. Begun before each read, so that nothing slips between.
+   */
   arrival(signal: AbortSignal): Promise<boolean>;
   /** The first arrival ends the wait, whatever it brought. */
   readonly endsAtOnce: boolean;

@@ -14,10 +14,26 @@ export const latestMetadata: Handler = (call, app) => metadataEvent(call, app, '
 export const metadataByNumber: Handler = (call, app) => metadataEvent(call, app, call.params['event']!);
 
 export const metadataBackward: Handler = (call, app) =>
-  backwardPage(call, app, metadataStreamOf(call), call.params['event']!, countOf(call.params['count']!), false, negotiate(call, FEED_KINDS));
+  backwardPage(
+    call,
+    app,
+    metadataStreamOf(call),
+    call.params['event']!,
+    countOf(call.params['count']!),
+    false,
+    negotiate(call, FEED_KINDS),
+  );
 
 export const metadataForward: Handler = (call, app) =>
-  forwardPage(call, app, metadataStreamOf(call), call.params['event']!, countOf(call.params['count']!), false, negotiate(call, FEED_KINDS));
+  forwardPage(
+    call,
+    app,
+    metadataStreamOf(call),
+    call.params['event']!,
+    countOf(call.params['count']!),
+    false,
+    negotiate(call, FEED_KINDS),
+  );
 
 /** One event of the metadata stream. Where there is none but the stream exists, the metadata is `{}`. */
 async function metadataEvent(call: Call, app: App, event: string): Promise<Reply> {
@@ -28,8 +44,18 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Reply
   const number = isHead ? 'last' : numberOf(event);
   const resolveLinks = readHeaders(call, false);
   try {
-    const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, resolveLinks, app.server.replyShareOf?.(call.request)));
-    return representEvent(call, app, found, chosen, isHead ? changing(app, etagOf((found.link ?? found).number, chosen)) : unchanging(app));
+    const found = await oneWithoutForbidden(
+      call,
+      app,
+      await app.store.readEvent(stream, number, resolveLinks, app.server.replyShareOf?.(call.request)),
+    );
+    return representEvent(
+      call,
+      app,
+      found,
+      chosen,
+      isHead ? changing(app, etagOf((found.link ?? found).number, chosen)) : unchanging(app),
+    );
   } catch (error) {
     if (!isSkuaError(error, 'stream_not_found') && !isSkuaError(error, 'event_not_found')) throw error;
     return noMetadata(call, app, chosen);
@@ -40,6 +66,9 @@ async function noMetadata(call: Call, app: App, chosen: Representation): Promise
   const stream = decodeSegment(call.params['stream']!);
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
-  if (info.lastEventNumber < 0 && info.metadataVersion < 0) throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist. Append an event to create it.`, { stream });
+  if (info.lastEventNumber < 0 && info.metadataVersion < 0)
+    throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist. Append an event to create it.`, {
+      stream,
+    });
   return document(call, '{}', chosen.contentType, changing(app, null));
 }

@@ -27,17 +27,33 @@ function invalid(hint: string): SkuaError {
 /** Longer bodies are taken apart in slices, in bytes. */
 const LONG_BODY_BYTES = 262_144;
 
-/** The events of a batch body; a promise of them where it is long. Throws `bad_json` with the reference's own texts, `hint` saying what is wrong and where. */
-export function parseBatch(body: Uint8Array, turns: Turns, caller: string | null, shareOf?: () => ByteShare | undefined): NewEvent[] | Promise<NewEvent[]> {
+/**
+ * The events of a batch body; a promise of them where it is long. Throws `bad_json` with the reference's own texts,
+ * `hint` saying what is wrong and where.
+ */
+export function parseBatch(
+  body: Uint8Array,
+  turns: Turns,
+  caller: string | null,
+  shareOf?: () => ByteShare | undefined,
+): NewEvent[] | Promise<NewEvent[]> {
   if (body.length <= LONG_BODY_BYTES) return atOnce(eventsOf(new JsonReader(decodeText(body)), ALL_AT_ONCE));
   return parseLong(body, turns, caller, shareOf?.());
 }
 
-async function parseLong(body: Uint8Array, turns: Turns, caller: string | null, share?: ByteShare): Promise<NewEvent[]> {
+async function parseLong(
+  body: Uint8Array,
+  turns: Turns,
+  caller: string | null,
+  share?: ByteShare,
+): Promise<NewEvent[]> {
   // What becomes of the body is in memory beside it: its text, and the events.
   await share?.grow(2 * body.length);
   const text = await turns.run(caller, decodeSlices(body));
-  const events = await turns.run(caller, eventsOf(new JsonReader(text), SLICE_LENGTH, (length) => share?.resize(Math.max(share.heldBytes, length))));
+  const events = await turns.run(
+    caller,
+    eventsOf(new JsonReader(text), SLICE_LENGTH, (length) => share?.resize(Math.max(share.heldBytes, length))),
+  );
   share?.resize(events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0));
   return events;
 }
@@ -62,8 +78,15 @@ const WRITTEN_PER_READ = 8;
 
 const ALL_AT_ONCE = Number.POSITIVE_INFINITY;
 
-/** Yields whenever it has read `slice` characters or more. `onStored` is told then of the characters that are stored so far. */
-function* eventsOf(reader: JsonReader, slice: number, onStored?: (length: number) => void): Generator<void, NewEvent[], undefined> {
+/**
+ * Yields whenever it has read `slice` characters or more. `onStored` is told then of the characters that are stored so
+ * far.
+ */
+function* eventsOf(
+  reader: JsonReader,
+  slice: number,
+  onStored?: (length: number) => void,
+): Generator<void, NewEvent[], undefined> {
   const events: NewEvent[] = [];
   const growth = new Growth();
   const draft = new Draft();
@@ -85,7 +108,13 @@ function* eventsOf(reader: JsonReader, slice: number, onStored?: (length: number
             if (next === 34 && member !== undefined) {
               const text = isQuick ? reader.string() : yield* stringSlices(reader, slice);
               if (text.length > EVENT_BYTES_MAX && !HAS_MEMBERS.test(text)) throw tooLarge(events.length, text.length);
-              draft.setText(member, text, text.length > slice && HAS_MEMBERS.test(text) ? jsonOrText(text, yield* reindentSlices(text, 0, growth, false)) : contentOf(member, text, growth));
+              draft.setText(
+                member,
+                text,
+                text.length > slice && HAS_MEMBERS.test(text)
+                  ? jsonOrText(text, yield* reindentSlices(text, 0, growth, false))
+                  : contentOf(member, text, growth),
+              );
               continue;
             }
             const isStored = (member === 'data' || member === 'metadata') && (next === 123 || next === 91);
@@ -114,7 +143,8 @@ function* eventsOf(reader: JsonReader, slice: number, onStored?: (length: number
     }
     reader.end();
   } catch (error) {
-    if (isSkuaError(error, 'bad_json') && error.message.startsWith('The JSON text')) throw invalid(String(error.data.hint));
+    if (isSkuaError(error, 'bad_json') && error.message.startsWith('The JSON text'))
+      throw invalid(String(error.data.hint));
     throw error;
   }
   if (events.length === 0) throw invalid('The array has no events.');
@@ -133,8 +163,12 @@ function* stringSlices(reader: JsonReader, slice: number): Generator<void, strin
 type Member = 'id' | 'type' | 'data' | 'metadata';
 
 const MEMBERS: ReadonlyMap<string, Member> = new Map([
-  ['eventId', 'id'], ['eventType', 'type'], ['data', 'data'], ['metadata', 'metadata'],
-  ['eventid', 'id'], ['eventtype', 'type'],
+  ['eventId', 'id'],
+  ['eventType', 'type'],
+  ['data', 'data'],
+  ['metadata', 'metadata'],
+  ['eventid', 'id'],
+  ['eventtype', 'type'],
 ] as const);
 
 /** What was read of an event. */
@@ -164,24 +198,40 @@ class Draft {
 
   toEvent(index: number): NewEvent {
     const { id, type, data, metadata } = this;
-    if (!id) throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", { hint: `Event ${index} of the array.` });
+    if (!id)
+      throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", {
+        hint: `Event ${index} of the array.`,
+      });
     if (!isUsableEventId(id)) {
-      if (/^[0-]+$/.test(id)) throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", { hint: `Event ${index} of the array.` });
+      if (/^[0-]+$/.test(id))
+        throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", {
+          hint: `Event ${index} of the array.`,
+        });
       throw invalid(`The eventId of event ${index} is not a UUID.`);
     }
-    if (!type) throw new SkuaError('bad_request', "Empty eventType provided. (Parameter 'eventType')", { hint: `Event ${index} of the array.` });
+    if (!type)
+      throw new SkuaError('bad_request', "Empty eventType provided. (Parameter 'eventType')", {
+        hint: `Event ${index} of the array.`,
+      });
     return { id, type, isJson: data.isJson, data: data.bytes, metadata: metadata.bytes };
   }
 }
 
 /** The same error as of the store, which would be given a text that is let go while it is read. */
 function tooLarge(index: number, size: number): SkuaError {
-  return new SkuaError('event_too_large', `Event ${index} has more than ${EVENT_BYTES_MAX} bytes of data and metadata: store large content elsewhere and refer to it.`, { index, size, limit: EVENT_BYTES_MAX });
+  return new SkuaError(
+    'event_too_large',
+    `Event ${index} has more than ${EVENT_BYTES_MAX} bytes of data and metadata: store large content elsewhere and refer to it.`,
+    { index, size, limit: EVENT_BYTES_MAX },
+  );
 }
 
 const HAS_MEMBERS = /^\s*[[{]/;
 
-/** Objects and arrays are stored re-serialised (see `eventsOf`); a string is stored as JSON if it holds such, else as its text; anything else is nothing. */
+/**
+ * Objects and arrays are stored re-serialised (see `eventsOf`); a string is stored as JSON if it holds such, else as
+ * its text; anything else is nothing.
+ */
 function contentOf(member: Member, text: string, growth: Growth): Content {
   if (text === '' || member === 'id' || member === 'type') return NOTHING;
   const parsed = HAS_MEMBERS.test(text) ? reindent(text, 0, growth) : null;

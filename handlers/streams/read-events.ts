@@ -28,7 +28,8 @@ export const streamHead: Handler = (call, app) => {
   const chosen = negotiate(call, HEAD_KINDS);
   const stream = decodeSegment(call.params['stream']!);
   checkRequireLeader(call.request.headers);
-  if (chosen.kind === 'lines') return streamLines(call, app, stream, resolveLinksOf(call.request.headers, true), chosen);
+  if (chosen.kind === 'lines')
+    return streamLines(call, app, stream, resolveLinksOf(call.request.headers, true), chosen);
   if (chosen.kind === 'live') return subscribeToStream(call, app, stream, resolveLinksOf(call.request.headers, true));
   return backwardPage(call, app, stream, 'head', PAGE_EVENTS_DEFAULT, true, chosen);
 };
@@ -52,23 +53,49 @@ export const singleEvent: Handler = (call, app) => {
 };
 
 /** A page going backward from a number or `head`. `resolves`: whether links are resolved when no header says. */
-export async function backwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Reply> {
+export async function backwardPage(
+  call: Call,
+  app: App,
+  stream: string,
+  event: string,
+  count: number,
+  resolves: boolean,
+  chosen: Representation,
+): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const from = isHead ? 'end' : numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
   const level = embedLevelOf(queryOf(call, 'embed'));
-  const page = await app.store.readStream(stream, { direction: 'backward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level) });
+  const page = await app.store.readStream(stream, {
+    direction: 'backward',
+    from,
+    count,
+    resolveLinks,
+    ...pageOptions(call, app, chosen, level),
+  });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = !isHead && page.from <= page.lastEventNumber;
-  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
-  return feedReply(call, app, caching, chosen, () => streamFeed(call, page, { direction: 'backward', isHead, count }, level, chosen.author));
+  const caching = isFixed
+    ? unchanging(app)
+    : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
+  return feedReply(call, app, caching, chosen, () =>
+    streamFeed(call, page, { direction: 'backward', isHead, count }, level, chosen.author),
+  );
 }
 
 /** A page going forward from a number, held by a long poll when it starts behind the last event. */
-export async function forwardPage(call: Call, app: App, stream: string, event: string, count: number, resolves: boolean, chosen: Representation): Promise<Reply> {
+export async function forwardPage(
+  call: Call,
+  app: App,
+  stream: string,
+  event: string,
+  count: number,
+  resolves: boolean,
+  chosen: Representation,
+): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
@@ -76,7 +103,16 @@ export async function forwardPage(call: Call, app: App, stream: string, event: s
   const level = embedLevelOf(queryOf(call, 'embed'));
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () => readAllowed(call, app, stream, () => app.store.readStream(stream, { direction: 'forward', from, count, resolveLinks, ...pageOptions(call, app, chosen, level) })),
+    read: () =>
+      readAllowed(call, app, stream, () =>
+        app.store.readStream(stream, {
+          direction: 'forward',
+          from,
+          count,
+          resolveLinks,
+          ...pageOptions(call, app, chosen, level),
+        }),
+      ),
     isWaiting: (read) => from > read.lastEventNumber,
     arrival: (signal) => app.store.waitForStream(stream, signal),
     endsAtOnce: true,
@@ -84,13 +120,22 @@ export async function forwardPage(call: Call, app: App, stream: string, event: s
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from + count - 1 <= page.lastEventNumber;
-  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
-  return feedReply(call, app, caching, chosen, () => streamFeed(call, page, { direction: 'forward', isHead: false, count }, level, chosen.author));
+  const caching = isFixed
+    ? unchanging(app)
+    : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
+  return feedReply(call, app, caching, chosen, () =>
+    streamFeed(call, page, { direction: 'forward', isHead: false, count }, level, chosen.author),
+  );
 }
 
 /** How much a page may hold for its answer, on whose account, and whether the answer shows data of events. */
 export function pageOptions(call: Call, app: App, chosen: Representation, level: EmbedLevel): PageOptions {
-  return { bytesMax: app.options.readPageBytesMax, payloads: chosen.kind === 'lines' || embedsPayloads(level), share: app.server.replyShareOf?.(call.request), ...(chosen.kind !== 'lines' && { addressBytes: baseOf(call).length }) };
+  return {
+    bytesMax: app.options.readPageBytesMax,
+    payloads: chosen.kind === 'lines' || embedsPayloads(level),
+    share: app.server.replyShareOf?.(call.request),
+    ...(chosen.kind !== 'lines' && { addressBytes: baseOf(call).length }),
+  };
 }
 
 /** What can be written in slices, so that others have their turn between two of them where it is long. */
@@ -100,18 +145,49 @@ interface Sliced {
 }
 
 /** The feed, or 304 where the caller has it already. */
-export function feedReply(call: Call, app: App, caching: Caching, chosen: Representation, feed: () => Sliced): Reply | Promise<Reply> {
+export function feedReply(
+  call: Call,
+  app: App,
+  caching: Caching,
+  chosen: Representation,
+  feed: () => Sliced,
+): Reply | Promise<Reply> {
   if (caching.etag !== null && matchesEtag(call.request, caching.etag)) return empty(call, 304, 'Not Modified');
   return slicedReply(call, app, feed(), chosen, caching);
 }
 
-/** 200 with the document. Errors: `too_busy` where it becomes much longer than what it is made of, and there is no room for it; `aborted` once the client is gone. */
-export function slicedReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Reply | Promise<Reply> {
-  if (!content.isLong) return document(call, counted(call, app, written((out) => atOnce(content.write(out)))), chosen.contentType, caching);
+/**
+ * 200 with the document. Errors: `too_busy` where it becomes much longer than what it is made of, and there is no room
+ * for it; `aborted` once the client is gone.
+ */
+export function slicedReply(
+  call: Call,
+  app: App,
+  content: Sliced,
+  chosen: Representation,
+  caching: Caching,
+): Reply | Promise<Reply> {
+  if (!content.isLong)
+    return document(
+      call,
+      counted(
+        call,
+        app,
+        written((out) => atOnce(content.write(out))),
+      ),
+      chosen.contentType,
+      caching,
+    );
   return longReply(call, app, content, chosen, caching);
 }
 
-async function longReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Promise<Reply> {
+async function longReply(
+  call: Call,
+  app: App,
+  content: Sliced,
+  chosen: Representation,
+  caching: Caching,
+): Promise<Reply> {
   call.isLong = true;
   const out = new JsonBytes();
   const share = app.server.replyShareOf?.(call.request);
@@ -125,27 +201,64 @@ async function longReply(call: Call, app: App, content: Sliced, chosen: Represen
 }
 
 export function described(call: Call, app: App, stream: string, chosen: Representation): Reply {
-  return document(call, descriptionText(stream, chosen, prefixOf(call)), chosen.contentType, changing(app, null), 'Description Document');
+  return document(
+    call,
+    descriptionText(stream, chosen, prefixOf(call)),
+    chosen.contentType,
+    changing(app, null),
+    'Description Document',
+  );
 }
 
 /** One event by number, or the newest. A link whose target is gone counts as absent. */
-async function eventReply(call: Call, app: App, stream: string, event: string, resolves: boolean, chosen: Representation): Promise<Reply> {
+async function eventReply(
+  call: Call,
+  app: App,
+  stream: string,
+  event: string,
+  resolves: boolean,
+  chosen: Representation,
+): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
-  const found = await oneWithoutForbidden(call, app, await app.store.readEvent(stream, number, readHeaders(call, resolves), app.server.replyShareOf?.(call.request)));
-  if (found.linkTargetMissing) throw new SkuaError('event_not_found', `Event ${event} of stream '${stream}' is a link, and the event it points to is gone.`, { stream });
+  const found = await oneWithoutForbidden(
+    call,
+    app,
+    await app.store.readEvent(stream, number, readHeaders(call, resolves), app.server.replyShareOf?.(call.request)),
+  );
+  if (found.linkTargetMissing)
+    throw new SkuaError(
+      'event_not_found',
+      `Event ${event} of stream '${stream}' is a link, and the event it points to is gone.`,
+      { stream },
+    );
   if (!isHead) return representEvent(call, app, found, chosen, unchanging(app));
   const { metadata } = await app.store.streamInfo(stream);
-  return representEvent(call, app, found, chosen, changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl));
+  return representEvent(
+    call,
+    app,
+    found,
+    chosen,
+    changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl),
+  );
 }
 
-export function representEvent(call: Call, app: App, event: StoredEvent, chosen: Representation, caching: Caching): Reply | Promise<Reply> {
-  if (chosen.kind === 'binary') return document(call, counted(call, app, new Uint8Array(event.data)), chosen.contentType, caching);
+export function representEvent(
+  call: Call,
+  app: App,
+  event: StoredEvent,
+  chosen: Representation,
+  caching: Caching,
+): Reply | Promise<Reply> {
+  if (chosen.kind === 'binary')
+    return document(call, counted(call, app, new Uint8Array(event.data)), chosen.contentType, caching);
   const form = chosen.kind === 'atom' ? 'entry' : chosen.kind === 'event' ? 'content' : 'data';
   const content = new EventDocument(call, event, form, chosen.author);
   const text = content.text();
-  return text === null ? slicedReply(call, app, content, chosen, caching) : document(call, counted(call, app, text), chosen.contentType, caching);
+  return text === null
+    ? slicedReply(call, app, content, chosen, caching)
+    : document(call, counted(call, app, text), chosen.contentType, caching);
 }
 
 /** Headers every read understands. Returns whether links are to be resolved. */
@@ -157,15 +270,20 @@ export function readHeaders(call: Call, resolves: boolean): boolean {
 /** An event number in a path. Throws `invalid_event_number`. */
 export function numberOf(text: string): number {
   const number = integer64(text);
-  if (number === null || number < 0) throw new SkuaError('invalid_event_number', `'${decodeSegment(text)}' is not valid event number`);
+  if (number === null || number < 0)
+    throw new SkuaError('invalid_event_number', `'${decodeSegment(text)}' is not valid event number`);
   return number;
 }
 
 /** A page size in a path. Throws `invalid_count`, `page_too_large`. */
 export function countOf(text: string): number {
   const count = /^\d{1,10}$/.test(text) ? Number(text) : 0;
-  if (count === 0 || count > 2_147_483_647) throw new SkuaError('invalid_count', `'${decodeSegment(text)}' is not valid count. Should be positive integer`);
-  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `Read size too big, should be less than ${PAGE_EVENTS_MAX} items`, { limit: PAGE_EVENTS_MAX });
+  if (count === 0 || count > 2_147_483_647)
+    throw new SkuaError('invalid_count', `'${decodeSegment(text)}' is not valid count. Should be positive integer`);
+  if (count > PAGE_EVENTS_MAX)
+    throw new SkuaError('page_too_large', `Read size too big, should be less than ${PAGE_EVENTS_MAX} items`, {
+      limit: PAGE_EVENTS_MAX,
+    });
   return count;
 }
 
@@ -186,9 +304,11 @@ function descriptionText(stream: string, asked: Representation, prefix: string):
     const list = types.map((type) => `${indent(4)}"${type}"`).join(',');
     return `{${indent(3)}"href": "${prefix}/streams/${escapeName(stream)}",${indent(3)}"supportedContentTypes": [${list}${indent(3)}]${indent(2)}}`;
   };
-  return `{\n  "title": ${jsonString(`Description document for '${stream}'`)},\n` +
+  return (
+    `{\n  "title": ${jsonString(`Description document for '${stream}'`)},\n` +
     '  "description": "The description document will be presented when no accept header is present or it was requested",\n' +
     `  "_links": {\n    "self": ${link([asked.mediaType])},\n` +
     `    "stream": ${link([`application/vnd.${family}.atom+json`, 'application/json', 'application/x-ndjson', 'text/event-stream'])},\n` +
-    '    "streamSubscription": null\n  }\n}';
+    '    "streamSubscription": null\n  }\n}'
+  );
 }

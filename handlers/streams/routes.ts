@@ -35,20 +35,52 @@ const ALL = '/streams/%24all';
 const SCAVENGES = '/streams/%24scavenges';
 const STREAM = '/streams/:stream';
 
-/** The paths under `/streams`. `$all` and literal segments come before variables. What scavenges have written is there without AtomPub, too. */
+/**
+ * The paths under `/streams`. `$all` and literal segments come before variables. What scavenges have written is there
+ * without AtomPub, too.
+ */
 export const STREAM_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', heedsRequiresLeader: true }, [
-  { path: ALL, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$all', { GET: READ_ALL, POST: APPEND, DELETE: DELETE_STREAM }) },
+  {
+    path: ALL,
+    methods: 'POST, DELETE, GET, GET, OPTIONS',
+    operations: named('$all', { GET: READ_ALL, POST: APPEND, DELETE: DELETE_STREAM }),
+  },
   { path: `${ALL}/filtered`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_FILTERED } },
   { path: `${ALL}/filtered/:position/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_BACKWARD } },
-  { path: `${ALL}/filtered/:position/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_BACKWARD } },
-  { path: `${ALL}/filtered/:position/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_FORWARD } },
-  { path: `${ALL}/metadata`, methods: 'GET, POST, GET, OPTIONS', operations: named('$all', { GET: READ_METADATA, POST: SET_METADATA }) },
+  {
+    path: `${ALL}/filtered/:position/backward/:count`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: PAGE_FILTERED_BACKWARD },
+  },
+  {
+    path: `${ALL}/filtered/:position/forward/:count`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: PAGE_FILTERED_FORWARD },
+  },
+  {
+    path: `${ALL}/metadata`,
+    methods: 'GET, POST, GET, OPTIONS',
+    operations: named('$all', { GET: READ_METADATA, POST: SET_METADATA }),
+  },
   { path: `${ALL}/:position/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_BACKWARD } },
   { path: `${ALL}/:position/backward/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_BACKWARD } },
   { path: `${ALL}/:position/forward/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_FORWARD } },
-  { path: SCAVENGES, offBy: null, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$scavenges', { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM }) },
-  { path: STREAM, methods: 'POST, DELETE, GET, OPTIONS', operations: { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM } },
-  { path: `${STREAM}/metadata`, methods: 'GET, POST, GET, OPTIONS', operations: { GET: READ_METADATA, POST: SET_METADATA } },
+  {
+    path: SCAVENGES,
+    offBy: null,
+    methods: 'POST, DELETE, GET, GET, OPTIONS',
+    operations: named('$scavenges', { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM }),
+  },
+  {
+    path: STREAM,
+    methods: 'POST, DELETE, GET, OPTIONS',
+    operations: { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM },
+  },
+  {
+    path: `${STREAM}/metadata`,
+    methods: 'GET, POST, GET, OPTIONS',
+    operations: { GET: READ_METADATA, POST: SET_METADATA },
+  },
   { path: `${STREAM}/:event`, methods: 'GET, OPTIONS', operations: { GET: READ_EVENT } },
   { path: `${STREAM}/incoming/:guid`, methods: 'POST, GET, OPTIONS', operations: { POST: APPEND_INCOMING } },
   { path: `${STREAM}/metadata/:event`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_METADATA_EVENT } },
@@ -56,17 +88,41 @@ export const STREAM_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', hee
   { path: `${STREAM}/:event/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FORWARD } },
   { path: `${STREAM}/:event/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_BACKWARD } },
   { path: `${STREAM}/metadata/:event/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_BACKWARD } },
-  { path: `${STREAM}/metadata/:event/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_FORWARD } },
-  { path: `${STREAM}/metadata/:event/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_BACKWARD } },
+  {
+    path: `${STREAM}/metadata/:event/forward/:count`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: PAGE_METADATA_FORWARD },
+  },
+  {
+    path: `${STREAM}/metadata/:event/backward/:count`,
+    methods: 'GET, OPTIONS',
+    operations: { GET: PAGE_METADATA_BACKWARD },
+  },
   // Behind the pages of the stream itself, whose `forward` and `backward` are no event numbers.
-  { path: `${SCAVENGES}/:scavenge/:event/:count`, offBy: null, methods: 'GET, OPTIONS', operations: { GET: SCAVENGE_HISTORY } },
+  {
+    path: `${SCAVENGES}/:scavenge/:event/:count`,
+    offBy: null,
+    methods: 'GET, OPTIONS',
+    operations: { GET: SCAVENGE_HISTORY },
+  },
 ]);
 
 /** Operations of a path whose stream is a literal. */
 function named(stream: string, operations: Record<string, Operation>): Record<string, Operation> {
-  return Object.fromEntries(Object.entries(operations).map(([method, { access, place, handler, doc, audit }]) => [method, operation(access, place, (call, app) => {
-    call.params = { ...call.params, stream };
-    noteForAudit(call, { target: stream });
-    return handler(call, app);
-  }, doc, audit)]));
+  return Object.fromEntries(
+    Object.entries(operations).map(([method, { access, place, handler, doc, audit }]) => [
+      method,
+      operation(
+        access,
+        place,
+        (call, app) => {
+          call.params = { ...call.params, stream };
+          noteForAudit(call, { target: stream });
+          return handler(call, app);
+        },
+        doc,
+        audit,
+      ),
+    ]),
+  );
 }

@@ -18,16 +18,33 @@ const COUNT_DEFAULT = 50;
 /** Longest text to look for, in characters. */
 const SEARCH_LENGTH_MAX = 200;
 
-/** GET `/admin/streams`: streams written or created lately, or those with a text in their names; what the caller may not read is left out. */
+/**
+ * GET `/admin/streams`: streams written or created lately, or those with a text in their names; what the caller may not
+ * read is left out.
+ */
 const streamNames: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const { streams, from, to, logEnd, next } = await app.streamNames.find(wantedOf(call));
   const shown = await readable(call, app, streams);
-  return adminJson(call, 200, { streams: shown.map(streamDocument), hidden: streams.length - shown.length, from, to, logEnd, next: next === null ? null : `${next.commit}-${next.prepare}` } satisfies StreamsDocument);
+  return adminJson(call, 200, {
+    streams: shown.map(streamDocument),
+    hidden: streams.length - shown.length,
+    from,
+    to,
+    logEnd,
+    next: next === null ? null : `${next.commit}-${next.prepare}`,
+  } satisfies StreamsDocument);
 };
 
 function streamDocument({ stream, lastEventNumber, isDeleted, event }: FoundStream): StreamDocument {
-  return { stream, lastEventNumber, isDeleted, position: event.position, eventNumber: event.number, writtenAt: timestampText(event.createdMs, event.createdTicks) };
+  return {
+    stream,
+    lastEventNumber,
+    isDeleted,
+    position: event.position,
+    eventNumber: event.number,
+    writtenAt: timestampText(event.createdMs, event.createdTicks),
+  };
 }
 
 /** Operators learn no names of streams that their access lists keep from them. */
@@ -39,10 +56,15 @@ async function readable(call: Call, app: App, streams: readonly FoundStream[]): 
 
 function wantedOf(call: Call): NamesWanted {
   const search = queryOf(call, 'search') ?? null;
-  if (search !== null && search.length > SEARCH_LENGTH_MAX) throw new SkuaError('bad_request', `search has ${search.length} characters; the limit is ${SEARCH_LENGTH_MAX}.`);
+  if (search !== null && search.length > SEARCH_LENGTH_MAX)
+    throw new SkuaError('bad_request', `search has ${search.length} characters; the limit is ${SEARCH_LENGTH_MAX}.`);
   return {
-    by: wordOf(call, 'recent', ['written', 'created']), search, match: wordOf(call, 'match', ['substring', 'prefix']), withSystem: wordOf(call, 'system', ['false', 'true']) === 'true',
-    count: countOf(queryOf(call, 'count')), from: cursorOf(queryOf(call, 'from')),
+    by: wordOf(call, 'recent', ['written', 'created']),
+    search,
+    match: wordOf(call, 'match', ['substring', 'prefix']),
+    withSystem: wordOf(call, 'system', ['false', 'true']) === 'true',
+    count: countOf(queryOf(call, 'count')),
+    from: cursorOf(queryOf(call, 'from')),
   };
 }
 
@@ -64,11 +86,19 @@ function countOf(text: string | undefined): number {
 function cursorOf(text: string | undefined): AllPosition | 'end' {
   if (text === undefined) return 'end';
   const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
-  if (match === null) throw new SkuaError('bad_request', 'from must be the next of an earlier answer. Leave it out to start at the end of the log.');
+  if (match === null)
+    throw new SkuaError(
+      'bad_request',
+      'from must be the next of an earlier answer. Leave it out to start at the end of the log.',
+    );
   return { commit: Number(match[1]), prepare: Number(match[2]) };
 }
 
 /** The path of names of streams. */
 export const STREAM_NAMES_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
-  { path: '/admin/streams', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(streamNames), STREAM_NAMES_DOC) } },
+  {
+    path: '/admin/streams',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('operators', 'here', inRoom(streamNames), STREAM_NAMES_DOC) },
+  },
 ]);

@@ -14,10 +14,11 @@ import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
 
 /**
  * Server-sent events. Each event is an unnamed message (so that `onmessage` gets all types) with its number, or `C/P`
- * in `$all`, as `id`. `?from=` names the first event wanted, here as everywhere (`?from=end`: the first that comes); `Last-Event-ID`
- * the last one that was seen, behind which it goes on. Without either reading starts at the beginning. `event: caught-up` marks
- * the end of the history, and `event: checkpoint` how far a filter has been without finding anything; both have an id, so that who comes back
- * does not look at all that again. `event: error` carries a problem document and is the last one.
+ * in `$all`, as `id`. `?from=` names the first event wanted, here as everywhere (`?from=end`: the first that comes);
+ * `Last-Event-ID` the last one that was seen, behind which it goes on. Without either reading starts at the beginning.
+ * `event: caught-up` marks the end of the history, and `event: checkpoint` how far a filter has been without finding
+ * anything; both have an id, so that who comes back does not look at all that again. `event: error` carries a problem
+ * document and is the last one.
  */
 
 /** A comment keeps idle connections from being cut. */
@@ -28,15 +29,39 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
   const after = streamPosition(startOf(call));
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
-  const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal, share: app.server.replyShareOf?.(call.request) });
-  return live<number>(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number), placeText: numberText });
+  const subscribe = (signal: AbortSignal) =>
+    app.store.subscribeToStream(stream, {
+      after,
+      resolveLinks,
+      signal,
+      share: app.server.replyShareOf?.(call.request),
+    });
+  return live<number>(call, app, {
+    stream,
+    subscribe,
+    idOf: (event) => numberText((event.link ?? event).number),
+    placeText: numberText,
+  });
 }
 
 export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Reply {
   const { text, isInclusive } = startOf(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
-  const subscribe = (signal: AbortSignal) => app.store.subscribeToAll({ after, isInclusive, resolveLinks, signal, share: app.server.replyShareOf?.(call.request), ...(filter && { filter }) });
-  return live<AllPosition>(call, app, { stream: '$all', subscribe, idOf: positionText, placeText: ({ commit, prepare }) => `${commit}/${prepare}` });
+  const subscribe = (signal: AbortSignal) =>
+    app.store.subscribeToAll({
+      after,
+      isInclusive,
+      resolveLinks,
+      signal,
+      share: app.server.replyShareOf?.(call.request),
+      ...(filter && { filter }),
+    });
+  return live<AllPosition>(call, app, {
+    stream: '$all',
+    subscribe,
+    idOf: positionText,
+    placeText: ({ commit, prepare }) => `${commit}/${prepare}`,
+  });
 }
 
 interface Start {
@@ -57,7 +82,8 @@ function streamPosition({ text, isInclusive }: Start): number | 'end' {
   if (text === null) return -1;
   if (text === 'end') return 'end';
   const number = integer64(text);
-  if (number === null || number < (isInclusive ? 0 : -1)) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
+  if (number === null || number < (isInclusive ? 0 : -1))
+    throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
   return isInclusive ? number - 1 : number;
 }
 
@@ -79,37 +105,41 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   let rest: Iterator<Uint8Array> | null = null;
   /** The reader has taken everything. */
   let isWaiting = false;
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      // What fails here ends the reply.
-      comments(controller).catch((error: unknown) => controller.error(error));
-    },
-    async pull(controller) {
-      const piece = rest?.next();
-      if (piece !== undefined && piece.done !== true) {
-        controller.enqueue(piece.value);
-        return;
-      }
-      rest = null;
-      isWaiting = true;
-      const text = await nextText(messages, source, call, app);
-      isWaiting = false;
-      if (signal.aborted) return;
-      lastSentMs = app.world.clock.monotonicMs();
-      if (text.content.length > 0) controller.enqueue(typeof text.content === 'string' ? encodeText(text.content) : text.content);
-      rest = text.rest;
-      if (text.isLast) {
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        // What fails here ends the reply.
+        comments(controller).catch((error: unknown) => controller.error(error));
+      },
+      async pull(controller) {
+        const piece = rest?.next();
+        if (piece !== undefined && piece.done !== true) {
+          controller.enqueue(piece.value);
+          return;
+        }
+        rest = null;
+        isWaiting = true;
+        const text = await nextText(messages, source, call, app);
+        isWaiting = false;
+        if (signal.aborted) return;
+        lastSentMs = app.world.clock.monotonicMs();
+        if (text.content.length > 0)
+          controller.enqueue(typeof text.content === 'string' ? encodeText(text.content) : text.content);
+        rest = text.rest;
+        if (text.isLast) {
+          ending.abort();
+          controller.close();
+        }
+      },
+      async cancel() {
         ending.abort();
-        controller.close();
-      }
+        rest = null;
+        await messages.return?.();
+      },
+      // Nothing is read before the reader has taken what there was.
     },
-    async cancel() {
-      ending.abort();
-      rest = null;
-      await messages.return?.();
-    },
-    // Nothing is read before the reader has taken what there was.
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
   async function comments(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     for (;;) {
       await app.world.clock.sleep(lastSentMs + IDLE_COMMENT_MS - app.world.clock.monotonicMs(), signal);
@@ -126,7 +156,13 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
       await messages.return?.();
     }
   }
-  const headers = { ...commonHeaders(call.methods), 'content-type': 'text/event-stream', 'cache-control': 'no-cache, private', vary: VARY, 'x-accel-buffering': 'no' };
+  const headers = {
+    ...commonHeaders(call.methods),
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache, private',
+    vary: VARY,
+    'x-accel-buffering': 'no',
+  };
   return { status: 200, statusText: 'OK', headers, body };
 }
 
@@ -145,13 +181,28 @@ function* restOf(event: StoredEvent): Generator<Uint8Array, void, undefined> {
   yield out.take();
 }
 
-async function nextText<Place>(messages: AsyncIterator<SubscriptionMessage<Place>>, { stream, idOf, placeText }: Source<Place>, call: Call, app: App): Promise<Piece> {
+async function nextText<Place>(
+  messages: AsyncIterator<SubscriptionMessage<Place>>,
+  { stream, idOf, placeText }: Source<Place>,
+  call: Call,
+  app: App,
+): Promise<Piece> {
   try {
     const next = await messages.next();
     if (next.done === true) return { content: '', rest: null, isLast: true };
-    if (next.value.kind === 'caught-up') return { content: `event: caught-up\n${next.value.after === null ? '' : `id: ${placeText(next.value.after)}\n`}data: {}\n\n`, rest: null, isLast: false };
+    if (next.value.kind === 'caught-up')
+      return {
+        content: `event: caught-up\n${next.value.after === null ? '' : `id: ${placeText(next.value.after)}\n`}data: {}\n\n`,
+        rest: null,
+        isLast: false,
+      };
     await checkReader(call, app, stream);
-    if (next.value.kind === 'checkpoint') return { content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`, rest: null, isLast: false };
+    if (next.value.kind === 'checkpoint')
+      return {
+        content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`,
+        rest: null,
+        isLast: false,
+      };
     const event = await oneWithoutForbidden(call, app, next.value.event);
     const start = `id: ${idOf(event)}\ndata: `;
     if (!isOnePiece(event)) return { content: start, rest: restOf(event), isLast: false };
@@ -163,8 +214,14 @@ async function nextText<Place>(messages: AsyncIterator<SubscriptionMessage<Place
     return { content, rest: null, isLast: false };
   } catch (error) {
     const known = error instanceof SkuaError ? error : null;
-    if (known === null || outcomeOf(known.code).status === 500) app.world.log.error('subscription failed', { path: call.path, error });
-    const problem = known ?? new SkuaError('io_error', 'The subscription failed inside the server. Reconnect to resume.');
-    return { content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`, rest: null, isLast: true };
+    if (known === null || outcomeOf(known.code).status === 500)
+      app.world.log.error('subscription failed', { path: call.path, error });
+    const problem =
+      known ?? new SkuaError('io_error', 'The subscription failed inside the server. Reconnect to resume.');
+    return {
+      content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`,
+      rest: null,
+      isLast: true,
+    };
   }
 }

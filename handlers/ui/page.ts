@@ -9,11 +9,20 @@ import { PAGE_DOCS } from '../openapi/page-paths.ts';
 import { logIn, logOut, session } from './ui-session.ts';
 
 /**
- * What a browser may do for the page: load what comes from this node, and nothing else; run no script that stands in the page itself, so that an event
- * that holds HTML can't become one even where the page makes a mistake; and show the page in no frame, where another one could lead clicks on it.
+ * What a browser may do for the page: load what comes from this node, and nothing else; run no script that stands in
+ * the page itself, so that an event that holds HTML can't become one even where the page makes a mistake; and show the
+ * page in no frame, where another one could lead clicks on it.
  */
 const POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "font-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
 ].join('; ');
 
 /** Of everything below `/ui`: what the page is allowed, and that others may neither embed nor read it. */
@@ -23,7 +32,8 @@ const GUARDS: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  'permissions-policy': 'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), payment=(), usb=()',
+  'permissions-policy':
+    'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), payment=(), usb=()',
 };
 
 /** A name has a hash of what is in the file, so that it never stands for anything else. */
@@ -35,20 +45,29 @@ const ASKED_EACH_TIME = 'no-cache';
 const ASSET_REFERENCE = '="./assets/';
 
 /**
- * Every address of the page: which view it shows is the page's own business. Its files are named from that address on, so that a browser finds them whatever a proxy has put
- * before `/ui`.
+ * Every address of the page: which view it shows is the page's own business. Its files are named from that address on,
+ * so that a browser finds them whatever a proxy has put before `/ui`.
  */
 export const page: Handler = async (call, app) => {
   const { text, etag } = await filesOf(call, app).page();
   const headers = { ...GUARDS, 'cache-control': ASKED_EACH_TIME, vary: 'Accept-Encoding', etag: `"${etag}"` };
   if (matchesEtag(call.request, etag)) return { status: 304, statusText: 'Not Modified', headers, body: null };
   const up = '../'.repeat(call.path.split('/').length - 2);
-  return { status: 200, statusText: 'OK', headers: { ...headers, 'content-type': 'text/html; charset=utf-8' }, body: text.replaceAll(ASSET_REFERENCE, `="${up}ui/assets/`) };
+  return {
+    status: 200,
+    statusText: 'OK',
+    headers: { ...headers, 'content-type': 'text/html; charset=utf-8' },
+    body: text.replaceAll(ASSET_REFERENCE, `="${up}ui/assets/`),
+  };
 };
 
 export const asset: Handler = async (call, app) => {
   const file = await filesOf(call, app).asset(call.params['name']!);
-  if (file === null) throw new SkuaError('not_found', 'The page has no such file: it was loaded from another version of the node. Reload it.');
+  if (file === null)
+    throw new SkuaError(
+      'not_found',
+      'The page has no such file: it was loaded from another version of the node. Reload it.',
+    );
   return fileReply(call, file);
 };
 
@@ -64,9 +83,20 @@ function fileReply(call: Call, { contentType, etag, bytes, encoded }: PageFile):
   const headers = { ...GUARDS, 'cache-control': FOR_EVER, vary: 'Accept-Encoding' };
   const coding = codingFor(call.request.headers.get('accept-encoding') ?? '', CODINGS) as PageCoding | null;
   const tag = coding === null ? `"${etag}"` : `"${etag}-${coding}"`;
-  if (matchesEtag(call.request, etag)) return { status: 304, statusText: 'Not Modified', headers: { ...headers, etag: tag }, body: null };
+  if (matchesEtag(call.request, etag))
+    return { status: 304, statusText: 'Not Modified', headers: { ...headers, etag: tag }, body: null };
   const body = sharedBody(coding === null ? bytes : encoded[coding]);
-  return { status: 200, statusText: 'OK', headers: { ...headers, 'content-type': contentType, etag: tag, ...(coding !== null && { 'content-encoding': coding }) }, body };
+  return {
+    status: 200,
+    statusText: 'OK',
+    headers: {
+      ...headers,
+      'content-type': contentType,
+      etag: tag,
+      ...(coding !== null && { 'content-encoding': coding }),
+    },
+    body,
+  };
 }
 
 const GET = 'GET, OPTIONS';
@@ -77,8 +107,13 @@ export const PAGE_ROUTES = area({ tag: 'Page', feature: 'page', offBy: 'disableA
   { path: '/ui', methods: GET, operations: { GET: PAGE } },
   { path: '/ui/assets/:name', methods: GET, operations: { GET: operation('anyone', 'here', asset, PAGE_DOCS.asset) } },
   {
-    path: '/ui/session', methods: 'GET, POST, DELETE, OPTIONS',
-    operations: { GET: operation('anyone', 'here', session, PAGE_DOCS.session), POST: operation('anyone', 'here', logIn, PAGE_DOCS.logIn, 'login'), DELETE: operation('anyone', 'here', logOut, PAGE_DOCS.logOut, 'logout') },
+    path: '/ui/session',
+    methods: 'GET, POST, DELETE, OPTIONS',
+    operations: {
+      GET: operation('anyone', 'here', session, PAGE_DOCS.session),
+      POST: operation('anyone', 'here', logIn, PAGE_DOCS.logIn, 'login'),
+      DELETE: operation('anyone', 'here', logOut, PAGE_DOCS.logOut, 'logout'),
+    },
   },
   { path: '/ui/:path+', methods: GET, operations: { GET: operation('anyone', 'here', page, PAGE_DOCS.view) } },
 ]);

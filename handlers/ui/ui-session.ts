@@ -15,7 +15,10 @@ import { noSessionCookie, sessionCookie, sessionValuesOf } from '../http/session
 
 /** Largest body of a login. */
 const LOGIN_BODY_BYTES_MAX = 16_384;
-/** Bodies of logins that may be arriving from one address (or IPv6 network) at once. The body is the login, so that nobody is known before it; one takes a moment, and many people may share an address. */
+/**
+ * Bodies of logins that may be arriving from one address (or IPv6 network) at once. The body is the login, so that
+ * nobody is known before it; one takes a moment, and many people may share an address.
+ */
 export const ARRIVING_LOGINS_MAX = 32;
 /** Characters of a name that nobody has proved: it is often a password that was typed into the wrong field. */
 const TRIED_NAME_LENGTH_MAX = 64;
@@ -30,16 +33,27 @@ export const logIn: Handler = async (call, app) => {
   const credentials = credentialsOf(await arrived(call, app));
   const { security, server } = app;
   const sessions = security?.sessions;
-  if (security === null || sessions == null) throw new SkuaError('bad_request', 'No login is needed: the node runs without security, and anyone can do anything.');
+  if (security === null || sessions == null)
+    throw new SkuaError(
+      'bad_request',
+      'No login is needed: the node runs without security, and anyone can do anything.',
+    );
   call.audited = audited;
   noteForAudit(call, { user: credentials.name.slice(0, TRIED_NAME_LENGTH_MAX).toWellFormed() });
-  const principal = await login(app, security, credentials, { address: server.addressOf?.(call.request) ?? null, isLocal: isEmptyPassword(credentials.password) && server.isLocal?.(call.request) === true });
+  const principal = await login(app, security, credentials, {
+    address: server.addressOf?.(call.request) ?? null,
+    isLocal: isEmptyPassword(credentials.password) && server.isLocal?.(call.request) === true,
+  });
   // Of logins that succeed the audit is told as of others: once in a while.
   call.audited = null;
   const session = await sessions.begin(principal);
   call.principal = session.principal;
   call.session = session;
-  return described(call, app, sessionCookie(call, session.value, Math.floor((session.endsMs - app.world.clock.nowMs()) / SECOND_MS)));
+  return described(
+    call,
+    app,
+    sessionCookie(call, session.value, Math.floor((session.endsMs - app.world.clock.nowMs()) / SECOND_MS)),
+  );
 };
 
 /** The body, where not too many are arriving from there already. */
@@ -47,7 +61,10 @@ async function arrived(call: Call, app: App): Promise<unknown> {
   const { arrivingLogins: arriving } = app;
   const place = addressGroup(app.server.addressOf?.(call.request) ?? null);
   const before = arriving.get(place) ?? 0;
-  if (before >= ARRIVING_LOGINS_MAX) throw new SkuaError('too_busy', 'Too many logins are arriving from this address at once: try again in a moment.', { retryAfterSeconds: 1 });
+  if (before >= ARRIVING_LOGINS_MAX)
+    throw new SkuaError('too_busy', 'Too many logins are arriving from this address at once: try again in a moment.', {
+      retryAfterSeconds: 1,
+    });
   arriving.set(place, before + 1);
   try {
     return await readJson(call, app, LOGIN_BODY_BYTES_MAX);
@@ -58,8 +75,12 @@ async function arrived(call: Call, app: App): Promise<unknown> {
   }
 }
 
-/** GET `/ui/session`: who uses the page, and what that allows. A session that does not count any more is forgotten by the browser. */
-export const session: Handler = (call, app) => described(call, app, call.session === null && sessionValuesOf(call).length > 0 ? noSessionCookie(call) : null);
+/**
+ * GET `/ui/session`: who uses the page, and what that allows. A session that does not count any more is forgotten by
+ * the browser.
+ */
+export const session: Handler = (call, app) =>
+  described(call, app, call.session === null && sessionValuesOf(call).length > 0 ? noSessionCookie(call) : null);
 
 /** DELETE `/ui/session`: ends the session at all members. Where there is none the browser forgets what it holds. */
 export const logOut: Handler = async (call, app) => {
@@ -70,7 +91,12 @@ export const logOut: Handler = async (call, app) => {
   const sessions = app.security?.sessions;
   const hasEnded = sessions == null ? false : await endAll(call, sessions);
   if (!hasEnded) call.audited = null;
-  return { status: 204, statusText: 'No Content', headers: { ...NOT_STORED, 'set-cookie': noSessionCookie(call) }, body: null };
+  return {
+    status: 204,
+    statusText: 'No Content',
+    headers: { ...NOT_STORED, 'set-cookie': noSessionCookie(call) },
+    body: null,
+  };
 };
 
 async function endAll(call: Call, sessions: Sessions): Promise<boolean> {
@@ -79,7 +105,11 @@ async function endAll(call: Call, sessions: Sessions): Promise<boolean> {
   return hasEnded;
 }
 
-const NOT_STORED: Readonly<Record<string, string>> = { 'cache-control': 'no-store', vary: 'Cookie', 'x-content-type-options': 'nosniff' };
+const NOT_STORED: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  vary: 'Cookie',
+  'x-content-type-options': 'nosniff',
+};
 
 function described(call: Call, app: App, cookie: string | null): Reply {
   const { principal, session } = call;
@@ -103,7 +133,10 @@ function described(call: Call, app: App, cookie: string | null): Reply {
 }
 
 function credentialsOf(body: unknown): { readonly name: string; readonly password: string } {
-  const { user, password } = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
-  if (typeof user !== 'string' || typeof password !== 'string') throw new SkuaError('bad_request', 'The body must be an object with user and password as strings.');
+  const { user, password } = (typeof body === 'object' && body !== null ? body : {}) as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof user !== 'string' || typeof password !== 'string')
+    throw new SkuaError('bad_request', 'The body must be an object with user and password as strings.');
   return { name: user, password };
 }

@@ -2,7 +2,16 @@ import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { NewUser, User, UserChange } from '../../core/security/api.ts';
 import { isBlankPassword } from '../../core/security/format/user.ts';
 import { timestampText } from '../../core/base/time.ts';
-import type { CurrentUserDocument, IdentityDocument, SuccessMembers, UserChangedDocument, UserDetailsDocument, UserDocument, UserMembers, UsersDocument } from '../documents/users.ts';
+import type {
+  CurrentUserDocument,
+  IdentityDocument,
+  SuccessMembers,
+  UserChangedDocument,
+  UserDetailsDocument,
+  UserDocument,
+  UserMembers,
+  UsersDocument,
+} from '../documents/users.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { commonHeaders } from '../http/reply.ts';
@@ -17,30 +26,48 @@ type Members = ReadonlyMap<string, unknown>;
 
 export async function newUserOf(call: Call, app: App): Promise<NewUser> {
   const members = await membersOf(call, app);
-  return { loginName: textOf(members, 'loginName'), fullName: fullNameOf(members), groups: groupsOf(members), password: textOf(members, 'password') };
+  return {
+    loginName: textOf(members, 'loginName'),
+    fullName: fullNameOf(members),
+    groups: groupsOf(members),
+    password: textOf(members, 'password'),
+  };
 }
 
 /** What the body leaves out is left out here. */
 export async function userChangeOf(call: Call, app: App): Promise<UserChange> {
   const members = await membersOf(call, app);
-  // A password is not changed here and, as others that mean nothing here, not looked at; but an empty one is refused wherever it is given.
+  // A password is not changed here and, as others that mean nothing here, not looked at; but an empty one is refused
+  // wherever it is given.
   const password = members.get('password');
-  if (typeof password === 'string' && isBlankPassword(password)) throw new SkuaError('invalid_user', 'The password is empty or only white space. Leave it out: a password is set with command/reset-password.', { member: 'password' });
-  return { ...(members.has('fullname') && { fullName: fullNameOf(members) }), ...(members.has('groups') && { groups: groupsOf(members) }) };
+  if (typeof password === 'string' && isBlankPassword(password))
+    throw new SkuaError(
+      'invalid_user',
+      'The password is empty or only white space. Leave it out: a password is set with command/reset-password.',
+      { member: 'password' },
+    );
+  return {
+    ...(members.has('fullname') && { fullName: fullNameOf(members) }),
+    ...(members.has('groups') && { groups: groupsOf(members) }),
+  };
 }
 
 export async function newPasswordOf(call: Call, app: App): Promise<string> {
   return textOf(await membersOf(call, app), 'newPassword');
 }
 
-export async function passwordChangeOf(call: Call, app: App): Promise<{ readonly currentPassword: string; readonly newPassword: string }> {
+export async function passwordChangeOf(
+  call: Call,
+  app: App,
+): Promise<{ readonly currentPassword: string; readonly newPassword: string }> {
   const members = await membersOf(call, app);
   return { currentPassword: textOf(members, 'currentPassword'), newPassword: textOf(members, 'newPassword') };
 }
 
 async function membersOf(call: Call, app: App): Promise<Members> {
   const value = await jsonOf(call, app);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SkuaError('bad_json', 'The body must be a JSON object.');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new SkuaError('bad_json', 'The body must be a JSON object.');
   return new Map(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }
 
@@ -49,20 +76,26 @@ async function jsonOf(call: Call, app: App): Promise<unknown> {
     return await readJson(call, app, USER_BODY_BYTES_MAX);
   } catch (error) {
     if (!isSkuaError(error, 'body_too_large')) throw error;
-    throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user needs.`, { limit: USER_BODY_BYTES_MAX });
+    throw new SkuaError(
+      'body_too_large',
+      `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user needs.`,
+      { limit: USER_BODY_BYTES_MAX },
+    );
   }
 }
 
 function textOf(members: Members, name: string): string {
   const value = members.get(name.toLowerCase()) ?? null;
-  if (value === null) throw new SkuaError('invalid_user', `The body has no ${name}. Give it as a string.`, { member: name });
+  if (value === null)
+    throw new SkuaError('invalid_user', `The body has no ${name}. Give it as a string.`, { member: name });
   if (typeof value !== 'string') throw new SkuaError('invalid_user', `${name} must be a string.`, { member: name });
   return value;
 }
 
 function fullNameOf(members: Members): string | null {
   const value = members.get('fullname') ?? null;
-  if (value !== null && typeof value !== 'string') throw new SkuaError('invalid_user', 'fullName must be a string.', { member: 'fullName' });
+  if (value !== null && typeof value !== 'string')
+    throw new SkuaError('invalid_user', 'fullName must be a string.', { member: 'fullName' });
   return value;
 }
 
@@ -82,7 +115,14 @@ const CURRENT_TYPE_ID = 262;
 
 /** Whoever may see the list is an administrator, whom alone formats of passwords are told. */
 export function listReply(call: Call, users: readonly User[], hasFormats: boolean): Reply {
-  return jsonReply(call, 200, succeeded(users.map((user) => ({ ...detailsOf(call, user), ...(hasFormats && { passwordFormat: user.passwordFormat }) })), LIST_TYPE_ID) satisfies UsersDocument);
+  return jsonReply(
+    call,
+    200,
+    succeeded(
+      users.map((user) => ({ ...detailsOf(call, user), ...(hasFormats && { passwordFormat: user.passwordFormat }) })),
+      LIST_TYPE_ID,
+    ) satisfies UsersDocument,
+  );
 }
 
 export function detailsReply(call: Call, user: User): Reply {
@@ -91,7 +131,14 @@ export function detailsReply(call: Call, user: User): Reply {
 
 /** The caller's own record: without links, and with the time of its last change. */
 export function currentReply(call: Call, user: User): Reply {
-  return jsonReply(call, 200, succeeded(fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)), CURRENT_TYPE_ID) satisfies CurrentUserDocument);
+  return jsonReply(
+    call,
+    200,
+    succeeded(
+      fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)),
+      CURRENT_TYPE_ID,
+    ) satisfies CurrentUserDocument,
+  );
 }
 
 export function updatedReply(call: Call, loginName: string): Reply {
@@ -104,7 +151,10 @@ export function createdReply(call: Call, loginName: string): Reply {
 
 /** Who the caller is: default values are left out. */
 export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Reply {
-  return jsonReply(call, 200, { data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) }, success: true } satisfies IdentityDocument);
+  return jsonReply(call, 200, {
+    data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) },
+    success: true,
+  } satisfies IdentityDocument);
 }
 
 function updated(loginName: string): UserChangedDocument {
@@ -123,8 +173,11 @@ function detailsOf(call: Call, user: User): UserDocument {
   const url = userUrl(call, user.loginName);
   const toggle = user.isDisabled ? 'enable' : 'disable';
   const links = [
-    { href: `${url}/command/reset-password`, rel: 'reset-password' }, { href: `${url}/command/change-password`, rel: 'change-password' },
-    { href: url, rel: 'edit' }, { href: url, rel: 'delete' }, { href: `${url}/command/${toggle}`, rel: toggle },
+    { href: `${url}/command/reset-password`, rel: 'reset-password' },
+    { href: `${url}/command/change-password`, rel: 'change-password' },
+    { href: url, rel: 'edit' },
+    { href: url, rel: 'delete' },
+    { href: `${url}/command/${toggle}`, rel: toggle },
   ];
   return { ...fieldsOf(user, null), links };
 }

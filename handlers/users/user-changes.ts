@@ -10,7 +10,11 @@ import type { App, Call } from '../http/context.ts';
 export async function create(call: Call, users: Users, user: NewUser): Promise<void> {
   noteForAudit(call, { target: user.loginName, details: { groups: user.groups } });
   if (user.loginName === '.' || user.loginName === '..') throw unreachable();
-  if (user.loginName === CURRENT) throw new SkuaError('invalid_user', `A user can't be named '${CURRENT}', which stands for whoever asks. Choose another name.`);
+  if (user.loginName === CURRENT)
+    throw new SkuaError(
+      'invalid_user',
+      `A user can't be named '${CURRENT}', which stands for whoever asks. Choose another name.`,
+    );
   await users.create(user);
 }
 
@@ -20,18 +24,35 @@ export async function update(call: Call, users: Users, login: string, change: Us
 }
 
 /** Failures count as those of a login from where the call comes from. */
-export function changePassword(call: Call, { server }: App, users: Users, login: string, currentPassword: string, newPassword: string): Promise<void> {
-  return users.changePassword(login, currentPassword, newPassword, server.addressOf?.(call.request) ?? null, server.isLocal?.(call.request));
+export function changePassword(
+  call: Call,
+  { server }: App,
+  users: Users,
+  login: string,
+  currentPassword: string,
+  newPassword: string,
+): Promise<void> {
+  return users.changePassword(
+    login,
+    currentPassword,
+    newPassword,
+    server.addressOf?.(call.request) ?? null,
+    server.isLocal?.(call.request),
+  );
 }
 
 /** Throws unless the caller is the user, or an administrator. Null stands for all users. */
 export function mayLookAt({ principal }: Call, login: string | null): void {
-  if (login !== principal.name && !isAdministrator(principal)) throw refusal(principal, 'Only members of $admins may look at other users.');
+  if (login !== principal.name && !isAdministrator(principal))
+    throw refusal(principal, 'Only members of $admins may look at other users.');
 }
 
 /** In a path: whoever asks. */
 const CURRENT = '$current';
 
 export function unreachable(): SkuaError {
-  return new SkuaError('invalid_user', "A user can't be named '.' or '..': URLs resolve these away. Choose another name.");
+  return new SkuaError(
+    'invalid_user',
+    "A user can't be named '.' or '..': URLs resolve these away. Choose another name.",
+  );
 }

@@ -11,12 +11,24 @@ import { decodeSegment } from '../http/url.ts';
 import { USER_DOCS } from '../openapi/user-paths.ts';
 import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './user-changes.ts';
 import {
-  createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
+  createdReply,
+  currentReply,
+  detailsReply,
+  identityReply,
+  listReply,
+  newPasswordOf,
+  newUserOf,
+  passwordChangeOf,
+  updatedReply,
+  userChangeOf,
 } from './user-bodies.ts';
 
 /** Users over HTTP. Absent while security is off. */
 
-/** GET `/users`; with `?passwordFormats=true` each with how its password is stored, which the reference's answer does not have. */
+/**
+ * GET `/users`; with `?passwordFormats=true` each with how its password is stored, which the reference's answer does
+ * not have.
+ */
 const listUsers: Handler = async (call, app) => {
   const users = usersOf(call, app);
   negotiate(call, JSON_ONLY);
@@ -56,23 +68,32 @@ const createUser: Handler = async (call, app) => {
   return createdReply(call, user.loginName);
 };
 
-/** PUT `/users/{login}`: full name and groups as given; what is left out stays as it is, so that `{}` changes nothing. */
-const updateUser: Handler = (call, app) => change(call, app, async (users, login) => update(call, users, login, await userChangeOf(call, app)));
+/**
+ * PUT `/users/{login}`: full name and groups as given; what is left out stays as it is, so that `{}` changes nothing.
+ */
+const updateUser: Handler = (call, app) =>
+  change(call, app, async (users, login) => update(call, users, login, await userChangeOf(call, app)));
 
 const deleteUser: Handler = (call, app) => change(call, app, (users, login) => users.delete(login));
 const enableUser: Handler = (call, app) => change(call, app, (users, login) => users.enable(login));
 const disableUser: Handler = (call, app) => change(call, app, (users, login) => users.disable(login));
-const resetPassword: Handler = (call, app) => change(call, app, async (users, login) => users.resetPassword(login, await newPasswordOf(call, app)));
+const resetPassword: Handler = (call, app) =>
+  change(call, app, async (users, login) => users.resetPassword(login, await newPasswordOf(call, app)));
 
 /** POST `/users/{login}/command/change-password`: by nobody but the user, who proves to know the present one. */
-const changePassword: Handler = (call, app) => change(call, app, async (users, login) => {
-  requireSelf(call, login);
-  const { currentPassword, newPassword } = await passwordChangeOf(call, app);
-  await changeOwnPassword(call, app, users, login, currentPassword, newPassword);
-});
+const changePassword: Handler = (call, app) =>
+  change(call, app, async (users, login) => {
+    requireSelf(call, login);
+    const { currentPassword, newPassword } = await passwordChangeOf(call, app);
+    await changeOwnPassword(call, app, users, login, currentPassword, newPassword);
+  });
 
 function requireSelf({ principal }: Call, login: string): void {
-  if (login !== principal.name) throw refusal(principal, 'Users can change only their own password. An administrator can set a new one with reset-password.');
+  if (login !== principal.name)
+    throw refusal(
+      principal,
+      'Users can change only their own password. An administrator can set a new one with reset-password.',
+    );
 }
 
 /** GET `/admin/login`: who the caller is. */
@@ -102,7 +123,10 @@ async function written(change: Promise<void>): Promise<void> {
 function usersOf(call: Call, app: App): Users {
   if (app.security !== null) return app.security.users;
   call.methods = '';
-  throw new SkuaError('not_found', `There is nothing at ${call.path}: this node runs without security, so it has no users.`);
+  throw new SkuaError(
+    'not_found',
+    `There is nothing at ${call.path}: this node runs without security, so it has no users.`,
+  );
 }
 
 /** The user in the path. */
@@ -121,23 +145,63 @@ const DELETE = operation('administrators', 'writes', deleteUser, USER_DOCS.delet
 
 /** The paths of users. `$current` stands escaped, as `$all` does in streams/routes.ts. */
 export const USERS_ROUTES = area({ tag: 'Users', feature: 'users' }, [
-  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list), POST: operation('administrators', 'writes', createUser, USER_DOCS.create, 'user.create') } },
   {
-    path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
-    operations: { GET: operation('authenticated', 'here', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },
+    path: '/users',
+    methods: 'GET, POST, OPTIONS',
+    operations: {
+      GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list),
+      POST: operation('administrators', 'writes', createUser, USER_DOCS.create, 'user.create'),
+    },
   },
-  { path: USER, methods: 'GET, PUT, DELETE, OPTIONS', operations: { GET: operation('self', 'here', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE } },
-  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', enableUser, USER_DOCS.enable, 'user.enable') } },
-  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', disableUser, USER_DOCS.disable, 'user.disable') } },
-  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
-  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', 'writes', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
+  {
+    path: '/users/%24current',
+    methods: 'GET, PUT, DELETE, GET, OPTIONS',
+    operations: {
+      GET: operation('authenticated', 'here', currentUser, USER_DOCS.current),
+      PUT: named('$current', UPDATE),
+      DELETE: named('$current', DELETE),
+    },
+  },
+  {
+    path: USER,
+    methods: 'GET, PUT, DELETE, OPTIONS',
+    operations: { GET: operation('self', 'here', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE },
+  },
+  {
+    path: `${USER}/command/enable`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('administrators', 'writes', enableUser, USER_DOCS.enable, 'user.enable') },
+  },
+  {
+    path: `${USER}/command/disable`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('administrators', 'writes', disableUser, USER_DOCS.disable, 'user.disable') },
+  },
+  {
+    path: `${USER}/command/reset-password`,
+    methods: 'POST, OPTIONS',
+    operations: {
+      POST: operation('administrators', 'writes', resetPassword, USER_DOCS.resetPassword, 'user.reset-password'),
+    },
+  },
+  {
+    path: `${USER}/command/change-password`,
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('self', 'writes', changePassword, USER_DOCS.changePassword, 'user.change-password') },
+  },
 ]);
 
 /** An operation of a path whose user is a literal. */
 function named(login: string, { access, place, handler, doc, audit }: Operation): Operation {
-  return operation(access, place, (call, app) => {
-    call.params = { login };
-    noteForAudit(call, { target: login });
-    return handler(call, app);
-  }, doc, audit);
+  return operation(
+    access,
+    place,
+    (call, app) => {
+      call.params = { login };
+      noteForAudit(call, { target: login });
+      return handler(call, app);
+    },
+    doc,
+    audit,
+  );
 }

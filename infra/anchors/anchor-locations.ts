@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
-import type { AnchorPlace } from '../../core/integrity/api.ts';
+import type { AnchorLocation } from '../../core/integrity/api.ts';
 import { type Anchor, parseAnchor } from '../../core/integrity/format/chain-layout.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { makeFolder } from '../fs/make-folder.ts';
@@ -30,19 +30,23 @@ export function anchorLocationKind(location: string): 'file' | 'url' | 's3' {
 }
 
 /** Throws `bad_option` for what is no place. */
-export async function openAnchorLocation({ place, lockDays, s3 }: AnchorLocationOptions): Promise<AnchorPlace> {
+export async function openAnchorLocation({ place, lockDays, s3 }: AnchorLocationOptions): Promise<AnchorLocation> {
   switch (anchorLocationKind(place)) {
-    case 'url': return urlPlace(place);
-    case 's3': return objectPlace(await openObjects(parseLocation(place, s3)), lockDays, () => Date.now());
-    default: return filePlace(place);
+    case 'url':
+      return urlPlace(place);
+    case 's3':
+      return objectPlace(await openObjects(parseLocation(place, s3)), lockDays, () => Date.now());
+    default:
+      return filePlace(place);
   }
 }
 
 /**
- * A line of JSON behind those before it, durable. Nothing of the file is ever changed. Its folder is made by the first anchor of a process, and never again: from then on it
- * has to be the same one, or hold the last anchor. Else `storage_unreachable`, until it is back.
+ * A line of JSON behind those before it, durable. Nothing of the file is ever changed. Its folder is made by the first
+ * anchor of a process, and never again: from then on it has to be the same one, or hold the last anchor. Else
+ * `storage_unreachable`, until it is back.
  */
-export function filePlace(file: string): AnchorPlace {
+export function filePlace(file: string): AnchorLocation {
   const folder = path.dirname(path.resolve(file));
   let root: string | null = null;
   let last = '';
@@ -50,7 +54,8 @@ export function filePlace(file: string): AnchorPlace {
     const found = identityOf(folder);
     if (found === null) throw rootMissing(folder);
     if (found === root) return;
-    if (!(await readFile(file, 'utf8').catch(() => '')).includes(last)) throw rootReplaced(folder, 'it does not hold the last anchor');
+    if (!(await readFile(file, 'utf8').catch(() => '')).includes(last))
+      throw rootReplaced(folder, 'it does not hold the last anchor');
     root = found;
   };
   return {
@@ -74,26 +79,44 @@ export function filePlace(file: string): AnchorPlace {
 }
 
 /** A POST of JSON. Credentials in the URL go as HTTP Basic; whatever is not 2xx is a failure. */
-export function urlPlace(text: string): AnchorPlace {
-  if (!URL.canParse(text)) throw new SkuaError('bad_option', 'The place for anchors is not a URL. Give one such as https://anchors.example.com/skua.', { option: 'Proof:Anchor' });
+export function urlPlace(text: string): AnchorLocation {
+  if (!URL.canParse(text))
+    throw new SkuaError(
+      'bad_option',
+      'The place for anchors is not a URL. Give one such as https://anchors.example.com/skua.',
+      { option: 'Proof:Anchor' },
+    );
   const url = new URL(text);
-  const credentials = url.username === '' ? null : `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  const credentials =
+    url.username === '' ? null : `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   url.username = '';
   url.password = '';
-  const headers = { 'content-type': 'application/json', ...(credentials !== null && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }) };
+  const headers = {
+    'content-type': 'application/json',
+    ...(credentials !== null && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+  };
   return {
     name: `${url.origin}${url.pathname}`,
     async put(anchor, signal) {
-      const response = await fetch(url, { method: 'POST', body: JSON.stringify(anchor), headers, signal, redirect: 'error' });
+      const response = await fetch(url, {
+        method: 'POST',
+        body: JSON.stringify(anchor),
+        headers,
+        signal,
+        redirect: 'error',
+      });
       await response.body?.cancel();
-      if (!response.ok) throw new SkuaError('io_error', `${url.origin} answered the anchor with ${response.status}.`, { status: response.status });
+      if (!response.ok)
+        throw new SkuaError('io_error', `${url.origin} answered the anchor with ${response.status}.`, {
+          status: response.status,
+        });
     },
     close: async () => {},
   };
 }
 
 /** An object of its own for each anchor, never replaced. */
-export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () => number): AnchorPlace {
+export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () => number): AnchorLocation {
   return {
     name: objects.place,
     async put(anchor, signal) {
@@ -101,7 +124,12 @@ export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () =>
       const key = anchorKey(anchor);
       let outcome: 'created' | 'exists';
       if (lockDays === 0) outcome = await objects.create(key, bytes, signal);
-      else if (objects.createLocked === undefined) throw new SkuaError('bad_option', `${objects.place} does not support object lock: leave out Proof:LockDays, or name a bucket.`, { option: 'Proof:LockDays' });
+      else if (objects.createLocked === undefined)
+        throw new SkuaError(
+          'bad_option',
+          `${objects.place} does not support object lock: leave out Proof:LockDays, or name a bucket.`,
+          { option: 'Proof:LockDays' },
+        );
       else outcome = await objects.createLocked(key, bytes, nowMs() + lockDays * MS_PER_DAY, signal);
       if (outcome === 'exists') await mustSay(objects, key, anchor, signal);
     },
@@ -112,8 +140,16 @@ export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () =>
 /** Of an attempt before, or of somebody who wanted to be first: only what it says tells. */
 async function mustSay(objects: ObjectStore, key: string, anchor: Anchor, signal: AbortSignal): Promise<void> {
   const there = await objects.get(key, { signal });
-  if (there !== null && isDeepStrictEqual({ ...parseAnchor(decodeText(there), key), madeAt: '' }, { ...anchor, madeAt: '' })) return;
-  throw new SkuaError('proof_failed', `${key} in ${objects.place} already exists and is not the expected anchor: something else wrote it. Name another place, and find out what writes to this one.`, { key, place: objects.place });
+  if (
+    there !== null &&
+    isDeepStrictEqual({ ...parseAnchor(decodeText(there), key), madeAt: '' }, { ...anchor, madeAt: '' })
+  )
+    return;
+  throw new SkuaError(
+    'proof_failed',
+    `${key} in ${objects.place} already exists and is not the expected anchor: something else wrote it. Name another place, and find out what writes to this one.`,
+    { key, place: objects.place },
+  );
 }
 
 /** Of the same log at the same place it is the same anchor, but for the time at which it was made. */

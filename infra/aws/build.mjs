@@ -10,7 +10,9 @@ import { emptyBuilt } from '../packaging/built.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The functions: whether each runs routing scripts, and its largest size in bytes, without source maps and WebAssembly. */
+/**
+ * The functions: whether each runs routing scripts, and its largest size in bytes, without source maps and WebAssembly.
+ */
 export const FUNCTIONS = [
   { name: 'webhook', hasSandbox: true, bytesMax: 1_000_000 },
   { name: 'admin', hasSandbox: true, bytesMax: 1_700_000 },
@@ -19,9 +21,11 @@ export const FUNCTIONS = [
 ];
 
 /** Packages without ES modules ask for `require`. */
-export const REQUIRE = 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
+export const REQUIRE =
+  'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
 
-const FUNCTION_FILE = /^(bootstrap\.mjs|[a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
+const FUNCTION_FILE =
+  /^(bootstrap\.mjs|[a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
 
 /** Whether a path in the folder of the functions is one that a build gives. */
 export function isFunctionFile(file) {
@@ -29,8 +33,9 @@ export function isFunctionFile(file) {
 }
 
 /**
- * Builds all functions into `outdir`. Resolves with each one's size: `bytes` of all its code and their limit, `indexBytes` of what is
- * loaded at the start, `inputs`, the bytes of each package or folder in it, and `sources`, the files.
+ * Builds all functions into `outdir`. Resolves with each one's size: `bytes` of all its code and their limit,
+ * `indexBytes` of what is loaded at the start, `inputs`, the bytes of each package or folder in it, and `sources`, the
+ * files.
  */
 export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions')) {
   await emptyBuilt(outdir, isFunctionFile);
@@ -43,7 +48,10 @@ export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions
 async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: { index: `infra/aws/functions/${name}.ts`, ...(hasSandbox && { 'sandbox-worker': 'infra/quickjs/script-worker.ts' }) },
+    entryPoints: {
+      index: `infra/aws/functions/${name}.ts`,
+      ...(hasSandbox && { 'sandbox-worker': 'infra/quickjs/script-worker.ts' }),
+    },
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -62,7 +70,11 @@ async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
     metafile: true,
     logLevel: 'warning',
   });
-  if (hasSandbox) await copyFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'), path.join(folder, 'quickjs.wasm'));
+  if (hasSandbox)
+    await copyFile(
+      createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'),
+      path.join(folder, 'quickjs.wasm'),
+    );
   return { ...sizeOf(name, bytesMax, metafile), sources: Object.keys(metafile.inputs) };
 }
 
@@ -78,7 +90,11 @@ function sizeOf(name, bytesMax, { outputs }) {
       inputs[owner] = (inputs[owner] ?? 0) + bytesInOutput;
     }
   }
-  for (const file of startOf(outputs, Object.keys(outputs).find((each) => each.endsWith('/index.mjs')))) indexBytes += outputs[file].bytes;
+  for (const file of startOf(
+    outputs,
+    Object.keys(outputs).find((each) => each.endsWith('/index.mjs')),
+  ))
+    indexBytes += outputs[file].bytes;
   return { name, bytes, bytesMax, indexBytes, inputs };
 }
 
@@ -86,7 +102,8 @@ function sizeOf(name, bytesMax, { outputs }) {
 function startOf(outputs, file, seen = new Set()) {
   if (seen.has(file)) return seen;
   seen.add(file);
-  for (const { path: imported, kind } of outputs[file].imports) if (kind === 'import-statement' && imported in outputs) startOf(outputs, imported, seen);
+  for (const { path: imported, kind } of outputs[file].imports)
+    if (kind === 'import-statement' && imported in outputs) startOf(outputs, imported, seen);
   return seen;
 }
 
@@ -98,15 +115,24 @@ function ownerOf(input) {
 
 /** A line for each function. */
 export function sizeLines(sizes) {
-  return sizes.map(({ name, bytes, indexBytes }) => `  dist/functions/${name.padEnd(8)} ${kilobytes(bytes)} in all, ${kilobytes(indexBytes)} at the start`);
+  return sizes.map(
+    ({ name, bytes, indexBytes }) =>
+      `  dist/functions/${name.padEnd(8)} ${kilobytes(bytes)} in all, ${kilobytes(indexBytes)} at the start`,
+  );
 }
 
 /** What to say of functions that are larger than they may be; empty for none. */
 export function sizeProblems(sizes) {
-  return sizes.filter(({ bytes, bytesMax }) => bytes > bytesMax).map(({ name, bytes, bytesMax, inputs }) => {
-    const largest = Object.entries(inputs).sort(([, a], [, b]) => b - a).slice(0, 8).map(([owner, size]) => `${owner} ${size}`).join(', ');
-    return `The function ${name} has ${bytes} bytes, more than ${bytesMax}. Largest parts: ${largest}`;
-  });
+  return sizes
+    .filter(({ bytes, bytesMax }) => bytes > bytesMax)
+    .map(({ name, bytes, bytesMax, inputs }) => {
+      const largest = Object.entries(inputs)
+        .sort(([, a], [, b]) => b - a)
+        .slice(0, 8)
+        .map(([owner, size]) => `${owner} ${size}`)
+        .join(', ');
+      return `The function ${name} has ${bytes} bytes, more than ${bytesMax}. Largest parts: ${largest}`;
+    });
 }
 
 function kilobytes(bytes) {

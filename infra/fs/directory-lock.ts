@@ -10,7 +10,10 @@ import { removeFileNow } from './file-removal.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
 export const LOCK_FILE = 'skua.lock';
-/** Says which process has the lock, for people: a line of JSON, written once the lock is held. The lock itself is that of the system. */
+/**
+ * Says which process has the lock, for people: a line of JSON, written once the lock is held. The lock itself is that
+ * of the system.
+ */
 export const LOCK_OWNER_FILE = `${LOCK_FILE}.owner`;
 /** A longer file is none of ours. */
 const OWNER_BYTES_MAX = 1_024;
@@ -50,7 +53,11 @@ export function lockDirectory(root: string): StorageLock {
   };
 }
 
-interface Owner { readonly pid: number; readonly host: string; readonly since: string }
+interface Owner {
+  readonly pid: number;
+  readonly host: string;
+  readonly since: string;
+}
 
 /** Only a help for people, so a full disk or a directory that takes no new files is no hindrance. */
 function noteOwner(root: string): void {
@@ -65,17 +72,29 @@ function noteOwner(root: string): void {
   }
 }
 
-/** Who has the lock, in words; null where nobody noted it, or the one who did is gone and another has the lock since. */
+/**
+ * Who has the lock, in words; null where nobody noted it, or the one who did is gone and another has the lock since.
+ */
 function ownerText(root: string): string | null {
   try {
     const file = path.join(root, LOCK_OWNER_FILE);
     if (fs.statSync(file).size > OWNER_BYTES_MAX) return null;
     const { pid, host, since } = JSON.parse(fs.readFileSync(file, 'utf8')) as Partial<Owner>;
-    if (!Number.isSafeInteger(pid) || pid! <= 0 || typeof host !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since))) return null;
+    if (
+      !Number.isSafeInteger(pid) ||
+      pid! <= 0 ||
+      typeof host !== 'string' ||
+      typeof since !== 'string' ||
+      Number.isNaN(Date.parse(since))
+    )
+      return null;
     // The number is one of that machine, or container.
-    if (host !== os.hostname()) return `another process (${pid} on ${JSON.stringify(host)}, since ${new Date(since).toISOString()}, as ${LOCK_OWNER_FILE} says)`;
+    if (host !== os.hostname())
+      return `another process (${pid} on ${JSON.stringify(host)}, since ${new Date(since).toISOString()}, as ${LOCK_OWNER_FILE} says)`;
     if (!isAlive(pid!)) return null;
-    return pid === process.pid ? 'this process' : `another process (${pid}, since ${new Date(since).toISOString()}, as ${LOCK_OWNER_FILE} says)`;
+    return pid === process.pid
+      ? 'this process'
+      : `another process (${pid}, since ${new Date(since).toISOString()}, as ${LOCK_OWNER_FILE} says)`;
   } catch {
     return null;
   }
@@ -113,5 +132,9 @@ function notLocked(error: unknown, root: string, file: string): SkuaError {
 
 function locked(root: string): SkuaError {
   const owner = ownerText(root);
-  return new SkuaError('directory_locked', `The directory ${root} is in use by ${owner ?? 'another process'}. Stop that one first, or name another directory with --db (of an index, with --index).`, { path: root, ...(owner !== null && { owner }) });
+  return new SkuaError(
+    'directory_locked',
+    `The directory ${root} is in use by ${owner ?? 'another process'}. Stop that one first, or name another directory with --db (of an index, with --index).`,
+    { path: root, ...(owner !== null && { owner }) },
+  );
 }

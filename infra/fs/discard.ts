@@ -4,9 +4,9 @@ import { setTimeout } from 'node:timers/promises';
 /** What a discarded file has behind its name until it is gone. A start removes files of that name. */
 export const GONE = '.gone.tmp';
 /**
- * Bytes freed at a time, and the pause between two times. Freeing 256 MiB at once was seen to hold every sync of the disk up for
- * 50 to 100 ms. A multiple of all pages that a system caches files in: a page that the end of a file falls into is filled up
- * with zeros, which somebody who is reading it would be shown; whole pages only vanish.
+ * Bytes freed at a time, and the pause between two times. Freeing 256 MiB at once was seen to hold every sync of the
+ * disk up for 50 to 100 ms. A multiple of all pages that a system caches files in: a page that the end of a file falls
+ * into is filled up with zeros, which somebody who is reading it would be shown; whole pages only vanish.
  */
 export const DISCARD_STEP_BYTES = 8_388_608;
 const DISCARD_PAUSE_MS = 10;
@@ -19,10 +19,12 @@ export function cutsOf(bytes: number): number[] {
 }
 
 /**
- * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links) or is a symbolic link, and when `signal` aborts. What fails is left to
- * the next start. The file must have lost its name before: that tells those who still read it, here or in another process, that
- * what they miss is no damage (`FilesystemFile`). A program that copies the files by itself finds no name but that of what is gone, and whoever has taken a hard link before has
- * the whole file; one that had opened it is cut off, as files are not to be copied one by one while a scavenge runs.
+ * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links) or is a
+ * symbolic link, and when `signal` aborts. What fails is left to the next start. The file must have lost its name
+ * before: that tells those who still read it, here or in another process, that what they miss is no damage
+ * (`FilesystemFile`). A program that copies the files by itself finds no name but that of what is gone, and whoever has
+ * taken a hard link before has the whole file; one that had opened it is cut off, as files are not to be copied one by
+ * one while a scavenge runs.
  */
 export async function freeBitByBit(file: string, signal?: AbortSignal): Promise<void> {
   try {
@@ -55,7 +57,9 @@ export class Discards {
   #ending = new AbortController();
 
   begin(file: string): void {
-    const freed = freeBitByBit(file, this.#ending.signal).finally(() => { this.#underWay.delete(freed); });
+    const freed = freeBitByBit(file, this.#ending.signal).finally(() => {
+      this.#underWay.delete(freed);
+    });
     this.#underWay.add(freed);
   }
 

@@ -5,12 +5,20 @@ import { busyBetween, type SyncTurns, syncTurns } from './sync-turns.ts';
  * system's own, would hold up everyone else's.
  */
 const WRITE_BACK_BYTES = 16_777_216;
-/** The same while the request loop syncs, at first and at least (chunks and tables are written by so much), and at most. */
+/**
+ * The same while the request loop syncs, at first and at least (chunks and tables are written by so much), and at most.
+ */
 const BESIDE_BYTES_MIN = 1_048_576;
 const BESIDE_BYTES_MAX = 4_194_304;
-/** A sync in the background may take this long whatever those of the request loop take, in milliseconds: an answer takes as long. */
+/**
+ * A sync in the background may take this long whatever those of the request loop take, in milliseconds: an answer takes
+ * as long.
+ */
 const TARGET_MS_MIN = 2;
-/** How long the disk rests, in times of what it was had for, beside a request loop that syncs all the time: a little more than a third of it is left to the background. */
+/**
+ * How long the disk rests, in times of what it was had for, beside a request loop that syncs all the time: a little
+ * more than a third of it is left to the background.
+ */
 const REST_FACTOR = 0.8;
 /** The disk rests this long at most, in milliseconds. */
 const REST_MS_MAX = 100;
@@ -18,10 +26,11 @@ const REST_MS_MAX = 100;
 /**
  * What a thread in the background takes of the disk while the request loop syncs, by the time that either has the disk.
  *
- * - A sync in the background takes about as long as one of the request loop that meets none: what comes behind it waits twice its time. How many bytes that is follows from how
- *   long the last ones took.
- * - Behind each the disk rests nearly as long as that sync had it, times the share of the time in which the request loop syncs. So a loop that syncs all the time leaves a good
- *   third of the disk to the background, which then takes less than three times as long as alone, and one that syncs now and then leaves nearly all of it.
+ * - A sync in the background takes about as long as one of the request loop that meets none: what comes behind it waits
+ *   twice its time. How many bytes that is follows from how long the last ones took.
+ * - Behind each the disk rests nearly as long as that sync had it, times the share of the time in which the request
+ *   loop syncs. So a loop that syncs all the time leaves a good third of the disk to the background, which then takes
+ *   less than three times as long as alone, and one that syncs now and then leaves nearly all of it.
  */
 export class DiskShare {
   readonly #turns: SyncTurns;

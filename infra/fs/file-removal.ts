@@ -5,14 +5,18 @@ import * as path from 'node:path';
 import { SkuaError } from '../../core/base/errors.ts';
 
 /**
- * What removes files of this machine beside the Storage and the object stores, which ask for names of ours by themselves: by a name that has to be one of ours, or with the whole of a folder
- * that this process has made. A test looks that nothing else does (`test/structure.test.ts`).
+ * What removes files of this machine beside the Storage and the object stores, which ask for names of ours by
+ * themselves: by a name that has to be one of ours, or with the whole of a folder that this process has made. A test
+ * looks that nothing else does (`test/structure.test.ts`).
  */
 
 /** Whether a name, without its folder, is one that whoever removes gives to his files. */
 export type OwnName = (name: string) => boolean;
 
-/** Removes a file by a name that has to be own; none there is no error. Throws `io_error` for another name, which is a defect. */
+/**
+ * Removes a file by a name that has to be own; none there is no error. Throws `io_error` for another name, which is a
+ * defect.
+ */
 export async function removeFile(file: string, isOwn: OwnName): Promise<void> {
   checkName(file, isOwn);
   await rm(file, { force: true });
@@ -25,7 +29,10 @@ export function removeFileNow(file: string, isOwn: OwnName): void {
 }
 
 function checkName(file: string, isOwn: OwnName): void {
-  if (!isOwn(path.basename(file))) throw new SkuaError('io_error', `${file} is not a name that Skua uses, so it is not removed: this is a defect.`, { path: file });
+  if (!isOwn(path.basename(file)))
+    throw new SkuaError('io_error', `${file} is not a name that Skua uses, so it is not removed: this is a defect.`, {
+      path: file,
+    });
 }
 
 /** A folder with a name that nobody had. */

@@ -12,7 +12,10 @@ import { syncTurns } from './sync-turns.ts';
  */
 const WRITE_AT_ONCE_BYTES_MAX = 65_536;
 
-/** Whose calls: those of the request loop; of a thread on which nothing waits for them; or of a thread in the background, which makes them itself. */
+/**
+ * Whose calls: those of the request loop; of a thread on which nothing waits for them; or of a thread in the
+ * background, which makes them itself.
+ */
 export type FileCalls = 'request-loop' | 'offline' | 'blocking';
 
 /** What a file is made of. */
@@ -60,7 +63,9 @@ export class FilesystemFile implements StorageFile {
     this.#isWritable = isWritable;
   }
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   read(position: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
@@ -85,7 +90,8 @@ export class FilesystemFile implements StorageFile {
   #readBlocking(into: Uint8Array, at: number, length: number, position: number): number {
     try {
       let filled = 0;
-      for (let count = -1; filled < length && count !== 0; filled += count) count = fs.readSync(this.#fd, into, at + filled, length - filled, position + filled);
+      for (let count = -1; filled < length && count !== 0; filled += count)
+        count = fs.readSync(this.#fd, into, at + filled, length - filled, position + filled);
       if (filled < length) this.#checkEnd(position + filled);
       return filled;
     } catch (error) {
@@ -94,7 +100,13 @@ export class FilesystemFile implements StorageFile {
   }
 
   /** Fills `bytes` from `filled` on; the system may return less than was asked for long before the end. */
-  #readOn(bytes: Uint8Array, filled: number, position: number, resolve: (bytes: Uint8Array) => void, reject: (error: unknown) => void): void {
+  #readOn(
+    bytes: Uint8Array,
+    filled: number,
+    position: number,
+    resolve: (bytes: Uint8Array) => void,
+    reject: (error: unknown) => void,
+  ): void {
     fs.read(this.#fd, bytes, filled, bytes.length - filled, position + filled, (error, count) => {
       if (error !== null) {
         this.#ended();
@@ -114,7 +126,10 @@ export class FilesystemFile implements StorageFile {
     });
   }
 
-  /** A file that ends before it did when it was opened to be read is being cut by `freeBitByBit`, unless it still has its name. */
+  /**
+   * A file that ends before it did when it was opened to be read is being cut by `freeBitByBit`, unless it still has
+   * its name.
+   */
   #checkEnd(end: number): void {
     if (end < this.#size && !this.#isWritable && !isInPlace(this.#fd, this.#place)) throw fileNotFound(this.path);
   }
@@ -124,7 +139,8 @@ export class FilesystemFile implements StorageFile {
     if (!this.#isWritable) throw fileReadOnly(this.path);
     if (bytes.length > WRITE_AT_ONCE_BYTES_MAX && !this.#isBlocking) return this.#writeLater(position, bytes);
     try {
-      for (let done = 0; done < bytes.length;) done += fs.writeSync(this.#fd, bytes, done, bytes.length - done, position + done);
+      for (let done = 0; done < bytes.length;)
+        done += fs.writeSync(this.#fd, bytes, done, bytes.length - done, position + done);
     } catch (error) {
       throw storageError(error, this.path);
     }
@@ -147,7 +163,10 @@ export class FilesystemFile implements StorageFile {
 
   async #syncAndRest(): Promise<void> {
     const restMs = await diskShare.during(() => this.sync());
-    if (restMs > 0) await new Promise((resolve) => { setTimeout(resolve, restMs); });
+    if (restMs > 0)
+      await new Promise((resolve) => {
+        setTimeout(resolve, restMs);
+      });
   }
 
   #writeLater(position: number, bytes: Uint8Array): Promise<void> {
@@ -158,7 +177,13 @@ export class FilesystemFile implements StorageFile {
     });
   }
 
-  #writeOn(bytes: Uint8Array, done: number, position: number, resolve: () => void, reject: (error: unknown) => void): void {
+  #writeOn(
+    bytes: Uint8Array,
+    done: number,
+    position: number,
+    resolve: () => void,
+    reject: (error: unknown) => void,
+  ): void {
     fs.write(this.#fd, bytes, done, bytes.length - done, position + done, (error, count) => {
       if (error !== null) {
         this.#ended();
@@ -243,7 +268,10 @@ export class FilesystemFile implements StorageFile {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    if (this.#busy > 0) await new Promise<void>((resolve) => { this.#whenIdle = resolve; });
+    if (this.#busy > 0)
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
     try {
       fs.closeSync(this.#fd);
     } catch (error) {

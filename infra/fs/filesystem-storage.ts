@@ -17,11 +17,16 @@ import { refuseStrangers } from './strangers.ts';
 const OPEN_TRIES_MAX = 10;
 
 interface FilesystemStorageOptions {
-  /** The data directory. It is created when it is locked, for its owner only, and by nothing else: one that is gone must not become an empty one. */
+  /**
+   * The data directory. It is created when it is locked, for its owner only, and by nothing else: one that is gone must
+   * not become an empty one.
+   */
   root: string;
   /** Folder that takes the place of `index/`. */
   indexRoot?: string;
-  /** Paths that may lie in a directory which is none of data yet: what else the same start was told of. Default: none. */
+  /**
+   * Paths that may lie in a directory which is none of data yet: what else the same start was told of. Default: none.
+   */
   beside?: readonly string[];
   /** Refuse a data directory that does not exist yet, with `file_not_found`: for commands that only look at one. */
   mustExist?: boolean;
@@ -30,13 +35,17 @@ interface FilesystemStorageOptions {
    * pool of threads for file calls, in which appends must not stand behind a scavenge. Default false.
    */
   isBlocking?: boolean;
-  /** No request waits for the syncs of this thread, so that those of threads in the background need not give way to them. Default false. */
+  /**
+   * No request waits for the syncs of this thread, so that those of threads in the background need not give way to
+   * them. Default false.
+   */
   isOffline?: boolean;
 }
 
 /**
- * Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders. The directory is known by device and inode
- * from the lock, or the first call that finds it. Names are looked up and changed only while its path leads there, else `storage_unreachable`; files that are open stay what they are.
+ * Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders.
+ * The directory is known by device and inode from the lock, or the first call that finds it. Names are looked up and
+ * changed only while its path leads there, else `storage_unreachable`; files that are open stay what they are.
  */
 export class FilesystemStorage implements Storage {
   readonly root: string;
@@ -51,9 +60,13 @@ export class FilesystemStorage implements Storage {
     this.root = path.resolve(options.root);
     this.#calls = options.isBlocking === true ? 'blocking' : options.isOffline === true ? 'offline' : 'request-loop';
     this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
-    this.#beside = [...options.beside ?? [], this.indexRoot];
+    this.#beside = [...(options.beside ?? []), this.indexRoot];
     if (options.mustExist === true && !fs.existsSync(this.root)) {
-      throw new SkuaError('file_not_found', `The data directory ${this.root} does not exist. Check the path given with --db.`, { path: this.root });
+      throw new SkuaError(
+        'file_not_found',
+        `The data directory ${this.root} does not exist. Check the path given with --db.`,
+        { path: this.root },
+      );
     }
   }
 
@@ -62,7 +75,8 @@ export class FilesystemStorage implements Storage {
       const entries = await readdir(this.#folder(folder), { withFileTypes: true });
       const names: string[] = [];
       for (const entry of entries) {
-        if (entry.isDirectory() || ((folder === '' || folder === 'index') && entry.name.startsWith(LOCK_FILE))) continue;
+        if (entry.isDirectory() || ((folder === '' || folder === 'index') && entry.name.startsWith(LOCK_FILE)))
+          continue;
         names.push(entry.name);
       }
       this.#checkRoot();
@@ -113,7 +127,12 @@ export class FilesystemStorage implements Storage {
     this.#checkRoot();
     try {
       await makeFolderIn(folder, name.startsWith('index/') && !this.#hasIndexInside ? this.indexRoot : this.root);
-      const created = openFile(this.#calls, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
+      const created = openFile(
+        this.#calls,
+        name,
+        file,
+        fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL,
+      );
       try {
         await syncFolder(folder);
         this.#checkRoot();
@@ -155,7 +174,7 @@ export class FilesystemStorage implements Storage {
 
   async discard(name: string): Promise<void> {
     checkRemoval(name);
-    if ((await this.size(name) ?? 0) <= DISCARD_STEP_BYTES) return this.remove(name);
+    if (((await this.size(name)) ?? 0) <= DISCARD_STEP_BYTES) return this.remove(name);
     const gone = `${name}${GONE}`;
     await this.rename(name, gone);
     this.#discards.begin(this.#file(gone));
@@ -173,7 +192,10 @@ export class FilesystemStorage implements Storage {
     }
   }
 
-  /** Before anything is made, `not_a_data_directory` for a folder that is somebody else's (`refuseStrangers`). With the lock goes what is left of discarded files. */
+  /**
+   * Before anything is made, `not_a_data_directory` for a folder that is somebody else's (`refuseStrangers`). With the
+   * lock goes what is left of discarded files.
+   */
   async lock(): Promise<StorageLock> {
     this.#checkRoot();
     await refuseStrangers({ root: this.root, indexRoot: this.indexRoot, beside: this.#beside });
@@ -195,13 +217,21 @@ export class FilesystemStorage implements Storage {
     };
   }
 
-  /** An index elsewhere is one process's at a time, too; where it is that of another data directory, it is not for whoever uses that one. */
+  /**
+   * An index elsewhere is one process's at a time, too; where it is that of another data directory, it is not for
+   * whoever uses that one.
+   */
   #lockAll(): StorageLock[] {
     const owner = path.dirname(this.indexRoot);
     const isOfAnother = !this.#hasIndexInside && owner !== this.root && namesIn(owner).some(isDataName);
     const locks: StorageLock[] = [];
     try {
-      for (const location of [this.root, ...(this.#hasIndexInside ? [] : [this.indexRoot]), ...(isOfAnother ? [owner] : [])]) locks.push(lockDirectory(location));
+      for (const location of [
+        this.root,
+        ...(this.#hasIndexInside ? [] : [this.indexRoot]),
+        ...(isOfAnother ? [owner] : []),
+      ])
+        locks.push(lockDirectory(location));
       return locks;
     } catch (error) {
       for (const lock of locks) lock.release().catch(() => {});
@@ -209,7 +239,9 @@ export class FilesystemStorage implements Storage {
     }
   }
 
-  get #hasIndexInside(): boolean { return this.indexRoot.startsWith(this.root + path.sep); }
+  get #hasIndexInside(): boolean {
+    return this.indexRoot.startsWith(this.root + path.sep);
+  }
 
   /** Throws `storage_unreachable` where the path of the data directory leads elsewhere than it did. */
   #checkRoot(): void {
@@ -235,7 +267,11 @@ export class FilesystemStorage implements Storage {
   #file(name: string): string {
     checkPath(name);
     if (name.startsWith(LOCK_FILE) || name.startsWith(`index/${LOCK_FILE}`)) {
-      throw new SkuaError('io_error', `${LOCK_FILE} belongs to the storage itself: opening it would release the lock. This is a defect.`, { path: name });
+      throw new SkuaError(
+        'io_error',
+        `${LOCK_FILE} belongs to the storage itself: opening it would release the lock. This is a defect.`,
+        { path: name },
+      );
     }
     if (name === 'index') return this.indexRoot;
     if (name.startsWith('index/')) return path.join(this.indexRoot, name.slice('index/'.length));
@@ -243,7 +279,10 @@ export class FilesystemStorage implements Storage {
   }
 }
 
-/** What is opened to be read surely has its name, and so its full length, then: it may be replaced, and cut, between two calls. */
+/**
+ * What is opened to be read surely has its name, and so its full length, then: it may be replaced, and cut, between two
+ * calls.
+ */
 function openFile(calls: FileCalls, path: string, location: string, flags: number): FilesystemFile {
   const isWritable = (flags & fs.constants.O_RDWR) !== 0;
   for (let tries = 0; tries < OPEN_TRIES_MAX; tries++) {
@@ -251,8 +290,10 @@ function openFile(calls: FileCalls, path: string, location: string, flags: numbe
     const fd = fs.openSync(location, flags | fs.constants.O_NONBLOCK, 0o644);
     try {
       const found = fs.fstatSync(fd);
-      if (!found.isFile()) throw new SkuaError('io_error', `${location} is not a file. Move it out of the data directory.`, { path });
-      if (isWritable || isInPlace(fd, location)) return new FilesystemFile({ path, place: location, fd, size: found.size, isWritable, calls });
+      if (!found.isFile())
+        throw new SkuaError('io_error', `${location} is not a file. Move it out of the data directory.`, { path });
+      if (isWritable || isInPlace(fd, location))
+        return new FilesystemFile({ path, place: location, fd, size: found.size, isWritable, calls });
     } catch (error) {
       fs.closeSync(fd);
       throw error;

@@ -9,15 +9,15 @@ import { rootMissing } from './root.ts';
 export const PRIVATE_FOLDER_MODE = 0o700;
 
 /**
- * Creates a folder and those above it, durably; one that is there keeps its mode. Not by the recursion of Node.js, which never ends where a file system says that the folder above
- * is missing although it is there (`/proc`).
+ * Creates a folder and those above it, durably; one that is there keeps its mode. Not by the recursion of Node.js,
+ * which never ends where a file system says that the folder above is missing although it is there (`/proc`).
  */
 export async function makeFolder(folder: string, mode?: number): Promise<void> {
   if (await isMade(folder, mode)) return;
   const parent = path.dirname(folder);
   if (parent !== folder && (await stat(parent).catch(() => null))?.isDirectory() !== true) await makeFolder(parent);
   // The folder above is there by now, made here or by another call.
-  if (!await isMade(folder, mode)) throw notMade(folder);
+  if (!(await isMade(folder, mode))) throw notMade(folder);
 }
 
 /** As `makeFolder`, for a folder below a root that has to be there: `storage_unreachable` where it is not. */
@@ -25,7 +25,7 @@ export async function makeFolderIn(folder: string, root: string): Promise<void> 
   if (existsSync(folder)) return;
   if (folder === root) throw rootMissing(root);
   await makeFolderIn(path.dirname(folder), root);
-  if (!await isMade(folder, undefined)) throw rootMissing(root);
+  if (!(await isMade(folder, undefined))) throw rootMissing(root);
 }
 
 /** As `makeFolder`, on the caller's thread, and not durably. Throws what the system says, or `io_error`. */
@@ -41,7 +41,11 @@ export function makeFolderNow(folder: string): void {
 }
 
 function notMade(folder: string): SkuaError {
-  return new SkuaError('io_error', `The folder ${folder} can't be created in ${path.dirname(folder)}: its file system does not allow it. Name another place.`, { path: folder, systemCode: 'ENOENT' });
+  return new SkuaError(
+    'io_error',
+    `The folder ${folder} can't be created in ${path.dirname(folder)}: its file system does not allow it. Name another place.`,
+    { path: folder, systemCode: 'ENOENT' },
+  );
 }
 
 /** False where the folder above is missing. */

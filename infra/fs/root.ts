@@ -20,9 +20,18 @@ export function deviceIn(identity: string): string {
 
 /** Whatever stood there may come back, and is used again then. */
 export function rootMissing(root: string): SkuaError {
-  return new SkuaError('storage_unreachable', `The directory ${root} does not exist. If it was renamed, removed or unmounted, put it back: it is used again at once.`, { path: root, reason: 'missing' });
+  return new SkuaError(
+    'storage_unreachable',
+    `The directory ${root} does not exist. If it was renamed, removed or unmounted, put it back: it is used again at once.`,
+    { path: root, reason: 'missing' },
+  );
 }
 
 export function rootReplaced(root: string, why: string, cause?: unknown): SkuaError {
-  return new SkuaError('storage_unreachable', `The directory at ${root} is not the one that was opened: ${why}. Nothing is read from it or written to it. Put the right one back; it is used again at once. If this is the right one, restart everything that uses it.`, { path: root, reason: 'replaced' }, cause);
+  return new SkuaError(
+    'storage_unreachable',
+    `The directory at ${root} is not the one that was opened: ${why}. Nothing is read from it or written to it. Put the right one back; it is used again at once. If this is the right one, restart everything that uses it.`,
+    { path: root, reason: 'replaced' },
+    cause,
+  );
 }

@@ -16,15 +16,17 @@ interface Places {
 }
 
 /**
- * Throws `not_a_data_directory` (data: path, found) for a folder that is no data directory yet, without checkpoints and chunk files, and holds anything that is neither ours by
- * name nor the system's: somebody named the wrong folder. Changes nothing. What a first start leaves that was cut off has names of ours.
+ * Throws `not_a_data_directory` (data: path, found) for a folder that is no data directory yet, without checkpoints and
+ * chunk files, and holds anything that is neither ours by name nor the system's: somebody named the wrong folder.
+ * Changes nothing. What a first start leaves that was cut off has names of ours.
  */
 export async function refuseStrangers({ root, indexRoot, beside }: Places): Promise<void> {
   const entries = await entriesOf(root);
   if (entries.some((entry) => !entry.isDirectory() && isDataName(entry.name))) return;
   const found: string[] = [];
   await look({ at: root, folder: '', entries, beside, found });
-  if (indexRoot !== path.join(root, 'index')) await look({ at: indexRoot, folder: 'index', entries: await entriesOf(indexRoot), beside, found });
+  if (indexRoot !== path.join(root, 'index'))
+    await look({ at: indexRoot, folder: 'index', entries: await entriesOf(indexRoot), beside, found });
   if (found.length > 0) throw notADataDirectory(root, found);
 }
 
@@ -45,14 +47,20 @@ async function look({ at, folder, entries, beside, found }: Look): Promise<void>
       const inside = await entriesOf(location);
       if (entry.isFile()) found.push(name);
       await look({ at: location, folder: name, entries: inside, beside, found });
-    } else if ((entry.isDirectory() && isDataName(entry.name)) || !(isExpectedName(name) || beside.some((one) => isOnTheWay(location, one)))) {
+    } else if (
+      (entry.isDirectory() && isDataName(entry.name)) ||
+      !(isExpectedName(name) || beside.some((one) => isOnTheWay(location, one)))
+    ) {
       found.push(entry.isDirectory() ? `${name}/` : name);
     }
     if (found.length >= FOUND_MAX) return;
   }
 }
 
-/** Whether the path is the place, leads to it, or has the name of one of its family: files that follow each other have a period in theirs (`audit20310402.json`). */
+/**
+ * Whether the path is the place, leads to it, or has the name of one of its family: files that follow each other have a
+ * period in theirs (`audit20310402.json`).
+ */
 function isOnTheWay(at: string, location: string): boolean {
   const { dir, name, ext } = path.parse(location);
   const isOfFamily = ext !== '' && path.dirname(at) === dir && path.basename(at).startsWith(name) && at.endsWith(ext);

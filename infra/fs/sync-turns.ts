@@ -20,20 +20,26 @@ const ALONE_US_MAX = 1_000_000;
 
 /**
  * Who syncs first: a disk works through one large sync after the other, and an append that comes behind the sync of a
- * scavenge waits for all of it. So threads in the background let syncs that are under way end, for a moment at most, and
- * take no more of the disk than its share (disk-share.ts), which goes by what is measured here. The cells are shared by the threads of the process; the request loop alone calls
- * `begin` and `end`.
+ * scavenge waits for all of it. So threads in the background let syncs that are under way end, for a moment at most,
+ * and take no more of the disk than its share (disk-share.ts), which goes by what is measured here. The cells are
+ * shared by the threads of the process; the request loop alone calls `begin` and `end`.
  */
 export class SyncTurns {
   readonly cells: Int32Array<SharedArrayBuffer>;
   readonly #nowMs: () => number;
   #seen = 0;
-  /** Of the request loop: since when any has been under way, and whether the last one was begun and alone beside the background. */
+  /**
+   * Of the request loop: since when any has been under way, and whether the last one was begun and alone beside the
+   * background.
+   */
   #sinceMs = 0;
   #isAlone = false;
   #backgroundSeen = 0;
 
-  constructor(cells: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4 * CELLS)), nowMs: () => number = () => performance.now()) {
+  constructor(
+    cells: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4 * CELLS)),
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.cells = cells;
     this.#nowMs = nowMs;
   }
@@ -55,13 +61,22 @@ export class SyncTurns {
     if (this.#isAlone && Atomics.load(cells, BACKGROUND_BEGUN) === this.#backgroundSeen) {
       const before = Atomics.load(cells, ALONE);
       const counted = Math.min(us, ALONE_US_MAX);
-      Atomics.store(cells, ALONE, Math.max(1, Math.round(before === 0 ? counted : before + (counted - before) * LAST_WEIGHT)));
+      Atomics.store(
+        cells,
+        ALONE,
+        Math.max(1, Math.round(before === 0 ? counted : before + (counted - before) * LAST_WEIGHT)),
+      );
     }
     Atomics.notify(cells, UNDER_WAY);
   }
 
-  /** Time in which syncs of the request loop were under way, in milliseconds, modulo 2^32 microseconds: only differences say something (`busyBetween`). */
-  get busyMs(): number { return (Atomics.load(this.cells, BUSY) >>> 0) / 1_000; }
+  /**
+   * Time in which syncs of the request loop were under way, in milliseconds, modulo 2^32 microseconds: only differences
+   * say something (`busyBetween`).
+   */
+  get busyMs(): number {
+    return (Atomics.load(this.cells, BUSY) >>> 0) / 1_000;
+  }
 
   /** What a sync of the request loop takes when no thread in the background syncs, in milliseconds; null: not known. */
   get aloneMs(): number | null {

@@ -7,9 +7,9 @@ import { environmentOf } from './worker-environment.ts';
 import { background } from '../../core/base/background.ts';
 
 /**
- * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the source of a rewritten
- * chunk takes as long as to write the new one. Bytes go over in the slots of a ring; both sides wait for one another without an event loop, as
- * digests are synchronous.
+ * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the
+ * source of a rewritten chunk takes as long as to write the new one. Bytes go over in the slots of a ring; both sides
+ * wait for one another without an event loop, as digests are synchronous.
  */
 
 const SLOTS = 8;
@@ -25,7 +25,10 @@ const BEHIND_ANSWER_MS_MAX = 1_000;
 /** A thread that holds hardly anything, in MiB. */
 const HEAP_MIB_MAX = 16;
 
-/** Cells of both sides: how many slots were filled and emptied, and then for each slot what is to be done, for which digest, and how long it is. */
+/**
+ * Cells of both sides: how many slots were filled and emptied, and then for each slot what is to be done, for which
+ * digest, and how long it is.
+ */
 const FILLED = 0;
 const EMPTIED = 1;
 const STATE = 2;
@@ -58,7 +61,7 @@ export function serveLane({ lane: { cells, ring } }: LaneSetup): never {
     if (what === CLEAR) hashes.clear();
     else {
       let hash = hashes.get(id);
-      if (hash === undefined) hashes.set(id, hash = createHash('md5'));
+      if (hash === undefined) hashes.set(id, (hash = createHash('md5')));
       if (what === UPDATE) hash.update(bytes);
       else {
         ring.set(hash.digest(), slot * SLOT_BYTES);
@@ -84,7 +87,9 @@ export class DigestLane {
   #worker: Worker | null = null;
   #isThere: boolean | null = null;
 
-  /** `workerUrl` is the module whose thread calls `serveLane`; how long that may take to be there is in milliseconds. */
+  /**
+   * `workerUrl` is the module whose thread calls `serveLane`; how long that may take to be there is in milliseconds.
+   */
   constructor(workerUrl: URL, givesWay: boolean, startMsMax = START_MS_MAX) {
     this.#workerUrl = workerUrl;
     this.#givesWay = givesWay;
@@ -95,12 +100,17 @@ export class DigestLane {
   over(digests: Digests): Digests {
     return {
       ...digests,
-      prepare: (expectedBytes) => { if (expectedBytes >= LANE_BYTES_MIN) this.#spawn(); },
+      prepare: (expectedBytes) => {
+        if (expectedBytes >= LANE_BYTES_MIN) this.#spawn();
+      },
       md5: (expectedBytes = 0) => (expectedBytes >= LANE_BYTES_MIN && this.#start() ? this.#digest() : digests.md5()),
     };
   }
 
-  /** For a thread that must not stand still: an MD5 that wakes the other one for whole slots only, or null as long as that one is not there or no longer. */
+  /**
+   * For a thread that must not stand still: an MD5 that wakes the other one for whole slots only, or null as long as
+   * that one is not there or no longer.
+   */
   behind(): Digest | null {
     this.#answerMsMax = BEHIND_ANSWER_MS_MAX;
     this.#spawn();
@@ -122,11 +132,17 @@ export class DigestLane {
   #spawn(): Worker {
     if (this.#worker !== null) return this.#worker;
     const workerData: LaneSetup = { lane: { cells: this.#cells, ring: this.#ring }, givesWay: this.#givesWay };
-    const worker = new Worker(this.#workerUrl, { workerData, env: environmentOf(this.#workerUrl), resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX } });
+    const worker = new Worker(this.#workerUrl, {
+      workerData,
+      env: environmentOf(this.#workerUrl),
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
+    });
     worker.unref();
     // Without the thread the job digests by itself; what becomes of a thread that is there shows when it is waited for.
     worker.on('error', () => {});
-    worker.on('exit', () => { this.#isThere = false; });
+    worker.on('exit', () => {
+      this.#isThere = false;
+    });
     this.#worker = worker;
     return worker;
   }
@@ -145,7 +161,8 @@ export class DigestLane {
     this.#nextId++;
     return {
       update: (bytes) => {
-        for (let at = 0; at < bytes.length; at += SLOT_BYTES) this.#send(UPDATE, id, bytes.subarray(at, at + SLOT_BYTES));
+        for (let at = 0; at < bytes.length; at += SLOT_BYTES)
+          this.#send(UPDATE, id, bytes.subarray(at, at + SLOT_BYTES));
       },
       finish: () => {
         const slot = this.#send(FINISH, id, NOTHING);
@@ -175,7 +192,11 @@ export class DigestLane {
     for (;;) {
       const emptied = Atomics.load(this.#cells, EMPTIED);
       if (((this.#filled - emptied) | 0) <= full) return;
-      if (this.#isThere === false || Atomics.wait(this.#cells, EMPTIED, emptied, this.#answerMsMax) === 'timed-out') throw new SkuaError('io_error', `The thread that takes checksums has not answered for ${this.#answerMsMax / 1000} s. Run the command again; if it happens again, give the process more memory or processor time.`);
+      if (this.#isThere === false || Atomics.wait(this.#cells, EMPTIED, emptied, this.#answerMsMax) === 'timed-out')
+        throw new SkuaError(
+          'io_error',
+          `The thread that takes checksums has not answered for ${this.#answerMsMax / 1000} s. Run the command again; if it happens again, give the process more memory or processor time.`,
+        );
     }
   }
 }

@@ -23,7 +23,8 @@ const SLEEP_SLICE_MS_MAX = 100;
 
 const setup = workerData as WorkerSetup;
 const port = parentPort!;
-const jobs: Readonly<Record<string, Job>> = setup.jobsUrl === undefined ? JOBS : (await import(setup.jobsUrl) as { JOBS: Record<string, Job> }).JOBS;
+const jobs: Readonly<Record<string, Job>> =
+  setup.jobsUrl === undefined ? JOBS : ((await import(setup.jobsUrl)) as { JOBS: Record<string, Job> }).JOBS;
 const storage = new FilesystemStorage({ root: setup.root, indexRoot: setup.indexRoot, isBlocking: setup.isBackground });
 // What is long and waits for nobody digests beside its work.
 const lane = setup.isBackground ? new DigestLane(new URL(setup.workerUrl), setup.givesWay) : null;
@@ -76,7 +77,11 @@ async function run(message: RunMessage): Promise<void> {
     ids: systemIds,
     hasher: streamHasher,
     scavengeStates,
-    backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (location) => openObjects(location, { isBlocking: setup.isBackground }) },
+    backup: {
+      keys: nodeKeys,
+      compression: nodeCompression,
+      openObjects: (location) => openObjects(location, { isBlocking: setup.isBackground }),
+    },
     progress: (progress) => throttle.report(progress),
     monotonicMs: () => performance.now(),
     sleep: async (ms, signal) => {
@@ -102,4 +107,6 @@ async function run(message: RunMessage): Promise<void> {
   }
 }
 
-port.on('message', (message: RunMessage) => { background(run(message)); });
+port.on('message', (message: RunMessage) => {
+  background(run(message));
+});

@@ -24,7 +24,10 @@ export const GO_ON = 0;
 export const ABORT = 1;
 
 /** To the worker: run this job. One at a time. */
-export interface RunMessage { readonly name: string; readonly args: unknown }
+export interface RunMessage {
+  readonly name: string;
+  readonly args: unknown;
+}
 
 /** From the worker. */
 export type WorkerMessage =
@@ -43,8 +46,10 @@ interface ErrorImage {
 }
 
 export function imageOfError(error: unknown): ErrorImage {
-  if (error instanceof SkuaError) return { code: error.code, name: error.name, message: error.message, stack: error.stack, data: error.data };
-  if (error instanceof Error) return { code: null, name: error.name, message: error.message, stack: error.stack, data: {} };
+  if (error instanceof SkuaError)
+    return { code: error.code, name: error.name, message: error.message, stack: error.stack, data: error.data };
+  if (error instanceof Error)
+    return { code: null, name: error.name, message: error.message, stack: error.stack, data: {} };
   return { code: null, name: 'Error', message: String(error), stack: undefined, data: {} };
 }
 

@@ -8,5 +8,7 @@ const CODE_CACHE = new URL('../../node_modules/.cache/skua', import.meta.url);
  * another 25 MiB for its thread. Where nothing can be kept it is stripped again; a bundle needs none of this.
  */
 export function environmentOf(workerUrl: URL): NodeJS.ProcessEnv {
-  return workerUrl.pathname.endsWith('.ts') ? { NODE_COMPILE_CACHE: fileURLToPath(CODE_CACHE), ...process.env } : process.env;
+  return workerUrl.pathname.endsWith('.ts')
+    ? { NODE_COMPILE_CACHE: fileURLToPath(CODE_CACHE), ...process.env }
+    : process.env;
 }

@@ -13,16 +13,28 @@ export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 const SCAVENGE_PREFIX = 'scavenge.';
 const BACKUP_PREFIX = 'backup.';
 /** What else is long and waits for nobody: appends, which wait for a table to be written, must not wait for these. */
-const UPKEEP_JOBS: ReadonlySet<string> = new Set([MERGE_TABLES_JOB, VERIFY_CHUNK_JOB, PROVE_TABLE_JOB, LEAVES_JOB, TAIL_JOB]);
+const UPKEEP_JOBS: ReadonlySet<string> = new Set([
+  MERGE_TABLES_JOB,
+  VERIFY_CHUNK_JOB,
+  PROVE_TABLE_JOB,
+  LEAVES_JOB,
+  TAIL_JOB,
+]);
 /** Tables are written one at a time. */
 const INDEX_THREADS = 1;
-/** A small merge, a large one, the check of a chunk, that of an index table, and hashes for the proof that nothing was changed. */
+/**
+ * A small merge, a large one, the check of a chunk, that of an index table, and hashes for the proof that nothing was
+ * changed.
+ */
 const UPKEEP_THREADS = 5;
 /** Merges follow one another at once, or not for minutes: in milliseconds, how long a thread waits for the next. */
 const UPKEEP_IDLE_MS = 1_000;
 /** Four chunks at a time, and one who asks for an explanation meanwhile. */
 const SCAVENGE_THREADS = 5;
-/** One backup at a time is made by one thread; where its files are stored side by side, some wait for the disk while others are digested. */
+/**
+ * One backup at a time is made by one thread; where its files are stored side by side, some wait for the disk while
+ * others are digested.
+ */
 const BACKUP_THREADS = 4;
 
 interface WorkerJobsOptions {
@@ -34,7 +46,10 @@ interface WorkerJobsOptions {
   /** Most workers at a time for scavenging. Default 5. */
   scavengeThreads?: number;
   idleMs?: number;
-  /** Nothing is served beside the jobs, so that their threads need not give way when the processor is busy. Default false. */
+  /**
+   * Nothing is served beside the jobs, so that their threads need not give way when the processor is busy. Default
+   * false.
+   */
   isOffline?: boolean;
   /** Entry point of a worker, where a bundle has moved it. */
   workerUrl?: URL;
@@ -43,9 +58,9 @@ interface WorkerJobsOptions {
 }
 
 /**
- * Runs jobs in worker threads of four pools: scavenging, backups and merges take hours and appends wait for a full memtable
- * to be written, so that none must ever wait for a thread of another. A pool without work has no threads. Only the threads that
- * write index tables have the priority of the request loop.
+ * Runs jobs in worker threads of four pools: scavenging, backups and merges take hours and appends wait for a full
+ * memtable to be written, so that none must ever wait for a thread of another. A pool without work has no threads. Only
+ * the threads that write index tables have the priority of the request loop.
  */
 export class WorkerJobs implements Jobs {
   readonly #index: WorkerPool;
@@ -53,13 +68,20 @@ export class WorkerJobs implements Jobs {
   readonly #scavenge: WorkerPool;
   readonly #backup: WorkerPool;
   readonly #lane: DigestLane;
-  /** Digests of the thread that serves requests, which leaves long ones to another where there is a processor for that. */
+  /**
+   * Digests of the thread that serves requests, which leaves long ones to another where there is a processor for that.
+   */
   readonly digests: Digests;
 
   constructor(options: WorkerJobsOptions) {
     const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
     this.#index = new WorkerPool({ ...common, threads });
-    this.#upkeep = new WorkerPool({ ...common, threads: UPKEEP_THREADS, idleMs: Math.min(common.idleMs ?? UPKEEP_IDLE_MS, UPKEEP_IDLE_MS), isBackground: true });
+    this.#upkeep = new WorkerPool({
+      ...common,
+      threads: UPKEEP_THREADS,
+      idleMs: Math.min(common.idleMs ?? UPKEEP_IDLE_MS, UPKEEP_IDLE_MS),
+      isBackground: true,
+    });
     this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads, isBackground: true });
     this.#backup = new WorkerPool({ ...common, threads: BACKUP_THREADS, isBackground: true });
     // It must keep up, so it gives way to nobody.
@@ -68,9 +90,13 @@ export class WorkerJobs implements Jobs {
   }
 
   /** Worker threads that exist now. */
-  get workers(): number { return this.#pools().reduce((sum, pool) => sum + pool.workers, 0); }
+  get workers(): number {
+    return this.#pools().reduce((sum, pool) => sum + pool.workers, 0);
+  }
 
-  #pools(): WorkerPool[] { return [this.#index, this.#upkeep, this.#scavenge, this.#backup]; }
+  #pools(): WorkerPool[] {
+    return [this.#index, this.#upkeep, this.#scavenge, this.#backup];
+  }
 
   run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
     return this.#poolOf(name).run(name, args, options);

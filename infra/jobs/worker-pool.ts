@@ -15,10 +15,13 @@ export const WORKER_URL = new URL('./job-worker.ts', import.meta.url);
 export const JOBS_QUEUED_MAX = 64;
 /** Time in milliseconds after which a worker without work is ended. */
 const IDLE_MS_MAX = 30_000;
-/** Heap of one worker in MiB, and what of it is for young objects. Large data lives in typed arrays, which do not count. */
+/**
+ * Heap of one worker in MiB, and what of it is for young objects. Large data lives in typed arrays, which do not count.
+ */
 const HEAP_MIB_MAX = 128;
 const YOUNG_MIB_MAX = 6;
-// What the command line sets for the main thread, whose heap has it already, would count for workers too and overrule this.
+// What the command line sets for the main thread, whose heap has it already, would count for workers too and overrule
+// this.
 setFlagsFromString('--max-semi-space-size=0');
 
 interface WorkerPoolOptions {
@@ -27,7 +30,9 @@ interface WorkerPoolOptions {
   readonly indexRoot: string;
   /** Most workers at a time. */
   readonly threads: number;
-  /** Their threads make their file calls themselves, and give way to others when the processor is busy. Default false. */
+  /**
+   * Their threads make their file calls themselves, and give way to others when the processor is busy. Default false.
+   */
   readonly isBackground?: boolean;
   /** Nothing is served beside them: they give way to nobody. Default false. */
   readonly isOffline?: boolean | undefined;
@@ -38,7 +43,10 @@ interface WorkerPoolOptions {
   readonly jobsUrl?: URL | undefined;
 }
 
-/** Worker threads, which are started when there is work and ended when there has been none for a while, and the jobs that wait for them. */
+/**
+ * Worker threads, which are started when there is work and ended when there has been none for a while, and the jobs
+ * that wait for them.
+ */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #workers = new Set<PooledWorker>();
@@ -52,14 +60,20 @@ export class WorkerPool {
   }
 
   /** Worker threads that exist now. */
-  get workers(): number { return this.#workers.size; }
+  get workers(): number {
+    return this.#workers.size;
+  }
 
   async run(name: string, args: unknown, options: JobOptions): Promise<unknown> {
     const { signal, onProgress } = options;
     if (this.#isClosed) throw jobsClosed();
     if (signal?.aborted === true) throw jobAborted(name);
     if (this.#queue.length >= JOBS_QUEUED_MAX) {
-      throw new SkuaError('too_busy', `${JOBS_QUEUED_MAX} jobs are already waiting for a worker thread: try again later.`, { limit: JOBS_QUEUED_MAX });
+      throw new SkuaError(
+        'too_busy',
+        `${JOBS_QUEUED_MAX} jobs are already waiting for a worker thread: try again later.`,
+        { limit: JOBS_QUEUED_MAX },
+      );
     }
     const { promise: ended, resolve, reject } = Promise.withResolvers<unknown>();
     const task: Task = { name, args, onProgress, resolve, reject };
@@ -120,7 +134,12 @@ export class WorkerPool {
     if (this.#workers.size >= this.#options.threads) return null;
     const { root, indexRoot, jobsUrl, isBackground = false, isOffline = false } = this.#options;
     const url = this.#options.workerUrl ?? WORKER_URL;
-    const worker = new PooledWorker(url, { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href }, (idle) => this.#rest(idle), (gone) => this.#forget(gone));
+    const worker = new PooledWorker(
+      url,
+      { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href },
+      (idle) => this.#rest(idle),
+      (gone) => this.#forget(gone),
+    );
     this.#workers.add(worker);
     return worker;
   }
@@ -162,14 +181,30 @@ class PooledWorker {
   #deathCause: unknown = undefined;
   task: Task | null = null;
 
-  constructor(workerUrl: URL, setup: Omit<WorkerSetup, 'signal' | 'syncTurns' | 'workerUrl'>, onIdle: (worker: PooledWorker) => void, onGone: (worker: PooledWorker) => void) {
+  constructor(
+    workerUrl: URL,
+    setup: Omit<WorkerSetup, 'signal' | 'syncTurns' | 'workerUrl'>,
+    onIdle: (worker: PooledWorker) => void,
+    onGone: (worker: PooledWorker) => void,
+  ) {
     this.#onIdle = onIdle;
     this.#onGone = onGone;
-    const workerData: WorkerSetup = { ...setup, signal: this.#signal, syncTurns: syncTurns.cells, workerUrl: workerUrl.href };
-    this.#worker = new Worker(workerUrl, { workerData, env: environmentOf(workerUrl), resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX, maxYoungGenerationSizeMb: YOUNG_MIB_MAX } });
+    const workerData: WorkerSetup = {
+      ...setup,
+      signal: this.#signal,
+      syncTurns: syncTurns.cells,
+      workerUrl: workerUrl.href,
+    };
+    this.#worker = new Worker(workerUrl, {
+      workerData,
+      env: environmentOf(workerUrl),
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX, maxYoungGenerationSizeMb: YOUNG_MIB_MAX },
+    });
     this.#worker.on('message', (message: WorkerMessage) => this.#take(message));
     this.#worker.on('messageerror', (error) => this.#end((task) => task.reject(died(task, error))));
-    this.#worker.on('error', (error) => { this.#deathCause = error; });
+    this.#worker.on('error', (error) => {
+      this.#deathCause = error;
+    });
     this.#worker.on('exit', (exitCode) => {
       const task = this.task;
       this.task = null;
@@ -206,9 +241,12 @@ class PooledWorker {
 
   #take(message: WorkerMessage): void {
     switch (message.kind) {
-      case 'progress': return this.task?.onProgress?.(message.progress);
-      case 'done': return this.#end((task) => task.resolve(message.result));
-      case 'failed': return this.#end((task) => task.reject(errorOfImage(message.error)));
+      case 'progress':
+        return this.task?.onProgress?.(message.progress);
+      case 'done':
+        return this.#end((task) => task.resolve(message.result));
+      case 'failed':
+        return this.#end((task) => task.reject(errorOfImage(message.error)));
     }
   }
 
@@ -224,5 +262,10 @@ class PooledWorker {
 
 function died(task: Task, cause: unknown): SkuaError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new SkuaError('io_error', `The worker thread that ran the job ${task.name} ended unexpectedly: ${why}. Run it again; if it happens again, give the process more memory.`, { job: task.name }, cause);
+  return new SkuaError(
+    'io_error',
+    `The worker thread that ran the job ${task.name} ended unexpectedly: ${why}. Run it again; if it happens again, give the process more memory.`,
+    { job: task.name },
+    cause,
+  );
 }

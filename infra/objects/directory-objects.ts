@@ -3,12 +3,27 @@ import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/base/errors.ts';
 import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../core/ports/object-store.ts';
+import type {
+  GetOptions,
+  ListOptions,
+  ObjectInfo,
+  ObjectPage,
+  ObjectStore,
+  WhyAnother,
+} from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/fs-errors.ts';
 import { deviceIn, identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
-import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeBytes, writeContent } from './file-content.ts';
+import {
+  directoryError,
+  isAbsent,
+  readAll,
+  readInto,
+  readIntoBlocking,
+  writeBytes,
+  writeContent,
+} from './file-content.ts';
 
 interface DirectoryObjectsOptions {
   /** Made by `begin` alone. */
@@ -22,14 +37,16 @@ interface DirectoryObjectsOptions {
 }
 
 /**
- * Objects as files of a directory, one a key. An object is written and synced under a name in `.tmp`, then gets its key by a rename, or
- * for `create` by a hard link, of which only one can succeed; then its folder is synced. A crash before that leaves a
- * temporary file (also one that was made for the next call and is empty), removed after a day, and a crash behind it the whole object. Any number of processes may
- * use one directory. No key may be the folder of another.
+ * Objects as files of a directory, one a key. An object is written and synced under a name in `.tmp`, then gets its key
+ * by a rename, or for `create` by a hard link, of which only one can succeed; then its folder is synced. A crash before
+ * that leaves a temporary file (also one that was made for the next call and is empty), removed after a day, and a
+ * crash behind it the whole object. Any number of processes may use one directory. No key may be the folder of another.
  *
- * The root is known by device and inode from the first call that finds it. Every call looks whether its path still leads there before it changes anything, and
- * again before it answers, so that what was acknowledged, found, or not found, was so in that directory. A link takes both names from the path, so it is made where its
- * temporary file is; two exchanges there and back during that one system call are not seen. Where a copy, made while that was being written, takes the place in the microseconds between look and link, the half file gets the name there.
+ * The root is known by device and inode from the first call that finds it. Every call looks whether its path still
+ * leads there before it changes anything, and again before it answers, so that what was acknowledged, found, or not
+ * found, was so in that directory. A link takes both names from the path, so it is made where its temporary file is;
+ * two exchanges there and back during that one system call are not seen. Where a copy, made while that was being
+ * written, takes the place in the microseconds between look and link, the half file gets the name there.
  */
 export class DirectoryObjects implements ObjectStore {
   readonly place: string;
@@ -52,18 +69,22 @@ export class DirectoryObjects implements ObjectStore {
     this.#isBlocking = options.isBlocking ?? false;
     this.#identityOf = options.identityOf ?? identityOf;
     this.#folders = new DurableFolders(this.place);
-    this.#temporary = new TemporaryFiles(this.place, this.#folders, options.nowMs ?? Date.now, () => this.#mustBeRoot());
+    this.#temporary = new TemporaryFiles(this.place, this.#folders, options.nowMs ?? Date.now, () =>
+      this.#mustBeRoot(),
+    );
   }
 
   async get(key: string, options: GetOptions = {}): Promise<Uint8Array | null> {
     checkKey(key);
     throwIfAborted(options.signal, key);
     return this.#read(key, async () => {
-      if (this.#isBlocking && options.into !== undefined && options.length !== undefined) return readIntoBlocking(this.#file(key), options.into.subarray(0, options.length), options.from ?? 0);
+      if (this.#isBlocking && options.into !== undefined && options.length !== undefined)
+        return readIntoBlocking(this.#file(key), options.into.subarray(0, options.length), options.from ?? 0);
       const handle = await this.#open(key);
       if (handle === null) return null;
       try {
-        if (options.into !== undefined && options.length !== undefined) return await readInto(handle, options.into.subarray(0, options.length), options.from ?? 0);
+        if (options.into !== undefined && options.length !== undefined)
+          return await readInto(handle, options.into.subarray(0, options.length), options.from ?? 0);
         const found = await handle.stat();
         if (!found.isFile()) return null;
         const from = Math.min(options.from ?? 0, found.size);
@@ -105,40 +126,63 @@ export class DirectoryObjects implements ObjectStore {
     throwIfAborted(signal, key);
     return this.#guard(key, async () => {
       // What is written to the temporary folder of another root does no harm; before the link it is looked at.
-      const root = this.#root ?? await this.#mustBeRoot();
+      const root = this.#root ?? (await this.#mustBeRoot());
       const folder = path.dirname(this.#file(key));
       // Of several who create keys in turn, most of those who come too late are spared the writing.
       if (this.#wasLate && infoOf(this.place, key) !== null) return this.#settled(key, root, folder, 'exists');
       this.#wasLate = false;
-      return this.#temporary.with((handle) => writeBytes(handle, bytes), async (temporary) => {
-        throwIfAborted(signal, key);
-        // A copy of the directory may have the temporary file, too, as it was at another moment.
-        if (!this.#isStill(root)) await this.#mustStillBe(root);
-        const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
-        return this.#settled(key, root, folder, isFirst ? 'created' : 'exists');
-      }, true);
+      return this.#temporary.with(
+        (handle) => writeBytes(handle, bytes),
+        async (temporary) => {
+          throwIfAborted(signal, key);
+          // A copy of the directory may have the temporary file, too, as it was at another moment.
+          if (!this.#isStill(root)) await this.#mustStillBe(root);
+          const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
+          return this.#settled(key, root, folder, isFirst ? 'created' : 'exists');
+        },
+        true,
+      );
     });
   }
 
-  async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+  async upload(
+    key: string,
+    sizeBytes: number,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     checkKey(key);
     throwIfAborted(signal, key);
-    await this.#replace(key, (handle) => writeContent(handle, key, sizeBytes, content, { signal, isBlocking: this.#isBlocking }), signal);
+    await this.#replace(
+      key,
+      (handle) => writeContent(handle, key, sizeBytes, content, { signal, isBlocking: this.#isBlocking }),
+      signal,
+    );
   }
 
-  async uploadNamed(sizeBytes: number, content: AsyncIterable<Uint8Array>, name: () => Promise<string | null>, signal?: AbortSignal): Promise<void> {
+  async uploadNamed(
+    sizeBytes: number,
+    content: AsyncIterable<Uint8Array>,
+    name: () => Promise<string | null>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     throwIfAborted(signal, '');
     await this.#clean();
     let key: string | null = '';
-    await this.#change('', () => this.#temporary.with(async (handle) => {
-      await writeContent(handle, '', sizeBytes, content, { signal, isBlocking: this.#isBlocking });
-      key = await name();
-    }, async (temporary) => {
-      if (key === null) return;
-      checkKey(key);
-      throwIfAborted(signal, key);
-      await this.#name(temporary, key);
-    }));
+    await this.#change('', () =>
+      this.#temporary.with(
+        async (handle) => {
+          await writeContent(handle, '', sizeBytes, content, { signal, isBlocking: this.#isBlocking });
+          key = await name();
+        },
+        async (temporary) => {
+          if (key === null) return;
+          checkKey(key);
+          throwIfAborted(signal, key);
+          await this.#name(temporary, key);
+        },
+      ),
+    );
   }
 
   async list(prefix: string, options: ListOptions = {}): Promise<ObjectPage> {
@@ -151,14 +195,14 @@ export class DirectoryObjects implements ObjectStore {
       for await (const key of walkKeys(this.place, prefix, options.after ?? '', look)) {
         throwIfAborted(options.signal, prefix);
         if (objects.length + keys.length === max) {
-          objects.push(...await infosOf(this.place, keys));
+          objects.push(...(await infosOf(this.place, keys)));
           keys = [];
           // A page that lost keys to a removal beside it goes on, so that it is never empty with more behind it.
           if (objects.length === max) return { objects, isMore: true };
         }
         keys.push(key);
       }
-      objects.push(...await infosOf(this.place, keys));
+      objects.push(...(await infosOf(this.place, keys)));
       return { objects, isMore: false };
     });
   }
@@ -193,7 +237,9 @@ export class DirectoryObjects implements ObjectStore {
 
   recognise(why: WhyAnother): () => void {
     this.#knowing.add(why);
-    return () => { this.#knowing.delete(why); };
+    return () => {
+      this.#knowing.delete(why);
+    };
   }
 
   close(): Promise<void> {
@@ -204,12 +250,18 @@ export class DirectoryObjects implements ObjectStore {
     return path.join(this.place, key);
   }
 
-  async #replace(key: string, write: (handle: FileHandle) => void | Promise<void>, signal?: AbortSignal): Promise<void> {
+  async #replace(
+    key: string,
+    write: (handle: FileHandle) => void | Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     await this.#clean();
-    await this.#change(key, () => this.#temporary.with(write, async (temporary) => {
-      throwIfAborted(signal, key);
-      await this.#name(temporary, key);
-    }));
+    await this.#change(key, () =>
+      this.#temporary.with(write, async (temporary) => {
+        throwIfAborted(signal, key);
+        await this.#name(temporary, key);
+      }),
+    );
   }
 
   async #name(temporary: string, key: string): Promise<void> {
@@ -233,7 +285,10 @@ export class DirectoryObjects implements ObjectStore {
     }
   }
 
-  /** Whoever hears that a key is taken builds on it: it must not go with the power, although its writer may not have got so far. From the link on nothing says that nothing was created. */
+  /**
+   * Whoever hears that a key is taken builds on it: it must not go with the power, although its writer may not have got
+   * so far. From the link on nothing says that nothing was created.
+   */
   async #settled<T extends 'created' | 'exists'>(key: string, root: string, folder: string, outcome: T): Promise<T> {
     this.#wasLate = outcome === 'exists';
     try {
@@ -245,14 +300,19 @@ export class DirectoryObjects implements ObjectStore {
     return outcome;
   }
 
-  /** Whether the path leads to the root that is known, or to none while none is. Rejects with `storage_unreachable` where it leads elsewhere. */
+  /**
+   * Whether the path leads to the root that is known, or to none while none is. Rejects with `storage_unreachable`
+   * where it leads elsewhere.
+   */
   async #isRoot(): Promise<void> {
     const found = this.#identityOf(this.place);
     this.#root ??= found;
     if (found === this.#root) return;
     if (found === null) throw rootMissing(this.place);
     // Calls of one moment share one look.
-    this.#looking ??= this.#recognised(found).finally(() => { this.#looking = null; });
+    this.#looking ??= this.#recognised(found).finally(() => {
+      this.#looking = null;
+    });
     await this.#looking;
   }
 
@@ -269,19 +329,26 @@ export class DirectoryObjects implements ObjectStore {
 
   /** What was changed in a root is not in another one, even if that is recognised as the same. */
   async #mustStillBe(root: string): Promise<void> {
-    if (await this.#mustBeRoot() !== root) throw rootReplaced(this.place, 'it came while something was written');
+    if ((await this.#mustBeRoot()) !== root) throw rootReplaced(this.place, 'it came while something was written');
   }
 
   /**
-   * Network file systems, and a mount that is made anew, change the device of what is the same still, so those who know what lies there are asked. On one device another inode is
-   * another directory, which may be a copy that holds all that this process has seen, and lacks what others have committed since.
+   * Network file systems, and a mount that is made anew, change the device of what is the same still, so those who know
+   * what lies there are asked. On one device another inode is another directory, which may be a copy that holds all
+   * that this process has seen, and lacks what others have committed since.
    */
   async #recognised(found: string): Promise<void> {
     if (deviceIn(found) === deviceIn(this.#root!)) throw rootReplaced(this.place, 'its inode is another');
     if (this.#knowing.size === 0) throw rootReplaced(this.place, 'its device or inode is another');
     const there = new DirectoryObjects({ root: this.place, identityOf: this.#identityOf });
     for (const why of this.#knowing) {
-      const reason = await why(there).catch((error: unknown) => { throw rootReplaced(this.place, `it can't be read (${error instanceof Error ? error.message : String(error)})`, error); });
+      const reason = await why(there).catch((error: unknown) => {
+        throw rootReplaced(
+          this.place,
+          `it can't be read (${error instanceof Error ? error.message : String(error)})`,
+          error,
+        );
+      });
       if (reason !== null) throw rootReplaced(this.place, reason);
     }
     await there.#isRoot();
@@ -325,7 +392,13 @@ export class DirectoryObjects implements ObjectStore {
       return await work();
     } catch (error) {
       // What fails elsewhere says nothing of the root that is known.
-      const first = error instanceof SkuaError ? error : await this.#isRoot().then(() => error, (another: unknown) => another);
+      const first =
+        error instanceof SkuaError
+          ? error
+          : await this.#isRoot().then(
+              () => error,
+              (another: unknown) => another,
+            );
       throw directoryError(first, key, this.place);
     }
   }

@@ -12,9 +12,16 @@ const PART = /^[A-Za-z0-9._-]+$/;
 
 /**
  * Keys of the files under `root` that begin with `prefix` and lie behind `after`, ascending by code unit. Folders that
- * can't hold any are not read. What no key could have made is passed over. `look` is waited for behind each folder that was read.
+ * can't hold any are not read. What no key could have made is passed over. `look` is waited for behind each folder that
+ * was read.
  */
-export async function* walkKeys(root: string, prefix: string, after: string, look: () => Promise<void>, folder = ''): AsyncGenerator<string, void, undefined> {
+export async function* walkKeys(
+  root: string,
+  prefix: string,
+  after: string,
+  look: () => Promise<void>,
+  folder = '',
+): AsyncGenerator<string, void, undefined> {
   const names = await namesInOrder(path.join(root, folder), folder === '');
   await look();
   for (const name of names) {
@@ -38,7 +45,12 @@ async function namesInOrder(folder: string, isRoot: boolean): Promise<string[]> 
   }
   const names: string[] = [];
   for (const entry of entries) {
-    if (!PART.test(entry.name) || entry.name.length > OBJECT_KEY_PART_LENGTH_MAX || (isRoot && entry.name === TEMPORARY_FOLDER)) continue;
+    if (
+      !PART.test(entry.name) ||
+      entry.name.length > OBJECT_KEY_PART_LENGTH_MAX ||
+      (isRoot && entry.name === TEMPORARY_FOLDER)
+    )
+      continue;
     if (entry.isFile()) names.push(entry.name);
     else if (entry.isDirectory()) names.push(`${entry.name}/`);
   }

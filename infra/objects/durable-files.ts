@@ -11,7 +11,10 @@ import { makeFolder } from '../fs/make-folder.ts';
 import { isInPlace } from '../fs/filesystem-file.ts';
 import { rootMissing } from '../fs/root.ts';
 
-/** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
+/**
+ * What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24
+ * hours.
+ */
 const LEFTOVER_AFTER_MS = 86_400_000;
 /** As `#make` names files. */
 const TEMPORARY_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -33,7 +36,10 @@ export class TemporaryFiles {
   readonly #mustBeRoot: () => Promise<unknown>;
   /** Resolves when the files so far are closed, and the names that they had here removed. */
   #removing: Promise<void> = Promise.resolve();
-  /** Made behind a call for the next one: a file system in which many files were removed lately takes as long to make a file as to sync it. */
+  /**
+   * Made behind a call for the next one: a file system in which many files were removed lately takes as long to make a
+   * file as to sync it.
+   */
   #ready: TemporaryFile | null = null;
   #usedMs = -Infinity;
   #isClosed = false;
@@ -46,24 +52,34 @@ export class TemporaryFiles {
   }
 
   /**
-   * Runs `use` on the path of a file with what `write` wrote, durable. Behind the call the file is closed, and removed unless it was renamed: a commit waits for
-   * each turn that is taken before. The next call waits for that. With `keepsReady`, calls that follow one another find their file made.
+   * Runs `use` on the path of a file with what `write` wrote, durable. Behind the call the file is closed, and removed
+   * unless it was renamed: a commit waits for each turn that is taken before. The next call waits for that. With
+   * `keepsReady`, calls that follow one another find their file made.
    */
-  async with<T>(write: (handle: FileHandle) => void | Promise<void>, use: (file: string) => Promise<T>, keepsReady = false): Promise<T> {
+  async with<T>(
+    write: (handle: FileHandle) => void | Promise<void>,
+    use: (file: string) => Promise<T>,
+    keepsReady = false,
+  ): Promise<T> {
     await this.#removing;
     const isNext = keepsReady && performance.now() - this.#usedMs < READY_MS;
-    const file = (keepsReady ? this.#takeReady(isNext) : null) ?? await this.#make();
+    const file = (keepsReady ? this.#takeReady(isNext) : null) ?? (await this.#make());
     try {
       await write(file.handle);
       await file.handle.sync();
       return await use(file.name);
     } finally {
       if (keepsReady) this.#usedMs = performance.now();
-      this.#removing = Promise.all([this.#removing, this.#remove(file)]).then(() => (isNext ? this.#prepare() : undefined));
+      this.#removing = Promise.all([this.#removing, this.#remove(file)]).then(() =>
+        isNext ? this.#prepare() : undefined,
+      );
     }
   }
 
-  /** The file that is ready. One that lay too long, or whose name is gone or leads to another file, as in a copy of the directory that took its place, is none. */
+  /**
+   * The file that is ready. One that lay too long, or whose name is gone or leads to another file, as in a copy of the
+   * directory that took its place, is none.
+   */
   #takeReady(isNext: boolean): TemporaryFile | null {
     const ready = this.#ready;
     this.#ready = null;
@@ -108,25 +124,43 @@ export class TemporaryFiles {
     }
   }
 
-  /** Removes what crashes left, by the names that it has from here. Failures don't matter: the next one to open the directory tries again. */
+  /**
+   * Removes what crashes left, by the names that it has from here. Failures don't matter: the next one to open the
+   * directory tries again.
+   */
   async removeLeftovers(): Promise<void> {
     const names = await readdir(this.#folder).catch(() => []);
     for (const name of names) {
       if (!TEMPORARY_NAME.test(name)) continue;
       const file = path.join(this.#folder, name);
       const found = await stat(file).catch(() => null);
-      if (found?.isFile() === true && this.#nowMs() - found.mtimeMs > LEFTOVER_AFTER_MS) await unlink(file).catch(() => {});
+      if (found?.isFile() === true && this.#nowMs() - found.mtimeMs > LEFTOVER_AFTER_MS)
+        await unlink(file).catch(() => {});
     }
   }
 }
 
-/** What says for certain that nothing got its name. After any other failure of a link, such as of a network file system that did not answer, it may be there. */
-const CERTAIN: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENOSPC', 'EDQUOT', 'EACCES', 'EROFS', 'EXDEV', 'ELOOP', 'ENAMETOOLONG']);
+/**
+ * What says for certain that nothing got its name. After any other failure of a link, such as of a network file system
+ * that did not answer, it may be there.
+ */
+const CERTAIN: ReadonlySet<string> = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'ENOSPC',
+  'EDQUOT',
+  'EACCES',
+  'EROFS',
+  'EXDEV',
+  'ELOOP',
+  'ENAMETOOLONG',
+]);
 
 /**
- * Gives the file the name `target`, unless that is taken: then false. Of several processes that try, one succeeds. False does not say that another one was first: over a
- * network the reply of a link that succeeded may be lost, and its repeat finds its own work. How many names the file has says nothing either, as copies of a directory
- * give it more of them: only what lies under the name tells whose it is.
+ * Gives the file the name `target`, unless that is taken: then false. Of several processes that try, one succeeds.
+ * False does not say that another one was first: over a network the reply of a link that succeeded may be lost, and its
+ * repeat finds its own work. How many names the file has says nothing either, as copies of a directory give it more of
+ * them: only what lies under the name tells whose it is.
  */
 export async function linkOnce(file: string, target: string, key: string, root: string): Promise<boolean> {
   try {
@@ -136,20 +170,33 @@ export async function linkOnce(file: string, target: string, key: string, root: 
     const code = systemCode(error);
     if (code === 'EEXIST') return false;
     if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EMLINK') {
-      throw new SkuaError('storage_denied', `${key} can't be created in ${root}: its file system has no hard links (${code}), which are needed so that only one of several writers succeeds. Use a directory on another file system.`, { key, path: root }, error);
+      throw new SkuaError(
+        'storage_denied',
+        `${key} can't be created in ${root}: its file system has no hard links (${code}), which are needed so that only one of several writers succeeds. Use a directory on another file system.`,
+        { key, path: root },
+        error,
+      );
     }
     throw CERTAIN.has(code) ? error : outcomeUnknown(key, root, error);
   }
 }
 
 export function outcomeUnknown(key: string, root: string, cause: unknown): SkuaError {
-  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created in ${root} (${systemCode(cause)}): write the same bytes again, then check which are there.`, { key, path: root }, cause);
+  return new SkuaError(
+    'outcome_unknown',
+    `It is not known whether ${key} was created in ${root} (${systemCode(cause)}): write the same bytes again, then check which are there.`,
+    { key, path: root },
+    cause,
+  );
 }
 
 /** Folders known to be durable that are remembered; beyond, all are looked at again. */
 const KNOWN_MAX = 10_000;
 
-/** Makes folders, and the names in them, durable. Calls for one folder that come while it is being synced share one further sync. */
+/**
+ * Makes folders, and the names in them, durable. Calls for one folder that come while it is being synced share one
+ * further sync.
+ */
 export class DurableFolders {
   readonly #root: string;
   readonly #known = new Set<string>();
@@ -166,8 +213,8 @@ export class DurableFolders {
   }
 
   /**
-   * Creates the folder and those above it, up to the root, which has to be there. Their names are synced the first time even where they exist: another
-   * process may have made them and not have come to its sync.
+   * Creates the folder and those above it, up to the root, which has to be there. Their names are synced the first time
+   * even where they exist: another process may have made them and not have come to its sync.
    */
   async ensure(folder: string): Promise<void> {
     if (folder === this.#root || this.#known.has(folder)) return;
@@ -207,10 +254,15 @@ export class DurableFolders {
     if (waiting !== undefined) return waiting;
     const running = this.#running.get(folder);
     if (running === undefined) return this.#run(folder);
-    const next = running.then(() => {}, () => {}).then(() => {
-      this.#waiting.delete(folder);
-      return this.#run(folder);
-    });
+    const next = running
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => {
+        this.#waiting.delete(folder);
+        return this.#run(folder);
+      });
     this.#waiting.set(folder, next);
     return next;
   }
@@ -224,7 +276,10 @@ export class DurableFolders {
   }
 }
 
-/** Windows can't sync a folder, and does not need to. A folder that is in use is found without the disk, so that only its sync leaves the caller's thread. */
+/**
+ * Windows can't sync a folder, and does not need to. A folder that is in use is found without the disk, so that only
+ * its sync leaves the caller's thread.
+ */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const fd = fs.openSync(folder, 'r');

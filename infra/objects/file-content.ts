@@ -8,7 +8,9 @@ import { systemCode } from '../fs/fs-errors.ts';
 const BLOCK_BYTES = 1_048_576;
 /** Pieces from this size on are not gathered: copying them would cost more than a call. */
 const PIECE_BYTES_MIN = 131_072;
-/** Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short. */
+/**
+ * Bytes after which a sync is begun beside the writing, so that the disk works all along and the last sync is short.
+ */
 const SYNC_EVERY_BYTES = 33_554_432;
 
 interface WriteContentOptions {
@@ -17,8 +19,17 @@ interface WriteContentOptions {
   readonly isBlocking?: boolean;
 }
 
-/** Writes content of exactly `sizeBytes` bytes from the file's beginning; nothing works on the handle any more when it ends, whichever way. */
-export async function writeContent(handle: FileHandle, key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, { signal, isBlocking = false }: WriteContentOptions = {}): Promise<void> {
+/**
+ * Writes content of exactly `sizeBytes` bytes from the file's beginning; nothing works on the handle any more when it
+ * ends, whichever way.
+ */
+export async function writeContent(
+  handle: FileHandle,
+  key: string,
+  sizeBytes: number,
+  content: AsyncIterable<Uint8Array>,
+  { signal, isBlocking = false }: WriteContentOptions = {},
+): Promise<void> {
   const writer = new BlockWriter(handle, Math.min(BLOCK_BYTES, sizeBytes), isBlocking);
   let total = 0;
   try {
@@ -37,9 +48,14 @@ export async function writeContent(handle: FileHandle, key: string, sizeBytes: n
   await writer.done();
 }
 
-/** Writes all of a file: up to a block of bytes on the caller's thread, since another one's turn would take longer, and more than that on others. */
+/**
+ * Writes all of a file: up to a block of bytes on the caller's thread, since another one's turn would take longer, and
+ * more than that on others.
+ */
 export function writeBytes(handle: FileHandle, bytes: Uint8Array): void | Promise<void> {
-  return bytes.length <= BLOCK_BYTES ? writeBlocking(handle, bytes, bytes.length, 0) : writeAll(handle, bytes, bytes.length, 0);
+  return bytes.length <= BLOCK_BYTES
+    ? writeBlocking(handle, bytes, bytes.length, 0)
+    : writeAll(handle, bytes, bytes.length, 0);
 }
 
 async function writeAll(handle: FileHandle, bytes: Uint8Array, length: number, position: number): Promise<void> {
@@ -57,7 +73,12 @@ function writeBlocking({ fd }: FileHandle, bytes: Uint8Array, length: number, po
 export async function readAll(handle: FileHandle, bytes: Uint8Array, from: number, key: string): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesRead } = await handle.read(bytes, done, bytes.length - done, from + done);
-    if (bytesRead === 0) throw new SkuaError('io_error', `The file of object ${key} became shorter while being read: something else writes to the directory.`, { key });
+    if (bytesRead === 0)
+      throw new SkuaError(
+        'io_error',
+        `The file of object ${key} became shorter while being read: something else writes to the directory.`,
+        { key },
+      );
     done += bytesRead;
   }
 }
@@ -66,7 +87,8 @@ export async function readAll(handle: FileHandle, bytes: Uint8Array, from: numbe
 export async function readInto(handle: FileHandle, into: Uint8Array, from: number): Promise<Uint8Array | null> {
   let done = 0;
   try {
-    for (let count = -1; done < into.length && count !== 0; done += count) count = (await handle.read(into, done, into.length - done, from + done)).bytesRead;
+    for (let count = -1; done < into.length && count !== 0; done += count)
+      count = (await handle.read(into, done, into.length - done, from + done)).bytesRead;
   } catch (error) {
     if (systemCode(error) === 'EISDIR') return null;
     throw error;
@@ -85,7 +107,8 @@ export function readIntoBlocking(file: string, into: Uint8Array, from: number): 
   }
   let done = 0;
   try {
-    for (let count = -1; done < into.length && count !== 0; done += count) count = fs.readSync(fd, into, done, into.length - done, from + done);
+    for (let count = -1; done < into.length && count !== 0; done += count)
+      count = fs.readSync(fd, into, done, into.length - done, from + done);
   } catch (error) {
     if (systemCode(error) === 'EISDIR') return null;
     throw error;
@@ -181,23 +204,53 @@ export function directoryError(error: unknown, key: string, root: string): SkuaE
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return new SkuaError('disk_full', `There is no space left to write ${key} in ${root}. Free space on that disk and try again.`, data, error);
+      return new SkuaError(
+        'disk_full',
+        `There is no space left to write ${key} in ${root}. Free space on that disk and try again.`,
+        data,
+        error,
+      );
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return new SkuaError('storage_denied', `Access to ${key} in ${root} was denied (${code}). Check the owner and the permissions of the directory, and that its file system is mounted for writing.`, data, error);
+      return new SkuaError(
+        'storage_denied',
+        `Access to ${key} in ${root} was denied (${code}). Check the owner and the permissions of the directory, and that its file system is mounted for writing.`,
+        data,
+        error,
+      );
     case 'ENOENT':
     case 'ESTALE':
-      return new SkuaError('storage_unreachable', `Folders of ${root} disappeared while ${key} was in use (${code}): something moves or removes them. Try again when they are back.`, data, error);
+      return new SkuaError(
+        'storage_unreachable',
+        `Folders of ${root} disappeared while ${key} was in use (${code}): something moves or removes them. Try again when they are back.`,
+        data,
+        error,
+      );
     case 'EMFILE':
     case 'ENFILE':
-      return new SkuaError('io_error', `${key} in ${root} can't be opened: too many files are open (${code}). Raise the limit of open files.`, data, error);
+      return new SkuaError(
+        'io_error',
+        `${key} in ${root} can't be opened: too many files are open (${code}). Raise the limit of open files.`,
+        data,
+        error,
+      );
     case 'ENOTDIR':
     case 'EISDIR':
     case 'ENOTEMPTY':
-      return new SkuaError('io_error', `${key} in ${root} is a folder where a file is needed, or the reverse (${code}). Remove what does not belong in ${root}.`, data, error);
+      return new SkuaError(
+        'io_error',
+        `${key} in ${root} is a folder where a file is needed, or the reverse (${code}). Remove what does not belong in ${root}.`,
+        data,
+        error,
+      );
     default:
-      return new SkuaError('io_error', `An operation on ${key} in ${root} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`, data, error);
+      return new SkuaError(
+        'io_error',
+        `An operation on ${key} in ${root} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`,
+        data,
+        error,
+      );
   }
 }
 

@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Name, version and licence of each package that one of `sources` belongs to, with the text of its licence where the package has one. */
+/**
+ * Name, version and licence of each package that one of `sources` belongs to, with the text of its licence where the
+ * package has one.
+ */
 export async function noticesOf(sources) {
   const folders = [...new Set(sources.map(packageFolderOf).filter((folder) => folder !== null))].sort();
   const notices = await Promise.all(folders.map(noticeOf));

@@ -1,5 +1,5 @@
-// Before a package is packed: builds what it holds, and in a fresh clone first installs what that takes. All output goes to stderr,
-// since stdout is that of `npm pack`.
+// Before a package is packed: builds what it holds, and in a fresh clone first installs what that takes. All output
+// goes to stderr, since stdout is that of `npm pack`.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

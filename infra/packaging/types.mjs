@@ -10,7 +10,10 @@ import { PEER_NAMES, PEERS, sourceOf, SURFACES } from './surfaces.mjs';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What a module is imported from; TypeScript writes no other form into declarations. */
 const FROM = /\bfrom '([^']+)'|\bimport\("([^"]+)"\)/g;
-/** What is imported to be run. A declaration runs nothing, and newer compilers refuse one that names a file that is not there. */
+/**
+ * What is imported to be run. A declaration runs nothing, and newer compilers refuse one that names a file that is not
+ * there.
+ */
 const FOR_ITS_EFFECT = /^import '[^']+';\n/gm;
 
 /** Writes them below `folder`, and gives their paths there. Throws for one that imports what a user need not have. */
@@ -20,7 +23,11 @@ export async function writeTypes(folder) {
     await compile(all);
     const wanted = SURFACES.map((surface) => declarationOf(sourceOf(surface)));
     for (const file of wanted) {
-      const text = (await readFile(path.join(all, file), 'utf8')).replaceAll(FOR_ITS_EFFECT, '').replaceAll(FROM, (from, name, inline) => from.replace(name ?? inline, PEER_NAMES[name ?? inline] ?? name ?? inline));
+      const text = (await readFile(path.join(all, file), 'utf8'))
+        .replaceAll(FOR_ITS_EFFECT, '')
+        .replaceAll(FROM, (from, name, inline) =>
+          from.replace(name ?? inline, PEER_NAMES[name ?? inline] ?? name ?? inline),
+        );
       for (const [, from, inline] of text.matchAll(FROM)) {
         const name = from ?? inline;
         if (name.startsWith('.')) {
@@ -31,7 +38,10 @@ export async function writeTypes(folder) {
         }
       }
       await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
-      await writeFile(path.join(folder, file), text.replaceAll(FROM, (all) => all.replace(/\.ts(['"])/, '.js$1')));
+      await writeFile(
+        path.join(folder, file),
+        text.replaceAll(FROM, (all) => all.replace(/\.ts(['"])/, '.js$1')),
+      );
     }
     return wanted;
   } finally {
@@ -45,11 +55,25 @@ function declarationOf(source) {
 
 async function compile(folder) {
   const config = path.join(folder, 'tsconfig.json');
-  await writeFile(config, JSON.stringify({
-    extends: path.join(ROOT, 'tsconfig.json'), files: SURFACES.map((surface) => path.join(ROOT, sourceOf(surface))), include: [],
-    // Types are checked where they are written: `npm test`.
-    compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, noCheck: true, rootDir: ROOT, outDir: folder },
-  }));
+  await writeFile(
+    config,
+    JSON.stringify({
+      extends: path.join(ROOT, 'tsconfig.json'),
+      files: SURFACES.map((surface) => path.join(ROOT, sourceOf(surface))),
+      include: [],
+      // Types are checked where they are written: `npm test`.
+      compilerOptions: {
+        noEmit: false,
+        declaration: true,
+        emitDeclarationOnly: true,
+        noCheck: true,
+        rootDir: ROOT,
+        outDir: folder,
+      },
+    }),
+  );
   const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', config]).catch((error) => { throw new Error(`The declarations could not be made:\n${error.stdout}${error.stderr}`); });
+  await promisify(execFile)(process.execPath, [tsc, '-p', config]).catch((error) => {
+    throw new Error(`The declarations could not be made:\n${error.stdout}${error.stderr}`);
+  });
 }

@@ -34,21 +34,33 @@ export class ConnectorQueue {
     this.connectorId = connectorId;
   }
 
-  get length(): number { return this.#waiting.length; }
+  get length(): number {
+    return this.#waiting.length;
+  }
 
   /** Only when something waits. */
-  get nextScript(): string { return this.#waiting[0]!.script; }
+  get nextScript(): string {
+    return this.#waiting[0]!.script;
+  }
 
   /** Nothing has to be remembered of it. */
-  get isForgettable(): boolean { return this.length === 0 && !this.isRunning && !this.isSlow && this.#timeoutsInRow === 0; }
+  get isForgettable(): boolean {
+    return this.length === 0 && !this.isRunning && !this.isSlow && this.#timeoutsInRow === 0;
+  }
 
   /** Milliseconds until calls are taken again. */
-  pausedForMs(nowMs: number): number { return Math.max(0, this.#pausedUntilMs - nowMs); }
+  pausedForMs(nowMs: number): number {
+    return Math.max(0, this.#pausedUntilMs - nowMs);
+  }
 
-  push(call: Call): void { this.#waiting.push(call); }
+  push(call: Call): void {
+    this.#waiting.push(call);
+  }
 
   /** Puts calls back that were not begun. */
-  unshift(calls: readonly Call[]): void { this.#waiting.unshift(...calls); }
+  unshift(calls: readonly Call[]): void {
+    this.#waiting.unshift(...calls);
+  }
 
   /** Calls with the same script, oldest first. */
   takeBatch(): Call[] {
@@ -63,7 +75,9 @@ export class ConnectorQueue {
     return this.#waiting.splice(0, count);
   }
 
-  takeAll(): Call[] { return this.#waiting.splice(0); }
+  takeAll(): Call[] {
+    return this.#waiting.splice(0);
+  }
 
   /** Learns from a result, and is paused by the third timeout in a row. The end of a thread counts as one. */
   note(result: RunResult, nowMs: number, hasEndedThread: boolean): void {
@@ -75,7 +89,9 @@ export class ConnectorQueue {
   }
 
   /** A run has ended in time. */
-  noteInTime(): void { this.#timeoutsInRow = 0; }
+  noteInTime(): void {
+    this.#timeoutsInRow = 0;
+  }
 }
 
 /**

@@ -53,19 +53,31 @@ export class QuickJsSandbox implements RoutingSandbox {
     this.#clock = options.clock ?? systemClock;
     this.#turns = new Turns(limits.workers);
     const workerUrl = options.workerUrl ?? new URL('./script-worker.ts', import.meta.url);
-    const engineUrl = options.engineUrl ?? pathToFileURL(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'));
-    this.#pool = new ThreadPool({ limits, workerUrl, engineUrl }, {
-      onIdle: () => this.#dispatch(),
-      onLost: (thread, loss) => this.#lose(thread, loss),
-      onFailed: (reason) => this.#refuseAll(reason),
-    });
+    const engineUrl =
+      options.engineUrl ?? pathToFileURL(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'));
+    this.#pool = new ThreadPool(
+      { limits, workerUrl, engineUrl },
+      {
+        onIdle: () => this.#dispatch(),
+        onLost: (thread, loss) => this.#lose(thread, loss),
+        onFailed: (reason) => this.#refuseAll(reason),
+      },
+    );
   }
 
   /** Worker threads that exist now. */
-  get threads(): number { return this.#pool.size; }
+  get threads(): number {
+    return this.#pool.size;
+  }
 
   async check(script: string): Promise<string | null> {
-    const answer = await this.#run(CHECKS, script, { kind: 'check', requestJson: '', bodyLength: 0, nowMs: this.#clock.nowMs(), seed: 0 });
+    const answer = await this.#run(CHECKS, script, {
+      kind: 'check',
+      requestJson: '',
+      bodyLength: 0,
+      nowMs: this.#clock.nowMs(),
+      seed: 0,
+    });
     return 'reason' in answer ? answer.reason : null;
   }
 
@@ -82,7 +94,9 @@ export class QuickJsSandbox implements RoutingSandbox {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const calls = [...this.#batches.values()].flatMap((batch) => batch.calls).concat([...this.#queues.values()].flatMap((queue) => queue.takeAll()));
+    const calls = [...this.#batches.values()]
+      .flatMap((batch) => batch.calls)
+      .concat([...this.#queues.values()].flatMap((queue) => queue.takeAll()));
     this.#batches.clear();
     this.#queues.clear();
     this.#waiting = 0;
@@ -96,7 +110,11 @@ export class QuickJsSandbox implements RoutingSandbox {
     const pausedMs = connectorId === CHECKS ? 0 : queue.pausedForMs(this.#clock.monotonicMs());
     if (pausedMs > 0) return paused(pausedMs);
     if (this.#waiting >= this.#limits.callsQueuedMax || queue.length >= this.#limits.connectorCallsQueuedMax) {
-      return { kind: 'unavailable', reason: 'Too many calls are waiting for their scripts to run.', retryAfterMs: RETRY_AFTER_MS };
+      return {
+        kind: 'unavailable',
+        reason: 'Too many calls are waiting for their scripts to run.',
+        retryAfterMs: RETRY_AFTER_MS,
+      };
     }
     const { promise, resolve, reject } = Promise.withResolvers<RoutingResult>();
     queue.push({ script, run, resolve, reject });
@@ -109,11 +127,14 @@ export class QuickJsSandbox implements RoutingSandbox {
 
   #queueOf(connectorId: string): ConnectorQueue {
     let queue = this.#queues.get(connectorId);
-    if (queue === undefined) this.#queues.set(connectorId, queue = new ConnectorQueue(connectorId));
+    if (queue === undefined) this.#queues.set(connectorId, (queue = new ConnectorQueue(connectorId)));
     return queue;
   }
 
-  /** Behind all that this turn of the event loop brings, so that calls which come together go in one message: each costs both threads a turn. */
+  /**
+   * Behind all that this turn of the event loop brings, so that calls which come together go in one message: each costs
+   * both threads a turn.
+   */
   #dispatchSoon(): void {
     if (this.#isToDispatch) return;
     this.#isToDispatch = true;
@@ -133,7 +154,12 @@ export class QuickJsSandbox implements RoutingSandbox {
       this.#waiting -= calls.length;
       this.#turns.begin(queue);
       this.#batches.set(thread, { queue, calls });
-      thread.run(queue.connectorId, calls[0]!.script, calls.map((call) => call.run), (results) => this.#settle(thread, results));
+      thread.run(
+        queue.connectorId,
+        calls[0]!.script,
+        calls.map((call) => call.run),
+        (results) => this.#settle(thread, results),
+      );
     }
   }
 
@@ -145,18 +171,27 @@ export class QuickJsSandbox implements RoutingSandbox {
     this.#end(thread, batch, calls.slice(results.length));
   }
 
-  /** The call during which the thread ended has its answer in that; the others run in another thread. Running twice shows nowhere, for scripts have no effects. */
+  /**
+   * The call during which the thread ended has its answer in that; the others run in another thread. Running twice
+   * shows nowhere, for scripts have no effects.
+   */
   #lose(thread: SandboxThread, loss: Loss): void {
     const batch = this.#batches.get(thread);
     if (batch === undefined) return;
     const { queue, calls } = batch;
     const lost = Math.max(0, loss.index);
-    const result: RunResult = loss.cause === 'timeout' ? { kind: 'timed-out', reason: loss.reason }
-      : { kind: 'failed', reason: cut(`The thread in which the script ran has ended: ${loss.reason}.`), cpuMs: 0 };
+    const result: RunResult =
+      loss.cause === 'timeout'
+        ? { kind: 'timed-out', reason: loss.reason }
+        : { kind: 'failed', reason: cut(`The thread in which the script ran has ended: ${loss.reason}.`), cpuMs: 0 };
     // Those before it ended in time, or the thread would have given the others back.
     if (lost > 0) queue.noteInTime();
     this.#answer(queue, calls[lost]!, result, true);
-    this.#end(thread, batch, calls.filter((_, i) => i !== lost));
+    this.#end(
+      thread,
+      batch,
+      calls.filter((_, i) => i !== lost),
+    );
   }
 
   #answer(queue: ConnectorQueue, call: Call, result: RunResult, hasEndedThread: boolean): void {
@@ -186,7 +221,11 @@ export class QuickJsSandbox implements RoutingSandbox {
     for (const queue of this.#queues.values()) {
       this.#turns.remove(queue);
       for (const call of queue.takeAll()) {
-        call.resolve({ kind: 'unavailable', reason: cut(`No thread could be started for scripts: ${reason}.`), retryAfterMs: RETRY_AFTER_MS });
+        call.resolve({
+          kind: 'unavailable',
+          reason: cut(`No thread could be started for scripts: ${reason}.`),
+          retryAfterMs: RETRY_AFTER_MS,
+        });
       }
     }
     this.#waiting = 0;
@@ -194,9 +233,13 @@ export class QuickJsSandbox implements RoutingSandbox {
 }
 
 function paused(ms: number): RoutingResult {
-  return { kind: 'unavailable', reason: 'The last runs of this script all exceeded the time limit.', retryAfterMs: Math.ceil(ms) };
+  return {
+    kind: 'unavailable',
+    reason: 'The last runs of this script all exceeded the time limit.',
+    retryAfterMs: Math.ceil(ms),
+  };
 }
 
 function closed(): SkuaError {
-  return new SkuaError('aborted', 'Scripts can\'t be run: the node is stopping.', {});
+  return new SkuaError('aborted', "Scripts can't be run: the node is stopping.", {});
 }

@@ -36,12 +36,17 @@ export function cut(text: string, lengthMax = REASON_LENGTH_MAX): string {
 const MODULE = /^[ \t]*(?:export|import)\b/m;
 const COMMON_JS = /\b(?:module\.)?exports\b/;
 /** Types of parameters, of what is returned, and declarations that are types alone. */
-const TYPES = /\(\s*[\w$]+\??\s*:\s*[\w$]|[\w$]\s*\}\s*:\s*[\w$]|\)\s*:[^(){};=?]{1,100}(?:\{|=>)|^[ \t]*(?:interface|type|enum|declare)\s+[\w$]|\bas\s+(?:const|any|unknown|string|number|[A-Z])/m;
+const TYPES =
+  /\(\s*[\w$]+\??\s*:\s*[\w$]|[\w$]\s*\}\s*:\s*[\w$]|\)\s*:[^(){};=?]{1,100}(?:\{|=>)|^[ \t]*(?:interface|type|enum|declare)\s+[\w$]|\bas\s+(?:const|any|unknown|string|number|[A-Z])/m;
 const FORM = 'write function route(request) { … } at its top level';
 
-/** What to write instead of what no script can be, which is why its top level failed so; null where that can't be guessed. */
+/**
+ * What to write instead of what no script can be, which is why its top level failed so; null where that can't be
+ * guessed.
+ */
 export function adviceFor(reason: string, script: string): string | null {
-  if (reason.startsWith('ReferenceError')) return COMMON_JS.test(script) ? `A routing script is no module: ${FORM}, and export nothing.` : null;
+  if (reason.startsWith('ReferenceError'))
+    return COMMON_JS.test(script) ? `A routing script is no module: ${FORM}, and export nothing.` : null;
   if (!reason.startsWith('SyntaxError')) return null;
   if (MODULE.test(script)) return `A routing script is no module: ${FORM}, without export or import.`;
   return TYPES.test(script) ? `A routing script is JavaScript: if this is TypeScript, ${FORM}, without types.` : null;

@@ -2,7 +2,9 @@ import { openSync, readSync } from 'node:fs';
 import type { RoutingLimits, RoutingResult } from '../../core/ports/routing-sandbox.ts';
 
 /** A compiled module of WebAssembly, of which the types of Node.js know nothing. */
-export interface WasmModule { readonly __module?: never }
+export interface WasmModule {
+  readonly __module?: never;
+}
 
 /** What a worker thread is started with. */
 export interface SandboxSetup {
@@ -26,14 +28,14 @@ export type RunResult = Exclude<RoutingResult, { kind: 'unavailable' }>;
 /** To a worker. */
 export type ToWorker =
   | {
-    readonly kind: 'run';
-    readonly connectorId: string;
-    /** Null when the worker has it. */
-    readonly script: string | null;
-    /** Number of the first run in what the worker signals; the others follow. */
-    readonly firstRun: number;
-    readonly runs: readonly Run[];
-  }
+      readonly kind: 'run';
+      readonly connectorId: string;
+      /** Null when the worker has it. */
+      readonly script: string | null;
+      /** Number of the first run in what the worker signals; the others follow. */
+      readonly firstRun: number;
+      readonly runs: readonly Run[];
+    }
   | { readonly kind: 'release'; readonly connectorId: string };
 
 /** From a worker. Fewer results than runs: the others were not begun, for the worker has been busy long enough. */
@@ -59,7 +61,10 @@ export function threadCpuMs(): number {
   return (user + system) / 1e3;
 }
 
-/** The same as Linux tells it. Where the system has no such file the clock stands in, so that a thread's waiting for its turn counts too. */
+/**
+ * The same as Linux tells it. Where the system has no such file the clock stands in, so that a thread's waiting for its
+ * turn counts too.
+ */
 export function systemThreadCpuMs(): number {
   if (schedule === undefined) schedule = openSchedule();
   if (schedule === null) return performance.now();
@@ -68,7 +73,10 @@ export function systemThreadCpuMs(): number {
 }
 
 const SCHEDULE = Buffer.alloc(64);
-/** File in which the system keeps the nanoseconds that this thread has run; opened once, it stays that of this thread. Null where there is none. */
+/**
+ * File in which the system keeps the nanoseconds that this thread has run; opened once, it stays that of this thread.
+ * Null where there is none.
+ */
 let schedule: number | null | undefined;
 
 function openSchedule(): number | null {
@@ -84,7 +92,10 @@ const RECENT_MS = 0.5;
 let recentMs = -Infinity;
 let recentCpuMs = 0;
 
-/** Processor time of this thread in milliseconds, now or up to RECENT_MS ago. The system takes longer to tell it than a tenth of a short run, and a limit of milliseconds need not know better when a run began. */
+/**
+ * Processor time of this thread in milliseconds, now or up to RECENT_MS ago. The system takes longer to tell it than a
+ * tenth of a short run, and a limit of milliseconds need not know better when a run began.
+ */
 export function recentThreadCpuMs(): number {
   const now = performance.now();
   if (now - recentMs >= RECENT_MS) {
@@ -105,11 +116,17 @@ export class ThreadSignal {
   }
 
   /** Number of the run under way, 0 when there is none. */
-  get running(): number { return Atomics.load(this.#running, 0); }
+  get running(): number {
+    return Atomics.load(this.#running, 0);
+  }
   /** When the run under way began, by `sharedNowMs`. */
-  get startedMs(): number { return this.#times[0]!; }
+  get startedMs(): number {
+    return this.#times[0]!;
+  }
   /** Processor time of the thread when the run under way began. */
-  get startedCpuMs(): number { return this.#times[1]!; }
+  get startedCpuMs(): number {
+    return this.#times[1]!;
+  }
 
   begin(run: number): void {
     this.#times[0] = sharedNowMs();
@@ -117,5 +134,7 @@ export class ThreadSignal {
     Atomics.store(this.#running, 0, run);
   }
 
-  end(): void { Atomics.store(this.#running, 0, 0); }
+  end(): void {
+    Atomics.store(this.#running, 0, 0);
+  }
 }

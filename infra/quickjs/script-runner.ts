@@ -6,12 +6,25 @@ import { recentThreadCpuMs, threadCpuMs } from './script-messages.ts';
 import type { Run, RunResult, WasmModule } from './script-messages.ts';
 import { adviceFor, cut, describeException, SCRIPT_NAME } from './script-error.ts';
 
-/** Parts of the language that a script gets. Not: weak references, the performance timer, exceptions of the DOM and Base64. */
-const INTRINSICS = Intrinsics.DATE | Intrinsics.EVAL | Intrinsics.REGEXP | Intrinsics.JSON | Intrinsics.PROXY | Intrinsics.MAP_SET | Intrinsics.TYPED_ARRAYS | Intrinsics.PROMISE | Intrinsics.BIG_INT;
 /**
- * Removes memory that threads share, and the queue of jobs, which is never run here; replaces the engine's generator, which is not seeded; and gives what a
- * call is made with, whatever a script makes of the names later: `attempt` has [whether it returned, what it returned or threw]. The text of the body
- * is cut out of the request's only for a script that reads it.
+ * Parts of the language that a script gets. Not: weak references, the performance timer, exceptions of the DOM and
+ * Base64.
+ */
+const INTRINSICS =
+  Intrinsics.DATE |
+  Intrinsics.EVAL |
+  Intrinsics.REGEXP |
+  Intrinsics.JSON |
+  Intrinsics.PROXY |
+  Intrinsics.MAP_SET |
+  Intrinsics.TYPED_ARRAYS |
+  Intrinsics.PROMISE |
+  Intrinsics.BIG_INT;
+/**
+ * Removes memory that threads share, and the queue of jobs, which is never run here; replaces the engine's generator,
+ * which is not seeded; and gives what a call is made with, whatever a script makes of the names later: `attempt` has
+ * [whether it returned, what it returned or threw]. The text of the body is cut out of the request's only for a script
+ * that reads it.
  */
 const PREPARATION = `(random, BODY_AT) => {
   delete globalThis.SharedArrayBuffer;
@@ -63,8 +76,8 @@ interface Engine {
 }
 
 /**
- * Runs calls in an engine whose memory is put back behind each of them: all that a script can change lies there, so nothing of one call is there in the next. One that
- * has grown, or that has thrown something, is used no more.
+ * Runs calls in an engine whose memory is put back behind each of them: all that a script can change lies there, so
+ * nothing of one call is there in the next. One that has grown, or that has thrown something, is used no more.
  */
 export class ScriptRunner {
   readonly #module: WasmModule;
@@ -98,7 +111,18 @@ export class ScriptRunner {
     this.#host.begin(run.nowMs, run.seed);
     try {
       const route = this.#routeOf(engine, this.#scripts.get(connectorId)!);
-      return run.kind === 'check' ? this.#skipped() : this.#resultOf(engine, this.#done(engine, engine.attempt, route, engine.vm.newString(run.requestJson), engine.vm.newNumber(run.bodyLength)));
+      return run.kind === 'check'
+        ? this.#skipped()
+        : this.#resultOf(
+            engine,
+            this.#done(
+              engine,
+              engine.attempt,
+              route,
+              engine.vm.newString(run.requestJson),
+              engine.vm.newNumber(run.bodyLength),
+            ),
+          );
     } catch (error) {
       if (error instanceof Ended) return error.result;
       this.#engine = null;
@@ -121,7 +145,12 @@ export class ScriptRunner {
     const { memoryBytesMax, stackBytesMax } = this.#limits;
     const host = this.#host;
     const vm = await QuickJS.create({
-      wasm: this.#module, intrinsics: INTRINSICS, memoryLimit: memoryBytesMax, maxStackSize: Math.min(stackBytesMax, STACK_BYTES_MAX), timezoneOffset: 0, interruptHandler: () => host.isOver(),
+      wasm: this.#module,
+      intrinsics: INTRINSICS,
+      memoryLimit: memoryBytesMax,
+      maxStackSize: Math.min(stackBytesMax, STACK_BYTES_MAX),
+      timezoneOffset: 0,
+      interruptHandler: () => host.isOver(),
       wasi: (memory: { readonly buffer: ArrayBuffer }) => ({
         clock_time_get: (_id: number, _precision: bigint, out: number) => {
           new DataView(memory.buffer).setBigUint64(out, BigInt(Math.trunc(host.nowMs)) * NANOSECONDS_PER_MS, true);
@@ -134,8 +163,15 @@ export class ScriptRunner {
       }),
     });
     vm.gcThreshold = Math.min(memoryBytesMax / 2, GC_THRESHOLD_BYTES);
-    const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())), vm.newNumber(BODY_AT));
-    const { attempt, get, isText, hasType } = Object.fromEntries(['attempt', 'get', 'isText', 'hasType'].map((name) => [name, prepared.getProp(name)])) as Record<'attempt' | 'get' | 'isText' | 'hasType', JSValueHandle>;
+    const prepared = vm.callFunction(
+      vm.evalCode(PREPARATION),
+      vm.undefined,
+      vm.newFunction('random', () => vm.newNumber(host.random())),
+      vm.newNumber(BODY_AT),
+    );
+    const { attempt, get, isText, hasType } = Object.fromEntries(
+      ['attempt', 'get', 'isText', 'hasType'].map((name) => [name, prepared.getProp(name)]),
+    ) as Record<'attempt' | 'get' | 'isText' | 'hasType', JSValueHandle>;
     vm.newString(HEADROOM).dispose();
     return { vm, attempt, get, isText, hasType, memory: vm.snapshot().memory };
   }
@@ -155,15 +191,20 @@ export class ScriptRunner {
       this.#engine = null;
     }
     if (this.#host.isTimedOut) throw this.#timedOut();
-    if (route?.isFunction !== true) throw this.#failed('The script does not define a function named route: write function route(request) { … } at its top level.');
+    if (route?.isFunction !== true)
+      throw this.#failed(
+        'The script does not define a function named route: write function route(request) { … } at its top level.',
+      );
     return route;
   }
 
   /** Every property is read once, here, whatever getters and proxies make of it. */
   #resultOf(engine: Engine, result: JSValueHandle): RunResult {
     if (isNullish(result)) return this.#skipped();
-    if (result.isPromise) throw this.#failed('route returned a promise: it must return its result itself, so it cannot be async.');
-    if (!result.isObject || result.isFunction) throw this.#failed('route must return an object with stream and schema, or null to skip the request.');
+    if (result.isPromise)
+      throw this.#failed('route returned a promise: it must return its result itself, so it cannot be async.');
+    if (!result.isObject || result.isFunction)
+      throw this.#failed('route must return an object with stream and schema, or null to skip the request.');
     const stream = this.#done(engine, engine.get, result, engine.vm.newString('stream'));
     if (isNullish(stream)) return this.#skipped();
     const streamLength = this.#lengthOf(stream, 'stream');
@@ -172,9 +213,16 @@ export class ScriptRunner {
     const schemaLength = isNullish(schema) ? 0 : this.#lengthOf(schema, 'schema');
     const { outputLengthMax } = this.#limits;
     if (streamLength + schemaLength > outputLengthMax) {
-      throw this.#failed(`stream and schema have ${streamLength + schemaLength} characters together; the limit is ${outputLengthMax}.`);
+      throw this.#failed(
+        `stream and schema have ${streamLength + schemaLength} characters together; the limit is ${outputLengthMax}.`,
+      );
     }
-    const routed = { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs } as const;
+    const routed = {
+      kind: 'routed',
+      stream: this.#textOf(engine, stream, 'stream'),
+      schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'),
+      cpuMs: this.#host.cpuMs,
+    } as const;
     return routed.schema === null && this.#hasType(engine, result) ? { ...routed, hasType: true } : routed;
   }
 
@@ -193,7 +241,8 @@ export class ScriptRunner {
   }
 
   #textOf({ vm, isText }: Engine, text: JSValueHandle, name: string): string {
-    if (!vm.callFunction(isText, vm.undefined, text).toBoolean()) throw this.#failed(`${name} has a lone surrogate, so it is not valid Unicode.`);
+    if (!vm.callFunction(isText, vm.undefined, text).toBoolean())
+      throw this.#failed(`${name} has a lone surrogate, so it is not valid Unicode.`);
     return text.toString();
   }
 
@@ -232,14 +281,24 @@ export class ScriptRunner {
     return advice === null ? thrown : this.#failed(`${cut(reason, REASON_LENGTH_MAX - advice.length - 2)}. ${advice}`);
   }
 
-  #skipped(): RunResult { return { kind: 'skipped', cpuMs: this.#host.cpuMs }; }
-  #failed(reason: string): Ended { return new Ended({ kind: 'failed', reason: cut(reason), cpuMs: this.#host.cpuMs }); }
-  #timedOut(): Ended { return new Ended(timedOut(this.#limits.timeoutMs)); }
+  #skipped(): RunResult {
+    return { kind: 'skipped', cpuMs: this.#host.cpuMs };
+  }
+  #failed(reason: string): Ended {
+    return new Ended({ kind: 'failed', reason: cut(reason), cpuMs: this.#host.cpuMs });
+  }
+  #timedOut(): Ended {
+    return new Ended(timedOut(this.#limits.timeoutMs));
+  }
 
   #faultResult(error: unknown): RunResult {
     if (this.#host.isTimedOut) return timedOut(this.#limits.timeoutMs);
-    const reason = error instanceof RangeError ? 'The script ran out of stack: it recurses too deeply, or nests its data too deeply.'
-      : cut(`The script was stopped because the sandbox failed: ${error instanceof Error ? error.message : String(error)}`);
+    const reason =
+      error instanceof RangeError
+        ? 'The script ran out of stack: it recurses too deeply, or nests its data too deeply.'
+        : cut(
+            `The script was stopped because the sandbox failed: ${error instanceof Error ? error.message : String(error)}`,
+          );
     return { kind: 'failed', reason, cpuMs: this.#host.cpuMs };
   }
 }
@@ -252,10 +311,16 @@ function timedOut(timeoutMs: number): Extract<RunResult, { kind: 'timed-out' }> 
   return { kind: 'timed-out', reason: `The script ran longer than the ${timeoutMs} ms that it may take.` };
 }
 
-/** Processor time is counted in slices of the scheduler: a shorter call is measured by the wall clock instead, in milliseconds. */
+/**
+ * Processor time is counted in slices of the scheduler: a shorter call is measured by the wall clock instead, in
+ * milliseconds.
+ */
 const SLICE_MS = 10;
 
-/** The world as one call sees it: a time that stands still, chance that follows from the seed, and a limit of processor time. */
+/**
+ * The world as one call sees it: a time that stands still, chance that follows from the seed, and a limit of processor
+ * time.
+ */
 export class CallHost {
   readonly #timeoutMs: number;
   /** Of the call, in UTC milliseconds. */
@@ -297,7 +362,10 @@ export class CallHost {
     return (this.#next32() * 2 ** 21 + (this.#next32() >>> 11)) / 2 ** 53;
   }
 
-  /** Looks at the processor time only when as much wall time has gone by: a thread that had to wait for its turn is not late. */
+  /**
+   * Looks at the processor time only when as much wall time has gone by: a thread that had to wait for its turn is not
+   * late.
+   */
   isOver(): boolean {
     if (this.isTimedOut) return true;
     const now = performance.now();

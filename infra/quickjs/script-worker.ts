@@ -4,7 +4,10 @@ import { CallHost, ScriptRunner } from './script-runner.ts';
 import type { FromWorker, RunResult, SandboxSetup, ToWorker } from './script-messages.ts';
 import { ThreadSignal } from './script-messages.ts';
 
-/** A worker that has been busy for so long takes no further run of the same message, so that other connectors get their turn. */
+/**
+ * A worker that has been busy for so long takes no further run of the same message, so that other connectors get their
+ * turn.
+ */
 const TURN_MS = 5;
 
 const port = parentPort!;

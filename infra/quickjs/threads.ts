@@ -6,11 +6,17 @@ import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './script-messages.ts';
 import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker, WasmModule } from './script-messages.ts';
 import { background } from '../../core/base/background.ts';
 
-const { compile } = (globalThis as unknown as { WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> } }).WebAssembly;
+const { compile } = (globalThis as unknown as { WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> } })
+  .WebAssembly;
 
-/** Threads that stand ready beside those that work, so that the replacement of one that was ended costs no call its time. */
+/**
+ * Threads that stand ready beside those that work, so that the replacement of one that was ended costs no call its
+ * time.
+ */
 const SPARE_THREADS = 1;
-/** After so many threads in a row that ended before they had started, no further one is tried until a call asks again. */
+/**
+ * After so many threads in a row that ended before they had started, no further one is tried until a call asks again.
+ */
 const START_FAILURES_MAX = 3;
 
 interface ThreadPoolOptions {
@@ -42,7 +48,9 @@ export class ThreadPool {
   }
 
   /** Threads that exist now. */
-  get size(): number { return this.#threads.size; }
+  get size(): number {
+    return this.#threads.size;
+  }
 
   /** Starts what is missing. */
   async fill(): Promise<void> {
@@ -54,7 +62,13 @@ export class ThreadPool {
       // Compiled once; threads share the code.
       const module = await (this.#module ??= readFile(fileURLToPath(engineUrl)).then((bytes) => compile(bytes)));
       while (!this.#isClosed && this.#threads.size < wanted) {
-        this.#threads.add(new SandboxThread(workerUrl, { module, limits }, { onIdle: () => this.#onIdle(), onGone: (thread, loss) => this.#onGone(thread, loss) }));
+        this.#threads.add(
+          new SandboxThread(
+            workerUrl,
+            { module, limits },
+            { onIdle: () => this.#onIdle(), onGone: (thread, loss) => this.#onGone(thread, loss) },
+          ),
+        );
       }
     } catch (error) {
       this.#module = null;
@@ -127,7 +141,10 @@ interface ThreadEvents {
 }
 
 export interface Loss {
-  /** Index of the run during which it ended; -1 when there was none. The runs behind it were not begun; those before it are unanswered and can be run again. */
+  /**
+   * Index of the run during which it ended; -1 when there was none. The runs behind it were not begun; those before it
+   * are unanswered and can be run again.
+   */
   readonly index: number;
   readonly cause: 'timeout' | 'died';
   readonly reason: string;
@@ -161,20 +178,35 @@ export class SandboxThread {
       // Neither secrets of the environment nor options of the process, some of which fit no worker.
       execArgv: [],
       env: workerUrl.pathname.endsWith('.ts') ? { NODE_COMPILE_CACHE: CODE_CACHE } : {},
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX, maxYoungGenerationSizeMb: YOUNG_MIB_MAX, stackSizeMb: STACK_MIB },
+      resourceLimits: {
+        maxOldGenerationSizeMb: HEAP_MIB_MAX,
+        maxYoungGenerationSizeMb: YOUNG_MIB_MAX,
+        stackSizeMb: STACK_MIB,
+      },
     });
     this.#worker.on('message', (message: FromWorker) => this.#take(message));
-    this.#worker.on('error', (error: unknown) => { this.#deathCause = error instanceof Error ? error.message : String(error); });
+    this.#worker.on('error', (error: unknown) => {
+      this.#deathCause = error instanceof Error ? error.message : String(error);
+    });
     this.#worker.on('exit', () => this.#end('died', this.#deathCause));
   }
 
-  get isIdle(): boolean { return this.#hasStarted && this.#onResults === null && !this.#isGone; }
+  get isIdle(): boolean {
+    return this.#hasStarted && this.#onResults === null && !this.#isGone;
+  }
 
   /** Whether a run of this script needs no preparation here. */
-  knows(connectorId: string, script: string): boolean { return this.#scripts.get(connectorId) === script; }
+  knows(connectorId: string, script: string): boolean {
+    return this.#scripts.get(connectorId) === script;
+  }
 
   /** Only when idle. `onResults` is not called when the thread goes. */
-  run(connectorId: string, script: string, runs: readonly Run[], onResults: (results: readonly RunResult[]) => void): void {
+  run(
+    connectorId: string,
+    script: string,
+    runs: readonly Run[],
+    onResults: (results: readonly RunResult[]) => void,
+  ): void {
     const isKnown = this.knows(connectorId, script);
     this.#scripts.delete(connectorId);
     this.#scripts.set(connectorId, script);
@@ -218,8 +250,8 @@ export class SandboxThread {
   }
 
   /**
-   * Looks at the run under way, never at how long an answer is in coming: the main thread may be late itself. Its end is
-   * decided by the processor time that it has used, which can be told from outside whatever the thread does.
+   * Looks at the run under way, never at how long an answer is in coming: the main thread may be late itself. Its end
+   * is decided by the processor time that it has used, which can be told from outside whatever the thread does.
    */
   #look(): void {
     const { running, startedMs, startedCpuMs } = this.#signal;
@@ -230,14 +262,22 @@ export class SandboxThread {
     this.#watch(LOOK_MS);
     // Before Node.js 24.6 nobody tells it from outside: then the clock decides, above.
     if (this.#worker.cpuUsage === undefined) return;
-    this.#worker.cpuUsage().then(({ user, system }) => {
-      const usedMs = (user + system) / 1e3 - startedCpuMs;
-      if (usedMs >= this.#timeoutMs + GRACE_MS / 2 && this.#signal.running === running && !this.#isGone) this.#kill();
-    }, () => { /* The thread has ended, which is told by its own event. */ });
+    this.#worker.cpuUsage().then(
+      ({ user, system }) => {
+        const usedMs = (user + system) / 1e3 - startedCpuMs;
+        if (usedMs >= this.#timeoutMs + GRACE_MS / 2 && this.#signal.running === running && !this.#isGone) this.#kill();
+      },
+      () => {
+        /* The thread has ended, which is told by its own event. */
+      },
+    );
   }
 
   #kill(): void {
-    this.#end('timeout', `The script ran longer than the ${this.#timeoutMs} ms that it may take, in a built-in function that cannot be interrupted.`);
+    this.#end(
+      'timeout',
+      `The script ran longer than the ${this.#timeoutMs} ms that it may take, in a built-in function that cannot be interrupted.`,
+    );
     background(this.#worker.terminate());
   }
 
@@ -247,6 +287,11 @@ export class SandboxThread {
     clearTimeout(this.#watchdog);
     const index = this.#onResults === null ? -1 : this.#signal.running - this.#firstRun;
     this.#onResults = null;
-    this.#events.onGone(this, { index: index >= 0 && index < this.#runCount ? index : -1, cause, reason, hadStarted: this.#hasStarted });
+    this.#events.onGone(this, {
+      index: index >= 0 && index < this.#runCount ? index : -1,
+      cause,
+      reason,
+      hadStarted: this.#hasStarted,
+    });
   }
 }

@@ -30,8 +30,19 @@ function parseBoolean(text: string): { value: boolean } | { allowed: string } {
 /** Any text that is not empty. Without a default the value is null unless given. */
 export function text(placeholder: string, fallback: string, help: string): Option<string>;
 export function text(placeholder: string, fallback: null, help: string, fallbackText?: string): Option<string | null>;
-export function text(placeholder: string, fallback: string | null, help: string, fallbackText = fallback ?? ''): Option<string | null> {
-  return { placeholder, fallback, fallbackText, help, parse: (given) => (given === '' ? { allowed: 'a non-empty string' } : { value: given }) };
+export function text(
+  placeholder: string,
+  fallback: string | null,
+  help: string,
+  fallbackText = fallback ?? '',
+): Option<string | null> {
+  return {
+    placeholder,
+    fallback,
+    fallbackText,
+    help,
+    parse: (given) => (given === '' ? { allowed: 'a non-empty string' } : { value: given }),
+  };
 }
 
 /** Texts, one each time the option is given. */
@@ -51,7 +62,11 @@ export function integer(placeholder: string, min: number, max: number, fallback:
 
 /** Bytes in the largest unit that divides them. */
 export function sizeText(bytes: number): string {
-  for (const [unit, factor] of [['GiB', 1_073_741_824], ['MiB', 1_048_576], ['KiB', 1024]] as const) {
+  for (const [unit, factor] of [
+    ['GiB', 1_073_741_824],
+    ['MiB', 1_048_576],
+    ['KiB', 1024],
+  ] as const) {
     if (bytes >= factor && bytes % factor === 0) return `${bytes / factor} ${unit}`;
   }
   return `${bytes} bytes`;
@@ -59,7 +74,8 @@ export function sizeText(bytes: number): string {
 
 /** An `http:` or `https:` address. Null unless given. */
 export function address(placeholder: string, fallbackText: string, help: string): Option<string | null> {
-  const parse = (given: string) => (isAddress(given) ? { value: given } : { allowed: 'an address such as http://127.0.0.1:2113' });
+  const parse = (given: string) =>
+    isAddress(given) ? { value: given } : { allowed: 'an address such as http://127.0.0.1:2113' };
   return { placeholder, fallback: null, fallbackText, help, parse };
 }
 

@@ -5,13 +5,32 @@ import type { ExitCode } from './io.ts';
 
 /** Errors that mean: the node or the storage can't be reached. */
 const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'directory_locked', 'not_a_data_directory', 'file_not_found', 'hold_not_found', 'repository_not_found',
-  'storage_unreachable', 'storage_throttled', 'bucket_not_found', 'wrong_region', 'outcome_unknown',
+  'directory_locked',
+  'not_a_data_directory',
+  'file_not_found',
+  'hold_not_found',
+  'repository_not_found',
+  'storage_unreachable',
+  'storage_throttled',
+  'bucket_not_found',
+  'wrong_region',
+  'outcome_unknown',
 ]);
 /** Errors that mean: it was refused, and would be again. Everything else means: it failed. */
 const REFUSED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'storage_denied', 'clock_skewed', 'repository_key', 'repository_busy', 'other_node', 'directory_not_empty', 'backup_running', 'scavenge_in_progress', 'invalid_user',
-  'copy_attached', 'other_log', 'log_diverged', 'format_too_new',
+  'storage_denied',
+  'clock_skewed',
+  'repository_key',
+  'repository_busy',
+  'other_node',
+  'directory_not_empty',
+  'backup_running',
+  'scavenge_in_progress',
+  'invalid_user',
+  'copy_attached',
+  'other_log',
+  'log_diverged',
+  'format_too_new',
 ]);
 
 /** A failure outside of the core that a command wants to end with. */
@@ -37,11 +56,14 @@ interface Failure {
 export function describeFailure(error: unknown): Failure {
   if (error instanceof CommandError) return { code: error.code, message: error.message, exitCode: error.exitCode };
   if (isSkuaError(error)) return { code: error.code, message: error.message, exitCode: exitCodeOf(error) };
-  const message = error instanceof Error ? error.stack ?? error.message : String(error);
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { code: 'internal', message: `This is a defect of Skua. ${message}`, exitCode: EXIT.failed };
 }
 
-/** Refusals of the system that concern the directory as a whole: another owner, a read-only disk, a file in its place, a file system without folders. */
+/**
+ * Refusals of the system that concern the directory as a whole: another owner, a read-only disk, a file in its place, a
+ * file system without folders.
+ */
 const REFUSALS: ReadonlySet<unknown> = new Set(['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
 function exitCodeOf(error: SkuaError): ExitCode {
@@ -84,7 +106,8 @@ export function editDistance(from: string, to: string): number {
     for (let j = 1; j <= to.length; j++) {
       const isSame = from[i - 1] === to[j - 1];
       let cost = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (isSame ? 0 : 1));
-      if (i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]) cost = Math.min(cost, beforeLast[j - 2]! + 1);
+      if (i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1])
+        cost = Math.min(cost, beforeLast[j - 2]! + 1);
       row.push(cost);
     }
     beforeLast = last;

@@ -19,9 +19,15 @@ export interface Surroundings {
 export type ProcessEvent = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'uncaughtException';
 
 export interface Output {
-  /** Text that may have come from anywhere: behind `safeIo` nothing in it reaches a terminal that this would obey, but for the colours of `coloursFor`. */
+  /**
+   * Text that may have come from anywhere: behind `safeIo` nothing in it reaches a terminal that this would obey, but
+   * for the colours of `coloursFor`.
+   */
   write(text: string): unknown;
-  /** What moves the cursor, written as it is: it must be our own to the last character. Left out where `write` changes nothing. */
+  /**
+   * What moves the cursor, written as it is: it must be our own to the last character. Left out where `write` changes
+   * nothing.
+   */
   draw?(text: string): unknown;
   /** The output that this one writes to. */
   readonly behind?: Output;
@@ -34,9 +40,14 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, refused: 4, in
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export const processIo: Io = {
-  stdout: process.stdout, stderr: process.stderr, env: process.env, process,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  process,
   // Made when it is first asked for, which most commands never do.
-  get stdin() { return process.stdin; },
+  get stdin() {
+    return process.stdin;
+  },
 };
 
 /** Takes a line off a terminal, so that another one can be written in its place. */
@@ -48,7 +59,10 @@ export function draw(output: Output, text: string): void {
   else output.draw(text);
 }
 
-/** What a terminal obeys (control characters of both sets), takes for the end of a line, or turns the direction of text round by. */
+/**
+ * What a terminal obeys (control characters of both sets), takes for the end of a line, or turns the direction of text
+ * round by.
+ */
 const OBEYED_OR_PARTED = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 const OBEYED = /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 /** The colours of `coloursFor` are one match, so that they can be told apart. */
@@ -71,18 +85,38 @@ export function harmless(text: string): string {
   return text.replace(OBEYED, escaped);
 }
 
-/** The same for all that a program writes. The colours of a terminal stay, and a text of others can have no more than those. */
+/**
+ * The same for all that a program writes. The colours of a terminal stay, and a text of others can have no more than
+ * those.
+ */
 export function safeIo(io: Io): Io {
-  return { stdout: safe(io.stdout), stderr: safe(io.stderr), env: io.env, process: io.process, get stdin() { return io.stdin!; } };
+  return {
+    stdout: safe(io.stdout),
+    stderr: safe(io.stderr),
+    env: io.env,
+    process: io.process,
+    get stdin() {
+      return io.stdin!;
+    },
+  };
 }
 
 function safe(output: Output): Output {
   return {
-    write: (text) => output.write(output.isTTY === true ? text.replace(OBEYED_OR_COLOUR, (found) => (found.length > 1 ? found : escaped(found))) : harmless(text)),
+    write: (text) =>
+      output.write(
+        output.isTTY === true
+          ? text.replace(OBEYED_OR_COLOUR, (found) => (found.length > 1 ? found : escaped(found)))
+          : harmless(text),
+      ),
     draw: (text) => output.write(text),
     behind: output,
-    get isTTY() { return output.isTTY === true; },
-    get columns() { return output.columns!; },
+    get isTTY() {
+      return output.isTTY === true;
+    },
+    get columns() {
+      return output.columns!;
+    },
   };
 }
 
@@ -104,7 +138,13 @@ const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 };
 export function coloursFor(output: Output, env: Io['env']): Colours {
   const isOn = output.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
   const paint = (code: number) => (text: string) => (isOn ? `\u001B[${code}m${text}\u001B[0m` : text);
-  return { bold: paint(codes.bold), dim: paint(codes.dim), red: paint(codes.red), green: paint(codes.green), yellow: paint(codes.yellow) };
+  return {
+    bold: paint(codes.bold),
+    dim: paint(codes.dim),
+    red: paint(codes.red),
+    green: paint(codes.green),
+    yellow: paint(codes.yellow),
+  };
 }
 
 export interface Column {
@@ -112,14 +152,21 @@ export interface Column {
   readonly align: 'left' | 'right';
 }
 
-/** Lines of a table: the titles, then the rows, each column as wide as its widest cell. Cells may come from anywhere. */
+/**
+ * Lines of a table: the titles, then the rows, each column as wide as its widest cell. Cells may come from anywhere.
+ */
 export function tableLines(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const cells = [columns.map((column) => column.title), ...rows.map((row) => row.map(shown))];
   const widths = columns.map((_, at) => Math.max(...cells.map((row) => (row[at] ?? '').length)));
-  return cells.map((row) => columns.map(({ align }, at) => {
-    const cell = row[at] ?? '';
-    return align === 'right' ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!);
-  }).join('  ').trimEnd());
+  return cells.map((row) =>
+    columns
+      .map(({ align }, at) => {
+        const cell = row[at] ?? '';
+        return align === 'right' ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!);
+      })
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 /** `1,250`. */

@@ -26,7 +26,10 @@ const SHOWN_LENGTH_MAX = 400;
 const RESERVED = /^@/;
 
 const LEVELS: Readonly<Record<LineLevel, { readonly name: string; readonly short: string }>> = {
-  debug: { name: 'Debug', short: 'DBG' }, info: { name: 'Information', short: 'INF' }, warn: { name: 'Warning', short: 'WRN' }, error: { name: 'Error', short: 'ERR' },
+  debug: { name: 'Debug', short: 'DBG' },
+  info: { name: 'Information', short: 'INF' },
+  warn: { name: 'Warning', short: 'WRN' },
+  error: { name: 'Error', short: 'ERR' },
 };
 
 /** The line of log files and of the console format `Json`, with its line break. */
@@ -41,7 +44,8 @@ export function jsonLine(event: LogEvent): string {
   for (const [name, value] of Object.entries(fields)) {
     const plain = plainValue(value, 0);
     length += name.length + (JSON.stringify(plain)?.length ?? 0);
-    if (length > FIELDS_LENGTH_MAX) return `${harmless(JSON.stringify({ ...head, ...exception, ...shown, isTruncated: true, ...tail }))}\n`;
+    if (length > FIELDS_LENGTH_MAX)
+      return `${harmless(JSON.stringify({ ...head, ...exception, ...shown, isTruncated: true, ...tail }))}\n`;
     shown[RESERVED.test(name) ? `@${name}` : name] = plain;
   }
   return `${harmless(JSON.stringify({ ...head, ...exception, ...shown, ...tail }))}\n`;
@@ -67,37 +71,52 @@ function levelText(level: LineLevel, colours: Colours): string {
 }
 
 function fieldsText(fields: LogEvent['fields'], paint: (text: string) => string): string {
-  return Object.entries(fields).filter(([, value]) => value !== undefined).map(([name, value]) => ` ${paint(`${oneLine(name)}=`)}${shownText(value)}`).join('');
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ` ${paint(`${oneLine(name)}=`)}${shownText(value)}`)
+    .join('');
 }
 
 function shownText(value: unknown): string {
   const plain = plainValue(value, 0);
-  return cut(oneLine(typeof plain === 'string' ? plain : JSON.stringify(plain) ?? ''), SHOWN_LENGTH_MAX);
+  return cut(oneLine(typeof plain === 'string' ? plain : (JSON.stringify(plain) ?? '')), SHOWN_LENGTH_MAX);
 }
 
 function cut(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length)}…` : text;
 }
 
-interface Budget { left: number }
+interface Budget {
+  left: number;
+}
 
 /** A value as JSON can hold it, bounded: of an error what it is, what it says and its data. */
 function plainValue(value: unknown, depth: number, budget: Budget = { left: VALUES_MAX }): unknown {
   if (--budget.left < 0) return '…';
   const plain = (each: unknown): unknown => plainValue(each, depth + 1, budget);
   if (typeof value === 'string') return cut(value, FIELD_LENGTH_MAX);
-  if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return cut(String(value), FIELD_LENGTH_MAX);
+  if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
+    return cut(String(value), FIELD_LENGTH_MAX);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= DEPTH_MAX) return '…';
   if (value instanceof Error) {
     const { code, data } = value as { code?: unknown; data?: unknown };
-    return { code, message: cut(value.message, FIELD_LENGTH_MAX), data: plain(data), cause: value.cause === undefined ? undefined : plain(value.cause) };
+    return {
+      code,
+      message: cut(value.message, FIELD_LENGTH_MAX),
+      data: plain(data),
+      cause: value.cause === undefined ? undefined : plain(value.cause),
+    };
   }
   if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
   if (Array.isArray(value)) return value.slice(0, ITEMS_MAX).map(plain);
   if (value instanceof Map || value instanceof Set) return plain([...value]);
   if (value instanceof Date || value instanceof URL) return String(value);
-  return Object.fromEntries(Object.entries(value).slice(0, ITEMS_MAX).map(([name, each]) => [name, plain(each)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, ITEMS_MAX)
+      .map(([name, each]) => [name, plain(each)]),
+  );
 }
 
 /** Where an error came from, with the errors behind it. */

@@ -6,7 +6,18 @@ import type { DryRuns } from '../../core/shared-log/dry-runs/dry-runs.ts';
 import type { ScavengeStatus } from '../../core/shared-log/control/control.ts';
 import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/control/control.ts';
 import { agesOf, tracesMs } from '../../core/shared-log/sweep/sweep.ts';
-import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeControl, ScavengeOptions, ScavengeProgress, ScavengeResult, ScavengeStarted, ScavengeView } from '../../core/scavenge/api.ts';
+import type {
+  DryRunReport,
+  Explanation,
+  LastScavenge,
+  ResumedPoint,
+  ScavengeControl,
+  ScavengeOptions,
+  ScavengeProgress,
+  ScavengeResult,
+  ScavengeStarted,
+  ScavengeView,
+} from '../../core/scavenge/api.ts';
 
 /** As nodes and functions open their stores. */
 const TRACES_SECONDS = tracesMs(agesOf(FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS)) / 1_000;
@@ -14,7 +25,10 @@ const TRACES_SECONDS = tracesMs(agesOf(FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS
 const ANSWER_RESERVE_MS = 2_000;
 const TIMER_MS_MAX = 2_147_483_647;
 
-/** All functions of a store are one member, which leads: whoever configures the schedule decides in its name, and ticks act for it. */
+/**
+ * All functions of a store are one member, which leads: whoever configures the schedule decides in its name, and ticks
+ * act for it.
+ */
 export const SELF: NodeAddress = { address: 'functions', port: 1 };
 
 /** What is left of the present call, in milliseconds, less what is kept back. */
@@ -23,8 +37,8 @@ interface TimeLeft {
 }
 
 /**
- * Scavenges that ticks carry on: starting and stopping leave notes for the next one, and what is told is what the last one has
- * stored. `refresh` reads that, and is to be called before the others are asked.
+ * Scavenges that ticks carry on: starting and stopping leave notes for the next one, and what is told is what the last
+ * one has stored. `refresh` reads that, and is to be called before the others are asked.
  */
 export class TickedScavenger implements ScavengeControl, ScavengeView {
   readonly #world: ObjectWorld;
@@ -32,7 +46,7 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
   readonly #dryRuns: Pick<DryRuns, 'explain'> | null;
   #status: ScavengeStatus | null = null;
 
-  /** Without `foresight` nothing can be explained. */
+  /** Without `dryRuns` nothing can be explained. */
   constructor(world: ObjectWorld, deadline: TimeLeft, dryRuns: Pick<DryRuns, 'explain'> | null = null) {
     this.#world = world;
     this.#deadline = deadline;
@@ -55,7 +69,11 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
   }
 
   async stop(scavengeId: string): Promise<string> {
-    const stopped = await stopScavenge(this.#world, scavengeId, Math.min(STOP_WAIT_MS, this.#deadline.leftMs(ANSWER_RESERVE_MS)));
+    const stopped = await stopScavenge(
+      this.#world,
+      scavengeId,
+      Math.min(STOP_WAIT_MS, this.#deadline.leftMs(ANSWER_RESERVE_MS)),
+    );
     await this.refresh();
     return stopped;
   }
@@ -68,7 +86,13 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
     const status = this.#status;
     if (status === null) return null;
     const { scavengeId, state, result, error, olderPoint, traces } = status;
-    return { scavengeId, result: state === 'ended' ? (result ?? 'Errored') as ScavengeResult : 'InProgress', error, ...(olderPoint !== undefined && { olderPoint }), ...(traces !== null && { traces }) };
+    return {
+      scavengeId,
+      result: state === 'ended' ? ((result ?? 'Errored') as ScavengeResult) : 'InProgress',
+      error,
+      ...(olderPoint !== undefined && { olderPoint }),
+      ...(traces !== null && { traces }),
+    };
   }
 
   /** As it was when the last tick that had a part in it ended. */
@@ -77,14 +101,28 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
     if (running === null) return null;
     const elapsedSeconds = Math.max(0, Math.floor((this.#world.clock.nowMs() - running.startedMs) / 1_000));
     return {
-      phase: 'Starting', chunksDone: 0, chunksTotal: 0, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, ...running.progress, scavengeId: running.scavengeId, startedAtMs: running.startedMs, elapsedSeconds, remainingSeconds: null,
+      phase: 'Starting',
+      chunksDone: 0,
+      chunksTotal: 0,
+      bytesDone: 0,
+      bytesTotal: 0,
+      bytesReclaimed: 0,
+      ...running.progress,
+      scavengeId: running.scavengeId,
+      startedAtMs: running.startedMs,
+      elapsedSeconds,
+      remainingSeconds: null,
       ...(running.olderPoint !== undefined && { olderPoint: running.olderPoint }),
       tracesRemainSeconds: TRACES_SECONDS,
     };
   }
 
-  async startDryRun(_options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { throw notHere('A dry run'); }
-  async dryRun(_scavengeId: string): Promise<DryRunReport | null> { throw notHere('A dry run'); }
+  async startDryRun(_options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+    throw notHere('A dry run');
+  }
+  async dryRun(_scavengeId: string): Promise<DryRunReport | null> {
+    throw notHere('A dry run');
+  }
 
   /** In the time that the function has. */
   async explain(stream: string): Promise<Explanation> {
@@ -103,16 +141,24 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
 }
 
 function tooLong(stream: string, cause: unknown): SkuaError {
-  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function may run: run a node on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`, { stream }, cause);
+  return new SkuaError(
+    'aborted',
+    `Explaining ${JSON.stringify(stream)} takes longer than a function may run: run a node on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`,
+    { stream },
+    cause,
+  );
 }
 
 function notHere(what: string): SkuaError {
-  return new SkuaError('bad_request', `${what} needs a node: run one on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`);
+  return new SkuaError(
+    'bad_request',
+    `${what} needs a node: run one on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`,
+  );
 }
 
 /**
- * Scavenges that ticks of this process carry on: what is asked of them is done at once, not when the timer comes. Dry runs are this
- * process's own; like on any node they stand in the place of a run while they last.
+ * Scavenges that ticks of this process carry on: what is asked of them is done at once, not when the timer comes. Dry
+ * runs are this process's own; like on any node they stand in the place of a run while they last.
  */
 export class KickingScavenger extends TickedScavenger {
   readonly #dryRuns: DryRuns;
@@ -141,9 +187,19 @@ export class KickingScavenger extends TickedScavenger {
     return stopping;
   }
 
-  override current(): string | null { return super.current() ?? this.#dryRuns.current(); }
-  override progress(): ScavengeProgress | null { return super.progress() ?? this.#dryRuns.progress(); }
-  override async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#dryRuns.startDryRun(options); }
-  override async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#dryRuns.dryRun(scavengeId); }
-  override explain(stream: string): Promise<Explanation> { return this.#dryRuns.explain(stream); }
+  override current(): string | null {
+    return super.current() ?? this.#dryRuns.current();
+  }
+  override progress(): ScavengeProgress | null {
+    return super.progress() ?? this.#dryRuns.progress();
+  }
+  override async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+    return this.#dryRuns.startDryRun(options);
+  }
+  override async dryRun(scavengeId: string): Promise<DryRunReport | null> {
+    return this.#dryRuns.dryRun(scavengeId);
+  }
+  override explain(stream: string): Promise<Explanation> {
+    return this.#dryRuns.explain(stream);
+  }
 }

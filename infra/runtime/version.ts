@@ -3,7 +3,10 @@ import about from '../../package.json' with { type: 'json' };
 
 export const VERSION: string = about.version;
 
-/** Where the build put a file: worker threads and the like lie in the folder of the bundle. Null where the sources run as they are. */
+/**
+ * Where the build put a file: worker threads and the like lie in the folder of the bundle. Null where the sources run
+ * as they are.
+ */
 export function bundled(file: string): URL | null {
   return fileURLToPath(import.meta.url).endsWith('.ts') ? null : new URL(file, import.meta.url);
 }

@@ -23,12 +23,22 @@ interface MultipartJob {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Uploads a large object in parts, several at a time, each with a checksum where the server knows them. The object appears when all are there; a failed upload is taken back. */
+/**
+ * Uploads a large object in parts, several at a time, each with a checksum where the server knows them. The object
+ * appears when all are there; a failed upload is taken back.
+ */
 export async function uploadInParts(job: MultipartJob): Promise<void> {
   const { sdk, client, target } = job.connection;
   const at = { Bucket: target.bucket, Key: job.fullKey };
   const nonce = randomUUID();
-  const begun = await job.run(() => client.send(new sdk.CreateMultipartUploadCommand({ ...at, ...checksumOf(job), Metadata: { [UPLOAD_ID]: nonce } }), sending(job.signal)), job.signal);
+  const begun = await job.run(
+    () =>
+      client.send(
+        new sdk.CreateMultipartUploadCommand({ ...at, ...checksumOf(job), Metadata: { [UPLOAD_ID]: nonce } }),
+        sending(job.signal),
+      ),
+    job.signal,
+  );
   const upload = { ...at, UploadId: begun.UploadId! };
   let isComplete = false;
   try {
@@ -59,12 +69,24 @@ async function sendParts(job: MultipartJob, upload: UploadRef): Promise<Complete
     const number = parts.length + 1;
     parts.push({ PartNumber: number });
     const sending = sendPart(job, upload, number, buffer.subarray(0, length), signal)
-      .then((part) => { parts[number - 1] = part; }, (error: unknown) => { failure ??= { error }; failing.abort(); })
-      .finally(() => { underWay.delete(sending); free.push(buffer); });
+      .then(
+        (part) => {
+          parts[number - 1] = part;
+        },
+        (error: unknown) => {
+          failure ??= { error };
+          failing.abort();
+        },
+      )
+      .finally(() => {
+        underWay.delete(sending);
+        free.push(buffer);
+      });
     underWay.add(sending);
   };
   try {
-    let total = 0, filled = 0;
+    let total = 0,
+      filled = 0;
     let buffer = new Uint8Array(partBytes);
     for await (const piece of job.content) {
       total += piece.length;
@@ -94,10 +116,33 @@ async function sendParts(job: MultipartJob, upload: UploadRef): Promise<Complete
   }
 }
 
-async function sendPart(job: MultipartJob, upload: UploadRef, number: number, body: Uint8Array, signal: AbortSignal): Promise<CompletedPart> {
+async function sendPart(
+  job: MultipartJob,
+  upload: UploadRef,
+  number: number,
+  body: Uint8Array,
+  signal: AbortSignal,
+): Promise<CompletedPart> {
   const { sdk, client } = job.connection;
-  const sent = await job.run(() => client.send(new sdk.UploadPartCommand({ ...upload, PartNumber: number, Body: body, ContentLength: body.length, ...checksumOf(job) }), sending(signal)), signal);
-  return { PartNumber: number, ETag: sent.ETag, ...(job.connection.hasChecksums && sent.ChecksumCRC32 !== undefined && { ChecksumCRC32: sent.ChecksumCRC32 }) };
+  const sent = await job.run(
+    () =>
+      client.send(
+        new sdk.UploadPartCommand({
+          ...upload,
+          PartNumber: number,
+          Body: body,
+          ContentLength: body.length,
+          ...checksumOf(job),
+        }),
+        sending(signal),
+      ),
+    signal,
+  );
+  return {
+    PartNumber: number,
+    ETag: sent.ETag,
+    ...(job.connection.hasChecksums && sent.ChecksumCRC32 !== undefined && { ChecksumCRC32: sent.ChecksumCRC32 }),
+  };
 }
 
 /** A repeat after a lost reply finds the upload gone; then the object itself says whether it is ours. */
@@ -106,21 +151,32 @@ async function complete(job: MultipartJob, upload: UploadRef, parts: CompletedPa
   let isRepeat = false;
   await job.run(async () => {
     try {
-      await client.send(new sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: parts } }), sending(job.signal));
+      await client.send(
+        new sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: parts } }),
+        sending(job.signal),
+      );
     } catch (error) {
       if (!isRepeat) {
         isRepeat = true;
         throw error;
       }
-      const found = await client.send(new sdk.HeadObjectCommand({ Bucket: target.bucket, Key: job.fullKey }), sending(job.signal)).catch(() => null);
+      const found = await client
+        .send(new sdk.HeadObjectCommand({ Bucket: target.bucket, Key: job.fullKey }), sending(job.signal))
+        .catch(() => null);
       if (found?.Metadata?.[UPLOAD_ID] !== nonce) throw error;
     }
   }, job.signal);
 }
 
 /** Aborts uploads under the prefix that nobody will complete, up to a page of them. */
-export async function abortLeftovers({ sdk, client, target }: S3Connection, prefix: string, nowMs: number): Promise<void> {
-  const { Uploads = [] } = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket: target.bucket, Prefix: prefix }));
+export async function abortLeftovers(
+  { sdk, client, target }: S3Connection,
+  prefix: string,
+  nowMs: number,
+): Promise<void> {
+  const { Uploads = [] } = await client.send(
+    new sdk.ListMultipartUploadsCommand({ Bucket: target.bucket, Prefix: prefix }),
+  );
   for (const { Key, UploadId, Initiated } of Uploads) {
     if (Initiated === undefined || nowMs - Initiated.getTime() < LEFTOVER_AFTER_MS) continue;
     await client.send(new sdk.AbortMultipartUploadCommand({ Bucket: target.bucket, Key: Key!, UploadId: UploadId! }));

@@ -25,32 +25,41 @@ export interface S3Connection {
 
 export const S3_TIMEOUTS: S3Timeouts = { connectMs: 5_000, idleMs: 30_000 };
 
-/** S3 itself knows all checksums; of other servers some refuse a request with such headers. Setting the SDK's own variable to WHEN_SUPPORTED asks for them. */
+/**
+ * S3 itself knows all checksums; of other servers some refuse a request with such headers. Setting the SDK's own
+ * variable to WHEN_SUPPORTED asks for them.
+ */
 function checksums(endpoint: string | null) {
-  const policyOf = (name: string) => (endpoint === null || process.env[name]?.toUpperCase() === 'WHEN_SUPPORTED' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED');
-  return { requestChecksumCalculation: policyOf('AWS_REQUEST_CHECKSUM_CALCULATION'), responseChecksumValidation: policyOf('AWS_RESPONSE_CHECKSUM_VALIDATION') } as const;
+  const policyOf = (name: string) =>
+    endpoint === null || process.env[name]?.toUpperCase() === 'WHEN_SUPPORTED' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED';
+  return {
+    requestChecksumCalculation: policyOf('AWS_REQUEST_CHECKSUM_CALCULATION'),
+    responseChecksumValidation: policyOf('AWS_RESPONSE_CHECKSUM_VALIDATION'),
+  } as const;
 }
 
 /** Servers of their own take any region, and most are set up with this one. */
 const REGION_OF_OTHERS = 'us-east-1';
 
 /**
- * Loads the SDK, which takes a while and memory, and makes a client. Credentials come by the SDK's usual chain; so do region
- * and endpoint where the place has none. The SDK itself never repeats a request: who may do so is decided in one place here.
+ * Loads the SDK, which takes a while and memory, and makes a client. Credentials come by the SDK's usual chain; so do
+ * region and endpoint where the place has none. The SDK itself never repeats a request: who may do so is decided in one
+ * place here.
  */
 export async function connect(location: S3Place, timeouts: S3Timeouts): Promise<S3Connection> {
   const sdk: Sdk = await import('@aws-sdk/client-s3');
   const endpoint = location.endpoint ?? process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'] ?? null;
   const policy = checksums(endpoint);
-  const make = (region: string | null) => new sdk.S3Client({
-    ...(endpoint !== null && { endpoint, forcePathStyle: true }),
-    ...(region !== null && { region }),
-    ...policy,
-    maxAttempts: 1,
-    // Waiting for "100 Continue" costs a connection for each large part.
-    expectContinueHeader: false,
-    requestHandler: { connectionTimeout: timeouts.connectMs, socketTimeout: timeouts.idleMs },
-  });
+  const make = (region: string | null) =>
+    new sdk.S3Client({
+      ...(endpoint !== null && { endpoint, forcePathStyle: true }),
+      ...(region !== null && { region }),
+      ...policy,
+      maxAttempts: 1,
+      // Waiting for "100 Continue" costs a connection for each large part.
+      expectContinueHeader: false,
+      requestHandler: { connectionTimeout: timeouts.connectMs, socketTimeout: timeouts.idleMs },
+    });
   const where = prefixedPlace(location);
   let client = make(location.region);
   let region: string;
@@ -58,11 +67,22 @@ export async function connect(location: S3Place, timeouts: S3Timeouts): Promise<
     region = await client.config.region();
   } catch (error) {
     client.destroy();
-    if (endpoint === null) throw s3Failure(error, { place: where, bucket: location.bucket, endpoint, region: '' }, '').error;
+    if (endpoint === null)
+      throw s3Failure(error, { place: where, bucket: location.bucket, endpoint, region: '' }, '').error;
     region = REGION_OF_OTHERS;
     client = make(region);
   }
-  return { sdk, client, hasChecksums: policy.requestChecksumCalculation === 'WHEN_SUPPORTED', target: { place: where, bucket: location.bucket, endpoint: endpoint === null ? null : withoutSecrets(endpoint), region } };
+  return {
+    sdk,
+    client,
+    hasChecksums: policy.requestChecksumCalculation === 'WHEN_SUPPORTED',
+    target: {
+      place: where,
+      bucket: location.bucket,
+      endpoint: endpoint === null ? null : withoutSecrets(endpoint),
+      region,
+    },
+  };
 }
 
 function prefixedPlace({ bucket, prefix }: S3Place): string {
@@ -94,7 +114,13 @@ export interface RetryLimits {
   readonly waitMsMax: number;
 }
 
-export const RETRY_LIMITS: RetryLimits = { attemptsMax: 6, totalMsMax: 60_000, waitMs: 100, busyWaitMs: 500, waitMsMax: 20_000 };
+export const RETRY_LIMITS: RetryLimits = {
+  attemptsMax: 6,
+  totalMsMax: 60_000,
+  waitMs: 100,
+  busyWaitMs: 500,
+  waitMsMax: 20_000,
+};
 
 export interface RetryTools {
   readonly clock: Clock;
@@ -104,7 +130,13 @@ export interface RetryTools {
 }
 
 /** Repeats what may be repeated, within the limits, after waits that grow; the last failure is thrown. */
-export async function withRetries<T>(tools: RetryTools, key: string, signal: AbortSignal | undefined, attempt: () => Promise<T>, judge: (error: unknown) => S3Failure): Promise<T> {
+export async function withRetries<T>(
+  tools: RetryTools,
+  key: string,
+  signal: AbortSignal | undefined,
+  attempt: () => Promise<T>,
+  judge: (error: unknown) => S3Failure,
+): Promise<T> {
   const { clock, limits } = tools;
   const began = clock.monotonicMs();
   for (let n = 1; ; n++) {
@@ -117,7 +149,8 @@ export async function withRetries<T>(tools: RetryTools, key: string, signal: Abo
       failure = judge(error);
     }
     const wait = waitBefore(tools, n, failure);
-    if (!failure.isRetryable || n >= limits.attemptsMax || clock.monotonicMs() - began + wait > limits.totalMsMax) throw failure.error;
+    if (!failure.isRetryable || n >= limits.attemptsMax || clock.monotonicMs() - began + wait > limits.totalMsMax)
+      throw failure.error;
     await clock.sleep(wait, signal);
   }
 }

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { checkKey, checkPrefix, checkSmall, objectAborted, SINGLE_UPLOAD_BYTES_MAX, throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
+import {
+  checkKey,
+  checkPrefix,
+  checkSmall,
+  objectAborted,
+  SINGLE_UPLOAD_BYTES_MAX,
+  throwIfAborted,
+  wrongSize,
+} from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import { systemClock } from '../system-clock.ts';
 import { connect, RETRY_LIMITS, S3_TIMEOUTS, sending, statusOf, withRetries } from './s3-client.ts';
@@ -62,8 +70,11 @@ export class S3Objects implements ObjectStore {
   async get(key: string, options: GetOptions = {}): Promise<Uint8Array | null> {
     checkKey(key);
     const { from = 0, length, signal } = options;
-    if (length === 0) return await this.head(key, signal) === null ? null : new Uint8Array(0);
-    const range = from === 0 && length === undefined ? {} : { Range: `bytes=${from}-${length === undefined ? '' : from + length - 1}` };
+    if (length === 0) return (await this.head(key, signal)) === null ? null : new Uint8Array(0);
+    const range =
+      from === 0 && length === undefined
+        ? {}
+        : { Range: `bytes=${from}-${length === undefined ? '' : from + length - 1}` };
     return this.#run(key, signal, async () => {
       const { sdk, client } = this.#connection;
       try {
@@ -95,11 +106,17 @@ export class S3Objects implements ObjectStore {
     });
   }
 
-  /** A GET of one byte, whose reply says in its body what that of a HEAD can't: whether the object, the bucket or something else is missing. */
+  /**
+   * A GET of one byte, whose reply says in its body what that of a HEAD can't: whether the object, the bucket or
+   * something else is missing.
+   */
   async #isAbsent(key: string, signal: AbortSignal | undefined): Promise<boolean> {
     const { sdk, client } = this.#connection;
     try {
-      const found = await client.send(new sdk.GetObjectCommand({ ...this.#at(key), Range: 'bytes=0-0' }), sending(signal));
+      const found = await client.send(
+        new sdk.GetObjectCommand({ ...this.#at(key), Range: 'bytes=0-0' }),
+        sending(signal),
+      );
       await readBody(found.Body, found.ContentLength, signal);
       return false;
     } catch (error) {
@@ -115,9 +132,17 @@ export class S3Objects implements ObjectStore {
     await this.#run(key, signal, () => this.#put(key, bytes, signal));
   }
 
-  async #put(key: string, bytes: Uint8Array, signal: AbortSignal | undefined, condition: PutCondition = {}): Promise<void> {
+  async #put(
+    key: string,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+    condition: PutCondition = {},
+  ): Promise<void> {
     const { sdk, client } = this.#connection;
-    await client.send(new sdk.PutObjectCommand({ ...this.#at(key), ...condition, Body: bytes, ContentLength: bytes.length }), sending(signal));
+    await client.send(
+      new sdk.PutObjectCommand({ ...this.#at(key), ...condition, Body: bytes, ContentLength: bytes.length }),
+      sending(signal),
+    );
   }
 
   create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> {
@@ -126,11 +151,22 @@ export class S3Objects implements ObjectStore {
 
   createLocked(key: string, bytes: Uint8Array, untilMs: number, signal?: AbortSignal): Promise<'created' | 'exists'> {
     // A request with a lock must have a checksum; the oldest kind is known to all servers.
-    const checksum = this.#connection.hasChecksums ? { ChecksumAlgorithm: 'SHA256' } as const : { ContentMD5: createHash('md5').update(bytes).digest('base64') };
-    return this.#create(key, bytes, signal, { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: new Date(untilMs), ...checksum });
+    const checksum = this.#connection.hasChecksums
+      ? ({ ChecksumAlgorithm: 'SHA256' } as const)
+      : { ContentMD5: createHash('md5').update(bytes).digest('base64') };
+    return this.#create(key, bytes, signal, {
+      ObjectLockMode: 'COMPLIANCE',
+      ObjectLockRetainUntilDate: new Date(untilMs),
+      ...checksum,
+    });
   }
 
-  async #create(key: string, bytes: Uint8Array, signal: AbortSignal | undefined, lock: PutCondition): Promise<'created' | 'exists'> {
+  async #create(
+    key: string,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+    lock: PutCondition,
+  ): Promise<'created' | 'exists'> {
     checkKey(key);
     checkSmall(key, bytes);
     for (let isSecond = false; ; isSecond = true) {
@@ -150,7 +186,12 @@ export class S3Objects implements ObjectStore {
     }
   }
 
-  async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+  async upload(
+    key: string,
+    sizeBytes: number,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     checkKey(key);
     throwIfAborted(signal, key);
     if (sizeBytes <= SINGLE_UPLOAD_BYTES_MAX) {
@@ -163,13 +204,19 @@ export class S3Objects implements ObjectStore {
     await uploadInParts({
       connection: this.#connection,
       run: (attempt, until) => this.#run(key, until, attempt),
-      key, fullKey: this.#prefix + key, sizeBytes, content, signal,
+      key,
+      fullKey: this.#prefix + key,
+      sizeBytes,
+      content,
+      signal,
     });
   }
 
   async list(prefix: string, options: ListOptions = {}): Promise<ObjectPage> {
     checkPrefix(prefix);
-    return listPage(this.#connection, this.#prefix, prefix, options, (attempt) => this.#run(prefix, options.signal, attempt));
+    return listPage(this.#connection, this.#prefix, prefix, options, (attempt) =>
+      this.#run(prefix, options.signal, attempt),
+    );
   }
 
   async remove(keys: readonly string[], signal?: AbortSignal): Promise<void> {
@@ -181,7 +228,10 @@ export class S3Objects implements ObjectStore {
     this.#connection.client.destroy();
   }
 
-  /** What killed processes left of large uploads takes space without being seen. Some users may not list uploads: then it stays. */
+  /**
+   * What killed processes left of large uploads takes space without being seen. Some users may not list uploads: then
+   * it stays.
+   */
   async #abortLeftovers(): Promise<void> {
     await abortLeftovers(this.#connection, this.#prefix, this.#tools.clock.nowMs()).catch(() => {});
   }
@@ -191,7 +241,9 @@ export class S3Objects implements ObjectStore {
   }
 
   async #run<T>(key: string, signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
-    const result = await withRetries(this.#tools, key, signal, attempt, (error) => s3Failure(error, this.#connection.target, key));
+    const result = await withRetries(this.#tools, key, signal, attempt, (error) =>
+      s3Failure(error, this.#connection.target, key),
+    );
     if (result !== null) this.#isBucketKnown = true;
     return result;
   }
@@ -199,7 +251,11 @@ export class S3Objects implements ObjectStore {
 
 function outcomeUnknown(key: string, reason: SkuaError, signal: AbortSignal | undefined): SkuaError {
   const why = signal?.aborted === true ? objectAborted(key) : reason;
-  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created: write the same bytes again, then check which are there. ${why.message}`, { ...reason.data, key, reason: why.code });
+  return new SkuaError(
+    'outcome_unknown',
+    `It is not known whether ${key} was created: write the same bytes again, then check which are there. ${why.message}`,
+    { ...reason.data, key, reason: why.code },
+  );
 }
 
 function isNamed(error: unknown, name: string): boolean {
@@ -208,7 +264,11 @@ function isNamed(error: unknown, name: string): boolean {
 }
 
 /** All of a reply's body, which has to have as many bytes as the reply announced. */
-export async function readBody(body: unknown, sizeBytes: number | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
+export async function readBody(
+  body: unknown,
+  sizeBytes: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
   const stream = body as AsyncIterable<Uint8Array> & { destroy?(error?: Error): void };
   const end = () => stream.destroy?.(new Error('aborted'));
   signal?.addEventListener('abort', end);
@@ -240,7 +300,12 @@ function cutShort(): Error {
 }
 
 /** All of the content, for an object that is written at once. */
-export async function gatherContent(content: AsyncIterable<Uint8Array>, sizeBytes: number, key: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
+export async function gatherContent(
+  content: AsyncIterable<Uint8Array>,
+  sizeBytes: number,
+  key: string,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
   const bytes = new Uint8Array(sizeBytes);
   let filled = 0;
   for await (const piece of content) {

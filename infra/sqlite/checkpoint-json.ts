@@ -1,9 +1,22 @@
-import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage, StreamHandle } from '../../core/ports/scavenge-state.ts';
+import type {
+  ScavengeCheckpoint,
+  ScavengePoint,
+  ScavengeStage,
+  StreamHandle,
+} from '../../core/ports/scavenge-state.ts';
 import { parseTimestamp, timestampText } from '../../core/base/time.ts';
 
 /** Text of the checkpoint row (core/scavenge/FORMAT.md, "Checkpoint"). */
 
-const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning', 'Done'];
+const STAGES: readonly ScavengeStage[] = [
+  'Accumulating',
+  'Calculating',
+  'ExecutingChunks',
+  'MergingChunks',
+  'ExecutingIndex',
+  'Cleaning',
+  'Done',
+];
 const STAGES_BY_CHUNK: readonly ScavengeStage[] = ['Accumulating', 'ExecutingChunks'];
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,7}))?(?:Z|\+00:00)?$/;
 /** JSON.parse would round it. */
@@ -48,25 +61,34 @@ export function parseCheckpoint(text: string): ScavengeCheckpoint | null {
   const stage = STAGES.find((known) => known === value.checkpointStage);
   const point = pointOf(value.scavengePoint);
   if (stage === undefined || point === null) return null;
-  const doneChunk = STAGES_BY_CHUNK.includes(stage) ? value.doneLogicalChunkNumber ?? undefined : undefined;
+  const doneChunk = STAGES_BY_CHUNK.includes(stage) ? (value.doneLogicalChunkNumber ?? undefined) : undefined;
   if (doneChunk !== undefined && !isCount(doneChunk)) return null;
   const doneStream = stage === 'Calculating' ? handleOf(value.doneStreamHandle, text) : undefined;
   if (doneStream === null) return null;
-  return { point: value.emptiesDeleted === true ? { ...point, emptiesDeleted: true } : point, stage, ...(doneChunk !== undefined && { doneChunk }), ...(doneStream !== undefined && { doneStream }) };
+  return {
+    point: value.emptiesDeleted === true ? { ...point, emptiesDeleted: true } : point,
+    stage,
+    ...(doneChunk !== undefined && { doneChunk }),
+    ...(doneStream !== undefined && { doneStream }),
+  };
 }
 
 function pointOf(value: unknown): ScavengePoint | null {
   if (!isObject(value)) return null;
   const { position = 0, eventNumber = 0, effectiveNow, threshold = 0 } = value;
-  if (!isCount(position) || !isCount(eventNumber) || !Number.isInteger(threshold) || typeof effectiveNow !== 'string') return null;
+  if (!isCount(position) || !isCount(eventNumber) || !Number.isInteger(threshold) || typeof effectiveNow !== 'string')
+    return null;
   const time = TIME.exec(effectiveNow);
   const seconds = time === null ? NaN : parseTimestamp(`${time[1]}Z`);
   if (Number.isNaN(seconds)) return null;
   const fraction = Number((time![2] ?? '').padEnd(7, '0'));
   const ticks = fraction % 10_000;
   return {
-    position, eventNumber, threshold: threshold as number,
-    effectiveNowMs: seconds + (fraction - ticks) / 10_000, ...(ticks !== 0 && { effectiveNowTicks: ticks }),
+    position,
+    eventNumber,
+    threshold: threshold as number,
+    effectiveNowMs: seconds + (fraction - ticks) / 10_000,
+    ...(ticks !== 0 && { effectiveNowTicks: ticks }),
   };
 }
 

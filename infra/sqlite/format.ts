@@ -3,7 +3,15 @@ import * as path from 'node:path';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { SkuaError } from '../../core/base/errors.ts';
-import { type Fields, type FileFormat, type Inspected, note, type Part, section, type Value } from '../../core/ports/file-format.ts';
+import {
+  type Fields,
+  type FileFormat,
+  type Inspected,
+  note,
+  type Part,
+  section,
+  type Value,
+} from '../../core/ports/file-format.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { TemporaryFolder } from '../fs/file-removal.ts';
@@ -18,21 +26,31 @@ const COPY_BYTES = 1_048_576;
 const PAGE_SIZE_AT = 16;
 
 const DATABASE: FileFormat = {
-  kind: 'scavenge-database', title: 'scavenge database', names: [/(?<=^|\/)(?:index\/)?(?:scavenging\/)?scavenging\.db$/], begins: (head) => decodeText(head.subarray(0, SQLITE_MAGIC.length)) === SQLITE_MAGIC,
+  kind: 'scavenge-database',
+  title: 'scavenge database',
+  names: [/(?<=^|\/)(?:index\/)?(?:scavenging\/)?scavenging\.db$/],
+  begins: (head) => decodeText(head.subarray(0, SQLITE_MAGIC.length)) === SQLITE_MAGIC,
   parts: databaseParts,
 };
 
 const LOG: FileFormat = {
-  kind: 'scavenge-database-log', title: 'write-ahead log of the scavenge database', names: [/(?<=^|\/)(?:index\/)?(?:scavenging\/)?scavenging\.db-(?:wal|shm|journal)$/],
+  kind: 'scavenge-database-log',
+  title: 'write-ahead log of the scavenge database',
+  names: [/(?<=^|\/)(?:index\/)?(?:scavenging\/)?scavenging\.db-(?:wal|shm|journal)$/],
   async *parts({ file }) {
-    yield note(file.size === 0 ? 'It is empty: everything is in scavenging.db.' : 'Its contents are shown with scavenging.db, to which it belongs.');
+    yield note(
+      file.size === 0
+        ? 'It is empty: everything is in scavenging.db.'
+        : 'Its contents are shown with scavenging.db, to which it belongs.',
+    );
   },
 };
 
 async function* databaseParts(looked: Inspected): AsyncGenerator<Part, void, undefined> {
   const { file, localPath, key, world } = looked;
   const head = await file.read(0, 100);
-  if (decodeText(head.subarray(0, SQLITE_MAGIC.length)) !== SQLITE_MAGIC) throw invalid(file.path, 'does not start like an SQLite database', 0);
+  if (decodeText(head.subarray(0, SQLITE_MAGIC.length)) !== SQLITE_MAGIC)
+    throw invalid(file.path, 'does not start like an SQLite database', 0);
   yield section('database', { pageBytes: pageSizeOf(head) });
   const wal = await world.open(`${key}-wal`);
   try {
@@ -79,10 +97,18 @@ function* tablesOf(name: string, location: string, isOwn = false): Generator<Par
     const url = pathToFileURL(location);
     if (!isOwn) url.searchParams.set('immutable', '1');
     db = new (loadSqlite().DatabaseSync)(isOwn ? location : url, { readOnly: !isOwn });
-    for (const table of db.prepare('SELECT name FROM sqlite_schema WHERE type = \'table\' ORDER BY name').all().map((row) => String(row['name']))) yield* rowsOf(db, table);
+    for (const table of db
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+      .all()
+      .map((row) => String(row['name'])))
+      yield* rowsOf(db, table);
   } catch (error) {
     if ((error as { readonly code?: unknown }).code !== 'ERR_SQLITE_ERROR') throw error;
-    yield { kind: 'damage', offset: null, error: invalid(name, `can't be read further: ${(error as Error).message}`, null, error) };
+    yield {
+      kind: 'damage',
+      offset: null,
+      error: invalid(name, `can't be read further: ${(error as Error).message}`, null, error),
+    };
   } finally {
     db?.close();
   }
@@ -92,15 +118,26 @@ function* rowsOf(db: DatabaseSync, table: string): Generator<Part> {
   const quoted = `"${table.replaceAll('"', '""')}"`;
   const statement = db.prepare(`SELECT * FROM ${quoted}`);
   statement.setReadBigInts(true);
-  for (const row of statement.iterate()) yield { kind: 'record', group: table, offset: null, describe: () => ({ fields: fieldsOf(row) }) };
+  for (const row of statement.iterate())
+    yield { kind: 'record', group: table, offset: null, describe: () => ({ fields: fieldsOf(row) }) };
 }
 
 function fieldsOf(row: Record<string, SQLOutputValue>): Fields {
-  return Object.fromEntries(Object.entries(row).map(([name, value]): [string, Value] => [name, typeof value === 'bigint' ? (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)) : value]));
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]): [string, Value] => [
+      name,
+      typeof value === 'bigint' ? (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)) : value,
+    ]),
+  );
 }
 
 function invalid(name: string, what: string, offset: number | null, cause?: unknown): SkuaError {
-  return new SkuaError('scavenge_state_invalid', `The scavenge database ${name} ${what}. Delete it while the node is stopped: the next scavenge recreates it.`, { path: name, ...(offset !== null && { offset }) }, cause);
+  return new SkuaError(
+    'scavenge_state_invalid',
+    `The scavenge database ${name} ${what}. Delete it while the node is stopped: the next scavenge recreates it.`,
+    { path: name, ...(offset !== null && { offset }) },
+    cause,
+  );
 }
 
 export const SQLITE_FORMATS: readonly FileFormat[] = [DATABASE, LOG];

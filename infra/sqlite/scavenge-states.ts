@@ -5,7 +5,12 @@ import { pathToFileURL } from 'node:url';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
-import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import type {
+  ScavengeCheckpoint,
+  ScavengeState,
+  ScavengeStateOptions,
+  ScavengeStates,
+} from '../../core/ports/scavenge-state.ts';
 import { isOwnName } from '../../core/ports/own-names.ts';
 import { removeFileNow } from '../fs/file-removal.ts';
 import { loadSqlite } from '../load-sqlite.ts';
@@ -39,10 +44,10 @@ interface SqliteScavengeStatesOptions {
 /**
  * The scavenge database of a node: a file of SQLite, in the format of the reference.
  *
- * Its connections are all of one process, on any of its threads, and no other process may open it while there is one. So
- * SQLite keeps the index of the write-ahead log in the memory of the process and makes no `-shm` file: mapped to a file
- * that the disk then has no room for, it would kill the process with SIGBUS. The files stay those that the reference
- * reads: whoever opens them next rebuilds that index from the write-ahead log.
+ * Its connections are all of one process, on any of its threads, and no other process may open it while there is one.
+ * So SQLite keeps the index of the write-ahead log in the memory of the process and makes no `-shm` file: mapped to a
+ * file that the disk then has no room for, it would kill the process with SIGBUS. The files stay those that the
+ * reference reads: whoever opens them next rebuilds that index from the write-ahead log.
  */
 export class SqliteScavengeStates implements ScavengeStates {
   readonly #folder: string;
@@ -80,7 +85,9 @@ export class SqliteScavengeStates implements ScavengeStates {
     return this.#open('', options);
   }
 
-  isOnDisk(): boolean { return existsSync(join(this.#folder, 'scavenging.db')); }
+  isOnDisk(): boolean {
+    return existsSync(join(this.#folder, 'scavenging.db'));
+  }
 
   check(depth: 'quick' | 'thorough'): readonly string[] | null {
     const file = join(this.#folder, 'scavenging.db');
@@ -91,7 +98,9 @@ export class SqliteScavengeStates implements ScavengeStates {
         const hadIndex = existsSync(`${file}-shm`);
         const db = openToCheck(file, hasLog, depth);
         try {
-          const rows = db.prepare(`PRAGMA ${depth === 'quick' ? 'quick_check' : 'integrity_check'}(${CHECK_FINDINGS_MAX})`).all();
+          const rows = db
+            .prepare(`PRAGMA ${depth === 'quick' ? 'quick_check' : 'integrity_check'}(${CHECK_FINDINGS_MAX})`)
+            .all();
           return rows.map((row) => String(Object.values(row)[0])).filter((text) => text !== 'ok');
         } finally {
           db.close();
@@ -99,14 +108,16 @@ export class SqliteScavengeStates implements ScavengeStates {
         }
       });
     } catch (error) {
-      if (isSkuaError(error, 'scavenge_state_invalid')) return [(error.cause as Error | undefined)?.message ?? error.message];
+      if (isSkuaError(error, 'scavenge_state_invalid'))
+        return [(error.cause as Error | undefined)?.message ?? error.message];
       throw error;
     }
   }
 
   remove(): void {
     // In an order in which no crash leaves a log of changes without what they change.
-    for (const name of ['scavenging.db-wal', 'scavenging.db-shm', 'scavenging.db']) guarded(() => removeFileNow(join(this.#folder, name), isOwnFile));
+    for (const name of ['scavenging.db-wal', 'scavenging.db-shm', 'scavenging.db'])
+      guarded(() => removeFileNow(join(this.#folder, name), isOwnFile));
   }
 
   #open(location: string | URL, options: ScavengeStateOptions): ScavengeState {
@@ -125,8 +136,8 @@ export class SqliteScavengeStates implements ScavengeStates {
 }
 
 /**
- * Without a write-ahead log the file is read as it is. With one it is read with it: by a run as the run will open it, and by who only looks without
- * taking it into the file, for which SQLite makes a `-shm` file that goes again.
+ * Without a write-ahead log the file is read as it is. With one it is read with it: by a run as the run will open it,
+ * and by who only looks without taking it into the file, for which SQLite makes a `-shm` file that goes again.
  */
 function openToCheck(file: string, hasLog: boolean, depth: 'quick' | 'thorough'): DatabaseSync {
   const Database = loadSqlite().DatabaseSync;
@@ -136,7 +147,10 @@ function openToCheck(file: string, hasLog: boolean, depth: 'quick' | 'thorough')
   return new Database(url, { readOnly: true });
 }
 
-/** Where SQLite opens a file for the connections of this process alone. On Windows, where a full disk kills no process, there is no such way. */
+/**
+ * Where SQLite opens a file for the connections of this process alone. On Windows, where a full disk kills no process,
+ * there is no such way.
+ */
 function ofThisProcess(file: string): string | URL {
   if (process.platform === 'win32') return file;
   const url = pathToFileURL(file);
@@ -152,14 +166,17 @@ function configure(db: DatabaseSync, { pageSizeBytes, cacheBytes }: ScavengeStat
   db.exec(`PRAGMA cache_size = ${-Math.max(1, Math.floor(cacheBytes / 1024))}`);
   const { page_size: pageSize } = db.prepare('PRAGMA page_size').get() as { page_size: number };
   if (pageSize !== pageSizeBytes) {
-    throw invalidState(`has pages of ${pageSize} bytes where ${pageSizeBytes} are set. Set ScavengeBackendPageSize as it was, or start over`);
+    throw invalidState(
+      `has pages of ${pageSize} bytes where ${pageSizeBytes} are set. Set ScavengeBackendPageSize as it was, or start over`,
+    );
   }
 }
 
 function createOrCheck(db: DatabaseSync): void {
   if (versionOf(db) === null) create(db);
   const version = versionOf(db);
-  if (version !== SCHEMA_VERSION) throw invalidState(`has schema version ${version ?? 'none'} where ${SCHEMA_VERSION} is known`);
+  if (version !== SCHEMA_VERSION)
+    throw invalidState(`has schema version ${version ?? 'none'} where ${SCHEMA_VERSION} is known`);
 }
 
 /** Another connection may create it at the same time; the one that comes second finds it there. */
@@ -177,7 +194,9 @@ function create(db: DatabaseSync): void {
 
 /** Null when there is no version table, as in a new file. */
 function versionOf(db: DatabaseSync): number | null {
-  const { found } = db.prepare("SELECT count(*) AS found FROM sqlite_schema WHERE name = 'SchemaVersion'").get() as { found: number };
+  const { found } = db.prepare("SELECT count(*) AS found FROM sqlite_schema WHERE name = 'SchemaVersion'").get() as {
+    found: number;
+  };
   if (found === 0) return null;
   const row = db.prepare('SELECT max(version) AS version FROM SchemaVersion').get() as { version: number | null };
   return row.version ?? 0;

@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Tables of the scavenge database, written letter for letter as the reference does (core/scavenge/FORMAT.md, "Tables"), and what is asked of them. */
+/**
+ * Tables of the scavenge database, written letter for letter as the reference does (core/scavenge/FORMAT.md, "Tables"),
+ * and what is asked of them.
+ */
 
 export const SCHEMA_VERSION = 1;
 
@@ -14,7 +17,9 @@ const originalColumns = [
   'discardPoint      INTEGER DEFAULT 0,',
   'maybeDiscardPoint INTEGER DEFAULT 0,',
   'status            INTEGER DEFAULT 0',
-].map(column).join('');
+]
+  .map(column)
+  .join('');
 
 export const SCHEMA = [
   'CREATE TABLE SchemaVersion (version Integer PRIMARY KEY)',
@@ -33,13 +38,20 @@ export const SCHEMA = [
   `CREATE TABLE ChunkWeights (${column('key INTEGER PRIMARY KEY,')}${column('value REAL NOT NULL')})`,
 ].join(';\n');
 
-/** The 64-bit key of a hash whose halves are two parameters. Shifting makes an integer of what is bound as a floating-point number. */
+/**
+ * The 64-bit key of a hash whose halves are two parameters. Shifting makes an integer of what is bound as a
+ * floating-point number.
+ */
 const HASH = '((? << 32) | ?)';
 /** Columns of a key, as two numbers that a double holds. */
 const HASH_HALVES = 'key >> 32 AS hi, key & 4294967295 AS lo';
 /** 2^63-1 comes back as TOMBSTONE, and nothing that a double can't hold comes back. */
 const number = (name: string): string => `min(${name}, 9007199254740991) AS ${name}`;
-const originalNumbers = ['isTombstoned', 'status', ...['maxAge', 'maxCount', 'truncateBefore', 'discardPoint', 'maybeDiscardPoint'].map(number)].join(', ');
+const originalNumbers = [
+  'isTombstoned',
+  'status',
+  ...['maxAge', 'maxCount', 'truncateBefore', 'discardPoint', 'maybeDiscardPoint'].map(number),
+].join(', ');
 const metastreamNumbers = `isTombstoned, ${number('discardPoint')}`;
 const originalNames = 'key, isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status';
 /** Ticks exceed 2^53, so they come and go as milliseconds since year 1 and a remainder. */
@@ -47,7 +59,10 @@ const ticks = (ms: string, rest: string): string => `CAST(${ms} AS INTEGER) * 10
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-/** Everything that is ever asked of a scavenge database, prepared once a connection. Parameters have no numbers, with which Node.js before 24 takes them for named ones, and come in the order of the text. */
+/**
+ * Everything that is ever asked of a scavenge database, prepared once a connection. Parameters have no numbers, with
+ * which Node.js before 24 takes them for named ones, and come in the order of the text.
+ */
 export function prepareStatements(db: DatabaseSync) {
   const prepare = (sql: string) => db.prepare(sql);
   return {
@@ -70,27 +85,50 @@ export function prepareStatements(db: DatabaseSync) {
 
     original: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDatas WHERE key = ${HASH}`),
     originalByName: prepare(`SELECT ${originalNumbers} FROM OriginalStreamDataCollisions WHERE key = ?`),
-    setOriginal: prepare(`INSERT OR REPLACE INTO OriginalStreamDatas (${originalNames}) VALUES (${HASH}, ?, ?, ?, ?, ?, ?, ?)`),
-    setOriginalByName: prepare(`INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+    setOriginal: prepare(
+      `INSERT OR REPLACE INTO OriginalStreamDatas (${originalNames}) VALUES (${HASH}, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    setOriginalByName: prepare(
+      `INSERT OR REPLACE INTO OriginalStreamDataCollisions (${originalNames}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
     metastream: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDatas WHERE key = ${HASH}`),
     metastreamByName: prepare(`SELECT ${metastreamNumbers} FROM MetastreamDataCollisions WHERE key = ?`),
-    setMetastream: prepare(`INSERT OR REPLACE INTO MetastreamDatas (key, isTombstoned, discardPoint) VALUES (${HASH}, ?, ?)`),
-    setMetastreamByName: prepare('INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint) VALUES (?, ?, ?)'),
+    setMetastream: prepare(
+      `INSERT OR REPLACE INTO MetastreamDatas (key, isTombstoned, discardPoint) VALUES (${HASH}, ?, ?)`,
+    ),
+    setMetastreamByName: prepare(
+      'INSERT OR REPLACE INTO MetastreamDataCollisions (key, isTombstoned, discardPoint) VALUES (?, ?, ?)',
+    ),
 
-    // One more than the greatest key overflows to a floating-point number that no key reaches: the end, as it should be.
+    // One more than the greatest key overflows to a floating-point number that no key reaches: the end, as it should
+    // be.
     activeFrom: prepare(`SELECT ${HASH_HALVES}, ${originalNumbers} FROM OriginalStreamDatas
       WHERE status = 1 AND key >= ${HASH} + CAST(? AS INTEGER) ORDER BY key LIMIT ?`),
-    activeBehindName: prepare(`SELECT key AS name, ${originalNumbers} FROM OriginalStreamDataCollisions WHERE status = 1 AND key > ? ORDER BY key LIMIT ?`),
-    forgetDiscardPoints: prepare('UPDATE OriginalStreamDatas SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0'),
-    forgetNamedDiscardPoints: prepare('UPDATE OriginalStreamDataCollisions SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0'),
-    setCalculated: prepare(`UPDATE OriginalStreamDatas SET status = ?, discardPoint = ?, maybeDiscardPoint = ? WHERE key = ${HASH}`),
-    setCalculatedByName: prepare('UPDATE OriginalStreamDataCollisions SET status = ?, discardPoint = ?, maybeDiscardPoint = ? WHERE key = ?'),
+    activeBehindName: prepare(
+      `SELECT key AS name, ${originalNumbers} FROM OriginalStreamDataCollisions WHERE status = 1 AND key > ? ORDER BY key LIMIT ?`,
+    ),
+    forgetDiscardPoints: prepare(
+      'UPDATE OriginalStreamDatas SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0',
+    ),
+    forgetNamedDiscardPoints: prepare(
+      'UPDATE OriginalStreamDataCollisions SET discardPoint = 0, maybeDiscardPoint = 0, status = 1 WHERE isTombstoned = 0',
+    ),
+    setCalculated: prepare(
+      `UPDATE OriginalStreamDatas SET status = ?, discardPoint = ?, maybeDiscardPoint = ? WHERE key = ${HASH}`,
+    ),
+    setCalculatedByName: prepare(
+      'UPDATE OriginalStreamDataCollisions SET status = ?, discardPoint = ?, maybeDiscardPoint = ? WHERE key = ?',
+    ),
 
     widenTimeRange: prepare(`INSERT INTO ChunkTimeStampRanges VALUES (?, ${ticks('?', '?')}, ${ticks('?', '?')})
       ON CONFLICT (key) DO UPDATE SET min = min(min, excluded.min), max = max(max, excluded.max)`),
-    timeRange: prepare('SELECT min / 10000 AS minMs, min % 10000 AS minTicks, max / 10000 AS maxMs, max % 10000 AS maxTicks FROM ChunkTimeStampRanges WHERE key = ?'),
+    timeRange: prepare(
+      'SELECT min / 10000 AS minMs, min % 10000 AS minTicks, max / 10000 AS maxMs, max % 10000 AS maxTicks FROM ChunkTimeStampRanges WHERE key = ?',
+    ),
 
-    addWeight: prepare('INSERT INTO ChunkWeights VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value'),
+    addWeight: prepare(
+      'INSERT INTO ChunkWeights VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value',
+    ),
     weight: prepare('SELECT total(value) AS sum FROM ChunkWeights WHERE key BETWEEN ? AND ?'),
     resetWeights: prepare('DELETE FROM ChunkWeights WHERE key BETWEEN ? AND ?'),
     anyWeight: prepare('SELECT 1 FROM ChunkWeights WHERE value <> 0 LIMIT 1'),

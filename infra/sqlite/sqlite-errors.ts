@@ -22,7 +22,12 @@ export function stateError(error: unknown): SkuaError {
   const data = { path: STATE_PATH, resultCode };
   switch (resultCode & 0xff) {
     case FULL:
-      return new SkuaError('disk_full', `There is no space left to write ${STATE_PATH}. Free space on the disk, then start the scavenge again: it resumes where it was.`, data, error);
+      return new SkuaError(
+        'disk_full',
+        `There is no space left to write ${STATE_PATH}. Free space on the disk, then start the scavenge again: it resumes where it was.`,
+        data,
+        error,
+      );
     case SQL_ERROR:
       // The statements never change, so it is the tables that do not fit them.
       return invalidState(`is not of the known schema (${message})`, error);
@@ -31,9 +36,19 @@ export function stateError(error: unknown): SkuaError {
       return invalidState(`is damaged (${message})`, error);
     case BUSY:
     case LOCKED:
-      return new SkuaError('io_error', `${STATE_PATH} is in use by another process or run: start the scavenge again when that has finished.`, data, error);
+      return new SkuaError(
+        'io_error',
+        `${STATE_PATH} is in use by another process or run: start the scavenge again when that has finished.`,
+        data,
+        error,
+      );
     default:
-      return new SkuaError('io_error', `An operation on ${STATE_PATH} failed: ${message}. Check the disk, the permissions and the system's log.`, data, error);
+      return new SkuaError(
+        'io_error',
+        `An operation on ${STATE_PATH} failed: ${message}. Check the disk, the permissions and the system's log.`,
+        data,
+        error,
+      );
   }
 }
 

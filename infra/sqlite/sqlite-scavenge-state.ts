@@ -3,7 +3,14 @@ import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { misused, wholeTime } from '../../core/ports/scavenge-state.ts';
 import type {
-  ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, StreamHandle, StreamStatus,
+  ActiveOriginal,
+  ChunkTimeRange,
+  MetastreamData,
+  OriginalStreamData,
+  ScavengeCheckpoint,
+  ScavengeState,
+  StreamHandle,
+  StreamStatus,
 } from '../../core/ports/scavenge-state.ts';
 import { checkpointText, parseCheckpoint } from './checkpoint-json.ts';
 import { guarded, stateError } from './sqlite-errors.ts';
@@ -26,7 +33,10 @@ interface OriginalRow {
   readonly discardPoint: number;
   readonly maybeDiscardPoint: number;
 }
-interface MetastreamRow { readonly isTombstoned: number; readonly discardPoint: number | null }
+interface MetastreamRow {
+  readonly isTombstoned: number;
+  readonly discardPoint: number | null;
+}
 
 /** One connection to a scavenge database. */
 export class SqliteScavengeState implements ScavengeState {
@@ -79,9 +89,15 @@ export class SqliteScavengeState implements ScavengeState {
     }
   }
 
-  isCollision(name: string): boolean { return this.#streams.isCollision(name); }
-  isSharedHash(hi: number, lo: number): boolean { return this.#streams.isSharedHash(hi, lo); }
-  collisions(): readonly string[] { return guarded(() => this.#streams.collisions()); }
+  isCollision(name: string): boolean {
+    return this.#streams.isCollision(name);
+  }
+  isSharedHash(hi: number, lo: number): boolean {
+    return this.#streams.isSharedHash(hi, lo);
+  }
+  collisions(): readonly string[] {
+    return guarded(() => this.#streams.collisions());
+  }
 
   original(name: string, hi: number, lo: number): OriginalStreamData | undefined {
     if (!this.isCollision(name)) return this.originalByHash(hi, lo);
@@ -98,8 +114,20 @@ export class SqliteScavengeState implements ScavengeState {
 
   setOriginal(name: string, hi: number, lo: number, data: OriginalStreamData): void {
     const { isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status } = data;
-    const row = [Number(isTombstoned), stored(maxAge), stored(maxCount), stored(truncateBefore), stored(discardPoint), stored(maybeDiscardPoint), status] as const;
-    guarded(() => (this.isCollision(name) ? this.#sql.setOriginalByName.run(name, ...row) : this.#sql.setOriginal.run(hi, lo, ...row)));
+    const row = [
+      Number(isTombstoned),
+      stored(maxAge),
+      stored(maxCount),
+      stored(truncateBefore),
+      stored(discardPoint),
+      stored(maybeDiscardPoint),
+      status,
+    ] as const;
+    guarded(() =>
+      this.isCollision(name)
+        ? this.#sql.setOriginalByName.run(name, ...row)
+        : this.#sql.setOriginal.run(hi, lo, ...row),
+    );
   }
 
   metastream(name: string, hi: number, lo: number): MetastreamData | undefined {
@@ -118,7 +146,11 @@ export class SqliteScavengeState implements ScavengeState {
   setMetastream(name: string, hi: number, lo: number, data: MetastreamData): void {
     const isTombstoned = Number(data.isTombstoned);
     const discardPoint = data.discardPoint === 0 ? null : stored(data.discardPoint);
-    guarded(() => (this.isCollision(name) ? this.#sql.setMetastreamByName.run(name, isTombstoned, discardPoint) : this.#sql.setMetastream.run(hi, lo, isTombstoned, discardPoint)));
+    guarded(() =>
+      this.isCollision(name)
+        ? this.#sql.setMetastreamByName.run(name, isTombstoned, discardPoint)
+        : this.#sql.setMetastream.run(hi, lo, isTombstoned, discardPoint),
+    );
   }
 
   activeOriginals(after: StreamHandle | null, limit: number): readonly ActiveOriginal[] {
@@ -133,7 +165,10 @@ export class SqliteScavengeState implements ScavengeState {
       const from = after?.kind === 'hash' ? after : null;
       const { hi, lo } = from ?? FIRST_HASH;
       for (const row of this.#sql.activeFrom.iterate(hi, lo, from === null ? 0 : 1, limit - found.length)) {
-        found.push({ handle: { kind: 'hash', hi: (row.hi as number) >>> 0, lo: row.lo as number }, data: originalOf(row)! });
+        found.push({
+          handle: { kind: 'hash', hi: (row.hi as number) >>> 0, lo: row.lo as number },
+          data: originalOf(row)!,
+        });
       }
       return found;
     });
@@ -149,7 +184,11 @@ export class SqliteScavengeState implements ScavengeState {
   setCalculated(handle: StreamHandle, status: StreamStatus, discardPoint: number, maybeDiscardPoint: number): void {
     const dp = stored(discardPoint);
     const mdp = stored(maybeDiscardPoint);
-    guarded(() => (handle.kind === 'id' ? this.#sql.setCalculatedByName.run(status, dp, mdp, handle.name) : this.#sql.setCalculated.run(status, dp, mdp, handle.hi, handle.lo)));
+    guarded(() =>
+      handle.kind === 'id'
+        ? this.#sql.setCalculatedByName.run(status, dp, mdp, handle.name)
+        : this.#sql.setCalculated.run(status, dp, mdp, handle.hi, handle.lo),
+    );
   }
 
   setChunkTimeRange(chunk: number, minMs: number, maxMs: number, minTicks = 0, maxTicks = 0): void {
@@ -161,13 +200,26 @@ export class SqliteScavengeState implements ScavengeState {
   chunkTimeRange(chunk: number): ChunkTimeRange | undefined {
     const row = guarded(() => this.#sql.timeRange.get(chunk)) as unknown as ChunkTimeRange | undefined;
     if (row === undefined) return undefined;
-    return { minMs: row.minMs - YEAR_1_MS, minTicks: row.minTicks, maxMs: row.maxMs - YEAR_1_MS, maxTicks: row.maxTicks };
+    return {
+      minMs: row.minMs - YEAR_1_MS,
+      minTicks: row.minTicks,
+      maxMs: row.maxMs - YEAR_1_MS,
+      maxTicks: row.maxTicks,
+    };
   }
 
-  addWeight(chunk: number, weight: number): void { guarded(() => this.#sql.addWeight.run(chunk, weight)); }
-  weight(first: number, last: number): number { return (guarded(() => this.#sql.weight.get(first, last)) as { sum: number }).sum; }
-  resetWeights(first: number, last: number): void { guarded(() => this.#sql.resetWeights.run(first, last)); }
-  allWeightsZero(): boolean { return guarded(() => this.#sql.anyWeight.get()) === undefined; }
+  addWeight(chunk: number, weight: number): void {
+    guarded(() => this.#sql.addWeight.run(chunk, weight));
+  }
+  weight(first: number, last: number): number {
+    return (guarded(() => this.#sql.weight.get(first, last)) as { sum: number }).sum;
+  }
+  resetWeights(first: number, last: number): void {
+    guarded(() => this.#sql.resetWeights.run(first, last));
+  }
+  allWeightsZero(): boolean {
+    return guarded(() => this.#sql.anyWeight.get()) === undefined;
+  }
 
   deleteMetastreams(): void {
     guarded(() => {
@@ -197,8 +249,17 @@ function stored(value: number | null): number | bigint | null {
 
 function originalOf(row: unknown): OriginalStreamData | undefined {
   if (row === undefined) return undefined;
-  const { isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status } = row as OriginalRow;
-  return { isTombstoned: isTombstoned !== 0, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status };
+  const { isTombstoned, maxAge, maxCount, truncateBefore, discardPoint, maybeDiscardPoint, status } =
+    row as OriginalRow;
+  return {
+    isTombstoned: isTombstoned !== 0,
+    maxAge,
+    maxCount,
+    truncateBefore,
+    discardPoint,
+    maybeDiscardPoint,
+    status,
+  };
 }
 
 function metastreamOf(row: unknown): MetastreamData | undefined {

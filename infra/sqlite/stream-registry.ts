@@ -38,9 +38,15 @@ export class StreamRegistry {
     }
   }
 
-  isCollision(name: string): boolean { return this.#collisions.size > 0 && this.#collisions.has(name); }
-  isSharedHash(hi: number, lo: number): boolean { return this.#sharedHashes.size > 0 && this.#sharedHashes.has(`${hi}:${lo}`); }
-  collisions(): string[] { return (this.#sql.collisions.all() as unknown as { key: string }[]).map(({ key }) => key); }
+  isCollision(name: string): boolean {
+    return this.#collisions.size > 0 && this.#collisions.has(name);
+  }
+  isSharedHash(hi: number, lo: number): boolean {
+    return this.#sharedHashes.size > 0 && this.#sharedHashes.has(`${hi}:${lo}`);
+  }
+  collisions(): string[] {
+    return (this.#sql.collisions.all() as unknown as { key: string }[]).map(({ key }) => key);
+  }
 
   /** True when a collision was found. Called for nearly every record. */
   register(name: string, hi: number, lo: number): boolean {

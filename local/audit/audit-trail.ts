@@ -20,7 +20,7 @@ const TELL_MS = 60_000;
 
 interface AuditTrailOptions {
   /** File that the names of the files are made from, and how they follow each other; null for none. */
-  readonly file: { readonly name: string } & Omit<LogFileSettings, 'folder'> | null;
+  readonly file: ({ readonly name: string } & Omit<LogFileSettings, 'folder'>) | null;
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
@@ -28,7 +28,10 @@ interface AuditTrailOptions {
 
 type Sink = 'file' | 'stream';
 
-/** The audit of a node: a file, a stream, or both. What can't be kept is counted, logged, shown in health, and told by the audit itself. */
+/**
+ * The audit of a node: a file, a stream, or both. What can't be kept is counted, logged, shown in health, and told by
+ * the audit itself.
+ */
 export class AuditTrail implements AuditLog {
   readonly #options: AuditTrailOptions;
   readonly #file: LogFamily | null;
@@ -41,20 +44,33 @@ export class AuditTrail implements AuditLog {
     this.#options = options;
     const { file, clock } = options;
     const ending = file === null ? '' : path.extname(file.name);
-    this.#file = file === null ? null : new LogFamily({
-      ...file, folder: path.dirname(path.resolve(file.name)), name: path.basename(file.name, ending), ending, mode: FILE_MODE, waitingBytesMax: AUDIT_WAITING_BYTES_MAX, nowMs: () => clock.nowMs(),
-      lostLine: (entries) => `${auditLine(ownEntry('audit.lost', { details: { entries } }), clock.nowMs())}\n`,
-      onTrouble: (error) => this.#fails('file', error),
-      onWorks: () => {},
-      onWritten: () => this.#written('file', 1),
-      onLost: () => this.#losing('file', 1, null),
-    });
+    this.#file =
+      file === null
+        ? null
+        : new LogFamily({
+            ...file,
+            folder: path.dirname(path.resolve(file.name)),
+            name: path.basename(file.name, ending),
+            ending,
+            mode: FILE_MODE,
+            waitingBytesMax: AUDIT_WAITING_BYTES_MAX,
+            nowMs: () => clock.nowMs(),
+            lostLine: (entries) => `${auditLine(ownEntry('audit.lost', { details: { entries } }), clock.nowMs())}\n`,
+            onTrouble: (error) => this.#fails('file', error),
+            onWorks: () => {},
+            onWritten: () => this.#written('file', 1),
+            onLost: () => this.#losing('file', 1, null),
+          });
   }
 
   /** From now on entries are also appended to the stream `$audit`. */
   openStream(store: Pick<EventStore, 'append' | 'streamInfo'>, ids: Ids): void {
     this.#stream = new AuditStream({
-      store, ids, clock: this.#options.clock, onWritten: (entries) => this.#written('stream', entries), onLost: (entries, error) => this.#losing('stream', entries, error),
+      store,
+      ids,
+      clock: this.#options.clock,
+      onWritten: (entries) => this.#written('stream', entries),
+      onLost: (entries, error) => this.#losing('stream', entries, error),
     });
   }
 
@@ -95,7 +111,11 @@ export class AuditTrail implements AuditLog {
     if (nowMs - this.#toldMs < TELL_MS) return;
     this.#toldMs = nowMs;
     const what = sink === 'file' ? { file: this.#options.file!.name } : { stream: '$audit' };
-    log.error('the audit cannot be written: actions are not being recorded', { ...what, entriesLost: this.#lost[sink], ...(error !== null && { error }) });
+    log.error('the audit cannot be written: actions are not being recorded', {
+      ...what,
+      entriesLost: this.#lost[sink],
+      ...(error !== null && { error }),
+    });
   }
 
   /** Appends what waits for the stream; to be called before the store is closed. */

@@ -6,11 +6,16 @@ import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
 /** GET `/auto-scavenge/status`. Other servers of this interface have the first three members only. */
-export type StatusDocument = Pick<ScheduleDocument, 'state' | 'schedule' | 'timeUntilNextCycle'> & Partial<ScheduleDocument>;
+export type StatusDocument = Pick<ScheduleDocument, 'state' | 'schedule' | 'timeUntilNextCycle'> &
+  Partial<ScheduleDocument>;
 
 const PATH = '/auto-scavenge';
 /** Refusals whose exit code does not follow from their status. */
-const EXIT_CODES: Readonly<Record<string, ExitCode>> = { auto_scavenge_off: EXIT.refused, auto_scavenge_pausing: EXIT.refused, invalid_schedule: EXIT.usage };
+const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
+  auto_scavenge_off: EXIT.refused,
+  auto_scavenge_pausing: EXIT.refused,
+  invalid_schedule: EXIT.usage,
+};
 
 /** The auto-scavenge routes of a node. */
 export class AutoScavengeClient {
@@ -30,7 +35,10 @@ export class AutoScavengeClient {
 
   /** Rejects with `invalid_schedule`. */
   async configure(schedule: string): Promise<void> {
-    const response = await this.#node.call('POST', `${PATH}/configure`, { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ schedule }) });
+    const response = await this.#node.call('POST', `${PATH}/configure`, {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ schedule }),
+    });
     await accepted(response, [200, 202], 'setting the schedule');
   }
 
@@ -56,6 +64,8 @@ async function accepted(response: Response, statuses: readonly number[], what: s
     return await expectStatus(response, statuses, what);
   } catch (error) {
     const exitCode = error instanceof AnswerError ? EXIT_CODES[error.code] : undefined;
-    throw exitCode === undefined ? error : new CommandError((error as AnswerError).code, (error as AnswerError).message, exitCode);
+    throw exitCode === undefined
+      ? error
+      : new CommandError((error as AnswerError).code, (error as AnswerError).message, exitCode);
   }
 }

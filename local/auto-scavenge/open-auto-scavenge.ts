@@ -22,7 +22,17 @@ const MINUTE_MS = 60_000;
 
 /** What the auto-scavenge of any node is put together of. */
 export interface AutoScavengeWorld {
-  readonly values: Pick<Values, 'AutoScavenge:Enabled' | 'AutoScavenge:TimeZone' | 'AutoScavenge:NodeLostAfter' | 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn' | 'Dev' | 'MemDb'>;
+  readonly values: Pick<
+    Values,
+    | 'AutoScavenge:Enabled'
+    | 'AutoScavenge:TimeZone'
+    | 'AutoScavenge:NodeLostAfter'
+    | 'Licensing:LicenseKey'
+    | 'Licensing:IssuerKeyFile'
+    | 'Licensing:UseBuiltIn'
+    | 'Dev'
+    | 'MemDb'
+  >;
   readonly version: string;
   readonly open: Pick<Store, 'store' | 'scavenger' | 'status'>;
   readonly clock: Clock;
@@ -50,12 +60,23 @@ export interface OpenAutoScavenge {
 }
 
 /** The auto-scavenge of a single node. To be called when the store is open. */
-export async function openAutoScavenge({ self, isLeader, ...world }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
+export async function openAutoScavenge({
+  self,
+  isLeader,
+  ...world
+}: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
   const { open, clock, log } = world;
   const { scavenger, store } = open;
   // A single node asks itself: nobody can have forgotten what it was ordered.
   const orders = new ScavengeOrders({ scavenger, store, clock, log, leadsOthers: () => false, leaseMs: null });
-  const nodes = createSingleNode({ orders: ordersTold(orders, world), clock, self, isLeader, leadsSinceMs: clock.nowMs(), writerCheckpoint: () => open.status().checkpoints.writer });
+  const nodes = createSingleNode({
+    orders: ordersTold(orders, world),
+    clock,
+    self,
+    isLeader,
+    leadsSinceMs: clock.nowMs(),
+    writerCheckpoint: () => open.status().checkpoints.writer,
+  });
   return driven(world, orders, nodes);
 }
 
@@ -65,15 +86,40 @@ export function ordersTold(orders: ScavengeOrders, { onStarted }: AutoScavengeWo
 }
 
 /** Everything behind the members of the cluster: licence, schedule, driver, and its ticks. */
-export async function driven({ values, version, open: { store }, clock, ids, keys, log, meter }: AutoScavengeWorld, orders: ScavengeOrders, nodes: Nodes, authority?: () => Promise<Authorize>): Promise<OpenAutoScavenge> {
+export async function driven(
+  { values, version, open: { store }, clock, ids, keys, log, meter }: AutoScavengeWorld,
+  orders: ScavengeOrders,
+  nodes: Nodes,
+  authority?: () => Promise<Authorize>,
+): Promise<OpenAutoScavenge> {
   const licence = await nodeLicence(values, keys);
   const guard = licenceGuard('AUTO_SCAVENGE', { licence, clock, log });
   const reason = offReason(values);
-  const autoScavenge = createAutoScavenge({ store, nodes, schedule: createSchedule(), clock, ids, log, meter, orders, ...(authority !== undefined && { authority }) }, {
-    isOff: () => reason ?? guard(), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: nodeLostAfterMs(values),
-  });
+  const autoScavenge = createAutoScavenge(
+    {
+      store,
+      nodes,
+      schedule: createSchedule(),
+      clock,
+      ids,
+      log,
+      meter,
+      orders,
+      ...(authority !== undefined && { authority }),
+    },
+    {
+      isOff: () => reason ?? guard(),
+      zone: values['AutoScavenge:TimeZone'],
+      nodeLostAfterMs: nodeLostAfterMs(values),
+    },
+  );
   const now = autoScavenge.enabled();
-  if (now.enabled) log.info(`AutoScavenge ${version} plugin enabled.`, { licence: licence.source, ...(licence.expiresAtMs !== null && { licenceExpires: timestampText(Math.floor(licence.expiresAtMs), 0) }), timeZone: values['AutoScavenge:TimeZone'] });
+  if (now.enabled)
+    log.info(`AutoScavenge ${version} plugin enabled.`, {
+      licence: licence.source,
+      ...(licence.expiresAtMs !== null && { licenceExpires: timestampText(Math.floor(licence.expiresAtMs), 0) }),
+      timeZone: values['AutoScavenge:TimeZone'],
+    });
   else log.info(`AutoScavenge ${version} plugin disabled.`, { reason: now.reason });
   return { autoScavenge, orders, run: (signal) => runTicks({ autoScavenge, clock, log, signal }) };
 }
@@ -92,7 +138,9 @@ function telling(orders: ScavengeOrders, onStarted: (scavengeId: string) => void
       told = started.scavengeId;
       return started;
     },
-    stop: (order, scavengeId) => orders.stop(order, scavengeId), asked: (order) => orders.asked(order), last: () => orders.last(),
+    stop: (order, scavengeId) => orders.stop(order, scavengeId),
+    asked: (order) => orders.asked(order),
+    last: () => orders.last(),
   };
 }
 
@@ -119,8 +167,8 @@ interface TickerParts {
 }
 
 /**
- * Calls the tick every few seconds, one after the other, until aborted; resolves when the last one has ended. A tick that
- * fails is logged, and the next one tries again.
+ * Calls the tick every few seconds, one after the other, until aborted; resolves when the last one has ended. A tick
+ * that fails is logged, and the next one tries again.
  */
 export async function runTicks({ autoScavenge, clock, log, signal }: TickerParts): Promise<void> {
   let failures = 0;
@@ -130,7 +178,8 @@ export async function runTicks({ autoScavenge, clock, log, signal }: TickerParts
       if (failures > 0) log.info('AutoScavenge works again.', { failedTicks: failures });
       failures = 0;
     } catch (error) {
-      if (failures % TICKS_BETWEEN_LINES === 0) log.error('AutoScavenge failed; will retry.', { error, failedTicks: failures + 1 });
+      if (failures % TICKS_BETWEEN_LINES === 0)
+        log.error('AutoScavenge failed; will retry.', { error, failedTicks: failures + 1 });
       failures++;
     }
     await clock.sleep(TICK_PERIOD_MS, signal);
@@ -138,9 +187,19 @@ export async function runTicks({ autoScavenge, clock, log, signal }: TickerParts
 }
 
 /** The licence that the options of a node amount to. */
-export async function nodeLicence(values: Pick<Values, 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn'>, keys: Keys): Promise<Licence> {
+export async function nodeLicence(
+  values: Pick<Values, 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn'>,
+  keys: Keys,
+): Promise<Licence> {
   const key = values['Licensing:LicenseKey'];
-  return licenceOf({ key, issuerKey: key === null ? null : await issuerKeyOf(values['Licensing:IssuerKeyFile']), useBuiltIn: values['Licensing:UseBuiltIn'] }, keys);
+  return licenceOf(
+    {
+      key,
+      issuerKey: key === null ? null : await issuerKeyOf(values['Licensing:IssuerKeyFile']),
+      useBuiltIn: values['Licensing:UseBuiltIn'],
+    },
+    keys,
+  );
 }
 
 async function issuerKeyOf(file: string | null): Promise<LicenceConfig['issuerKey']> {

@@ -39,10 +39,19 @@ export function placeOf(given: string | null, option: string, wanted: LocationOp
   }
 }
 
-/** A further command for the repository that was given, in backticks, to be typed as it stands. `rest` is quoted where it has to be. */
-export function repositoryCommand(command: string, given: string, wanted: LocationOptions, rest: readonly string[] = []): string {
+/**
+ * A further command for the repository that was given, in backticks, to be typed as it stands. `rest` is quoted where
+ * it has to be.
+ */
+export function repositoryCommand(
+  command: string,
+  given: string,
+  wanted: LocationOptions,
+  rest: readonly string[] = [],
+): string {
   const words = [command === 'restore' ? '--from' : '--repository', given];
-  for (const name of ['key-file', 's3-endpoint', 's3-region'] as const) if (wanted[name] !== null) words.push(`--${name}`, wanted[name]);
+  for (const name of ['key-file', 's3-endpoint', 's3-region'] as const)
+    if (wanted[name] !== null) words.push(`--${name}`, wanted[name]);
   return `\`skua ${command} ${[...words, ...rest].map(shellWord).join(' ')}\``;
 }
 
@@ -51,7 +60,10 @@ const RUNNING_SHOWN_MAX = 3;
 
 /** `A backup is being made (…)`, as the beginning of a sentence. */
 export function runningText(backups: readonly RunningBackup[]): string {
-  const signs = backups.slice(0, RUNNING_SHOWN_MAX).map(({ id, lastSignMs }) => `${id}, last heartbeat at ${new Date(lastSignMs).toISOString()}`).join('; ');
+  const signs = backups
+    .slice(0, RUNNING_SHOWN_MAX)
+    .map(({ id, lastSignMs }) => `${id}, last heartbeat at ${new Date(lastSignMs).toISOString()}`)
+    .join('; ');
   return `${backups.length === 1 ? 'A backup is being made' : `${backups.length} backups are being made`} (${signs})`;
 }
 
@@ -67,12 +79,28 @@ interface RepositoryOptions {
   readonly compression?: CompressionMode;
 }
 
-/** Runs `work` with a repository and what its jobs need to open it too, and closes it whatever happens. What lies in the place and is not the repository's is told on `io.stderr`. */
-export async function withRepository<T>(place: ObjectLocation, wanted: LocationOptions, options: RepositoryOptions, io: Io, work: (repository: Repository, spec: RepositorySpec) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` with a repository and what its jobs need to open it too, and closes it whatever happens. What lies in the
+ * place and is not the repository's is told on `io.stderr`.
+ */
+export async function withRepository<T>(
+  place: ObjectLocation,
+  wanted: LocationOptions,
+  options: RepositoryOptions,
+  io: Io,
+  work: (repository: Repository, spec: RepositorySpec) => Promise<T>,
+): Promise<T> {
   const key = wanted['key-file'] === null ? null : await readKeyFile(wanted['key-file']);
   const objects = await openObjects(place);
   try {
-    const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: logStrangersOnce((message) => line(io.stderr, message)) };
+    const world = {
+      clock: systemClock,
+      ids: systemIds,
+      digests: nodeDigests,
+      keys: nodeKeys,
+      compression: nodeCompression,
+      onStrangers: logStrangersOnce((message) => line(io.stderr, message)),
+    };
     const compression = options.compression ?? 'auto';
     const repository = await openRepository(objects, { key, create: options.create ?? false, compression }, world);
     return await work(repository, { place, key, compression });
@@ -81,20 +109,42 @@ export async function withRepository<T>(place: ObjectLocation, wanted: LocationO
   }
 }
 
-/** Threads for large files, where both ends are on this machine. To a bucket, waiting takes longer than digesting, and each thread would need a connection of its own. */
+/**
+ * Threads for large files, where both ends are on this machine. To a bucket, waiting takes longer than digesting, and
+ * each thread would need a connection of its own.
+ */
 export function lanesOf(jobs: Jobs | null, repository: RepositorySpec): { lanes?: BackupLanes } {
   return jobs === null || repository.place.kind !== 'directory' ? {} : { lanes: { jobs, repository } };
 }
 
-/** What restoring into a directory needs of this machine. Loaded here, since other commands on a repository do without it. */
-export async function withRestoreWorld<T>(target: FilesystemStorage, io: Io, work: (world: RestoreWorld) => Promise<T>): Promise<T> {
-  const [{ WorkerJobs }, { SqliteScavengeStates }, { createLog }] = await Promise.all([import('../../infra/jobs/worker-jobs.ts'), import('../../infra/sqlite/scavenge-states.ts'), import('../log/logger.ts')]);
+/**
+ * What restoring into a directory needs of this machine. Loaded here, since other commands on a repository do without
+ * it.
+ */
+export async function withRestoreWorld<T>(
+  target: FilesystemStorage,
+  io: Io,
+  work: (world: RestoreWorld) => Promise<T>,
+): Promise<T> {
+  const [{ WorkerJobs }, { SqliteScavengeStates }, { createLog }] = await Promise.all([
+    import('../../infra/jobs/worker-jobs.ts'),
+    import('../../infra/sqlite/scavenge-states.ts'),
+    import('../log/logger.ts'),
+  ]);
   const { root, indexRoot } = target;
   const jobs = new WorkerJobs({ root, indexRoot, isOffline: true, ...bundledWorker() });
   try {
     return await work({
-      target, ids: systemIds, digests: nodeDigests, clock: systemClock,
-      start: { jobs, log: createLog(io, 'error'), meter: silentMeter, scavengeStates: new SqliteScavengeStates({ indexRoot }) },
+      target,
+      ids: systemIds,
+      digests: nodeDigests,
+      clock: systemClock,
+      start: {
+        jobs,
+        log: createLog(io, 'error'),
+        meter: silentMeter,
+        scavengeStates: new SqliteScavengeStates({ indexRoot }),
+      },
     });
   } finally {
     await jobs.close();
@@ -104,7 +154,13 @@ export async function withRestoreWorld<T>(target: FilesystemStorage, io: Io, wor
 /** The one backup whose id begins with what was given. Throws a UsageError where several do. */
 export async function backupIdOf(repository: Repository, given: string): Promise<string> {
   const found = (await repository.backups(() => {})).filter(({ id }) => id.startsWith(given.toLowerCase()));
-  if (found.length > 1) throw new UsageError(`Several backups begin with '${given}': ${found.slice(0, 5).map(({ id }) => id).join(', ')}. Give more of the id.`);
+  if (found.length > 1)
+    throw new UsageError(
+      `Several backups begin with '${given}': ${found
+        .slice(0, 5)
+        .map(({ id }) => id)
+        .join(', ')}. Give more of the id.`,
+    );
   return found[0]?.id ?? given;
 }
 
@@ -115,16 +171,22 @@ export interface Work {
 }
 
 /**
- * Runs the work of a command with a progress bar, which Ctrl+C ends with exit code 130 and `message`. Whatever the work throws
- * because it was ended, the interruption is what is told.
+ * Runs the work of a command with a progress bar, which Ctrl+C ends with exit code 130 and `message`. Whatever the work
+ * throws because it was ended, the interruption is what is told.
  */
 export async function runInterruptibly<T>(message: string, io: Io, work: (parts: Work) => Promise<T>): Promise<T> {
   const interrupt = listenForInterrupt(message, io);
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (text) => line(io.stderr, text) });
+  const progress = new Progress({
+    output: io.stderr,
+    env: io.env,
+    clock: systemClock,
+    onLine: (text) => line(io.stderr, text),
+  });
   try {
     return await work({ signal: interrupt.signal, progress });
   } catch (error) {
-    if (interrupt.signal.aborted && (isSkuaError(error, 'aborted') || error === interrupt.signal.reason)) throw interrupt.signal.reason;
+    if (interrupt.signal.aborted && (isSkuaError(error, 'aborted') || error === interrupt.signal.reason))
+      throw interrupt.signal.reason;
     throw error;
   } finally {
     progress.clear();

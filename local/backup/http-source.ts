@@ -14,7 +14,9 @@ const HOLD = '/admin/backup/hold';
 const FILES = '/admin/backup/files';
 /** A hold ends 60 s after its last use: two renewals may be lost. */
 const RENEW_MS = 20_000;
-/** How often one read is taken up again where its connection broke, and the time before the first of these; it doubles. */
+/**
+ * How often one read is taken up again where its connection broke, and the time before the first of these; it doubles.
+ */
 const RESUMES_MAX = 6;
 const RESUME_MS = 250;
 /** A connection over which nothing comes for so long counts as broken. */
@@ -30,12 +32,15 @@ interface HttpSourceOptions {
 }
 
 /**
- * The files of a running node, over the routes of its hold, which is renewed until `release`. Reads that break off go on where
- * they stopped. Rejects with the node's own refusals: `scavenge_in_progress`, `too_busy`, missing credentials.
+ * The files of a running node, over the routes of its hold, which is renewed until `release`. Reads that break off go
+ * on where they stopped. Rejects with the node's own refusals: `scavenge_in_progress`, `too_busy`, missing credentials.
  */
 export async function openHttpSource(options: HttpSourceOptions): Promise<BackupSource> {
   const { node, signal } = options;
-  const { holdId } = await json<HoldDocument>(await node.call('POST', HOLD, { signal }), 'asking the node to hold its files');
+  const { holdId } = await json<HoldDocument>(
+    await node.call('POST', HOLD, { signal }),
+    'asking the node to hold its files',
+  );
   const source = new HttpSource(options, holdId);
   try {
     await source.load();
@@ -67,13 +72,22 @@ class HttpSource implements BackupSource {
     this.#renewing = this.#renew();
   }
 
-  get snapshot(): Snapshot { return this.#snapshot!; }
+  get snapshot(): Snapshot {
+    return this.#snapshot!;
+  }
 
   async load(): Promise<void> {
-    const response = await this.#node.call('GET', `${FILES}?hold=${encodeURIComponent(this.#holdId)}`, { signal: this.#signal });
+    const response = await this.#node.call('GET', `${FILES}?hold=${encodeURIComponent(this.#holdId)}`, {
+      signal: this.#signal,
+    });
     const snapshot = await json<SnapshotDocument>(response, 'listing the files of the node');
     const wrong = snapshotShape(snapshot, '');
-    if (wrong !== null) throw new SkuaError('backup_failed', `The file list of ${this.#node.base} ${wrongText(wrong)}. Nothing was copied: check that a Skua node answers there.`, { member: wrong.member });
+    if (wrong !== null)
+      throw new SkuaError(
+        'backup_failed',
+        `The file list of ${this.#node.base} ${wrongText(wrong)}. Nothing was copied: check that a Skua node answers there.`,
+        { member: wrong.member },
+      );
     this.#snapshot = snapshot;
   }
 
@@ -90,7 +104,12 @@ class HttpSource implements BackupSource {
       } catch (error) {
         this.#signal.throwIfAborted();
         if (!isBroken(error)) throw error;
-        if (++broken > RESUMES_MAX) throw new CommandError('node_unreachable', `The connection to ${this.#node.base} broke ${broken} times while ${path} was read (${(error as Error).message}). Repeat the command when the node is reachable: it copies only what is missing.`, EXIT.unreachable);
+        if (++broken > RESUMES_MAX)
+          throw new CommandError(
+            'node_unreachable',
+            `The connection to ${this.#node.base} broke ${broken} times while ${path} was read (${(error as Error).message}). Repeat the command when the node is reachable: it copies only what is missing.`,
+            EXIT.unreachable,
+          );
         await this.#clock.sleep(RESUME_MS * 2 ** (broken - 1), this.#signal);
       }
     }
@@ -117,14 +136,18 @@ class HttpSource implements BackupSource {
     }
   }
 
-  /** Until the end. A renewal that fails is made up for by the next one; where the hold is gone the next read says so. */
+  /**
+   * Until the end. A renewal that fails is made up for by the next one; where the hold is gone the next read says so.
+   */
   async #renew(): Promise<void> {
     const { signal } = this.#ending;
     for (;;) {
       await this.#clock.sleep(RENEW_MS, signal);
       if (signal.aborted) return;
       try {
-        const response = await this.#node.call('POST', `${HOLD}/${encodeURIComponent(this.#holdId)}`, { signal: AbortSignal.any([signal, AbortSignal.timeout(RENEW_MS)]) });
+        const response = await this.#node.call('POST', `${HOLD}/${encodeURIComponent(this.#holdId)}`, {
+          signal: AbortSignal.any([signal, AbortSignal.timeout(RENEW_MS)]),
+        });
         await response.body?.cancel();
       } catch {
         // Nobody answers for now.
@@ -137,7 +160,9 @@ class HttpSource implements BackupSource {
     this.#ending.abort();
     await this.#renewing;
     try {
-      const response = await this.#node.call('DELETE', `${HOLD}/${encodeURIComponent(this.#holdId)}`, { signal: AbortSignal.timeout(RELEASE_MS_MAX) });
+      const response = await this.#node.call('DELETE', `${HOLD}/${encodeURIComponent(this.#holdId)}`, {
+        signal: AbortSignal.timeout(RELEASE_MS_MAX),
+      });
       await response.body?.cancel();
     } catch {
       // It ends by itself.
@@ -155,7 +180,9 @@ class Silence {
     this.#clock = clock;
   }
 
-  get signal(): AbortSignal { return this.#controller.signal; }
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
 
   begin(): void {
     const waiting = new AbortController();
@@ -190,10 +217,16 @@ async function refused(response: Response, path: string): Promise<never> {
   try {
     await expectStatus(response, [], `reading ${path}`);
   } catch (error) {
-    if (error instanceof AnswerError && error.code === 'hold_not_found') throw new SkuaError('hold_not_found', `The node no longer holds its files for this backup: it was restarted, or was unreachable for a minute. Repeat the command: it copies only what is missing.`, { path }, error);
-    if (error instanceof AnswerError && error.status === 404) throw new SkuaError('file_not_found', `The node no longer has the file ${path}.`, { path }, error);
+    if (error instanceof AnswerError && error.code === 'hold_not_found')
+      throw new SkuaError(
+        'hold_not_found',
+        `The node no longer holds its files for this backup: it was restarted, or was unreachable for a minute. Repeat the command: it copies only what is missing.`,
+        { path },
+        error,
+      );
+    if (error instanceof AnswerError && error.status === 404)
+      throw new SkuaError('file_not_found', `The node no longer has the file ${path}.`, { path }, error);
     throw error;
   }
   throw new Error('An answer that was not asked for was taken for one.');
 }
-

@@ -22,8 +22,9 @@ interface PauseOptions {
 }
 
 /**
- * Runs `work` while no scavenge runs: a running one is stopped and, where auto-scavenge goes through a cycle, that is paused.
- * Afterwards both go on, also when the work failed or was interrupted. What can't be set going again is told with the command that does it.
+ * Runs `work` while no scavenge runs: a running one is stopped and, where auto-scavenge goes through a cycle, that is
+ * paused. Afterwards both go on, also when the work failed or was interrupted. What can't be set going again is told
+ * with the command that does it.
  */
 export async function whileNoScavenge<T>(options: PauseOptions, work: () => Promise<T>): Promise<T> {
   const undo: Undo[] = [];
@@ -51,7 +52,12 @@ async function pauseCycle({ node, clock, signal }: PauseOptions, undo: Undo[]): 
   undo.push({ what: 'Auto-scavenge', command: 'skua auto-scavenge resume', run: () => client.resume() });
   const giveUpMs = clock.monotonicMs() + PAUSE_MS_MAX;
   for (let isPaused = await client.pause(); !isPaused; isPaused = (await client.status()).state === 'Paused') {
-    if (clock.monotonicMs() > giveUpMs) throw new CommandError('auto_scavenge_pausing', `Auto-scavenge was asked to pause and has not paused within ${PAUSE_MS_MAX / 60_000} minutes. Check \`skua auto-scavenge status\`, then repeat the command.`, EXIT.failed);
+    if (clock.monotonicMs() > giveUpMs)
+      throw new CommandError(
+        'auto_scavenge_pausing',
+        `Auto-scavenge was asked to pause and has not paused within ${PAUSE_MS_MAX / 60_000} minutes. Check \`skua auto-scavenge status\`, then repeat the command.`,
+        EXIT.failed,
+      );
     await clock.sleep(LOOK_MS, signal);
     signal.throwIfAborted();
   }
@@ -64,7 +70,11 @@ async function stopRun({ node, signal }: PauseOptions, undo: Undo[]): Promise<st
   const running = await client.progress();
   if (running === null) return null;
   const { scavengeId } = running.value;
-  const again: Undo = { what: 'The scavenge', command: 'skua scavenge start', run: () => startAgain(client, scavengeId) };
+  const again: Undo = {
+    what: 'The scavenge',
+    command: 'skua scavenge start',
+    run: () => startAgain(client, scavengeId),
+  };
   // Stopping takes as long as the work in hand, and goes on where the caller does not wait for it.
   undo.push(again);
   try {
@@ -78,12 +88,19 @@ async function stopRun({ node, signal }: PauseOptions, undo: Undo[]): Promise<st
   }
 }
 
-/** It goes on where it stopped. Somebody else may have started one already; the one that is still being stopped is waited for. */
+/**
+ * It goes on where it stopped. Somebody else may have started one already; the one that is still being stopped is
+ * waited for.
+ */
 async function startAgain(client: ScavengeClient, stopped: string): Promise<void> {
   try {
     await client.start(new URLSearchParams());
   } catch (error) {
-    if (!(error instanceof AnswerError && error.code === 'scavenge_in_progress') || error.problem['scavengeId'] === stopped) throw error;
+    if (
+      !(error instanceof AnswerError && error.code === 'scavenge_in_progress') ||
+      error.problem['scavengeId'] === stopped
+    )
+      throw error;
   }
 }
 
@@ -95,7 +112,9 @@ async function resume({ what, command, run }: Undo, { clock, tell }: PauseOption
       return;
     } catch (error) {
       if (tries === RESUME_TRIES_MAX) {
-        tell(`${what} could not be resumed (${error instanceof Error ? error.message : String(error)}). Run \`${command}\`.`);
+        tell(
+          `${what} could not be resumed (${error instanceof Error ? error.message : String(error)}). Run \`${command}\`.`,
+        );
         return;
       }
       await clock.sleep(RESUME_MS);

@@ -30,16 +30,29 @@ export interface SourceOptions {
 
 /** Throws a UsageError where node and directory are both named, or what belongs to one is given for the other. */
 export function checkSource(wanted: SourceOptions): void {
-  if (wanted.db !== null && wanted.node !== null) throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
-  if (wanted.db !== null && wanted.ca !== null) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
-  if (wanted.db !== null && wanted['pause-scavenge']) throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
-  if (wanted.db === null && wanted.index !== null) throw new UsageError('--index needs --db: a running node knows where its index is.');
+  if (wanted.db !== null && wanted.node !== null)
+    throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
+  if (wanted.db !== null && wanted.ca !== null)
+    throw new UsageError('--ca is for running nodes: a directory has no certificate.');
+  if (wanted.db !== null && wanted['pause-scavenge'])
+    throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
+  if (wanted.db === null && wanted.index !== null)
+    throw new UsageError('--index needs --db: a running node knows where its index is.');
 }
 
-/** Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped directory. */
-export async function withSource<T>(wanted: SourceOptions, io: Io, signal: AbortSignal, work: (source: BackupSource, jobs: Jobs | null) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped
+ * directory.
+ */
+export async function withSource<T>(
+  wanted: SourceOptions,
+  io: Io,
+  signal: AbortSignal,
+  work: (source: BackupSource, jobs: Jobs | null) => Promise<T>,
+): Promise<T> {
   const over = wanted.db === null ? null : await overOf(wanted.db, wanted.index, io);
-  const open = wanted.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wanted.db!, wanted.index, over, io);
+  const open =
+    wanted.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wanted.db!, wanted.index, over, io);
   const node = wanted.db === null ? NodeClient.of(wanted, io.env) : null!;
   const backUp = async () => {
     const source = await open();
@@ -55,7 +68,10 @@ export async function withSource<T>(wanted: SourceOptions, io: Io, signal: Abort
   };
   try {
     if (!wanted['pause-scavenge']) return await backUp();
-    return await whileNoScavenge({ node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) }, backUp);
+    return await whileNoScavenge(
+      { node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) },
+      backUp,
+    );
   } finally {
     await over?.remove();
   }
@@ -71,7 +87,11 @@ async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupS
     return await openHttpSource({ node, clock: systemClock, signal });
   } catch (error) {
     if (error instanceof AnswerError && error.code === 'scavenge_in_progress') {
-      throw new CommandError(error.code, `${error.message} Files are not copied while a scavenge replaces them: wait until it has finished, or add --pause-scavenge.`, EXIT.refused);
+      throw new CommandError(
+        error.code,
+        `${error.message} Files are not copied while a scavenge replaces them: wait until it has finished, or add --pause-scavenge.`,
+        EXIT.refused,
+      );
     }
     throw error;
   }
@@ -84,14 +104,32 @@ async function overOf(db: string, index: string | null, io: Io): Promise<OpenedF
   return openForInspection(root, index, true, io);
 }
 
-async function stoppedFiles(db: string, index: string | null, over: OpenedForInspection | null, io: Io): Promise<BackupSource> {
+async function stoppedFiles(
+  db: string,
+  index: string | null,
+  over: OpenedForInspection | null,
+  io: Io,
+): Promise<BackupSource> {
   const root = path.resolve(db);
-  const storage = over?.storage ?? new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
+  const storage =
+    over?.storage ?? new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
   try {
-    return await snapshotOfDirectory({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'warn') });
+    return await snapshotOfDirectory({
+      storage,
+      clock: systemClock,
+      ids: systemIds,
+      digests: nodeDigests,
+      log: createLog(io, 'warn'),
+    });
   } catch (error) {
-    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} For a running node use --node URL instead of --db.`, EXIT.unreachable);
-    if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${root}.`, EXIT.unreachable);
+    if (isSkuaError(error, 'directory_locked'))
+      throw new CommandError(
+        error.code,
+        `${error.message} For a running node use --node URL instead of --db.`,
+        EXIT.unreachable,
+      );
+    if (isSkuaError(error, 'file_not_found'))
+      throw new CommandError('not_a_data_directory', `${error.message} Directory: ${root}.`, EXIT.unreachable);
     throw error;
   }
 }

@@ -42,10 +42,19 @@ export function defineCommand<const O extends OptionTable>(command: Command<O>):
 const DEFAULT_NODE = 'http://127.0.0.1:2113';
 
 /** `--node URL` of every command that talks to a running node. */
-export const nodeOption = address('URL', `SKUA_NODE or ${DEFAULT_NODE}`, 'Address of the node; may contain user and password, otherwise SKUA_USER and SKUA_PASSWORD are used');
+export const nodeOption = address(
+  'URL',
+  `SKUA_NODE or ${DEFAULT_NODE}`,
+  'Address of the node; may contain user and password, otherwise SKUA_USER and SKUA_PASSWORD are used',
+);
 
 /** `--ca FILE` of the same commands. */
-export const caOption = text('FILE', null, 'PEM file with additional CA certificates to trust, for a node whose certificate the system does not trust', 'SKUA_CA');
+export const caOption = text(
+  'FILE',
+  null,
+  'PEM file with additional CA certificates to trust, for a node whose certificate the system does not trust',
+  'SKUA_CA',
+);
 
 /** The file given, or that of the environment; null for none. */
 export function caOf(given: string | null, env: Io['env']): string | null {

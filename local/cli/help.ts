@@ -12,7 +12,11 @@ export function programHelp(commands: readonly Command[], version: string, colou
     '  skua COMMAND [options]',
     '',
     colours.bold('Commands'),
-    ...table([...rowsOf(commands), ['help [COMMAND]', 'Show help, or the help of one command'], ['--version', 'Show the version']]),
+    ...table([
+      ...rowsOf(commands),
+      ['help [COMMAND]', 'Show help, or the help of one command'],
+      ['--version', 'Show the version'],
+    ]),
     '',
     colours.bold('Examples'),
     ...firstExamples(commands),
@@ -41,34 +45,55 @@ export function groupHelp(word: string, commands: readonly Command[], colours: C
 }
 
 function rowsOf(commands: readonly Command[]): (readonly [string, string])[] {
-  return commands.map((command) => [usageOf(command).replace(/^skua /, '').replace(' [options]', ''), command.summary] as const);
+  return commands.map(
+    (command) =>
+      [
+        usageOf(command)
+          .replace(/^skua /, '')
+          .replace(' [options]', ''),
+        command.summary,
+      ] as const,
+  );
 }
 
 function firstExamples(commands: readonly Command[]): string[] {
-  return table(commands.flatMap((command) => command.examples.slice(0, 1).map((example) => [example.line, example.does] as const)));
+  return table(
+    commands.flatMap((command) => command.examples.slice(0, 1).map((example) => [example.line, example.does] as const)),
+  );
 }
 
 /** `--help` of one command. */
 export function commandHelp(command: Command, colours: Colours): string {
-  const options = Object.entries(command.options).map(([name, option]) => [
-    `--${name}${option.placeholder === null ? '' : ` ${option.placeholder}`}`,
-    option.help + (option.fallbackText === '' ? '' : ` ${unbroken(`[default: ${option.fallbackText}]`)}`),
-  ] as const);
-  const positionals = (command.positionals ?? []).map((positional) => [positional.name, sentence(positional.help)] as const);
+  const options = Object.entries(command.options).map(
+    ([name, option]) =>
+      [
+        `--${name}${option.placeholder === null ? '' : ` ${option.placeholder}`}`,
+        option.help + (option.fallbackText === '' ? '' : ` ${unbroken(`[default: ${option.fallbackText}]`)}`),
+      ] as const,
+  );
+  const positionals = (command.positionals ?? []).map(
+    (positional) => [positional.name, sentence(positional.help)] as const,
+  );
   const lines = [`${command.summary}.`, ''];
   if (command.details !== undefined) lines.push(...wrapHelp(command.details), '');
   lines.push(colours.bold('Usage'), `  ${usageOf(command)}`, '');
   if (positionals.length > 0) lines.push(colours.bold('Arguments'), ...table(positionals), '');
   lines.push(colours.bold('Options'), ...table([...options, ['--help', 'Show this help']]), '');
-  lines.push(colours.bold('Examples'), ...table(command.examples.map((example) => [example.line, example.does] as const)), '');
+  lines.push(
+    colours.bold('Examples'),
+    ...table(command.examples.map((example) => [example.line, example.does] as const)),
+    '',
+  );
   return lines.join('\n');
 }
 
 function usageOf(command: Command): string {
-  const positionals = (command.positionals ?? []).map(({ name, isOptional, isRepeated }) => {
-    const shown = isRepeated === true ? `${name}...` : name;
-    return isOptional === true ? ` [${shown}]` : ` ${shown}`;
-  }).join('');
+  const positionals = (command.positionals ?? [])
+    .map(({ name, isOptional, isRepeated }) => {
+      const shown = isRepeated === true ? `${name}...` : name;
+      return isOptional === true ? ` [${shown}]` : ` ${shown}`;
+    })
+    .join('');
   return `skua ${command.name}${positionals} [options]`;
 }
 
@@ -80,7 +105,8 @@ function sentence(text: string): string {
 export function table(rows: readonly (readonly [string, string])[]): string[] {
   const left = Math.max(...rows.map(([first]) => first.length)) + 2;
   return rows.flatMap(([first, second]) =>
-    wrap(second, WIDTH - left - 2).map((text, i) => `  ${(i === 0 ? first : '').padEnd(left)}${text}`.trimEnd()));
+    wrap(second, WIDTH - left - 2).map((text, i) => `  ${(i === 0 ? first : '').padEnd(left)}${text}`.trimEnd()),
+  );
 }
 
 /** Lines of running text. */

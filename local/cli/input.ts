@@ -16,9 +16,14 @@ export async function readInput(file: string, bytesMax: number): Promise<Uint8Ar
       length += (part as Uint8Array).length;
     }
   } catch (error) {
-    throw new CommandError('file_unreadable', `${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Name an existing file that can be read.`, EXIT.unreachable);
+    throw new CommandError(
+      'file_unreadable',
+      `${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Name an existing file that can be read.`,
+      EXIT.unreachable,
+    );
   }
-  if (length > bytesMax) throw new CommandError('file_too_large', `${file} is longer than ${bytesMax} bytes.`, EXIT.failed);
+  if (length > bytesMax)
+    throw new CommandError('file_too_large', `${file} is longer than ${bytesMax} bytes.`, EXIT.failed);
   return Buffer.concat(parts);
 }
 
@@ -32,7 +37,11 @@ export function utf8Text(bytes: Uint8Array): string | null {
 }
 
 /** Values by name from `name=value`, in order; those of one name are joined with a comma, as the node joins them. */
-export function namedValues(option: string, given: readonly string[], nameOf: (name: string) => string = (name) => name): Map<string, string> {
+export function namedValues(
+  option: string,
+  given: readonly string[],
+  nameOf: (name: string) => string = (name) => name,
+): Map<string, string> {
   const values = new Map<string, string>();
   for (const text of given) {
     const at = text.indexOf('=');

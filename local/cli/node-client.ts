@@ -25,7 +25,13 @@ export class AnswerError extends CommandError {
   /** Members of the problem document. */
   readonly problem: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string, exitCode: ExitCode, problem: Readonly<Record<string, unknown>>) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    exitCode: ExitCode,
+    problem: Readonly<Record<string, unknown>>,
+  ) {
     super(code, message, exitCode);
     this.status = status;
     this.problem = problem;
@@ -39,10 +45,15 @@ export class NodeClient {
   readonly #headers: Readonly<Record<string, string>>;
 
   readonly #trust: Trust;
-  /** A file with authorities was named for this call, and not by the environment, which may be meant for other nodes. */
+  /**
+   * A file with authorities was named for this call, and not by the environment, which may be meant for other nodes.
+   */
   readonly #isTrustGiven: boolean;
 
-  /** `node` may carry credentials; otherwise those of the environment are used. So it is with `ca`, a file with authorities. */
+  /**
+   * `node` may carry credentials; otherwise those of the environment are used. So it is with `ca`, a file with
+   * authorities.
+   */
   constructor(node: string, env: Io['env'], ca: string | null = null) {
     const url = new URL(node);
     const name = decodeURIComponent(url.username) || env['SKUA_USER'];
@@ -65,11 +76,19 @@ export class NodeClient {
     return new NodeClient(this.base, {}, this.#trust.file);
   }
 
-  /** Rejects with `node_unreachable` when nobody answers, with what is wrong with TLS or certificates, and with the signal's reason when it ended the call. */
+  /**
+   * Rejects with `node_unreachable` when nobody answers, with what is wrong with TLS or certificates, and with the
+   * signal's reason when it ended the call.
+   */
   async call(method: string, path: string, { headers, body, signal }: CallOptions = {}): Promise<Response> {
     const isTls = this.base.startsWith('https:');
     if (this.#isTrustGiven) await this.#trust.load();
-    const sent = { method, headers: { ...this.#headers, ...headers }, body: body ?? null, signal: signal ?? AbortSignal.timeout(CALL_MS_MAX) };
+    const sent = {
+      method,
+      headers: { ...this.#headers, ...headers },
+      body: body ?? null,
+      signal: signal ?? AbortSignal.timeout(CALL_MS_MAX),
+    };
     try {
       return await (isTls ? this.#trust.fetch(this.base + path, sent) : fetch(this.base + path, sent));
     } catch (error) {
@@ -79,7 +98,11 @@ export class NodeClient {
       if (failure !== null) throw new CommandError(failure.code, failure.message, EXIT.unreachable);
       const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
       const reason = cause?.code ?? cause?.message ?? (error as Error).message;
-      throw new CommandError('node_unreachable', `No node answers at ${this.base} (${reason}). Start one in another terminal with \`${bundled('.') === null ? 'npm start' : 'npx skua start --disable-tls'}\`, or name another one with --node URL.`, EXIT.unreachable);
+      throw new CommandError(
+        'node_unreachable',
+        `No node answers at ${this.base} (${reason}). Start one in another terminal with \`${bundled('.') === null ? 'npm start' : 'npx skua start --disable-tls'}\`, or name another one with --node URL.`,
+        EXIT.unreachable,
+      );
     }
   }
 }
@@ -91,9 +114,21 @@ export async function expectStatus(response: Response, statuses: readonly number
   const problem = problemOf(response, text);
   const { code, detail, hint } = problem;
   if (typeof code === 'string' && typeof detail === 'string') {
-    throw new AnswerError(response.status, code, `${sentence(detail)}${typeof hint === 'string' ? ` ${hint}` : ''}`, exitCodeOf(response.status), problem);
+    throw new AnswerError(
+      response.status,
+      code,
+      `${sentence(detail)}${typeof hint === 'string' ? ` ${hint}` : ''}`,
+      exitCodeOf(response.status),
+      problem,
+    );
   }
-  throw new AnswerError(response.status, 'unexpected_answer', `The node answered ${response.status} ${response.statusText} while ${what}. ${text.slice(0, SHOWN_LENGTH_MAX)}`.trimEnd(), exitCodeOf(response.status), problem);
+  throw new AnswerError(
+    response.status,
+    'unexpected_answer',
+    `The node answered ${response.status} ${response.statusText} while ${what}. ${text.slice(0, SHOWN_LENGTH_MAX)}`.trimEnd(),
+    exitCodeOf(response.status),
+    problem,
+  );
 }
 
 function problemOf(response: Response, text: string): Record<string, unknown> {

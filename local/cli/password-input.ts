@@ -9,14 +9,18 @@ import type { Io } from '../../infra/runtime/io.ts';
 const INPUT_BYTES_MAX = 8_192;
 
 /**
- * A new password, from where others don't see it: a file (`-` for standard input), standard input where that is no terminal, else typed
- * twice without being shown. Never from an argument, which stands in the list of processes. The end of its line does not count.
+ * A new password, from where others don't see it: a file (`-` for standard input), standard input where that is no
+ * terminal, else typed twice without being shown. Never from an argument, which stands in the list of processes. The
+ * end of its line does not count.
  */
 export async function readNewPassword(file: string | null, whose: string, io: Io): Promise<string> {
   const { stdin } = io;
   if (file !== null && file !== '-') return onlyLine(await readInput(file, INPUT_BYTES_MAX), file);
-  if (stdin === undefined) throw new UsageError('There is no standard input: give the password with --password-file FILE.');
-  return stdin.isTTY === true && file === null ? typedTwice(stdin, whose, io) : onlyLine(await allOf(stdin), 'Standard input');
+  if (stdin === undefined)
+    throw new UsageError('There is no standard input: give the password with --password-file FILE.');
+  return stdin.isTTY === true && file === null
+    ? typedTwice(stdin, whose, io)
+    : onlyLine(await allOf(stdin), 'Standard input');
 }
 
 async function allOf(stdin: NodeJS.ReadableStream): Promise<Uint8Array> {
@@ -26,7 +30,12 @@ async function allOf(stdin: NodeJS.ReadableStream): Promise<Uint8Array> {
     const bytes = typeof part === 'string' ? Buffer.from(part) : part;
     parts.push(bytes);
     length += bytes.length;
-    if (length > INPUT_BYTES_MAX) throw new CommandError('file_too_large', `Standard input is longer than ${INPUT_BYTES_MAX} bytes, which is too long for a password.`, EXIT.failed);
+    if (length > INPUT_BYTES_MAX)
+      throw new CommandError(
+        'file_too_large',
+        `Standard input is longer than ${INPUT_BYTES_MAX} bytes, which is too long for a password.`,
+        EXIT.failed,
+      );
   }
   return Buffer.concat(parts);
 }
@@ -34,8 +43,10 @@ async function allOf(stdin: NodeJS.ReadableStream): Promise<Uint8Array> {
 /** The messages never show what was read. */
 function onlyLine(bytes: Uint8Array, where: string): string {
   const text = utf8Text(bytes)?.replace(/\r?\n$/, '');
-  if (text === undefined) throw new CommandError('invalid_user', `${where} is not UTF-8 text, so it is not a password.`, EXIT.refused);
-  if (/[\r\n]/.test(text)) throw new CommandError('invalid_user', `${where} holds more than one line: a password is one line.`, EXIT.refused);
+  if (text === undefined)
+    throw new CommandError('invalid_user', `${where} is not UTF-8 text, so it is not a password.`, EXIT.refused);
+  if (/[\r\n]/.test(text))
+    throw new CommandError('invalid_user', `${where} holds more than one line: a password is one line.`, EXIT.refused);
   return text;
 }
 
@@ -48,7 +59,8 @@ async function typedTwice(stdin: NodeJS.ReadableStream, whose: string, io: Io): 
     const first = await lines();
     io.stderr.write('\nRepeat it: ');
     const second = await lines();
-    if (first !== second) throw new CommandError('invalid_user', 'The passwords do not match. Nothing was changed.', EXIT.refused);
+    if (first !== second)
+      throw new CommandError('invalid_user', 'The passwords do not match. Nothing was changed.', EXIT.refused);
     return first;
   } finally {
     reader.close();
@@ -75,7 +87,11 @@ function linesOf(reader: ReturnType<typeof createInterface>): () => Promise<stri
   reader.on('close', end);
   return () => {
     if (ready.length > 0) return Promise.resolve(ready.shift()!);
-    return isOver ? Promise.reject(interrupted()) : new Promise((resolve, reject) => { take = { resolve, reject }; });
+    return isOver
+      ? Promise.reject(interrupted())
+      : new Promise((resolve, reject) => {
+          take = { resolve, reject };
+        });
   };
 }
 

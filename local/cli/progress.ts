@@ -4,7 +4,10 @@ import type { Io, Output } from '../../infra/runtime/io.ts';
 
 /** A bar is redrawn at most this often. */
 const REDRAW_MS = 100;
-/** Where there is no terminal a line is written at most this often, and only when so many percent are done since the last one, or as much time has passed. */
+/**
+ * Where there is no terminal a line is written at most this often, and only when so many percent are done since the
+ * last one, or as much time has passed.
+ */
 const LINE_MS = 3_000;
 const LINE_PERCENT = 5;
 const LINE_ANYWAY_MS = 30_000;
@@ -52,7 +55,13 @@ interface ProgressOptions {
 }
 
 /** Share of the whole work that is done, by the weights of its phases. */
-export function shareDone({ label, bytesDone, bytesTotal, share = bytesTotal > 0 ? bytesDone / bytesTotal : 0, phases }: ProgressState): number {
+export function shareDone({
+  label,
+  bytesDone,
+  bytesTotal,
+  share = bytesTotal > 0 ? bytesDone / bytesTotal : 0,
+  phases,
+}: ProgressState): number {
   const own = Math.min(1, Math.max(0, share));
   if (phases === undefined || phases[label] === undefined) return own;
   let before = 0;
@@ -70,7 +79,7 @@ export function shareDone({ label, bytesDone, bytesTotal, share = bytesTotal > 0
 export function timeLeft(state: ProgressState, elapsedSeconds: number, ofPhase: number | null): number | null {
   if (state.phases === undefined) return ofPhase;
   const done = shareDone(state);
-  return done >= TELLING_SHARE ? elapsedSeconds * (1 - done) / done : null;
+  return done >= TELLING_SHARE ? (elapsedSeconds * (1 - done)) / done : null;
 }
 
 /** Shows how far long work has come: one bar that never goes back on a terminal, a line now and then elsewhere. */
@@ -108,7 +117,8 @@ export class Progress {
   }
 
   #begin(state: ProgressState, now: number): void {
-    const isSameWork = this.#label !== null && state.phases?.[state.label] !== undefined && state.phases[this.#label] !== undefined;
+    const isSameWork =
+      this.#label !== null && state.phases?.[state.label] !== undefined && state.phases[this.#label] !== undefined;
     this.#label = state.label;
     this.#startMs = now;
     this.#startBytes = state.bytesDone;
@@ -135,10 +145,19 @@ export class Progress {
 
   #figures(state: ProgressState, now: number): ProgressFigures {
     const done = this.#done;
-    const bytesPerSecond = Math.max(0, (state.bytesDone - this.#startBytes) / Math.max(1, now - this.#startMs) * 1000);
+    const bytesPerSecond = Math.max(
+      0,
+      ((state.bytesDone - this.#startBytes) / Math.max(1, now - this.#startMs)) * 1000,
+    );
     const made = done - this.#beganDone;
-    const secondsLeft = state.phases === undefined ? bytesPerSecond > 0 ? Math.max(0, state.bytesTotal - state.bytesDone) / bytesPerSecond : null
-      : made >= TELLING_SHARE ? (now - this.#beganMs) / 1000 * (1 - done) / made : null;
+    const secondsLeft =
+      state.phases === undefined
+        ? bytesPerSecond > 0
+          ? Math.max(0, state.bytesTotal - state.bytesDone) / bytesPerSecond
+          : null
+        : made >= TELLING_SHARE
+          ? (((now - this.#beganMs) / 1000) * (1 - done)) / made
+          : null;
     return { ...state, done, bytesPerSecond, secondsLeft };
   }
 
@@ -155,13 +174,17 @@ export class Progress {
 }
 
 /**
- * `rebuilding the index: 45 %, 1.2 GiB of 2.6 GiB, 310.5 MiB/s, 5 s left`, and the detail if there is one. Of work in phases the percentage
- * and the time are those of the whole, and the bytes those of the phase: `45 %, 5 s left, accumulation: 1.2 GiB of 2.6 GiB, 310.5 MiB/s`.
+ * `rebuilding the index: 45 %, 1.2 GiB of 2.6 GiB, 310.5 MiB/s, 5 s left`, and the detail if there is one. Of work in
+ * phases the percentage and the time are those of the whole, and the bytes those of the phase: `45 %, 5 s left,
+ * accumulation: 1.2 GiB of 2.6 GiB, 310.5 MiB/s`.
  */
 export function progressText(figures: ProgressFigures): string {
   const { label, phases, done, bytesDone, bytesTotal, bytesPerSecond, secondsLeft, detail } = figures;
   const percent = `${Math.min(100, Math.floor(done * 100))} %`;
-  const bytes = bytesTotal > 0 || phases === undefined ? [`${bytesText(bytesDone)} of ${bytesText(bytesTotal)}`, `${bytesText(bytesPerSecond)}/s`] : [];
+  const bytes =
+    bytesTotal > 0 || phases === undefined
+      ? [`${bytesText(bytesDone)} of ${bytesText(bytesTotal)}`, `${bytesText(bytesPerSecond)}/s`]
+      : [];
   const left = secondsLeft === null ? [] : [`${durationText(secondsLeft)} left`];
   const behind = detail === undefined ? [] : [detail];
   if (phases === undefined) return `${label}: ${[percent, ...bytes, ...left, ...behind].join(', ')}`;
@@ -190,5 +213,5 @@ export function durationText(seconds: number): string {
   const whole = Math.ceil(seconds);
   if (whole < 60) return `${whole} s`;
   if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  return `${Math.floor(whole / 3_600)} h ${Math.floor(whole % 3_600 / 60)} min`;
+  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`;
 }

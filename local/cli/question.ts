@@ -1,7 +1,10 @@
 import { createInterface } from 'node:readline';
 import type { Io } from '../../infra/runtime/io.ts';
 
-/** Asks on a terminal, and takes only `yes` for that. False where there is no terminal, so that nobody who is not there has agreed. */
+/**
+ * Asks on a terminal, and takes only `yes` for that. False where there is no terminal, so that nobody who is not there
+ * has agreed.
+ */
 export async function isConfirmed(question: string, io: Io): Promise<boolean> {
   const { stdin } = io;
   if (stdin?.isTTY !== true) return false;

@@ -24,7 +24,10 @@ export async function runProgram(program: Program, words: readonly string[], giv
       return EXIT.usage;
     }
     const failure = describeFailure(error);
-    line(io.stderr, `${red('error')} ${failure.code}: ${failure.code === 'internal' ? failure.message : shown(failure.message)}`);
+    line(
+      io.stderr,
+      `${red('error')} ${failure.code}: ${failure.code === 'internal' ? failure.message : shown(failure.message)}`,
+    );
     return failure.exitCode;
   }
 }
@@ -36,7 +39,12 @@ async function dispatch(program: Program, words: readonly string[], io: Io): Pro
     line(io.stdout, program.version);
     return EXIT.ok;
   }
-  if (name === undefined || name === '--help' || name === '-h' || (name === 'help' && (rest.length === 0 || rest[0]!.startsWith('-')))) {
+  if (
+    name === undefined ||
+    name === '--help' ||
+    name === '-h' ||
+    (name === 'help' && (rest.length === 0 || rest[0]!.startsWith('-')))
+  ) {
     io.stdout.write(programHelp(program.commands, program.version, colours));
     return EXIT.ok;
   }
@@ -44,7 +52,8 @@ async function dispatch(program: Program, words: readonly string[], io: Io): Pro
   const asked = isHelp ? rest : words;
   const command = commandOf(program, asked);
   if (command === null) {
-    // Help that was asked for is an answer; a first word alone is half a command, and scripts must not take it for done.
+    // Help that was asked for is an answer; a first word alone is half a command, and scripts must not take it for
+    // done.
     const isAsked = isHelp || asked.length > 1;
     const output = isAsked ? io.stdout : io.stderr;
     if (!isAsked) line(output, `${coloursFor(output, io.env).red('error')}: skua ${name} needs a command after it.\n`);
@@ -82,11 +91,21 @@ function commandOf(program: Program, words: readonly string[]): Command | null {
   const group = groupOf(program, first);
   if (group.length > 0) {
     if (second === undefined || second === '--help' || second === '-h') return null;
-    const suggestion = didYouMean(second, group.map((each) => each.name.slice(first.length + 1)), `skua ${first} `);
-    throw new UsageError(second.startsWith('-') ? `skua ${first} needs a command before ${second}.` : `Unknown command '${first} ${second}'.${suggestion}`);
+    const suggestion = didYouMean(
+      second,
+      group.map((each) => each.name.slice(first.length + 1)),
+      `skua ${first} `,
+    );
+    throw new UsageError(
+      second.startsWith('-')
+        ? `skua ${first} needs a command before ${second}.`
+        : `Unknown command '${first} ${second}'.${suggestion}`,
+    );
   }
   const kind = first.startsWith('-') ? 'The first word must be a command, not' : 'Unknown command';
-  throw new UsageError(`${kind} '${first}'.${didYouMean(first, program.commands.map((each) => each.name.split(' ')[0]!).concat('help'), 'skua ')}`);
+  throw new UsageError(
+    `${kind} '${first}'.${didYouMean(first, program.commands.map((each) => each.name.split(' ')[0]!).concat('help'), 'skua ')}`,
+  );
 }
 
 function helpHint(program: Program, words: readonly string[]): string {
@@ -100,7 +119,8 @@ type Parsed<O extends OptionTable> = { readonly kind: 'help' } | { readonly kind
 
 /**
  * Reads the words behind a command's name: `--name value`, `--name=value`, switches, and positional arguments. `--`
- * ends the options. A repeated option counts with its last value, unless it takes several. `--help` wins over anything else that is wrong.
+ * ends the options. A repeated option counts with its last value, unless it takes several. `--help` wins over anything
+ * else that is wrong.
  */
 export function parseArguments<O extends OptionTable>(command: Command<O>, words: readonly string[]): Parsed<O> {
   const end = words.indexOf('--');
@@ -123,30 +143,38 @@ export function parseArguments<O extends OptionTable>(command: Command<O>, words
     if (value === null && option.placeholder === null) value = 'true';
     if (value === null) {
       const next = words[at + 1];
-      if (next === undefined || next.startsWith('--')) throw new UsageError(`--${name} needs a value: --${name} ${option.placeholder}.`);
+      if (next === undefined || next.startsWith('--'))
+        throw new UsageError(`--${name} needs a value: --${name} ${option.placeholder}.`);
       value = next;
       at++;
     }
     const parsed = parseValue(name, option, value);
-    values[name] = option.isList === true ? [...values[name] as unknown[], ...parsed as unknown[]] : parsed;
+    values[name] = option.isList === true ? [...(values[name] as unknown[]), ...(parsed as unknown[])] : parsed;
     given.add(name);
   }
   checkPositionals(command, positionals);
   return { kind: 'run', input: { options: values as Input<O>['options'], given, positionals } };
 }
 
-function splitOption<O extends OptionTable>(command: Command<O>, word: string): { name: string; inline: string | null } {
+function splitOption<O extends OptionTable>(
+  command: Command<O>,
+  word: string,
+): { name: string; inline: string | null } {
   const equals = word.indexOf('=');
   const written = (equals < 0 ? word : word.slice(0, equals)).replace(/^--?/, '');
   const inline = equals < 0 ? null : word.slice(equals + 1);
   if (word.startsWith('--') && Object.hasOwn(command.options, written)) return { name: written, inline };
   const known = Object.keys(command.options).concat('help');
-  throw new UsageError(`Unknown option ${word.slice(0, equals < 0 ? undefined : equals)}.${didYouMean(written, known, '--')}`);
+  throw new UsageError(
+    `Unknown option ${word.slice(0, equals < 0 ? undefined : equals)}.${didYouMean(written, known, '--')}`,
+  );
 }
 
 function checkPositionals<O extends OptionTable>(command: Command<O>, positionals: readonly string[]): void {
   const wanted = command.positionals ?? [];
   const missing = wanted[positionals.length];
-  if (missing !== undefined && missing.isOptional !== true) throw new UsageError(`${missing.name} is missing: ${missing.help}.`);
-  if (positionals.length > wanted.length && wanted.at(-1)?.isRepeated !== true) throw new UsageError(`Unexpected argument '${positionals[wanted.length]}'.`);
+  if (missing !== undefined && missing.isOptional !== true)
+    throw new UsageError(`${missing.name} is missing: ${missing.help}.`);
+  if (positionals.length > wanted.length && wanted.at(-1)?.isRepeated !== true)
+    throw new UsageError(`Unexpected argument '${positionals[wanted.length]}'.`);
 }

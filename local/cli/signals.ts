@@ -42,14 +42,21 @@ export function listenForHangUp(process: Pick<Surroundings, 'on' | 'off'>, log: 
   };
   process.on('SIGHUP', listener);
   return {
-    attach: (attached) => { reload = attached; },
-    release: () => { process.off('SIGHUP', listener); },
+    attach: (attached) => {
+      reload = attached;
+    },
+    release: () => {
+      process.off('SIGHUP', listener);
+    },
   };
 }
 
 /** Ctrl+C and SIGTERM while a command runs. */
 export interface Interrupt {
-  /** Aborted by the first of them, with an error that ends the command with exit code 130. A second one ends the process. */
+  /**
+   * Aborted by the first of them, with an error that ends the command with exit code 130. A second one ends the
+   * process.
+   */
   readonly signal: AbortSignal;
   release(): void;
 }
@@ -64,5 +71,10 @@ export function listenForInterrupt(message: string, { process }: Pick<Io, 'proce
   });
   const names = ['SIGINT', 'SIGTERM'] as const;
   for (const name of names) process.on(name, handle);
-  return { signal: controller.signal, release: () => { for (const name of names) process.off(name, handle); } };
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const name of names) process.off(name, handle);
+    },
+  };
 }

@@ -5,7 +5,13 @@ import * as tls from 'node:tls';
 /** Why a connection failed, where TLS is the reason: who vouches for whom, until when, and for which names. */
 
 interface TlsFailure {
-  readonly code: 'certificate_untrusted' | 'certificate_expired' | 'certificate_name' | 'certificate_invalid' | 'tls_expected' | 'tls_not_spoken';
+  readonly code:
+    | 'certificate_untrusted'
+    | 'certificate_expired'
+    | 'certificate_name'
+    | 'certificate_invalid'
+    | 'tls_expected'
+    | 'tls_not_spoken';
   readonly message: string;
 }
 
@@ -18,11 +24,27 @@ const NAME_LENGTH_MAX = 300;
 
 /** OpenSSL's names for a chain that ends at nobody who is trusted. */
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
-  'UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'CERT_UNTRUSTED',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'CERT_UNTRUSTED',
 ]);
 /** Other things that are wrong with certificates. */
-const INVALID: ReadonlySet<unknown> = new Set(['CERT_REVOKED', 'CERT_REJECTED', 'CERT_SIGNATURE_FAILURE', 'CERT_CHAIN_TOO_LONG', 'INVALID_CA', 'INVALID_PURPOSE', 'PATH_LENGTH_EXCEEDED']);
-/** How a connection ends that speaks plain HTTP to who expects TLS; what answers may be an alert, which is no HTTP either. */
+const INVALID: ReadonlySet<unknown> = new Set([
+  'CERT_REVOKED',
+  'CERT_REJECTED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_CHAIN_TOO_LONG',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+]);
+/**
+ * How a connection ends that speaks plain HTTP to who expects TLS; what answers may be an alert, which is no HTTP
+ * either.
+ */
 const CUT_OFF: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /** Whether a connection failed because nobody who is trusted vouches for the other side. Nothing was sent then. */
@@ -30,16 +52,37 @@ export function isUntrusted(error: unknown): boolean {
   return UNTRUSTED.has(codeOf(error));
 }
 
-/** Null where something else is the reason. `file`: where further authorities came from; `option`: what names the URL. */
-export async function explainTls(error: unknown, url: string, { file, option }: { readonly file: string | null; readonly option: string }): Promise<TlsFailure | null> {
+/**
+ * Null where something else is the reason. `file`: where further authorities came from; `option`: what names the URL.
+ */
+export async function explainTls(
+  error: unknown,
+  url: string,
+  { file, option }: { readonly file: string | null; readonly option: string },
+): Promise<TlsFailure | null> {
   const { protocol, host } = new URL(url);
   const code = codeOf(error);
-  if (protocol === 'http:') return (CUT_OFF.has(code) || String(code).startsWith('HPE_')) && await presented(url) !== null ? { code: 'tls_expected', message: `${host} speaks TLS, and ${option} says http://. Write https://${host} instead.` } : null;
+  if (protocol === 'http:')
+    return (CUT_OFF.has(code) || String(code).startsWith('HPE_')) && (await presented(url)) !== null
+      ? {
+          code: 'tls_expected',
+          message: `${host} speaks TLS, and ${option} says http://. Write https://${host} instead.`,
+        }
+      : null;
   if (isUntrusted(error)) return untrusted(host, await presented(url), file);
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') return outOfDate(host, await presented(url));
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return otherName(url, await presented(url), option);
-  if (INVALID.has(code)) return { code: 'certificate_invalid', message: `The certificate of ${host} was not accepted (${String(code)}). Check the certificate and those of its authorities.` };
-  return isNoTls(error) ? { code: 'tls_not_spoken', message: `${host} does not speak TLS, and ${option} says https://. Write http://${host} instead, if that is a node without TLS; or start the node with a certificate.` } : null;
+  if (INVALID.has(code))
+    return {
+      code: 'certificate_invalid',
+      message: `The certificate of ${host} was not accepted (${String(code)}). Check the certificate and those of its authorities.`,
+    };
+  return isNoTls(error)
+    ? {
+        code: 'tls_not_spoken',
+        message: `${host} does not speak TLS, and ${option} says https://. Write http://${host} instead, if that is a node without TLS; or start the node with a certificate.`,
+      }
+    : null;
 }
 
 function codeOf(error: unknown): unknown {
@@ -57,7 +100,12 @@ function presented(url: string): Promise<X509Certificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve) => {
-    const socket = tls.connect({ host, port: Number(port || (url.startsWith('https:') ? 443 : 80)), rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) });
+    const socket = tls.connect({
+      host,
+      port: Number(port || (url.startsWith('https:') ? 443 : 80)),
+      rejectUnauthorized: false,
+      ...(isIP(host) === 0 && { servername: host }),
+    });
     const end = (certificate: X509Certificate | null) => {
       clearTimeout(late);
       resolve(certificate);
@@ -72,7 +120,11 @@ function presented(url: string): Promise<X509Certificate | null> {
 /** From the other side's own to the last that it shows. */
 function chainOf(certificate: X509Certificate): readonly X509Certificate[] {
   const chain: X509Certificate[] = [];
-  for (let next: X509Certificate | undefined = certificate; next !== undefined && chain.length < CHAIN_MAX; next = next.issuerCertificate) {
+  for (
+    let next: X509Certificate | undefined = certificate;
+    next !== undefined && chain.length < CHAIN_MAX;
+    next = next.issuerCertificate
+  ) {
     if (chain.some(({ fingerprint256 }) => fingerprint256 === next!.fingerprint256)) break;
     chain.push(next);
   }
@@ -82,11 +134,22 @@ function chainOf(certificate: X509Certificate): readonly X509Certificate[] {
 function untrusted(host: string, certificate: X509Certificate | null, file: string | null): TlsFailure {
   const where = file === null ? 'this machine does not trust' : `neither this machine nor ${file} trusts`;
   const code = 'certificate_untrusted';
-  if (certificate === null) return { code, message: `The certificate of ${host} was issued by an authority that ${where}. Give the certificate of that authority with --ca FILE or SKUA_CA.` };
+  if (certificate === null)
+    return {
+      code,
+      message: `The certificate of ${host} was issued by an authority that ${where}. Give the certificate of that authority with --ca FILE or SKUA_CA.`,
+    };
   const last = chainOf(certificate).at(-1)!;
   const name = nameOf(certificate.subject);
-  if (last === certificate && certificate.subject === certificate.issuer) return { code, message: `The certificate of ${host} (${name}) is self-signed, and ${where} it. Give it with --ca FILE or SKUA_CA if it is the right one (SHA-256 ${certificate.fingerprint256}).` };
-  return { code, message: `The certificate of ${host} (${name}) was issued by ${nameOf(last.issuer)}, an authority that ${where}. Give the certificate of that authority with --ca FILE or SKUA_CA.` };
+  if (last === certificate && certificate.subject === certificate.issuer)
+    return {
+      code,
+      message: `The certificate of ${host} (${name}) is self-signed, and ${where} it. Give it with --ca FILE or SKUA_CA if it is the right one (SHA-256 ${certificate.fingerprint256}).`,
+    };
+  return {
+    code,
+    message: `The certificate of ${host} (${name}) was issued by ${nameOf(last.issuer)}, an authority that ${where}. Give the certificate of that authority with --ca FILE or SKUA_CA.`,
+  };
 }
 
 function outOfDate(host: string, certificate: X509Certificate | null): TlsFailure {
@@ -94,18 +157,35 @@ function outOfDate(host: string, certificate: X509Certificate | null): TlsFailur
   const chain = certificate === null ? [] : chainOf(certificate);
   const old = chain.find(({ validToDate }) => validToDate.getTime() < now);
   const early = chain.find(({ validFromDate }) => validFromDate.getTime() > now);
-  const of = (one: X509Certificate) => (one === certificate ? `The certificate of ${host} (${nameOf(one.subject)})` : `The certificate of ${nameOf(one.subject)}, an authority of ${host},`);
+  const of = (one: X509Certificate) =>
+    one === certificate
+      ? `The certificate of ${host} (${nameOf(one.subject)})`
+      : `The certificate of ${nameOf(one.subject)}, an authority of ${host},`;
   const code = 'certificate_expired';
-  if (old !== undefined) return { code, message: `${of(old)} expired on ${old.validToDate.toISOString()}. Replace it there and reload the configuration.` };
-  if (early !== undefined) return { code, message: `${of(early)} is not valid before ${early.validFromDate.toISOString()}. Check the clock of this machine.` };
-  return { code, message: `A certificate of ${host} is not valid at this time. Replace it there and reload the configuration, or correct the clock of this machine.` };
+  if (old !== undefined)
+    return {
+      code,
+      message: `${of(old)} expired on ${old.validToDate.toISOString()}. Replace it there and reload the configuration.`,
+    };
+  if (early !== undefined)
+    return {
+      code,
+      message: `${of(early)} is not valid before ${early.validFromDate.toISOString()}. Check the clock of this machine.`,
+    };
+  return {
+    code,
+    message: `A certificate of ${host} is not valid at this time. Replace it there and reload the configuration, or correct the clock of this machine.`,
+  };
 }
 
 function otherName(url: string, certificate: X509Certificate | null, option: string): TlsFailure {
   const { hostname } = new URL(url);
   const names = (certificate?.subjectAltName ?? '').replaceAll('IP Address:', '').replaceAll('DNS:', '');
   const is = names === '' ? 'names no host' : `is for ${cleaned(names)}`;
-  return { code: 'certificate_name', message: `The certificate that ${new URL(url).host} shows ${is}, and not for ${hostname}. ${names === '' ? '' : `Name one of these in ${option}, or give`}${names === '' ? 'Give' : ''} the node a certificate for ${hostname}.` };
+  return {
+    code: 'certificate_name',
+    message: `The certificate that ${new URL(url).host} shows ${is}, and not for ${hostname}. ${names === '' ? '' : `Name one of these in ${option}, or give`}${names === '' ? 'Give' : ''} the node a certificate for ${hostname}.`,
+  };
 }
 
 /** A subject or issuer on one line. */

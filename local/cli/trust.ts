@@ -18,7 +18,10 @@ interface Sent {
   readonly signal: AbortSignal;
 }
 
-/** Whom a command trusts to vouch for a node: the authorities that Node.js has, those of the system, and those of a file. */
+/**
+ * Whom a command trusts to vouch for a node: the authorities that Node.js has, those of the system, and those of a
+ * file.
+ */
 export class Trust {
   /** The file with further authorities; null for none. */
   readonly file: string | null;
@@ -40,7 +43,7 @@ export class Trust {
   async fetch(url: string, sent: Sent): Promise<Response> {
     await this.load();
     try {
-      return await exchange(url, sent, this.#agent ??= this.#agentOf());
+      return await exchange(url, sent, (this.#agent ??= this.#agentOf()));
     } catch (error) {
       // Those of the system take a while to read, and few nodes need them. Nothing of the request has been sent so far.
       if (!isUntrusted(error) || this.#hasSystem) throw error;
@@ -52,20 +55,35 @@ export class Trust {
 
   #agentOf(): Agent {
     const given = this.#authorities!;
-    const ca = given.length === 0 && !this.#hasSystem ? undefined : [...new Set([...tls.getCACertificates('default'), ...(this.#hasSystem ? tls.getCACertificates('system') : []), ...given])];
+    const ca =
+      given.length === 0 && !this.#hasSystem
+        ? undefined
+        : [
+            ...new Set([
+              ...tls.getCACertificates('default'),
+              ...(this.#hasSystem ? tls.getCACertificates('system') : []),
+              ...given,
+            ]),
+          ];
     // Whoever names an intermediate authority means it, even where its root is not known.
     return new Agent({ keepAlive: true, secureContext: tls.createSecureContext({ ca, allowPartialTrustChain: true }) });
   }
 }
 
 async function readAuthorities(file: string): Promise<readonly string[]> {
-  const bytes = Buffer.from(await readInput(file, CA_BYTES_MAX).catch((error: CommandError) => {
-    throw new CommandError('ca_unreadable', `--ca (or SKUA_CA): ${error.message}`, error.exitCode);
-  }));
+  const bytes = Buffer.from(
+    await readInput(file, CA_BYTES_MAX).catch((error: CommandError) => {
+      throw new CommandError('ca_unreadable', `--ca (or SKUA_CA): ${error.message}`, error.exitCode);
+    }),
+  );
   try {
     return certificatesIn(bytes, CA_CERTIFICATES_MAX).map((certificate) => certificate.toString());
   } catch (error) {
-    throw new CommandError('ca_invalid', `--ca (or SKUA_CA): ${file}: ${(error as Error).message} Give the certificate of the authority that issued the node's certificate, in PEM.`, EXIT.failed);
+    throw new CommandError(
+      'ca_invalid',
+      `--ca (or SKUA_CA): ${file}: ${(error as Error).message} Give the certificate of the authority that issued the node's certificate, in PEM.`,
+      EXIT.failed,
+    );
   }
 }
 
@@ -75,10 +93,17 @@ function exchange(url: string, { method, headers, body, signal }: Sent, agent: A
     const sending = request(url, { method, agent, signal, headers: { accept: '*/*', ...given } }, (message) => {
       const status = message.statusCode!;
       const received = new Headers();
-      for (let i = 0; i + 1 < message.rawHeaders.length; i += 2) received.append(message.rawHeaders[i]!, message.rawHeaders[i + 1]!);
+      for (let i = 0; i + 1 < message.rawHeaders.length; i += 2)
+        received.append(message.rawHeaders[i]!, message.rawHeaders[i + 1]!);
       const isEmpty = status === 204 || status === 205 || status === 304;
       if (isEmpty) message.resume();
-      resolve(new Response(isEmpty ? null : bodyOf(message, signal), { status, statusText: message.statusMessage ?? '', headers: received }));
+      resolve(
+        new Response(isEmpty ? null : bodyOf(message, signal), {
+          status,
+          statusText: message.statusMessage ?? '',
+          headers: received,
+        }),
+      );
     });
     sending.on('error', reject);
     sending.end(body ?? undefined);
@@ -88,16 +113,21 @@ function exchange(url: string, { method, headers, body, signal }: Sent, agent: A
 /** What fails while it is read is a TypeError, as with `fetch`. */
 function bodyOf(message: IncomingMessage, signal: AbortSignal): ReadableStream<Uint8Array> {
   const pieces = message[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const piece = await pieces.next();
-        if (piece.done === true) controller.close();
-        else controller.enqueue(piece.value);
-      } catch (error) {
-        throw signal.aborted ? signal.reason : new TypeError('terminated', { cause: error });
-      }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const piece = await pieces.next();
+          if (piece.done === true) controller.close();
+          else controller.enqueue(piece.value);
+        } catch (error) {
+          throw signal.aborted ? signal.reason : new TypeError('terminated', { cause: error });
+        }
+      },
+      cancel() {
+        message.destroy();
+      },
     },
-    cancel() { message.destroy(); },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }

@@ -10,9 +10,10 @@ import type { Fence, EpochGuard } from '../../handlers/http/cluster-feature.ts';
 type EpochOf = Pick<MemberLog, 'epoch'>;
 
 /**
- * Rule 13 of core/cluster/README.md: what another member has passed on is decided, in its turn, only while the epoch in which it was sent is the newest in the log,
- * and this member wrote that. The log itself proves it: a write that takes its place in front of a commit has seen all commits before, and with
- * them every epoch. Whoever brought it, no write takes its place that has waited for too long (`Patience`).
+ * Rule 13 of core/cluster/README.md: what another member has passed on is decided, in its turn, only while the epoch in
+ * which it was sent is the newest in the log, and this member wrote that. The log itself proves it: a write that takes
+ * its place in front of a commit has seen all commits before, and with them every epoch. Whoever brought it, no write
+ * takes its place that has waited for too long (`Patience`).
  */
 export class EpochFence implements Fence {
   readonly #log: EpochOf;
@@ -41,16 +42,17 @@ export class EpochFence implements Fence {
   }
 
   /**
-   * The store for what is written in the handling of requests. What goes on for longer than a request, and may have been begun in one (the audit, the calls of
-   * webhooks, schedules), gets the store itself: it must not inherit the epoch of whoever came first.
+   * The store for what is written in the handling of requests. What goes on for longer than a request, and may have
+   * been begun in one (the audit, the calls of webhooks, schedules), gets the store itself: it must not inherit the
+   * epoch of whoever came first.
    */
   storeOf(store: EventStore, elsewhere: WritesElsewhere): EventStore {
     return layer(store, { write: (write) => this.#write(store, write, elsewhere) });
   }
 
   /**
-   * What another member has passed on is written under its passage; all else goes to the member that leads, where that is another one, for whom the request names,
-   * and is held from when it is written.
+   * What another member has passed on is written under its passage; all else goes to the member that leads, where that
+   * is another one, for whom the request names, and is held from when it is written.
    */
   #write(store: EventStore, write: StoreWrite, elsewhere: WritesElsewhere): Promise<StoreWritten> {
     const guard = this.#passages.getStore() ?? null;
@@ -64,7 +66,11 @@ export class EpochFence implements Fence {
       return here;
     }
     const held = this.#patience.begin(guard?.isGone ?? STAYS);
-    return elsewhere.write(order ?? newOrder(), { write: carried, held, here: () => performWrite(store, write, () => held.refusal()) });
+    return elsewhere.write(order ?? newOrder(), {
+      write: carried,
+      held,
+      here: () => performWrite(store, write, () => held.refusal()),
+    });
   }
 }
 
@@ -107,19 +113,36 @@ class EpochGuardOfWrite implements EpochGuard {
   /** Of a request of several steps the first ones may be in the log. */
   #expired(): SkuaError | null {
     const refusal = this.#held.refusal();
-    return refusal === null || !this.hasWritten ? refusal : new SkuaError('commit_outcome_unknown', 'The request took so long that only part of it was carried out: check the result and send it again.', {}, refusal);
+    return refusal === null || !this.hasWritten
+      ? refusal
+      : new SkuaError(
+          'commit_outcome_unknown',
+          'The request took so long that only part of it was carried out: check the result and send it again.',
+          {},
+          refusal,
+        );
   }
 
   #closed(epoch: number): SkuaError {
-    // Epochs only grow: behind this one, or with the same one of another member, it never opens again. One that is still to come into the copy may open it.
+    // Epochs only grow: behind this one, or with the same one of another member, it never opens again. One that is
+    // still to come into the copy may open it.
     const isFinal = (this.#log.epoch?.number ?? -1) >= epoch;
-    return new SkuaError('not_leader', `This member is not the leader of epoch ${epoch}, in which the request was sent to it. Ask the current leader.`, { epoch, isFinal });
+    return new SkuaError(
+      'not_leader',
+      `This member is not the leader of epoch ${epoch}, in which the request was sent to it. Ask the current leader.`,
+      { epoch, isFinal },
+    );
   }
 }
 
-/** The write as another member is sent it; null where what is asked before can't be said as a value, so that this member decides. */
+/**
+ * The write as another member is sent it; null where what is asked before can't be said as a value, so that this member
+ * decides.
+ */
 function carriedFor(guard: OwnRequest | null, write: StoreWrite): Carried | null {
   const by = guard === null ? OWN : guard.writer();
   const authorize = write.writes.find((each) => each.authorize !== undefined)?.authorize;
-  return authorize === undefined || authorize.unchanged !== undefined || by.asks === 'list' ? carriedOf(write, by, authorize?.unchanged) : null;
+  return authorize === undefined || authorize.unchanged !== undefined || by.asks === 'list'
+    ? carriedOf(write, by, authorize?.unchanged)
+    : null;
 }

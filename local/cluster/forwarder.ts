@@ -8,7 +8,14 @@ import type { PeerClient } from './peer-client.ts';
 /** Bytes of an answer that is given back: operations of the leader answer with a line or a short document. */
 const REPLY_BYTES_MAX = 1_048_576;
 /** Of the connection between the two members alone; the length is told by whoever sends the answer on. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'trailer', 'upgrade', 'date']);
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+  'date',
+]);
 
 /** Requests that other members are to decide, over the connections of the members. */
 export class PeerForwarder implements Forwarder {
@@ -20,11 +27,35 @@ export class PeerForwarder implements Forwarder {
     this.scheme = scheme;
   }
 
-  async send({ node }: ClusterMember, { method, target, headers, body }: RequestParts, timeoutMs: number, signal: AbortSignal | null): Promise<ReplyParts> {
+  async send(
+    { node }: ClusterMember,
+    { method, target, headers, body }: RequestParts,
+    timeoutMs: number,
+    signal: AbortSignal | null,
+  ): Promise<ReplyParts> {
     const as = headers[FORWARDED_HEADER] === undefined ? 'member' : 'caller';
-    const reply = await this.#client.request({ node, method, path: target, headers, body, as, timeoutMs, ...(signal !== null && { signal }) });
-    if (as === 'caller' && reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, more than any operation returns.`, { node: nodeKey(node), reason: 'length' });
-    return { status: reply.status, statusText: reply.statusText, headers: withoutConnection(reply.headers), body: reply.body.length === 0 ? null : reply.body };
+    const reply = await this.#client.request({
+      node,
+      method,
+      path: target,
+      headers,
+      body,
+      as,
+      timeoutMs,
+      ...(signal !== null && { signal }),
+    });
+    if (as === 'caller' && reply.body.length > REPLY_BYTES_MAX)
+      throw new SkuaError(
+        'member_silent',
+        `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, more than any operation returns.`,
+        { node: nodeKey(node), reason: 'length' },
+      );
+    return {
+      status: reply.status,
+      statusText: reply.statusText,
+      headers: withoutConnection(reply.headers),
+      body: reply.body.length === 0 ? null : reply.body,
+    };
   }
 }
 

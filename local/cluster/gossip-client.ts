@@ -5,7 +5,23 @@ import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
 /** What is shown of a member as GET `/gossip` tells of it. Servers of the reference leave out the last three. */
-export type MemberDocument = Pick<Member, 'instanceId' | 'state' | 'isAlive' | 'httpEndPointIp' | 'httpEndPointPort' | 'lastCommitPosition' | 'writerCheckpoint' | 'epochNumber' | 'nodePriority' | 'isReadOnlyReplica' | 'esVersion' | 'appliedCommit' | 'scavengeId' | 'bucketSilentMs'>;
+export type MemberDocument = Pick<
+  Member,
+  | 'instanceId'
+  | 'state'
+  | 'isAlive'
+  | 'httpEndPointIp'
+  | 'httpEndPointPort'
+  | 'lastCommitPosition'
+  | 'writerCheckpoint'
+  | 'epochNumber'
+  | 'nodePriority'
+  | 'isReadOnlyReplica'
+  | 'esVersion'
+  | 'appliedCommit'
+  | 'scavengeId'
+  | 'bucketSilentMs'
+>;
 
 /** What one member knows of all. */
 export interface GossipDocument extends Omit<Gossip, 'members'> {
@@ -14,9 +30,18 @@ export interface GossipDocument extends Omit<Gossip, 'members'> {
 
 /** Asks a node for the members that it knows. */
 export async function readGossip(node: NodeClient): Promise<GossipDocument> {
-  const text = await expectStatus(await node.call('GET', '/gossip', { headers: { accept: 'application/json' } }), [200], 'asked for the members');
+  const text = await expectStatus(
+    await node.call('GET', '/gossip', { headers: { accept: 'application/json' } }),
+    [200],
+    'asked for the members',
+  );
   const found = JSON.parse(text) as Partial<GossipDocument>;
-  if (!Array.isArray(found.members)) throw new CommandError('unexpected_answer', `${node.base} does not report cluster members: check that it is a Skua node.`, EXIT.failed);
+  if (!Array.isArray(found.members))
+    throw new CommandError(
+      'unexpected_answer',
+      `${node.base} does not report cluster members: check that it is a Skua node.`,
+      EXIT.failed,
+    );
   return found as GossipDocument;
 }
 
@@ -54,14 +79,26 @@ export function statusOf({ members, serverIp, serverPort }: GossipDocument): Clu
   const end = Math.max(-1, ...members.map(({ writerCheckpoint }) => writerCheckpoint));
   const applied = Math.max(-1, ...members.map(({ appliedCommit = -1 }) => appliedCommit));
   const rows = members.map((member): MemberStatus => ({
-    address: addressOf(member), state: member.state, isAlive: member.isAlive, priority: member.nodePriority, epoch: member.epochNumber, end: member.writerCheckpoint,
-    lagBytes: end - member.writerCheckpoint, lagCommits: member.appliedCommit === undefined ? null : applied - member.appliedCommit,
-    scavengeId: member.scavengeId ?? null, bucketSilentMs: member.bucketSilentMs ?? 0, version: member.esVersion,
+    address: addressOf(member),
+    state: member.state,
+    isAlive: member.isAlive,
+    priority: member.nodePriority,
+    epoch: member.epochNumber,
+    end: member.writerCheckpoint,
+    lagBytes: end - member.writerCheckpoint,
+    lagCommits: member.appliedCommit === undefined ? null : applied - member.appliedCommit,
+    scavengeId: member.scavengeId ?? null,
+    bucketSilentMs: member.bucketSilentMs ?? 0,
+    version: member.esVersion,
   }));
   // Two may say so for a moment; the later epoch is the one that counts.
-  const leaders = rows.filter(({ state, isAlive }) => isAlive && (state === 'Leader' || state === 'ResigningLeader')).toSorted((a, b) => b.epoch - a.epoch);
+  const leaders = rows
+    .filter(({ state, isAlive }) => isAlive && (state === 'Leader' || state === 'ResigningLeader'))
+    .toSorted((a, b) => b.epoch - a.epoch);
   return {
-    askedNode: `${serverIp.includes(':') ? `[${serverIp}]` : serverIp}:${serverPort}`, leader: leaders[0]?.address ?? null, epoch: Math.max(-1, ...rows.map(({ epoch }) => epoch)),
+    askedNode: `${serverIp.includes(':') ? `[${serverIp}]` : serverIp}:${serverPort}`,
+    leader: leaders[0]?.address ?? null,
+    epoch: Math.max(-1, ...rows.map(({ epoch }) => epoch)),
     members: rows.toSorted((a, b) => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0)),
   };
 }

@@ -25,23 +25,58 @@ export class HttpPeers implements Peers {
   }
 
   async gossip(to: NodeAddress, gossip: Gossip, timeoutMs: number): Promise<Gossip> {
-    const reply = await this.#client.request({ node: to, method: 'POST', path: '/cluster/gossip', headers: JSON_TYPE, body: JSON.stringify(gossip), as: 'member', timeoutMs, isRepeatable: true });
+    const reply = await this.#client.request({
+      node: to,
+      method: 'POST',
+      path: '/cluster/gossip',
+      headers: JSON_TYPE,
+      body: JSON.stringify(gossip),
+      as: 'member',
+      timeoutMs,
+      isRepeatable: true,
+    });
     return understood(to, reply, GOSSIP_BYTES_MAX, checkGossip);
   }
 
-  async commits(to: NodeAddress, { logId, from, instanceId, waitMs }: CommitsRequest, signal: AbortSignal): Promise<CommitsReply> {
+  async commits(
+    to: NodeAddress,
+    { logId, from, instanceId, waitMs }: CommitsRequest,
+    signal: AbortSignal,
+  ): Promise<CommitsReply> {
     const path = `/cluster/commits?log=${logId}&from=${from}&instance=${instanceId}&waitMs=${Math.round(waitMs)}`;
-    const reply = await this.#client.request({ node: to, method: 'GET', path, headers: {}, body: null, as: 'member', timeoutMs: waitMs + COMMITS_GRACE_MS, signal, isRepeatable: true });
+    const reply = await this.#client.request({
+      node: to,
+      method: 'GET',
+      path,
+      headers: {},
+      body: null,
+      as: 'member',
+      timeoutMs: waitMs + COMMITS_GRACE_MS,
+      signal,
+      isRepeatable: true,
+    });
     switch (reply.status) {
-      case 200: return { kind: 'commits', bytes: reply.body };
-      case 204: return { kind: 'commits', bytes: NONE };
-      case 410: return { kind: 'gone' };
-      default: throw refused(to, reply);
+      case 200:
+        return { kind: 'commits', bytes: reply.body };
+      case 204:
+        return { kind: 'commits', bytes: NONE };
+      case 410:
+        return { kind: 'gone' };
+      default:
+        throw refused(to, reply);
     }
   }
 
   async lead(to: NodeAddress, request: LeadRequest, timeoutMs: number): Promise<Epoch> {
-    const reply = await this.#client.request({ node: to, method: 'POST', path: '/cluster/lead', headers: JSON_TYPE, body: JSON.stringify(request), as: 'member', timeoutMs });
+    const reply = await this.#client.request({
+      node: to,
+      method: 'POST',
+      path: '/cluster/lead',
+      headers: JSON_TYPE,
+      body: JSON.stringify(request),
+      as: 'member',
+      timeoutMs,
+    });
     return understood(to, reply, EPOCH_BYTES_MAX, checkEpoch);
   }
 }
@@ -59,9 +94,18 @@ function understood<T>(from: NodeAddress, reply: PeerReply, bytesMax: number, re
 
 function refused(by: NodeAddress, reply: PeerReply): SkuaError {
   const code = codeOf(reply);
-  return new SkuaError('member_refused', `The member ${nodeKey(by)} refused: ${reply.status} ${reply.statusText}${code === null ? '' : ` (${code})`}.`, { node: nodeKey(by), status: reply.status, code });
+  return new SkuaError(
+    'member_refused',
+    `The member ${nodeKey(by)} refused: ${reply.status} ${reply.statusText}${code === null ? '' : ` (${code})`}.`,
+    { node: nodeKey(by), status: reply.status, code },
+  );
 }
 
 function unclear(by: NodeAddress, why: string, cause: unknown): SkuaError {
-  return new SkuaError('member_refused', `The answer of the member ${nodeKey(by)} is invalid: ${why}.`, { node: nodeKey(by), status: 200, code: null }, cause ?? undefined);
+  return new SkuaError(
+    'member_refused',
+    `The answer of the member ${nodeKey(by)} is invalid: ${why}.`,
+    { node: nodeKey(by), status: 200, code: null },
+    cause ?? undefined,
+  );
 }

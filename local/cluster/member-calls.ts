@@ -11,8 +11,22 @@ const JSON_REPLY = { accept: 'application/json' };
 export function adminCallsOf(client: Pick<PeerClient, 'request'>): AdminCalls {
   return {
     request: async (node, method, path, timeoutMs) => {
-      const { status, body } = await client.request({ node, method, path, headers: JSON_REPLY, body: null, as: 'member', timeoutMs, isRepeatable: true });
-      if (body.length > ADMIN_REPLY_BYTES_MAX) throw new SkuaError('member_refused', `The answer of the member ${nodeKey(node)} has ${body.length} bytes; at most ${ADMIN_REPLY_BYTES_MAX} are accepted.`, { node: nodeKey(node), status, code: null });
+      const { status, body } = await client.request({
+        node,
+        method,
+        path,
+        headers: JSON_REPLY,
+        body: null,
+        as: 'member',
+        timeoutMs,
+        isRepeatable: true,
+      });
+      if (body.length > ADMIN_REPLY_BYTES_MAX)
+        throw new SkuaError(
+          'member_refused',
+          `The answer of the member ${nodeKey(node)} has ${body.length} bytes; at most ${ADMIN_REPLY_BYTES_MAX} are accepted.`,
+          { node: nodeKey(node), status, code: null },
+        );
       return { status, body };
     },
   };

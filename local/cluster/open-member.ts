@@ -68,8 +68,8 @@ export interface OpenMember extends LentNode {
 }
 
 /**
- * Opens the copy of a member and catches it up; who leads is not looked at before `membership.start`, for which the interface must be served.
- * Errors: as `openMemberStore` and `openNode`.
+ * Opens the copy of a member and catches it up; who leads is not looked at before `membership.start`, for which the
+ * interface must be served. Errors: as `openMemberStore` and `openNode`.
  */
 export async function openMember(options: OpenMemberOptions): Promise<OpenMember> {
   const { values, self, instanceId, certificates, log, meter, opened } = options;
@@ -81,23 +81,52 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   // Opening repairs the history of scavenges, before the member is in touch with others.
   let writes: Pick<EventStore, 'append'> | null = null;
   let membership: RunningMembership | null = null;
-  const { close, ...node } = await openNodeBy(options.node, (store) => openMemberStore({
-    world, log: logOptions, store, refusal: () => membership?.refusal ?? null,
-    scavengeStore: (copy) => scavengeStoreOf(copy, { append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events) }),
-  }));
+  const { close, ...node } = await openNodeBy(options.node, (store) =>
+    openMemberStore({
+      world,
+      log: logOptions,
+      store,
+      refusal: () => membership?.refusal ?? null,
+      scavengeStore: (copy) =>
+        scavengeStoreOf(copy, {
+          append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events),
+        }),
+    }),
+  );
   opened.defer(close);
   const { open } = node;
   const secret = values.Insecure ? null : values.ClusterSecret;
   const client = new PeerClient({ certificates, secret });
   opened.defer(() => client.close());
-  const joined = membership = createMembership({
-    copy: open.log, peers: new HttpPeers(client), objects, clock: systemClock, ids: systemIds, log, meter, scavengeId: () => open.scavenger.current(),
-    positions: () => positionsOf(open),
-  }, {
-    self, instanceId, clusterSize: values.ClusterSize, priority: values.NodePriority, isReadOnlyReplica: values.ReadOnlyReplica, version: VERSION,
-    gossipIntervalMs: values.GossipIntervalMs, gossipTimeoutMs: values.GossipTimeoutMs, gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs, leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
-    deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
-  });
+  const joined = (membership = createMembership(
+    {
+      copy: open.log,
+      peers: new HttpPeers(client),
+      objects,
+      clock: systemClock,
+      ids: systemIds,
+      log,
+      meter,
+      scavengeId: () => open.scavenger.current(),
+      positions: () => positionsOf(open),
+    },
+    {
+      self,
+      instanceId,
+      clusterSize: values.ClusterSize,
+      priority: values.NodePriority,
+      isReadOnlyReplica: values.ReadOnlyReplica,
+      version: VERSION,
+      gossipIntervalMs: values.GossipIntervalMs,
+      gossipTimeoutMs: values.GossipTimeoutMs,
+      gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs,
+      leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
+      deadMemberRemovalMs: Math.max(
+        values.DeadMemberRemovalPeriodSec * SECOND_MS,
+        values['AutoScavenge:NodeLostAfter'] * MINUTE_MS,
+      ),
+    },
+  ));
   opened.defer(() => joined.close());
   const patience = new Patience(systemClock, values.ForwardPatienceMs);
   const closing = new AbortController();
@@ -107,18 +136,55 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
   const ask = new AskLeader({ membership: joined, log: open.log, patience, clock: systemClock, meter });
   const elsewhere = new WritesElsewhere({ ask, carrier: forward, patience, breath: () => setImmediate() });
-  const own = writes = { append: (stream: string, expected: number, events: readonly NewEvent[]) => elsewhere.append(open.store, stream, expected, events) };
+  const own = (writes = {
+    append: (stream: string, expected: number, events: readonly NewEvent[]) =>
+      elsewhere.append(open.store, stream, expected, events),
+  });
   return {
-    ...node, membership: joined, client, metrics: clusterMetrics({ log: open.log, membership: joined }),
+    ...node,
+    membership: joined,
+    client,
+    metrics: clusterMetrics({ log: open.log, membership: joined }),
     store: fence.storeOf(open.store, elsewhere),
     written: { ...own, streamInfo: (stream) => open.store.streamInfo(stream) },
-    openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
-    feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, patience, ask, copy: open.store },
-    run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge, keepsDeletedData: values.KeepDataOfDeletedStreams } }, signal),
+    openAutoScavenge: (parts) =>
+      openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
+    feature: {
+      membership: joined,
+      log: open.log,
+      upToDate: upToDateOf(open.log, systemClock),
+      isSecret: secretCheck(secret),
+      forward,
+      fence,
+      patience,
+      ask,
+      copy: open.store,
+    },
+    run: (signal) =>
+      runMemberTicks(
+        {
+          world,
+          options: logOptions,
+          membership: joined,
+          log: open.log,
+          store: open.store,
+          writes: own,
+          scavenge: {
+            disableMerging: values.DisableScavengeMerging,
+            historyMaxAgeDays: values.ScavengeHistoryMaxAge,
+            keepsDeletedData: values.KeepDataOfDeletedStreams,
+          },
+        },
+        signal,
+      ),
   };
 }
 
-function positionsOf(open: MemberStore): { readonly lastCommitPosition: number; readonly writerCheckpoint: number; readonly chaserCheckpoint: number } {
+function positionsOf(open: MemberStore): {
+  readonly lastCommitPosition: number;
+  readonly writerCheckpoint: number;
+  readonly chaserCheckpoint: number;
+} {
   try {
     const { checkpoints, lastCommitPosition } = open.status();
     return { lastCommitPosition, writerCheckpoint: checkpoints.writer, chaserCheckpoint: checkpoints.chaser };

@@ -10,7 +10,10 @@ import { Lane } from './peer-lane.ts';
 
 /** A connection is taken for a new request up to so long before its end, so that the request ends in time, too. */
 const LAST_REQUEST_MS = 30_000;
-/** Requests to one member at a time, each with a connection of its own; those of the members themselves have as many beside them. */
+/**
+ * Requests to one member at a time, each with a connection of its own; those of the members themselves have as many
+ * beside them.
+ */
 const REQUESTS_MAX = 128;
 /** Certificates of before a reload that are tried where a member does not know the new ones yet. */
 const FORMER_MAX = 3;
@@ -22,7 +25,10 @@ const FORWARDER = 'skua-member';
 export interface PeerClientOptions {
   /** With TLS: certificate, key and roots of this node. Null for plain HTTP. */
   readonly certificates: CertificateSet | null;
-  /** What the members share, shown to each whose certificate was verified, where there is TLS; null or empty for nothing: then certificates prove who is one, or security is off. */
+  /**
+   * What the members share, shown to each whose certificate was verified, where there is TLS; null or empty for
+   * nothing: then certificates prove who is one, or security is off.
+   */
   readonly secret: string | null;
   readonly namesOf?: (host: string, port: number) => readonly string[];
   readonly connectionLifetimeMs?: number;
@@ -38,11 +44,12 @@ interface Generation {
 }
 
 /**
- * Requests to other members over connections that are kept. A reply is a reply whatever its status. Rejects with `member_unreachable` where
- * it is certain that the request was not worked on: no connection was made for it, or none of it was given to the system. With
- * `member_silent` where that is not known: the time is over, or the connection broke after a part of it was written. That counts as not known even where
- * the connection had been idle: the other side may have read the request, acted, and died. Both have `node` and `reason` in their data. With `too_busy` where no
- * connection was free in time, which says nothing about the member. A signal that aborts is the end of the time.
+ * Requests to other members over connections that are kept. A reply is a reply whatever its status. Rejects with
+ * `member_unreachable` where it is certain that the request was not worked on: no connection was made for it, or none
+ * of it was given to the system. With `member_silent` where that is not known: the time is over, or the connection
+ * broke after a part of it was written. That counts as not known even where the connection had been idle: the other
+ * side may have read the request, acted, and died. Both have `node` and `reason` in their data. With `too_busy` where
+ * no connection was free in time, which says nothing about the member. A signal that aborts is the end of the time.
  */
 export class PeerClient {
   readonly #options: PeerClientOptions;
@@ -59,7 +66,10 @@ export class PeerClient {
     this.#generations = [this.#generation(options.certificates)];
   }
 
-  /** From now on new connections are made with these certificates; idle ones of before are closed, requests under way end on theirs. */
+  /**
+   * From now on new connections are made with these certificates; idle ones of before are closed, requests under way
+   * end on theirs.
+   */
   setCertificates(certificates: CertificateSet): void {
     const [inForce] = this.#generations;
     if (inForce!.certificates !== null && isSameSet(inForce!.certificates, certificates)) return;
@@ -88,12 +98,16 @@ export class PeerClient {
     for (const { agent } of this.#generations) agent.destroy();
   }
 
-  /** With the certificates in force, or for a while after a reload with former ones, where the member has not been reloaded yet and knows only those. */
+  /**
+   * With the certificates in force, or for a while after a reload with former ones, where the member has not been
+   * reloaded yet and knows only those.
+   */
   async #sendAs(request: PeerRequest, key: string, deadlineMs: number): Promise<PeerReply> {
     const [inForce, ...former] = this.#generations;
     const behind = this.#behind.get(key);
     const nowMs = performance.now();
-    const first = behind !== undefined && nowMs < Math.min(behind.untilMs, behind.generation.endsMs) ? behind.generation : inForce!;
+    const first =
+      behind !== undefined && nowMs < Math.min(behind.untilMs, behind.generation.endsMs) ? behind.generation : inForce!;
     const reply = await this.#send(request, first, deadlineMs);
     if (former.length === 0 || !isUnknownMember(reply)) return reply;
     for (const generation of [inForce!, ...this.#former(nowMs)]) {
@@ -114,8 +128,14 @@ export class PeerClient {
       try {
         return await exchange.reply;
       } catch (error) {
-        // A connection that had been kept tells nothing of the member: it may have been closed long ago. A new one does.
-        const isStale = exchange.wasReused && !isRetry && (isSkuaError(error, 'member_unreachable') || (request.isRepeatable === true && isSkuaError(error, 'member_silent'))) && error.data.reason === 'broken';
+        // A connection that had been kept tells nothing of the member: it may have been closed long ago. A new one
+        // does.
+        const isStale =
+          exchange.wasReused &&
+          !isRetry &&
+          (isSkuaError(error, 'member_unreachable') ||
+            (request.isRepeatable === true && isSkuaError(error, 'member_silent'))) &&
+          error.data.reason === 'broken';
         if (!isStale) throw error;
       }
     }
@@ -133,10 +153,17 @@ export class PeerClient {
 
   #generation(certificates: CertificateSet | null): Generation {
     if (certificates !== null && !certificates.trustsNodes) {
-      throw new SkuaError('certificate_invalid', 'Cluster members authenticate with certificates, and no trusted roots are configured: set TrustedRootCertificatesPath.', { file: 'TrustedRootCertificatesPath', reason: 'no trusted roots are configured' });
+      throw new SkuaError(
+        'certificate_invalid',
+        'Cluster members authenticate with certificates, and no trusted roots are configured: set TrustedRootCertificatesPath.',
+        { file: 'TrustedRootCertificatesPath', reason: 'no trusted roots are configured' },
+      );
     }
     const lifetimeMs = Math.max(this.#lifetimeMs - LAST_REQUEST_MS, this.#lifetimeMs / 2);
-    const agent = new PeerAgent({ certificates, lifetimeMs, namesOf: this.#options.namesOf ?? (() => []) }, { maxFreeSockets: 2 * (this.#options.requestsMax ?? REQUESTS_MAX) });
+    const agent = new PeerAgent(
+      { certificates, lifetimeMs, namesOf: this.#options.namesOf ?? (() => []) },
+      { maxFreeSockets: 2 * (this.#options.requestsMax ?? REQUESTS_MAX) },
+    );
     return { certificates, agent, endsMs: Number.POSITIVE_INFINITY };
   }
 

@@ -20,8 +20,8 @@ export interface PeerRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string | null;
   /**
-   * `member`: this member's own request, as the system user. `caller`: one that is passed on, as whoever its own `Authorization` names; the
-   * header `skua-forwarded` must be among the headers.
+   * `member`: this member's own request, as the system user. `caller`: one that is passed on, as whoever its own
+   * `Authorization` names; the header `skua-forwarded` must be among the headers.
    */
   readonly as: 'member' | 'caller';
   /** From the call to the end of the reply, in milliseconds. */
@@ -40,8 +40,9 @@ export interface PeerReply {
 }
 
 /**
- * Why a call failed, in the data of `member_unreachable` and `member_silent`: `refused` (connection refused), `name` (unknown), `route`, `certificate`, `time`,
- * `given-up` (by the signal), `broken` (the connection ended). The process there is gone where it is `refused` or `broken`, and only slow or far where it is another.
+ * Why a call failed, in the data of `member_unreachable` and `member_silent`: `refused` (connection refused), `name`
+ * (unknown), `route`, `certificate`, `time`, `given-up` (by the signal), `broken` (the connection ended). The process
+ * there is gone where it is `refused` or `broken`, and only slow or far where it is another.
  */
 export type PeerFailure = 'refused' | 'name' | 'route' | 'certificate' | 'time' | 'given-up' | 'broken';
 
@@ -65,8 +66,18 @@ export class Exchange {
       this.#reject = reject;
     });
     const body = typeof to.body === 'string' ? Buffer.from(to.body) : to.body;
-    const length = body === null && (to.method === 'GET' || to.method === 'HEAD') ? {} : { 'content-length': String(body?.length ?? 0) };
-    const request = httpRequest({ agent, host: to.node.address, port: to.node.port, method: to.method, path: to.path, headers: { ...headers, ...length } });
+    const length =
+      body === null && (to.method === 'GET' || to.method === 'HEAD')
+        ? {}
+        : { 'content-length': String(body?.length ?? 0) };
+    const request = httpRequest({
+      agent,
+      host: to.node.address,
+      port: to.node.port,
+      method: to.method,
+      path: to.path,
+      headers: { ...headers, ...length },
+    });
     this.#request = request;
     this.#timer = setTimeout(() => this.#fail('time', null), Math.max(1, deadlineMs - performance.now()));
     request.on('error', (error) => this.#fail(this.#socket === null ? reasonOf(error) : 'broken', error));
@@ -82,7 +93,9 @@ export class Exchange {
   }
 
   /** The connection had been idle before. */
-  get wasReused(): boolean { return this.#request.reusedSocket; }
+  get wasReused(): boolean {
+    return this.#request.reusedSocket;
+  }
 
   #read(message: IncomingMessage): void {
     const parts: Buffer[] = [];
@@ -106,7 +119,12 @@ export class Exchange {
         body.set(part, at);
         at += part.length;
       }
-      this.#resolve({ status: message.statusCode!, statusText: message.statusMessage ?? '', headers: headersOf(message), body });
+      this.#resolve({
+        status: message.statusCode!,
+        statusText: message.statusMessage ?? '',
+        headers: headersOf(message),
+        body,
+      });
     });
   }
 
@@ -131,17 +149,42 @@ export class Exchange {
 }
 
 const WORDS: Readonly<Record<PeerFailure, string>> = {
-  refused: 'connection refused', name: 'its host name does not resolve', route: 'it is unreachable', certificate: 'its certificate, or ours, is not that of a member', time: 'it did not answer in time',
-  'given-up': 'the request was cancelled', broken: 'the connection broke',
+  refused: 'connection refused',
+  name: 'its host name does not resolve',
+  route: 'it is unreachable',
+  certificate: 'its certificate, or ours, is not that of a member',
+  time: 'it did not answer in time',
+  'given-up': 'the request was cancelled',
+  broken: 'the connection broke',
 };
 
-export function failed(node: NodeAddress, reason: PeerFailure, code: 'member_silent' | 'member_unreachable', cause: Error | null): SkuaError {
+export function failed(
+  node: NodeAddress,
+  reason: PeerFailure,
+  code: 'member_silent' | 'member_unreachable',
+  cause: Error | null,
+): SkuaError {
   const details = cause === null ? '' : ` (${cause.message})`;
   const outcome = code === 'member_silent' ? 'It may have received the request.' : 'It has not received the request.';
-  return new SkuaError(code, `The request to the member ${nodeKey(node)} failed: ${WORDS[reason]}${details}. ${outcome}`, { node: nodeKey(node), reason, isBroken: reason === 'broken' }, cause ?? undefined);
+  return new SkuaError(
+    code,
+    `The request to the member ${nodeKey(node)} failed: ${WORDS[reason]}${details}. ${outcome}`,
+    { node: nodeKey(node), reason, isBroken: reason === 'broken' },
+    cause ?? undefined,
+  );
 }
 
-const REASONS: Readonly<Record<string, PeerFailure>> = { ECONNREFUSED: 'refused', ENOTFOUND: 'name', EAI_AGAIN: 'name', EAI_NODATA: 'name', EAI_NONAME: 'name', ETIMEDOUT: 'time', ECONNRESET: 'broken', EPIPE: 'broken', EPROTO: 'certificate' };
+const REASONS: Readonly<Record<string, PeerFailure>> = {
+  ECONNREFUSED: 'refused',
+  ENOTFOUND: 'name',
+  EAI_AGAIN: 'name',
+  EAI_NODATA: 'name',
+  EAI_NONAME: 'name',
+  ETIMEDOUT: 'time',
+  ECONNRESET: 'broken',
+  EPIPE: 'broken',
+  EPROTO: 'certificate',
+};
 
 /** Why there is no connection. */
 function reasonOf(error: Error): PeerFailure {

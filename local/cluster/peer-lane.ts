@@ -17,9 +17,14 @@ export class Lane {
     this.#placesMax = placesMax;
   }
 
-  get isEmpty(): boolean { return this.#taken === 0 && this.#waiting.size === 0; }
+  get isEmpty(): boolean {
+    return this.#taken === 0 && this.#waiting.size === 0;
+  }
 
-  /** Resolves with a place, which `leave` gives back; null for one at once. Errors: `too_busy` when the time is over or too many wait, `member_unreachable` when the signal aborts. */
+  /**
+   * Resolves with a place, which `leave` gives back; null for one at once. Errors: `too_busy` when the time is over or
+   * too many wait, `member_unreachable` when the signal aborts.
+   */
   enter(request: PeerRequest, deadlineMs: number): Promise<void> | null {
     if (this.#taken < this.#placesMax && this.#waiting.size === 0) {
       this.#taken++;
@@ -55,5 +60,8 @@ export class Lane {
 
 /** It says nothing about the member. */
 function busy(node: NodeAddress): SkuaError {
-  return new SkuaError('too_busy', `Too many requests to the member ${nodeKey(node)} are in progress. Try again in a moment.`);
+  return new SkuaError(
+    'too_busy',
+    `Too many requests to the member ${nodeKey(node)} are in progress. Try again in a moment.`,
+  );
 }

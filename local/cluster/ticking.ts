@@ -26,13 +26,21 @@ const LOOK_MS = COMPACT_AFTER_MS;
 const OVERDUE_FACTOR = 3;
 
 /**
- * The ticks of a cluster's log (core/cluster/replica/README.md, rule 6): those of the leader, else of whoever finds that nobody ticks. Resolves when aborted; what a tick has
- * not put in force by then is as if it had never been. Any number of members may tick at once, and functions beside them.
+ * The ticks of a cluster's log (core/cluster/replica/README.md, rule 6): those of the leader, else of whoever finds
+ * that nobody ticks. Resolves when aborted; what a tick has not put in force by then is as if it had never been. Any
+ * number of members may tick at once, and functions beside them.
  */
 export function runMemberTicks(parts: MemberTickingParts, signal: AbortSignal): Promise<void> {
   const { world, options = {}, scavenge, newTemporaryStorage } = parts;
   const watch = new Overdue(parts);
-  const ticker = new Ticker({ world, options, settings: { scavenge }, open: async () => streamsOf(parts), isWanted: () => watch.isWanted(), ...(newTemporaryStorage !== undefined && { newTemporaryStorage }) });
+  const ticker = new Ticker({
+    world,
+    options,
+    settings: { scavenge },
+    open: async () => streamsOf(parts),
+    isWanted: () => watch.isWanted(),
+    ...(newTemporaryStorage !== undefined && { newTemporaryStorage }),
+  });
   return ticker.run(signal);
 }
 
@@ -47,16 +55,26 @@ class Overdue {
   }
 
   async isWanted(): Promise<boolean> {
-    const { membership, log, world: { clock, objects, digests } } = this.#parts;
+    const {
+      membership,
+      log,
+      world: { clock, objects, digests },
+    } = this.#parts;
     if (membership.isLeader) return true;
     if (clock.monotonicMs() < this.#nextLookMs) return false;
     this.#nextLookMs = clock.monotonicMs() + LOOK_MS;
     const manifest = await newestManifest(objects, digests);
-    return manifest !== null && log.applied >= manifest.boundary && clock.nowMs() - manifest.writtenMs >= OVERDUE_FACTOR * COMPACT_AFTER_MS;
+    return (
+      manifest !== null &&
+      log.applied >= manifest.boundary &&
+      clock.nowMs() - manifest.writtenMs >= OVERDUE_FACTOR * COMPACT_AFTER_MS
+    );
   }
 }
 
-/** The chunk behind a point ends by the commit that carries it, and a member's copy looks after its tombstones itself. */
+/**
+ * The chunk behind a point ends by the commit that carries it, and a member's copy looks after its tombstones itself.
+ */
 function streamsOf({ log, store, writes }: MemberTickingParts): TickStreams {
   return {
     internals: {

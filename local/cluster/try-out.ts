@@ -29,7 +29,7 @@ export async function placesOf(root: string, count: number, firstPort: number): 
   for (let i = 0; i < count; i++) {
     const wanted = firstPort + i * PORT_STEP;
     const taken = new Set(places.map(({ port }) => port));
-    let port = await isFree(wanted) ? wanted : await freePort();
+    let port = (await isFree(wanted)) ? wanted : await freePort();
     while (taken.has(port)) port = await freePort();
     places.push({ port, db: path.join(root, `node${i + 1}`), logFile: path.join(root, `node${i + 1}.log`) });
   }
@@ -65,7 +65,10 @@ export interface MemberOptions {
 }
 
 /** What makes this program of Node.js: the sources in a checkout, the bundle in a package. */
-const PROGRAM = ['--max-semi-space-size=16', fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url))];
+const PROGRAM = [
+  '--max-semi-space-size=16',
+  fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url)),
+];
 
 /** A member in a process of its own. */
 export class TryOutMember {
@@ -82,9 +85,24 @@ export class TryOutMember {
 
   constructor({ place, storage, clusterSize, secret, env }: MemberOptions) {
     this.place = place;
-    const words = ['start', '--disable-tls', '--storage', storage, '--db', place.db, '--cluster-size', String(clusterSize), '--node-port', String(place.port)];
+    const words = [
+      'start',
+      '--disable-tls',
+      '--storage',
+      storage,
+      '--db',
+      place.db,
+      '--cluster-size',
+      String(clusterSize),
+      '--node-port',
+      String(place.port),
+    ];
     // A group of its own: Ctrl+C of the terminal goes to the command alone, which ends the members in order.
-    const child = spawn(process.execPath, [...PROGRAM, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, SERVER_CLUSTER_SECRET: secret } });
+    const child = spawn(process.execPath, [...PROGRAM, ...words], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...env, SERVER_CLUSTER_SECRET: secret },
+    });
     this.#child = child;
     this.pid = child.pid ?? null;
     const log = createWriteStream(place.logFile, { flags: 'a' });

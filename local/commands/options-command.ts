@@ -28,7 +28,11 @@ const sourceOptions = {
 
 /** How a repository is reached; `repository` itself is required by what uses it. */
 const placeOptions = {
-  repository: text('R', null, 'The repository: a directory, or s3://bucket/prefix (credentials as the AWS tools take them)'),
+  repository: text(
+    'R',
+    null,
+    'The repository: a directory, or s3://bucket/prefix (credentials as the AWS tools take them)',
+  ),
   'key-file': text('FILE', null, 'Key of an encrypted repository, from `skua backup key`'),
   's3-endpoint': address('URL', 'that of AWS, or AWS_ENDPOINT_URL_S3', 'S3-compatible server'),
   's3-region': text('REGION', null, 'Region of the bucket', 'AWS_REGION'),
@@ -36,12 +40,20 @@ const placeOptions = {
 
 /** Where the objects of a store are, for commands that look at data. */
 const storageOptions = {
-  storage: text('PLACE', null, 'Read object storage instead, the --storage of `skua start`: s3://bucket/prefix, or a directory of objects'),
+  storage: text(
+    'PLACE',
+    null,
+    'Read object storage instead, the --storage of `skua start`: s3://bucket/prefix, or a directory of objects',
+  ),
   's3-endpoint': placeOptions['s3-endpoint'],
   's3-region': placeOptions['s3-region'],
 };
 
-const compressionOption = oneOf<CompressionMode>(['off', 'auto', 'on'], 'auto', 'Compress what is stored (zstd); auto does so in buckets, where it pays, and in a directory only with files that are mostly zeros');
+const compressionOption = oneOf<CompressionMode>(
+  ['off', 'auto', 'on'],
+  'auto',
+  'Compress what is stored (zstd); auto does so in buckets, where it pays, and in a directory only with files that are mostly zeros',
+);
 const parallelOption = integer('COUNT', 1, PARALLEL_MAX, 4, 'Files to work on at a time');
 const throttleOption = bytes('Most bytes a second, such as 20MiB', THROTTLE_MIN_BYTES, THROTTLE_MAX_BYTES);
 const jsonOption = flag('Report as JSON, sizes in bytes');
@@ -61,7 +73,8 @@ function kept(help: string): Option<number> {
 
 /** One of several words. */
 function oneOf<T extends string>(words: readonly T[], fallback: T, help: string): Option<T> {
-  const parse = (given: string) => (words.includes(given as T) ? { value: given as T } : { allowed: words.join(', ').replace(/, (?=[^,]*$)/, ' or ') });
+  const parse = (given: string) =>
+    words.includes(given as T) ? { value: given as T } : { allowed: words.join(', ').replace(/, (?=[^,]*$)/, ' or ') };
   return { placeholder: words.join('|'), fallback, fallbackText: fallback, help, parse };
 }
 
@@ -93,7 +106,9 @@ function position(help: string): Option<number | null> {
 function moment(help: string): Option<number | null> {
   const parse = (given: string) => {
     const value = TIME.test(given) ? parseTimestamp(given) : Number.NaN;
-    return Number.isNaN(value) ? { allowed: 'a time with its zone, such as 2026-07-01T12:00:00Z or 2026-07-01T14:00:00+02:00' } : { value };
+    return Number.isNaN(value)
+      ? { allowed: 'a time with its zone, such as 2026-07-01T12:00:00Z or 2026-07-01T14:00:00+02:00' }
+      : { value };
   };
   return { placeholder: 'TIME', fallback: null, fallbackText: '', help, parse };
 }
@@ -114,7 +129,11 @@ export const scavengeStopOptions = { node: nodeOption, ca: caOption, json: sizes
 
 export const scavengeStatusOptions = { node: nodeOption, ca: caOption, json: sizesJson };
 
-export const scavengeWatchOptions = { node: nodeOption, ca: caOption, json: flag('One JSON object per line: progress, then the result') };
+export const scavengeWatchOptions = {
+  node: nodeOption,
+  ca: caOption,
+  json: flag('One JSON object per line: progress, then the result'),
+};
 
 export const scavengeOfflineOptions = {
   ...runOptions,
@@ -140,7 +159,8 @@ export const backupCopyOptions = {
 };
 
 export const backupCreateOptions = {
-  ...placeOptions, ...sourceOptions,
+  ...placeOptions,
+  ...sourceOptions,
   compression: compressionOption,
   parallel: parallelOption,
   throttle: throttleOption,
@@ -151,23 +171,42 @@ export const backupListOptions = { ...placeOptions, json: jsonOption };
 
 export const backupVerifyOptions = {
   ...placeOptions,
-  backup: { ...backupOption, help: 'Check only what this backup needs, by its id or a prefix of it', fallbackText: 'all' },
-  'read-data-subset': share(1, 'Share of the stored content to read, a different part every day; the existence of everything is checked in any case'),
+  backup: {
+    ...backupOption,
+    help: 'Check only what this backup needs, by its id or a prefix of it',
+    fallbackText: 'all',
+  },
+  'read-data-subset': share(
+    1,
+    'Share of the stored content to read, a different part every day; the existence of everything is checked in any case',
+  ),
   json: flag('One JSON object per line: findings, then the summary'),
 };
 
 export const backupDrillOptions = {
   ...placeOptions,
   backup: backupOption,
-  scratch: text('DIR', null, 'Folder for the restored data, which is removed afterwards', "the system's temporary folder"),
+  scratch: text(
+    'DIR',
+    null,
+    'Folder for the restored data, which is removed afterwards',
+    "the system's temporary folder",
+  ),
   parallel: parallelOption,
   json: jsonOption,
 };
 
 export const backupPruneOptions = {
-  ...placeOptions, ...keepOptions,
-  erased: flag('Remove backups that still hold what a scavenge has removed from the newest one, and at once all unused content, so that erased events are erased here too'),
-  'forget-node': text('ID', null, 'Remove all backups of this node, which no longer exists (`skua backup list` shows the ids); otherwise the newest of each node stays'),
+  ...placeOptions,
+  ...keepOptions,
+  erased: flag(
+    'Remove backups that still hold what a scavenge has removed from the newest one, and at once all unused content, so that erased events are erased here too',
+  ),
+  'forget-node': text(
+    'ID',
+    null,
+    'Remove all backups of this node, which no longer exists (`skua backup list` shows the ids); otherwise the newest of each node stays',
+  ),
   'dry-run': flag('Change nothing: show what would be removed'),
   'audit-log': auditOption,
   json: jsonOption,
@@ -205,11 +244,24 @@ export const explainOptions = {
 
 export const subscriptionsOptions = { node: nodeOption, ca: caOption, json: reportJson };
 
-export const subscriptionsListOptions = { ...subscriptionsOptions, stream: text('STREAM', null, 'Only the groups of this stream') };
+export const subscriptionsListOptions = {
+  ...subscriptionsOptions,
+  stream: text('STREAM', null, 'Only the groups of this stream'),
+};
 
-export const subscriptionsReplayOptions = { ...subscriptionsOptions, 'stop-at': optionalNumber('Only parked messages with lower numbers') };
+export const subscriptionsReplayOptions = {
+  ...subscriptionsOptions,
+  'stop-at': optionalNumber('Only parked messages with lower numbers'),
+};
 
-export const subscriptionsResetOptions = { ...subscriptionsOptions, from: text('FROM', null, 'Where to start: start, end, the number of an event, or for groups of $all a position such as C:1024/P:1024') };
+export const subscriptionsResetOptions = {
+  ...subscriptionsOptions,
+  from: text(
+    'FROM',
+    null,
+    'Where to start: start, end, the number of an event, or for groups of $all a position such as C:1024/P:1024',
+  ),
+};
 
 function optionalNumber(help: string): Option<number | null> {
   return { ...integer('N', 0, 2_147_483_647, 0, help), fallback: null, fallbackText: 'all' };
@@ -223,12 +275,25 @@ export const userListOptions = {
   json: reportJson,
 };
 
-const formatOption: Option<PasswordFormat | null> = { ...oneOf<PasswordFormat>(['strong', 'compatible'], 'strong', 'Format to store it in, as in the option PasswordFormat of a node'), fallback: null, fallbackText: 'the current format' };
+const formatOption: Option<PasswordFormat | null> = {
+  ...oneOf<PasswordFormat>(
+    ['strong', 'compatible'],
+    'strong',
+    'Format to store it in, as in the option PasswordFormat of a node',
+  ),
+  fallback: null,
+  fallbackText: 'the current format',
+};
 
 export const userResetPasswordOptions = {
   db: text('DIR', null, 'Data directory of the node'),
   index: indexOption,
-  'password-file': text('FILE', null, 'File with the password on one line; - for standard input', 'standard input, or typed'),
+  'password-file': text(
+    'FILE',
+    null,
+    'File with the password on one line; - for standard input',
+    'standard input, or typed',
+  ),
   'password-format': formatOption,
   administrator: flag(`Also add the user to ${ADMINISTRATORS}; create the user if it does not exist`),
   enable: flag('Enable the user if disabled'),
@@ -252,7 +317,12 @@ export const proofExportOptions = {
   index: indexOption,
   event: text('STREAM/NUMBER', null, 'Export the proof of this one event instead of an anchor'),
   position: position('The same for the record at this position of the log'),
-  anchor: text('FILE', null, 'Anchor that the proof of an event leads to; the last one if the file has several lines', 'a new one, included in the proof'),
+  anchor: text(
+    'FILE',
+    null,
+    'Anchor that the proof of an event leads to; the last one if the file has several lines',
+    'a new one, included in the proof',
+  ),
   out: text('FILE', null, 'Write it to a new file', 'standard output'),
 };
 
@@ -274,20 +344,34 @@ export const verifyOptions = {
   json: flag('One JSON object per line: findings, then the summary'),
 };
 
-/** A place of a record: a position in the log, or an offset in the file behind `@`; decimal, or hexadecimal behind `0x`. Null unless given. */
+/**
+ * A place of a record: a position in the log, or an offset in the file behind `@`; decimal, or hexadecimal behind `0x`.
+ * Null unless given.
+ */
 const recordPlace: Option<RecordPosition | null> = {
-  placeholder: 'PLACE', fallback: null, fallbackText: '', help: 'Show one record in full: at this log position, or after @ at this offset in the file (also without @ if records have no position), such as 8192, 0x2000 or @0x2080',
+  placeholder: 'PLACE',
+  fallback: null,
+  fallbackText: '',
+  help: 'Show one record in full: at this log position, or after @ at this offset in the file (also without @ if records have no position), such as 8192, 0x2000 or @0x2080',
   parse: (given) => {
     const parts = /^(@?)(\d{1,16}|0x[0-9a-f]{1,14})$/i.exec(given);
     const value = parts === null ? Number.NaN : Number(parts[2]);
-    return Number.isSafeInteger(value) ? { value: { by: parts![1] === '' ? 'position' : 'offset', value } } : { allowed: 'a position such as 8192 or 0x2000, or an offset such as @8320' };
+    return Number.isSafeInteger(value)
+      ? { value: { by: parts![1] === '' ? 'position' : 'offset', value } }
+      : { allowed: 'a position such as 8192 or 0x2000, or an offset such as @8320' };
   },
 };
 const LIMIT_MAX = 1_000_000_000;
 
 export const inspectOptions = {
   at: recordPlace,
-  limit: integer('N', 0, LIMIT_MAX, 50, 'Records to show, starting with the first; 0 for all. The others are still read and counted'),
+  limit: integer(
+    'N',
+    0,
+    LIMIT_MAX,
+    50,
+    'Records to show, starting with the first; 0 for all. The others are still read and counted',
+  ),
   data: flag('Show event data in full, instead of its beginning'),
   'key-file': placeOptions['key-file'],
   's3-endpoint': placeOptions['s3-endpoint'],
@@ -308,8 +392,17 @@ function timestamp(help: string): Option<number | null> {
 export const webhookTestOptions = {
   header: texts('NAME=VALUE', 'A header of the call; can be repeated'),
   query: texts('NAME=VALUE', 'A query parameter of the call; can be repeated'),
-  stream: texts('NAME', 'A stream that the connector may write to, as in its setting streams, with * at the end for a prefix; can be repeated'),
-  'script-timeout-ms': integer('MS', 1, SCRIPT_TIMEOUT_MAX_MS, 100, 'CPU time limit of the script, as Webhook:ScriptTimeoutMs of the node'),
+  stream: texts(
+    'NAME',
+    'A stream that the connector may write to, as in its setting streams, with * at the end for a prefix; can be repeated',
+  ),
+  'script-timeout-ms': integer(
+    'MS',
+    1,
+    SCRIPT_TIMEOUT_MAX_MS,
+    100,
+    'CPU time limit of the script, as Webhook:ScriptTimeoutMs of the node',
+  ),
   json: flag('One JSON object: outcome, stream, schema, error, durationMs'),
 };
 
@@ -348,8 +441,18 @@ const MEMBERS_MAX = 9;
 
 export const clusterTryOptions = {
   members: integer('COUNT', 1, MEMBERS_MAX, 3, 'Number of members to run'),
-  db: text('DIR', './data/cluster', 'Directory for the shared log, the replicas and the log files; created if absent, and kept'),
-  port: integer('PORT', 1, 65_000, 2113, 'Port of the first member; each further one is 10 higher, or any free port if that is taken'),
+  db: text(
+    'DIR',
+    './data/cluster',
+    'Directory for the shared log, the replicas and the log files; created if absent, and kept',
+  ),
+  port: integer(
+    'PORT',
+    1,
+    65_000,
+    2113,
+    'Port of the first member; each further one is 10 higher, or any free port if that is taken',
+  ),
 };
 
 export const clusterStatusOptions = {

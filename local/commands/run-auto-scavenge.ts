@@ -26,11 +26,15 @@ export async function runAutoScavengeStatus(given: Given, io: Io): Promise<ExitC
   const { node, client } = connect(given, io);
   const enabled = await client.enabled();
   if (!enabled.enabled) {
-    line(io.stdout, given.options.json ? JSON.stringify(enabled) : `Auto-scavenge is off. ${enabled.reason ?? ''}`.trimEnd());
+    line(
+      io.stdout,
+      given.options.json ? JSON.stringify(enabled) : `Auto-scavenge is off. ${enabled.reason ?? ''}`.trimEnd(),
+    );
     return EXIT.ok;
   }
   const status = await client.status();
-  const progress = status.cycle?.nodes.some(({ state }) => state === 'running') === true ? await progressOf(node) : null;
+  const progress =
+    status.cycle?.nodes.some(({ state }) => state === 'running') === true ? await progressOf(node) : null;
   if (given.options.json) line(io.stdout, JSON.stringify({ ...enabled, ...status, progress }, null, 2));
   else showStatus(status, progress, systemClock.nowMs(), io);
   return EXIT.ok;
@@ -51,14 +55,24 @@ export async function runAutoScavengeConfigure(given: Given, io: Io): Promise<Ex
   await client.configure(given.positionals[0]!);
   const status = await client.status();
   if (given.options.json) line(io.stdout, JSON.stringify(status));
-  else line(io.stdout, `The schedule is ${status.schedule ?? given.positionals[0]!}${nextText(status, systemClock.nowMs())}`);
+  else
+    line(
+      io.stdout,
+      `The schedule is ${status.schedule ?? given.positionals[0]!}${nextText(status, systemClock.nowMs())}`,
+    );
   return EXIT.ok;
 }
 
 export async function runAutoScavengePause(given: Given, io: Io): Promise<ExitCode> {
   const isPaused = await connect(given, io).client.pause();
   if (given.options.json) line(io.stdout, JSON.stringify({ state: isPaused ? 'Paused' : 'Pausing' }));
-  else line(io.stdout, isPaused ? 'Paused. Nothing starts until `skua auto-scavenge resume`.' : 'Pausing: no new scavenge starts, and the running one is being stopped. `skua auto-scavenge status` shows when it has stopped.');
+  else
+    line(
+      io.stdout,
+      isPaused
+        ? 'Paused. Nothing starts until `skua auto-scavenge resume`.'
+        : 'Pausing: no new scavenge starts, and the running one is being stopped. `skua auto-scavenge status` shows when it has stopped.',
+    );
   return EXIT.ok;
 }
 
@@ -67,11 +81,20 @@ export async function runAutoScavengeResume(given: Given, io: Io): Promise<ExitC
   await client.resume();
   const status = await client.status();
   if (given.options.json) line(io.stdout, JSON.stringify(status));
-  else line(io.stdout, `Resumed. ${status.state === 'InProgress' ? 'The cycle continues.' : `State: ${status.state}${nextText(status, systemClock.nowMs())}`}`);
+  else
+    line(
+      io.stdout,
+      `Resumed. ${status.state === 'InProgress' ? 'The cycle continues.' : `State: ${status.state}${nextText(status, systemClock.nowMs())}`}`,
+    );
   return EXIT.ok;
 }
 
-const COLUMNS: readonly Column[] = [{ title: 'node', align: 'left' }, { title: 'state', align: 'left' }, { title: 'result', align: 'left' }, { title: 'scavenge', align: 'left' }];
+const COLUMNS: readonly Column[] = [
+  { title: 'node', align: 'left' },
+  { title: 'state', align: 'left' },
+  { title: 'result', align: 'left' },
+  { title: 'scavenge', align: 'left' },
+];
 
 /** The status for people. `progress` is that of the node that was asked; null when it does not scavenge. */
 export function showStatus(status: StatusDocument, progress: ProgressDocument | null, nowMs: number, io: Io): void {
@@ -83,11 +106,15 @@ export function showStatus(status: StatusDocument, progress: ProgressDocument | 
   if (cycle !== null && cycle !== undefined) {
     out(`Cycle ${cycle.clusterScavengeId}, since ${cycle.startedAt}:`);
     showNodes(cycle.nodes, io);
-    const running = cycle.nodes.find(({ scavengeId, state: each }) => each === 'running' && scavengeId === progress?.scavengeId);
+    const running = cycle.nodes.find(
+      ({ scavengeId, state: each }) => each === 'running' && scavengeId === progress?.scavengeId,
+    );
     if (progress !== null && running !== undefined) out(`${running.node}: ${progressLine(progress)}`);
   }
   if (waiting !== undefined) {
-    out(`A scavenge of this node is unfinished, of ${momentOf(waiting)}: the next cycle resumes it, up to that time, and leaves what was deleted or has expired since to the cycle after it. \`${NODE_WAYS.untilClean}\` does both now.`);
+    out(
+      `A scavenge of this node is unfinished, of ${momentOf(waiting)}: the next cycle resumes it, up to that time, and leaves what was deleted or has expired since to the cycle after it. \`${NODE_WAYS.untilClean}\` does both now.`,
+    );
   }
   if (lastCycle !== null && lastCycle !== undefined) {
     out(`Last cycle ${lastCycle.clusterScavengeId}, completed at ${lastCycle.completedAt}:`);
@@ -96,7 +123,11 @@ export function showStatus(status: StatusDocument, progress: ProgressDocument | 
 }
 
 const WORDS = {
-  NotConfigured: 'Not configured', Waiting: 'Waiting', InProgress: 'In progress', Pausing: 'Pausing: a scavenge is being stopped', Paused: 'Paused: nothing starts until `skua auto-scavenge resume`',
+  NotConfigured: 'Not configured',
+  Waiting: 'Waiting',
+  InProgress: 'In progress',
+  Pausing: 'Pausing: a scavenge is being stopped',
+  Paused: 'Paused: nothing starts until `skua auto-scavenge resume`',
 } as const satisfies Readonly<Record<StatusDocument['state'], string>>;
 
 /** When the next cycle starts; only where one is waited for. */
@@ -110,7 +141,11 @@ export function nextText({ state, timeUntilNextCycle }: StatusDocument, nowMs: n
 /** `2 d 3 h 45 min`, without the units that are zero; seconds only below a minute. */
 function spanText(ms: number): string {
   const seconds = Math.round(ms / 1_000);
-  const parts = [[Math.floor(seconds / 86_400), 'd'], [Math.floor(seconds / 3_600) % 24, 'h'], [Math.floor(seconds / 60) % 60, 'min']] as const;
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+  ] as const;
   const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`);
   return shown.length === 0 ? `${seconds} s` : shown.join(' ');
 }
@@ -130,5 +165,10 @@ function showNodes(nodes: readonly NodeOutcome[], io: Io): void {
 function progressLine(progress: ProgressDocument): string {
   const { elapsedSeconds, remainingSeconds, bytesDone } = progress;
   const state = progressState(progress);
-  return progressText({ ...state, done: shareDone(state), bytesPerSecond: elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0, secondsLeft: timeLeft(state, elapsedSeconds, remainingSeconds) });
+  return progressText({
+    ...state,
+    done: shareDone(state),
+    bytesPerSecond: elapsedSeconds > 0 ? bytesDone / elapsedSeconds : 0,
+    secondsLeft: timeLeft(state, elapsedSeconds, remainingSeconds),
+  });
 }

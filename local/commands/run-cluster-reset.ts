@@ -38,8 +38,12 @@ interface Holding {
 
 /** Begins a new log at the end of a copy, and makes the copy one of that log. */
 export async function runClusterReset({ options }: Input<typeof clusterResetOptions>, io: Io): Promise<ExitCode> {
-  if (options.from === null) throw new UsageError('--from DIR is missing: the data directory of the stopped member whose replica reaches furthest.');
-  if (options.storage === null) throw new UsageError('--storage PLACE is missing: the prefix for the new log, s3://bucket/prefix or a directory.');
+  if (options.from === null)
+    throw new UsageError(
+      '--from DIR is missing: the data directory of the stopped member whose replica reaches furthest.',
+    );
+  if (options.storage === null)
+    throw new UsageError('--storage PLACE is missing: the prefix for the new log, s3://bucket/prefix or a directory.');
   const root = path.resolve(options.from);
   const place = placeOf(options.storage, 'storage', { ...options, 'key-file': null });
   refuseOverlap(root, options.index, place);
@@ -51,7 +55,11 @@ export async function runClusterReset({ options }: Input<typeof clusterResetOpti
     await ask(root, holding, objects, options, io);
     const started = systemClock.monotonicMs();
     const manifest = await runInterruptibly(INTERRUPTED, io, (work) => begin(root, holding, objects, options, work));
-    tell({ root, holding, manifest, seconds: (systemClock.monotonicMs() - started) / 1_000, place: objects.place }, options, io);
+    tell(
+      { root, holding, manifest, seconds: (systemClock.monotonicMs() - started) / 1_000, place: objects.place },
+      options,
+      io,
+    );
     return EXIT.ok;
   } finally {
     await objects.close();
@@ -60,49 +68,100 @@ export async function runClusterReset({ options }: Input<typeof clusterResetOpti
 
 function refuseOverlap(root: string, index: string | null, place: ObjectLocation): void {
   for (const folder of [root, ...(index === null ? [] : [path.resolve(index)])]) {
-    if (overlap(place, { kind: 'directory', path: folder })) throw new UsageError(`--storage and --from are inside each other (${folder}): the new log needs its own place.`);
+    if (overlap(place, { kind: 'directory', path: folder }))
+      throw new UsageError(`--storage and --from are inside each other (${folder}): the new log needs its own place.`);
   }
 }
 
-/** Opens the copy as its node would, which recovers it and brings its index up to its end, and writes that when it is closed. */
+/**
+ * Opens the copy as its node would, which recovers it and brings its index up to its end, and writes that when it is
+ * closed.
+ */
 async function look(root: string, { index }: Options, io: Io): Promise<Holding> {
-  const opened = await openDirectory(root, index, { repairHistory: false }, io, { whileRunning: 'Stop the member first: the new log starts at the end of its replica.', appendsNothing: true });
+  const opened = await openDirectory(root, index, { repairHistory: false }, io, {
+    whileRunning: 'Stop the member first: the new log starts at the end of its replica.',
+    appendsNothing: true,
+  });
   try {
     const { store } = opened.open;
     const { checkpoints, lastCommitPosition } = opened.open.status();
     const { events } = await store.readAll({ direction: 'backward', from: 'end', count: 1, resolveLinks: false });
     const [last] = events;
     return {
-      formerLogId: await readLogId(opened.storage), logEnd: checkpoints.writer, lastCommitPosition,
-      lastEvent: last === undefined ? null : { stream: last.stream, number: last.number, time: timestampText(last.createdMs, 0) },
+      formerLogId: await readLogId(opened.storage),
+      logEnd: checkpoints.writer,
+      lastCommitPosition,
+      lastEvent:
+        last === undefined
+          ? null
+          : { stream: last.stream, number: last.number, time: timestampText(last.createdMs, 0) },
     };
   } finally {
     await opened.close();
   }
 }
 
-async function ask(root: string, holding: Holding, { place }: ObjectStore, { yes, json }: Options, io: Io): Promise<void> {
+async function ask(
+  root: string,
+  holding: Holding,
+  { place }: ObjectStore,
+  { yes, json }: Options,
+  io: Io,
+): Promise<void> {
   const output = json ? io.stderr : io.stdout;
   const { bold, yellow } = coloursFor(output, io.env);
   const { formerLogId, logEnd, lastEvent } = holding;
-  line(output, `${bold(root)} ${formerLogId === null ? 'belongs to no log' : `is a replica of the log ${formerLogId}`}. It ends at position ${countText(logEnd)}${lastEvent === null ? ', and holds no event' : `; its newest event is of ${lastEvent.time} (number ${lastEvent.number} of ${JSON.stringify(lastEvent.stream)})`}.`);
+  line(
+    output,
+    `${bold(root)} ${formerLogId === null ? 'belongs to no log' : `is a replica of the log ${formerLogId}`}. It ends at position ${countText(logEnd)}${lastEvent === null ? ', and holds no event' : `; its newest event is of ${lastEvent.time} (number ${lastEvent.number} of ${JSON.stringify(lastEvent.stream)})`}.`,
+  );
   line(output, `A new log will start there, in ${place}.`);
-  if (formerLogId !== null) line(output, yellow('Anything other replicas have beyond that end is lost. How many acknowledged commits this replica had not received yet can\'t be determined here. Compare the ends of the other replicas (`skua cluster reset` shows each), and take the one that reaches furthest.'));
+  if (formerLogId !== null)
+    line(
+      output,
+      yellow(
+        "Anything other replicas have beyond that end is lost. How many acknowledged commits this replica had not received yet can't be determined here. Compare the ends of the other replicas (`skua cluster reset` shows each), and take the one that reaches furthest.",
+      ),
+    );
   if (yes) return;
   if (await isConfirmed('Start the new log? Type yes: ', io)) return;
   throw new CommandError('not_confirmed', 'Nothing was changed. Answer yes, or give --yes in a script.', EXIT.refused);
 }
 
-/** The directory names its log anew behind the manifest: until then it names none, and joins whichever log it is in by comparison. */
-async function begin(root: string, { logEnd, lastCommitPosition }: Holding, objects: ObjectStore, { index }: Options, { signal, progress }: Work): Promise<ObjectManifest> {
-  const storage = new FilesystemStorage({ root, mustExist: true, isOffline: true, ...(index !== null && { indexRoot: index }) });
+/**
+ * The directory names its log anew behind the manifest: until then it names none, and joins whichever log it is in by
+ * comparison.
+ */
+async function begin(
+  root: string,
+  { logEnd, lastCommitPosition }: Holding,
+  objects: ObjectStore,
+  { index }: Options,
+  { signal, progress }: Work,
+): Promise<ObjectManifest> {
+  const storage = new FilesystemStorage({
+    root,
+    mustExist: true,
+    isOffline: true,
+    ...(index !== null && { indexRoot: index }),
+  });
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests };
   const source = await snapshotOfDirectory({ ...world, storage, log: silentLog });
   try {
-    if (source.snapshot.checkpoints.writer !== logEnd) throw new CommandError('directory_locked', `The log in ${root} ended at ${logEnd}, and now at ${source.snapshot.checkpoints.writer}: a node was started on it in the meantime. Stop it, and repeat the reset.`, EXIT.unreachable);
+    if (source.snapshot.checkpoints.writer !== logEnd)
+      throw new CommandError(
+        'directory_locked',
+        `The log in ${root} ended at ${logEnd}, and now at ${source.snapshot.checkpoints.writer}: a node was started on it in the meantime. Stop it, and repeat the reset.`,
+        EXIT.unreachable,
+      );
     const manifest = await beginLog({
-      world, source, lastCommitPosition, signal, beforeManifest: () => removeLogId(storage),
-      onProgress: ({ bytesDone, bytesTotal, file }) => progress.update({ label: 'uploading', bytesDone, bytesTotal, detail: file }),
+      world,
+      source,
+      lastCommitPosition,
+      signal,
+      beforeManifest: () => removeLogId(storage),
+      onProgress: ({ bytesDone, bytesTotal, file }) =>
+        progress.update({ label: 'uploading', bytesDone, bytesTotal, detail: file }),
     });
     await writeLogId(storage, manifest.storeId);
     return manifest;
@@ -121,11 +180,32 @@ interface Done {
 
 function tell({ root, holding, manifest, seconds, place }: Done, { json }: Options, io: Io): void {
   const { storeId: logId, chunks, files, logEnd, ongoing } = manifest;
-  const bytes = [...chunks, ...files].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) + (ongoing?.segments ?? []).reduce((sum, { from, to }) => sum + to - from, 0);
+  const bytes =
+    [...chunks, ...files].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) +
+    (ongoing?.segments ?? []).reduce((sum, { from, to }) => sum + to - from, 0);
   if (json) {
-    line(io.stdout, JSON.stringify({ directory: root, storage: place, formerLogId: holding.formerLogId, logId, logEnd, lastEvent: holding.lastEvent, chunks: chunks.length, bytes, seconds }));
+    line(
+      io.stdout,
+      JSON.stringify({
+        directory: root,
+        storage: place,
+        formerLogId: holding.formerLogId,
+        logId,
+        logEnd,
+        lastEvent: holding.lastEvent,
+        chunks: chunks.length,
+        bytes,
+        seconds,
+      }),
+    );
     return;
   }
-  line(io.stdout, `${coloursFor(io.stdout, io.env).green('Done')} after ${elapsedText(seconds)}: the log ${logId} starts in ${place} at position ${countText(logEnd)} (${bytesText(bytes)} uploaded), and ${root} is a replica of it.`);
-  line(io.stdout, `Start its member with \`skua start --storage ${shellWord(place)} --db ${shellWord(root)} --cluster-size N\` and its previous options, and the other members with the same --storage and empty directories, which will catch up.`);
+  line(
+    io.stdout,
+    `${coloursFor(io.stdout, io.env).green('Done')} after ${elapsedText(seconds)}: the log ${logId} starts in ${place} at position ${countText(logEnd)} (${bytesText(bytes)} uploaded), and ${root} is a replica of it.`,
+  );
+  line(
+    io.stdout,
+    `Start its member with \`skua start --storage ${shellWord(place)} --db ${shellWord(root)} --cluster-size N\` and its previous options, and the other members with the same --storage and empty directories, which will catch up.`,
+  );
 }

@@ -19,8 +19,14 @@ const WIDTH = 80;
 
 type Options = Input<typeof clusterStatusOptions>['options'];
 
-/** Shows the members of a cluster as one of them knows it; exit code 1 where nobody leads, or a member does not serve. */
-export async function runClusterStatus({ options }: Input<typeof clusterStatusOptions>, io: Io, lookMs = LOOK_MS): Promise<ExitCode> {
+/**
+ * Shows the members of a cluster as one of them knows it; exit code 1 where nobody leads, or a member does not serve.
+ */
+export async function runClusterStatus(
+  { options }: Input<typeof clusterStatusOptions>,
+  io: Io,
+  lookMs = LOOK_MS,
+): Promise<ExitCode> {
   const asked = new Asked(options, io);
   if (options.watch) return watch(asked, options.json, io, lookMs);
   const status = await asked.status();
@@ -66,7 +72,10 @@ class Asked {
 
 /** What may pass while a watch goes on. */
 function isSilent(error: unknown): boolean {
-  return (error instanceof CommandError && error.code === 'node_unreachable') || (error instanceof AnswerError && error.status === 503);
+  return (
+    (error instanceof CommandError && error.code === 'node_unreachable') ||
+    (error instanceof AnswerError && error.status === 503)
+  );
 }
 
 /** Shows the status anew until Ctrl+C: in place on a terminal, else whenever it has changed. */
@@ -77,7 +86,7 @@ async function watch(asked: Asked, json: boolean, io: Io, lookMs: number): Promi
   let height = 0;
   try {
     while (!interrupt.signal.aborted) {
-      const lines = await looked(asked, json, io, inPlace ? io.stdout.columns ?? WIDTH : Number.POSITIVE_INFINITY);
+      const lines = await looked(asked, json, io, inPlace ? (io.stdout.columns ?? WIDTH) : Number.POSITIVE_INFINITY);
       const text = lines.join('\n');
       if (inPlace) {
         // Up to where the last one began; each line is cleared to its end, and so is what lies below.
@@ -107,16 +116,29 @@ async function looked(asked: Asked, json: boolean, io: Io, width: number): Promi
   } catch (error) {
     if (!isSilent(error)) throw error;
     const { code, message } = error as CommandError;
-    return [json ? JSON.stringify({ error: code, message }) : coloursFor(io.stdout, io.env).red(`No member answers: ${message}`.slice(0, width))];
+    return [
+      json
+        ? JSON.stringify({ error: code, message })
+        : coloursFor(io.stdout, io.env).red(`No member answers: ${message}`.slice(0, width)),
+    ];
   }
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'member', align: 'left' }, { title: 'state', align: 'left' }, { title: 'priority', align: 'right' }, { title: 'epoch', align: 'right' },
-  { title: 'log end', align: 'right' }, { title: 'lag', align: 'left' }, { title: 'version', align: 'left' }, { title: 'remarks', align: 'left' },
+  { title: 'member', align: 'left' },
+  { title: 'state', align: 'left' },
+  { title: 'priority', align: 'right' },
+  { title: 'epoch', align: 'right' },
+  { title: 'log end', align: 'right' },
+  { title: 'lag', align: 'left' },
+  { title: 'version', align: 'left' },
+  { title: 'remarks', align: 'left' },
 ];
 
-/** A line for each member, and above them who leads. A line that wrapped would be shown again and again by what redraws it. */
+/**
+ * A line for each member, and above them who leads. A line that wrapped would be shown again and again by what redraws
+ * it.
+ */
 export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITIVE_INFINITY): readonly string[] {
   const { bold, red, yellow } = coloursFor(io.stdout, io.env);
   const { leader, epoch, members, askedNode } = status;
@@ -124,17 +146,50 @@ export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITI
   const paint = leader === null ? red : bold;
   const [titles, ...rows] = tableLines(COLUMNS, members.map(cellsOf)).map((text) => text.slice(0, width));
   return [
-    paint(`${leader === null ? 'No leader' : `${leader} leads, epoch ${epoch}`}; ${alive} of ${members.length} ${members.length === 1 ? 'member' : 'members'} alive, as seen by ${askedNode}`.slice(0, width)), titles!,
-    ...rows.map((text, at) => (!members[at]!.isAlive ? red(text) : members[at]!.lagBytes > 0 || members[at]!.bucketSilentMs > 0 ? yellow(text) : text)),
+    paint(
+      `${leader === null ? 'No leader' : `${leader} leads, epoch ${epoch}`}; ${alive} of ${members.length} ${members.length === 1 ? 'member' : 'members'} alive, as seen by ${askedNode}`.slice(
+        0,
+        width,
+      ),
+    ),
+    titles!,
+    ...rows.map((text, at) =>
+      !members[at]!.isAlive
+        ? red(text)
+        : members[at]!.lagBytes > 0 || members[at]!.bucketSilentMs > 0
+          ? yellow(text)
+          : text,
+    ),
   ];
 }
 
-function cellsOf({ address, state, isAlive, priority, epoch, end, lagBytes, lagCommits, scavengeId, bucketSilentMs, version }: MemberStatus): string[] {
+function cellsOf({
+  address,
+  state,
+  isAlive,
+  priority,
+  epoch,
+  end,
+  lagBytes,
+  lagCommits,
+  scavengeId,
+  bucketSilentMs,
+  version,
+}: MemberStatus): string[] {
   const remarks = [
     ...(scavengeId === null ? [] : [`scavenges (${scavengeId})`]),
     ...(bucketSilentMs === 0 ? [] : [`the bucket has not answered for ${(bucketSilentMs / 1_000).toFixed(0)} s`]),
   ];
   const commits = lagCommits === null ? '' : `${countText(lagCommits)} commits, `;
   const lag = lagBytes === 0 && (lagCommits ?? 0) === 0 ? 'none' : commits + bytesText(lagBytes);
-  return [shown(address), isAlive ? shown(state) : `dead (${shown(state)})`, String(priority), epoch < 0 ? 'none' : String(epoch), countText(end), lag, shown(version), shown(remarks.join(', '))];
+  return [
+    shown(address),
+    isAlive ? shown(state) : `dead (${shown(state)})`,
+    String(priority),
+    epoch < 0 ? 'none' : String(epoch),
+    countText(end),
+    lag,
+    shown(version),
+    shown(remarks.join(', ')),
+  ];
 }

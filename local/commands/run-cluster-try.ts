@@ -22,17 +22,27 @@ export async function runClusterTry({ options }: Input<typeof clusterTryOptions>
   const storage = path.join(root, 'log');
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   const interrupt = listenForInterrupt('', io);
-  const members = places.map((place) => new TryOutMember({ place, storage, clusterSize: options.members, secret, env: io.env }));
+  const members = places.map(
+    (place) => new TryOutMember({ place, storage, clusterSize: options.members, secret, env: io.env }),
+  );
   // Whatever ends this process, no member stays behind; only SIGKILL leaves no time for that.
-  const killAll = () => { for (const member of members) member.kill(); };
+  const killAll = () => {
+    for (const member of members) member.kill();
+  };
   process.on('exit', killAll);
-  const interrupted = new Promise<void>((resolve) => { interrupt.signal.addEventListener('abort', () => resolve(), { once: true }); });
+  const interrupted = new Promise<void>((resolve) => {
+    interrupt.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
   try {
     await Promise.race([Promise.all(members.map((member) => startedOrFailed(member, io))), interrupted]);
     if (!interrupt.signal.aborted) {
       banner(members, storage, io);
-      await Promise.race([Promise.all(members.map((member, i) => toldOfEnd(member, i, interrupt.signal, io))), interrupted]);
-      if (!interrupt.signal.aborted) throw new CommandError('members_ended', `All members have exited. Their logs are in ${root}.`, EXIT.failed);
+      await Promise.race([
+        Promise.all(members.map((member, i) => toldOfEnd(member, i, interrupt.signal, io))),
+        interrupted,
+      ]);
+      if (!interrupt.signal.aborted)
+        throw new CommandError('members_ended', `All members have exited. Their logs are in ${root}.`, EXIT.failed);
     }
     if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop immediately.');
     await stopAll(members);
@@ -46,15 +56,23 @@ export async function runClusterTry({ options }: Input<typeof clusterTryOptions>
 }
 
 async function startedOrFailed(member: TryOutMember, io: Io): Promise<void> {
-  if (await member.started !== null) return;
+  if ((await member.started) !== null) return;
   const code = await member.ended;
   line(io.stderr, member.lastLines());
-  throw new CommandError('member_failed', `A member did not start (exit ${code}): see its output above. Its log: ${member.place.logFile}`, EXIT.failed);
+  throw new CommandError(
+    'member_failed',
+    `A member did not start (exit ${code}): see its output above. Its log: ${member.place.logFile}`,
+    EXIT.failed,
+  );
 }
 
 async function toldOfEnd(member: TryOutMember, i: number, signal: AbortSignal, io: Io): Promise<void> {
   const how = await member.ended;
-  if (!signal.aborted) line(io.stdout, `Member ${i + 1} (${member.url}) has exited: ${typeof how === 'number' ? `exit code ${how}` : how}. The others keep running; its log is ${shownPath(member.place.logFile)}.`);
+  if (!signal.aborted)
+    line(
+      io.stdout,
+      `Member ${i + 1} (${member.url}) has exited: ${typeof how === 'number' ? `exit code ${how}` : how}. The others keep running; its log is ${shownPath(member.place.logFile)}.`,
+    );
 }
 
 /** One after the other, the last one first: of several that lead in turn each has somebody to resign to. */
@@ -64,24 +82,29 @@ async function stopAll(members: readonly TryOutMember[]): Promise<void> {
 
 function banner(members: readonly TryOutMember[], storage: string, io: Io): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
-  const [first, second, third] = [members[0]!, members[1] ?? members[0]!, members[2] ?? members[0]!].map(({ url }) => url!) as [string, string, string];
+  const [first, second, third] = [members[0]!, members[1] ?? members[0]!, members[2] ?? members[0]!].map(
+    ({ url }) => url!,
+  ) as [string, string, string];
   const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
   const curl = 'curl -u admin:changeit';
   const skua = bundled('.') === null ? 'npm run skua --' : 'npx skua';
-  line(io.stdout, [
-    `Skua ${VERSION}: ${members.length === 1 ? 'one member' : `a cluster of ${members.length} members`} over the log in ${shownPath(storage)}`,
-    '',
-    ...members.map(({ url, pid, place }) => `${bold(url!)}  ${placeText(place)}, process ${pid}`),
-    '',
-    dim('# append at one member, read at another, and follow a third (changeit is the password of a first start)'),
-    `${curl} -i ${second}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
-    `${curl} -i ${third}/streams/letters/head`,
-    `${curl} -N ${first}/streams/letters -H 'Accept: text/event-stream'`,
-    dim('# see the leader and the lag of the others; then kill -9 the process of the leader, and look again'),
-    `${skua} cluster status --node ${first} --watch`,
-    '',
-    dim('Ctrl+C stops all.'),
-  ].join('\n'));
+  line(
+    io.stdout,
+    [
+      `Skua ${VERSION}: ${members.length === 1 ? 'one member' : `a cluster of ${members.length} members`} over the log in ${shownPath(storage)}`,
+      '',
+      ...members.map(({ url, pid, place }) => `${bold(url!)}  ${placeText(place)}, process ${pid}`),
+      '',
+      dim('# append at one member, read at another, and follow a third (changeit is the password of a first start)'),
+      `${curl} -i ${second}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
+      `${curl} -i ${third}/streams/letters/head`,
+      `${curl} -N ${first}/streams/letters -H 'Accept: text/event-stream'`,
+      dim('# see the leader and the lag of the others; then kill -9 the process of the leader, and look again'),
+      `${skua} cluster status --node ${first} --watch`,
+      '',
+      dim('Ctrl+C stops all.'),
+    ].join('\n'),
+  );
 }
 
 function placeText({ db, logFile }: MemberLocation): string {

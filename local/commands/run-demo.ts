@@ -18,20 +18,38 @@ import type { demoOptions } from './options-command.ts';
 export async function runDemoCommand({ options }: Input<typeof demoOptions>, io: Io): Promise<ExitCode> {
   const node = NodeClient.of(options, { SKUA_USER: 'admin', SKUA_PASSWORD: DEFAULT_PASSWORD, ...io.env });
   const streams = await loadStreams();
-  const bytesTotal = streams.reduce((total, { deliveries }) => total + deliveries.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0), 0);
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (text) => { if (!options.json) line(io.stderr, text); } });
+  const bytesTotal = streams.reduce(
+    (total, { deliveries }) => total + deliveries.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0),
+    0,
+  );
+  const progress = new Progress({
+    output: io.stderr,
+    env: io.env,
+    clock: systemClock,
+    onLine: (text) => {
+      if (!options.json) line(io.stderr, text);
+    },
+  });
   let bytesDone = 0;
   progress.update({ label: POSTING, bytesDone, bytesTotal });
-  const report = await runDemo({ client: new StreamClient(node), connector: new DemoConnector(node, (ms) => systemClock.sleep(ms)) }, streams, {
-    nowMs: () => systemClock.monotonicMs(),
-    onPosted: (stream, bytes) => {
-      bytesDone += bytes;
-      progress.update({ label: POSTING, detail: stream, bytesDone, bytesTotal });
+  const report = await runDemo(
+    { client: new StreamClient(node), connector: new DemoConnector(node, (ms) => systemClock.sleep(ms)) },
+    streams,
+    {
+      nowMs: () => systemClock.monotonicMs(),
+      onPosted: (stream, bytes) => {
+        bytesDone += bytes;
+        progress.update({ label: POSTING, detail: stream, bytesDone, bytesTotal });
+      },
     },
-  }).finally(() => progress.clear());
+  ).finally(() => progress.clear());
   if (!options.json) show(report, io);
   const interrupt = listenForInterrupt('The demo was interrupted; a scavenge it started keeps running.', io);
-  const scavenge = await runScavengeDemo(node, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
+  const scavenge = await runScavengeDemo(node, report.streams, {
+    io,
+    signal: interrupt.signal,
+    directory: options.db,
+  }).finally(() => interrupt.release());
   if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
   else showScavenge(scavenge, options.db, io);
   const isErased = scavenge.erasure === null || scavenge.erasure.after.length === 0;
@@ -44,24 +62,57 @@ const COLUMNS = ['before', 'sent', 'written', 'after'] as const;
 function show(report: DemoReport, io: Io): void {
   const { bold, green, red, dim } = coloursFor(io.stdout, io.env);
   const width = Math.max(...report.streams.map(({ stream }) => stream.length)) + 2;
-  const row = (name: string, cells: readonly (string | number)[]) => name.padEnd(width) + cells.map((cell) => String(cell).padStart(9)).join('');
+  const row = (name: string, cells: readonly (string | number)[]) =>
+    name.padEnd(width) + cells.map((cell) => String(cell).padStart(9)).join('');
   line(io.stdout, bold(row('stream', [...COLUMNS])));
   for (const each of report.streams) {
     const remark = remarkOf(each);
-    line(io.stdout, row(each.stream, COLUMNS.map((column) => each[column])) + (remark === '' ? '' : `  ${each.isSame ? dim(remark) : red(remark)}`));
+    line(
+      io.stdout,
+      row(
+        each.stream,
+        COLUMNS.map((column) => each[column]),
+      ) + (remark === '' ? '' : `  ${each.isSame ? dim(remark) : red(remark)}`),
+    );
   }
   const sum = (of: (stream: StreamReport) => number) => report.streams.reduce((total, stream) => total + of(stream), 0);
-  line(io.stdout, bold(row('all', COLUMNS.map((column) => sum((stream) => stream[column])))));
+  line(
+    io.stdout,
+    bold(
+      row(
+        'all',
+        COLUMNS.map((column) => sum((stream) => stream[column])),
+      ),
+    ),
+  );
   line(io.stdout);
   const taken = sum((stream) => stream.sent);
   const refused = sum((stream) => stream.refused);
-  line(io.stdout, `Posted ${counted(taken, 'webhook')} to /webhook/${CONNECTOR_ID} in ${report.sendSeconds.toFixed(2)} s: ${taken - refused} accepted, ${refused} refused. Read the events back in ${report.readSeconds.toFixed(2)} s.`);
-  line(io.stdout, report.isSigned ? `Each was signed as GitHub does; one with a wrong signature got ${report.forgedStatus}.`
-    : dim('None was signed: the node stores no secrets without a data-protection token. Set SERVER_CONNECTORS__DATA_PROTECTION__TOKEN to give it one.'));
-  line(io.stdout, report.isSame ? green('The events read match what was sent.') : red('The events read differ from what was sent; the streams are marked above.'));
+  line(
+    io.stdout,
+    `Posted ${counted(taken, 'webhook')} to /webhook/${CONNECTOR_ID} in ${report.sendSeconds.toFixed(2)} s: ${taken - refused} accepted, ${refused} refused. Read the events back in ${report.readSeconds.toFixed(2)} s.`,
+  );
+  line(
+    io.stdout,
+    report.isSigned
+      ? `Each was signed as GitHub does; one with a wrong signature got ${report.forgedStatus}.`
+      : dim(
+          'None was signed: the node stores no secrets without a data-protection token. Set SERVER_CONNECTORS__DATA_PROTECTION__TOKEN to give it one.',
+        ),
+  );
+  line(
+    io.stdout,
+    report.isSame
+      ? green('The events read match what was sent.')
+      : red('The events read differ from what was sent; the streams are marked above.'),
+  );
 }
 
-const FATES = { soft: 'deleted (soft)', hard: 'deleted (hard)', limited: `limited to its newest ${KEPT_EVENTS}` } as const;
+const FATES = {
+  soft: 'deleted (soft)',
+  hard: 'deleted (hard)',
+  limited: `limited to its newest ${KEPT_EVENTS}`,
+} as const;
 
 function remarkOf({ isSame, refused, fate, wasBefore, before, written }: StreamReport): string {
   if (refused > 0) return `${refused} refused`;
@@ -70,20 +121,43 @@ function remarkOf({ isSame, refused, fate, wasBefore, before, written }: StreamR
   return before === written ? 'a repeat, nothing new' : '';
 }
 
-function showScavenge({ removable, result, bytesBefore, bytesAfter, seconds, isElsewhere, erasure }: ScavengeReport, directory: string, io: Io): void {
+function showScavenge(
+  { removable, result, bytesBefore, bytesAfter, seconds, isElsewhere, erasure }: ScavengeReport,
+  directory: string,
+  io: Io,
+): void {
   const { bold, green, red, dim } = coloursFor(io.stdout, io.env);
   line(io.stdout);
   if (result === null) {
     line(io.stdout, `The chunk files hold ${bytesText(bytesBefore)} and nothing to remove: no scavenge is needed.`);
-    if (isElsewhere) line(io.stdout, dim(`The files of that node are not in ${directory}, so they were not searched; --db DIR names its data directory.`));
+    if (isElsewhere)
+      line(
+        io.stdout,
+        dim(
+          `The files of that node are not in ${directory}, so they were not searched; --db DIR names its data directory.`,
+        ),
+      );
     return;
   }
-  line(io.stdout, `Deleted and expired events are still on disk: ${counted(removable, 'record')} to remove. Scavenging${seconds === null ? '' : ` took ${elapsedText(seconds)}`}: ${result === 'Success' ? green('done') : red(result)}.`);
+  line(
+    io.stdout,
+    `Deleted and expired events are still on disk: ${counted(removable, 'record')} to remove. Scavenging${seconds === null ? '' : ` took ${elapsedText(seconds)}`}: ${result === 'Success' ? green('done') : red(result)}.`,
+  );
   line(io.stdout, `Chunk files: ${bold(bytesText(bytesBefore))} before, ${bold(bytesText(bytesAfter))} after.`);
   if (erasure === null) {
-    line(io.stdout, dim(isElsewhere ? `The files of that node are not in ${directory}, so the erasure is not proved; --db DIR names its data directory.` : 'No stream was deleted for ever in this run, so no erasure is proved.'));
+    line(
+      io.stdout,
+      dim(
+        isElsewhere
+          ? `The files of that node are not in ${directory}, so the erasure is not proved; --db DIR names its data directory.`
+          : 'No stream was deleted for ever in this run, so no erasure is proved.',
+      ),
+    );
     return;
   }
   const { stream, before, after } = erasure;
-  line(io.stdout, `The events of ${stream} were in ${before.join(', ')}; now ${after.length === 0 ? green('no file holds a trace of them') : red(`they are in ${after.join(', ')}`)}.`);
+  line(
+    io.stdout,
+    `The events of ${stream} were in ${before.join(', ')}; now ${after.length === 0 ? green('no file holds a trace of them') : red(`they are in ${after.join(', ')}`)}.`,
+  );
 }

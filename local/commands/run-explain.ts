@@ -14,22 +14,39 @@ import { directoryWays, momentOf, NODE_WAYS } from '../scavenge/resumed-point.ts
 import type { Ways } from '../scavenge/resumed-point.ts';
 import type { explainOptions } from './options-command.ts';
 
-export async function runExplain({ options, given, positionals }: Input<typeof explainOptions>, io: Io): Promise<ExitCode> {
+export async function runExplain(
+  { options, given, positionals }: Input<typeof explainOptions>,
+  io: Io,
+): Promise<ExitCode> {
   const { db, index, storage, json } = options;
-  if (db !== null && given.has('node')) throw new UsageError('--node asks a running node and --db reads a directory: give one of them.');
-  if (storage !== null && given.has('node')) throw new UsageError('--node asks a running node and --storage reads object storage: give one of them.');
-  if (db !== null && storage !== null) throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
-  if (db !== null && given.has('ca')) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
+  if (db !== null && given.has('node'))
+    throw new UsageError('--node asks a running node and --db reads a directory: give one of them.');
+  if (storage !== null && given.has('node'))
+    throw new UsageError('--node asks a running node and --storage reads object storage: give one of them.');
+  if (db !== null && storage !== null)
+    throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
+  if (db !== null && given.has('ca'))
+    throw new UsageError('--ca is for running nodes: a directory has no certificate.');
   if (storage !== null && given.has('ca')) throw new UsageError('--ca is for running nodes, not for object storage.');
   if (db === null && given.has('index')) throw new UsageError('--index needs --db.');
   const stream = positionals[0]!;
   const keepsDeletedData = options['keep-data-of-deleted-streams'];
-  if (db === null && storage === null && keepsDeletedData) throw new UsageError('--keep-data-of-deleted-streams goes with --db or --storage: a running node uses its own option of that name.');
-  const place = db === null && storage === null ? null : await (await import('../on-objects/open-for-inspection.ts')).objectsAt(db, options);
+  if (db === null && storage === null && keepsDeletedData)
+    throw new UsageError(
+      '--keep-data-of-deleted-streams goes with --db or --storage: a running node uses its own option of that name.',
+    );
+  const place =
+    db === null && storage === null
+      ? null
+      : await (await import('../on-objects/open-for-inspection.ts')).objectsAt(db, options);
   const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
   if (place === null && unfit !== undefined) throw new UsageError(`--${unfit} needs --storage.`);
-  const explanation = place !== null ? await ofObjects(place, stream, keepsDeletedData, io)
-    : db === null ? await new ScavengeClient(NodeClient.of(options, io.env)).explain(stream) : await ofDirectory(path.resolve(db), index, stream, keepsDeletedData, io);
+  const explanation =
+    place !== null
+      ? await ofObjects(place, stream, keepsDeletedData, io)
+      : db === null
+        ? await new ScavengeClient(NodeClient.of(options, io.env)).explain(stream)
+        : await ofDirectory(path.resolve(db), index, stream, keepsDeletedData, io);
   if (json) line(io.stdout, explanation.text);
   else showExplanation(explanation.value, db === null || place !== null ? NODE_WAYS : directoryWays(db), io);
   return EXIT.ok;
@@ -38,9 +55,18 @@ export async function runExplain({ options, given, positionals }: Input<typeof e
 /** TOMBSTONE as the value of a member, which is a number of 64 bits to others. */
 const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
 
-async function ofDirectory(directory: string, index: string | null, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
+async function ofDirectory(
+  directory: string,
+  index: string | null,
+  stream: string,
+  keepsDeletedData: boolean,
+  io: Io,
+): Promise<Document<ExplanationDocument>> {
   const { openDirectory } = await import('../store/open-directory.ts');
-  const opened = await openDirectory(directory, index, { repairHistory: false, keepsDeletedData }, io, { appendsNothing: true, looksOnly: true });
+  const opened = await openDirectory(directory, index, { repairHistory: false, keepsDeletedData }, io, {
+    appendsNothing: true,
+    looksOnly: true,
+  });
   try {
     return await documentOf(await opened.open.scavenger.explain(stream));
   } finally {
@@ -49,9 +75,17 @@ async function ofDirectory(directory: string, index: string | null, stream: stri
 }
 
 /** In this process, beside whoever uses the store; nothing in it is changed. */
-async function ofObjects(place: ObjectLocation, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
+async function ofObjects(
+  place: ObjectLocation,
+  stream: string,
+  keepsDeletedData: boolean,
+  io: Io,
+): Promise<Document<ExplanationDocument>> {
   const [{ withObjectsAt }, { newTemporaryStorage }, { openObjectStore }, { DryRuns }] = await Promise.all([
-    import('../on-objects/open-for-inspection.ts'), import('../../infra/runtime/temporary-storage.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/dry-runs/dry-runs.ts'),
+    import('../on-objects/open-for-inspection.ts'),
+    import('../../infra/runtime/temporary-storage.ts'),
+    import('../../core/shared-log/shared-log.ts'),
+    import('../../core/shared-log/dry-runs/dry-runs.ts'),
   ]);
   return withObjectsAt(place, io, async (world) => {
     const instance = await openObjectStore(world);
@@ -72,41 +106,84 @@ async function documentOf(explanation: Explanation): Promise<Document<Explanatio
 }
 
 const REMOVED: readonly Column[] = [
-  { title: 'events', align: 'left' }, { title: 'count', align: 'right' }, { title: 'size', align: 'right' }, { title: 'because of', align: 'left' },
+  { title: 'events', align: 'left' },
+  { title: 'count', align: 'right' },
+  { title: 'size', align: 'right' },
+  { title: 'because of', align: 'left' },
 ];
-const KEPT: readonly Column[] = [{ title: 'events', align: 'left' }, { title: 'count', align: 'right' }, { title: 'because', align: 'left' }];
+const KEPT: readonly Column[] = [
+  { title: 'events', align: 'left' },
+  { title: 'count', align: 'right' },
+  { title: 'because', align: 'left' },
+];
 
 /** What would go from a stream, by which rule, and what would stay and why. */
-export function showExplanation({ stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, redacted, waiting }: ExplanationDocument, ways: Ways, io: Io): void {
+export function showExplanation(
+  { stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, redacted, waiting }: ExplanationDocument,
+  ways: Ways,
+  io: Io,
+): void {
   const { bold, red, green, dim, yellow } = coloursFor(io.stdout, io.env);
   const out = (text = '') => line(io.stdout, text);
   out(`${bold(shown(stream))}: ${lastEventNumber < 0 ? 'no events' : `last event ${numberText(lastEventNumber)}`}`);
   const unreadable = ignored.find(({ key }) => key === null);
-  out(`metadata: ${metadata !== null ? JSON.stringify(metadata) : unreadable !== undefined ? shown(unreadable.value) : dim('none')}`);
-  for (const { key, value, why } of ignored) out(`${yellow('ignored:')}  ${key === null ? 'all of it' : shown(`${key} ${value}`)}: ${shown(why)}`);
-  out(`rules:    ${rules.length === 0 ? dim('none, so nothing is ever removed') : shown(rules.map(ruleText).join(', '))}`);
+  out(
+    `metadata: ${metadata !== null ? JSON.stringify(metadata) : unreadable !== undefined ? shown(unreadable.value) : dim('none')}`,
+  );
+  for (const { key, value, why } of ignored)
+    out(`${yellow('ignored:')}  ${key === null ? 'all of it' : shown(`${key} ${value}`)}: ${shown(why)}`);
+  out(
+    `rules:    ${rules.length === 0 ? dim('none, so nothing is ever removed') : shown(rules.map(ruleText).join(', '))}`,
+  );
   const bytes = removed.reduce((sum, each) => sum + each.bytes, 0);
   const count = removed.reduce((sum, each) => sum + each.count, 0);
   out();
   if (removed.length === 0) out(green(`A scavenge would remove ${redacted === undefined ? 'nothing' : 'no event'}.`));
   else {
     out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)}):`));
-    for (const text of tableLines(REMOVED, removed.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]))) out(`  ${text}`);
+    for (const text of tableLines(
+      REMOVED,
+      removed.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]),
+    ))
+      out(`  ${text}`);
   }
-  if (redacted !== undefined) out(red(`It would empty the last event, ${numberText(redacted.number)}, of its data and metadata (${bytesText(redacted.bytes)}), keeping only its number, id and type.`));
+  if (redacted !== undefined)
+    out(
+      red(
+        `It would empty the last event, ${numberText(redacted.number)}, of its data and metadata (${bytesText(redacted.bytes)}), keeping only its number, id and type.`,
+      ),
+    );
   if (kept.length > 0) {
-    out(`${counted(kept.reduce((sum, each) => sum + each.count, 0), 'event')} would stay:`);
-    for (const text of tableLines(KEPT, kept.map((each) => [rangeText(each), countText(each.count), each.why]))) out(`  ${text}`);
+    out(
+      `${counted(
+        kept.reduce((sum, each) => sum + each.count, 0),
+        'event',
+      )} would stay:`,
+    );
+    for (const text of tableLines(
+      KEPT,
+      kept.map((each) => [rangeText(each), countText(each.count), each.why]),
+    ))
+      out(`  ${text}`);
   }
   if (waiting === undefined) return;
   const moment = momentOf(waiting);
   out();
-  out(`${yellow('The next start is not this scavenge')}: it ${waiting.why === 'unfinished' ? `resumes the one of ${moment}, up to that time` : `goes to the scavenge point of ${moment}`}, unless you start it with \`${ways.start} --fresh\`.`);
+  out(
+    `${yellow('The next start is not this scavenge')}: it ${waiting.why === 'unfinished' ? `resumes the one of ${moment}, up to that time` : `goes to the scavenge point of ${moment}`}, unless you start it with \`${ways.start} --fresh\`.`,
+  );
   const { leaves } = waiting;
-  if (leaves.length === 0) out(removed.length === 0 ? 'It removes nothing of this stream either.' : 'It removes the same of this stream.');
+  if (leaves.length === 0)
+    out(removed.length === 0 ? 'It removes nothing of this stream either.' : 'It removes the same of this stream.');
   else {
-    out(`Of the ${counted(count, 'event')}, it leaves ${countText(leaves.reduce((sum, each) => sum + each.count, 0))} to another scavenge:`);
-    for (const text of tableLines(REMOVED, leaves.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]))) out(`  ${text}`);
+    out(
+      `Of the ${counted(count, 'event')}, it leaves ${countText(leaves.reduce((sum, each) => sum + each.count, 0))} to another scavenge:`,
+    );
+    for (const text of tableLines(
+      REMOVED,
+      leaves.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]),
+    ))
+      out(`  ${text}`);
   }
 }
 

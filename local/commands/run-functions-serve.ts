@@ -19,15 +19,28 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
   const bundles = bundlesFolder();
   await ensureBundles(bundles, options.build, io.stderr);
   const storage = placeOf(options.storage);
-  const served = await listen(options.port, () => serveFunctions({
-    bundles, port: options.port, instancesMax: options.instances, clock: systemClock, ticks: !options['no-ticks'],
-    env: { SERVER_ALLOW_DEFAULT_PASSWORDS: 'true', ...io.env, SERVER_STORAGE: storage },
-    onOutput: (name, text) => { for (const each of text.split('\n')) if (each !== '') line(io.stderr, `${name.padEnd(7)} ${each}`); },
-  }));
+  const served = await listen(options.port, () =>
+    serveFunctions({
+      bundles,
+      port: options.port,
+      instancesMax: options.instances,
+      clock: systemClock,
+      ticks: !options['no-ticks'],
+      env: { SERVER_ALLOW_DEFAULT_PASSWORDS: 'true', ...io.env, SERVER_STORAGE: storage },
+      onOutput: (name, text) => {
+        for (const each of text.split('\n')) if (each !== '') line(io.stderr, `${name.padEnd(7)} ${each}`);
+      },
+    }),
+  );
   // Whoever reads that it is there may end it at once.
   const interrupt = listenForInterrupt('', io);
   line(io.stdout, `The functions answer at ${served.url}, with their data in ${storage}`);
-  line(io.stdout, options['no-ticks'] ? `POST ${served.url}/tick runs a tick.` : `A tick runs every minute, and at POST ${served.url}/tick.`);
+  line(
+    io.stdout,
+    options['no-ticks']
+      ? `POST ${served.url}/tick runs a tick.`
+      : `A tick runs every minute, and at POST ${served.url}/tick.`,
+  );
   // Nothing that is acknowledged is in memory only, so a second one may end the process.
   await once(interrupt.signal, 'abort');
   await served.close();
@@ -45,7 +58,11 @@ async function listen(port: number, start: () => Promise<ServedFunctions>): Prom
     return await start();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new CommandError('port_in_use', `Port ${port} is in use on 127.0.0.1. Choose another with --port, or 0 for any free one.`, EXIT.unreachable);
+    throw new CommandError(
+      'port_in_use',
+      `Port ${port} is in use on 127.0.0.1. Choose another with --port, or 0 for any free one.`,
+      EXIT.unreachable,
+    );
   }
 }
 
@@ -67,20 +84,42 @@ export async function ensureBundles(folder: string, always: boolean, output: Out
   if (missing.length === 0 && !always) return;
   const script = fileURLToPath(new URL('esbuild.config.mjs', ROOT));
   if (!existsSync(script) || bundled('.') !== null) {
-    throw new CommandError('bundles_missing', `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or reinstall the package.`, EXIT.failed);
+    throw new CommandError(
+      'bundles_missing',
+      `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or reinstall the package.`,
+      EXIT.failed,
+    );
   }
-  output.write(`${missing.length > 0 && !always ? `${missing[0]} does not exist: building the functions.` : 'Building the functions.'}\n`);
+  output.write(
+    `${missing.length > 0 && !always ? `${missing[0]} does not exist: building the functions.` : 'Building the functions.'}\n`,
+  );
   await build(script, output);
   const still = missingBundles(folder);
-  if (still.length > 0) throw new CommandError('bundles_missing', `The build has finished, but ${still[0]} does not exist. Check its output.`, EXIT.failed);
+  if (still.length > 0)
+    throw new CommandError(
+      'bundles_missing',
+      `The build has finished, but ${still[0]} does not exist. Check its output.`,
+      EXIT.failed,
+    );
 }
 
 async function build(script: string, output: Output): Promise<void> {
-  const child = spawn(process.execPath, [script, '--functions'], { stdio: ['ignore', 'pipe', 'pipe'], cwd: path.dirname(script) });
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => { output.write(text); });
+  const child = spawn(process.execPath, [script, '--functions'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: path.dirname(script),
+  });
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output.write(text);
+    });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw new CommandError('build_failed', 'The functions could not be built; see the output above. After a change of dependencies run `npm ci` first.', EXIT.failed);
+  if (code !== 0)
+    throw new CommandError(
+      'build_failed',
+      'The functions could not be built; see the output above. After a change of dependencies run `npm ci` first.',
+      EXIT.failed,
+    );
 }

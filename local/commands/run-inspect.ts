@@ -1,5 +1,11 @@
 import { isSkuaError } from '../../core/base/errors.ts';
-import { type Damage, damageOf, type Part, type RecordPart, type RecordPosition } from '../../core/ports/file-format.ts';
+import {
+  type Damage,
+  damageOf,
+  type Part,
+  type RecordPart,
+  type RecordPosition,
+} from '../../core/ports/file-format.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, describeFailure, UsageError } from '../../infra/runtime/failure.ts';
@@ -31,11 +37,24 @@ async function inspectFile(named: NamedFile, options: Options, io: Io): Promise<
   const { format, file, place, key, localPath, world, isUnfinished } = named;
   if (format === null) {
     const titles = [...new Set((await allFormats()).map(({ title }) => title))].sort();
-    throw new CommandError('unknown_format', `${place} is not a known kind of file, by its name or its first bytes. Known kinds: ${titles.join(', ')}.`, EXIT.refused);
+    throw new CommandError(
+      'unknown_format',
+      `${place} is not a known kind of file, by its name or its first bytes. Known kinds: ${titles.join(', ')}.`,
+      EXIT.refused,
+    );
   }
   const printer = new Printer(io, options);
-  printer.object({ kind: 'file', file: place, format: format.kind, title: format.title, sizeBytes: file.size, isUnfinished });
-  printer.text(`${shown(place)}: ${format.title}${isUnfinished ? ', not finished or no longer in use' : ''}, ${bytesText(file.size)}`);
+  printer.object({
+    kind: 'file',
+    file: place,
+    format: format.kind,
+    title: format.title,
+    sizeBytes: file.size,
+    isUnfinished,
+  });
+  printer.text(
+    `${shown(place)}: ${format.title}${isUnfinished ? ', not finished or no longer in use' : ''}, ${bytesText(file.size)}`,
+  );
   const found = new Found(printer, options);
   try {
     for await (const part of format.parts({ key, file, localPath, at: options.at, world })) if (found.take(part)) break;
@@ -104,21 +123,45 @@ class Found {
     if (at !== null) throw this.#absent(at, place);
     const more = limit === 0 ? 0 : Math.max(0, this.#records - limit);
     if (more > 0) printer.text(`… and ${counted(more, 'more record')}; --limit 0 shows all of them, --at one.`);
-    printer.object({ kind: 'summary', records: this.#records, shown: this.#records - more, damages: this.#damages, ...(this.#damage !== null && { firstDamage: { offset: this.#damage.offset, code: this.#damage.error.code } }) });
+    printer.object({
+      kind: 'summary',
+      records: this.#records,
+      shown: this.#records - more,
+      damages: this.#damages,
+      ...(this.#damage !== null && { firstDamage: { offset: this.#damage.offset, code: this.#damage.error.code } }),
+    });
     printer.text();
     const wrong = this.#damage === null ? 'nothing wrong found' : counted(this.#damages, 'damaged place');
-    printer.text(this.#records === 0 ? `${wrong.slice(0, 1).toUpperCase()}${wrong.slice(1)}.` : `${counted(this.#records, 'record')}, ${wrong}.`);
+    printer.text(
+      this.#records === 0
+        ? `${wrong.slice(0, 1).toUpperCase()}${wrong.slice(1)}.`
+        : `${counted(this.#records, 'record')}, ${wrong}.`,
+    );
     if (this.#damage === null) return EXIT.ok;
     const { offset, error } = this.#damage;
     if (this.#options.json) return describeFailure(error).exitCode;
-    throw new CommandError(error.code, `${place} is damaged${offset === null ? '' : ` at offset ${offset}`}${this.#damages > 1 ? `, the first of ${this.#damages} places` : ''}: ${error.message}`, describeFailure(error).exitCode);
+    throw new CommandError(
+      error.code,
+      `${place} is damaged${offset === null ? '' : ` at offset ${offset}`}${this.#damages > 1 ? `, the first of ${this.#damages} places` : ''}: ${error.message}`,
+      describeFailure(error).exitCode,
+    );
   }
 
   #absent({ by, value }: RecordPosition, place: string): CommandError {
     const before = this.#before;
-    const known = before === null ? '' : ` The last one before it is at ${before.position === undefined ? '' : `position ${before.position}${before.offset === null ? '' : ', '}`}${before.offset === null ? '' : `offset ${before.offset}`}.`;
-    const damage = this.#damage === null ? '' : ` The file is damaged${this.#damage.offset === null ? '' : ` at offset ${this.#damage.offset}`}: ${this.#damage.error.message}`;
-    return new CommandError('record_not_found', `No record begins at ${by} ${value} in ${place}.${known}${damage}`, EXIT.failed);
+    const known =
+      before === null
+        ? ''
+        : ` The last one before it is at ${before.position === undefined ? '' : `position ${before.position}${before.offset === null ? '' : ', '}`}${before.offset === null ? '' : `offset ${before.offset}`}.`;
+    const damage =
+      this.#damage === null
+        ? ''
+        : ` The file is damaged${this.#damage.offset === null ? '' : ` at offset ${this.#damage.offset}`}: ${this.#damage.error.message}`;
+    return new CommandError(
+      'record_not_found',
+      `No record begins at ${by} ${value} in ${place}.${known}${damage}`,
+      EXIT.failed,
+    );
   }
 }
 
@@ -135,10 +178,16 @@ async function inspectFolder({ objects, place }: NamedFolder, options: Options, 
     if (options.limit !== 0 && files > options.limit) continue;
     const format = (await formatByName(key))?.format ?? null;
     const says = format?.kind === 'checkpoint' ? await checkpointText(objects, key) : null;
-    printer.row({ kind: 'record', group: 'files', offset: null, describe: () => ({ fields: { name: key, sizeBytes, modifiedMs, kind: format?.kind ?? 'unknown', says } }) });
+    printer.row({
+      kind: 'record',
+      group: 'files',
+      offset: null,
+      describe: () => ({ fields: { name: key, sizeBytes, modifiedMs, kind: format?.kind ?? 'unknown', says } }),
+    });
   }
   printer.flush();
-  if (files === 0 && place.includes('://')) throw new CommandError('file_not_found', `There is no object ${place}, and none below it.`, EXIT.unreachable);
+  if (files === 0 && place.includes('://'))
+    throw new CommandError('file_not_found', `There is no object ${place}, and none below it.`, EXIT.unreachable);
   const more = options.limit === 0 ? 0 : Math.max(0, files - options.limit);
   if (more > 0) printer.text(`… and ${counted(more, 'more file')}; --limit 0 shows all of them.`);
   printer.object({ kind: 'summary', records: files, shown: files - more, bytes });

@@ -15,19 +15,26 @@ type Options = Input<typeof proofExportOptions>['options'];
 /** Writes an anchor, or the proof of an event, of the directory of a stopped node. */
 export async function runProofExport({ options }: Input<typeof proofExportOptions>, io: Io): Promise<ExitCode> {
   const { event, position, anchor, out } = options;
-  if (event !== null && position !== null) throw new UsageError('Name the record by --event or by --position, not by both.');
+  if (event !== null && position !== null)
+    throw new UsageError('Name the record by --event or by --position, not by both.');
   const isOfRecord = event !== null || position !== null;
-  if (anchor !== null && !isOfRecord) throw new UsageError('--anchor is what the proof of an event leads to: name the event with --event or --position.');
+  if (anchor !== null && !isOfRecord)
+    throw new UsageError('--anchor is what the proof of an event leads to: name the event with --event or --position.');
   const wanted = event === null ? null : eventOf(event);
   const given = anchor === null ? null : (await readAnchors(anchor)).at(-1)!;
   const directory = path.resolve(options.db);
-  const node = await openDirectory(directory, options.index, undefined, io, { whileRunning: 'A running node makes anchors itself: start it with --proof-chain and --proof-anchor.', appendsNothing: true, beginsProofs: true });
+  const node = await openDirectory(directory, options.index, undefined, io, {
+    whileRunning: 'A running node makes anchors itself: start it with --proof-chain and --proof-anchor.',
+    appendsNothing: true,
+    beginsProofs: true,
+  });
   let text: string;
   try {
     const hashChain = node.open.hashChain!;
-    const made = given ?? await hashChain.anchor();
+    const made = given ?? (await hashChain.anchor());
     if (!isOfRecord) text = `${JSON.stringify(made)}\n`;
-    else text = `${JSON.stringify({ ...await hashChain.prove(made, position ?? await positionOf(node.open, wanted!)), ...(given === null && { anchor: made }) })}\n`;
+    else
+      text = `${JSON.stringify({ ...(await hashChain.prove(made, position ?? (await positionOf(node.open, wanted!)))), ...(given === null && { anchor: made }) })}\n`;
   } catch (error) {
     throw refusalOf(error);
   } finally {
@@ -45,7 +52,12 @@ async function write(text: string, out: Options['out'], io: Io): Promise<void> {
   try {
     await writeFile(out, text, { flag: 'wx' });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new CommandError('file_exists', `${out} already exists, and an anchor is never overwritten: name a new file.`, EXIT.refused);
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+      throw new CommandError(
+        'file_exists',
+        `${out} already exists, and an anchor is never overwritten: name a new file.`,
+        EXIT.refused,
+      );
     throw new CommandError('io_error', `${out} could not be written: ${(error as Error).message}`, EXIT.unreachable);
   }
   line(io.stderr, `Written to ${out}.`);
@@ -54,19 +66,29 @@ async function write(text: string, out: Options['out'], io: Io): Promise<void> {
 /** A stream may have slashes in its name: the number stands behind the last one. */
 function eventOf(text: string): { readonly stream: string; readonly number: number } {
   const match = /^(.+)\/(\d{1,16})$/.exec(text);
-  if (match === null || !Number.isSafeInteger(Number(match[2]))) throw new UsageError(`--event must be STREAM/NUMBER, such as orders-7/0, not '${text}'.`);
+  if (match === null || !Number.isSafeInteger(Number(match[2])))
+    throw new UsageError(`--event must be STREAM/NUMBER, such as orders-7/0, not '${text}'.`);
   return { stream: match[1]!, number: Number(match[2]) };
 }
 
-async function positionOf({ store }: DirectoryStore, { stream, number }: { readonly stream: string; readonly number: number }): Promise<number> {
+async function positionOf(
+  { store }: DirectoryStore,
+  { stream, number }: { readonly stream: string; readonly number: number },
+): Promise<number> {
   const page = await store.readStream(stream, { direction: 'forward', from: number, count: 1, resolveLinks: false });
   const found = page.events.find((event) => event.number === number);
-  if (found === undefined) throw new CommandError('event_not_found', `There is no event ${number} in the stream ${stream}: it never existed, was deleted or has expired.`, EXIT.failed);
+  if (found === undefined)
+    throw new CommandError(
+      'event_not_found',
+      `There is no event ${number} in the stream ${stream}: it never existed, was deleted or has expired.`,
+      EXIT.failed,
+    );
   return found.preparePosition;
 }
 
 /** What is wrong with what was asked for; a directory that is damaged ends as any other failure. */
 function refusalOf(error: unknown): unknown {
-  if (isSkuaError(error, 'proof_invalid') || isSkuaError(error, 'proof_absent')) return new CommandError(error.code, error.message, EXIT.failed);
+  if (isSkuaError(error, 'proof_invalid') || isSkuaError(error, 'proof_absent'))
+    return new CommandError(error.code, error.message, EXIT.failed);
   return error;
 }

@@ -20,22 +20,33 @@ import { bytesText } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/open-for-inspection.ts';
 import type { proveErasedOptions } from './options-command.ts';
 
-const SCAVENGE = 'A scavenge removes what is deleted or expired; the last event of a stream is removed only by a hard delete.';
+const SCAVENGE =
+  'A scavenge removes what is deleted or expired; the last event of a stream is removed only by a hard delete.';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 type Options = Input<typeof proveErasedOptions>['options'];
 type Search<S extends ErasureSummary> = AsyncGenerator<ErasureFinding | ErasureProgress, S>;
 
 /** Searches a directory or a repository and reports what is found as it is found. */
-export async function runProveErased({ options, given, positionals }: Input<typeof proveErasedOptions>, io: Io): Promise<ExitCode> {
+export async function runProveErased(
+  { options, given, positionals }: Input<typeof proveErasedOptions>,
+  io: Io,
+): Promise<ExitCode> {
   const events = [...options.event, ...positionals];
-  if (options.stream === null && !given.has('event')) throw new UsageError('Name what to search for: --stream NAME or --event ID.');
-  for (const id of events) if (!UUID.test(id)) throw new UsageError(`'${id}' is not an event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.`);
+  if (options.stream === null && !given.has('event'))
+    throw new UsageError('Name what to search for: --stream NAME or --event ID.');
+  for (const id of events)
+    if (!UUID.test(id))
+      throw new UsageError(`'${id}' is not an event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.`);
   if (options.repository !== null) {
-    if (given.has('db') || given.has('index') || options.storage !== null) throw new UsageError('Name a data directory with --db, object storage with --storage or a repository with --repository, and only one of them.');
+    if (given.has('db') || given.has('index') || options.storage !== null)
+      throw new UsageError(
+        'Name a data directory with --db, object storage with --storage or a repository with --repository, and only one of them.',
+      );
     return searchRepository(options, events, io);
   }
-  if (options.storage !== null && given.has('db')) throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
+  if (options.storage !== null && given.has('db'))
+    throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
   if (given.has('key-file')) throw new UsageError('--key-file needs --repository.');
   const place = await objectsAt(options.db, options);
   if (place !== null) {
@@ -47,40 +58,85 @@ export async function runProveErased({ options, given, positionals }: Input<type
   return searchDirectory(options, events, io);
 }
 
-function searchObjects(place: ObjectLocation, { stream, json }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
-  return withObjectsAt(place, io, (world) => report(checkErasureInObjects({ world, events, ...(stream !== null && { stream }) }), { storage: world.objects.place }, { stream, events, advise: adviceOfObjects, json }, io));
+function searchObjects(
+  place: ObjectLocation,
+  { stream, json }: Options,
+  events: readonly string[],
+  io: Io,
+): Promise<ExitCode> {
+  return withObjectsAt(place, io, (world) =>
+    report(
+      checkErasureInObjects({ world, events, ...(stream !== null && { stream }) }),
+      { storage: world.objects.place },
+      { stream, events, advise: adviceOfObjects, json },
+      io,
+    ),
+  );
 }
 
-async function searchDirectory({ stream, json, index, db }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
+async function searchDirectory(
+  { stream, json, index, db }: Options,
+  events: readonly string[],
+  io: Io,
+): Promise<ExitCode> {
   const directory = path.resolve(db);
   await requireDirectory(directory);
-  const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) });
+  const storage = new FilesystemStorage({
+    root: directory,
+    mustExist: true,
+    ...(index !== null && { indexRoot: index }),
+  });
   try {
-    return await report(checkErasure({ storage, events, ...(stream !== null && { stream }) }), { directory }, { stream, events, advise: () => SCAVENGE, json }, io);
+    return await report(
+      checkErasure({ storage, events, ...(stream !== null && { stream }) }),
+      { directory },
+      { stream, events, advise: () => SCAVENGE, json },
+      io,
+    );
   } catch (error) {
-    if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${directory}.`, EXIT.unreachable);
+    if (isSkuaError(error, 'file_not_found'))
+      throw new CommandError('not_a_data_directory', `${error.message} Directory: ${directory}.`, EXIT.unreachable);
     throw error;
   }
 }
 
 function searchRepository(options: Options, events: readonly string[], io: Io): Promise<ExitCode> {
   const { stream, json } = options;
-  return withRepository(placeOf(options.repository, 'repository', options), options, {}, io, (repository) => (
-    report(checkErasureInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }), { repository: repository.place }, { stream, events, advise: (summary) => adviceFor(summary, options), json }, io)));
+  return withRepository(placeOf(options.repository, 'repository', options), options, {}, io, (repository) =>
+    report(
+      checkErasureInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }),
+      { repository: repository.place },
+      { stream, events, advise: (summary) => adviceFor(summary, options), json },
+      io,
+    ),
+  );
 }
 
-/** What removes the traces that were found: they lie in the newest backup of a node, in older ones, or in what no backup needs any more. */
+/**
+ * What removes the traces that were found: they lie in the newest backup of a node, in older ones, or in what no backup
+ * needs any more.
+ */
 function adviceFor({ places, nodes, backupsRunning }: RepositoryErasureSummary, options: Options): string {
-  const prune = (...more: string[]) => repositoryCommand('backup prune', options.repository!, options, ['--erased', ...more]);
+  const prune = (...more: string[]) =>
+    repositoryCommand('backup prune', options.repository!, options, ['--erased', ...more]);
   const newest = places.flatMap((place) => (place.kind === 'backup' && place.isNewest ? [place] : []));
   const advice: string[] = [];
   for (const { backupId, nodeId } of newest) {
-    advice.push(`The newest backup of node ${nodeId}, ${backupId}, holds traces: delete the events there if you have not yet (the last event of a stream is removed only by a hard delete), scavenge the node, and back it up${nodes > 1 ? `; if the node no longer exists, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`);
+    advice.push(
+      `The newest backup of node ${nodeId}, ${backupId}, holds traces: delete the events there if you have not yet (the last event of a stream is removed only by a hard delete), scavenge the node, and back it up${nodes > 1 ? `; if the node no longer exists, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`,
+    );
   }
   const isElsewhere = places.length > newest.length;
-  if (newest.length > 0) advice.push(`${isElsewhere ? 'Other traces, and then these,' : 'Older backups then'} are removed by ${prune()}.`);
-  else advice.push(`${places.every(({ kind }) => kind === 'unused') ? 'Only unused content holds them' : 'Only backups that newer ones have replaced hold them'}: ${prune()} removes them at once.`);
-  if (backupsRunning.length > 0) advice.push(`${runningText(backupsRunning)}; nothing is removed meanwhile: run it ${whenEndedText(backupsRunning)}.`);
+  if (newest.length > 0)
+    advice.push(`${isElsewhere ? 'Other traces, and then these,' : 'Older backups then'} are removed by ${prune()}.`);
+  else
+    advice.push(
+      `${places.every(({ kind }) => kind === 'unused') ? 'Only unused content holds them' : 'Only backups that newer ones have replaced hold them'}: ${prune()} removes them at once.`,
+    );
+  if (backupsRunning.length > 0)
+    advice.push(
+      `${runningText(backupsRunning)}; nothing is removed meanwhile: run it ${whenEndedText(backupsRunning)}.`,
+    );
   return advice.join(' ');
 }
 
@@ -94,19 +150,42 @@ interface Sought<S extends ErasureSummary> {
 }
 
 /** Tells findings as they come, and then the verdict. `where` names what was searched. */
-async function report<S extends ErasureSummary>(search: Search<S>, where: Readonly<Record<string, string>>, sought: Sought<S>, io: Io): Promise<ExitCode> {
+async function report<S extends ErasureSummary>(
+  search: Search<S>,
+  where: Readonly<Record<string, string>>,
+  sought: Sought<S>,
+  io: Io,
+): Promise<ExitCode> {
   const { json } = sought;
   const waiting = new Findings(io);
-  const summary = await followSearch(search, io, ({ bytesDone, bytesTotal }) => ({ label: 'searching', bytesDone, bytesTotal }), (found) => {
-    if (json) line(io.stdout, JSON.stringify(found));
-    else waiting.tell(found);
-  });
+  const summary = await followSearch(
+    search,
+    io,
+    ({ bytesDone, bytesTotal }) => ({ label: 'searching', bytesDone, bytesTotal }),
+    (found) => {
+      if (json) line(io.stdout, JSON.stringify(found));
+      else waiting.tell(found);
+    },
+  );
   waiting.end();
-  line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...summary, ...(sought.stream !== null && { streamKnown: isKnown(summary) }) }) : summaryText(summary, Object.values(where)[0]!, sought, io));
+  line(
+    io.stdout,
+    json
+      ? JSON.stringify({
+          kind: 'summary',
+          ...where,
+          ...summary,
+          ...(sought.stream !== null && { streamKnown: isKnown(summary) }),
+        })
+      : summaryText(summary, Object.values(where)[0]!, sought, io),
+  );
   return summary.traces === 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** Tells findings. Of an object that goes by itself the first one is told, and how many more there are: commits hold copies of those before them. */
+/**
+ * Tells findings. Of an object that goes by itself the first one is told, and how many more there are: commits hold
+ * copies of those before them.
+ */
 class Findings {
   readonly #io: Io;
   #file: string | null = null;
@@ -149,7 +228,12 @@ function isKnown({ traces, residues }: ErasureSummary): boolean {
   return traces + residues > 0;
 }
 
-function summaryText<S extends ErasureSummary>(summary: S, place: string, { stream, events, advise }: Sought<S>, io: Io): string {
+function summaryText<S extends ErasureSummary>(
+  summary: S,
+  place: string,
+  { stream, events, advise }: Sought<S>,
+  io: Io,
+): string {
   const { files, bytes, traces, residues } = summary;
   const { red, green, yellow } = coloursFor(io.stdout, io.env);
   const searched = `Searched ${counted(files, 'file')} (${bytesText(bytes)}).`;
@@ -159,6 +243,9 @@ function summaryText<S extends ErasureSummary>(summary: S, place: string, { stre
   }
   const verdict = traces === 0 ? green('no trace') : red(counted(traces, 'trace'));
   // An id, other than a stream, leaves nothing behind.
-  const ofIds = traces === 0 && stream === null ? ` Whether an event with ${events.length === 1 ? 'this id' : 'these ids'} ever existed can't be determined: check the spelling.` : '';
+  const ofIds =
+    traces === 0 && stream === null
+      ? ` Whether an event with ${events.length === 1 ? 'this id' : 'these ids'} ever existed can't be determined: check the spelling.`
+      : '';
   return `${place}: ${verdict}, ${counted(residues, 'residue')}. ${searched}${traces === 0 ? ofIds : ` ${advise(summary)}`}`;
 }

@@ -10,7 +10,15 @@ import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, withRepository, withRestoreWorld } from '../backup/backup-world.ts';
+import {
+  backupIdOf,
+  lanesOf,
+  placeOf,
+  repositoryCommand,
+  runInterruptibly,
+  withRepository,
+  withRestoreWorld,
+} from '../backup/backup-world.ts';
 import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
@@ -22,7 +30,8 @@ import type { restoreOptions } from './options-command.ts';
 
 type Options = Input<typeof restoreOptions>['options'];
 
-const INTERRUPTED = 'The restore was interrupted, and no node will start on the directory. Repeat the command with --force.';
+const INTERRUPTED =
+  'The restore was interrupted, and no node will start on the directory. Repeat the command with --force.';
 const PHASES = { copying: 'restoring', opening: 'opening' } as const;
 const SHARES: Phases = { [PHASES.copying]: 85, [PHASES.opening]: 15 };
 
@@ -34,24 +43,56 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
   const root = path.resolve(options.db);
   await refuseFile(root, '--db');
   const started = systemClock.monotonicMs();
-  const target = new FilesystemStorage({ root, isOffline: true, ...(options.index !== null && { indexRoot: options.index }) });
-  const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withRestoreWorld(target, io, async (machine) => {
-    const world: RestoreWorld = { ...machine, signal, force: options.force, parallel: options.parallel, onProgress: (state) => show(progress, state) };
-    const isOfFiles = await isCopy(place, options);
-    if (isOfFiles && place.kind === 'directory') await refuseOverlap({ read: foldersOf(place.path, null), written: foldersOf(root, options.index), name: options.index === null ? '--db' : '--db, and --index' });
-    return refusalsOf(root, isOfFiles ? fromCopy(place, world, options) : fromRepository(place, world, options, io), options);
-  }));
+  const target = new FilesystemStorage({
+    root,
+    isOffline: true,
+    ...(options.index !== null && { indexRoot: options.index }),
+  });
+  const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) =>
+    withRestoreWorld(target, io, async (machine) => {
+      const world: RestoreWorld = {
+        ...machine,
+        signal,
+        force: options.force,
+        parallel: options.parallel,
+        onProgress: (state) => show(progress, state),
+      };
+      const isOfFiles = await isCopy(place, options);
+      if (isOfFiles && place.kind === 'directory')
+        await refuseOverlap({
+          read: foldersOf(place.path, null),
+          written: foldersOf(root, options.index),
+          name: options.index === null ? '--db' : '--db, and --index',
+        });
+      return refusalsOf(
+        root,
+        isOfFiles ? fromCopy(place, world, options) : fromRepository(place, world, options, io),
+        options,
+      );
+    }),
+  );
   const seconds = (systemClock.monotonicMs() - started) / 1_000;
   const { earlierMs, ...document } = report;
-  if (options.json) line(io.stdout, JSON.stringify({ ...document, restoredTo: earlierMs === null ? null : timestampText(earlierMs, 0), db: root, seconds }));
+  if (options.json)
+    line(
+      io.stdout,
+      JSON.stringify({
+        ...document,
+        restoredTo: earlierMs === null ? null : timestampText(earlierMs, 0),
+        db: root,
+        seconds,
+      }),
+    );
   else showRestore(report, root, seconds, io, options['to-time']);
   return EXIT.ok;
 }
 
 function checkChoice(options: Options): void {
   const choices = (['backup', 'to-position', 'to-time'] as const).filter((name) => options[name] !== null);
-  if (choices.length > 1) throw new UsageError(`--${choices[0]} and --${choices[1]} can't be combined: each sets how far to restore.`);
-  if (options['at-or-before'] && options['to-time'] === null) throw new UsageError('--at-or-before needs --to-time: it takes the nearest restore point before that time.');
+  if (choices.length > 1)
+    throw new UsageError(`--${choices[0]} and --${choices[1]} can't be combined: each sets how far to restore.`);
+  if (options['at-or-before'] && options['to-time'] === null)
+    throw new UsageError('--at-or-before needs --to-time: it takes the nearest restore point before that time.');
 }
 
 function show(progress: Progress, { phase, bytesDone, bytesTotal }: RestoreProgress): void {
@@ -64,20 +105,35 @@ async function isCopy(place: ObjectLocation, options: Options): Promise<boolean>
   await requireDirectory(place.path);
   if (await isRepositoryFolder(place.path)) return false;
   for (const name of ['backup', 'to-position', 'to-time', 'key-file'] as const) {
-    if (options[name] !== null) throw new UsageError(`--${name} is for repositories, and ${place.path} is not one. A file copy is restored as is.`);
+    if (options[name] !== null)
+      throw new UsageError(
+        `--${name} is for repositories, and ${place.path} is not one. A file copy is restored as is.`,
+      );
   }
   return true;
 }
 
 function fromCopy(place: ObjectLocation, world: RestoreWorld, options: Options): Promise<RestoreReport> {
   if (place.kind !== 'directory') throw new UsageError('A file copy is a directory.');
-  if (options['allow-damaged']) throw new UsageError('--allow-damaged is for repositories: what a file copy lacks is unknown.');
-  return restoreCopy({ ...world, source: new FilesystemStorage({ root: place.path, mustExist: true }), place: place.path });
+  if (options['allow-damaged'])
+    throw new UsageError('--allow-damaged is for repositories: what a file copy lacks is unknown.');
+  return restoreCopy({
+    ...world,
+    source: new FilesystemStorage({ root: place.path, mustExist: true }),
+    place: place.path,
+  });
 }
 
 function fromRepository(place: ObjectLocation, world: RestoreWorld, options: Options, io: Io): Promise<RestoreReport> {
-  return withRepository(place, options, {}, io, async (repository, spec) => (
-    restoreBackup({ ...world, repository, ...lanesOf(world.start.jobs, spec), choice: await choiceOf(repository, options), allowDamaged: options['allow-damaged'] })));
+  return withRepository(place, options, {}, io, async (repository, spec) =>
+    restoreBackup({
+      ...world,
+      repository,
+      ...lanesOf(world.start.jobs, spec),
+      choice: await choiceOf(repository, options),
+      allowDamaged: options['allow-damaged'],
+    }),
+  );
 }
 
 async function choiceOf(repository: Repository, options: Options): Promise<RestoreChoice> {
@@ -92,9 +148,16 @@ async function refusalsOf(root: string, report: Promise<RestoreReport>, options:
   try {
     return await report;
   } catch (error) {
-    if (isSkuaError(error, 'directory_not_empty')) throw new CommandError(error.code, `${root}: ${error.message}`, EXIT.refused);
-    if (isSkuaError(error, 'not_restorable')) throw new CommandError(error.code, [error.message, ...commandsFor(error.data, options)].join(' '), EXIT.failed);
-    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} A restore needs a stopped node and a copy that is not in use.`, EXIT.unreachable);
+    if (isSkuaError(error, 'directory_not_empty'))
+      throw new CommandError(error.code, `${root}: ${error.message}`, EXIT.refused);
+    if (isSkuaError(error, 'not_restorable'))
+      throw new CommandError(error.code, [error.message, ...commandsFor(error.data, options)].join(' '), EXIT.failed);
+    if (isSkuaError(error, 'directory_locked'))
+      throw new CommandError(
+        error.code,
+        `${error.message} A restore needs a stopped node and a copy that is not in use.`,
+        EXIT.unreachable,
+      );
     throw error;
   }
 }
@@ -103,26 +166,54 @@ async function refusalsOf(root: string, report: Promise<RestoreReport>, options:
 function commandsFor({ belowMs = null, aboveMs = null }: DataOf<'not_restorable'>, options: Options): string[] {
   const { from, db, index, 'to-time': timeMs } = options;
   const restoreTo = (ms: number, ...more: string[]): string => {
-    const rest = ['--db', db!, ...(index === null ? [] : ['--index', index]), ...(options.force ? ['--force'] : []), '--to-time', timestampText(ms, 0), ...more];
+    const rest = [
+      '--db',
+      db!,
+      ...(index === null ? [] : ['--index', index]),
+      ...(options.force ? ['--force'] : []),
+      '--to-time',
+      timestampText(ms, 0),
+      ...more,
+    ];
     return repositoryCommand('restore', from!, options, rest);
   };
   const commands: string[] = [];
   if (belowMs !== null) commands.push(`For the one before, run ${restoreTo(timeMs!, '--at-or-before')}.`);
-  if (aboveMs !== null) commands.push(`For the ${belowMs !== null ? 'other' : 'one after it'}, run ${restoreTo(aboveMs)}.`);
+  if (aboveMs !== null)
+    commands.push(`For the ${belowMs !== null ? 'other' : 'one after it'}, run ${restoreTo(aboveMs)}.`);
   return commands;
 }
 
 /** What was restored, what was left out, and what to mind. */
-export function showRestore(report: RestoreReport, root: string, seconds: number, io: Io, wantedMs: number | null = null): void {
+export function showRestore(
+  report: RestoreReport,
+  root: string,
+  seconds: number,
+  io: Io,
+  wantedMs: number | null = null,
+): void {
   const { green, yellow, red } = coloursFor(io.stdout, io.env);
   const { backupId, position, earlierMs, files, bytes, nodeId, warnings, skipped } = report;
   const what = backupId === null ? 'the copy' : `backup ${backupId}`;
   const verdict = skipped.some(({ lost }) => lost !== null) ? yellow('Partly done') : green('Done');
-  line(io.stdout, `${verdict} after ${elapsedText(seconds)}: ${what} is restored to ${root}, up to position ${position}.`);
-  if (earlierMs !== null && wantedMs !== null) line(io.stdout, `${yellow('Not exactly')} what was asked for: ${timestampText(wantedMs, 0)} can't be restored; the nearest restore point before it is ${timestampText(earlierMs, 0)}.`);
-  line(io.stdout, `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next file copy has to be a full one.`);
+  line(
+    io.stdout,
+    `${verdict} after ${elapsedText(seconds)}: ${what} is restored to ${root}, up to position ${position}.`,
+  );
+  if (earlierMs !== null && wantedMs !== null)
+    line(
+      io.stdout,
+      `${yellow('Not exactly')} what was asked for: ${timestampText(wantedMs, 0)} can't be restored; the nearest restore point before it is ${timestampText(earlierMs, 0)}.`,
+    );
+  line(
+    io.stdout,
+    `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next file copy has to be a full one.`,
+  );
   for (const { key, path, reason, lost } of skipped) {
-    const loss = lost === null ? 'It is rebuilt, nothing is lost.' : red(`Lost: positions ${lost.from} to ${lost.to}, ${counted(lost.chunks, 'chunk')}.`);
+    const loss =
+      lost === null
+        ? 'It is rebuilt, nothing is lost.'
+        : red(`Lost: positions ${lost.from} to ${lost.to}, ${counted(lost.chunks, 'chunk')}.`);
     line(io.stdout, `${yellow('damaged')} ${key ?? path}: ${reason} ${loss}`);
   }
   for (const warning of warnings) line(io.stdout, `${yellow('warning')} ${warning}`);
@@ -133,5 +224,5 @@ export async function isRepositoryFolder(directory: string): Promise<boolean> {
   const isThere = async (name: string) => (await stat(path.join(directory, name)).catch(() => null)) !== null;
   if (await isThere(REPOSITORY_KEY)) return true;
   // Where its first object was lost, the refusal should be the repository's.
-  return await isThere('manifests') && !await isThere('writer.chk');
+  return (await isThere('manifests')) && !(await isThere('writer.chk'));
 }

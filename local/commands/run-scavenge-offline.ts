@@ -21,21 +21,38 @@ import type { scavengeOfflineOptions } from './options-command.ts';
 const LOOK_MS = 100;
 
 /** Scavenges the directory of a stopped node, and shows what it takes on disk before and after. */
-export async function runScavengeOffline({ options, given, positionals }: Input<typeof scavengeOfflineOptions>, io: Io): Promise<ExitCode> {
+export async function runScavengeOffline(
+  { options, given, positionals }: Input<typeof scavengeOfflineOptions>,
+  io: Io,
+): Promise<ExitCode> {
   const directory = path.resolve(positionals[0]!);
   const wanted = scavengeOptionsOf(options, given);
   const isDryRun = options['dry-run'];
   if (options['until-clean']) checkUntilClean(options);
   const folders = [directory, ...(options.index === null ? [] : [path.resolve(options.index)])];
-  const node = await openDirectory(directory, options.index, { disableMerging: options['disable-scavenge-merging'], keepsDeletedData: options['keep-data-of-deleted-streams'], repairHistory: !isDryRun }, io, { looksOnly: isDryRun });
-  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one resumes from there.', io);
+  const node = await openDirectory(
+    directory,
+    options.index,
+    {
+      disableMerging: options['disable-scavenge-merging'],
+      keepsDeletedData: options['keep-data-of-deleted-streams'],
+      repairHistory: !isDryRun,
+    },
+    io,
+    { looksOnly: isDryRun },
+  );
+  const interrupt = listenForInterrupt(
+    isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one resumes from there.',
+    io,
+  );
   const { scavenger, store } = node.open;
   const view = new ProgressView({ io, json: options.json, isShown: !options.json, signal: interrupt.signal });
   try {
     if (isDryRun) {
       const code = await dryRun(scavenger, wanted, view, interrupt.signal, options.json, io);
       const waiting = options.json || options.fresh ? null : await scavenger.waiting();
-      if (waiting !== null) line(io.stdout, notTheNextLine(resumedPointDocument(waiting), directoryWays(positionals[0]!)));
+      if (waiting !== null)
+        line(io.stdout, notTheNextLine(resumedPointDocument(waiting), directoryWays(positionals[0]!)));
       return code;
     }
     const diskBefore = await diskOf(folders);
@@ -50,11 +67,29 @@ export async function runScavengeOffline({ options, given, positionals }: Input<
       const ending = { scavengeId, result, error, bytesReclaimed, seconds, ...older };
       endings.push(ending);
       if (!options.json) showEnding(ending, false, io);
-    } while (options['until-clean'] && endings.at(-1)!.result === 'Success' && !isClean(endings.at(-1)!) && endings.length < UNTIL_CLEAN_RUNS_MAX);
+    } while (
+      options['until-clean'] &&
+      endings.at(-1)!.result === 'Success' &&
+      !isClean(endings.at(-1)!) &&
+      endings.length < UNTIL_CLEAN_RUNS_MAX
+    );
     await node.close();
     const diskAfter = await diskOf(folders);
     const last = endings.at(-1)!;
-    if (options.json) line(io.stdout, JSON.stringify({ ...last, diskBytesBefore: diskBefore, diskBytesAfter: diskAfter, ...(options['until-clean'] && { runs: endings }) }, null, 2));
+    if (options.json)
+      line(
+        io.stdout,
+        JSON.stringify(
+          {
+            ...last,
+            diskBytesBefore: diskBefore,
+            diskBytesAfter: diskAfter,
+            ...(options['until-clean'] && { runs: endings }),
+          },
+          null,
+          2,
+        ),
+      );
     else line(io.stdout, `On disk: ${bytesText(diskBefore)} before, ${bytesText(diskAfter)} after.`);
     interrupt.signal.throwIfAborted();
     if (options['until-clean'] && last.result === 'Success' && !isClean(last)) throw tooManyRuns();
@@ -72,8 +107,15 @@ async function diskOf(folders: readonly string[]): Promise<number> {
 }
 
 /** Shows the progress until the run has ended; Ctrl+C stops it. */
-async function runToEnd(scavenger: Scavenger, scavengeId: string, view: ProgressView, signal: AbortSignal): Promise<void> {
-  const stop = () => { void scavenger.stop(scavengeId).catch(() => {}); };
+async function runToEnd(
+  scavenger: Scavenger,
+  scavengeId: string,
+  view: ProgressView,
+  signal: AbortSignal,
+): Promise<void> {
+  const stop = () => {
+    void scavenger.stop(scavengeId).catch(() => {});
+  };
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop);
   const ended = new AbortController();
@@ -88,7 +130,14 @@ async function runToEnd(scavenger: Scavenger, scavengeId: string, view: Progress
   view.clear();
 }
 
-async function dryRun(scavenger: Scavenger, wanted: ScavengeOptions, view: ProgressView, signal: AbortSignal, json: boolean, io: Io): Promise<ExitCode> {
+async function dryRun(
+  scavenger: Scavenger,
+  wanted: ScavengeOptions,
+  view: ProgressView,
+  signal: AbortSignal,
+  json: boolean,
+  io: Io,
+): Promise<ExitCode> {
   const { scavengeId } = await scavenger.startDryRun(wanted);
   await runToEnd(scavenger, scavengeId, view, signal);
   signal.throwIfAborted();

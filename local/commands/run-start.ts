@@ -22,10 +22,14 @@ import { listenForHangUp, signalHandler } from '../cli/signals.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
 import { background } from '../../core/base/background.ts';
 
-/** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process ends. */
+/**
+ * Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process
+ * ends.
+ */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {
   const code = await run(config, io);
-  // What still waits for a moment or for somebody's answer, such as a tick that was left to its fate, would keep the process for half a minute: nothing is open any more.
+  // What still waits for a moment or for somebody's answer, such as a tick that was left to its fate, would keep the
+  // process for half a minute: nothing is open any more.
   io.process.exit(code);
   return code;
 }
@@ -37,7 +41,9 @@ async function run(config: Config, io: Io): Promise<ExitCode> {
   const hangUp = listenForHangUp(io.process, log);
   const ending = listenForSignals(io, log);
   const progress = new Progress({
-    output: io.stderr, env: io.env, clock: systemClock,
+    output: io.stderr,
+    env: io.env,
+    clock: systemClock,
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {
@@ -46,15 +52,24 @@ async function run(config: Config, io: Io): Promise<ExitCode> {
     tellOptions(config, log);
     if (directory !== null) await refuseFile(directory, config.spelling('Db'));
     if (values.Detach && directory !== null) await detach(directory, log);
-    log.info('starting', { version: VERSION, directory: directory ?? values.Storage, ...(member && { storage: values.Storage }), pid: process.pid });
+    log.info('starting', {
+      version: VERSION,
+      directory: directory ?? values.Storage,
+      ...(member && { storage: values.Storage }),
+      pid: process.pid,
+    });
     const node = await startNode({
-      config, log, env: io.env,
+      config,
+      log,
+      env: io.env,
       onProgress: (state) => progress.update(openingState(state)),
     });
     hangUp.attach(() => node.reload('SIGHUP'));
     progress.clear();
     if (config.given('ChunkSize') && values.ChunkSize !== node.chunkSizeBytes) {
-      log.warn(`${config.spelling('ChunkSize')} was ignored: ${member ? 'the log' : 'the directory'} already has chunks of ${sizeText(node.chunkSizeBytes)}`);
+      log.warn(
+        `${config.spelling('ChunkSize')} was ignored: ${member ? 'the log' : 'the directory'} already has chunks of ${sizeText(node.chunkSizeBytes)}`,
+      );
     }
     log.info('listening', { url: node.url });
     banner(io, node, values, directory);
@@ -68,20 +83,44 @@ async function run(config: Config, io: Io): Promise<ExitCode> {
 }
 
 function logSettings(values: Values): LogSettings {
-  const { Log, LogLevel, LogConsoleFormat, DisableLogFile, LogFileSize, LogFileInterval, LogFileRetentionCount, NodeIp, NodePort } = values;
-  const files = Log === null || DisableLogFile ? null : { folder: logFolder(Log, NodeIp, NodePort), sizeBytes: LogFileSize, interval: LogFileInterval, retention: LogFileRetentionCount };
+  const {
+    Log,
+    LogLevel,
+    LogConsoleFormat,
+    DisableLogFile,
+    LogFileSize,
+    LogFileInterval,
+    LogFileRetentionCount,
+    NodeIp,
+    NodePort,
+  } = values;
+  const files =
+    Log === null || DisableLogFile
+      ? null
+      : {
+          folder: logFolder(Log, NodeIp, NodePort),
+          sizeBytes: LogFileSize,
+          interval: LogFileInterval,
+          retention: LogFileRetentionCount,
+        };
   return { level: logLevelOf(LogLevel), format: LogConsoleFormat, files };
 }
 
 /** What is in force and where it comes from; what is given in full, what is not only for those who look closely. */
 function tellOptions(config: Config, log: NodeLog): void {
   for (const warning of config.warnings) log.warn(warning);
-  const told = (isGiven: boolean) => Object.fromEntries(config.views.filter(({ configurationSource }) => (configurationSource !== '<DEFAULT>') === isGiven)
-    .map(({ name, value, configurationSource }) => [name, isGiven ? `${value} (${configurationSource})` : value]));
+  const told = (isGiven: boolean) =>
+    Object.fromEntries(
+      config.views
+        .filter(({ configurationSource }) => (configurationSource !== '<DEFAULT>') === isGiven)
+        .map(({ name, value, configurationSource }) => [name, isGiven ? `${value} (${configurationSource})` : value]),
+    );
   log.info('options given', { options: told(true), ...(config.file !== null && { file: config.file }) });
   log.debug('options at their default', { options: told(false) });
   if (config.values.UnsafeIgnoreHardDelete) {
-    log.warn(`${config.spelling('UnsafeIgnoreHardDelete')}: scavenges will remove the tombstones of hard-deleted streams, so that their names can be used again`);
+    log.warn(
+      `${config.spelling('UnsafeIgnoreHardDelete')}: scavenges will remove the tombstones of hard-deleted streams, so that their names can be used again`,
+    );
   }
   if (config.values.Insecure) log.warn(`${config.spelling('Insecure')}: anyone who can reach the port can do anything`);
 }
@@ -96,7 +135,9 @@ interface Ending {
 
 function listenForSignals(io: Io, log: NodeLog): Ending {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const exit = (code: ExitCode) => { background(log.close().finally(() => io.process.exit(code))); };
+  const exit = (code: ExitCode) => {
+    background(log.close().finally(() => io.process.exit(code)));
+  };
   const exitNow = (signal: string) => {
     log.warn('interrupted', { signal });
     exit(EXIT.interrupted);
@@ -115,9 +156,15 @@ function listenForSignals(io: Io, log: NodeLog): Ending {
     log.error('the process failed', { error });
     exit(EXIT.failed);
   };
-  const listeners = [['SIGINT', handle], ['SIGTERM', handle], ['uncaughtException', fatal]] as const;
+  const listeners = [
+    ['SIGINT', handle],
+    ['SIGTERM', handle],
+    ['uncaughtException', fatal],
+  ] as const;
   for (const [name, listener] of listeners) io.process.on(name, listener);
-  ending.release = () => { for (const [name, listener] of listeners) io.process.off(name, listener); };
+  ending.release = () => {
+    for (const [name, listener] of listeners) io.process.off(name, listener);
+  };
   return ending;
 }
 
@@ -131,7 +178,12 @@ async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise
   return isSkuaError(ended) ? EXIT.failed : EXIT.ok;
 }
 
-function banner(io: Io, node: RunningNode, { Insecure, Storage, DisableAdminUi }: Values, directory: string | null): void {
+function banner(
+  io: Io,
+  node: RunningNode,
+  { Insecure, Storage, DisableAdminUi }: Values,
+  directory: string | null,
+): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
   // Another stream than those of the README, whose numbers begin at 0.
   const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
@@ -143,7 +195,9 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage, DisableAdminUi }
     placeText(directory, Storage, sizeText(node.chunkSizeBytes)),
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
-    dim(`# append an event, read it back, and follow new events${Insecure ? '' : ' (changeit is the default password)'}`),
+    dim(
+      `# append an event, read it back, and follow new events${Insecure ? '' : ' (changeit is the default password)'}`,
+    ),
     `${curl}-i ${node.url}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
     `${curl}-i ${node.url}/streams/letters/head`,
     `${curl}-N ${node.url}/streams/letters -H 'Accept: text/event-stream'`,
@@ -153,6 +207,11 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage, DisableAdminUi }
 }
 
 function placeText(directory: string | null, storage: string | null, chunkSize: string): string {
-  if (directory === null) return storage === null ? 'Data is kept in memory and lost when the node stops.' : `Data in: ${storage} (chunks of ${chunkSize})`;
-  return storage === null ? `Data directory: ${directory} (chunks of ${chunkSize})` : `Member of the cluster over ${storage}, replica in ${directory} (chunks of ${chunkSize})`;
+  if (directory === null)
+    return storage === null
+      ? 'Data is kept in memory and lost when the node stops.'
+      : `Data in: ${storage} (chunks of ${chunkSize})`;
+  return storage === null
+    ? `Data directory: ${directory} (chunks of ${chunkSize})`
+    : `Member of the cluster over ${storage}, replica in ${directory} (chunks of ${chunkSize})`;
 }

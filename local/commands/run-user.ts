@@ -26,57 +26,128 @@ type Listed = Pick<Required<UserDocument>, 'loginName' | 'fullName' | 'groups' |
 
 export async function runUserList({ options, given }: Input<typeof userListOptions>, io: Io): Promise<ExitCode> {
   const { db, index, json } = options;
-  if (db !== null && given.has('node')) throw new UsageError('--node asks a running node and --db reads a directory: give one of them.');
-  if (db !== null && given.has('ca')) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
+  if (db !== null && given.has('node'))
+    throw new UsageError('--node asks a running node and --db reads a directory: give one of them.');
+  if (db !== null && given.has('ca'))
+    throw new UsageError('--ca is for running nodes: a directory has no certificate.');
   if (db === null && given.has('index')) throw new UsageError('--index needs --db.');
-  const users = db === null ? await usersOfNode(NodeClient.of(options, io.env)) : await inDirectory({ db, index, whileRunning: 'For a running node leave out --db: `skua user list` asks it, as an administrator.', appendsNothing: true, looksOnly: true }, io, async (store) => (await usersOver(store, 'strong').list()).map(listed));
+  const users =
+    db === null
+      ? await usersOfNode(NodeClient.of(options, io.env))
+      : await inDirectory(
+          {
+            db,
+            index,
+            whileRunning: 'For a running node leave out --db: `skua user list` asks it, as an administrator.',
+            appendsNothing: true,
+            looksOnly: true,
+          },
+          io,
+          async (store) => (await usersOver(store, 'strong').list()).map(listed),
+        );
   if (json) line(io.stdout, JSON.stringify({ users }, null, 2));
   else showUsers(users, io);
   return EXIT.ok;
 }
 
 async function usersOfNode(node: NodeClient): Promise<Listed[]> {
-  const text = await expectStatus(await node.call('GET', '/users?passwordFormats=true', { headers: { accept: 'application/json' } }), [200], 'asked for its users');
+  const text = await expectStatus(
+    await node.call('GET', '/users?passwordFormats=true', { headers: { accept: 'application/json' } }),
+    [200],
+    'asked for its users',
+  );
   const { data } = JSON.parse(text) as { data: Listed[] };
-  return data.map(({ loginName, fullName, groups, disabled, passwordFormat }) => ({ loginName, fullName, groups, disabled, passwordFormat }));
+  return data.map(({ loginName, fullName, groups, disabled, passwordFormat }) => ({
+    loginName,
+    fullName,
+    groups,
+    disabled,
+    passwordFormat,
+  }));
 }
 
 function listed({ loginName, fullName, groups, isDisabled, passwordFormat }: User): Listed {
   return { loginName, fullName, groups, disabled: isDisabled, passwordFormat };
 }
 
-const COLUMNS: readonly Column[] = ['login', 'full name', 'groups', 'may log in', 'password'].map((title) => ({ title, align: 'left' }));
+const COLUMNS: readonly Column[] = ['login', 'full name', 'groups', 'may log in', 'password'].map((title) => ({
+  title,
+  align: 'left',
+}));
 
 function showUsers(users: readonly Listed[], io: Io): void {
   const { dim } = coloursFor(io.stdout, io.env);
-  for (const text of tableLines(COLUMNS, users.map(({ loginName, fullName, groups, disabled, passwordFormat }) => [shown(loginName), shown(fullName ?? ''), shown(groups.join(', ')), disabled ? 'no, disabled' : 'yes', passwordFormat]))) line(io.stdout, text);
+  for (const text of tableLines(
+    COLUMNS,
+    users.map(({ loginName, fullName, groups, disabled, passwordFormat }) => [
+      shown(loginName),
+      shown(fullName ?? ''),
+      shown(groups.join(', ')),
+      disabled ? 'no, disabled' : 'yes',
+      passwordFormat,
+    ]),
+  ))
+    line(io.stdout, text);
   const strong = users.filter(({ passwordFormat }) => passwordFormat === 'strong').length;
-  line(io.stdout, `${counted(users.length, 'user')}.${strong === 0 ? '' : dim(` strong: scrypt, which the reference database does not read. On a node with PasswordFormat: compatible the next login stores such a password again, in the compatible format.`)}`);
+  line(
+    io.stdout,
+    `${counted(users.length, 'user')}.${strong === 0 ? '' : dim(` strong: scrypt, which the reference database does not read. On a node with PasswordFormat: compatible the next login stores such a password again, in the compatible format.`)}`,
+  );
 }
 
-export async function runUserResetPassword({ options, positionals }: Input<typeof userResetPasswordOptions>, io: Io): Promise<ExitCode> {
+export async function runUserResetPassword(
+  { options, positionals }: Input<typeof userResetPasswordOptions>,
+  io: Io,
+): Promise<ExitCode> {
   const { db, index, json } = options;
   const loginName = positionals[0]!;
-  if (db === null) throw new UsageError('--db DIR is missing: the data directory of a stopped node. While a node runs, an administrator sends POST /users/LOGIN/command/reset-password.');
-  const user = await inDirectory({ db, index, whileRunning: `While it runs, an administrator sends POST /users/${shown(loginName)}/command/reset-password; otherwise stop it first.` }, io, async (store) => {
-    const before = await userOrNull(usersOver(store, 'strong'), loginName);
-    if (before === null && !options.administrator) throw new CommandError('user_not_found', `There is no user ${shown(loginName)}: \`skua user list --db ${db}\` lists the users. With --administrator the user is created.`, EXIT.failed);
-    const password = await readNewPassword(options['password-file'], shown(loginName), io);
-    checkPassword(password);
-    const kept = before === null || before.passwordFormat === 'unknown' ? 'strong' : before.passwordFormat;
-    return change(usersOver(store, options['password-format'] ?? kept), loginName, before, password, options);
-  });
+  if (db === null)
+    throw new UsageError(
+      '--db DIR is missing: the data directory of a stopped node. While a node runs, an administrator sends POST /users/LOGIN/command/reset-password.',
+    );
+  const user = await inDirectory(
+    {
+      db,
+      index,
+      whileRunning: `While it runs, an administrator sends POST /users/${shown(loginName)}/command/reset-password; otherwise stop it first.`,
+    },
+    io,
+    async (store) => {
+      const before = await userOrNull(usersOver(store, 'strong'), loginName);
+      if (before === null && !options.administrator)
+        throw new CommandError(
+          'user_not_found',
+          `There is no user ${shown(loginName)}: \`skua user list --db ${db}\` lists the users. With --administrator the user is created.`,
+          EXIT.failed,
+        );
+      const password = await readNewPassword(options['password-file'], shown(loginName), io);
+      checkPassword(password);
+      const kept = before === null || before.passwordFormat === 'unknown' ? 'strong' : before.passwordFormat;
+      return change(usersOver(store, options['password-format'] ?? kept), loginName, before, password, options);
+    },
+  );
   if (json) line(io.stdout, JSON.stringify(listed(user)));
-  else line(io.stdout, `${shown(loginName)} has the new password (${user.passwordFormat})${user.groups.length === 0 ? '' : `, groups ${shown(user.groups.join(', '))}`}.${user.isDisabled ? ' The user is disabled and cannot log in: add --enable to change that.' : ' Start the node and log in with it.'}`);
+  else
+    line(
+      io.stdout,
+      `${shown(loginName)} has the new password (${user.passwordFormat})${user.groups.length === 0 ? '' : `, groups ${shown(user.groups.join(', '))}`}.${user.isDisabled ? ' The user is disabled and cannot log in: add --enable to change that.' : ' Start the node and log in with it.'}`,
+    );
   return EXIT.ok;
 }
 
 /** The password first: until it is another one nobody is let in who was not before. */
-async function change(users: Users, loginName: string, before: User | null, password: string, { administrator, enable }: { readonly administrator: boolean; readonly enable: boolean }): Promise<User> {
+async function change(
+  users: Users,
+  loginName: string,
+  before: User | null,
+  password: string,
+  { administrator, enable }: { readonly administrator: boolean; readonly enable: boolean },
+): Promise<User> {
   if (before === null) await users.create({ loginName, fullName: null, groups: [ADMINISTRATORS], password });
   else {
     await users.resetPassword(loginName, password);
-    if (administrator && !isAdministrator({ name: loginName, roles: before.groups })) await users.update(loginName, { groups: [...before.groups, ADMINISTRATORS] });
+    if (administrator && !isAdministrator({ name: loginName, roles: before.groups }))
+      await users.update(loginName, { groups: [...before.groups, ADMINISTRATORS] });
     if (enable) await users.enable(loginName);
   }
   return users.get(loginName);
@@ -94,7 +165,12 @@ async function userOrNull(users: Users, loginName: string): Promise<User | null>
 /** Users as a node has them. Nobody logs in here, and no default users are made. */
 function usersOver(store: EventStore, passwordFormat: PasswordFormat): Users {
   const parts = { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter };
-  return createSecurity(parts, { passwordFormat, allowAnonymousStreamAccess: false, adminPassword: DEFAULT_PASSWORD, opsPassword: DEFAULT_PASSWORD }).users;
+  return createSecurity(parts, {
+    passwordFormat,
+    allowAnonymousStreamAccess: false,
+    adminPassword: DEFAULT_PASSWORD,
+    opsPassword: DEFAULT_PASSWORD,
+  }).users;
 }
 
 interface Directory {
@@ -107,7 +183,11 @@ interface Directory {
   readonly looksOnly?: boolean;
 }
 
-async function inDirectory<T>({ db, index, ...use }: Directory, io: Io, work: (store: EventStore) => Promise<T>): Promise<T> {
+async function inDirectory<T>(
+  { db, index, ...use }: Directory,
+  io: Io,
+  work: (store: EventStore) => Promise<T>,
+): Promise<T> {
   const opened = await openDirectory(path.resolve(db), index, { repairHistory: false }, io, use);
   try {
     return await work(opened.open.store);

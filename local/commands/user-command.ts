@@ -6,7 +6,8 @@ import { userListOptions, userResetPasswordOptions } from './options-command.ts'
 export const userListCommand = defineCommand({
   name: 'user list',
   summary: 'Show the users, their groups, and how their passwords are stored',
-  details: 'Of a running node, as one of its administrators, or of the directory of a stopped one. A password is compatible (PBKDF2: the reference database reads it too), strong (scrypt: it does not), or unknown, which no password matches. If PasswordFormat is compatible, a user\'s next login stores a strong password again in the compatible format.',
+  details:
+    "Of a running node, as one of its administrators, or of the directory of a stopped one. A password is compatible (PBKDF2: the reference database reads it too), strong (scrypt: it does not), or unknown, which no password matches. If PasswordFormat is compatible, a user's next login stores a strong password again in the compatible format.",
   options: userListOptions,
   examples: [
     { line: 'skua user list', does: 'Ask the node on this machine' },
@@ -18,12 +19,24 @@ export const userListCommand = defineCommand({
 export const userResetPasswordCommand = defineCommand({
   name: 'user reset-password',
   summary: 'Set the password of a user in the directory of a stopped node',
-  details: 'For when no one can log in any more. The password is read from a file, from standard input, or typed twice without being shown; it is not an argument, because others could see it. While the node runs, an administrator can use POST /users/LOGIN/command/reset-password.',
+  details:
+    'For when no one can log in any more. The password is read from a file, from standard input, or typed twice without being shown; it is not an argument, because others could see it. While the node runs, an administrator can use POST /users/LOGIN/command/reset-password.',
   positionals: [{ name: 'LOGIN', help: 'the login name of the user' }],
   options: userResetPasswordOptions,
   examples: [
-    { line: 'skua user reset-password admin --db ./data --password-file secret', does: 'Read the password from a file; otherwise it is typed' },
-    { line: 'skua user reset-password ops --db ./data --administrator --enable < secret', does: 'Restore access when no administrator is left' },
+    {
+      line: 'skua user reset-password admin --db ./data --password-file secret',
+      does: 'Read the password from a file; otherwise it is typed',
+    },
+    {
+      line: 'skua user reset-password ops --db ./data --administrator --enable < secret',
+      does: 'Restore access when no administrator is left',
+    },
   ],
-  run: async (input, io) => (await import('../audit/command-audit.ts')).withAudit({ file: input.options['audit-log'], action: 'user.reset-password', target: input.positionals[0]! }, io, async () => (await import('./run-user.ts')).runUserResetPassword(input, io)),
+  run: async (input, io) =>
+    (await import('../audit/command-audit.ts')).withAudit(
+      { file: input.options['audit-log'], action: 'user.reset-password', target: input.positionals[0]! },
+      io,
+      async () => (await import('./run-user.ts')).runUserResetPassword(input, io),
+    ),
 });

@@ -32,10 +32,17 @@ export interface BackupSettings {
 /** To be asked before the node opens anything. Rejects with what is wrong with the key file. */
 export async function backupSettings(values: Values): Promise<BackupSettings> {
   const keyFile = values['Backup:KeyFile'];
-  const keep = { last: values['Backup:KeepLast'], hourly: values['Backup:KeepHourly'], daily: values['Backup:KeepDaily'], weekly: values['Backup:KeepWeekly'] };
+  const keep = {
+    last: values['Backup:KeepLast'],
+    hourly: values['Backup:KeepHourly'],
+    daily: values['Backup:KeepDaily'],
+    weekly: values['Backup:KeepWeekly'],
+  };
   const schedule = values['Backup:Schedule'];
   return {
-    place: placeOf(values), placeText: values['Backup:Repository'], words: wordsOf(values),
+    place: placeOf(values),
+    placeText: values['Backup:Repository'],
+    words: wordsOf(values),
     key: keyFile === null ? null : await readKeyFile(keyFile),
     compression: values['Backup:Compression'],
     schedule: schedule === null ? null : parseScheduleText(schedule).expression,
@@ -47,13 +54,19 @@ export async function backupSettings(values: Values): Promise<BackupSettings> {
 }
 
 function wordsOf(values: Values): readonly string[] {
-  const options = [['--key-file', values['Backup:KeyFile']], ['--s3-endpoint', values['Backup:S3Endpoint']], ['--s3-region', values['Backup:S3Region']]] as const;
+  const options = [
+    ['--key-file', values['Backup:KeyFile']],
+    ['--s3-endpoint', values['Backup:S3Endpoint']],
+    ['--s3-region', values['Backup:S3Region']],
+  ] as const;
   return options.flatMap(([name, value]) => (value === null ? [] : [name, value]));
 }
 
 function placeOf(values: Values): ObjectLocation | null {
   const repository = values['Backup:Repository'];
-  return repository === null ? null : parseLocation(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
+  return repository === null
+    ? null
+    : parseLocation(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
 }
 
 /** What is wrong with a place or a schedule, as a sentence; null when nothing is. */
@@ -68,7 +81,12 @@ export function storageProblem(text: string): string | null {
 /** Whether backups would lie with the data that they are of. Both places are sound. */
 export function overlapsStorage(values: Values): boolean {
   const place = placeOf(values);
-  return place !== null && values.Storage !== null && storageProblem(values.Storage) === null && overlap(place, parseLocation(values.Storage));
+  return (
+    place !== null &&
+    values.Storage !== null &&
+    storageProblem(values.Storage) === null &&
+    overlap(place, parseLocation(values.Storage))
+  );
 }
 
 /** As `placeProblem`, of the place for anchors. */
@@ -76,9 +94,16 @@ export function anchorLocationProblem(values: Values): string | null {
   const place = values['Proof:Anchor'];
   if (place === null) return null;
   switch (anchorLocationKind(place)) {
-    case 'url': return problemOf(() => urlPlace(place));
-    case 's3': return problemOf(() => parseLocation(place, { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] }));
-    default: return place.includes('\0') || place.startsWith('~') || /^[a-z][a-z0-9+.-]*:\/\//i.test(place) ? 'it is not a file, an http(s) URL or s3://bucket/prefix.' : null;
+    case 'url':
+      return problemOf(() => urlPlace(place));
+    case 's3':
+      return problemOf(() =>
+        parseLocation(place, { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] }),
+      );
+    default:
+      return place.includes('\0') || place.startsWith('~') || /^[a-z][a-z0-9+.-]*:\/\//i.test(place)
+        ? 'it is not a file, an http(s) URL or s3://bucket/prefix.'
+        : null;
   }
 }
 

@@ -30,7 +30,9 @@ export interface Config {
   spelling(name: OptionName): string;
   /** Every option with where its value comes from. */
   readonly settings: ReadonlyMap<string, Setting>;
-  /** The configuration with the file as it is now. Throws a ConfigError that says what is wrong; `file` names the file. */
+  /**
+   * The configuration with the file as it is now. Throws a ConfigError that says what is wrong; `file` names the file.
+   */
   reread(): Config;
   /** What another configuration has different. */
   diff(other: Config): readonly OptionChange[];
@@ -43,9 +45,19 @@ export function valueText({ option, value }: Setting): string {
 export function viewOf(setting: Setting): OptionView {
   const { name, group, option, source } = setting;
   return {
-    name, group, description: option.description, value: valueText(setting), configurationSource: source, deprecationMessage: option.deprecated,
-    possibleValues: option.kind.words, schema: { type: option.kind.schema },
-    defaultValue: option.fallbackText, isSecret: option.isSensitive, isReloadable: option.isReloadable, commandLine: option.isEnvironmentOnly ? null : commandLineName(name), environment: environmentName(name),
+    name,
+    group,
+    description: option.description,
+    value: valueText(setting),
+    configurationSource: source,
+    deprecationMessage: option.deprecated,
+    possibleValues: option.kind.words,
+    schema: { type: option.kind.schema },
+    defaultValue: option.fallbackText,
+    isSecret: option.isSensitive,
+    isReloadable: option.isReloadable,
+    commandLine: option.isEnvironmentOnly ? null : commandLineName(name),
+    environment: environmentName(name),
   };
 }
 
@@ -53,6 +65,13 @@ export function diffOf(before: Config, after: Config): readonly OptionChange[] {
   return [...before.settings.values()].flatMap((from) => {
     const to = after.settings.get(from.name)!;
     if (from.option.kind.show(from.value) === to.option.kind.show(to.value)) return [];
-    return [{ name: from.name as OptionName, from: valueText(from), to: valueText(to), isReloadable: from.option.isReloadable }];
+    return [
+      {
+        name: from.name as OptionName,
+        from: valueText(from),
+        to: valueText(to),
+        isReloadable: from.option.isReloadable,
+      },
+    ];
   });
 }

@@ -75,9 +75,16 @@ function readFile({ readFile: read }: ConfigSources, { file, spelling }: Place, 
   try {
     text = read(file);
   } catch (error) {
-    throw new ConfigError([`The configuration file ${file} can't be read: ${error instanceof Error ? error.message : String(error)}.`], file);
+    throw new ConfigError(
+      [`The configuration file ${file} can't be read: ${error instanceof Error ? error.message : String(error)}.`],
+      file,
+    );
   }
-  if (text === null && spelling !== null) throw new ConfigError([`The configuration file ${file} does not exist. Create it, or leave out ${spelling}.`], file);
+  if (text === null && spelling !== null)
+    throw new ConfigError(
+      [`The configuration file ${file} does not exist. Create it, or leave out ${spelling}.`],
+      file,
+    );
   return text === null ? null : readYaml(text, file, names);
 }
 
@@ -85,10 +92,16 @@ function configOf(merged: Merged, file: string | null, reread: () => Config): Co
   const { settings, unknown } = merged;
   const values = Object.fromEntries([...settings].map(([name, { value }]) => [name, value])) as Values;
   const given = (name: OptionName) => settings.get(name)!.source !== '<DEFAULT>';
-  if (unknown.length > 0 && !values.AllowUnknownOptions) throw new ConfigError([...unknown, 'To start anyway, add --allow-unknown-options.']);
+  if (unknown.length > 0 && !values.AllowUnknownOptions)
+    throw new ConfigError([...unknown, 'To start anyway, add --allow-unknown-options.']);
   const warnings = [...merged.warnings, ...unknown];
   const config: Config = {
-    values, settings, file, warnings, given, reread,
+    values,
+    settings,
+    file,
+    warnings,
+    given,
+    reread,
     views: [...settings.values()].map(viewOf),
     spelling: (name) => settings.get(name)?.spelling ?? commandLineName(name),
     diff: (other) => diffOf(config, other),
@@ -119,6 +132,9 @@ export function readStartWords(sources: ConfigSources, texts: StartTexts): Start
   const config = loadConfig(sources);
   if (config.values.Help) return exit(texts.help());
   if (config.values.Version) return exit(`${texts.version}\n`);
-  if (config.values.WhatIf) return exit([`Skua ${texts.version}`, '', ...dumpLines(config), '', ...config.warnings].join('\n').trimEnd() + '\n');
+  if (config.values.WhatIf)
+    return exit(
+      [`Skua ${texts.version}`, '', ...dumpLines(config), '', ...config.warnings].join('\n').trimEnd() + '\n',
+    );
   return { kind: 'run', config };
 }

@@ -45,7 +45,10 @@ export function optionsPage(groups: readonly OptionGroup[] = OPTION_GROUPS): str
 }
 
 function section(title: string, options: readonly (readonly [string, OptionSpec<unknown>])[]): string {
-  const rows = options.map(([name, option]) => `| ${spellings(name, option)} | ${valueOf(option)} | ${option.fallbackText === '' ? '' : code(option.fallbackText)} | ${meaning(option)} |`);
+  const rows = options.map(
+    ([name, option]) =>
+      `| ${spellings(name, option)} | ${valueOf(option)} | ${option.fallbackText === '' ? '' : code(option.fallbackText)} | ${meaning(option)} |`,
+  );
   return [`## ${title}`, '', '| Option | Value | Default | Meaning |', '|---|---|---|---|', ...rows, ''].join('\n');
 }
 
@@ -58,31 +61,55 @@ function valueOf({ kind }: OptionSpec<unknown>): string {
   return kind.words === null ? kind.description : kind.words.map(code).join(', ');
 }
 
-function meaning({ description, deprecated, aliases, isSensitive, isReloadable, isEnvironmentOnly }: OptionSpec<unknown>): string {
-  const marks = [isReloadable && '*reload*', isSensitive && '*secret*', isEnvironmentOnly && '*environment only*'].filter((mark) => mark !== false);
+function meaning({
+  description,
+  deprecated,
+  aliases,
+  isSensitive,
+  isReloadable,
+  isEnvironmentOnly,
+}: OptionSpec<unknown>): string {
+  const marks = [
+    isReloadable && '*reload*',
+    isSensitive && '*secret*',
+    isEnvironmentOnly && '*environment only*',
+  ].filter((mark) => mark !== false);
   return [
     `${description}.`,
     deprecated === null ? '' : `Deprecated: ${deprecated}.`,
     aliases.length === 0 ? '' : `Formerly ${aliases.map(code).join(', ')}.`,
     marks.join(', '),
-  ].filter((part) => part !== '').join(' ').replaceAll('|', '\\|');
+  ]
+    .filter((part) => part !== '')
+    .join(' ')
+    .replaceAll('|', '\\|');
 }
 
 function code(text: string): string {
   return `\`${text}\``;
 }
 
-/** `skua start --help`: every option in its group, with default and possible values. Environment-only ones come last. */
+/**
+ * `skua start --help`: every option in its group, with default and possible values. Environment-only ones come last.
+ */
 export function startHelp({ summary, details, examples }: Command, colours: Colours): string {
   const lines = [`${summary}.`, ''];
   if (details !== undefined) lines.push(...wrapHelp(details), '');
   lines.push(colours.bold('Usage'), '  skua start [options]', '');
   for (const { title, options } of OPTION_GROUPS) {
-    const rows = Object.entries(options).filter(([, option]) => !option.isEnvironmentOnly).map(([name, option]) => rowOf(commandLineName(name), option));
+    const rows = Object.entries(options)
+      .filter(([, option]) => !option.isEnvironmentOnly)
+      .map(([name, option]) => rowOf(commandLineName(name), option));
     if (rows.length > 0) lines.push(colours.bold(title), ...table(rows), '');
   }
-  const variables = OPTION_GROUPS.flatMap(({ options }) => Object.entries(options)).filter(([, option]) => option.isEnvironmentOnly);
-  lines.push(colours.bold('Environment only'), ...table(variables.map(([name, option]) => [environmentName(name), describe(option)])), '');
+  const variables = OPTION_GROUPS.flatMap(({ options }) => Object.entries(options)).filter(
+    ([, option]) => option.isEnvironmentOnly,
+  );
+  lines.push(
+    colours.bold('Environment only'),
+    ...table(variables.map(([name, option]) => [environmentName(name), describe(option)])),
+    '',
+  );
   lines.push(colours.bold('Examples'), ...table(examples.map(({ line, does }) => [line, does])), '');
   return lines.join('\n');
 }
@@ -107,9 +134,15 @@ function describe({ kind, description, deprecated, fallbackText }: OptionSpec<un
 export function dumpLines({ settings }: Config): readonly string[] {
   const all = [...settings.values()];
   return [
-    ...part('MODIFIED OPTIONS', all.filter(({ source }) => source !== '<DEFAULT>')),
+    ...part(
+      'MODIFIED OPTIONS',
+      all.filter(({ source }) => source !== '<DEFAULT>'),
+    ),
     '',
-    ...part('DEFAULT OPTIONS', all.filter(({ source }) => source === '<DEFAULT>')),
+    ...part(
+      'DEFAULT OPTIONS',
+      all.filter(({ source }) => source === '<DEFAULT>'),
+    ),
   ];
 }
 
@@ -118,9 +151,13 @@ function part(title: string, settings: readonly Setting[]): string[] {
   if (settings.length === 0) lines.push('    (none)');
   for (const group of [...new Set(settings.map((each) => each.group))].toSorted()) {
     lines.push(`    ${group}:`);
-    const rows = settings.filter((each) => each.group === group).map((each) => [spacedName(each.name), each] as const).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const rows = settings
+      .filter((each) => each.group === group)
+      .map((each) => [spacedName(each.name), each] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
     const width = Math.max(...rows.map(([name]) => name.length)) + 2;
-    for (const [name, setting] of rows) lines.push(`        ${`${name}:`.padEnd(width)}${shown(shownValue(setting))} (${setting.source})`);
+    for (const [name, setting] of rows)
+      lines.push(`        ${`${name}:`.padEnd(width)}${shown(shownValue(setting))} (${setting.source})`);
   }
   return lines;
 }

@@ -20,16 +20,34 @@ const SUGGESTIONS_MAX = 50;
  * line and cause for what is no such file.
  */
 export function readYaml(text: string, file: string, names: Names): Reading {
-  if (text.length > YAML_LENGTH_MAX) throw new ConfigError([`${file} is larger than ${YAML_LENGTH_MAX} characters: that is too large for a configuration file.`], file);
+  if (text.length > YAML_LENGTH_MAX)
+    throw new ConfigError(
+      [`${file} is larger than ${YAML_LENGTH_MAX} characters: that is too large for a configuration file.`],
+      file,
+    );
   const lines = new LineCounter();
-  const [document] = parseAllDocuments(text, { schema: 'failsafe', lineCounter: lines, uniqueKeys: false, prettyErrors: false });
+  const [document] = parseAllDocuments(text, {
+    schema: 'failsafe',
+    lineCounter: lines,
+    uniqueKeys: false,
+    prettyErrors: false,
+  });
   if (document === undefined) return NOTHING;
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lines.linePos(error.pos[0]);
-    throw new ConfigError([`${file} is not valid YAML: ${causeOf(error.message)} (line ${line}, column ${col}).`], file);
+    throw new ConfigError(
+      [`${file} is not valid YAML: ${causeOf(error.message)} (line ${line}, column ${col}).`],
+      file,
+    );
   }
-  if (!isMap(document.contents)) throw new ConfigError([`${file}:${lineOf(document.contents, lines)} must be a mapping of options, such as "NodePort: 2113", not ${kindOf(document.contents)}.`], file);
+  if (!isMap(document.contents))
+    throw new ConfigError(
+      [
+        `${file}:${lineOf(document.contents, lines)} must be a mapping of options, such as "NodePort: 2113", not ${kindOf(document.contents)}.`,
+      ],
+      file,
+    );
   const reader = new YamlReader(document, file, names, lines);
   reader.read(document.contents, '', 0);
   return reader;
@@ -88,7 +106,10 @@ class YamlReader implements Reading {
       return;
     }
     const found = this.#names.findInYaml(name);
-    if (found === null) this.unknown.push(`Unknown option ${shown(name)} in ${this.#file}:${line}.${this.unknown.length < SUGGESTIONS_MAX ? this.#names.suggestion(name, yamlName) : ''}`);
+    if (found === null)
+      this.unknown.push(
+        `Unknown option ${shown(name)} in ${this.#file}:${line}.${this.unknown.length < SUGGESTIONS_MAX ? this.#names.suggestion(name, yamlName) : ''}`,
+      );
     else this.#readValue(found, `${name} (${this.#file}:${line})`, node);
   }
 
@@ -96,26 +117,37 @@ class YamlReader implements Reading {
     const key = name.toLowerCase();
     const first = this.#seen.get(key);
     this.#seen.set(key, first ?? line);
-    if (first !== undefined) this.problems.push(`${shown(name)} is set twice in ${this.#file}, in lines ${first} and ${line}.`);
+    if (first !== undefined)
+      this.problems.push(`${shown(name)} is set twice in ${this.#file}, in lines ${first} and ${line}.`);
     return first !== undefined;
   }
 
   #readValue({ name, alias, option }: Found, spelling: string, node: Node | null): void {
-    const add = (text: string) => { this.given.push({ name, alias, spelling, text }); };
+    const add = (text: string) => {
+      this.given.push({ name, alias, spelling, text });
+    };
     if (isScalar(node)) {
-      if (isNothing(node)) this.problems.push(`${spelling} has no value: give it one, or leave it out for its default.`);
+      if (isNothing(node))
+        this.problems.push(`${spelling} has no value: give it one, or leave it out for its default.`);
       else add(String(node.value));
     } else if (isSeq(node) && option.kind.isList) {
       const items = node.items.map((item) => this.#resolve(item as Node));
-      if (!items.every((item): item is Scalar => isScalar(item) && !isNothing(item))) this.problems.push(`${spelling} must be a sequence of single values.`);
+      if (!items.every((item): item is Scalar => isScalar(item) && !isNothing(item)))
+        this.problems.push(`${spelling} must be a sequence of single values.`);
       else if (items.length > 0) add((option.kind.join ?? joined)(items.map((item) => String(item.value))));
-    } else this.problems.push(`${spelling} must be ${option.kind.isList ? 'a list' : 'a single value'}, not ${kindOf(node)}.`);
+    } else
+      this.problems.push(
+        `${spelling} must be ${option.kind.isList ? 'a list' : 'a single value'}, not ${kindOf(node)}.`,
+      );
   }
 
   #resolve(node: Node | null): Node | null {
     if (!isAlias(node)) return node;
     const target = node.resolve(this.#document);
-    if (target === undefined) this.problems.push(`${this.#file}:${lineOf(node, this.#lines)} refers to something that is not defined: a value that begins with * needs quotes.`);
+    if (target === undefined)
+      this.problems.push(
+        `${this.#file}:${lineOf(node, this.#lines)} refers to something that is not defined: a value that begins with * needs quotes.`,
+      );
     return target ?? null;
   }
 }
@@ -129,7 +161,9 @@ function isNothing(scalar: Scalar): boolean {
   return scalar.type === 'PLAIN' && ['', '~', 'null'].includes(String(scalar.value).toLowerCase());
 }
 
-/** The text of a configuration file; null where there is none. Anything but a regular file of moderate size is refused. */
+/**
+ * The text of a configuration file; null where there is none. Anything but a regular file of moderate size is refused.
+ */
 export function readConfigFile(path: string): string | null {
   let file: number;
   try {
@@ -142,7 +176,8 @@ export function readConfigFile(path: string): string | null {
   try {
     const found = fstatSync(file);
     if (!found.isFile()) throw new Error('it is not a file');
-    if (found.size > YAML_LENGTH_MAX) throw new Error(`it has ${found.size} bytes, and a configuration file has at most ${YAML_LENGTH_MAX}`);
+    if (found.size > YAML_LENGTH_MAX)
+      throw new Error(`it has ${found.size} bytes, and a configuration file has at most ${YAML_LENGTH_MAX}`);
     return readFileSync(file, 'utf8');
   } finally {
     closeSync(file);

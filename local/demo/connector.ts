@@ -17,7 +17,14 @@ const REMEMBERED = '720:00:00';
 /** Waits before a call that found the connector busy is sent again. */
 const RETRY_MS: readonly number[] = [50, 100, 200, 400, 800, 1_600, 3_200];
 
-const GITHUB: SignatureSettings = { scheme: 'GitHub', timestampToleranceMs: 0, header: null, prefix: null, encoding: null, hash: null };
+const GITHUB: SignatureSettings = {
+  scheme: 'GitHub',
+  timestampToleranceMs: 0,
+  header: null,
+  prefix: null,
+  encoding: null,
+  hash: null,
+};
 
 /** A stream for each repository, else for each organisation; the type is the event's name and action. */
 const ROUTING_SCRIPT = `function route({ body, headers }) {
@@ -60,8 +67,10 @@ export class DemoConnector {
   /** Posts a delivery, signed as GitHub signs it, and gives the status of the answer. */
   async post(delivery: DemoDelivery, secret: string | null = this.secret): Promise<number> {
     const { deliveryId, name, body } = delivery;
-    const signed = secret === null ? [['X-GitHub-Delivery', deliveryId] as const]
-      : signCall(nodeKeys, GITHUB, secret, { body: new TextEncoder().encode(body), id: deliveryId, timestampS: 0 });
+    const signed =
+      secret === null
+        ? [['X-GitHub-Delivery', deliveryId] as const]
+        : signCall(nodeKeys, GITHUB, secret, { body: new TextEncoder().encode(body), id: deliveryId, timestampS: 0 });
     const headers = { 'content-type': 'application/json', 'x-github-event': name, ...Object.fromEntries(signed) };
     for (let attempt = 0; ; attempt++) {
       const response = await this.#sender.call('POST', `/webhook/${CONNECTOR_ID}`, { headers, body });
@@ -74,7 +83,12 @@ export class DemoConnector {
 
   async #state(): Promise<ConnectorState | null> {
     const response = await this.#node.call('GET', `/connectors?connectorId=${CONNECTOR_ID}`);
-    if (response.status === 404) throw new CommandError('connectors_off', 'The node runs no connectors. Start it without --connectors-enabled=false.', EXIT.refused);
+    if (response.status === 404)
+      throw new CommandError(
+        'connectors_off',
+        'The node runs no connectors. Start it without --connectors-enabled=false.',
+        EXIT.refused,
+      );
     const { items } = JSON.parse(await expectStatus(response, [200], 'listing connectors')) as ConnectorsDocument;
     return items[0]?.state ?? null;
   }
@@ -82,11 +96,17 @@ export class DemoConnector {
   /** False when the node takes no secrets. */
   async #configure(isThere: boolean, secret: string | null): Promise<boolean> {
     const settings = {
-      instanceTypeName: 'webhook-source', routingScript: Buffer.from(ROUTING_SCRIPT).toString('base64'), waitForWrite: true,
-      allowedHeaders: ['Content-Type', 'X-GitHub-Event', DELIVERY_HEADER], streams: ['github-*'], deduplication: { maxAge: REMEMBERED },
+      instanceTypeName: 'webhook-source',
+      routingScript: Buffer.from(ROUTING_SCRIPT).toString('base64'),
+      waitForWrite: true,
+      allowedHeaders: ['Content-Type', 'X-GitHub-Event', DELIVERY_HEADER],
+      streams: ['github-*'],
+      deduplication: { maxAge: REMEMBERED },
       ...(secret !== null && { signature: { scheme: GITHUB.scheme, secret } }),
     };
-    const [method, rest, body] = isThere ? ['PUT', '/settings', settings] as const : ['POST', '', { name: 'Webhooks of the demo', settings }] as const;
+    const [method, rest, body] = isThere
+      ? (['PUT', '/settings', settings] as const)
+      : (['POST', '', { name: 'Webhooks of the demo', settings }] as const);
     const response = await this.#call(method, rest, JSON.stringify(body));
     const text = await response.clone().text();
     if (secret !== null && response.status === 400 && text.includes('"SECRET_REFUSED"')) return false;
@@ -99,6 +119,9 @@ export class DemoConnector {
   }
 
   #call(method: string, rest: string, body?: string): Promise<Response> {
-    return this.#node.call(method, `/connectors/${CONNECTOR_ID}${rest}`, { headers: { 'content-type': 'application/json' }, ...(body !== undefined && { body }) });
+    return this.#node.call(method, `/connectors/${CONNECTOR_ID}${rest}`, {
+      headers: { 'content-type': 'application/json' },
+      ...(body !== undefined && { body }),
+    });
   }
 }

@@ -50,10 +50,17 @@ export async function loadStreams(): Promise<DemoStream[]> {
 async function loadExamples(): Promise<Example[]> {
   try {
     const packed = bundled('./demo-webhooks.json.gz');
-    const bytes = packed === null ? await readFile(fileURLToPath(import.meta.resolve(`${PACKAGE}/api.github.com/index.json`))) : await promisify(gunzip)(await readFile(packed));
+    const bytes =
+      packed === null
+        ? await readFile(fileURLToPath(import.meta.resolve(`${PACKAGE}/api.github.com/index.json`)))
+        : await promisify(gunzip)(await readFile(packed));
     return JSON.parse(bytes.toString()) as Example[];
   } catch (error) {
-    throw new CommandError('payloads_missing', `The payloads can't be read (${(error as Error).message}). Reinstall them: npm ci in a checkout, otherwise the package.`, EXIT.failed);
+    throw new CommandError(
+      'payloads_missing',
+      `The payloads can't be read (${(error as Error).message}). Reinstall them: npm ci in a checkout, otherwise the package.`,
+      EXIT.failed,
+    );
   }
 }
 
@@ -69,7 +76,9 @@ function textIn(value: unknown, key: string): string | null {
   return typeof found === 'string' ? found : null;
 }
 
-/** The same payload gets the same id in every run, so that a second run is recognised as a repeat. A UUID of version 8. */
+/**
+ * The same payload gets the same id in every run, so that a second run is recognised as a repeat. A UUID of version 8.
+ */
 function idOf(place: string, body: string): string {
   const hash = createHash('sha256').update(`skua demo ${place} `).update(body).digest();
   hash[6] = (hash[6]! & 0x0f) | 0x80;

@@ -40,24 +40,53 @@ interface ScavengeDemoOptions {
 }
 
 /** Counts what could go, scavenges, counts again, and looks for erased events in the files where they are at hand. */
-export async function runScavengeDemo(node: NodeClient, reports: readonly StreamReport[], options: ScavengeDemoOptions): Promise<ScavengeReport> {
+export async function runScavengeDemo(
+  node: NodeClient,
+  reports: readonly StreamReport[],
+  options: ScavengeDemoOptions,
+): Promise<ScavengeReport> {
   const client = new ScavengeClient(node);
-  const following: FollowOptions = { io: options.io, json: false, isShown: options.io.stderr.isTTY === true, signal: options.signal };
+  const following: FollowOptions = {
+    io: options.io,
+    json: false,
+    isShown: options.io.stderr.isTTY === true,
+    signal: options.signal,
+  };
   const totals = async () => {
     const { scavengeId } = await client.start(new URLSearchParams({ dryRun: 'true' }));
     return (await followDryRun(client, scavengeId, following)).value.totals;
   };
   const before = await totals();
   const directory = path.resolve(options.directory);
-  const hasFiles = await stat(path.join(directory, 'writer.chk')).then(() => true, () => false);
-  if (before.discardable === 0) return { removable: 0, result: null, bytesBefore: before.bytes, bytesAfter: before.bytes, seconds: null, isElsewhere: !hasFiles, erasure: null };
+  const hasFiles = await stat(path.join(directory, 'writer.chk')).then(
+    () => true,
+    () => false,
+  );
+  if (before.discardable === 0)
+    return {
+      removable: 0,
+      result: null,
+      bytesBefore: before.bytes,
+      bytesAfter: before.bytes,
+      seconds: null,
+      isElsewhere: !hasFiles,
+      erasure: null,
+    };
   const deleted = reports.find((report) => report.fate === 'hard' && !report.wasBefore);
   const search = deleted === undefined || !hasFiles ? null : await searchFor(deleted.stream, directory);
   const { scavengeId } = await client.start(new URLSearchParams());
   const { result, seconds } = await followRun(client, completionOfNode(node), scavengeId, following);
   const after = await totals();
   const erasure = search === null ? null : { ...search, after: await tracesOf(search.stream, search.directory) };
-  return { removable: before.discardable, result, bytesBefore: before.bytes, bytesAfter: after.bytes, seconds, isElsewhere: !hasFiles || (deleted !== undefined && search === null), erasure };
+  return {
+    removable: before.discardable,
+    result,
+    bytesBefore: before.bytes,
+    bytesAfter: after.bytes,
+    seconds,
+    isElsewhere: !hasFiles || (deleted !== undefined && search === null),
+    erasure,
+  };
 }
 
 /** Null when the events are not in that directory: then the node's files are elsewhere. */
@@ -68,7 +97,10 @@ async function searchFor(stream: string, directory: string): Promise<Omit<Erasur
 
 async function tracesOf(stream: string, directory: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const message of checkErasure({ storage: new FilesystemStorage({ root: directory, mustExist: true }), stream })) {
+  for await (const message of checkErasure({
+    storage: new FilesystemStorage({ root: directory, mustExist: true }),
+    stream,
+  })) {
     if (message.kind === 'trace') found.push(`${message.file} at ${message.offset}`);
   }
   return found;

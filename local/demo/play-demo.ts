@@ -51,7 +51,9 @@ export interface DemoReport {
 
 interface DemoOptions {
   readonly nowMs: () => number;
-  /** Called when a webhook was posted to a stream, or found to be there from an earlier run, with the bytes of its body. */
+  /**
+   * Called when a webhook was posted to a stream, or found to be there from an earlier run, with the bytes of its body.
+   */
   readonly onPosted: (stream: string, bytes: number) => void;
 }
 
@@ -60,23 +62,38 @@ interface Players {
   readonly connector: DemoConnector;
 }
 
-/** Posts all through the connector, reads all back and compares, limits one stream and deletes two, and counts again. */
-export async function runDemo(players: Players, streams: readonly DemoStream[], options: DemoOptions): Promise<DemoReport> {
+/**
+ * Posts all through the connector, reads all back and compares, limits one stream and deletes two, and counts again.
+ */
+export async function runDemo(
+  players: Players,
+  streams: readonly DemoStream[],
+  options: DemoOptions,
+): Promise<DemoReport> {
   const { connector } = players;
   const reports: StreamReport[] = [];
   const spent = { sendMs: 0, readMs: 0 };
   await connector.start();
   try {
-    const forgedStatus = connector.secret === null ? null : await connector.post(streams[0]!.deliveries[0]!, `not ${connector.secret}`);
+    const forgedStatus =
+      connector.secret === null ? null : await connector.post(streams[0]!.deliveries[0]!, `not ${connector.secret}`);
     const plays = [];
     for (const each of streams) plays.push(await begin(players, each, options));
     const startMs = options.nowMs();
-    await post(connector, plays.filter(({ earlier }) => earlier === null), options);
+    await post(
+      connector,
+      plays.filter(({ earlier }) => earlier === null),
+      options,
+    );
     spent.sendMs = options.nowMs() - startMs;
     for (const play of plays) reports.push(await end(players, play, options, spent));
     return {
-      isSigned: connector.secret !== null, forgedStatus, streams: reports, isSame: reports.every((report) => report.isSame) && (forgedStatus ?? 401) === 401,
-      sendSeconds: spent.sendMs / 1000, readSeconds: spent.readMs / 1000,
+      isSigned: connector.secret !== null,
+      forgedStatus,
+      streams: reports,
+      isSame: reports.every((report) => report.isSame) && (forgedStatus ?? 401) === 401,
+      sendSeconds: spent.sendMs / 1000,
+      readSeconds: spent.readMs / 1000,
     };
   } finally {
     await connector.stop();
@@ -91,7 +108,11 @@ interface Play extends DemoStream {
   refused: number;
 }
 
-async function begin({ client }: Players, { stream, deliveries }: DemoStream, { onPosted }: DemoOptions): Promise<Play> {
+async function begin(
+  { client }: Players,
+  { stream, deliveries }: DemoStream,
+  { onPosted }: DemoOptions,
+): Promise<Play> {
   const earlier = await client.fateOf(stream);
   const before = await count(client, stream);
   if (earlier !== null) for (const { body } of deliveries) onPosted(stream, Buffer.byteLength(body));
@@ -102,21 +123,47 @@ async function post(connector: DemoConnector, plays: readonly Play[], { onPosted
   const all = plays.flatMap((play) => play.deliveries.map((delivery) => ({ play, delivery })));
   await inParallel(all.length, POSTED_AT_ONCE, async (i) => {
     const { play, delivery } = all[i]!;
-    if (await connector.post(delivery) !== 201) play.refused++;
+    if ((await connector.post(delivery)) !== 201) play.refused++;
     onPosted(play.stream, Buffer.byteLength(delivery.body));
   });
 }
 
-async function end({ client }: Players, { stream, deliveries, earlier, before, refused }: Play, { nowMs }: DemoOptions, spent: { readMs: number }): Promise<StreamReport> {
-  if (earlier !== null) return { stream, before, sent: 0, refused: 0, written: before, isSame: true, fate: earlier, wasBefore: true, after: before };
+async function end(
+  { client }: Players,
+  { stream, deliveries, earlier, before, refused }: Play,
+  { nowMs }: DemoOptions,
+  spent: { readMs: number },
+): Promise<StreamReport> {
+  if (earlier !== null)
+    return {
+      stream,
+      before,
+      sent: 0,
+      refused: 0,
+      written: before,
+      isSame: true,
+      fate: earlier,
+      wasBefore: true,
+      after: before,
+    };
   const startMs = nowMs();
-  const read = await client.read(stream) ?? [];
+  const read = (await client.read(stream)) ?? [];
   spent.readMs += nowMs() - startMs;
   const fate = FATES[stream] ?? null;
   if (fate === 'limited') await client.limit(stream, LIMIT_ID, KEPT_EVENTS);
   else if (fate !== null) await client.delete(stream, fate);
   const after = fate === null ? read.length : await count(client, stream);
-  return { stream, before, sent: deliveries.length, refused, written: read.length, isSame: refused === 0 && areSame(deliveries, read), fate, wasBefore: false, after };
+  return {
+    stream,
+    before,
+    sent: deliveries.length,
+    refused,
+    written: read.length,
+    isSame: refused === 0 && areSame(deliveries, read),
+    fate,
+    wasBefore: false,
+    after,
+  };
 }
 
 async function count(client: StreamClient, stream: string): Promise<number> {
@@ -154,11 +201,14 @@ export class StreamClient {
     const response = await this.#call('GET', stream, '', { accept: 'application/x-ndjson' });
     if (response.status === 404 || response.status === 410) return null;
     const text = await expectStatus(response, [200], `reading ${stream}`);
-    return text.split('\n').filter((line) => line !== '').map((line) => {
-      const { eventNumber, eventId, eventType, data, metaData } = JSON.parse(line) as LineDocument;
-      const headers = JSON.parse(metaData ?? '{}') as Record<string, string>;
-      return { eventNumber, eventId, eventType, data, deliveryId: headers[DELIVERY_HEADER] ?? null };
-    });
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => {
+        const { eventNumber, eventId, eventType, data, metaData } = JSON.parse(line) as LineDocument;
+        const headers = JSON.parse(metaData ?? '{}') as Record<string, string>;
+        return { eventNumber, eventId, eventType, data, deliveryId: headers[DELIVERY_HEADER] ?? null };
+      });
   }
 
   async delete(stream: string, kind: 'soft' | 'hard'): Promise<void> {
@@ -168,8 +218,13 @@ export class StreamClient {
 
   /** Keeps only the newest events of a stream visible. */
   async limit(stream: string, eventId: string, maxCount: number): Promise<void> {
-    const response = await this.#call('POST', stream, '/metadata', { 'content-type': 'application/vnd.eventstore.events+json' },
-      JSON.stringify([{ eventId, eventType: '$metadata', data: { $maxCount: maxCount } }]));
+    const response = await this.#call(
+      'POST',
+      stream,
+      '/metadata',
+      { 'content-type': 'application/vnd.eventstore.events+json' },
+      JSON.stringify([{ eventId, eventType: '$metadata', data: { $maxCount: maxCount } }]),
+    );
     await expectStatus(response, [201], `setting the metadata of ${stream}`);
   }
 
@@ -183,7 +238,16 @@ export class StreamClient {
     return /"\$maxCount":/.test(text) ? 'limited' : null;
   }
 
-  #call(method: string, stream: string, rest: string, headers: Record<string, string>, body?: string): Promise<Response> {
-    return this.#node.call(method, `/streams/${encodeURIComponent(stream)}${rest}`, { headers, ...(body !== undefined && { body }) });
+  #call(
+    method: string,
+    stream: string,
+    rest: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<Response> {
+    return this.#node.call(method, `/streams/${encodeURIComponent(stream)}${rest}`, {
+      headers,
+      ...(body !== undefined && { body }),
+    });
   }
 }

@@ -1,48 +1,52 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * The store without a server: what `skua/embedded` promises. These types name nothing of the insides, and stay what they are within
- * a major version.
+ * The store without a server: what `skua/embedded` promises. These types name nothing of the insides, and stay what
+ * they are within a major version.
  */
 
 /** Where the events are kept; exactly one of them. */
 export type StorePlace =
   | {
-    /**
-     * A data directory of this process alone, in the format that `skua start --db` reads: it is created where it is absent, and locked
-     * while it is open. What is appended is on disk when `append` resolves.
-     */
-    readonly directory: string;
-  }
+      /**
+       * A data directory of this process alone, in the format that `skua start --db` reads: it is created where it is
+       * absent, and locked while it is open. What is appended is on disk when `append` resolves.
+       */
+      readonly directory: string;
+    }
   | {
-    /** Nothing outlives the process. For tests: no files, no threads. */
-    readonly memory: true;
-  }
+      /** Nothing outlives the process. For tests: no files, no threads. */
+      readonly memory: true;
+    }
   | {
-    /**
-     * Object storage that any number of processes share, as `skua start --storage` does: `s3://bucket/prefix`, or the path of a directory of
-     * objects. Credentials and region are those of the environment, as the AWS SDK finds them.
-     */
-    readonly bucket: string;
-    /** URL of an S3 service other than that of AWS. Default: the environment's. */
-    readonly endpoint?: string;
-    /** Region of the bucket. Default: the environment's. */
-    readonly region?: string;
-    /**
-     * Carry the store on from this process: put commits together to chunks, scavenge, remove what is dropped. Default true. False where
-     * functions or a node do so on the same bucket; then `scavenge` waits for them.
-     */
-    readonly upkeep?: boolean;
-  };
+      /**
+       * Object storage that any number of processes share, as `skua start --storage` does: `s3://bucket/prefix`, or the
+       * path of a directory of objects. Credentials and region are those of the environment, as the AWS SDK finds them.
+       */
+      readonly bucket: string;
+      /** URL of an S3 service other than that of AWS. Default: the environment's. */
+      readonly endpoint?: string;
+      /** Region of the bucket. Default: the environment's. */
+      readonly region?: string;
+      /**
+       * Carry the store on from this process: put commits together to chunks, scavenge, remove what is dropped. Default
+       * true. False where functions or a node do so on the same bucket; then `scavenge` waits for them.
+       */
+      readonly upkeep?: boolean;
+    };
 
 /** What `openStore` takes. */
 export type OpenStoreOptions = StorePlace & {
-  /** Bytes of a chunk file's data, 1 MiB or more; only of a new store, an existing one keeps its own. Default 256 MiB, in memory and on a bucket 16 MiB. */
+  /**
+   * Bytes of a chunk file's data, 1 MiB or more; only of a new store, an existing one keeps its own. Default 256 MiB,
+   * in memory and on a bucket 16 MiB.
+   */
   readonly chunkBytes?: number;
   /** Bytes of the cache for reads. Default 64 MiB, on a bucket 16 MiB. */
   readonly cacheBytes?: number;
   /**
-   * Told what a server would write into its log, for instance that an index was built anew. Nothing is written anywhere by default. It must not throw.
+   * Told what a server would write into its log, for instance that an index was built anew. Nothing is written anywhere
+   * by default. It must not throw.
    */
   readonly onLog?: (entry: LogEntry) => void;
 };
@@ -58,7 +62,10 @@ export interface LogEntry {
 export interface NewEvent {
   /** 1 to 1 024 characters. Names that begin with `$` are the system's own. */
   readonly type: string;
-  /** A JSON value, or bytes as a Uint8Array, which are kept as they are. Left out for none. Together with the metadata 4 MiB at most. */
+  /**
+   * A JSON value, or bytes as a Uint8Array, which are kept as they are. Left out for none. Together with the metadata 4
+   * MiB at most.
+   */
   readonly data?: unknown;
   /** As `data`. */
   readonly metadata?: unknown;
@@ -75,7 +82,10 @@ export interface RecordedEvent<Data = unknown, Metadata = unknown> {
   readonly type: string;
   /** UUID in lower case. */
   readonly id: string;
-  /** The JSON value, or a Uint8Array of its own where the event holds other bytes; undefined where it has none, or they were redacted. */
+  /**
+   * The JSON value, or a Uint8Array of its own where the event holds other bytes; undefined where it has none, or they
+   * were redacted.
+   */
   readonly data: Data;
   /** As `data`. */
   readonly metadata: Metadata;
@@ -91,16 +101,19 @@ export interface RecordedEvent<Data = unknown, Metadata = unknown> {
   readonly link: { readonly stream: string; readonly version: number; readonly position: Position } | null;
 }
 
-/** A place among all events; plain JSON, to be stored as it is. Both are bytes of the log, and differ only for events of old explicit transactions. */
+/**
+ * A place among all events; plain JSON, to be stored as it is. Both are bytes of the log, and differ only for events of
+ * old explicit transactions.
+ */
 export interface Position {
   readonly commit: number;
   readonly prepare: number;
 }
 
 /**
- * What a stream has to be for a write: `none` (no events; a deleted stream that can be written again has none), `exists`, the version of its
- * last event, or `any`. An append that is repeated with the same ids is known as one for certain where a version or `none` is expected, else as long as the ids are among those
- * of the last events.
+ * What a stream has to be for a write: `none` (no events; a deleted stream that can be written again has none),
+ * `exists`, the version of its last event, or `any`. An append that is repeated with the same ids is known as one for
+ * certain where a version or `none` is expected, else as long as the ids are among those of the last events.
  */
 export type Expected = 'any' | 'none' | 'exists' | number;
 
@@ -152,12 +165,17 @@ export interface ReadOptions {
 export interface ReadAllOptions {
   /** Default `forward`. */
   readonly direction?: 'forward' | 'backward';
-  /** Forward the first event is the one at this position or behind it, backward the one before it. Default: where the direction begins. */
+  /**
+   * Forward the first event is the one at this position or behind it, backward the one before it. Default: where the
+   * direction begins.
+   */
   readonly from?: Position | 'start' | 'end';
   /** Most events, 1 or more. Default: all. */
   readonly limit?: number;
   readonly filter?: Filter;
-  /** Also the system's own events, whose types begin with `$`: metadata, links, the history of scavenges. Default false. */
+  /**
+   * Also the system's own events, whose types begin with `$`: metadata, links, the history of scavenges. Default false.
+   */
   readonly system?: boolean;
   /** Give the targets of links instead of the links. Default false. */
   readonly resolveLinks?: boolean;
@@ -178,7 +196,10 @@ export interface Filter {
 export interface SubscribeToStreamOptions {
   /** It need not exist yet. */
   readonly stream: string;
-  /** Version of the last event that was seen: what follows is delivered. `start`: all; `end`: new ones only. Default `start`. */
+  /**
+   * Version of the last event that was seen: what follows is delivered. `start`: all; `end`: new ones only. Default
+   * `start`.
+   */
   readonly after?: number | 'start' | 'end';
   /** Give the targets of links instead of the links. Default false. */
   readonly resolveLinks?: boolean;
@@ -191,7 +212,10 @@ export interface SubscribeToStreamOptions {
 /** A subscription to all streams, or those of a filter. */
 export interface SubscribeToAllOptions {
   readonly stream?: undefined;
-  /** Position of the last event that was seen: what follows is delivered. `start`: all; `end`: new ones only. Default `start`. */
+  /**
+   * Position of the last event that was seen: what follows is delivered. `start`: all; `end`: new ones only. Default
+   * `start`.
+   */
   readonly after?: Position | 'start' | 'end';
   readonly filter?: Filter;
   /** Also the system's own events, whose types begin with `$`. Default false. */
@@ -202,7 +226,10 @@ export interface SubscribeToAllOptions {
   readonly signal?: AbortSignal;
   /** Called whenever all that there is has been delivered, between two events. */
   readonly onCaughtUp?: () => void;
-  /** Called now and then with a position behind which nothing was left out, though no event lies there: to be stored as the one of an event is. */
+  /**
+   * Called now and then with a position behind which nothing was left out, though no event lies there: to be stored as
+   * the one of an event is.
+   */
   readonly onCheckpoint?: (position: Position) => void;
 }
 
@@ -210,7 +237,10 @@ export interface SubscribeToAllOptions {
 export interface DeleteOptions {
   /** Default `any`. */
   readonly expected?: Expected;
-  /** For ever: the name can't be written again. Default false: the stream has no events, and the next append goes on behind its last version. */
+  /**
+   * For ever: the name can't be written again. Default false: the stream has no events, and the next append goes on
+   * behind its last version.
+   */
   readonly hard?: boolean;
 }
 
@@ -290,7 +320,10 @@ export interface ScavengeResult {
   /** Bytes that files have lost; negative where they grew. Null where its history could not be written. */
   readonly bytesFreed: number | null;
   readonly elapsedMs: number;
-  /** On a bucket what was removed lies in objects that nobody reads until then, at the latest; null elsewhere, where it is gone. */
+  /**
+   * On a bucket what was removed lies in objects that nobody reads until then, at the latest; null elsewhere, where it
+   * is gone.
+   */
   readonly goneBy: Date | null;
 }
 
@@ -300,9 +333,20 @@ export interface Explanation {
   /** Version of its last event; null for one that has none. */
   readonly version: number | null;
   /** Ranges of versions that would go; ascending. */
-  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: string }[];
+  readonly removed: readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly bytes: number;
+    readonly rule: string;
+  }[];
   /** Ranges of versions that would stay, and why. */
-  readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
+  readonly kept: readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly why: string;
+  }[];
 }
 
 /** What is looked for in all files of the store: a stream, events, or both. */
@@ -317,7 +361,10 @@ export interface ProveErasedOptions {
 
 /** What a search of all files has found. */
 export interface ErasureProof {
-  /** No trace of an event was found. Of a stream it proves something only where `isKnown`: a name that is misspelt leaves no trace either. */
+  /**
+   * No trace of an event was found. Of a stream it proves something only where `isKnown`: a name that is misspelt
+   * leaves no trace either.
+   */
   readonly isErased: boolean;
   /** Something tells that the stream was here: at least residue. True where no stream was asked for. */
   readonly isKnown: boolean;
@@ -326,7 +373,9 @@ export interface ErasureProof {
   readonly bytes: number;
   /** Places where events, or their ids, remain. */
   readonly traces: number;
-  /** Places that tell that there was a stream, and nothing of what its events held: a tombstone, an entry of the index. */
+  /**
+   * Places that tell that there was a stream, and nothing of what its events held: a tombstone, an entry of the index.
+   */
   readonly residues: number;
   /** The first 1 000 of both. */
   readonly findings: readonly ErasureFinding[];
@@ -345,7 +394,10 @@ export interface ErasureFinding {
 
 /** What `backup` takes. */
 export interface BackupOptions {
-  /** The repository: a directory, or `s3://bucket/prefix`. It is made where there is none. `skua restore --from` takes the same. */
+  /**
+   * The repository: a directory, or `s3://bucket/prefix`. It is made where there is none. `skua restore --from` takes
+   * the same.
+   */
   readonly to: string;
   /** 32 bytes, as `skua backup key` makes them, for a repository that is encrypted. */
   readonly key?: Uint8Array;
@@ -370,53 +422,70 @@ export interface BackupResult {
 }
 
 /**
- * A store that is open. All its methods may be called at once, any number of times. What they reject with is a `SkuaError` whose `code` is told
- * with each, or the reason of a signal; besides, all reject with `store_closed` once it is closed, and with `io_error` or `log_corrupt` where the storage fails.
+ * A store that is open. All its methods may be called at once, any number of times. What they reject with is a
+ * `SkuaError` whose `code` is told with each, or the reason of a signal; besides, all reject with `store_closed` once
+ * it is closed, and with `io_error` or `log_corrupt` where the storage fails.
  */
 export interface Store {
   /**
    * Appends events to a stream, all or nothing, and resolves when they are durable: on disk, or in the bucket.
    *
-   * @throws `wrong_expected_version` (data: stream, expected, actual: a version or null) where the stream is another than expected; `stream_deleted` for
-   * a tombstoned stream; `batch_empty` without events; `invalid_stream_name`, `invalid_event`, `invalid_expected_version`, `event_too_large`,
-   * `batch_too_large` for what can't be written; `too_busy` where too much waits already; `disk_full`; `writer_stopped` after a failure of the disk: the store
-   * has to be opened again.
+   * @throws `wrong_expected_version` (data: stream, expected, actual: a version or null) where the stream is another
+   * than expected; `stream_deleted` for a tombstoned stream; `batch_empty` without events; `invalid_stream_name`,
+   * `invalid_event`, `invalid_expected_version`, `event_too_large`, `batch_too_large` for what can't be written;
+   * `too_busy` where too much waits already; `disk_full`; `writer_stopped` after a failure of the disk: the store has
+   * to be opened again.
    */
-  append(stream: string, events: NewEvent | readonly NewEvent[], options?: { readonly expected?: Expected }): Promise<AppendResult>;
+  append(
+    stream: string,
+    events: NewEvent | readonly NewEvent[],
+    options?: { readonly expected?: Expected },
+  ): Promise<AppendResult>;
 
   /**
-   * Appends to several streams at once, all or nothing; 1 000 streams at most. What is expected is compared with what was there before all of it.
+   * Appends to several streams at once, all or nothing; 1 000 streams at most. What is expected is compared with what
+   * was there before all of it.
    *
-   * @throws as `append`, but `consistency_violation` (data: violations, with stream, expected and actual of each) where streams are others than expected.
+   * @throws as `append`, but `consistency_violation` (data: violations, with stream, expected and actual of each) where
+   * streams are others than expected.
    */
-  appendToStreams(appends: readonly StreamAppend[]): Promise<{ readonly streams: readonly StreamAppended[]; readonly position: Position; readonly isRepeat: boolean }>;
+  appendToStreams(
+    appends: readonly StreamAppend[],
+  ): Promise<{ readonly streams: readonly StreamAppended[]; readonly position: Position; readonly isRepeat: boolean }>;
 
   /**
    * Reads a stream, page by page as the loop goes on. Events that its metadata hide are left out.
    *
-   * @throws `stream_not_found` for a stream without events, or a deleted one; `stream_deleted` for a tombstoned one; `invalid_stream_name`, `invalid_event_number`,
-   * `invalid_count`; the signal's reason.
+   * @throws `stream_not_found` for a stream without events, or a deleted one; `stream_deleted` for a tombstoned one;
+   * `invalid_stream_name`, `invalid_event_number`, `invalid_count`; the signal's reason.
    */
-  read<Data = unknown, Metadata = unknown>(stream: string, options?: ReadOptions): AsyncIterable<RecordedEvent<Data, Metadata>>;
+  read<Data = unknown, Metadata = unknown>(
+    stream: string,
+    options?: ReadOptions,
+  ): AsyncIterable<RecordedEvent<Data, Metadata>>;
 
   /**
    * Reads all streams in the order in which they were written.
    *
-   * @throws `invalid_position` for a position that no event has; `invalid_count`; `bad_option`, `invalid_expression`, `unsupported_expression`, `expression_too_large` for a filter; the
-   * signal's reason.
+   * @throws `invalid_position` for a position that no event has; `invalid_count`; `bad_option`, `invalid_expression`,
+   * `unsupported_expression`, `expression_too_large` for a filter; the signal's reason.
    */
   readAll<Data = unknown, Metadata = unknown>(options?: ReadAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>>;
 
   /**
-   * Delivers what there is, and then what is appended, in order, without gap or duplicate, until its signal aborts or the loop is left. The reader sets the
-   * pace: nothing is buffered beyond a page of 1 MiB.
+   * Delivers what there is, and then what is appended, in order, without gap or duplicate, until its signal aborts or
+   * the loop is left. The reader sets the pace: nothing is buffered beyond a page of 1 MiB.
    *
-   * @throws `stream_deleted` behind the last event of a stream that is tombstoned; `store_closed` when the store is closed meanwhile; what `read` and `readAll` reject with.
+   * @throws `stream_deleted` behind the last event of a stream that is tombstoned; `store_closed` when the store is
+   * closed meanwhile; what `read` and `readAll` reject with.
    */
-  subscribe<Data = unknown, Metadata = unknown>(options?: SubscribeToStreamOptions | SubscribeToAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>>;
+  subscribe<Data = unknown, Metadata = unknown>(
+    options?: SubscribeToStreamOptions | SubscribeToAllOptions,
+  ): AsyncIterable<RecordedEvent<Data, Metadata>>;
 
   /**
-   * Deletes a stream: nobody reads its events from now on. They are gone from the files after a `scavenge`; the last one goes only with `hard`.
+   * Deletes a stream: nobody reads its events from now on. They are gone from the files after a `scavenge`; the last
+   * one goes only with `hard`.
    *
    * @throws as `append`.
    */
@@ -437,16 +506,19 @@ export interface Store {
   metadata(stream: string): Promise<RecordedMetadata>;
 
   /**
-   * Replaces the metadata of a stream, which need not exist yet. One that was deleted comes back by it, without the events that were deleted unless `truncateBefore` says otherwise.
+   * Replaces the metadata of a stream, which need not exist yet. One that was deleted comes back by it, without the
+   * events that were deleted unless `truncateBefore` says otherwise.
    *
    * @throws as `append`; `invalid_metadata` (data: key) for a value that means nothing.
    */
   setMetadata(stream: string, metadata: StreamMetadata, options?: SetMetadataOptions): Promise<AppendResult>;
 
   /**
-   * Removes from the files what is deleted, expired or limited when it is called, and resolves when that is done. Reads and appends go on meanwhile.
+   * Removes from the files what is deleted, expired or limited when it is called, and resolves when that is done. Reads
+   * and appends go on meanwhile.
    *
-   * @throws `scavenge_in_progress` while another one runs; `backup_running` beside a backup or a proof; `bad_option`; `scavenge_failed`; the signal's reason.
+   * @throws `scavenge_in_progress` while another one runs; `backup_running` beside a backup or a proof; `bad_option`;
+   * `scavenge_failed`; the signal's reason.
    */
   scavenge(options?: ScavengeOptions): Promise<ScavengeResult>;
 
@@ -460,22 +532,29 @@ export interface Store {
   /**
    * Looks for what remains of a stream or of events in every file of the store, byte by byte.
    *
-   * @throws `bad_option` where nothing is asked for, or an id is none; `scavenge_in_progress` while one runs; the signal's reason.
+   * @throws `bad_option` where nothing is asked for, or an id is none; `scavenge_in_progress` while one runs; the
+   * signal's reason.
    */
   proveErased(options: ProveErasedOptions): Promise<ErasureProof>;
 
   /**
    * Adds a backup of everything that was acknowledged before the call to a repository. Only what is new is stored.
    *
-   * @throws `scavenge_in_progress` while one runs; `repository_key`, `repository_damaged`, `repository_unreachable`, `storage_denied`, `bucket_not_found`, `bad_option`,
-   * `backup_failed`; the signal's reason.
+   * @throws `scavenge_in_progress` while one runs; `repository_key`, `repository_damaged`, `repository_unreachable`,
+   * `storage_denied`, `bucket_not_found`, `bad_option`, `backup_failed`; the signal's reason.
    */
   backup(options: BackupOptions): Promise<BackupResult>;
 
-  /** Settles only when the store can't go on, as after a disk that fails: it has to be closed, and opened again. It never rejects. */
+  /**
+   * Settles only when the store can't go on, as after a disk that fails: it has to be closed, and opened again. It
+   * never rejects.
+   */
   readonly failed: Promise<Error>;
 
-  /** Finishes what was accepted, stops a scavenge, ends subscriptions, and lets go of the directory. Calling it again changes nothing. */
+  /**
+   * Finishes what was accepted, stops a scavenge, ends subscriptions, and lets go of the directory. Calling it again
+   * changes nothing.
+   */
   close(): Promise<void>;
 
   /** `close`, for `await using`. */

@@ -1,10 +1,15 @@
-import { type ErrorCode, isSkuaError as isAnySkuaError, type SkuaError, type SkuaErrorOf } from '../../core/base/errors.ts';
+import {
+  type ErrorCode,
+  isSkuaError as isAnySkuaError,
+  type SkuaError,
+  type SkuaErrorOf,
+} from '../../core/base/errors.ts';
 import type { Expected } from './api.ts';
 
 /** What the codes of errors mean that the methods of a store reject with. */
 export const STORE_ERRORS = {
   aborted: 'The operation was interrupted.',
-  access_denied: 'The name is reserved and can\'t be written to.',
+  access_denied: "The name is reserved and can't be written to.",
   backup_failed: 'The backup could not be completed and was not added.',
   backup_running: 'A backup or a proof of erasure is reading the files: wait until it has finished.',
   bad_option: 'An option has an invalid value.',
@@ -20,7 +25,8 @@ export const STORE_ERRORS = {
   expression_too_large: 'The expression of a filter is too long or too complex.',
   index_corrupt: 'The index is damaged beyond repair: remove the folder `index`, and it is rebuilt.',
   invalid_count: 'A limit is not a whole number of 1 or more.',
-  invalid_event: 'An event can\'t be written: its type is empty or too long, its id is not a UUID, or its data is not JSON.',
+  invalid_event:
+    "An event can't be written: its type is empty or too long, its id is not a UUID, or its data is not JSON.",
   invalid_event_number: 'A version is not a whole number of 0 or more.',
   invalid_expected_version: 'The expectation is neither a version nor one of the keywords.',
   invalid_expression: 'The expression of a filter is not valid.',
@@ -31,7 +37,7 @@ export const STORE_ERRORS = {
   log_corrupt: 'The log is damaged: restore a backup.',
   log_unsupported: 'The log has a format that this version does not read.',
   not_a_data_directory: 'The directory is not a store and holds other files. Nothing was changed.',
-  prefix_unsuitable: 'The bucket can\'t hold a store: its server does not support conditional writes.',
+  prefix_unsuitable: "The bucket can't hold a store: its server does not support conditional writes.",
   repository_damaged: 'The backup repository is damaged.',
   repository_key: 'The key of the repository is wrong or missing.',
   repository_unreachable: 'The repository is not reachable.',
@@ -45,7 +51,8 @@ export const STORE_ERRORS = {
   too_busy: 'Too many operations are waiting: try again in a moment.',
   unsupported_expression: 'The expression of a filter uses syntax that RE2 does not support.',
   writer_stopped: 'A write failed, and writing has stopped so that nothing is lost: close the store and reopen it.',
-  wrong_expected_version: 'The stream is not at the expected version; `data` has `stream`, `expected` and `actual`, a version or null.',
+  wrong_expected_version:
+    'The stream is not at the expected version; `data` has `stream`, `expected` and `actual`, a version or null.',
 } as const satisfies Partial<Record<ErrorCode, string>>;
 
 /** Codes of the errors that a store has. */
@@ -61,7 +68,9 @@ type OwnData = {
 };
 
 /** An error of a store whose code is known, so that its data are, too. */
-export type StoreError<C extends ErrorCode> = C extends keyof OwnData ? Error & { readonly code: C; readonly data: OwnData[C] } : SkuaErrorOf<C>;
+export type StoreError<C extends ErrorCode> = C extends keyof OwnData
+  ? Error & { readonly code: C; readonly data: OwnData[C] }
+  : SkuaErrorOf<C>;
 
 /** True when `error` is a SkuaError, of the given code if one is named. */
 export function isSkuaError(error: unknown): error is SkuaError;

@@ -14,14 +14,18 @@ const WORDS: Readonly<Record<string, number>> = { any: ANY, none: NO_STREAM, exi
 export function expectedNumber(expected: Expected = 'any'): number {
   const number = typeof expected === 'number' ? expected : WORDS[expected];
   if (number === undefined || !Number.isSafeInteger(number) || (typeof expected === 'number' && expected < 0)) {
-    throw new SkuaError('invalid_expected_version', `'${String(expected)}' is not a valid expectation: give the version of the last event, or any, none or exists.`, { expected });
+    throw new SkuaError(
+      'invalid_expected_version',
+      `'${String(expected)}' is not a valid expectation: give the version of the last event, or any, none or exists.`,
+      { expected },
+    );
   }
   return number;
 }
 
 /** Throws `batch_empty` and `invalid_event`. */
 export function bytesEvents(events: NewEvent | readonly NewEvent[]): BytesEvent[] {
-  const list = Array.isArray(events) ? events as readonly NewEvent[] : [events as NewEvent];
+  const list = Array.isArray(events) ? (events as readonly NewEvent[]) : [events as NewEvent];
   if (list.length === 0) throw new SkuaError('batch_empty', 'There are no events to append: give one or more.');
   return list.map(bytesEvent);
 }
@@ -29,7 +33,8 @@ export function bytesEvents(events: NewEvent | readonly NewEvent[]): BytesEvent[
 function bytesEvent(event: NewEvent, index: number): BytesEvent {
   const { type, data, metadata, id = crypto.randomUUID() } = event ?? {};
   // Of another type the core would look at its length, or at its bytes.
-  if (typeof type !== 'string' || typeof id !== 'string') throw invalidEvent(index, 'needs a type, and an id that is a string');
+  if (typeof type !== 'string' || typeof id !== 'string')
+    throw invalidEvent(index, 'needs a type, and an id that is a string');
   const isJson = data !== undefined && !(data instanceof Uint8Array);
   return { id, type, isJson, data: payload(data, index, 'data'), metadata: payload(metadata, index, 'metadata') };
 }
@@ -42,7 +47,10 @@ function payload(value: unknown, index: number, what: string): Uint8Array {
   try {
     text = JSON.stringify(value);
   } catch (error) {
-    throw invalidEvent(index, `has ${what} that is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw invalidEvent(
+      index,
+      `has ${what} that is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   if (text === undefined) throw invalidEvent(index, `has ${what} that is not JSON: a ${typeof value}`);
   return encodeText(text);
@@ -63,8 +71,15 @@ export function appendResult({ firstEventNumber, lastEventNumber, position, isRe
 /** What was expected and what was there, in the words of the caller. */
 export function inWords(error: unknown): unknown {
   // The data have words here, which the core's own have not.
-  if (isSkuaError(error, 'wrong_expected_version')) return new SkuaError<ErrorCode>(error.code, error.message, worded(error.data), error);
-  if (isSkuaError(error, 'consistency_violation')) return new SkuaError<ErrorCode>(error.code, error.message, { violations: error.data.violations.map(worded) }, error);
+  if (isSkuaError(error, 'wrong_expected_version'))
+    return new SkuaError<ErrorCode>(error.code, error.message, worded(error.data), error);
+  if (isSkuaError(error, 'consistency_violation'))
+    return new SkuaError<ErrorCode>(
+      error.code,
+      error.message,
+      { violations: error.data.violations.map(worded) },
+      error,
+    );
   return error;
 }
 
@@ -74,10 +89,14 @@ function worded({ stream, expected, actual }: DataOf<'wrong_expected_version'>):
 
 function wordOf(expected: number): Expected {
   switch (expected) {
-    case ANY: return 'any';
-    case NO_STREAM: return 'none';
-    case STREAM_EXISTS: return 'exists';
-    default: return expected;
+    case ANY:
+      return 'any';
+    case NO_STREAM:
+      return 'none';
+    case STREAM_EXISTS:
+      return 'exists';
+    default:
+      return expected;
   }
 }
 
@@ -87,7 +106,16 @@ export function recordedEvent<Data, Metadata>(event: StoredEvent): RecordedEvent
   const data = isRedacted ? UNSEEN : valueOf(event.data, event.isJson);
   const metadata = isRedacted ? UNSEEN : valueOf(event.metadata, true);
   return {
-    stream, version: number, type, id, data: data.value as Data, metadata: metadata.value as Metadata, isJson: data.isJson, isRedacted, position: placeOf(event), createdAt: new Date(event.createdMs),
+    stream,
+    version: number,
+    type,
+    id,
+    data: data.value as Data,
+    metadata: metadata.value as Metadata,
+    isJson: data.isJson,
+    isRedacted,
+    position: placeOf(event),
+    createdAt: new Date(event.createdMs),
     link: link === null ? null : { stream: link.stream, version: link.number, position: placeOf(link) },
   };
 }

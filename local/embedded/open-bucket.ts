@@ -27,12 +27,30 @@ interface BucketOptions {
 }
 
 /** A store on object storage, beside functions, nodes and other processes on the same bucket. */
-export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes, cacheBytes, log }: BucketOptions): Promise<Backend> {
+export async function openBucket({
+  bucket,
+  endpoint,
+  region,
+  upkeep,
+  chunkBytes,
+  cacheBytes,
+  log,
+}: BucketOptions): Promise<Backend> {
   const opened = new Disposables();
   const objects = await openObjects(parseLocation(bucket, { endpoint: endpoint ?? null, region: region ?? null }));
   opened.defer(() => objects.close());
-  const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter: silentMeter };
-  const options = { ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }), ...(cacheBytes !== undefined && { cacheBytes }) };
+  const world: ObjectWorld = {
+    objects,
+    clock: systemClock,
+    ids: systemIds,
+    digests: nodeDigests,
+    log,
+    meter: silentMeter,
+  };
+  const options = {
+    ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }),
+    ...(cacheBytes !== undefined && { cacheBytes }),
+  };
   try {
     const instance = await openObjectStore(world, options);
     opened.defer(() => instance.close());
@@ -49,7 +67,10 @@ export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes,
       return ticking;
     });
     return {
-      store: instance.store, jobs: held.jobs, failed: new Promise(() => {}), scavenger,
+      store: instance.store,
+      jobs: held.jobs,
+      failed: new Promise(() => {}),
+      scavenger,
       refresh: () => scavenger.refresh(),
       hold: () => held.take(),
       search: async ({ stream, events }, signal) => {

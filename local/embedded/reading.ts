@@ -1,7 +1,15 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { AllFilter, AllPosition, EventStore, StoredEvent } from '../../core/streams/api.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
-import type { Filter, Position, ReadAllOptions, ReadOptions, RecordedEvent, SubscribeToAllOptions, SubscribeToStreamOptions } from './api.ts';
+import type {
+  Filter,
+  Position,
+  ReadAllOptions,
+  ReadOptions,
+  RecordedEvent,
+  SubscribeToAllOptions,
+  SubscribeToStreamOptions,
+} from './api.ts';
 import { recordedEvent } from './embedded-events.ts';
 
 /** Events and bytes that are read at once. */
@@ -13,7 +21,12 @@ const PREFIXES_MAX = 1_000;
 /** Throws `store_closed` where the store is. */
 export type CheckOpen = () => void;
 
-export async function* readStream<D, M>(store: EventStore, checkOpen: CheckOpen, stream: string, options: ReadOptions = {}): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+export async function* readStream<D, M>(
+  store: EventStore,
+  checkOpen: CheckOpen,
+  stream: string,
+  options: ReadOptions = {},
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
   const { direction = 'forward', limit = Number.POSITIVE_INFINITY, resolveLinks = false, signal } = options;
   checkDirection(direction);
   checkLimit(limit);
@@ -23,7 +36,13 @@ export async function* readStream<D, M>(store: EventStore, checkOpen: CheckOpen,
   for (let left = limit; left > 0;) {
     signal?.throwIfAborted();
     checkOpen();
-    const page = await store.readStream(stream, { direction, from, count: Math.min(left, PAGE_EVENTS), bytesMax: PAGE_BYTES, resolveLinks });
+    const page = await store.readStream(stream, {
+      direction,
+      from,
+      count: Math.min(left, PAGE_EVENTS),
+      bytesMax: PAGE_BYTES,
+      resolveLinks,
+    });
     for (const event of page.events) {
       signal?.throwIfAborted();
       left--;
@@ -34,7 +53,11 @@ export async function* readStream<D, M>(store: EventStore, checkOpen: CheckOpen,
   }
 }
 
-export async function* readAllStreams<D, M>(store: EventStore, checkOpen: CheckOpen, options: ReadAllOptions = {}): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+export async function* readAllStreams<D, M>(
+  store: EventStore,
+  checkOpen: CheckOpen,
+  options: ReadAllOptions = {},
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
   const { direction = 'forward', limit = Number.POSITIVE_INFINITY, resolveLinks = false, signal } = options;
   checkDirection(direction);
   checkLimit(limit);
@@ -43,7 +66,14 @@ export async function* readAllStreams<D, M>(store: EventStore, checkOpen: CheckO
   for (let left = limit; left > 0;) {
     signal?.throwIfAborted();
     checkOpen();
-    const page = await store.readAll({ direction, from: checkedPosition(from), count: Math.min(left, PAGE_EVENTS), bytesMax: PAGE_BYTES, resolveLinks, ...filter });
+    const page = await store.readAll({
+      direction,
+      from: checkedPosition(from),
+      count: Math.min(left, PAGE_EVENTS),
+      bytesMax: PAGE_BYTES,
+      resolveLinks,
+      ...filter,
+    });
     for (const event of page.events) {
       signal?.throwIfAborted();
       left--;
@@ -54,21 +84,38 @@ export async function* readAllStreams<D, M>(store: EventStore, checkOpen: CheckO
   }
 }
 
-export async function* followStream<D, M>(store: EventStore, checkOpen: CheckOpen, options: SubscribeToStreamOptions): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+export async function* followStream<D, M>(
+  store: EventStore,
+  checkOpen: CheckOpen,
+  options: SubscribeToStreamOptions,
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
   const { stream, after = 'start', resolveLinks = false, signal, onCaughtUp } = options;
   checkOpen();
-  for await (const message of store.subscribeToStream(stream, { after: after === 'start' ? -1 : after, resolveLinks, ...(signal !== undefined && { signal }) })) {
+  for await (const message of store.subscribeToStream(stream, {
+    after: after === 'start' ? -1 : after,
+    resolveLinks,
+    ...(signal !== undefined && { signal }),
+  })) {
     if (signal?.aborted === true) return;
     if (message.kind === 'event') yield recordedEvent(message.event);
     else if (message.kind === 'caught-up') onCaughtUp?.();
   }
 }
 
-export async function* followAll<D, M>(store: EventStore, checkOpen: CheckOpen, options: SubscribeToAllOptions): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+export async function* followAll<D, M>(
+  store: EventStore,
+  checkOpen: CheckOpen,
+  options: SubscribeToAllOptions,
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
   const { after = 'start', resolveLinks = false, signal, onCaughtUp, onCheckpoint } = options;
   const filter = await filterOf(options);
   checkOpen();
-  for await (const message of store.subscribeToAll({ after: checkedPosition(after), resolveLinks, ...filter, ...(signal !== undefined && { signal }) })) {
+  for await (const message of store.subscribeToAll({
+    after: checkedPosition(after),
+    resolveLinks,
+    ...filter,
+    ...(signal !== undefined && { signal }),
+  })) {
     if (signal?.aborted === true) return;
     if (message.kind === 'event') yield recordedEvent(message.event);
     else if (message.kind === 'checkpoint') onCheckpoint?.(message.after);
@@ -87,26 +134,63 @@ export async function lastEvent(store: EventStore, stream: string): Promise<Stor
 }
 
 function checkDirection(direction: string): void {
-  if (direction !== 'forward' && direction !== 'backward') throw new SkuaError('bad_option', `direction is '${direction}'; it must be forward or backward.`, { option: 'direction', value: direction });
+  if (direction !== 'forward' && direction !== 'backward')
+    throw new SkuaError('bad_option', `direction is '${direction}'; it must be forward or backward.`, {
+      option: 'direction',
+      value: direction,
+    });
 }
 
 function checkLimit(limit: number): void {
-  if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) throw new SkuaError('invalid_count', `limit is ${limit}; it must be a whole number of 1 or more.`, { limit });
+  if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1))
+    throw new SkuaError('invalid_count', `limit is ${limit}; it must be a whole number of 1 or more.`, { limit });
 }
 
 function checkedPosition(place: Position | 'start' | 'end'): Position | 'start' | 'end' {
-  if (place === 'start' || place === 'end' || (Number.isSafeInteger(place?.commit) && Number.isSafeInteger(place.prepare))) return place;
-  throw new SkuaError('invalid_position', 'A position is start, end, or the position of an event: { commit, prepare }.', {});
+  if (
+    place === 'start' ||
+    place === 'end' ||
+    (Number.isSafeInteger(place?.commit) && Number.isSafeInteger(place.prepare))
+  )
+    return place;
+  throw new SkuaError(
+    'invalid_position',
+    'A position is start, end, or the position of an event: { commit, prepare }.',
+    {},
+  );
 }
 
-/** What readers don't ask for is not delivered: the system writes more events than most programs, and of a filter that wants none of them a page says nothing. */
-async function filterOf({ filter, system = false }: { readonly filter?: Filter; readonly system?: boolean }): Promise<{ filter?: AllFilter }> {
+/**
+ * What readers don't ask for is not delivered: the system writes more events than most programs, and of a filter that
+ * wants none of them a page says nothing.
+ */
+async function filterOf({
+  filter,
+  system = false,
+}: {
+  readonly filter?: Filter;
+  readonly system?: boolean;
+}): Promise<{ filter?: AllFilter }> {
   if (filter === undefined) return system ? {} : { filter: { on: 'type', excludeSystemEvents: true } };
   const { on, prefixes, pattern } = filter;
   if (on !== 'stream' && on !== 'type') throw badFilter(`on is '${String(on)}'; it must be stream or type`);
   if ((prefixes === undefined) === (pattern === undefined)) throw badFilter('give it either prefixes or a pattern');
-  if (prefixes !== undefined && (!Array.isArray(prefixes) || prefixes.length === 0 || prefixes.length > PREFIXES_MAX || prefixes.some((prefix) => typeof prefix !== 'string' || prefix === ''))) throw badFilter(`prefixes must be 1 to ${PREFIXES_MAX} non-empty strings`);
-  return { filter: { on, ...(prefixes !== undefined && { prefixes }), ...(pattern !== undefined && { regex: await expressionOf(pattern, OWNER) }), excludeSystemEvents: !system } };
+  if (
+    prefixes !== undefined &&
+    (!Array.isArray(prefixes) ||
+      prefixes.length === 0 ||
+      prefixes.length > PREFIXES_MAX ||
+      prefixes.some((prefix) => typeof prefix !== 'string' || prefix === ''))
+  )
+    throw badFilter(`prefixes must be 1 to ${PREFIXES_MAX} non-empty strings`);
+  return {
+    filter: {
+      on,
+      ...(prefixes !== undefined && { prefixes }),
+      ...(pattern !== undefined && { regex: await expressionOf(pattern, OWNER) }),
+      excludeSystemEvents: !system,
+    },
+  };
 }
 
 /** What is compiled for stores of this process, apart from what is for a server's requests. */

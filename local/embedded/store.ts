@@ -10,8 +10,30 @@ import { nodeDigests } from '../../infra/node-digests.ts';
 import { systemIds } from '../../infra/system-ids.ts';
 import { nodeKeys } from '../../infra/node-keys.ts';
 import type {
-  AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureProof, Expected, Explanation, NewEvent, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent, RecordedMetadata,
-  ScavengeOptions, ScavengeResult, SetMetadataOptions, Store, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,
+  AppendResult,
+  BackupOptions,
+  BackupResult,
+  DeleteOptions,
+  ErasureProof,
+  Expected,
+  Explanation,
+  NewEvent,
+  Position,
+  ProveErasedOptions,
+  ReadAllOptions,
+  ReadOptions,
+  RecordedEvent,
+  RecordedMetadata,
+  ScavengeOptions,
+  ScavengeResult,
+  SetMetadataOptions,
+  Store,
+  StreamAppend,
+  StreamAppended,
+  StreamInfo,
+  StreamMetadata,
+  SubscribeToAllOptions,
+  SubscribeToStreamOptions,
 } from './api.ts';
 import type { Backend } from './backend.ts';
 import { appendResult, bytesEvents, expectedNumber, inWords, positionAt } from './embedded-events.ts';
@@ -36,23 +58,51 @@ export class OpenedStore implements Store {
     this.failed = backend.failed;
   }
 
-  async append(stream: string, events: NewEvent | readonly NewEvent[], options: { readonly expected?: Expected } = {}): Promise<AppendResult> {
+  async append(
+    stream: string,
+    events: NewEvent | readonly NewEvent[],
+    options: { readonly expected?: Expected } = {},
+  ): Promise<AppendResult> {
     this.#checkOpen();
     const expected = expectedNumber(options.expected);
     return appendResult(await spoken(this.#backend.store.append(stream, expected, bytesEvents(events))));
   }
 
-  async appendToStreams(appends: readonly StreamAppend[]): Promise<{ streams: readonly StreamAppended[]; position: Position; isRepeat: boolean }> {
+  async appendToStreams(
+    appends: readonly StreamAppend[],
+  ): Promise<{ streams: readonly StreamAppended[]; position: Position; isRepeat: boolean }> {
     this.#checkOpen();
-    const writes = appends.map(({ stream, events, expected }) => ({ stream, events: bytesEvents(events), expectedVersion: expectedNumber(expected) }));
+    const writes = appends.map(({ stream, events, expected }) => ({
+      stream,
+      events: bytesEvents(events),
+      expectedVersion: expectedNumber(expected),
+    }));
     // The core has what is expected as conditions of the whole, and asks for one a stream.
-    const checks = writes.flatMap(({ stream, expectedVersion }) => (expectedVersion === expectedNumber('any') ? [] : [{ stream, expectedVersion }]));
+    const checks = writes.flatMap(({ stream, expectedVersion }) =>
+      expectedVersion === expectedNumber('any') ? [] : [{ stream, expectedVersion }],
+    );
     const isRepeatable = appends.every(({ events }) => events.every(({ id }) => id !== undefined));
-    const { streams, position, isRepeat } = await spoken(this.#backend.store.appendToStreams(writes.map((write) => ({ ...write, expectedVersion: expectedNumber('any') })), { checks, isRepeatable }));
-    return { streams: streams.map((each) => ({ stream: each.stream, version: each.lastEventNumber, position: positionAt(each.position) })), position: positionAt(position), isRepeat };
+    const { streams, position, isRepeat } = await spoken(
+      this.#backend.store.appendToStreams(
+        writes.map((write) => ({ ...write, expectedVersion: expectedNumber('any') })),
+        { checks, isRepeatable },
+      ),
+    );
+    return {
+      streams: streams.map((each) => ({
+        stream: each.stream,
+        version: each.lastEventNumber,
+        position: positionAt(each.position),
+      })),
+      position: positionAt(position),
+      isRepeat,
+    };
   }
 
-  read<Data = unknown, Metadata = unknown>(stream: string, options?: ReadOptions): AsyncIterable<RecordedEvent<Data, Metadata>> {
+  read<Data = unknown, Metadata = unknown>(
+    stream: string,
+    options?: ReadOptions,
+  ): AsyncIterable<RecordedEvent<Data, Metadata>> {
     return readStream(this.#backend.store, () => this.#checkOpen(), stream, options);
   }
 
@@ -60,14 +110,23 @@ export class OpenedStore implements Store {
     return readAllStreams(this.#backend.store, () => this.#checkOpen(), options);
   }
 
-  subscribe<Data = unknown, Metadata = unknown>(options: SubscribeToStreamOptions | SubscribeToAllOptions = {}): AsyncIterable<RecordedEvent<Data, Metadata>> {
+  subscribe<Data = unknown, Metadata = unknown>(
+    options: SubscribeToStreamOptions | SubscribeToAllOptions = {},
+  ): AsyncIterable<RecordedEvent<Data, Metadata>> {
     const { store } = this.#backend;
-    return options.stream === undefined ? followAll(store, () => this.#checkOpen(), options) : followStream(store, () => this.#checkOpen(), options);
+    return options.stream === undefined
+      ? followAll(store, () => this.#checkOpen(), options)
+      : followStream(store, () => this.#checkOpen(), options);
   }
 
-  async delete(stream: string, { expected, hard = false }: DeleteOptions = {}): Promise<{ readonly position: Position }> {
+  async delete(
+    stream: string,
+    { expected, hard = false }: DeleteOptions = {},
+  ): Promise<{ readonly position: Position }> {
     this.#checkOpen();
-    const { position } = await spoken(this.#backend.store.deleteStream(stream, expectedNumber(expected), hard ? 'hard' : 'soft'));
+    const { position } = await spoken(
+      this.#backend.store.deleteStream(stream, expectedNumber(expected), hard ? 'hard' : 'soft'),
+    );
     return { position: positionAt(position) };
   }
 
@@ -84,20 +143,47 @@ export class OpenedStore implements Store {
     return readMetadata(this.#backend.store, stream);
   }
 
-  async setMetadata(stream: string, metadata: StreamMetadata, { expected }: SetMetadataOptions = {}): Promise<AppendResult> {
+  async setMetadata(
+    stream: string,
+    metadata: StreamMetadata,
+    { expected }: SetMetadataOptions = {},
+  ): Promise<AppendResult> {
     this.#checkOpen();
     const refusal = checkReadableName(stream);
     if (refusal !== null) throw refusal;
-    return appendResult(await spoken(this.#backend.store.append(metastreamOf(stream), expectedNumber(expected), bytesEvents(metadataEvent(stream, metadata)))));
+    return appendResult(
+      await spoken(
+        this.#backend.store.append(
+          metastreamOf(stream),
+          expectedNumber(expected),
+          bytesEvents(metadataEvent(stream, metadata)),
+        ),
+      ),
+    );
   }
 
   async scavenge(options: ScavengeOptions = {}): Promise<ScavengeResult> {
     this.#checkOpen();
     const { scavenger, store, idle, refresh } = this.#backend;
-    if (this.#isScavenging) throw new SkuaError('scavenge_in_progress', 'A scavenge of this store is running: wait until it has finished, or stop it with its signal.', { scavengeId: scavenger.current() });
+    if (this.#isScavenging)
+      throw new SkuaError(
+        'scavenge_in_progress',
+        'A scavenge of this store is running: wait until it has finished, or stop it with its signal.',
+        { scavengeId: scavenger.current() },
+      );
     this.#isScavenging = true;
     try {
-      return await scavengeNow({ scavenger, store, clock: systemClock, closing: this.#closing.signal, ...(idle !== undefined && { idle }), ...(refresh !== undefined && { refresh }) }, options);
+      return await scavengeNow(
+        {
+          scavenger,
+          store,
+          clock: systemClock,
+          closing: this.#closing.signal,
+          ...(idle !== undefined && { idle }),
+          ...(refresh !== undefined && { refresh }),
+        },
+        options,
+      );
     } finally {
       this.#isScavenging = false;
     }
@@ -112,26 +198,56 @@ export class OpenedStore implements Store {
   async proveErased({ stream, events = [], signal }: ProveErasedOptions): Promise<ErasureProof> {
     this.#checkOpen();
     signal?.throwIfAborted();
-    if (stream === undefined && events.length === 0) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
+    if (stream === undefined && events.length === 0)
+      throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
     const refusal = stream === undefined ? null : checkReadableName(stream);
     if (refusal !== null) throw refusal;
     idNeedles(events);
     const report = await reasoned(this.#backend.search({ stream: stream ?? null, events }, signal), signal);
     const { files, bytes, traces, residues, findings } = report;
-    return { isErased: traces === 0, isKnown: stream === undefined || traces + residues > 0, files, bytes, traces, residues, findings: findings.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })) };
+    return {
+      isErased: traces === 0,
+      isKnown: stream === undefined || traces + residues > 0,
+      files,
+      bytes,
+      traces,
+      residues,
+      findings: findings.map(({ kind, file, offset, what }) => ({ kind, file, offset, what })),
+    };
   }
 
-  async backup({ to, key, throttleBytesPerSecond = 0, endpoint, region, signal }: BackupOptions): Promise<BackupResult> {
+  async backup({
+    to,
+    key,
+    throttleBytesPerSecond = 0,
+    endpoint,
+    region,
+    signal,
+  }: BackupOptions): Promise<BackupResult> {
     this.#checkOpen();
     signal?.throwIfAborted();
-    if (key !== undefined && (!(key instanceof Uint8Array) || key.length !== KEY_BYTES)) throw new SkuaError('bad_option', `The key of a repository has ${KEY_BYTES} bytes.`, { option: 'key' });
-    if (!Number.isSafeInteger(throttleBytesPerSecond) || throttleBytesPerSecond < 0) throw new SkuaError('bad_option', 'throttleBytesPerSecond must be a whole number of 0 or more.', { option: 'throttleBytesPerSecond' });
+    if (key !== undefined && (!(key instanceof Uint8Array) || key.length !== KEY_BYTES))
+      throw new SkuaError('bad_option', `The key of a repository has ${KEY_BYTES} bytes.`, { option: 'key' });
+    if (!Number.isSafeInteger(throttleBytesPerSecond) || throttleBytesPerSecond < 0)
+      throw new SkuaError('bad_option', 'throttleBytesPerSecond must be a whole number of 0 or more.', {
+        option: 'throttleBytesPerSecond',
+      });
     const spec = await makeRepository(to, { endpoint, region, key });
     this.#checkOpen();
     const hold = await this.#backend.hold();
     try {
-      const args: BackupJobArgs = { ...spec, cause: 'manual', snapshot: hold.snapshot, known: this.#known?.to === to ? this.#known.manifest : null, throttleBytesPerSecond, nowMs: systemClock.nowMs() };
-      const { manifest, report } = await reasoned(this.#backend.jobs.run(BACKUP_JOB, args, signal === undefined ? {} : { signal }), signal) as BackupJobResult;
+      const args: BackupJobArgs = {
+        ...spec,
+        cause: 'manual',
+        snapshot: hold.snapshot,
+        known: this.#known?.to === to ? this.#known.manifest : null,
+        throttleBytesPerSecond,
+        nowMs: systemClock.nowMs(),
+      };
+      const { manifest, report } = (await reasoned(
+        this.#backend.jobs.run(BACKUP_JOB, args, signal === undefined ? {} : { signal }),
+        signal,
+      )) as BackupJobResult;
       this.#known = { to, manifest };
       return { id: manifest.id, files: report.files, bytes: report.sizeBytes, bytesNew: report.bytesNew };
     } finally {
@@ -141,7 +257,7 @@ export class OpenedStore implements Store {
 
   close(): Promise<void> {
     this.#closing.abort();
-    return this.#closed ??= this.#backend.close();
+    return (this.#closed ??= this.#backend.close());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -153,13 +269,33 @@ export class OpenedStore implements Store {
   }
 }
 
-/** Refuses what is no repository, or not one of this key, before anything is held for it; makes it where there is none. */
-async function makeRepository(to: string, { endpoint, region, key = null }: { readonly endpoint: string | undefined; readonly region: string | undefined; readonly key: Uint8Array | null | undefined }): Promise<RepositorySpec> {
-  const [{ openObjects, parseLocation: parsePlace }, { openRepository }] = await Promise.all([import('../../infra/objects/open-objects.ts'), import('../../core/backup/repository/repository.ts')]);
+/**
+ * Refuses what is no repository, or not one of this key, before anything is held for it; makes it where there is none.
+ */
+async function makeRepository(
+  to: string,
+  {
+    endpoint,
+    region,
+    key = null,
+  }: {
+    readonly endpoint: string | undefined;
+    readonly region: string | undefined;
+    readonly key: Uint8Array | null | undefined;
+  },
+): Promise<RepositorySpec> {
+  const [{ openObjects, parseLocation: parsePlace }, { openRepository }] = await Promise.all([
+    import('../../infra/objects/open-objects.ts'),
+    import('../../core/backup/repository/repository.ts'),
+  ]);
   const place = parsePlace(to, { endpoint: endpoint ?? null, region: region ?? null });
   const objects = await openObjects(place);
   try {
-    const repository = await openRepository(objects, { key, create: true, compression: 'auto' }, { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression });
+    const repository = await openRepository(
+      objects,
+      { key, create: true, compression: 'auto' },
+      { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression },
+    );
     await repository.close();
     return { place, key, compression: 'auto' };
   } finally {

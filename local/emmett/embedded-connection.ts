@@ -13,8 +13,18 @@ export function embeddedConnection(store: EmbeddedStore): Connection {
   return {
     async read(stream, from, limit, each) {
       try {
-        for await (const event of store.read(stream, { from: Number(from), ...(limit !== undefined && { limit: Number(limit) }) })) {
-          each({ id: event.id, type: event.type, version: BigInt(event.version), position: BigInt(event.position.commit), data: event.data, metadata: event.metadata });
+        for await (const event of store.read(stream, {
+          from: Number(from),
+          ...(limit !== undefined && { limit: Number(limit) }),
+        })) {
+          each({
+            id: event.id,
+            type: event.type,
+            version: BigInt(event.version),
+            position: BigInt(event.position.commit),
+            data: event.data,
+            metadata: event.metadata,
+          });
         }
         return true;
       } catch (error) {
@@ -31,7 +41,9 @@ export function embeddedConnection(store: EmbeddedStore): Connection {
 
     async append(stream, events, expected) {
       try {
-        const { version, position } = await store.append(stream, events, { expected: typeof expected === 'bigint' ? Number(expected) : expected });
+        const { version, position } = await store.append(stream, events, {
+          expected: typeof expected === 'bigint' ? Number(expected) : expected,
+        });
         return { version: BigInt(version), position: BigInt(position.commit) };
       } catch (error) {
         if (codeOf(error) !== 'wrong_expected_version') throw gone(error);

@@ -1,5 +1,6 @@
 /**
- * What the event store for Emmett needs of whatever holds the events. Versions are numbers of events, from 0 on, as the whole of this store counts.
+ * What the event store for Emmett needs of whatever holds the events. Versions are numbers of events, from 0 on, as the
+ * whole of this store counts.
  */
 
 /** What a stream has to be for a write. `none`: no events; a deleted stream that can be written again has none. */
@@ -37,13 +38,20 @@ export interface Appended {
 
 export interface Connection {
   /**
-   * Calls `each` with the events of a stream from a version on, oldest first, `limit` (1 or more) at most. False where there is no such stream, or it was deleted and can be
-   * written again. Throws `StreamGone`, what `each` throws, and errors of its own.
+   * Calls `each` with the events of a stream from a version on, oldest first, `limit` (1 or more) at most. False where
+   * there is no such stream, or it was deleted and can be written again. Throws `StreamGone`, what `each` throws, and
+   * errors of its own.
    */
   read(stream: string, from: bigint, limit: bigint | undefined, each: (event: IncomingEvent) => void): Promise<boolean>;
-  /** Version of the last event of a stream, whether or not that is still there; null where `read` is false. Throws as `read`. */
+  /**
+   * Version of the last event of a stream, whether or not that is still there; null where `read` is false. Throws as
+   * `read`.
+   */
   lastVersion(stream: string): Promise<bigint | null>;
-  /** Appends one event or more, all or nothing, durably. The same events again are known by their ids. Throws `VersionConflict`, `StreamGone`, and errors of its own. */
+  /**
+   * Appends one event or more, all or nothing, durably. The same events again are known by their ids. Throws
+   * `VersionConflict`, `StreamGone`, and errors of its own.
+   */
   append(stream: string, events: readonly OutgoingEvent[], expected: Expected): Promise<Appended>;
 }
 

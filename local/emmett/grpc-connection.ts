@@ -15,15 +15,34 @@ interface ClientError {
   readonly actualState?: unknown;
 }
 
-/** Over an official client of either generation, which the caller made and disposes of. Nothing of its package is loaded here. */
+/**
+ * Over an official client of either generation, which the caller made and disposes of. Nothing of its package is loaded
+ * here.
+ */
 export function grpcConnection(client: OfficialClient): Connection {
-  async function read(stream: string, from: bigint, limit: bigint | undefined, each: (event: IncomingEvent) => void): Promise<boolean> {
+  async function read(
+    stream: string,
+    from: bigint,
+    limit: bigint | undefined,
+    each: (event: IncomingEvent) => void,
+  ): Promise<boolean> {
     let thrown: { readonly error: unknown } | null = null;
     try {
-      for await (const { event } of client.readStream(stream, { direction: 'forwards', fromRevision: from, ...(limit !== undefined && { maxCount: limit }) })) {
+      for await (const { event } of client.readStream(stream, {
+        direction: 'forwards',
+        fromRevision: from,
+        ...(limit !== undefined && { maxCount: limit }),
+      })) {
         if (event === undefined || thrown !== null) continue;
         try {
-          each({ id: event.id, type: event.type, version: event.revision, position: event.position?.commit ?? 0n, data: event.data, metadata: event.metadata });
+          each({
+            id: event.id,
+            type: event.type,
+            version: event.revision,
+            position: event.position?.commit ?? 0n,
+            data: event.data,
+            metadata: event.metadata,
+          });
         } catch (error) {
           // Read on to the end: the older client is never disposed of where a read was left.
           thrown = { error };
@@ -40,7 +59,12 @@ export function grpcConnection(client: OfficialClient): Connection {
   async function lastVersion(stream: string): Promise<bigint | null> {
     let last: bigint | null = null;
     try {
-      for await (const { event } of client.readStream(stream, { direction: 'backwards', fromRevision: 'end', maxCount: 1 })) last = event?.revision ?? null;
+      for await (const { event } of client.readStream(stream, {
+        direction: 'backwards',
+        fromRevision: 'end',
+        maxCount: 1,
+      }))
+        last = event?.revision ?? null;
     } catch (error) {
       if (typeOf(error) === 'stream-not-found') return null;
       throw gone(error);
@@ -48,7 +72,10 @@ export function grpcConnection(client: OfficialClient): Connection {
     return last ?? hiddenVersion(stream);
   }
 
-  /** Where the stream's metadata hide all of its events, no read tells its version, but the refusal of a write does that has nothing in it. */
+  /**
+   * Where the stream's metadata hide all of its events, no read tells its version, but the refusal of a write does that
+   * has nothing in it.
+   */
   async function hiddenVersion(stream: string): Promise<bigint | null> {
     try {
       await append(stream, [], NO_VERSION);
@@ -66,7 +93,11 @@ export function grpcConnection(client: OfficialClient): Connection {
     try {
       // The older generation knows the first name of what is expected, the newer one the second.
       const options = { expectedRevision: revision, streamState: revision };
-      const { nextExpectedRevision, position } = await client.appendToStream(stream, events.map((event) => ({ ...event, contentType: 'application/json' })), options);
+      const { nextExpectedRevision, position } = await client.appendToStream(
+        stream,
+        events.map((event) => ({ ...event, contentType: 'application/json' })),
+        options,
+      );
       return { version: nextExpectedRevision, position: position?.commit ?? null };
     } catch (error) {
       if (typeOf(error) !== 'wrong-expected-version') throw gone(error);

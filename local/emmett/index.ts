@@ -10,8 +10,8 @@ export { SkuaEventStoreDefaultStreamVersion } from './event-store.ts';
 export type * from './api.ts';
 
 /**
- * Emmett's event store over a store of `skua/embedded`, an official client, or the address of a node or of functions. Nothing is opened, and nothing has to be closed: what it was
- * given stays its maker's.
+ * Emmett's event store over a store of `skua/embedded`, an official client, or the address of a node or of functions.
+ * Nothing is opened, and nothing has to be closed: what it was given stays its maker's.
  *
  * @throws TypeError for what is none of them.
  */
@@ -25,5 +25,7 @@ function connectionOf(source: EventSource): Connection {
     if ('append' in source && 'read' in source && 'info' in source) return embeddedConnection(source);
     if ('url' in source) return httpConnection(source);
   }
-  throw new TypeError('An event store is made of a store that was opened with skua/embedded, a client of @kurrent/kurrentdb-client or @eventstore/db-client, or { url } of a node or of functions.');
+  throw new TypeError(
+    'An event store is made of a store that was opened with skua/embedded, a client of @kurrent/kurrentdb-client or @eventstore/db-client, or { url } of a node or of functions.',
+  );
 }

@@ -11,12 +11,25 @@ const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 
 function call(method, route, body) {
   return new Promise((resolve, reject) => {
-    const request = http.request({ host, port, agent, method, path: `${BASE}${route}`, headers: body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }, (reply) => {
-      const pieces = [];
-      reply.on('data', (piece) => pieces.push(piece));
-      reply.on('end', () => resolve({ status: reply.statusCode, headers: reply.headers, body: Buffer.concat(pieces).toString('utf8') }));
-      reply.on('error', reject);
-    });
+    const request = http.request(
+      {
+        host,
+        port,
+        agent,
+        method,
+        path: `${BASE}${route}`,
+        headers:
+          body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      },
+      (reply) => {
+        const pieces = [];
+        reply.on('data', (piece) => pieces.push(piece));
+        reply.on('end', () =>
+          resolve({ status: reply.statusCode, headers: reply.headers, body: Buffer.concat(pieces).toString('utf8') }),
+        );
+        reply.on('error', reject);
+      },
+    );
     request.on('error', reject);
     request.end(body);
   });
@@ -24,7 +37,14 @@ function call(method, route, body) {
 
 function errorText(error) {
   const { name = 'Error', message = String(error), stack = '' } = error instanceof Error ? error : {};
-  return JSON.stringify({ errorType: name, errorMessage: message, stackTrace: stack.split('\n').slice(1).map((line) => line.trim()) });
+  return JSON.stringify({
+    errorType: name,
+    errorMessage: message,
+    stackTrace: stack
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim()),
+  });
 }
 
 let handler;
@@ -42,9 +62,15 @@ for (;;) {
   const id = headers['lambda-runtime-aws-request-id'];
   const deadlineMs = Number(headers['lambda-runtime-deadline-ms']);
   const context = {
-    awsRequestId: id, functionName: process.env.AWS_LAMBDA_FUNCTION_NAME, functionVersion: process.env.AWS_LAMBDA_FUNCTION_VERSION,
-    invokedFunctionArn: headers['lambda-runtime-invoked-function-arn'] ?? '', memoryLimitInMB: process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE,
-    logGroupName: process.env.AWS_LAMBDA_LOG_GROUP_NAME, logStreamName: process.env.AWS_LAMBDA_LOG_STREAM_NAME, callbackWaitsForEmptyEventLoop: true, getRemainingTimeInMillis: () => Math.max(0, deadlineMs - Date.now()),
+    awsRequestId: id,
+    functionName: process.env.AWS_LAMBDA_FUNCTION_NAME,
+    functionVersion: process.env.AWS_LAMBDA_FUNCTION_VERSION,
+    invokedFunctionArn: headers['lambda-runtime-invoked-function-arn'] ?? '',
+    memoryLimitInMB: process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE,
+    logGroupName: process.env.AWS_LAMBDA_LOG_GROUP_NAME,
+    logStreamName: process.env.AWS_LAMBDA_LOG_STREAM_NAME,
+    callbackWaitsForEmptyEventLoop: true,
+    getRemainingTimeInMillis: () => Math.max(0, deadlineMs - Date.now()),
   };
   let route = `/invocation/${id}/response`;
   let result;

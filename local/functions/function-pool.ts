@@ -40,7 +40,9 @@ export class FunctionPool {
         return reserved(made);
       }
       if (this.#waiting.length >= CALLS_WAITING_MAX) return null;
-      await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
     }
   }
 
@@ -86,7 +88,7 @@ export class FunctionProcess {
   async invoke(event: unknown, timeoutMs: number): Promise<Outcome> {
     this.isBusy = true;
     try {
-      const { runtime } = this.#running ??= await this.#start();
+      const { runtime } = (this.#running ??= await this.#start());
       const timer = setTimeout(() => {
         runtime.end({ kind: 'timed-out' });
         background(this.close());
@@ -105,16 +107,29 @@ export class FunctionProcess {
     if (running === null) return;
     const { child, runtime } = running;
     child.kill('SIGKILL');
-    if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => { child.once('exit', resolve); });
+    if (child.exitCode === null && child.signalCode === null)
+      await new Promise((resolve) => {
+        child.once('exit', resolve);
+      });
     await runtime.close();
   }
 
   async #start(): Promise<{ child: ChildProcess; runtime: RuntimeInterface }> {
-    const { name, folder, env, command: [program, ...args], onOutput } = this.#options;
+    const {
+      name,
+      folder,
+      env,
+      command: [program, ...args],
+      onOutput,
+    } = this.#options;
     const runtime = new RuntimeInterface();
     const api = await runtime.listen();
     this.starts++;
-    const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, ...platformVariables(name, folder), AWS_LAMBDA_RUNTIME_API: api } });
+    const child = spawn(program, args, {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...env, ...platformVariables(name, folder), AWS_LAMBDA_RUNTIME_API: api },
+    });
     const running = { child, runtime };
     child.stdout.setEncoding('utf8').on('data', onOutput);
     child.stderr.setEncoding('utf8').on('data', onOutput);
@@ -132,7 +147,12 @@ export class FunctionProcess {
 /** What the platform tells every process of a function. */
 function platformVariables(name: string, folder: string): Record<string, string> {
   return {
-    AWS_LAMBDA_FUNCTION_NAME: `skua-${name}`, AWS_LAMBDA_FUNCTION_VERSION: '$LATEST', AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '1024', AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/skua-${name}`, AWS_LAMBDA_LOG_STREAM_NAME: 'local',
-    LAMBDA_TASK_ROOT: folder, _HANDLER: 'index.handler',
+    AWS_LAMBDA_FUNCTION_NAME: `skua-${name}`,
+    AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '1024',
+    AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/skua-${name}`,
+    AWS_LAMBDA_LOG_STREAM_NAME: 'local',
+    LAMBDA_TASK_ROOT: folder,
+    _HANDLER: 'index.handler',
   };
 }

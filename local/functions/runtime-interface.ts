@@ -35,7 +35,9 @@ export class RuntimeInterface {
   #ended: Outcome | null = null;
 
   constructor() {
-    this.#server = http.createServer((request, reply) => { this.#serve(request, reply).catch(() => request.socket.destroy()); });
+    this.#server = http.createServer((request, reply) => {
+      this.#serve(request, reply).catch(() => request.socket.destroy());
+    });
   }
 
   /** Value of `AWS_LAMBDA_RUNTIME_API`. */
@@ -67,7 +69,9 @@ export class RuntimeInterface {
 
   async close(): Promise<void> {
     this.#server.closeAllConnections();
-    await new Promise<void>((resolve) => { this.#server.close(() => resolve()); });
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
   }
 
   #hand(): void {
@@ -77,7 +81,9 @@ export class RuntimeInterface {
     this.#waiting = this.#next = null;
     this.#current = call;
     reply.writeHead(200, {
-      'content-type': 'application/json', 'lambda-runtime-aws-request-id': call.id, 'lambda-runtime-deadline-ms': String(Date.now() + call.timeoutMs),
+      'content-type': 'application/json',
+      'lambda-runtime-aws-request-id': call.id,
+      'lambda-runtime-deadline-ms': String(Date.now() + call.timeoutMs),
       'lambda-runtime-invoked-function-arn': 'arn:aws:lambda:local:000000000000:function:skua',
     });
     reply.end(call.event);
@@ -96,7 +102,8 @@ export class RuntimeInterface {
     } else {
       const call = this.#current;
       // An answer to a call that was given up counts no more.
-      if (kind === undefined || call === null || call.id !== id) return void reply.writeHead(id === undefined ? 404 : 400).end();
+      if (kind === undefined || call === null || call.id !== id)
+        return void reply.writeHead(id === undefined ? 404 : 400).end();
       this.#current = null;
       call.settle(kind === 'error' ? errorOf(body) : { kind: 'result', value: JSON.parse(body) });
     }

@@ -58,13 +58,24 @@ class Served implements ServedFunctions {
     this.#options = options;
     const poolOf = (name: FunctionName) => {
       const folder = path.join(options.bundles, name);
-      return new FunctionPool({
-        name, folder, command: [process.execPath, '--enable-source-maps', bootstrapFile(), folder], onOutput: (text) => options.onOutput(name, text),
-        env: options.env,
-        // Two ticks do no harm, but nothing is gained by a second one either.
-      }, name === 'tick' ? 1 : options.instancesMax);
+      return new FunctionPool(
+        {
+          name,
+          folder,
+          command: [process.execPath, '--enable-source-maps', bootstrapFile(), folder],
+          onOutput: (text) => options.onOutput(name, text),
+          env: options.env,
+          // Two ticks do no harm, but nothing is gained by a second one either.
+        },
+        name === 'tick' ? 1 : options.instancesMax,
+      );
     };
-    this.#pools = { webhook: poolOf('webhook'), admin: poolOf('admin'), streams: poolOf('streams'), tick: poolOf('tick') };
+    this.#pools = {
+      webhook: poolOf('webhook'),
+      admin: poolOf('admin'),
+      streams: poolOf('streams'),
+      tick: poolOf('tick'),
+    };
     this.#server = http.createServer((request, reply) => {
       this.#serve(request, reply).catch((error: unknown) => {
         options.onOutput(functionOf(request.url ?? '/'), `${String(error)}\n`);
@@ -73,7 +84,9 @@ class Served implements ServedFunctions {
     });
   }
 
-  get url(): string { return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; }
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
 
   async listen(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
@@ -88,24 +101,39 @@ class Served implements ServedFunctions {
     if (requestPath === '/tick') return this.#serveTick(request, reply);
     const body = await bodyOf(request);
     if (body === null) return sendProblem(reply, 413, 'The body is larger than the platform accepts.');
-    const outcome = await this.#pools[functionOf(requestPath)].invoke(httpEventOf(request, body, this.#options.clock.nowMs()), HTTP_TIMEOUT_MS);
+    const outcome = await this.#pools[functionOf(requestPath)].invoke(
+      httpEventOf(request, body, this.#options.clock.nowMs()),
+      HTTP_TIMEOUT_MS,
+    );
     if (outcome?.kind === 'result') return sendResult(reply, outcome.value);
     this.#complain(functionOf(requestPath), outcome);
     // What a function URL answers.
     if (outcome === null) sendProblem(reply, 429, 'Too many calls wait for this function.');
-    else sendProblem(reply, outcome.kind === 'timed-out' ? 504 : 502, 'The function did not answer. See its output for the reason.');
+    else
+      sendProblem(
+        reply,
+        outcome.kind === 'timed-out' ? 504 : 502,
+        'The function did not answer. See its output for the reason.',
+      );
   }
 
   async #serveTick(request: http.IncomingMessage, reply: http.ServerResponse): Promise<void> {
     if (request.method !== 'POST') return sendProblem(reply, 405, 'POST runs a tick.');
     request.resume();
     const outcome = await this.tick();
-    if (outcome?.kind === 'result') sendResult(reply, { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(outcome.value) });
+    if (outcome?.kind === 'result')
+      sendResult(reply, {
+        statusCode: 200,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(outcome.value),
+      });
     else sendProblem(reply, 502, 'The tick failed. See its output for the reason.');
   }
 
   tick(): Promise<Outcome | null> {
-    this.#ticking ??= this.#tick().finally(() => { this.#ticking = null; });
+    this.#ticking ??= this.#tick().finally(() => {
+      this.#ticking = null;
+    });
     return this.#ticking;
   }
 
@@ -125,21 +153,34 @@ class Served implements ServedFunctions {
 
   #complain(name: FunctionName, outcome: Outcome | null): void {
     if (this.#stopping.signal.aborted) return;
-    const what = outcome === null ? 'too many calls wait' : outcome.kind === 'error' ? `${outcome.type}: ${outcome.message}` : outcome.kind === 'crashed' ? `its process ended with ${outcome.reason}` : 'it took too long';
+    const what =
+      outcome === null
+        ? 'too many calls wait'
+        : outcome.kind === 'error'
+          ? `${outcome.type}: ${outcome.message}`
+          : outcome.kind === 'crashed'
+            ? `its process ended with ${outcome.reason}`
+            : 'it took too long';
     this.#options.onOutput(name, `The function ${name} failed: ${what}\n`);
   }
 
   async close(): Promise<void> {
     this.#stopping.abort();
     this.#server.closeAllConnections();
-    await new Promise<void>((resolve) => { this.#server.close(() => resolve()); });
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
     await Promise.all(FUNCTION_NAMES.map((name) => this.#pools[name].close()));
     await this.#timer;
   }
 }
 
 function sendProblem(reply: http.ServerResponse, status: number, detail: string): void {
-  sendResult(reply, { statusCode: status, headers: { 'content-type': 'application/problem+json; charset=utf-8' }, body: JSON.stringify({ title: http.STATUS_CODES[status], detail }) });
+  sendResult(reply, {
+    statusCode: status,
+    headers: { 'content-type': 'application/problem+json; charset=utf-8' },
+    body: JSON.stringify({ title: http.STATUS_CODES[status], detail }),
+  });
 }
 
 /** Beside this file, and in an installed package beside the bundles, where the build puts a copy. */
@@ -167,21 +208,41 @@ const TEXT = /^(?:text\/|application\/(?:json|javascript|xml|x-www-form-urlencod
 /** The event of a function URL (payload format 2.0) for a request. */
 function httpEventOf(request: IncomingMessage, body: Buffer, nowMs: number) {
   const url = request.url ?? '/';
-  const [rawPath, rawQueryString] = url.includes('?') ? [url.slice(0, url.indexOf('?')), url.slice(url.indexOf('?') + 1)] : [url, ''];
+  const [rawPath, rawQueryString] = url.includes('?')
+    ? [url.slice(0, url.indexOf('?')), url.slice(url.indexOf('?') + 1)]
+    : [url, ''];
   const [host, port] = (request.headers.host ?? 'localhost').split(':');
   const { cookie, ...given } = request.headers;
   // The platform ends TLS and says where the request went; here it went to this port.
   const headers: Record<string, string> = { 'x-forwarded-proto': 'http', 'x-forwarded-port': port ?? '80' };
-  for (const [name, value] of Object.entries(given)) if (value !== undefined && !(name in headers)) headers[name] = Array.isArray(value) ? value.join(',') : value;
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined && !(name in headers)) headers[name] = Array.isArray(value) ? value.join(',') : value;
   const isText = TEXT.test(headers['content-type'] ?? '');
   return {
-    version: '2.0', routeKey: '$default', rawPath, rawQueryString, headers,
+    version: '2.0',
+    routeKey: '$default',
+    rawPath,
+    rawQueryString,
+    headers,
     ...(cookie !== undefined && { cookies: cookie.split(/;\s*/) }),
     ...(rawQueryString !== '' && { queryStringParameters: Object.fromEntries(new URLSearchParams(rawQueryString)) }),
     requestContext: {
-      accountId: 'anonymous', apiId: 'local', domainName: host ?? 'localhost', domainPrefix: 'local', requestId: randomUUID(), routeKey: '$default', stage: '$default',
-      http: { method: request.method ?? 'GET', path: rawPath, protocol: 'HTTP/1.1', sourceIp: request.socket.remoteAddress ?? '127.0.0.1', userAgent: headers['user-agent'] ?? '' },
-      time: new Date(nowMs).toISOString(), timeEpoch: nowMs,
+      accountId: 'anonymous',
+      apiId: 'local',
+      domainName: host ?? 'localhost',
+      domainPrefix: 'local',
+      requestId: randomUUID(),
+      routeKey: '$default',
+      stage: '$default',
+      http: {
+        method: request.method ?? 'GET',
+        path: rawPath,
+        protocol: 'HTTP/1.1',
+        sourceIp: request.socket.remoteAddress ?? '127.0.0.1',
+        userAgent: headers['user-agent'] ?? '',
+      },
+      time: new Date(nowMs).toISOString(),
+      timeEpoch: nowMs,
     },
     ...(body.length > 0 && { body: body.toString(isText ? 'utf8' : 'base64') }),
     isBase64Encoded: body.length > 0 && !isText,
@@ -191,8 +252,15 @@ function httpEventOf(request: IncomingMessage, body: Buffer, nowMs: number) {
 /** The event with which a schedule calls the tick. */
 function scheduledEvent(nowMs: number) {
   return {
-    version: '0', id: randomUUID(), 'detail-type': 'Scheduled Event', source: 'aws.events', account: '000000000000', time: new Date(nowMs).toISOString(), region: 'local',
-    resources: ['arn:aws:events:local:000000000000:rule/skua-tick'], detail: {},
+    version: '0',
+    id: randomUUID(),
+    'detail-type': 'Scheduled Event',
+    source: 'aws.events',
+    account: '000000000000',
+    time: new Date(nowMs).toISOString(),
+    region: 'local',
+    resources: ['arn:aws:events:local:000000000000:rule/skua-tick'],
+    detail: {},
   };
 }
 

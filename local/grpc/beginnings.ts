@@ -2,7 +2,10 @@ import { SharedLimit } from '../../core/base/shared-limit.ts';
 
 /** How many begin in a turn of the process, some milliseconds of work. */
 const PER_TURN = 64;
-/** Of those whose connections have been answered with nothing but refusals of late: so many in a millisecond, a tenth of a core. */
+/**
+ * Of those whose connections have been answered with nothing but refusals of late: so many in a millisecond, a tenth of
+ * a core.
+ */
 const REFUSED_PER_MS = 2;
 /** So many refusals in a row make a connection one of those. */
 const REFUSED_IN_ROW = 16;
@@ -26,9 +29,10 @@ interface Lane {
 }
 
 /**
- * One read of a socket may bring a hundred streams, and a turn of the process as many reads as there are connections. So a turn begins only so many of them; the others wait, and then each
- * connection has one in turn. Those of connections on which everything was refused of late wait apart, for a small part of the time: whoever comes again at once when refused waits for
- * himself, is answered as anybody is, and is hung up on by nobody.
+ * One read of a socket may bring a hundred streams, and a turn of the process as many reads as there are connections.
+ * So a turn begins only so many of them; the others wait, and then each connection has one in turn. Those of
+ * connections on which everything was refused of late wait apart, for a small part of the time: whoever comes again at
+ * once when refused waits for himself, is answered as anybody is, and is hung up on by nobody.
  */
 export class Beginnings {
   readonly #usual: Lane = { perTurn: PER_TURN, begun: 0, waiting: new Map(), isDue: false };
@@ -41,7 +45,9 @@ export class Beginnings {
   }
 
   /** How many wait. */
-  get waiting(): number { return this.#waiting.held; }
+  get waiting(): number {
+    return this.#waiting.held;
+  }
 
   /** Whether so many more streams of an address may wait. */
   hasRoom(address: string, count: number): boolean {

@@ -17,8 +17,14 @@ export function logCalls({ log, clock, addressOf }: CallLogParts): CallWatch {
   return (call) => {
     const startMs = clock.monotonicMs();
     const address = addressOf(call.request);
-    return (ending) => log.info('gRPC call', {
-      path: call.path.slice(0, PATH_LENGTH_MAX), status: statusOf(ending), received: call.received, sent: call.sent, elapsedMs: Math.round((clock.monotonicMs() - startMs) * 1_000) / 1_000, address,
-    });
+    return (ending) =>
+      log.info('gRPC call', {
+        path: call.path.slice(0, PATH_LENGTH_MAX),
+        status: statusOf(ending),
+        received: call.received,
+        sent: call.sent,
+        elapsedMs: Math.round((clock.monotonicMs() - startMs) * 1_000) / 1_000,
+        address,
+      });
   };
 }

@@ -1,5 +1,10 @@
 import { constants, performServerHandshake } from 'node:http2';
-import type { ServerHttp2Stream, ServerOptions as SessionOptions, ServerHttp2Session, IncomingHttpHeaders } from 'node:http2';
+import type {
+  ServerHttp2Stream,
+  ServerOptions as SessionOptions,
+  ServerHttp2Session,
+  IncomingHttpHeaders,
+} from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
@@ -22,23 +27,36 @@ import type { CallWatch } from './watch.ts';
 const NO_ROOM_MS = 5;
 /** Calls under way on one connection, of which each takes some kilobytes; a client learns of it and waits. */
 const STREAMS_MAX = 128;
-/** A call whose client sends nothing of its first message for so long while it is waited for is ended; behind that message a client may be silent for hours. */
+/**
+ * A call whose client sends nothing of its first message for so long while it is waited for is ended; behind that
+ * message a client may be silent for hours.
+ */
 const FIRST_MESSAGE_MS = 10_000;
-/** Calls that are not read on at a time, of all callers: the library holds up to 192 KiB of each, a window and a buffer of its own. */
+/**
+ * Calls that are not read on at a time, of all callers: the library holds up to 192 KiB of each, a window and a buffer
+ * of its own.
+ */
 const PAUSED_MAX = 1_024;
 /** Names and values of the headers of a call, in bytes, and how many: the same as over HTTP/1.1. */
 const HEADER_BYTES_MAX = 32_768;
 const HEADER_PAIRS_MAX = 128;
-/** Longer headers are kept as long as their call, and count: so many bytes of them may be there for all callers, whose addresses share them. */
+/**
+ * Longer headers are kept as long as their call, and count: so many bytes of them may be there for all callers, whose
+ * addresses share them.
+ */
 const HEADERS_FREE_BYTES = 2_048;
 const HEADERS_BYTES_MAX = 67_108_864;
 /** What a client may send ahead on one stream, in bytes. */
 const STREAM_WINDOW_BYTES = 131_072;
 /** And on a connection, all streams together. */
 const CONNECTION_WINDOW_BYTES = 1_048_576;
-/** What a connection may make the library hold, in megabytes: headers, frames that wait, answers to pings and settings. */
+/**
+ * What a connection may make the library hold, in megabytes: headers, frames that wait, answers to pings and settings.
+ */
 const SESSION_MEGABYTES_MAX = 10;
-/** Streams that are reset: so many at once, and so many a second from then on; a connection with more of them is closed. */
+/**
+ * Streams that are reset: so many at once, and so many a second from then on; a connection with more of them is closed.
+ */
 const RESETS_BURST = 1_000;
 const RESETS_PER_SECOND = 33;
 /** Frames that break the rules, and streams beyond the limit: a connection with more of them is closed. */
@@ -46,9 +64,18 @@ const INVALID_FRAMES_MAX = 100;
 const REJECTED_STREAMS_MAX = 100;
 
 const OPTIONS: SessionOptions = {
-  maxSessionMemory: SESSION_MEGABYTES_MAX, maxHeaderListPairs: HEADER_PAIRS_MAX, maxSessionInvalidFrames: INVALID_FRAMES_MAX, maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
-  streamResetBurst: RESETS_BURST, streamResetRate: RESETS_PER_SECOND,
-  settings: { maxConcurrentStreams: STREAMS_MAX, initialWindowSize: STREAM_WINDOW_BYTES, maxHeaderListSize: HEADER_BYTES_MAX, enablePush: false },
+  maxSessionMemory: SESSION_MEGABYTES_MAX,
+  maxHeaderListPairs: HEADER_PAIRS_MAX,
+  maxSessionInvalidFrames: INVALID_FRAMES_MAX,
+  maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
+  streamResetBurst: RESETS_BURST,
+  streamResetRate: RESETS_PER_SECOND,
+  settings: {
+    maxConcurrentStreams: STREAMS_MAX,
+    initialWindowSize: STREAM_WINDOW_BYTES,
+    maxHeaderListSize: HEADER_BYTES_MAX,
+    enablePush: false,
+  },
 };
 
 /** Connections are looked at so many times within an interval of KeepAliveInterval. */
@@ -64,11 +91,19 @@ export interface GrpcOptions {
   readonly log: Log;
   readonly meter?: Meter;
   readonly watches?: readonly CallWatch[];
-  /** A connection from which nothing comes for so long is asked whether it lives (option KeepAliveInterval), and has so long to answer (KeepAliveTimeout). */
+  /**
+   * A connection from which nothing comes for so long is asked whether it lives (option KeepAliveInterval), and has so
+   * long to answer (KeepAliveTimeout).
+   */
   readonly keepAliveIntervalMs?: number;
   readonly keepAliveTimeoutMs?: number;
   /** Left out, the usual ones. */
-  readonly limits?: CallLimitOptions & { readonly pausedMax?: number; readonly firstMessageMs?: number; readonly headersBytesMax?: number; readonly waitingMax?: number };
+  readonly limits?: CallLimitOptions & {
+    readonly pausedMax?: number;
+    readonly firstMessageMs?: number;
+    readonly headersBytesMax?: number;
+    readonly waitingMax?: number;
+  };
 }
 
 interface Connection extends Beginner {
@@ -120,25 +155,46 @@ class Connections implements Http2Side {
   constructor(options: GrpcOptions, parts: Http2Parts) {
     this.#options = options;
     this.#parts = parts;
-    const { pausedMax = PAUSED_MAX, firstMessageMs = FIRST_MESSAGE_MS, headersBytesMax = HEADERS_BYTES_MAX, waitingMax, ...limits } = options.limits ?? {};
+    const {
+      pausedMax = PAUSED_MAX,
+      firstMessageMs = FIRST_MESSAGE_MS,
+      headersBytesMax = HEADERS_BYTES_MAX,
+      waitingMax,
+      ...limits
+    } = options.limits ?? {};
     this.#limits = new CallLimits(limits);
     this.#headers = new SharedLimit(headersBytesMax);
     this.#beginnings = new Beginnings(waitingMax);
     this.#firstMessageMs = firstMessageMs;
-    this.#serving = { paused: new SharedLimit(pausedMax), flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
+    this.#serving = {
+      paused: new SharedLimit(pausedMax),
+      flow: parts.flow,
+      guard: parts.guard,
+      watches: options.watches ?? [],
+      requestMs: parts.requestMs,
+    };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
     this.#timeoutMs = options.keepAliveTimeoutMs ?? 10_000;
   }
 
   take(socket: Socket): void {
-    if (!this.#isStopping) this.#looking ??= setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
+    if (!this.#isStopping)
+      this.#looking ??= setInterval(
+        () => this.#look(),
+        Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS,
+      ).unref();
     this.#taken.push({ socket, address: addressGroup(connectionAddress(socket)) });
     if (this.#taken.length === 1) setImmediate(() => this.#takeNext());
   }
 
-  /** What its client has sent comes in one read, up to as many streams as a connection may have: it stays unread until there is room for so many of its address. */
+  /**
+   * What its client has sent comes in one read, up to as many streams as a connection may have: it stays unread until
+   * there is room for so many of its address.
+   */
   #takeNext(): void {
-    const at = this.#taken.findIndex(({ socket, address }) => socket.destroyed || this.#beginnings.hasRoom(address, STREAMS_MAX));
+    const at = this.#taken.findIndex(
+      ({ socket, address }) => socket.destroyed || this.#beginnings.hasRoom(address, STREAMS_MAX),
+    );
     if (at >= 0) {
       const [{ socket, address }] = this.#taken.splice(at, 1) as [Taken];
       if (!socket.destroyed) this.#parts.guard.run(socket, () => this.#take(socket, address));
@@ -149,18 +205,33 @@ class Connections implements Http2Side {
   }
 
   #take(socket: Socket, address: string): void {
-    // As a server of HTTP/1.1 lets a connection be, half open: without this, one that its client has closed at once would stay until a ping is not answered.
+    // As a server of HTTP/1.1 lets a connection be, half open: without this, one that its client has closed at once
+    // would stay until a ping is not answered.
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
-    const connection: Connection = { session, socket, address, refusedInRow: 0, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
+    const connection: Connection = {
+      session,
+      socket,
+      address,
+      refusedInRow: 0,
+      calls: new Set(),
+      requests: new Map(),
+      heardBytes: 0,
+      heardMs: performance.now(),
+      askedMs: null,
+      isLate: false,
+    };
     this.#connections.add(connection);
     this.#parts.guard.session(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#stream(connection, stream, headers, fields));
+    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) =>
+      this.#stream(connection, stream, headers, fields),
+    );
     // What breaks the rules ends the connection; the library tells the client.
     session.on('error', (error: Error) => {
       this.#options.log.debug('an HTTP/2 connection failed', { address: socket.remoteAddress, reason: error.message });
-      // Until it is written, a trace holds what was called: here the library's own session, which for want of a client's ACK of its settings would keep session and error for ever.
+      // Until it is written, a trace holds what was called: here the library's own session, which for want of a
+      // client's ACK of its settings would keep session and error for ever.
       error.stack = error.message;
     });
     session.on('close', () => {
@@ -176,7 +247,9 @@ class Connections implements Http2Side {
     this.#beginnings.stop();
     for (const { socket, address } of this.#taken.splice(0)) if (!socket.destroyed) this.#take(socket, address);
     const ended = [...this.#connections].map((connection) => {
-      const closed = new Promise<void>((resolve) => { connection.session.once('close', resolve); });
+      const closed = new Promise<void>((resolve) => {
+        connection.session.once('close', resolve);
+      });
       for (const call of connection.calls) call.stop();
       connection.session.close();
       return closed;
@@ -193,44 +266,86 @@ class Connections implements Http2Side {
 
   async endCalls(graceMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, graceMs); });
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
     const calls = [...this.#connections].flatMap((connection) => [...connection.calls]);
-    const closed = Promise.all(calls.map((call) => new Promise<void>((resolve) => {
-      this.#closing.set(call, resolve);
-      call.stop();
-    })));
+    const closed = Promise.all(
+      calls.map(
+        (call) =>
+          new Promise<void>((resolve) => {
+            this.#closing.set(call, resolve);
+            call.stop();
+          }),
+      ),
+    );
     // What answers a ping has read all that came before it.
-    const told = () => Promise.all([...this.#connections].map(({ session }) => new Promise<void>((resolve) => {
-      if (session.destroyed || !session.ping(() => resolve())) resolve();
-    })));
+    const told = () =>
+      Promise.all(
+        [...this.#connections].map(
+          ({ session }) =>
+            new Promise<void>((resolve) => {
+              if (session.destroyed || !session.ping(() => resolve())) resolve();
+            }),
+        ),
+      );
     await Promise.race([closed.then(told), late]);
     clearTimeout(timer);
     for (const call of calls) this.#closing.delete(call);
   }
 
-  #stream(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+  #stream(
+    connection: Connection,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    fields: readonly string[],
+  ): void {
     if (this.#beginnings.tryBegin(connection)) this.#begin(connection, stream, headers, fields);
-    else if (!this.#beginnings.wait(connection, () => this.#parts.guard.run(stream, () => this.#begin(connection, stream, headers, fields)))) {
-      // Clients do it again over another connection. What has come over this one goes on to its end; the library passes over what else comes.
+    else if (
+      !this.#beginnings.wait(connection, () =>
+        this.#parts.guard.run(stream, () => this.#begin(connection, stream, headers, fields)),
+      )
+    ) {
+      // Clients do it again over another connection. What has come over this one goes on to its end; the library passes
+      // over what else comes.
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
       if (connection.session.closed) return;
       connection.session.close();
       this.#options.meter?.count('eventstore_http_connections_refused_total', 1, { limit: 'streams' });
-      this.#options.log.debug('an HTTP/2 connection was asked to close: too many streams of its address are waiting', { address: connection.address });
+      this.#options.log.debug('an HTTP/2 connection was asked to close: too many streams of its address are waiting', {
+        address: connection.address,
+      });
     }
   }
 
-  #begin(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+  #begin(
+    connection: Connection,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    fields: readonly string[],
+  ): void {
     // Reset in the same breath.
     if (stream.destroyed || stream.closed) return;
     const isCall = headers[':method'] === 'POST' && isGrpc(headers['content-type']);
     const { address } = connection;
     const headersBytes = lengthOf(fields);
     const isLong = headersBytes > HEADERS_FREE_BYTES;
-    const counted = (isCall && this.#isStopping) || (isLong && !this.#headers.admits(address, headersBytes)) ? null : this.#limits.begin(address);
+    const counted =
+      (isCall && this.#isStopping) || (isLong && !this.#headers.admits(address, headersBytes))
+        ? null
+        : this.#limits.begin(address);
     if (counted === null) {
       connection.refusedInRow++;
-      stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
+      stream.respond(
+        isCall
+          ? trailersOf(this.#isStopping ? NOT_READY : BUSY, {
+              ':status': '200',
+              'content-type': 'application/grpc',
+              'content-length': '0',
+            })
+          : { ':status': 503, 'content-length': '0' },
+        { endStream: true },
+      );
       return;
     }
     if (isLong) this.#headers.take(address, headersBytes);
@@ -244,19 +359,36 @@ class Connections implements Http2Side {
     else this.#request(connection, stream, counted, headers, fields);
   }
 
-  #call({ socket, calls }: Connection, stream: ServerHttp2Stream, counted: CountedCall, path: string, fields: readonly string[]): void {
+  #call(
+    { socket, calls }: Connection,
+    stream: ServerHttp2Stream,
+    counted: CountedCall,
+    path: string,
+    fields: readonly string[],
+  ): void {
     const call = new StreamCall(stream, socket, counted, path, fields, this.#serving, () => {
       calls.delete(call);
       this.#closing.get(call)?.();
     });
     calls.add(call);
-    this.#parts.guard.run(stream, () => this.#options.grpc(call).then((ending) => call.finish(ending), (error: unknown) => {
-      this.#options.log.error('a gRPC call failed', { path, error });
-      call.finish({ status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} });
-    }));
+    this.#parts.guard.run(stream, () =>
+      this.#options.grpc(call).then(
+        (ending) => call.finish(ending),
+        (error: unknown) => {
+          this.#options.log.error('a gRPC call failed', { path, error });
+          call.finish({ status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} });
+        },
+      ),
+    );
   }
 
-  #request({ socket, requests }: Connection, stream: ServerHttp2Stream, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+  #request(
+    { socket, requests }: Connection,
+    stream: ServerHttp2Stream,
+    counted: CountedCall,
+    headers: IncomingHttpHeaders,
+    fields: readonly string[],
+  ): void {
     requests.set(stream, counted);
     stream.on('close', () => requests.delete(stream));
     this.#parts.respond(stream, socket, counted, headers, fields);
@@ -267,12 +399,14 @@ class Connections implements Http2Side {
     const nowMs = performance.now();
     const owedMs = nowMs - this.#serving.requestMs;
     const firstMs = nowMs - this.#firstMessageMs;
-    for (const connection of this.#connections) this.#parts.guard.run(connection.socket, () => this.#lookAt(connection, nowMs, owedMs, firstMs));
+    for (const connection of this.#connections)
+      this.#parts.guard.run(connection.socket, () => this.#lookAt(connection, nowMs, owedMs, firstMs));
   }
 
   #lookAt(connection: Connection, nowMs: number, owedMs: number, firstMs: number): void {
     for (const call of connection.calls) if (call.owesSince(owedMs, firstMs)) call.tooSlow();
-    for (const [stream, { sinceMs }] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
+    for (const [stream, { sinceMs }] of connection.requests)
+      if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
     const { session, socket } = connection;
     if (session.destroyed) {
       // It broke the rules, and what the library still tells it may never be taken.
@@ -312,7 +446,10 @@ function lengthOf(fields: readonly string[]): number {
   return length;
 }
 
-/** The library waits for what it still writes before it lets go of the connection, which over TLS may be for ever once the client has reset it. */
+/**
+ * The library waits for what it still writes before it lets go of the connection, which over TLS may be for ever once
+ * the client has reset it.
+ */
 function cutOff({ session, socket }: Connection): void {
   session.destroy();
   socket.destroy();

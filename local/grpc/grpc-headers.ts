@@ -1,6 +1,9 @@
 import type { GrpcEnding } from '../../handlers/grpc/call.ts';
 
-/** Longest message of a status, and longest trailer, in characters as they are sent: clients take 16 KiB of headers in all. */
+/**
+ * Longest message of a status, and longest trailer, in characters as they are sent: clients take 16 KiB of headers in
+ * all.
+ */
 const MESSAGE_LENGTH_MAX = 2_048;
 const TRAILER_LENGTH_MAX = 4_096;
 
@@ -18,7 +21,12 @@ export function trailersOf({ status, message, trailers }: GrpcEnding, fields: He
   for (const name in trailers) {
     const value = trailers[name]!;
     if (value.length === 0) continue;
-    const text = typeof value === 'string' ? isHeaderText(value) ? value : percentEncoded(value, false) : Buffer.from(value).toString('base64');
+    const text =
+      typeof value === 'string'
+        ? isHeaderText(value)
+          ? value
+          : percentEncoded(value, false)
+        : Buffer.from(value).toString('base64');
     if (text.length <= TRAILER_LENGTH_MAX) fields[name] = text;
     // The beginning of a name says more than nothing; that of a message of bytes does not.
     else if (typeof value === 'string') fields[name] = text.slice(0, TRAILER_LENGTH_MAX);
@@ -36,8 +44,8 @@ function isHeaderText(text: string): boolean {
 }
 
 /**
- * As the status message is sent, and what else is no header text: UTF-8, of which all but printable ASCII is written `%XX`, the percent sign, too, and spaces at
- * either end. Only that much is encoded as can be sent.
+ * As the status message is sent, and what else is no header text: UTF-8, of which all but printable ASCII is written
+ * `%XX`, the percent sign, too, and spaces at either end. Only that much is encoded as can be sent.
  */
 function percentEncoded(text: string, isMessage: boolean): string {
   if (isHeaderText(text) && (!isMessage || !text.includes('%'))) return text;
@@ -45,14 +53,22 @@ function percentEncoded(text: string, isMessage: boolean): string {
   let out = '';
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
-    const isPlain = byte >= SPACE && byte <= TILDE && byte !== PERCENT && !(byte === SPACE && (i === 0 || i === bytes.length - 1));
+    const isPlain =
+      byte >= SPACE && byte <= TILDE && byte !== PERCENT && !(byte === SPACE && (i === 0 || i === bytes.length - 1));
     out += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
   }
   return out;
 }
 
 /** Milliseconds of a unit of `grpc-timeout`. */
-const UNITS: ReadonlyMap<string, number> = new Map([['H', 3_600_000], ['M', 60_000], ['S', 1_000], ['m', 1], ['u', 1e-3], ['n', 1e-6]]);
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['H', 3_600_000],
+  ['M', 60_000],
+  ['S', 1_000],
+  ['m', 1],
+  ['u', 1e-3],
+  ['n', 1e-6],
+]);
 const TIMEOUT_DIGITS_MAX = 8;
 const ZERO = 0x30;
 
@@ -73,5 +89,8 @@ export function timeoutOf(header: string | null): number | null {
 
 /** Whether a request is a call of gRPC by its `content-type`. The variants for browsers and with JSON are none. */
 export function isGrpc(contentType: string | undefined): boolean {
-  return contentType === 'application/grpc' || contentType !== undefined && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(contentType);
+  return (
+    contentType === 'application/grpc' ||
+    (contentType !== undefined && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(contentType))
+  );
 }

@@ -4,13 +4,17 @@ import { PREFIX_BYTES } from '../../handlers/grpc/messages/wire.ts';
 /** Longest message that is taken, in bytes. */
 export const MESSAGE_BYTES_MAX = 16_767_216;
 
-/** A message that comes in parts is put together in a buffer that begins with so many bytes, and grows by this factor: never by what its prefix declares. */
+/**
+ * A message that comes in parts is put together in a buffer that begins with so many bytes, and grows by this factor:
+ * never by what its prefix declares.
+ */
 const FIRST_BYTES = 4_096;
 const GROWTH = 4;
 
 /**
- * Cuts what arrives of a call into messages: a byte that says whether it is compressed, its length in four, then the message. A message that lies in one
- * piece is a view of it; one in parts is copied, so that a few bytes of it don't keep all alive that arrived with them.
+ * Cuts what arrives of a call into messages: a byte that says whether it is compressed, its length in four, then the
+ * message. A message that lies in one piece is a view of it; one in parts is copied, so that a few bytes of it don't
+ * keep all alive that arrived with them.
  */
 export class Messages {
   #pieces: Uint8Array[] = [];
@@ -22,7 +26,9 @@ export class Messages {
   #begunBytes = 0;
 
   /** Bytes that have arrived, of which no message was made. */
-  get heldBytes(): number { return this.#unread + this.#begunBytes; }
+  get heldBytes(): number {
+    return this.#unread + this.#begunBytes;
+  }
 
   add(piece: Uint8Array): void {
     if (piece.length === 0) return;
@@ -73,7 +79,9 @@ export class Messages {
     const end = this.#begunBytes + bytes.length;
     const room = this.#begun?.length ?? 0;
     if (end > room) {
-      const next = new Uint8Array(Math.max(end, FIRST_BYTES, this.#needed === PREFIX_BYTES ? 0 : Math.min(this.#needed, room * GROWTH)));
+      const next = new Uint8Array(
+        Math.max(end, FIRST_BYTES, this.#needed === PREFIX_BYTES ? 0 : Math.min(this.#needed, room * GROWTH)),
+      );
       if (this.#begun !== null) next.set(this.#begun.subarray(0, this.#begunBytes));
       this.#begun = next;
     }
@@ -94,9 +102,13 @@ export class Messages {
 }
 
 function lengthOf(bytes: Uint8Array, at: number): number {
-  if (bytes[at] !== 0) throw new GrpcError(STATUS.unimplemented, 'Compressed messages are not supported: send them uncompressed.', { 'grpc-accept-encoding': 'identity' });
+  if (bytes[at] !== 0)
+    throw new GrpcError(STATUS.unimplemented, 'Compressed messages are not supported: send them uncompressed.', {
+      'grpc-accept-encoding': 'identity',
+    });
   const length = ((bytes[at + 1]! << 24) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!) >>> 0;
-  if (length > MESSAGE_BYTES_MAX) throw new GrpcError(STATUS.resourceExhausted, 'Received message exceeds the maximum configured message size.');
+  if (length > MESSAGE_BYTES_MAX)
+    throw new GrpcError(STATUS.resourceExhausted, 'Received message exceeds the maximum configured message size.');
   return length;
 }
 
@@ -104,7 +116,8 @@ function lengthOf(bytes: Uint8Array, at: number): number {
 export function countMessages(block: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < block.length; count++) {
-    at += PREFIX_BYTES + (((block[at + 1]! << 24) | (block[at + 2]! << 16) | (block[at + 3]! << 8) | block[at + 4]!) >>> 0);
+    at +=
+      PREFIX_BYTES + (((block[at + 1]! << 24) | (block[at + 2]! << 16) | (block[at + 3]! << 8) | block[at + 4]!) >>> 0);
   }
   return count;
 }

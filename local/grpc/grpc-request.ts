@@ -3,7 +3,10 @@ import type { ByteShare } from '../../core/base/byte-budget.ts';
 import { hostOf } from '../http/http-request.ts';
 import type { ServedRequest } from '../http/http-request.ts';
 
-/** The part of the web platform's `Headers` that handlers use, over the fields of HTTP/2 as they arrived, names and values in turn. */
+/**
+ * The part of the web platform's `Headers` that handlers use, over the fields of HTTP/2 as they arrived, names and
+ * values in turn.
+ */
 class FieldHeaders {
   readonly #fields: readonly string[];
 
@@ -62,11 +65,19 @@ export class CallRequest implements ServedRequest {
     this.#call = call;
   }
 
-  get signal(): AbortSignal { return this.#call.signal; }
-  get isGone(): boolean { return this.#call.isGone; }
-  get replyShare(): ByteShare { return this.#call.replyShare; }
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+  get isGone(): boolean {
+    return this.#call.isGone;
+  }
+  get replyShare(): ByteShare {
+    return this.#call.replyShare;
+  }
 
-  calledBy(caller: string): void { this.#call.calledBy(caller); }
+  calledBy(caller: string): void {
+    this.#call.calledBy(caller);
+  }
 
   /** With schemes of their own, clients may send paths of any form. */
   get url(): string {

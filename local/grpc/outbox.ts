@@ -29,7 +29,9 @@ export class Outbox implements Expected {
     this.#flow = flow;
   }
 
-  get isEmpty(): boolean { return !this.#isFull; }
+  get isEmpty(): boolean {
+    return !this.#isFull;
+  }
 
   /** Null where more may be sent at once; else resolves when the client has taken enough, or is gone. */
   send(block: Uint8Array, messages: number): Promise<void> | null {
@@ -86,7 +88,9 @@ export class Outbox implements Expected {
     }
     this.#count();
     this.#flow.stalls.expect(this);
-    return (this.#taken ??= new Promise((resolve) => { this.#resolve = resolve; }));
+    return (this.#taken ??= new Promise((resolve) => {
+      this.#resolve = resolve;
+    }));
   }
 
   #drained(): void {

@@ -20,13 +20,20 @@ const UNREAD_BYTES_MAX = 65_536;
 const COPIED_BYTES_MAX = 4_096;
 /** Longest time that a timer can measure. */
 const TIMER_MS_MAX = 2_147_483_647;
-/** A deadline that is at least so far away is kept to the next multiple of so many milliseconds: the client keeps to its own, and is not waiting any more. */
+/**
+ * A deadline that is at least so far away is kept to the next multiple of so many milliseconds: the client keeps to its
+ * own, and is not waiting any more.
+ */
 const ROUNDED_MS_MIN = 1_000;
 const ROUNDED_TO_MS = 100;
 
 const NOT_READY: GrpcEnding = { status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} };
 const LATE: GrpcEnding = { status: STATUS.deadlineExceeded, message: 'Deadline Exceeded', trailers: {} };
-const SLOW: GrpcEnding = { status: STATUS.deadlineExceeded, message: 'The request did not arrive in time.', trailers: {} };
+const SLOW: GrpcEnding = {
+  status: STATUS.deadlineExceeded,
+  message: 'The request did not arrive in time.',
+  trailers: {},
+};
 const GONE: GrpcEnding = { status: STATUS.cancelled, message: 'Call canceled by the client.', trailers: {} };
 const BUSY: GrpcEnding = { status: STATUS.unavailable, message: 'Server Is Too Busy', trailers: {} };
 const CUT: GrpcEnding = { status: STATUS.internal, message: 'Incomplete message.', trailers: {} };
@@ -37,7 +44,10 @@ const ALONE = { endStream: true, sendDate: false };
 
 /** What the calls of a server have in common. */
 export interface Serving {
-  /** Calls that are not read on. What the library holds of each is a window and a buffer of its own, which nobody counts. */
+  /**
+   * Calls that are not read on. What the library holds of each is a window and a buffer of its own, which nobody
+   * counts.
+   */
   readonly paused: SharedLimit;
   readonly flow: Flow;
   readonly guard: Guard;
@@ -87,7 +97,15 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #failure: GrpcEnding | null = null;
   #isStopping = false;
 
-  constructor(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, path: string, fields: readonly string[], serving: Serving, onClose: () => void) {
+  constructor(
+    stream: ServerHttp2Stream,
+    socket: Socket,
+    counted: CountedCall,
+    path: string,
+    fields: readonly string[],
+    serving: Serving,
+    onClose: () => void,
+  ) {
     this.#stream = stream;
     this.#counted = counted;
     this.#serving = serving;
@@ -103,7 +121,8 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
       this.#closed();
     });
     const timeoutMs = timeoutOf(request.headers.get('grpc-timeout'));
-    if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX) this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this).unref();
+    if (timeoutMs !== null && timeoutMs <= TIMER_MS_MAX)
+      this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this).unref();
   }
 
   /** Aborts when nobody waits for an answer any more, and when the node stops. Made when first asked for. */
@@ -116,11 +135,21 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   }
 
   /** What pages of events hold while they are made into messages. */
-  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.#counted.caller)); }
-  get isGone(): boolean { return this.#isOver; }
-  get sent(): number { return this.#outbox.messages; }
-  /** @internal Whether the client has owed something since before this time, or anything at all since before `firstMs`. */
-  owesSince(timeMs: number, firstMs: number): boolean { return this.#owedMs < timeMs || this.#firstMs < firstMs; }
+  get replyShare(): ByteShare {
+    return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.#counted.caller));
+  }
+  get isGone(): boolean {
+    return this.#isOver;
+  }
+  get sent(): number {
+    return this.#outbox.messages;
+  }
+  /**
+   * @internal Whether the client has owed something since before this time, or anything at all since before `firstMs`.
+   */
+  owesSince(timeMs: number, firstMs: number): boolean {
+    return this.#owedMs < timeMs || this.#firstMs < firstMs;
+  }
 
   /** Who calls: the call counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
@@ -161,11 +190,20 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   finish(ending: Ending): void {
     if (this.#isOver) return;
     // What the end of the node has cancelled is to be tried again elsewhere.
-    if (this.#isStopping && 'status' in ending && ending.status === STATUS.cancelled && Object.keys(ending.trailers).length === 0) this.#end(NOT_READY);
+    if (
+      this.#isStopping &&
+      'status' in ending &&
+      ending.status === STATUS.cancelled &&
+      Object.keys(ending.trailers).length === 0
+    )
+      this.#end(NOT_READY);
     else this.#end(ending);
   }
 
-  /** The node stops: who waits for the client, or for something to happen, waits no more. What is under way goes on to its end. */
+  /**
+   * The node stops: who waits for the client, or for something to happen, waits no more. What is under way goes on to
+   * its end.
+   */
   stop(): void {
     if (this.#isOver || this.#isStopping) return;
     this.#isStopping = true;
@@ -212,9 +250,13 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (this.#isOver || this.#failure !== null) return;
     this.#firstMs = Number.NaN;
     const messages = this.#messages;
-    const share = this.#share ??= this.#serving.flow.uploads.share(null, this.#counted.caller, this);
+    const share = (this.#share ??= this.#serving.flow.uploads.share(null, this.#counted.caller, this));
     const hasRoom = share.add(piece.length);
-    messages.add(this.#waiter === null && piece.length < COPIED_BYTES_MAX && piece.buffer.byteLength > 4 * piece.length ? new Uint8Array(piece) : piece);
+    messages.add(
+      this.#waiter === null && piece.length < COPIED_BYTES_MAX && piece.buffer.byteLength > 4 * piece.length
+        ? new Uint8Array(piece)
+        : piece,
+    );
     if (this.#waiter !== null) this.#serve();
     if (this.#isOver) return;
     const { heldBytes } = messages;
@@ -231,11 +273,14 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   /** Leaves what comes to the stream, and so to the client, until there is room for it. */
   #goOnInTurn(share: ByteShare): void {
     this.#waitsForRoom = true;
-    share.room().then(() => {
-      this.#waitsForRoom = false;
-      if (this.#messages.heldBytes > share.smallBytes) this.#serving.flow.stalls.expect(this);
-      this.#resume();
-    }, () => this.#fail(BUSY));
+    share.room().then(
+      () => {
+        this.#waitsForRoom = false;
+        if (this.#messages.heldBytes > share.smallBytes) this.#serving.flow.stalls.expect(this);
+        this.#resume();
+      },
+      () => this.#fail(BUSY),
+    );
   }
 
   /** What is here of a message that somebody waits for is not all of it. */
@@ -304,7 +349,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
       return message;
     }
     if (this.#hasAll) {
-      if (this.#messages.heldBytes > 0) throw errorOf(this.#failure = CUT);
+      if (this.#messages.heldBytes > 0) throw errorOf((this.#failure = CUT));
       this.#owedMs = Number.NaN;
       return null;
     }
@@ -351,7 +396,12 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (!stream.destroyed && !stream.closed) {
       if (!this.#hasAll) this.#dropRest();
       if (!stream.headersSent) {
-        stream.respond('httpStatus' in ending ? { ':status': ending.httpStatus, 'content-length': '0' } : trailersOf(ending, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }), ALONE);
+        stream.respond(
+          'httpStatus' in ending
+            ? { ':status': ending.httpStatus, 'content-length': '0' }
+            : trailersOf(ending, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }),
+          ALONE,
+        );
         if (!this.#hasAll) stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
       } else if (ending !== LATE || this.#outbox.isEmpty) {
         stream.once('wantTrailers', () => this.#sendTrailers('httpStatus' in ending ? NOT_READY : ending));
@@ -406,7 +456,12 @@ function tooLate(call: StreamCall): void {
   call.late();
 }
 
-/** Timers of one length share a list of the library's; clients send what is left of a round time, so that each call would have a list of its own. */
+/**
+ * Timers of one length share a list of the library's; clients send what is left of a round time, so that each call
+ * would have a list of its own.
+ */
 function roundedUp(timeoutMs: number): number {
-  return timeoutMs < ROUNDED_MS_MIN ? timeoutMs : Math.min(TIMER_MS_MAX, Math.ceil(timeoutMs / ROUNDED_TO_MS) * ROUNDED_TO_MS);
+  return timeoutMs < ROUNDED_MS_MIN
+    ? timeoutMs
+    : Math.min(TIMER_MS_MAX, Math.ceil(timeoutMs / ROUNDED_TO_MS) * ROUNDED_TO_MS);
 }

@@ -10,7 +10,10 @@ export interface WatchedCall {
   readonly sent: number;
 }
 
-/** Is told of each call as it begins; what it returns is told of the end: how the client was told that the call ended, null where it went away before. */
+/**
+ * Is told of each call as it begins; what it returns is told of the end: how the client was told that the call ended,
+ * null where it went away before.
+ */
 export type CallWatch = (call: WatchedCall) => (ending: Ending | null) => void;
 
 /** The status of a call that ended so, also where the client makes it of that of HTTP or of its own going away. */

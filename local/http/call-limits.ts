@@ -3,7 +3,10 @@ import { SharedLimit } from '../../core/base/shared-limit.ts';
 
 /** Calls of gRPC and requests of HTTP/2 under way in all. */
 const CALLS_MAX = 20_000;
-/** Those of one address (or IPv6 network) whose callers are not known yet: they are while their logins are looked at, a moment. */
+/**
+ * Those of one address (or IPv6 network) whose callers are not known yet: they are while their logins are looked at, a
+ * moment.
+ */
 const UNKNOWN_CALLS_MAX = 1_024;
 
 export interface CallLimitOptions {
@@ -25,7 +28,9 @@ export class CallLimits {
 
   /** A call that begins, which must be ended whatever becomes of it; null where the address has begun too many. */
   begin(address: string): CountedCall | null {
-    return this.#unknown.heldBy(address) < this.#unknownMax && this.#unknown.tryTake(address) ? new CountedCall(this.#known, this.#unknown, address) : null;
+    return this.#unknown.heldBy(address) < this.#unknownMax && this.#unknown.tryTake(address)
+      ? new CountedCall(this.#known, this.#unknown, address)
+      : null;
   }
 }
 
@@ -46,12 +51,19 @@ export class CountedCall {
   }
 
   /** Who calls; null until that is known. */
-  get caller(): string | null { return this.#caller; }
+  get caller(): string | null {
+    return this.#caller;
+  }
 
   /** Who calls: it counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
     if (this.#isOver || this.#caller === caller) return;
-    if (!this.#known.tryTake(caller)) throw new SkuaError('too_busy', 'Too many calls are in progress, and this caller has more than its share. End some, or try again in a moment.', { limit: this.#known.total });
+    if (!this.#known.tryTake(caller))
+      throw new SkuaError(
+        'too_busy',
+        'Too many calls are in progress, and this caller has more than its share. End some, or try again in a moment.',
+        { limit: this.#known.total },
+      );
     this.#giveBack();
     this.#caller = caller;
   }

@@ -26,7 +26,9 @@ export class TrustedProxies {
     }
   }
 
-  get isEmpty(): boolean { return this.#isEmpty; }
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
 
   /** `address` in the form in which `connectionAddress` gives it. */
   has(address: string | null): boolean {
@@ -47,20 +49,20 @@ export class TrustedProxies {
   }
 
   /**
-   * Where a request comes from: the connection's address, or behind trusted proxies the last hop that is none of them, by what
-   * these say in `X-Forwarded-For` or `Forwarded` (RFC 7239). What a client wrote into these stands before it, and is never
-   * reached. Where the hops can't be read, or both headers are there and name different clients, the
+   * Where a request comes from: the connection's address, or behind trusted proxies the last hop that is none of them,
+   * by what these say in `X-Forwarded-For` or `Forwarded` (RFC 7239). What a client wrote into these stands before it,
+   * and is never reached. Where the hops can't be read, or both headers are there and name different clients, the
    * connection's address counts: it is the only one that nobody can make up.
    */
   clientOf(connection: { readonly remoteAddress?: string | undefined }, headers: Headers): string | null {
     const address = connectionAddress(connection);
-    return address !== null && this.hasConnection(connection) ? this.#forwardedClient(headers) ?? address : address;
+    return address !== null && this.hasConnection(connection) ? (this.#forwardedClient(headers) ?? address) : address;
   }
 
   /**
-   * Whether a request was sent on this machine: over its loopback interface, and passed on by nobody. Behind a trusted proxy here the
-   * client must be said to be local, too. A proxy that is not named as trusted gives itself away by what it adds, or by the name under which
-   * the node was asked for; what can't be known counts as not local.
+   * Whether a request was sent on this machine: over its loopback interface, and passed on by nobody. Behind a trusted
+   * proxy here the client must be said to be local, too. A proxy that is not named as trusted gives itself away by what
+   * it adds, or by the name under which the node was asked for; what can't be known counts as not local.
    */
   isLocal(connection: { readonly remoteAddress?: string | undefined }, headers: Headers): boolean {
     if (!isLoopbackAddress(connectionAddress(connection))) return false;
@@ -92,8 +94,23 @@ export class TrustedProxies {
 
 /** What proxies add to the requests that they pass on. */
 const PASSED_ON = [
-  'forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'x-forwarded-prefix', 'x-forwarded-server', 'x-forwarded-scheme', 'x-forwarded-ssl',
-  'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-original-forwarded-for', 'x-envoy-external-address', 'x-request-start',
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-server',
+  'x-forwarded-scheme',
+  'x-forwarded-ssl',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'x-original-forwarded-for',
+  'x-envoy-external-address',
+  'x-request-start',
 ] as const;
 
 /** The last `Host` header that was asked for: one request after the other has the same. */
@@ -104,7 +121,8 @@ function isLoopbackHost(host: string | null): boolean {
   if (host === null) return false;
   if (host === known.host) return known.isLoopback;
   const hostname = URL.parse(`http://${host}`)?.hostname ?? '';
-  const isLoopback = hostname === 'localhost' || isLoopbackAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+  const isLoopback =
+    hostname === 'localhost' || isLoopbackAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
   known = { host, isLoopback };
   return isLoopback;
 }
@@ -128,7 +146,10 @@ function withoutMapping(address: string): string {
 export type ProxySide = Required<Pick<ServerSide, 'addressOf' | 'isLocal'>> & Pick<ServerSide, 'isTrustedProxy'>;
 
 /** What the server side offers of this; `isTrustedProxy` only where some were named. */
-export function proxySide(proxies: TrustedProxies, connectionOf: (request: Request) => { readonly remoteAddress?: string | undefined }): ProxySide {
+export function proxySide(
+  proxies: TrustedProxies,
+  connectionOf: (request: Request) => { readonly remoteAddress?: string | undefined },
+): ProxySide {
   return {
     addressOf: (request) => proxies.clientOf(connectionOf(request), request.headers),
     isLocal: (request) => proxies.isLocal(connectionOf(request), request.headers),
@@ -149,23 +170,32 @@ function* hopsOfList(list: string): Iterable<string> {
 /** The `for` of each element, the last one first; null for what is no such header. */
 function hopsOfForwarded(header: string): string[] | null {
   try {
-    return parseForwarded(header).map((element) => element['for'] ?? '').reverse();
+    return parseForwarded(header)
+      .map((element) => element['for'] ?? '')
+      .reverse();
   } catch {
     return null;
   }
 }
 
-/** `192.0.2.7`, `2001:db8::7`, `[2001:db8::7]`, each with a port or without; null for everything else, such as `unknown`. */
+/**
+ * `192.0.2.7`, `2001:db8::7`, `[2001:db8::7]`, each with a port or without; null for everything else, such as
+ * `unknown`.
+ */
 function addressOfHop(hop: string): string | null {
   const text = hop.trim();
   if (text.length > HOP_LENGTH_MAX) return null;
   if (text.startsWith('[')) {
     const end = text.indexOf(']');
-    return isPortOrNothing(text.slice(end + 1)) && isIP(text.slice(1, end)) === 6 ? canonical(text.slice(1, end)) : null;
+    return isPortOrNothing(text.slice(end + 1)) && isIP(text.slice(1, end)) === 6
+      ? canonical(text.slice(1, end))
+      : null;
   }
   const colon = text.indexOf(':');
   if (isIP(text) !== 0) return canonical(text);
-  return colon > 0 && isPortOrNothing(text.slice(colon)) && isIP(text.slice(0, colon)) === 4 ? text.slice(0, colon) : null;
+  return colon > 0 && isPortOrNothing(text.slice(colon)) && isIP(text.slice(0, colon)) === 4
+    ? text.slice(0, colon)
+    : null;
 }
 
 function isPortOrNothing(text: string): boolean {

@@ -23,8 +23,8 @@ export interface ConnectionLimitParts {
 const REFUSAL = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 10\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
 /**
- * Bounds the connections of a server, together and by address, so that one client can't use up those of all. What is too many is closed
- * at once, over plain HTTP with an answer; what is open goes on.
+ * Bounds the connections of a server, together and by address, so that one client can't use up those of all. What is
+ * too many is closed at once, over plain HTTP with an answer; what is open goes on.
  */
 export function limitConnections(server: Server, isPlain: boolean, parts: ConnectionLimitParts): void {
   const open = new Map<string, number>();
@@ -68,7 +68,9 @@ class Refusals {
     const now = clock.monotonicMs();
     if (now - this.#lineMs < LINE_MS) return;
     log.warn('connections were refused: too many are open', {
-      limit: limit === 'address' ? `MaxConnectionsPerAddress ${perAddressMax}` : CONNECTIONS_MAX, address, refusedSinceLastLine: this.#count,
+      limit: limit === 'address' ? `MaxConnectionsPerAddress ${perAddressMax}` : CONNECTIONS_MAX,
+      address,
+      refusedSinceLastLine: this.#count,
     });
     this.#count = 0;
     this.#lineMs = now;

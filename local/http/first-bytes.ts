@@ -18,18 +18,24 @@ interface Takers {
 type Listener = (this: Server, socket: Socket) => void;
 
 /**
- * Gives the connections that speak HTTP/2 to another one than the server of HTTP/1.1: over TLS those that have agreed on it, else those that begin with its preface. All
- * others the server gets as if nothing had been looked at: requests cost nothing more, a connection one look.
+ * Gives the connections that speak HTTP/2 to another one than the server of HTTP/1.1: over TLS those that have agreed
+ * on it, else those that begin with its preface. All others the server gets as if nothing had been looked at: requests
+ * cost nothing more, a connection one look.
  */
 export function divide(server: Server, isPlain: boolean, takers: Takers): void {
   const event = isPlain ? 'connection' : 'secureConnection';
   // The first listener is that of the server's own making.
   const [http1] = server.listeners(event) as [Listener];
   server.removeListener(event, http1);
-  server.prependListener(event, isPlain ? (socket: Socket) => look(socket, takers, () => http1.call(server, socket)) : (socket: Socket) => {
-    if ((socket as TLSSocket).alpnProtocol === 'h2') takers.http2(socket);
-    else http1.call(server, socket);
-  });
+  server.prependListener(
+    event,
+    isPlain
+      ? (socket: Socket) => look(socket, takers, () => http1.call(server, socket))
+      : (socket: Socket) => {
+          if ((socket as TLSSocket).alpnProtocol === 'h2') takers.http2(socket);
+          else http1.call(server, socket);
+        },
+  );
 }
 
 /** Waits for as many bytes as tell the two apart. */
@@ -59,7 +65,8 @@ function look(socket: Socket, { patienceMs, http2, late, soon }: Takers, http1: 
     begun = begun === null ? piece : Buffer.concat([begun, piece]);
     if (isHttp2 !== null) return;
     isHttp2 = isPreface(begun);
-    // Whoever has sent his requests and gone at once is found out in the next turn, before as many streams are made as he asked for.
+    // Whoever has sent his requests and gone at once is found out in the next turn, before as many streams are made as
+    // he asked for.
     if (isHttp2 === true) soon(socket, () => soon(socket, () => giveTo(() => http2(socket))));
     else if (isHttp2 === false) {
       giveTo(http1);

@@ -19,7 +19,10 @@ export const FLOW_LIMITS: FlowLimits = { replyBytesMax: 268_435_456, uploadBytes
 /** The part of each total that large replies and bodies leave to small ones, and how large a small one is. */
 const RESERVED_PART = 1 / 4;
 const SMALL_BYTES = 262_144;
-/** The largest body. One at a time may go beyond its budget, so that it ends (core/base/byte-budget.ts): that much is left out of the budget. */
+/**
+ * The largest body. One at a time may go beyond its budget, so that it ends (core/base/byte-budget.ts): that much is
+ * left out of the budget.
+ */
 const LARGEST_BYTES = 30_000_000;
 /** Who finds no room waits at most so long, and so many wait. */
 const REPLY_WAIT_MS = 20_000;
@@ -31,13 +34,22 @@ export class Flow {
   readonly replies: ByteBudget;
   readonly uploads: ByteBudget;
   readonly stalls: Stalls;
-  /** Long replies go on one after another, one in each turn of the process: between two pieces of theirs all others get to work, however fast their clients take them. */
+  /**
+   * Long replies go on one after another, one in each turn of the process: between two pieces of theirs all others get
+   * to work, however fast their clients take them.
+   */
   readonly turns: Turns;
 
   constructor(limits: Partial<FlowLimits> = {}, clock: Clock = systemClock) {
     const { replyBytesMax, uploadBytesMax, stallMs } = { ...FLOW_LIMITS, ...limits };
     this.replies = budget('replies', replyBytesMax, REPLY_WAIT_MS, clock);
-    this.uploads = budget('request bodies', uploadBytesMax - Math.min(LARGEST_BYTES, uploadBytesMax / 4), UPLOAD_WAIT_MS, clock, LARGEST_BYTES);
+    this.uploads = budget(
+      'request bodies',
+      uploadBytesMax - Math.min(LARGEST_BYTES, uploadBytesMax / 4),
+      UPLOAD_WAIT_MS,
+      clock,
+      LARGEST_BYTES,
+    );
     this.stalls = new Stalls(stallMs, clock);
     this.turns = new Turns(clock);
   }
@@ -45,7 +57,18 @@ export class Flow {
 
 function budget(of: string, totalBytes: number, waitMs: number, clock: Clock, largestBytes = 0): ByteBudget {
   const reserveBytes = Math.floor(totalBytes * RESERVED_PART);
-  return new ByteBudget({ of, totalBytes, reserveBytes, smallBytes: Math.min(SMALL_BYTES, reserveBytes), largestBytes, waitersMax: WAITERS_MAX, waitMs }, clock);
+  return new ByteBudget(
+    {
+      of,
+      totalBytes,
+      reserveBytes,
+      smallBytes: Math.min(SMALL_BYTES, reserveBytes),
+      largestBytes,
+      waitersMax: WAITERS_MAX,
+      waitMs,
+    },
+    clock,
+  );
 }
 
 /** One who is expected to take or send something. */
@@ -115,7 +138,9 @@ export class Reader implements Expected {
   }
 
   /** An earlier reply on the connection has not ended. */
-  get isExcused(): boolean { return this.#reply.socket === null; }
+  get isExcused(): boolean {
+    return this.#reply.socket === null;
+  }
 
   cutOff(): void {
     this.#reply.destroy();

@@ -11,11 +11,17 @@ import type { Meter } from '../../core/ports/meter.ts';
 /** What ends when something fails that runs for it: a stream of HTTP/2, else a connection. */
 export type Owner = Socket | ServerHttp2Stream;
 
-/** What guards have caught is published on this channel of `node:diagnostics_channel`, as `{ error }`: the tests listen, and fail. */
+/**
+ * What guards have caught is published on this channel of `node:diagnostics_channel`, as `{ error }`: the tests listen,
+ * and fail.
+ */
 export const CAUGHT_CHANNEL = 'skua.caught';
 const caughtChannel = channel(CAUGHT_CHANNEL);
 
-/** Lines of the log about what was caught, in each window of so many milliseconds: whoever finds a way to cause one can cause many. */
+/**
+ * Lines of the log about what was caught, in each window of so many milliseconds: whoever finds a way to cause one can
+ * cause many.
+ */
 const LINES_MAX = 20;
 const WINDOW_MS = 60_000;
 
@@ -28,10 +34,12 @@ export interface GuardParts {
 }
 
 /**
- * Everything that comes from outside runs in here: what it throws, or rejects with, ends the stream or connection that it ran for, and never the process.
+ * Everything that comes from outside runs in here: what it throws, or rejects with, ends the stream or connection that
+ * it ran for, and never the process.
  *
- * Each connection and stream is *owned* before anybody else hears of it: for its whole life it has a listener for errors, without which one would end the process, and
- * what its listeners throw is caught, whoever they are. What runs for it outside of its events (timers, callbacks, promises that nobody awaits) goes through `run`.
+ * Each connection and stream is *owned* before anybody else hears of it: for its whole life it has a listener for
+ * errors, without which one would end the process, and what its listeners throw is caught, whoever they are. What runs
+ * for it outside of its events (timers, callbacks, promises that nobody awaits) goes through `run`.
  */
 export class Guard {
   readonly #parts: GuardParts;
@@ -43,7 +51,9 @@ export class Guard {
     this.#parts = parts;
   }
 
-  /** Owns the connections of a server from their first moment, and guards what the server tells its listeners of them. */
+  /**
+   * Owns the connections of a server from their first moment, and guards what the server tells its listeners of them.
+   */
   server(server: Server): void {
     const emit = server.emit as Emit;
     server.emit = (event: string, a?: unknown, b?: unknown, c?: unknown): boolean => {
@@ -64,7 +74,7 @@ export class Guard {
   session(session: ServerHttp2Session, socket: Socket): void {
     const emit = session.emit as Emit;
     session.emit = (event: string, a?: unknown, b?: unknown, c?: unknown, d?: unknown): boolean => {
-      const owner = event === 'stream' ? a as ServerHttp2Stream : socket;
+      const owner = event === 'stream' ? (a as ServerHttp2Stream) : socket;
       if (event === 'stream') this.#own(a as ServerHttp2Stream, owner);
       try {
         return emit.call(session, event, a, b, c, d);
@@ -117,14 +127,21 @@ export class Guard {
     }
     if (this.#lines++ >= LINES_MAX) this.#linesLeftOut++;
     else {
-      log.error('a handler of a connection failed; the connection was closed', { address, error, ...(this.#linesLeftOut > 0 && { linesLeftOut: this.#linesLeftOut }) });
+      log.error('a handler of a connection failed; the connection was closed', {
+        address,
+        error,
+        ...(this.#linesLeftOut > 0 && { linesLeftOut: this.#linesLeftOut }),
+      });
       this.#linesLeftOut = 0;
     }
   }
 }
 
 /** Classes for the messages of a server of HTTP/1.1, whose listeners are guarded as those of their connection. */
-export function guardedMessages(guard: Guard): { readonly IncomingMessage: typeof IncomingMessage; readonly ServerResponse: typeof ServerResponse } {
+export function guardedMessages(guard: Guard): {
+  readonly IncomingMessage: typeof IncomingMessage;
+  readonly ServerResponse: typeof ServerResponse;
+} {
   return {
     IncomingMessage: class extends IncomingMessage {
       override emit(event: string, a?: unknown, b?: unknown): boolean {
@@ -151,7 +168,10 @@ export function guardedMessages(guard: Guard): { readonly IncomingMessage: typeo
 
 type Emit = (event: string, ...args: unknown[]) => boolean;
 
-/** The connection that an event of a server is about: it stands first, as the one that a message belongs to, or behind an error. */
+/**
+ * The connection that an event of a server is about: it stands first, as the one that a message belongs to, or behind
+ * an error.
+ */
 function ownerAmong(...args: readonly unknown[]): Socket | null {
   for (const arg of args) {
     if (arg instanceof IncomingMessage) return arg.socket;

@@ -53,7 +53,10 @@ export class Ending {
   }
 }
 
-/** The part of the web platform's `Headers` that handlers use, over the head as Node read it (with `joinDuplicateHeaders`, as the platform does). */
+/**
+ * The part of the web platform's `Headers` that handlers use, over the head as Node read it (with
+ * `joinDuplicateHeaders`, as the platform does).
+ */
 export class LocalHeaders {
   readonly #headers: IncomingHttpHeaders;
 
@@ -89,9 +92,9 @@ export interface ServedRequest {
 }
 
 /**
- * The part of the web platform's `Request` that handlers use, over Node's. `url` holds path and query as they arrived, the signal
- * also aborts when the server stops, and `readBytes` takes the place of `arrayBuffer()`, through which a body costs five times as much as
- * all the rest of a request.
+ * The part of the web platform's `Request` that handlers use, over Node's. `url` holds path and query as they arrived,
+ * the signal also aborts when the server stops, and `readBytes` takes the place of `arrayBuffer()`, through which a
+ * body costs five times as much as all the rest of a request.
  */
 export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender {
   readonly #message: IncomingMessage;
@@ -112,7 +115,9 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
     this.#serving = serving;
   }
 
-  get flow(): Flow { return this.#serving.flow; }
+  get flow(): Flow {
+    return this.#serving.flow;
+  }
 
   calledBy(caller: string): void {
     (this.#message as IncomingMessage & Partial<Pick<ServedRequest, 'calledBy'>>).calledBy?.(caller);
@@ -120,10 +125,14 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
   }
 
   /** What the reply holds in memory. It is given back when the client has taken the reply, or is gone. */
-  get replyShare(): ByteShare { return this.#replyShare ??= this.#serving.flow.replies.share(this, this.#caller); }
+  get replyShare(): ByteShare {
+    return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.#caller));
+  }
 
   /** A reply whose turn on its connection never came is not told when that is closed. */
-  get isGone(): boolean { return this.#reply.destroyed || this.#message.socket.destroyed; }
+  get isGone(): boolean {
+    return this.#reply.destroyed || this.#message.socket.destroyed;
+  }
 
   onFirstUse(share: ByteShare): void {
     const reply = this.#reply;
@@ -149,7 +158,10 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
     this.#serving.guard.run(this.#message.socket, () => this.#refuse(refusal));
   }
 
-  /** The body has been worked on, or is not wanted: its bytes count no more, and what still comes of it is dropped, up to a bound. */
+  /**
+   * The body has been worked on, or is not wanted: its bytes count no more, and what still comes of it is dropped, up
+   * to a bound.
+   */
   letGoOfBody(): void {
     if (!this.#reply.headersSent) boundRest(this.#message, this.#reply);
     if (this.#bodyShare === null) return;
@@ -157,13 +169,17 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
     this.flow.stalls.done(this);
   }
 
-  get method(): string { return this.#message.method!; }
+  get method(): string {
+    return this.#message.method!;
+  }
 
-  get headers(): LocalHeaders { return (this.#headers ??= new LocalHeaders(this.#message.headers)); }
+  get headers(): LocalHeaders {
+    return (this.#headers ??= new LocalHeaders(this.#message.headers));
+  }
 
   /**
-   * Scheme and host, then the target as it was sent. The platform's `URL` would resolve `..` and `%2e%2e` and turn `\` round, so that a
-   * proxy in front, which has its own rules for paths, would let pass what it refuses.
+   * Scheme and host, then the target as it was sent. The platform's `URL` would resolve `..` and `%2e%2e` and turn `\`
+   * round, so that a proxy in front, which has its own rules for paths, would let pass what it refuses.
    */
   get url(): string {
     return (this.#url ??= urlOf(this.#message));
@@ -189,20 +205,31 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
     return this.#message.socket;
   }
 
-  get rawHeaders(): readonly string[] { return this.#message.rawHeaders; }
+  get rawHeaders(): readonly string[] {
+    return this.#message.rawHeaders;
+  }
 
   get plainHost(): string | null {
-    const { httpVersionMajor, headers: { host }, socket } = this.#message;
+    const {
+      httpVersionMajor,
+      headers: { host },
+      socket,
+    } = this.#message;
     return httpVersionMajor !== 1 || 'encrypted' in socket ? null : host || null;
   }
 
   /**
-   * The whole body. Its bytes count as they arrive; while all bodies together have too many, this one is not read on. Errors:
-   * `body_too_large` beyond `bytesMax` bytes, `too_busy` after too long a wait, `aborted` when the client goes away or `onBytes` says so.
+   * The whole body. Its bytes count as they arrive; while all bodies together have too many, this one is not read on.
+   * Errors: `body_too_large` beyond `bytesMax` bytes, `too_busy` after too long a wait, `aborted` when the client goes
+   * away or `onBytes` says so.
    */
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
     const message = this.#message;
-    const share = this.#bodyShare ??= this.#serving.flow.uploads.share(null, this.#caller, onBytes === undefined ? this : null);
+    const share = (this.#bodyShare ??= this.#serving.flow.uploads.share(
+      null,
+      this.#caller,
+      onBytes === undefined ? this : null,
+    ));
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
       // Whoever looks at the caller first may find that it went away meanwhile; nobody would tell any more.
@@ -241,7 +268,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
       message.on('end', () => {
         this.flow.stalls.done(this);
         share.whole();
-        const body = parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES;
+        const body = parts !== null ? Buffer.concat(parts) : (first ?? NO_BYTES);
         first = null;
         parts = null;
         resolve(body);
@@ -260,10 +287,13 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
     message.pause();
     this.flow.stalls.done(this);
     share.pause();
-    share.room().then(() => {
-      share.readOn();
-      if (share.heldBytes > share.smallBytes) this.flow.stalls.expect(this);
-    }, refuse).finally(() => message.resume());
+    share
+      .room()
+      .then(() => {
+        share.readOn();
+        if (share.heldBytes > share.smallBytes) this.flow.stalls.expect(this);
+      }, refuse)
+      .finally(() => message.resume());
   }
 }
 
@@ -296,7 +326,7 @@ export function hostOf(given: string | undefined, socket: Socket): string {
   // One request after the other names the same.
   if (given === lastHost) return given;
   if (given.length > HOST_LENGTH_MAX || !HOST.test(given) || !URL.canParse(`http://${given}/`)) return NO_HOST;
-  return lastHost = given;
+  return (lastHost = given);
 }
 
 /** Where the connection of a request comes from; null once it is gone. */
@@ -360,7 +390,9 @@ export function readBody(request: Request, bytesMax: number, onBytes?: OnBytes):
 }
 
 function tooLarge(bytesMax: number): SkuaError {
-  return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
+  return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, {
+    limit: bytesMax,
+  });
 }
 
 function notWanted(): SkuaError {

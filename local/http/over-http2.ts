@@ -5,7 +5,13 @@ import type { Socket } from 'node:net';
 import type { CountedCall } from './call-limits.ts';
 
 /** Headers that are about a connection of HTTP/1.1 (RFC 9113 section 8.2.2). */
-const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 interface AsHttp1 {
   readonly message: IncomingMessage;
@@ -15,12 +21,23 @@ interface AsHttp1 {
 }
 
 /**
- * A request over HTTP/2 and its reply in the shape of those of Node's HTTP/1.1 server, so that one code answers both. The library has such classes, too: theirs put a
- * stand-in in the place of the socket, by which nobody finds what is known of a connection, and keep the first of headers that came twice.
+ * A request over HTTP/2 and its reply in the shape of those of Node's HTTP/1.1 server, so that one code answers both.
+ * The library has such classes, too: theirs put a stand-in in the place of the socket, by which nobody finds what is
+ * known of a connection, and keep the first of headers that came twice.
  */
-export function asHttp1(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]): AsHttp1 {
+export function asHttp1(
+  stream: ServerHttp2Stream,
+  socket: Socket,
+  counted: CountedCall,
+  headers: IncomingHttpHeaders,
+  fields: readonly string[],
+): AsHttp1 {
   const message = new Message(stream, socket, counted, headers, fields);
-  return { message: message as unknown as IncomingMessage, reply: new StreamReply(stream, message) as unknown as ServerResponse, awaits: message.headers['expect']?.toLowerCase() === '100-continue' };
+  return {
+    message: message as unknown as IncomingMessage,
+    reply: new StreamReply(stream, message) as unknown as ServerResponse,
+    awaits: message.headers['expect']?.toLowerCase() === '100-continue',
+  };
 }
 
 class Message {
@@ -32,7 +49,13 @@ class Message {
   readonly #stream: ServerHttp2Stream;
   readonly #counted: CountedCall;
 
-  constructor(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]) {
+  constructor(
+    stream: ServerHttp2Stream,
+    socket: Socket,
+    counted: CountedCall,
+    headers: IncomingHttpHeaders,
+    fields: readonly string[],
+  ) {
     this.#stream = stream;
     this.#counted = counted;
     this.socket = socket;
@@ -44,14 +67,26 @@ class Message {
     this.headers = authority === undefined ? joined : { ...joined, host: authority };
   }
 
-  get destroyed(): boolean { return this.#stream.destroyed; }
-  get complete(): boolean { return this.#stream.readableEnded; }
+  get destroyed(): boolean {
+    return this.#stream.destroyed;
+  }
+  get complete(): boolean {
+    return this.#stream.readableEnded;
+  }
   /** Who calls: the request counts for that caller from now on. Errors: `too_busy`. */
-  calledBy(caller: string): void { this.#counted.calledBy(caller); }
+  calledBy(caller: string): void {
+    this.#counted.calledBy(caller);
+  }
   /** Ends this request, and no other of the connection. */
-  cutOff(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
-  pause(): void { this.#stream.pause(); }
-  resume(): void { this.#stream.resume(); }
+  cutOff(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+  pause(): void {
+    this.#stream.pause();
+  }
+  resume(): void {
+    this.#stream.resume();
+  }
 
   on(event: string, listener: (...args: unknown[]) => void): this {
     this.#stream.on(event === 'error' ? 'aborted' : event, listener);
@@ -84,10 +119,18 @@ class StreamReply {
     this.req = message;
   }
 
-  get socket(): Socket | null { return this.#stream.destroyed ? null : this.req.socket; }
-  get destroyed(): boolean { return this.#stream.destroyed; }
-  get headersSent(): boolean { return this.#head !== null; }
-  get writableFinished(): boolean { return this.#stream.writableFinished; }
+  get socket(): Socket | null {
+    return this.#stream.destroyed ? null : this.req.socket;
+  }
+  get destroyed(): boolean {
+    return this.#stream.destroyed;
+  }
+  get headersSent(): boolean {
+    return this.#head !== null;
+  }
+  get writableFinished(): boolean {
+    return this.#stream.writableFinished;
+  }
 
   /** Names and values in turn. HTTP/2 has no words behind the number of a status. */
   writeHead(status: number, _text: string, headers: readonly string[]): void {
@@ -96,7 +139,8 @@ class StreamReply {
       const name = headers[i]!.toLowerCase();
       if (OF_CONNECTION.has(name)) continue;
       const before = head[name];
-      head[name] = before === undefined ? headers[i + 1]! : [...(Array.isArray(before) ? before : [before]), headers[i + 1]!];
+      head[name] =
+        before === undefined ? headers[i + 1]! : [...(Array.isArray(before) ? before : [before]), headers[i + 1]!];
     }
     this.#head = head;
   }
@@ -116,7 +160,8 @@ class StreamReply {
 
   end(body?: string | Uint8Array): void {
     const stream = this.#stream;
-    if (this.#canSend && !stream.headersSent && (body === undefined || body.length === 0 || this.#isHead)) stream.respond(this.#head!, { endStream: true });
+    if (this.#canSend && !stream.headersSent && (body === undefined || body.length === 0 || this.#isHead))
+      stream.respond(this.#head!, { endStream: true });
     else if (this.#canSend) {
       this.flushHeaders();
       stream.end(body);
@@ -144,6 +189,10 @@ class StreamReply {
     return this;
   }
 
-  get #isHead(): boolean { return this.req.method === 'HEAD'; }
-  get #canSend(): boolean { return !this.#stream.destroyed && !this.#stream.closed; }
+  get #isHead(): boolean {
+    return this.req.method === 'HEAD';
+  }
+  get #canSend(): boolean {
+    return !this.#stream.destroyed && !this.#stream.closed;
+  }
 }

@@ -11,7 +11,9 @@ interface RequestLogParts {
 /** Longest URL in a line. */
 const URL_LENGTH_MAX = 2_048;
 
-/** Logs a line for every request that goes through (option LogHttpRequests). Credentials and bodies are never logged. */
+/**
+ * Logs a line for every request that goes through (option LogHttpRequests). Credentials and bodies are never logged.
+ */
 export function logRequests(fetch: Fetch, { log, clock, addressOf }: RequestLogParts): Fetch {
   return async (request) => {
     const startMs = clock.monotonicMs();
@@ -23,7 +25,13 @@ export function logRequests(fetch: Fetch, { log, clock, addressOf }: RequestLogP
       return response;
     } finally {
       const path = url.slice(url.indexOf('/', url.indexOf('://') + 3), URL_LENGTH_MAX);
-      log.info('HTTP request', { method, path, status, elapsedMs: Math.round((clock.monotonicMs() - startMs) * 1_000) / 1_000, address: addressOf?.(request) ?? null });
+      log.info('HTTP request', {
+        method,
+        path,
+        status,
+        elapsedMs: Math.round((clock.monotonicMs() - startMs) * 1_000) / 1_000,
+        address: addressOf?.(request) ?? null,
+      });
     }
   };
 }

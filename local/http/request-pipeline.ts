@@ -11,17 +11,21 @@ type Connection = Socket & { readonly parser?: { onIncoming: (message: { upgrade
 type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
 
 /**
- * Requests of one connection that are worked on at a time. Browsers don't pipeline, and who does wants to save the way to and fro: more at once would only hold replies
- * in memory until those before them have been sent.
+ * Requests of one connection that are worked on at a time. Browsers don't pipeline, and who does wants to save the way
+ * to and fro: more at once would only hold replies in memory until those before them have been sent.
  */
 export const UNDER_WAY_MAX = 8;
 
 /**
- * What pipelined requests may hold of all connections together, by address. One read of 64 KiB may bring 2 600 of them, for which Node.js makes 6 MB of objects in one go, and takes as long to
- * let go of them: few connections at once may do that. An ordinary request counts some kilobytes, and those that come behind no other count nothing.
+ * What pipelined requests may hold of all connections together, by address. One read of 64 KiB may bring 2 600 of them,
+ * for which Node.js makes 6 MB of objects in one go, and takes as long to let go of them: few connections at once may
+ * do that. An ordinary request counts some kilobytes, and those that come behind no other count nothing.
  */
 const HELD_BYTES_MAX = 16_777_216;
-/** So long what nobody waits for any more still counts: to let go of it takes the process as long as it took to make it, and who closes connections may open others. */
+/**
+ * So long what nobody waits for any more still counts: to let go of it takes the process as long as it took to make it,
+ * and who closes connections may open others.
+ */
 const DROPPED_MS = 2_000;
 /** What one counts besides its head. */
 const REQUEST_BYTES = 2_048;
@@ -36,8 +40,9 @@ interface Waiting {
 }
 
 /**
- * What a connection has pipelined. Node.js gives all requests of one read at once, and takes up to 64 KiB at a time: those beyond the limit wait here in their order, and
- * nothing more is read of the connection until the last of them has begun. So what waits is bounded by what one read brings.
+ * What a connection has pipelined. Node.js gives all requests of one read at once, and takes up to 64 KiB at a time:
+ * those beyond the limit wait here in their order, and nothing more is read of the connection until the last of them
+ * has begun. So what waits is bounded by what one read brings.
  */
 class Pipeline {
   readonly #socket: Connection;
@@ -52,8 +57,11 @@ class Pipeline {
     this.#begin = begin;
     this.#held = held;
     this.#address = addressGroup(connectionAddress(socket));
-    // Node.js resumes the connection by itself: behind each request that it has read, for a body, and when replies have been taken.
-    socket.on('resume', () => { if (this.#waiting.length > 0) socket.pause(); });
+    // Node.js resumes the connection by itself: behind each request that it has read, for a body, and when replies have
+    // been taken.
+    socket.on('resume', () => {
+      if (this.#waiting.length > 0) socket.pause();
+    });
     // Nobody is there to be answered any more.
     socket.once('close', () => {
       this.#drop();
@@ -114,8 +122,8 @@ class Pipeline {
 }
 
 /**
- * Tells a reply that its turn will never come. Node.js forgets those that wait where it lets go of the connection: behind a CONNECT, which it closes, and behind an upgrade. What ran
- * for them, such as a subscription, would never end.
+ * Tells a reply that its turn will never come. Node.js forgets those that wait where it lets go of the connection:
+ * behind a CONNECT, which it closes, and behind an upgrade. What ran for them, such as a subscription, would never end.
  */
 function end(reply: Closable): void {
   if (reply._closed === true) return;
@@ -131,7 +139,10 @@ function headBytes({ url, rawHeaders }: IncomingMessage): number {
   return bytes;
 }
 
-/** The parser takes the next request for an upgrade, and reads no further: Node.js lets go of the connection, which has ended. */
+/**
+ * The parser takes the next request for an upgrade, and reads no further: Node.js lets go of the connection, which has
+ * ended.
+ */
 function stop(message: { upgrade: boolean }): number {
   message.upgrade = true;
   return 2;
@@ -147,9 +158,14 @@ export class Pipelines {
   }
 
   /** What pipelined requests hold now. */
-  get heldBytes(): number { return this.#held.held; }
+  get heldBytes(): number {
+    return this.#held.held;
+  }
 
-  /** Begins a request, at once or when those before it on its connection let it. One that comes behind no other costs nothing more. */
+  /**
+   * Begins a request, at once or when those before it on its connection let it. One that comes behind no other costs
+   * nothing more.
+   */
   inTurn(message: IncomingMessage, reply: ServerResponse, begin: Begin): void {
     const { socket } = message;
     // A reply has the connection unless another one has it still. Then none waits either.

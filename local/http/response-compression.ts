@@ -7,7 +7,10 @@ import type { BodyEncoder, Coding } from '../../handlers/http/context.ts';
 const WHOLE_BYTES_MAX = 1_048_576;
 /** Longer ones block by block. */
 const BLOCK_BYTES = 65_536;
-/** Replies that are compressed block by block at once; beyond that they go out as they are. Each of those that go on for long holds 64 KiB. */
+/**
+ * Replies that are compressed block by block at once; beyond that they go out as they are. Each of those that go on for
+ * long holds 64 KiB.
+ */
 export const COMPRESSED_REPLIES_MAX = 256;
 
 type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
@@ -16,7 +19,13 @@ const { constants } = zlib;
 const GZIP = { level: 5 };
 /** What goes on for hours must not hold much: a window of 8 KiB and as much again for its index. */
 const LIVE_GZIP = { level: 5, windowBits: 13, memLevel: 6 };
-const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT } };
+const BROTLI = {
+  params: {
+    [constants.BROTLI_PARAM_QUALITY]: 4,
+    [constants.BROTLI_PARAM_LGWIN]: 18,
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+  },
+};
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_windowLog]: 18 } };
 
 const WHOLE: Readonly<Record<Coding, (bytes: Uint8Array) => Promise<Buffer>>> = {
@@ -30,10 +39,14 @@ type Flushing = Transform & { flush(done: () => void): void };
 
 function transformOf(coding: Coding, isLive: boolean): Flushing {
   switch (coding) {
-    case 'gzip': return zlib.createGzip(isLive ? LIVE_GZIP : GZIP);
-    case 'deflate': return zlib.createDeflate(isLive ? LIVE_GZIP : GZIP);
-    case 'br': return zlib.createBrotliCompress(BROTLI);
-    case 'zstd': return zlib.createZstdCompress(ZSTD);
+    case 'gzip':
+      return zlib.createGzip(isLive ? LIVE_GZIP : GZIP);
+    case 'deflate':
+      return zlib.createDeflate(isLive ? LIVE_GZIP : GZIP);
+    case 'br':
+      return zlib.createBrotliCompress(BROTLI);
+    case 'zstd':
+      return zlib.createZstdCompress(ZSTD);
   }
 }
 
@@ -49,18 +62,37 @@ export class ReplyCompression implements BodyEncoder {
   }
 
   /** Replies that are being compressed block by block. */
-  get open(): number { return this.#open; }
+  get open(): number {
+    return this.#open;
+  }
 
-  encode(body: Body, coding: Coding, isLive: boolean): Promise<Uint8Array<ArrayBuffer>> | ReadableStream<Uint8Array> | null {
-    if (!(body instanceof ReadableStream) && body.length <= WHOLE_BYTES_MAX) return WHOLE[coding](Buffer.from(body as string)) as Promise<Uint8Array<ArrayBuffer>>;
+  encode(
+    body: Body,
+    coding: Coding,
+    isLive: boolean,
+  ): Promise<Uint8Array<ArrayBuffer>> | ReadableStream<Uint8Array> | null {
+    if (!(body instanceof ReadableStream) && body.length <= WHOLE_BYTES_MAX)
+      return WHOLE[coding](Buffer.from(body as string)) as Promise<Uint8Array<ArrayBuffer>>;
     if (this.#open >= this.#max) return null;
     this.#open++;
-    return compressed(body instanceof ReadableStream ? piecesOf(body) : blocksOf(body), transformOf(coding, isLive), isLive, () => { this.#open--; });
+    return compressed(
+      body instanceof ReadableStream ? piecesOf(body) : blocksOf(body),
+      transformOf(coding, isLive),
+      isLive,
+      () => {
+        this.#open--;
+      },
+    );
   }
 }
 
 /** A body made only as fast as it is read, block by block; where it goes on, each block comes out at once. */
-function compressed(blocks: AsyncIterator<Uint8Array, void, void>, transform: Flushing, isLive: boolean, release: () => void): ReadableStream<Uint8Array> {
+function compressed(
+  blocks: AsyncIterator<Uint8Array, void, void>,
+  transform: Flushing,
+  isLive: boolean,
+  release: () => void,
+): ReadableStream<Uint8Array> {
   let parts: Uint8Array[] = [];
   let isReleased = false;
   const end = () => {
@@ -76,53 +108,63 @@ function compressed(blocks: AsyncIterator<Uint8Array, void, void>, transform: Fl
     onFailure(error);
   });
   // One promise a step: a race against one that lives as long as the reply would hold on to every step.
-  const step = (begin: (done: () => void) => void) => new Promise<void>((resolve, reject) => {
-    if (failure !== null) return reject(failure);
-    onFailure = reject;
-    begin(resolve);
-  });
-  const written = (block: Uint8Array) => step((done) => {
-    transform.write(block, () => { if (!isLive) done(); });
-    if (isLive) transform.flush(done);
-  });
-  const ended = () => step((done) => {
-    transform.once('end', done);
-    transform.end();
-  });
+  const step = (begin: (done: () => void) => void) =>
+    new Promise<void>((resolve, reject) => {
+      if (failure !== null) return reject(failure);
+      onFailure = reject;
+      begin(resolve);
+    });
+  const written = (block: Uint8Array) =>
+    step((done) => {
+      transform.write(block, () => {
+        if (!isLive) done();
+      });
+      if (isLive) transform.flush(done);
+    });
+  const ended = () =>
+    step((done) => {
+      transform.once('end', done);
+      transform.end();
+    });
   const take = (): Uint8Array => {
     // What the stream still holds is told to its listener, which has it last then.
-    while (transform.read() !== null) { /* taken */ }
+    while (transform.read() !== null) {
+      /* taken */
+    }
     const taken = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     parts = [];
     return taken;
   };
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        for (;;) {
-          const block = await blocks.next();
-          // The reader has gone while there was nothing to read.
-          if (isReleased) return;
-          await (block.done === true ? ended() : written(block.value));
-          const bytes = take();
-          if (bytes.length > 0) controller.enqueue(bytes);
-          if (block.done === true) {
-            end();
-            controller.close();
-            return;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          for (;;) {
+            const block = await blocks.next();
+            // The reader has gone while there was nothing to read.
+            if (isReleased) return;
+            await (block.done === true ? ended() : written(block.value));
+            const bytes = take();
+            if (bytes.length > 0) controller.enqueue(bytes);
+            if (block.done === true) {
+              end();
+              controller.close();
+              return;
+            }
+            if (bytes.length > 0) return;
           }
-          if (bytes.length > 0) return;
+        } catch (error) {
+          end();
+          throw error;
         }
-      } catch (error) {
+      },
+      async cancel() {
         end();
-        throw error;
-      }
+        await blocks.return?.();
+      },
     },
-    async cancel() {
-      end();
-      await blocks.return?.();
-    },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }
 
 /** Of a stream; leaving early cancels it. */

@@ -2,18 +2,25 @@ import { IncomingMessage } from 'node:http';
 import type { ServerResponse } from 'node:http';
 
 /**
- * A rest of a body that says that it is no longer is read to its end, in the time that a request has, and the connection goes on: many clients send their login only once they were
- * asked for it.
+ * A rest of a body that says that it is no longer is read to its end, in the time that a request has, and the
+ * connection goes on: many clients send their login only once they were asked for it.
  */
 export const SHORT_BODY_BYTES_MAX = 65_536;
-/** Of what else a client sends behind the answer so many bytes are read and dropped, since many clients look for an answer only when they have sent all; most bodies are shorter. */
+/**
+ * Of what else a client sends behind the answer so many bytes are read and dropped, since many clients look for an
+ * answer only when they have sent all; most bodies are shorter.
+ */
 export const REST_BYTES_MAX = 1_048_576;
-/** So long the connection stays at most for the client to read the answer; one that were closed while something of it is unread would take the answer away. */
+/**
+ * So long the connection stays at most for the client to read the answer; one that were closed while something of it is
+ * unread would take the answer away.
+ */
 export const REST_MS_MAX = 2_000;
 
 /**
- * Bounds what is still read of a request's body once its answer is known; Node.js would read it to its end, however long it is. The answer says that the connection closes, and
- * it is closed when the body has ended, or at the bounds. Over HTTP/2 the stream is reset behind the answer instead.
+ * Bounds what is still read of a request's body once its answer is known; Node.js would read it to its end, however
+ * long it is. The answer says that the connection closes, and it is closed when the body has ended, or at the bounds.
+ * Over HTTP/2 the stream is reset behind the answer instead.
  */
 export function boundRest(message: IncomingMessage, reply: ServerResponse): void {
   if (message.complete || !(message instanceof IncomingMessage) || isShort(message)) return;
@@ -39,6 +46,8 @@ export function boundRest(message: IncomingMessage, reply: ServerResponse): void
   };
 }
 
-function isShort({ headers: { 'content-length': length, 'transfer-encoding': coding, expect } }: IncomingMessage): boolean {
+function isShort({
+  headers: { 'content-length': length, 'transfer-encoding': coding, expect },
+}: IncomingMessage): boolean {
   return coding === undefined && expect === undefined && Number(length ?? 0) <= SHORT_BODY_BYTES_MAX;
 }

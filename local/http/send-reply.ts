@@ -15,7 +15,10 @@ export interface Parts {
   readonly body: ReplyBody | null;
 }
 
-/** The part of the web platform's `Response` that those between handlers and socket look at: they measure, trace and log. */
+/**
+ * The part of the web platform's `Response` that those between handlers and socket look at: they measure, trace and
+ * log.
+ */
 class LocalResponse {
   readonly reply: Reply;
   #headers: Headers | null = null;
@@ -24,14 +27,20 @@ class LocalResponse {
     this.reply = reply;
   }
 
-  get status(): number { return this.reply.status; }
-  get statusText(): string { return this.reply.statusText; }
-  get headers(): Headers { return (this.#headers ??= new Headers(this.reply.headers)); }
+  get status(): number {
+    return this.reply.status;
+  }
+  get statusText(): string {
+    return this.reply.statusText;
+  }
+  get headers(): Headers {
+    return (this.#headers ??= new Headers(this.reply.headers));
+  }
 }
 
 /**
- * A response that keeps the plain parts of a reply, which go to the socket as they are: the platform's own costs as much as all the
- * rest of a small request.
+ * A response that keeps the plain parts of a reply, which go to the socket as they are: the platform's own costs as
+ * much as all the rest of a small request.
  */
 export function toResponse(reply: Reply): Response {
   return new LocalResponse(reply) as unknown as Response;
@@ -47,8 +56,14 @@ interface Bounds {
   readonly replyShare: ByteShare;
 }
 
-/** Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails. */
-export function sendReply(reply: ServerResponse, response: Response | LocalResponse, bounds: Bounds): Promise<void> | void {
+/**
+ * Writes a reply. The promise, if there is one, ends with a body that comes bit by bit, and rejects when that fails.
+ */
+export function sendReply(
+  reply: ServerResponse,
+  response: Response | LocalResponse,
+  bounds: Bounds,
+): Promise<void> | void {
   const { status, statusText, headers, body } = partsOfResponse(response);
   reply.writeHead(status, statusText, headers as string[]);
   if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>, bounds);
@@ -89,8 +104,14 @@ function partsOfResponse(response: Response | LocalResponse): Parts {
 function partsOf({ status, statusText, headers: given, body }: Reply): Parts {
   const headers: string[] = [];
   for (const name in given) headers.push(name, given[name]!);
-  if (typeof body === 'string' && given['content-type'] === undefined) headers.push('content-type', 'text/plain; charset=UTF-8');
-  const length = body === null || body instanceof ReadableStream ? null : typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  if (typeof body === 'string' && given['content-type'] === undefined)
+    headers.push('content-type', 'text/plain; charset=UTF-8');
+  const length =
+    body === null || body instanceof ReadableStream
+      ? null
+      : typeof body === 'string'
+        ? Buffer.byteLength(body)
+        : body.byteLength;
   if (length !== null && given['content-length'] === undefined) headers.push('content-length', String(length));
   return { status, statusText, headers, body };
 }
@@ -100,9 +121,15 @@ function partsOfPlatform({ status, statusText, headers, body }: Response): Parts
 }
 
 /** Hands the pieces on as the client takes them. A client that goes away cancels the body. */
-async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>, { flow, replyShare }: Bounds): Promise<void> {
+async function stream(
+  reply: ServerResponse,
+  body: ReadableStream<Uint8Array>,
+  { flow, replyShare }: Bounds,
+): Promise<void> {
   const reader = body.getReader();
-  const cancel = () => { reader.cancel().catch(() => {}); };
+  const cancel = () => {
+    reader.cancel().catch(() => {});
+  };
   if (reply.destroyed || reply.req.method === 'HEAD') {
     cancel();
     reply.end();
@@ -162,7 +189,8 @@ const refused = new WeakSet<Connection>();
 
 /**
  * What the parser could not read, or what came too slowly, never becomes a request; the answer is written to the bare
- * connection. Where a reply is under way it must not be torn: one that was begun, or belongs to an earlier request, ends first.
+ * connection. Where a reply is under way it must not be torn: one that was begun, or belongs to an earlier request,
+ * ends first.
  */
 export function refuseMalformed(error: ClientError, connection: Connection): void {
   if (error.code === 'ECONNRESET') {
@@ -199,12 +227,17 @@ export function refuseMalformed(error: ClientError, connection: Connection): voi
 
 function statusOf({ code, rawPacket }: ClientError): number {
   switch (code) {
-    case 'HPE_HEADER_OVERFLOW': return isLongRequestLine(rawPacket) ? 414 : 431;
-    case 'ERR_HTTP_REQUEST_TIMEOUT': return 408;
-    default: return 400;
+    case 'HPE_HEADER_OVERFLOW':
+      return isLongRequestLine(rawPacket) ? 414 : 431;
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 408;
+    default:
+      return 400;
   }
 }
 
 function isLongRequestLine(packet: Buffer | undefined): boolean {
-  return packet !== undefined && /^[A-Z]+ [^\r\n]{8192}/.test(packet.toString('latin1', 0, REQUEST_LINE_BYTES_MAX + 64));
+  return (
+    packet !== undefined && /^[A-Z]+ [^\r\n]{8192}/.test(packet.toString('latin1', 0, REQUEST_LINE_BYTES_MAX + 64))
+  );
 }

@@ -75,13 +75,22 @@ export interface Http2Parts {
   /** How long a request may take to arrive. */
   readonly requestMs: number;
   /** Answers a request as if it had come over HTTP/1.1. `fields` are names and values of its headers in turn. */
-  respond(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]): void;
+  respond(
+    stream: ServerHttp2Stream,
+    socket: Socket,
+    counted: CountedCall,
+    headers: IncomingHttpHeaders,
+    fields: readonly string[],
+  ): void;
 }
 
 export interface Http2Side {
   /** A connection that has said that it speaks HTTP/2, with its first bytes unread. */
   take(socket: Socket): void;
-  /** Ends the calls that are under way, as a stop does, and waits at most `graceMs` until all clients know of it. Their connections stay. */
+  /**
+   * Ends the calls that are under way, as a stop does, and waits at most `graceMs` until all clients know of it. Their
+   * connections stay.
+   */
   endCalls(graceMs: number): Promise<void>;
   /** As for the server. */
   stop(graceMs: number): Promise<boolean>;
@@ -95,7 +104,8 @@ export interface HttpServer {
   /** New connections see these certificates from now on; those that exist go on as they began. Only with `tls`. */
   setCertificates(certificates: CertificateSet): void;
   /**
-   * Aborts the signal of every request that is under way, as `stop` does, and waits at most `graceMs` until calls of gRPC are over and their clients know of it. The server and its connections go on.
+   * Aborts the signal of every request that is under way, as `stop` does, and waits at most `graceMs` until calls of
+   * gRPC are over and their clients know of it. The server and its connections go on.
    */
   interrupt(graceMs: number): Promise<void>;
   /**
@@ -109,7 +119,11 @@ export interface HttpServer {
 export async function startServer(options: HttpServerOptions): Promise<HttpServer> {
   const ending = new Ending();
   const flow = options.flow ?? new Flow();
-  const guard = new Guard({ log: options.log, meter: options.limits?.meter ?? silentMeter, clock: options.limits?.clock ?? systemClock });
+  const guard = new Guard({
+    log: options.log,
+    meter: options.limits?.meter ?? silentMeter,
+    clock: options.limits?.clock ?? systemClock,
+  });
   const { server, handshakes } = create(options, guard);
   const serving: Serving = { ending, flow, guard };
   if (options.limits === undefined) server.maxConnections = CONNECTIONS_MAX;
@@ -119,7 +133,8 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
     server.on('connection', (socket: Socket) => socket.unref());
   }
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
-  const respondTo = (owner: Owner, message: IncomingMessage, reply: ServerResponse) => guard.run(owner, () => answer(message, reply, options, serving));
+  const respondTo = (owner: Owner, message: IncomingMessage, reply: ServerResponse) =>
+    guard.run(owner, () => answer(message, reply, options, serving));
   const begin = (message: IncomingMessage, reply: ServerResponse) => respondTo(message.socket, message, reply);
   const pipelines = options.pipelines ?? new Pipelines();
   const respond = (message: IncomingMessage, reply: ServerResponse) => {
@@ -135,18 +150,23 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   server.on('checkExpectation', respond);
   server.on('clientError', refuseMalformed);
   const { headersMs, requestMs } = { ...PATIENCE, ...options.patience };
-  const http2 = options.http2?.({
-    flow, requestMs, guard,
-    respond: (stream, socket, counted, headers, fields) => {
-      const { message, reply, awaits } = asHttp1(stream, socket, counted, headers, fields);
-      if (awaits) awaitsContinue(message);
-      respondTo(stream, message, reply);
-    },
-  }) ?? null;
+  const http2 =
+    options.http2?.({
+      flow,
+      requestMs,
+      guard,
+      respond: (stream, socket, counted, headers, fields) => {
+        const { message, reply, awaits } = asHttp1(stream, socket, counted, headers, fields);
+        if (awaits) awaitsContinue(message);
+        respondTo(stream, message, reply);
+      },
+    }) ?? null;
   if (http2 !== null) {
     divide(server, handshakes === null, {
       patienceMs: headersMs,
-      soon: (socket, run) => { setImmediate(() => guard.run(socket, run)); },
+      soon: (socket, run) => {
+        setImmediate(() => guard.run(socket, run));
+      },
       late: (socket) => refuseMalformed(Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket),
       http2: (socket) => {
         fresh.used(socket);
@@ -158,8 +178,12 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const { address, family, port } = server.address() as AddressInfo;
   const url = `${handshakes === null ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
   return {
-    url, port,
-    connections: () => new Promise((resolve) => { server.getConnections((error, count) => resolve(error === null ? count : 0)); }),
+    url,
+    port,
+    connections: () =>
+      new Promise((resolve) => {
+        server.getConnections((error, count) => resolve(error === null ? count : 0));
+      }),
     setCertificates: (certificates) => {
       if (handshakes === null) throw new Error('A server without TLS has no certificates to set.');
       handshakes.setCertificates(certificates);
@@ -180,10 +204,21 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   };
 }
 
-function create({ tls, patience, log, http2 }: HttpServerOptions, guard: Guard): { server: Server; handshakes: Handshakes | null } {
+function create(
+  { tls, patience, log, http2 }: HttpServerOptions,
+  guard: Guard,
+): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, requireHostHeader: false, joinDuplicateHeaders: true, ...guardedMessages(guard),
+    maxHeaderSize: HEAD_BYTES_MAX,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: checkMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+    requireHostHeader: false,
+    joinDuplicateHeaders: true,
+    ...guardedMessages(guard),
   };
   if (tls === undefined) {
     const server = createServer(limits);
@@ -191,16 +226,28 @@ function create({ tls, patience, log, http2 }: HttpServerOptions, guard: Guard):
     return { server, handshakes: null };
   }
   // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
-  const server: TlsServer = createTlsServer({ ...limits, ...serverContext(tls.certificates), handshakeTimeout: handshakeMs, rejectUnauthorized: false, ...(http2 !== undefined && { ALPNProtocols: ['h2', 'http/1.1'] }) });
+  const server: TlsServer = createTlsServer({
+    ...limits,
+    ...serverContext(tls.certificates),
+    handshakeTimeout: handshakeMs,
+    rejectUnauthorized: false,
+    ...(http2 !== undefined && { ALPNProtocols: ['h2', 'http/1.1'] }),
+  });
   guard.server(server);
   return { server, handshakes: guardHandshakes(server, tls.certificates, log, tls.formerNamesMs) };
 }
 
-async function answer(message: IncomingMessage, reply: ServerResponse, options: HttpServerOptions, serving: Serving): Promise<void> {
+async function answer(
+  message: IncomingMessage,
+  reply: ServerResponse,
+  options: HttpServerOptions,
+  serving: Serving,
+): Promise<void> {
   let request: LocalRequest | null = null;
   try {
     const target = message.url!;
-    if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
+    if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX)
+      return refuse(reply, 414);
     if (!REQUEST_TARGET.test(target) || hasNoHost(message)) return refuse(reply, 400);
     if (expectsElse(message)) return refuse(reply, 417);
     request = new LocalRequest(message, reply, serving);
@@ -223,11 +270,23 @@ function hasNoHost({ httpVersionMajor, httpVersionMinor, headers }: IncomingMess
 
 /** Something else than `100 Continue`, which nobody can be sure of getting. */
 function expectsElse({ httpVersionMajor, httpVersionMinor, headers: { expect } }: IncomingMessage): boolean {
-  return expect !== undefined && httpVersionMajor === 1 && httpVersionMinor === 1 && !/(?:^|\W)100-continue(?:$|\W)/i.test(expect);
+  return (
+    expect !== undefined &&
+    httpVersionMajor === 1 &&
+    httpVersionMinor === 1 &&
+    !/(?:^|\W)100-continue(?:$|\W)/i.test(expect)
+  );
 }
 
 function refuse(reply: ServerResponse, status: number): void {
-  reply.writeHead(status, STATUS_CODES[status], ['content-length', '0', 'connection', 'close', 'x-content-type-options', 'nosniff']);
+  reply.writeHead(status, STATUS_CODES[status], [
+    'content-length',
+    '0',
+    'connection',
+    'close',
+    'x-content-type-options',
+    'nosniff',
+  ]);
   reply.end();
 }
 
@@ -241,20 +300,38 @@ function listen(server: Server, { hostname, port }: HttpServerOptions): Promise<
 function listenError(error: NodeJS.ErrnoException, hostname: string, port: number): Error {
   switch (error.code) {
     case 'EADDRINUSE':
-      return new CommandError('port_in_use', `Port ${port} of ${hostname} is in use by another process. Stop that one, or choose another port with --node-port (0 takes any free one).`, EXIT.unreachable);
+      return new CommandError(
+        'port_in_use',
+        `Port ${port} of ${hostname} is in use by another process. Stop that one, or choose another port with --node-port (0 takes any free one).`,
+        EXIT.unreachable,
+      );
     case 'EACCES':
-      return new CommandError('port_denied', `The system does not allow this user to listen on port ${port}. Choose a port above 1023 with --node-port.`, EXIT.unreachable);
+      return new CommandError(
+        'port_denied',
+        `The system does not allow this user to listen on port ${port}. Choose a port above 1023 with --node-port.`,
+        EXIT.unreachable,
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new CommandError('address_not_available', `${hostname} is not an address of this machine. Choose another one with --node-ip.`, EXIT.unreachable);
+      return new CommandError(
+        'address_not_available',
+        `${hostname} is not an address of this machine. Choose another one with --node-ip.`,
+        EXIT.unreachable,
+      );
     default:
-      return new CommandError('listen_failed', `Listening on ${hostname}:${port} failed: ${error.message}. Choose another address with --node-ip and --node-port.`, EXIT.unreachable);
+      return new CommandError(
+        'listen_failed',
+        `Listening on ${hostname}:${port} failed: ${error.message}. Choose another address with --node-ip and --node-port.`,
+        EXIT.unreachable,
+      );
   }
 }
 
 async function stop(server: Server, ending: Ending, graceMs: number): Promise<boolean> {
   let isForced = false;
-  const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
   ending.abort();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
   const grace = setTimeout(() => {

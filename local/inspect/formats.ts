@@ -1,13 +1,31 @@
 import { type FileFormat, HEAD_BYTES } from '../../core/ports/file-format.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 
-/** Areas that have kinds of files of their own. Those of which a name is likely are loaded first, the others only where they have to be asked, too. */
+/**
+ * Areas that have kinds of files of their own. Those of which a name is likely are loaded first, the others only where
+ * they have to be asked, too.
+ */
 const AREAS: readonly { readonly likely: RegExp; readonly load: () => Promise<readonly FileFormat[]> }[] = [
-  { likely: /chunk-\d|\.chk|block-sums|proven-chunks|log-id|restoring|copy-unfinished|scavenge-due|\.scavenge$/, load: async () => (await import('../../core/log/format.ts')).LOG_FORMATS },
-  { likely: /indexmap|index\/[0-9a-f]{8}-|bloomfilter|streamExistence|proven-tables|forceverify/, load: async () => (await import('../../core/index/format.ts')).INDEX_FORMATS },
-  { likely: /(?:log|manifest)\/\d{15}|files\/|probe\/|failures\//, load: async () => (await import('../../core/shared-log/format.ts')).OBJECT_LOG_FORMATS },
-  { likely: /skua-repository|manifests\/|blobs\/|shipped\/|active\/|pruning\/|proven$|unreferenced|suspect|node-id/, load: async () => (await import('../../core/backup/format.ts')).BACKUP_FORMATS },
-  { likely: /chain$|leaves-|receipt-/, load: async () => (await import('../../core/integrity/format.ts')).PROOF_FORMATS },
+  {
+    likely: /chunk-\d|\.chk|block-sums|proven-chunks|log-id|restoring|copy-unfinished|scavenge-due|\.scavenge$/,
+    load: async () => (await import('../../core/log/format.ts')).LOG_FORMATS,
+  },
+  {
+    likely: /indexmap|index\/[0-9a-f]{8}-|bloomfilter|streamExistence|proven-tables|forceverify/,
+    load: async () => (await import('../../core/index/format.ts')).INDEX_FORMATS,
+  },
+  {
+    likely: /(?:log|manifest)\/\d{15}|files\/|probe\/|failures\//,
+    load: async () => (await import('../../core/shared-log/format.ts')).OBJECT_LOG_FORMATS,
+  },
+  {
+    likely: /skua-repository|manifests\/|blobs\/|shipped\/|active\/|pruning\/|proven$|unreferenced|suspect|node-id/,
+    load: async () => (await import('../../core/backup/format.ts')).BACKUP_FORMATS,
+  },
+  {
+    likely: /chain$|leaves-|receipt-/,
+    load: async () => (await import('../../core/integrity/format.ts')).PROOF_FORMATS,
+  },
   { likely: /scavenging/, load: async () => (await import('../../infra/sqlite/format.ts')).SQLITE_FORMATS },
   { likely: /skua\.lock|kurrent/, load: async () => (await import('../../infra/fs/format.ts')).DIRECTORY_FORMATS },
   { likely: /session\.key|audit/, load: async () => (await import('../../core/security/format.ts')).SECURITY_FORMATS },
@@ -48,7 +66,11 @@ export async function formatByContent(path: string, file: StorageFile): Promise<
   const head = (await file.read(0, HEAD_BYTES)).slice();
   const formats = await allFormats();
   const name = finishedName(path);
-  return formats.find(({ begins }) => begins?.(head, file.size) === true) ?? formats.find(({ lastNames = [] }) => lastNames.some((pattern) => pattern.test(name))) ?? null;
+  return (
+    formats.find(({ begins }) => begins?.(head, file.size) === true) ??
+    formats.find(({ lastNames = [] }) => lastNames.some((pattern) => pattern.test(name))) ??
+    null
+  );
 }
 
 export async function allFormats(): Promise<readonly FileFormat[]> {

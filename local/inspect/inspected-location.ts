@@ -4,7 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { FileFormat, FormatWorld } from '../../core/ports/file-format.ts';
 import { OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectLocation, ObjectStore } from '../../core/ports/object-store.ts';
+import type {
+  GetOptions,
+  ListOptions,
+  ObjectInfo,
+  ObjectPage,
+  ObjectLocation,
+  ObjectStore,
+} from '../../core/ports/object-store.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { nodeCompression } from '../../infra/node-compression.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
@@ -16,7 +23,10 @@ import { openObjects, parseLocation } from '../../infra/objects/open-objects.ts'
 import { UsageError } from '../../infra/runtime/failure.ts';
 import { formatByContent, formatByName } from './formats.ts';
 
-/** What was named on the command line, opened to be read and for nothing else: no lock is taken, and nothing is written, also not what a store would tidy up. */
+/**
+ * What was named on the command line, opened to be read and for nothing else: no lock is taken, and nothing is written,
+ * also not what a store would tidy up.
+ */
 export type Named = NamedFile | NamedFolder;
 
 export interface NamedFile {
@@ -45,9 +55,15 @@ export interface InspectedOptions {
 }
 
 /** Opens a file, an object, or a folder of them. Throws `file_not_found`, and what the storage throws. */
-export async function openNamed(given: string, wanted: InspectedOptions, repositoryKey: Uint8Array | null): Promise<Named> {
+export async function openNamed(
+  given: string,
+  wanted: InspectedOptions,
+  repositoryKey: Uint8Array | null,
+): Promise<Named> {
   if (/^file:\/\//i.test(given)) return openLocalNamed(pathOfUrl(given), repositoryKey);
-  return /^[a-z0-9+.-]+:\/\//i.test(given) ? await openObjectNamed(given, wanted, repositoryKey) : await openLocalNamed(path.resolve(given), repositoryKey);
+  return /^[a-z0-9+.-]+:\/\//i.test(given)
+    ? await openObjectNamed(given, wanted, repositoryKey)
+    : await openLocalNamed(path.resolve(given), repositoryKey);
 }
 
 function pathOfUrl(url: string): string {
@@ -66,14 +82,25 @@ async function openLocalNamed(place: string, repositoryKey: Uint8Array | null): 
   const key = named?.key ?? path.basename(place);
   const objects = new LocalFiles(root);
   const world = worldOf(objects, repositoryKey, async (name) => objects.open(name));
-  return { kind: 'file', place, file, format: named?.format ?? await formatByContent(key, file), key, isUnfinished: named?.isUnfinished ?? false, localPath: place, world, close: () => file.close() };
+  return {
+    kind: 'file',
+    place,
+    file,
+    format: named?.format ?? (await formatByContent(key, file)),
+    key,
+    isUnfinished: named?.isUnfinished ?? false,
+    localPath: place,
+    world,
+    close: () => file.close(),
+  };
 }
 
 function isFolder(place: string): boolean {
   try {
     return fs.statSync(place).isDirectory();
   } catch (error) {
-    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') throw new SkuaError('file_not_found', `${place} does not exist.`, { path: place });
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR')
+      throw new SkuaError('file_not_found', `${place} does not exist.`, { path: place });
     throw storageError(error, place);
   }
 }
@@ -87,12 +114,24 @@ function openLocal(place: string): StorageFile {
     throw storageError(error, place);
   }
   const found = fs.fstatSync(fd);
-  if (found.isFile()) return new FilesystemFile({ path: path.basename(place), place, fd, size: found.size, isWritable: false, calls: 'offline' });
+  if (found.isFile())
+    return new FilesystemFile({
+      path: path.basename(place),
+      place,
+      fd,
+      size: found.size,
+      isWritable: false,
+      calls: 'offline',
+    });
   fs.closeSync(fd);
   throw new SkuaError('io_error', `${place} is not a file. Name a file, or a folder of files.`, { path: place });
 }
 
-async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-region': region }: InspectedOptions, repositoryKey: Uint8Array | null): Promise<Named> {
+async function openObjectNamed(
+  given: string,
+  { 's3-endpoint': endpoint, 's3-region': region }: InspectedOptions,
+  repositoryKey: Uint8Array | null,
+): Promise<Named> {
   let place: ObjectLocation & { readonly kind: 's3' };
   try {
     place = parseLocation(given, { endpoint, region }) as typeof place;
@@ -118,13 +157,28 @@ async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-reg
   };
   const file = new ObjectFileReader(objects, key, key, info.sizeBytes);
   const world = worldOf(objects, repositoryKey, open);
-  return { kind: 'file', place: given, file, format: named?.format ?? await formatByContent(key, file), key, isUnfinished: false, localPath: null, world, close: () => objects.close() };
+  return {
+    kind: 'file',
+    place: given,
+    file,
+    format: named?.format ?? (await formatByContent(key, file)),
+    key,
+    isUnfinished: false,
+    localPath: null,
+    world,
+    close: () => objects.close(),
+  };
 }
 
 function worldOf(objects: ObjectStore, repositoryKey: Uint8Array | null, open: FormatWorld['open']): FormatWorld {
   return {
-    digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, objects, repositoryKey, open,
-    formatOf: async (key, file) => (await formatByName(key))?.format ?? await formatByContent(key, file),
+    digests: nodeDigests,
+    keys: nodeKeys,
+    compression: nodeCompression,
+    objects,
+    repositoryKey,
+    open,
+    formatOf: async (key, file) => (await formatByName(key))?.format ?? (await formatByContent(key, file)),
   };
 }
 
@@ -140,7 +194,8 @@ class LocalFiles implements ObjectStore {
     try {
       return openLocal(path.join(this.place, key));
     } catch (error) {
-      if (isSkuaError(error, 'file_not_found') || (isSkuaError(error) && error.data['systemCode'] === 'ENOTDIR')) return null;
+      if (isSkuaError(error, 'file_not_found') || (isSkuaError(error) && error.data['systemCode'] === 'ENOTDIR'))
+        return null;
       throw error;
     }
   }
@@ -168,13 +223,23 @@ class LocalFiles implements ObjectStore {
     return { objects: await infosOf(this.place, keys), isMore: false };
   }
 
-  async put(): Promise<never> { throw looksOnly(this.place); }
-  async create(): Promise<never> { throw looksOnly(this.place); }
-  async upload(): Promise<never> { throw looksOnly(this.place); }
-  async remove(): Promise<never> { throw looksOnly(this.place); }
+  async put(): Promise<never> {
+    throw looksOnly(this.place);
+  }
+  async create(): Promise<never> {
+    throw looksOnly(this.place);
+  }
+  async upload(): Promise<never> {
+    throw looksOnly(this.place);
+  }
+  async remove(): Promise<never> {
+    throw looksOnly(this.place);
+  }
   async close(): Promise<void> {}
 }
 
 function looksOnly(place: string): SkuaError {
-  return new SkuaError('io_error', `${place} is only looked at: this is a defect. Nothing was changed.`, { path: place });
+  return new SkuaError('io_error', `${place} is only looked at: this is a defect. Nothing was changed.`, {
+    path: place,
+  });
 }

@@ -1,4 +1,11 @@
-import { type Damage, type Description, type Fields, Payload, type RecordPart, type Value } from '../../core/ports/file-format.ts';
+import {
+  type Damage,
+  type Description,
+  type Fields,
+  Payload,
+  type RecordPart,
+  type Value,
+} from '../../core/ports/file-format.ts';
 import { withoutSecrets } from '../../core/security/format.ts';
 import { toHex } from '../../core/base/hex.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
@@ -9,7 +16,10 @@ import { bytesText } from '../cli/progress.ts';
 
 /** Lines of a table that are put together before they are written: so wide are its columns. */
 const ROWS_AT_ONCE = 100;
-/** Characters of a cell of a list, and bytes of what a client has written in a record that stands alone, unless all of it is asked for. */
+/**
+ * Characters of a cell of a list, and bytes of what a client has written in a record that stands alone, unless all of
+ * it is asked for.
+ */
 const CELL_LENGTH_MAX = 64;
 const PAYLOAD_BYTES_MAX = 4_096;
 const NOT_SHOWN = '(not shown: it may hold secrets)';
@@ -39,7 +49,8 @@ export class Printer {
 
   /** A line of JSON; nothing where people read. */
   object(value: object): void {
-    if (this.#wish.json) line(this.#io.stdout, JSON.stringify(value).replaceAll(TOMBSTONE_VALUE, '9223372036854775807'));
+    if (this.#wish.json)
+      line(this.#io.stdout, JSON.stringify(value).replaceAll(TOMBSTONE_VALUE, '9223372036854775807'));
   }
 
   /** A line for people; nothing where programs read. */
@@ -66,7 +77,9 @@ export class Printer {
   damage({ offset, error }: Damage): void {
     this.object({ kind: 'damage', offset, code: error.code, message: error.message });
     const { red } = coloursFor(this.#io.stdout, this.#io.env);
-    this.text(`${red('damaged')} ${offset === null ? '' : `at offset ${placeText(offset)}, `}${error.code}: ${shown(error.message)}`);
+    this.text(
+      `${red('damaged')} ${offset === null ? '' : `at offset ${placeText(offset)}, `}${error.code}: ${shown(error.message)}`,
+    );
   }
 
   /** A record of a list. */
@@ -76,7 +89,10 @@ export class Printer {
       this.object(this.#document(record, { fields, more }));
       return;
     }
-    const places = { ...(record.position !== undefined && !('position' in fields) && { position: record.position }), ...(record.offset !== null && { offset: record.offset }) };
+    const places = {
+      ...(record.position !== undefined && !('position' in fields) && { position: record.position }),
+      ...(record.offset !== null && { offset: record.offset }),
+    };
     const cells: Fields = { ...places, ...fields };
     const group = `${record.group} ${Object.keys(cells).join(' ')}`;
     if (group !== this.#group) {
@@ -87,7 +103,9 @@ export class Printer {
       this.text();
       this.text(coloursFor(this.#io.stdout, this.#io.env).bold(record.group));
     }
-    for (const [i, [name, value]] of Object.entries(cells).entries()) if (typeof value === 'number' && !name.endsWith('Ms')) this.#columns[i] = { title: this.#columns[i]!.title, align: 'right' };
+    for (const [i, [name, value]] of Object.entries(cells).entries())
+      if (typeof value === 'number' && !name.endsWith('Ms'))
+        this.#columns[i] = { title: this.#columns[i]!.title, align: 'right' };
     if (Object.values(cells).at(-1) instanceof Payload) this.#isOfPayloads = true;
     this.#rows.push(Object.entries(cells).map(([name, value]) => this.#cell(name, value)));
     if (this.#rows.length === ROWS_AT_ONCE) this.flush();
@@ -102,7 +120,12 @@ export class Printer {
     }
     this.text();
     this.text(coloursFor(this.#io.stdout, this.#io.env).bold(`one of the ${record.group}`));
-    this.#facts({ ...(record.position !== undefined && { position: record.position }), ...(record.offset !== null && { offset: record.offset }), ...description.fields, ...description.more });
+    this.#facts({
+      ...(record.position !== undefined && { position: record.position }),
+      ...(record.offset !== null && { offset: record.offset }),
+      ...description.fields,
+      ...description.more,
+    });
   }
 
   /** Writes the lines that wait. */
@@ -112,11 +135,18 @@ export class Printer {
     if (rows.length === 0) return;
     const { isTTY, columns = Infinity } = this.#io.stdout;
     const width = isTTY === true && this.#isOfPayloads && !this.#wish.data ? columns : Infinity;
-    for (const each of tableLines(this.#columns, rows)) line(this.#io.stdout, `  ${each}`.slice(0, width).toWellFormed());
+    for (const each of tableLines(this.#columns, rows))
+      line(this.#io.stdout, `  ${each}`.slice(0, width).toWellFormed());
   }
 
   #document({ group, offset, position }: RecordPart, { fields, more = {} }: Description): object {
-    return { kind: 'record', group, ...(position !== undefined && { position }), ...(offset !== null && { offset }), fields: { ...jsonOf(fields, this.#wish.data), ...jsonOf(more, this.#wish.data) } };
+    return {
+      kind: 'record',
+      group,
+      ...(position !== undefined && { position }),
+      ...(offset !== null && { offset }),
+      fields: { ...jsonOf(fields, this.#wish.data), ...jsonOf(more, this.#wish.data) },
+    };
   }
 
   #facts(fields: Fields): void {
@@ -129,15 +159,24 @@ export class Printer {
   #fact(name: string, value: Value): string {
     if (value instanceof Payload) return shown(payloadText(value, this.#wish.data ? Infinity : PAYLOAD_BYTES_MAX));
     if (typeof value === 'number' && /[pP]osition$|[oO]ffset$/.test(name)) return placeText(value);
-    if (typeof value === 'number' && name.endsWith('Bytes')) return value < 1_024 ? `${value} bytes` : `${value} bytes (${bytesText(value)})`;
+    if (typeof value === 'number' && name.endsWith('Bytes'))
+      return value < 1_024 ? `${value} bytes` : `${value} bytes (${bytesText(value)})`;
     return shown(plainText(name, value));
   }
 
   /** In a column. */
   #cell(name: string, value: Value): string {
     if (name === 'offset') return hexText(value as number);
-    const text = value instanceof Payload ? payloadText(value, this.#wish.data ? Infinity : CELL_LENGTH_MAX) : plainText(name, value);
-    const isLong = text.length > CELL_LENGTH_MAX && !this.#wish.data && !/^[0-9a-f/-]+$/.test(text) && !text.startsWith('files/') && !text.startsWith('index/');
+    const text =
+      value instanceof Payload
+        ? payloadText(value, this.#wish.data ? Infinity : CELL_LENGTH_MAX)
+        : plainText(name, value);
+    const isLong =
+      text.length > CELL_LENGTH_MAX &&
+      !this.#wish.data &&
+      !/^[0-9a-f/-]+$/.test(text) &&
+      !text.startsWith('files/') &&
+      !text.startsWith('index/');
     return isLong ? `${text.slice(0, CELL_LENGTH_MAX).toWellFormed()}…` : text;
   }
 }
@@ -145,7 +184,11 @@ export class Printer {
 /** `chunkSizeBytes` as `chunk size`, `dataBytes` as `data size`. */
 function wordsOf(name: string): string {
   if (name === 'lengthBytes') return 'bytes';
-  return name.replace(/(?<=[a-z])Ms$/, '').replace(/(?<=[sS]ize)Bytes$/, '').replace(/Bytes$/, 'Size').replace(/(?<=[a-z\d])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return name
+    .replace(/(?<=[a-z])Ms$/, '')
+    .replace(/(?<=[sS]ize)Bytes$/, '')
+    .replace(/Bytes$/, 'Size')
+    .replace(/(?<=[a-z\d])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 /** A position or an offset: decimal and hexadecimal. */
@@ -163,7 +206,8 @@ function plainText(name: string, value: Value): string {
   if (value instanceof Uint8Array) return toHex(value);
   if (typeof value === 'string') return value;
   if (typeof value !== 'number') return Array.isArray(value) ? value.join(' ') : '';
-  if (name.endsWith('Ms') && Number.isFinite(value) && Math.abs(value) < DATE_MS_MAX) return new Date(value).toISOString();
+  if (name.endsWith('Ms') && Number.isFinite(value) && Math.abs(value) < DATE_MS_MAX)
+    return new Date(value).toISOString();
   return value === TOMBSTONE ? '9223372036854775807' : String(value);
 }
 
@@ -196,5 +240,7 @@ function jsonOf(fields: Fields, isWhole: boolean): object {
 function payloadJson(name: string, bytes: Uint8Array, bytesMax: number): object {
   const cut = bytes.subarray(0, bytesMax);
   const isCut = cut.length < bytes.length && { [`${name}IsCut`]: true };
-  return utf8Text(bytes) === null ? { [`${name}Base64`]: Buffer.from(cut).toString('base64'), ...isCut } : { [name]: new TextDecoder().decode(cut, { stream: true }), ...isCut };
+  return utf8Text(bytes) === null
+    ? { [`${name}Base64`]: Buffer.from(cut).toString('base64'), ...isCut }
+    : { [name]: new TextDecoder().decode(cut, { stream: true }), ...isCut };
 }

@@ -9,7 +9,10 @@ const LINE_BYTES_MAX = 262_144;
 const LINE_END = 10;
 
 const NODE_LOG: FileFormat = {
-  kind: 'node-log', title: 'log of a node', names: [], begins: (head) => /^\{"@t":"[^"]{1,40}","@mt":"/.test(decodeText(head)),
+  kind: 'node-log',
+  title: 'log of a node',
+  names: [],
+  begins: (head) => /^\{"@t":"[^"]{1,40}","@mt":"/.test(decodeText(head)),
   async *parts({ file }) {
     for (let at = 0; at < file.size;) {
       const bytes = (await file.read(at, Math.min(LINE_BYTES_MAX, file.size - at))).slice();
@@ -22,7 +25,14 @@ const NODE_LOG: FileFormat = {
   },
 };
 
-interface Line { readonly '@t'?: unknown; readonly '@l'?: unknown; readonly '@mt'?: unknown; readonly '@x'?: unknown; readonly SourceContext?: unknown; readonly ProcessId?: unknown }
+interface Line {
+  readonly '@t'?: unknown;
+  readonly '@l'?: unknown;
+  readonly '@mt'?: unknown;
+  readonly '@x'?: unknown;
+  readonly SourceContext?: unknown;
+  readonly ProcessId?: unknown;
+}
 
 function linePart(path: string, bytes: Uint8Array, offset: number): Part {
   let line: Line | null = null;
@@ -31,12 +41,36 @@ function linePart(path: string, bytes: Uint8Array, offset: number): Part {
   } catch {
     // Told below.
   }
-  if (line === null || typeof line !== 'object') return { kind: 'damage', offset, error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is not a log line.`, { offset }) };
-  const { '@t': time, '@l': level, '@mt': message, '@x': exception, SourceContext: _, ProcessId: processId, ...rest } = line;
-  const text = (value: unknown) => (value === undefined || value === null ? null : typeof value === 'string' ? value : JSON.stringify(value));
+  if (line === null || typeof line !== 'object')
+    return {
+      kind: 'damage',
+      offset,
+      error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is not a log line.`, { offset }),
+    };
+  const {
+    '@t': time,
+    '@l': level,
+    '@mt': message,
+    '@x': exception,
+    SourceContext: _,
+    ProcessId: processId,
+    ...rest
+  } = line;
+  const text = (value: unknown) =>
+    value === undefined || value === null ? null : typeof value === 'string' ? value : JSON.stringify(value);
   return {
-    kind: 'record', group: 'lines', offset,
-    describe: () => ({ fields: { time: text(time), level: text(level), message: text(message), fields: Object.keys(rest).length === 0 ? null : JSON.stringify(rest) }, more: { processId: text(processId), exception: text(exception) } }),
+    kind: 'record',
+    group: 'lines',
+    offset,
+    describe: () => ({
+      fields: {
+        time: text(time),
+        level: text(level),
+        message: text(message),
+        fields: Object.keys(rest).length === 0 ? null : JSON.stringify(rest),
+      },
+      more: { processId: text(processId), exception: text(exception) },
+    }),
   };
 }
 

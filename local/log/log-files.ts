@@ -28,19 +28,47 @@ const RETRY_MS = 60_000;
 const CLOSE_MS = 3_000;
 
 /** Digits of the period in a file's name, of `yyyyMMddHHmm`. */
-const PERIOD_DIGITS: Readonly<Record<LogInterval, number>> = { Minute: 12, Hour: 10, Day: 8, Month: 6, Year: 4, Infinite: 0 };
-/** When the stream asks for a name again. It knows no years: asked every month, it gets the same name until the year is over. */
-const ROTATION: Readonly<Record<LogInterval, string>> = { Minute: '1m', Hour: '1h', Day: '1d', Month: '1M', Year: '1M', Infinite: '1200M' };
+const PERIOD_DIGITS: Readonly<Record<LogInterval, number>> = {
+  Minute: 12,
+  Hour: 10,
+  Day: 8,
+  Month: 6,
+  Year: 4,
+  Infinite: 0,
+};
+/**
+ * When the stream asks for a name again. It knows no years: asked every month, it gets the same name until the year is
+ * over.
+ */
+const ROTATION: Readonly<Record<LogInterval, string>> = {
+  Minute: '1m',
+  Hour: '1h',
+  Day: '1d',
+  Month: '1M',
+  Year: '1M',
+  Infinite: '1200M',
+};
 
 /** The folder of a node's log files. */
 export function logFolder(log: string, nodeIp: string, nodePort: number): string {
   return path.join(log, `${nodeIp.replaceAll(':', '_')}-${nodePort}-cluster-node`);
 }
 
-/** Name of a file: the family, the period in local time without separators, and from the second file of a period on its number. */
-export function logFileName(family: string, interval: LogInterval, atMs: number, index: number, ending = '.json'): string {
+/**
+ * Name of a file: the family, the period in local time without separators, and from the second file of a period on its
+ * number.
+ */
+export function logFileName(
+  family: string,
+  interval: LogInterval,
+  atMs: number,
+  index: number,
+  ending = '.json',
+): string {
   const at = new Date(atMs);
-  const digits = [at.getFullYear(), at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join('');
+  const digits = [at.getFullYear(), at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join('');
   return `${family}${digits.slice(0, PERIOD_DIGITS[interval])}${index <= 1 ? '' : `_${String(index - 1).padStart(3, '0')}`}${ending}`;
 }
 
@@ -48,7 +76,11 @@ export function logFileName(family: string, interval: LogInterval, atMs: number,
 const PERIOD_AND_INDEX = /^(|\d{4}|\d{6}|\d{8}|\d{10}|\d{12})(?:_(\d{3,}))?$/;
 
 /** What a file's name says, or null when it is none of the family's. */
-function partsOf(family: string, name: string, ending: string): { readonly name: string; readonly period: string; readonly index: number } | null {
+function partsOf(
+  family: string,
+  name: string,
+  ending: string,
+): { readonly name: string; readonly period: string; readonly index: number } | null {
   if (!name.startsWith(family) || !name.endsWith(ending) || name.length < family.length + ending.length) return null;
   const match = PERIOD_AND_INDEX.exec(name.slice(family.length, name.length - ending.length));
   return match === null ? null : { name, period: match[1]!, index: Number(match[2] ?? 0) + 1 };
@@ -67,15 +99,28 @@ export class LogFiles {
   /** `onTrouble` is told of a disk that fails, once until it works again. */
   constructor(settings: LogFileSettings, onTrouble: (file: string, error: unknown) => void, nowMs: () => number) {
     let isTroubled = false;
-    const family = (name: string) => new LogFamily({
-      ...settings, name, ending: '.json', nowMs, waitingBytesMax: WAITING_BYTES_MAX,
-      lostLine: (lines) => jsonLine({ atMs: nowMs(), level: 'warn', message: 'lines were dropped: the disk of the log files failed or is too slow', fields: { lines } }),
-      onTrouble: (error) => {
-        if (!isTroubled) onTrouble(path.join(settings.folder, name), error);
-        isTroubled = true;
-      },
-      onWorks: () => { isTroubled = false; },
-    });
+    const family = (name: string) =>
+      new LogFamily({
+        ...settings,
+        name,
+        ending: '.json',
+        nowMs,
+        waitingBytesMax: WAITING_BYTES_MAX,
+        lostLine: (lines) =>
+          jsonLine({
+            atMs: nowMs(),
+            level: 'warn',
+            message: 'lines were dropped: the disk of the log files failed or is too slow',
+            fields: { lines },
+          }),
+        onTrouble: (error) => {
+          if (!isTroubled) onTrouble(path.join(settings.folder, name), error);
+          isTroubled = true;
+        },
+        onWorks: () => {
+          isTroubled = false;
+        },
+      });
     this.#all = family('log');
     this.#errors = family('log-err');
     this.#stats = family('log-stats');
@@ -134,7 +179,7 @@ export class LogFamily {
     const { nowMs, waitingBytesMax, lostLine } = this.#options;
     if (this.#stream === null && nowMs() - this.#failedMs < RETRY_MS) return this.#lose();
     try {
-      const stream = this.#stream ??= this.#open();
+      const stream = (this.#stream ??= this.#open());
       if (stream.writableLength > waitingBytesMax) return this.#lose();
       if (this.#lost > 0) stream.write(lostLine(this.#lost));
       this.#lost = 0;
@@ -165,7 +210,14 @@ export class LogFamily {
     };
     // The stream would make it, too, and try for ever where none can be made.
     makeFolderNow(folder);
-    const stream = createStream(name, { path: folder, size: `${sizeBytes}B`, interval: ROTATION[interval], immutable: true, intervalBoundary: true, ...(mode !== undefined && { mode }) });
+    const stream = createStream(name, {
+      path: folder,
+      size: `${sizeBytes}B`,
+      interval: ROTATION[interval],
+      immutable: true,
+      intervalBoundary: true,
+      ...(mode !== undefined && { mode }),
+    });
     stream.on('error', (error) => this.#failed(error, stream));
     stream.on('open', () => {
       onWorks();
@@ -202,9 +254,12 @@ export class LogFamily {
   async #removeOld(): Promise<void> {
     const { folder, retention, name: family, ending, onTrouble } = this.#options;
     try {
-      const files = (await readdir(folder, { withFileTypes: true })).flatMap((entry) => (entry.isFile() ? partsOf(family, entry.name, ending) ?? [] : []));
+      const files = (await readdir(folder, { withFileTypes: true })).flatMap((entry) =>
+        entry.isFile() ? (partsOf(family, entry.name, ending) ?? []) : [],
+      );
       files.sort((a, b) => compareText(a.period.padEnd(12, '0'), b.period.padEnd(12, '0')) || a.index - b.index);
-      for (const { name } of files.slice(0, Math.max(0, files.length - retention))) await removeFile(path.join(folder, name), (one) => partsOf(family, one, ending) !== null);
+      for (const { name } of files.slice(0, Math.max(0, files.length - retention)))
+        await removeFile(path.join(folder, name), (one) => partsOf(family, one, ending) !== null);
     } catch (error) {
       onTrouble(error);
     }

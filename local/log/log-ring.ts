@@ -18,7 +18,10 @@ interface Kept {
   readonly text: string;
 }
 
-/** The last lines of the log in memory, for whoever looks at them over HTTP. Keeping one costs nothing beyond its text, which the log makes anyway. */
+/**
+ * The last lines of the log in memory, for whoever looks at them over HTTP. Keeping one costs nothing beyond its text,
+ * which the log makes anyway.
+ */
 export class LogRing {
   #lines: Kept[] = [];
   /** Of `#lines`, those that went. */
@@ -37,7 +40,9 @@ export class LogRing {
     this.#gone = 0;
   }
 
-  get #count(): number { return this.#lines.length - this.#gone; }
+  get #count(): number {
+    return this.#lines.length - this.#gone;
+  }
 
   /** With `since` the lines behind that one, oldest first; without it the newest. */
   view(level: LogLevel, { count, level: wanted, since }: LogQuery): LogView {
@@ -50,7 +55,9 @@ export class LogRing {
     if (since === null) {
       for (let sequence = this.#last; sequence >= first && lines.length < count; sequence--) take(sequence);
       lines.reverse();
-    } else for (let sequence = Math.max(first, since + 1); sequence <= this.#last && lines.length < count; sequence++) take(sequence);
+    } else
+      for (let sequence = Math.max(first, since + 1); sequence <= this.#last && lines.length < count; sequence++)
+        take(sequence);
     return { level, first, last: this.#last, missed: since === null ? 0 : Math.max(0, first - since - 1), lines };
   }
 }
@@ -58,7 +65,18 @@ export class LogRing {
 /** The texts are taken apart only when somebody asks. */
 function viewOf(sequence: number, { atMs, level, text }: Kept): LogLineView {
   const parsed = JSON.parse(text) as Record<string, unknown>;
-  const fields = Object.fromEntries(Object.entries(parsed).filter(([name]) => !OWN.has(name)).map(([name, value]) => [name.startsWith('@@') ? name.slice(1) : name, value]));
+  const fields = Object.fromEntries(
+    Object.entries(parsed)
+      .filter(([name]) => !OWN.has(name))
+      .map(([name, value]) => [name.startsWith('@@') ? name.slice(1) : name, value]),
+  );
   const exception = parsed['@x'];
-  return { sequence, time: new Date(atMs).toISOString(), level, message: String(parsed['@mt']), fields, ...(typeof exception === 'string' && { exception }) };
+  return {
+    sequence,
+    time: new Date(atMs).toISOString(),
+    level,
+    message: String(parsed['@mt']),
+    fields,
+    ...(typeof exception === 'string' && { exception }),
+  };
 }

@@ -67,14 +67,28 @@ class ConsoleAndFiles implements NodeLog {
     this.#files = files === null ? null : new LogFiles(files, (file, error) => this.#warnOfFiles(file, error), nowMs);
   }
 
-  get level(): LogLevel { return this.#level; }
-  setLevel(level: LogLevel): void { this.#level = level; }
-  recent(query: LogQuery): LogView { return this.#ring.view(this.#level, query); }
+  get level(): LogLevel {
+    return this.#level;
+  }
+  setLevel(level: LogLevel): void {
+    this.#level = level;
+  }
+  recent(query: LogQuery): LogView {
+    return this.#ring.view(this.#level, query);
+  }
 
-  debug(message: string, fields?: Record<string, unknown>): void { this.#log('debug', message, fields); }
-  info(message: string, fields?: Record<string, unknown>): void { this.#log('info', message, fields); }
-  warn(message: string, fields?: Record<string, unknown>): void { this.#log('warn', message, fields); }
-  error(message: string, fields?: Record<string, unknown>): void { this.#log('error', message, fields); }
+  debug(message: string, fields?: Record<string, unknown>): void {
+    this.#log('debug', message, fields);
+  }
+  info(message: string, fields?: Record<string, unknown>): void {
+    this.#log('info', message, fields);
+  }
+  warn(message: string, fields?: Record<string, unknown>): void {
+    this.#log('warn', message, fields);
+  }
+  error(message: string, fields?: Record<string, unknown>): void {
+    this.#log('error', message, fields);
+  }
 
   stats(values: Readonly<Record<string, unknown>>): void {
     this.#files?.writeStats({ atMs: this.#nowMs(), level: 'info', message: 'statistics', fields: { stats: values } });
@@ -99,22 +113,35 @@ class ConsoleAndFiles implements NodeLog {
 
   #write(event: LogEvent): void {
     let made: string | null = null;
-    const line = () => made ??= jsonLine(event);
+    const line = () => (made ??= jsonLine(event));
     this.#writeConsole(event, line);
     this.#files?.write(event, line());
     this.#ring.add({ atMs: event.atMs, level: event.level, text: line() });
   }
 
   #warnOfFiles(file: string, error: unknown): void {
-    const event: LogEvent = { atMs: this.#nowMs(), level: 'warn', message: 'log files cannot be written; retrying every minute, and until then lines go to stderr only', fields: { file, error } };
+    const event: LogEvent = {
+      atMs: this.#nowMs(),
+      level: 'warn',
+      message: 'log files cannot be written; retrying every minute, and until then lines go to stderr only',
+      fields: { file, error },
+    };
     if (this.#level !== 'off') this.#writeConsole(event, () => jsonLine(event));
   }
 }
 
-function consoleOf({ stderr, env }: LogIo, format: LogSettings['format']): (event: LogEvent, line: () => string) => void {
+function consoleOf(
+  { stderr, env }: LogIo,
+  format: LogSettings['format'],
+): (event: LogEvent, line: () => string) => void {
   // pino's destination goes on where a pipe is full for a moment, which a plain write to the descriptor does not.
-  const direct = (stderr.behind ?? stderr) === process.stderr && stderr.isTTY !== true ? pino.destination({ fd: 2, sync: true }) : null;
-  const write = (text: string) => { (direct ?? stderr).write(text); };
+  const direct =
+    (stderr.behind ?? stderr) === process.stderr && stderr.isTTY !== true
+      ? pino.destination({ fd: 2, sync: true })
+      : null;
+  const write = (text: string) => {
+    (direct ?? stderr).write(text);
+  };
   if (format === 'Json' || (format !== 'Plain' && stderr.isTTY !== true)) return (_event, line) => write(line());
   if (stderr.isTTY === true) return (event) => draw(stderr, terminalLine(event, stderr, env));
   return (event) => write(plainLine(event));

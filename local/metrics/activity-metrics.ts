@@ -25,21 +25,34 @@ export class Activity {
       totals: {
         // The sum of a histogram of the requests in groups.
         appends: totalOf(metrics, 'eventstore_append_group_requests'),
-        eventsWritten: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'written'), eventsRead: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'read'),
-        bytesWritten: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'written'), bytesRead: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'read'),
+        eventsWritten: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'written'),
+        eventsRead: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'read'),
+        bytesWritten: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'written'),
+        bytesRead: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'read'),
         requests: totalOf(metrics, 'eventstore_http_requests_total') + totalOf(metrics, 'eventstore_grpc_calls_total'),
       },
-      appendTimes: bucketsOf(metrics.figuresOf(APPENDS), boundsOf(APPENDS)), requestTimes: bucketsOf(metrics.figuresOf(REQUESTS), boundsOf(REQUESTS)),
+      appendTimes: bucketsOf(metrics.figuresOf(APPENDS), boundsOf(APPENDS)),
+      requestTimes: bucketsOf(metrics.figuresOf(REQUESTS), boundsOf(REQUESTS)),
     }));
   }
 
   view(): ActivityView {
     const { now, before } = this.#looks.look();
-    const rate = (key: keyof Seen['totals']) => (before === null ? null : (now.totals[key] - before.seen.totals[key]) / before.seconds);
-    const p99 = (key: 'appendTimes' | 'requestTimes', name: string) => (before === null ? null : quantile(now[key], before.seen[key], boundsOf(name), P99));
+    const rate = (key: keyof Seen['totals']) =>
+      before === null ? null : (now.totals[key] - before.seen.totals[key]) / before.seconds;
+    const p99 = (key: 'appendTimes' | 'requestTimes', name: string) =>
+      before === null ? null : quantile(now[key], before.seen[key], boundsOf(name), P99);
     return {
-      windowSeconds: before?.seconds ?? null, appendsPerSecond: rate('appends'), eventsWrittenPerSecond: rate('eventsWritten'), eventsReadPerSecond: rate('eventsRead'), bytesWrittenPerSecond: rate('bytesWritten'),
-      bytesReadPerSecond: rate('bytesRead'), requestsPerSecond: rate('requests'), appendP99Seconds: p99('appendTimes', APPENDS), requestP99Seconds: p99('requestTimes', REQUESTS), totals: now.totals,
+      windowSeconds: before?.seconds ?? null,
+      appendsPerSecond: rate('appends'),
+      eventsWrittenPerSecond: rate('eventsWritten'),
+      eventsReadPerSecond: rate('eventsRead'),
+      bytesWrittenPerSecond: rate('bytesWritten'),
+      bytesReadPerSecond: rate('bytesRead'),
+      requestsPerSecond: rate('requests'),
+      appendP99Seconds: p99('appendTimes', APPENDS),
+      requestP99Seconds: p99('requestTimes', REQUESTS),
+      totals: now.totals,
     };
   }
 }
@@ -65,10 +78,20 @@ export class WebhookActivity {
     const { now, before } = this.#looks.look();
     const connectors = [...now].map(([connectorId, { outcomes, times }]) => {
       const then = before?.seen.get(connectorId);
-      const rates = before === null ? null : [...outcomes].map(([outcome, count]) => [outcome, (count - (then?.outcomes.get(outcome) ?? 0)) / before.seconds] as const);
+      const rates =
+        before === null
+          ? null
+          : [...outcomes].map(
+              ([outcome, count]) => [outcome, (count - (then?.outcomes.get(outcome) ?? 0)) / before.seconds] as const,
+            );
       return {
-        connectorId, calls: sumOf(outcomes.values()), outcomes: Object.fromEntries(outcomes), callsPerSecond: rates === null ? null : sumOf(rates.map(([, rate]) => rate)),
-        outcomesPerSecond: rates === null ? null : Object.fromEntries(rates), p99Seconds: before === null ? null : quantile(times, then?.times ?? new Float64Array(0), boundsOf(CALL_TIMES), P99),
+        connectorId,
+        calls: sumOf(outcomes.values()),
+        outcomes: Object.fromEntries(outcomes),
+        callsPerSecond: rates === null ? null : sumOf(rates.map(([, rate]) => rate)),
+        outcomesPerSecond: rates === null ? null : Object.fromEntries(rates),
+        p99Seconds:
+          before === null ? null : quantile(times, then?.times ?? new Float64Array(0), boundsOf(CALL_TIMES), P99),
       };
     });
     return { windowSeconds: before?.seconds ?? null, connectors };

@@ -29,13 +29,30 @@ interface Activity {
   readonly ended: Map<number, number>;
 }
 
-const SERVICES = [StreamsService, StreamsServiceService, PersistentSubscriptionsService, OperationsService, UsersService, GossipService, ServerFeaturesService, MonitoringService];
+const SERVICES = [
+  StreamsService,
+  StreamsServiceService,
+  PersistentSubscriptionsService,
+  OperationsService,
+  UsersService,
+  GossipService,
+  ServerFeaturesService,
+  MonitoringService,
+];
 
 /** Names of the statuses, as others know them: `DEADLINE_EXCEEDED`. */
-const STATUS_NAMES: readonly string[] = Object.keys(STATUS).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase());
+const STATUS_NAMES: readonly string[] = Object.keys(STATUS).map((name) =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase(),
+);
 
-/** Counts calls by method, their messages, and how long they take. Most of it is added up here and looked at when somebody asks: calls are many, questions are few. */
-export function meterCalls({ meter, clock }: { readonly meter: Meter; readonly clock: Clock }): { readonly watch: CallWatch; readonly collector: Collector } {
+/**
+ * Counts calls by method, their messages, and how long they take. Most of it is added up here and looked at when
+ * somebody asks: calls are many, questions are few.
+ */
+export function meterCalls({ meter, clock }: { readonly meter: Meter; readonly clock: Clock }): {
+  readonly watch: CallWatch;
+  readonly collector: Collector;
+} {
   const activities = activitiesByPath();
   const others = activityOf('other', true);
   const kinds = { total: 0, failed: 0, unimplemented: 0, 'deadline-exceeded': 0 };
@@ -53,12 +70,18 @@ export function meterCalls({ meter, clock }: { readonly meter: Meter; readonly c
       if (status !== STATUS.ok) kinds.failed++;
       if (status === STATUS.unimplemented) kinds.unimplemented++;
       if (status === STATUS.deadlineExceeded) kinds['deadline-exceeded']++;
-      if (!activity.isEndless && tellsTime(ending)) meter.observe('eventstore_grpc_method_duration_seconds', (clock.monotonicMs() - startMs) / 1_000, status === STATUS.ok ? activity.successful : activity.failed);
+      if (!activity.isEndless && tellsTime(ending))
+        meter.observe(
+          'eventstore_grpc_method_duration_seconds',
+          (clock.monotonicMs() - startMs) / 1_000,
+          status === STATUS.ok ? activity.successful : activity.failed,
+        );
     };
   };
   const collector: Collector = (sink) => {
     let open = 0;
-    for (const [kind, count] of Object.entries(kinds)) sink.total('eventstore_incoming_grpc_calls_total', count, { kind });
+    for (const [kind, count] of Object.entries(kinds))
+      sink.total('eventstore_incoming_grpc_calls_total', count, { kind });
     for (const { name, open: calls, received, sent, ended } of [...activities.values(), others]) {
       open += calls.size;
       // What was never called is left out, but for what it may be asked about.
@@ -72,7 +95,8 @@ export function meterCalls({ meter, clock }: { readonly meter: Meter; readonly c
       sink.gauge('eventstore_grpc_open_calls', calls.size, activity);
       sink.total('eventstore_grpc_messages_total', now, { ...activity, kind: 'received' });
       sink.total('eventstore_grpc_messages_total', then, { ...activity, kind: 'sent' });
-      for (const [status, count] of ended) sink.total('eventstore_grpc_calls_total', count, { ...activity, status: STATUS_NAMES[status] ?? 'OTHER' });
+      for (const [status, count] of ended)
+        sink.total('eventstore_grpc_calls_total', count, { ...activity, status: STATUS_NAMES[status] ?? 'OTHER' });
     }
     sink.gauge('eventstore_current_incoming_grpc_calls', open);
   };
@@ -86,13 +110,32 @@ function tellsTime(ending: Ending | null): boolean {
 
 /** `append`, `batch-append` and the like for streams, with the service before it for all others: `users-create`. */
 function activitiesByPath(): ReadonlyMap<string, Activity> {
-  return new Map(SERVICES.flatMap(({ name, methods }) => Object.entries(methods).map(([method, { path, hasManyRequests, hasManyResponses }]) => {
-    const service = name.slice(name.lastIndexOf('.') + 1);
-    const words = `${service.startsWith('Streams') ? '' : service}${method}`;
-    return [path, activityOf(words.replace(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase(), hasManyRequests && hasManyResponses)] as const;
-  })));
+  return new Map(
+    SERVICES.flatMap(({ name, methods }) =>
+      Object.entries(methods).map(([method, { path, hasManyRequests, hasManyResponses }]) => {
+        const service = name.slice(name.lastIndexOf('.') + 1);
+        const words = `${service.startsWith('Streams') ? '' : service}${method}`;
+        return [
+          path,
+          activityOf(
+            words.replace(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
+            hasManyRequests && hasManyResponses,
+          ),
+        ] as const;
+      }),
+    ),
+  );
 }
 
 function activityOf(name: string, isEndless: boolean): Activity {
-  return { name, isEndless, open: new Set(), successful: { activity: name, status: 'successful' }, failed: { activity: name, status: 'failed' }, received: 0, sent: 0, ended: new Map() };
+  return {
+    name,
+    isEndless,
+    open: new Set(),
+    successful: { activity: name, status: 'successful' },
+    failed: { activity: name, status: 'failed' },
+    received: 0,
+    sent: 0,
+    ended: new Map(),
+  };
 }

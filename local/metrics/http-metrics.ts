@@ -9,7 +9,20 @@ const LONG_MS = 1_000;
 export const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 /** First segments of the paths of ours; others count as `other`. */
 const AREAS: ReadonlySet<string> = new Set([
-  'streams', 'admin', 'users', 'info', 'stats', 'metrics', 'gossip', 'ping', 'health', 'sys', 'openapi.json', 'connectors', 'webhook', 'auto-scavenge',
+  'streams',
+  'admin',
+  'users',
+  'info',
+  'stats',
+  'metrics',
+  'gossip',
+  'ping',
+  'health',
+  'sys',
+  'openapi.json',
+  'connectors',
+  'webhook',
+  'auto-scavenge',
 ]);
 
 interface Meters {
@@ -27,7 +40,8 @@ export function meterRequests(fetch: Fetch, { meter, clock }: Meters): Fetch {
     const area = areaOf(request.url);
     const method = METHODS.has(request.method) ? request.method : 'other';
     meter.count('eventstore_http_requests_total', 1, labels.ofReply(method, `${Math.floor(status / 100)}xx`, area));
-    if (ms < LONG_MS || !isLongPoll(request)) meter.observe('eventstore_http_request_duration_seconds', ms / 1_000, labels.ofTime(method, area));
+    if (ms < LONG_MS || !isLongPoll(request))
+      meter.observe('eventstore_http_request_duration_seconds', ms / 1_000, labels.ofTime(method, area));
   };
   return (request) => {
     const startMs = clock.monotonicMs();
@@ -43,13 +57,16 @@ export function meterRequests(fetch: Fetch, { meter, clock }: Meters): Fetch {
       ended(request, startMs, reply.status);
       return reply;
     }
-    return reply.then((response) => {
-      ended(request, startMs, response.status);
-      return response;
-    }, (error: unknown) => {
-      ended(request, startMs, 500);
-      throw error;
-    });
+    return reply.then(
+      (response) => {
+        ended(request, startMs, response.status);
+        return response;
+      },
+      (error: unknown) => {
+        ended(request, startMs, 500);
+        throw error;
+      },
+    );
   };
 }
 
@@ -76,14 +93,14 @@ class Labels {
   ofReply(method: string, status: string, area: string): MeterLabels {
     const key = `${method} ${status} ${area}`;
     let labels = this.#known.get(key);
-    if (labels === undefined) this.#known.set(key, labels = { method, status, area });
+    if (labels === undefined) this.#known.set(key, (labels = { method, status, area }));
     return labels;
   }
 
   ofTime(method: string, area: string): MeterLabels {
     const key = `${method} ${area}`;
     let labels = this.#known.get(key);
-    if (labels === undefined) this.#known.set(key, labels = { method, area });
+    if (labels === undefined) this.#known.set(key, (labels = { method, area }));
     return labels;
   }
 }

@@ -15,7 +15,12 @@ interface DiskSpace {
 export async function diskSpace(folder: string): Promise<DiskSpace | null> {
   try {
     const { bsize, blocks, bfree, bavail } = await statfs(folder);
-    return { disk: folder, usedBytes: (blocks - bfree) * bsize, totalBytes: blocks * bsize, availableBytes: bavail * bsize };
+    return {
+      disk: folder,
+      usedBytes: (blocks - bfree) * bsize,
+      totalBytes: blocks * bsize,
+      availableBytes: bavail * bsize,
+    };
   } catch {
     return null;
   }
@@ -31,9 +36,16 @@ interface DiskIo {
 /** What the process has read and written since its start; null where the system does not say (it does on Linux). */
 export async function diskIo(): Promise<DiskIo | null> {
   try {
-    const fields = new Map((await readFile('/proc/self/io', 'utf8')).split('\n').map((line) => line.split(': ') as [string, string]));
+    const fields = new Map(
+      (await readFile('/proc/self/io', 'utf8')).split('\n').map((line) => line.split(': ') as [string, string]),
+    );
     const field = (name: string) => Number(fields.get(name) ?? 0);
-    return { readBytes: field('read_bytes'), writtenBytes: field('write_bytes'), readOps: field('syscr'), writeOps: field('syscw') };
+    return {
+      readBytes: field('read_bytes'),
+      writtenBytes: field('write_bytes'),
+      readOps: field('syscr'),
+      writeOps: field('syscw'),
+    };
   } catch {
     return null;
   }
@@ -52,7 +64,11 @@ export async function processMemory(): Promise<ProcessMemory> {
     const status = await readFile('/proc/self/status', 'utf8');
     const kib = /^VmSize:\s+(\d+) kB$/m.exec(status)?.[1];
     const threads = /^Threads:\s+(\d+)$/m.exec(status)?.[1];
-    return { workingSetBytes, virtualBytes: kib === undefined ? null : Number(kib) * 1_024, threads: threads === undefined ? null : Number(threads) };
+    return {
+      workingSetBytes,
+      virtualBytes: kib === undefined ? null : Number(kib) * 1_024,
+      threads: threads === undefined ? null : Number(threads),
+    };
   } catch {
     return { workingSetBytes, virtualBytes: null, threads: null };
   }

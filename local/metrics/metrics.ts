@@ -38,14 +38,18 @@ export interface Metrics extends Meter {
 
 const STATUSES = 'eventstore_statuses';
 
-/** The metrics of a node. They never fail: what the table does not have is left out, as are values that are no numbers. */
+/**
+ * The metrics of a node. They never fail: what the table does not have is left out, as are values that are no numbers.
+ */
 export function createMetrics(clock: Clock): Metrics {
   return new NodeMetrics(clock);
 }
 
 class NodeMetrics implements Metrics, MetricSink {
   readonly #clock: Clock;
-  readonly #series = new Map<string, Series>(Object.entries(METRICS).map(([name, definition]) => [name, new Series(name, definition)]));
+  readonly #series = new Map<string, Series>(
+    Object.entries(METRICS).map(([name, definition]) => [name, new Series(name, definition)]),
+  );
   readonly #collectors = new Set<Collector>();
   /** Present status by part. Only that one is shown, with the time of the scrape. */
   readonly #statuses = new Map<string, string>();
@@ -60,7 +64,9 @@ class NodeMetrics implements Metrics, MetricSink {
     for (const series of this.#series.values()) {
       this.#text.registerMetric(familyOf(series, series.name, now));
       // In OpenMetrics a counter's family has the name without `_total`, and prom-client puts it behind each sample.
-      this.#open.registerMetric(familyOf(series, series.definition.kind === 'counter' ? series.name.replace(/_total$/, '') : series.name, now));
+      this.#open.registerMetric(
+        familyOf(series, series.definition.kind === 'counter' ? series.name.replace(/_total$/, '') : series.name, now),
+      );
     }
   }
 
@@ -94,16 +100,20 @@ class NodeMetrics implements Metrics, MetricSink {
   }
 
   figuresOf(name: string): readonly SeriesFigures[] {
-    return [...this.#series.get(name)?.figures() ?? []];
+    return [...(this.#series.get(name)?.figures() ?? [])];
   }
 
   collect(collector: Collector): () => void {
     this.#collectors.add(collector);
-    return () => { this.#collectors.delete(collector); };
+    return () => {
+      this.#collectors.delete(collector);
+    };
   }
 
   async render(accept: string | null): Promise<RenderedMetrics> {
-    this.#collecting ??= this.#collectAll().finally(() => { this.#collecting = null; });
+    this.#collecting ??= this.#collectAll().finally(() => {
+      this.#collecting = null;
+    });
     await this.#collecting;
     const registry = wantsOpenMetrics(accept) ? this.#open : this.#text;
     return { contentType: registry.contentType, body: await registry.metrics() };
@@ -111,10 +121,15 @@ class NodeMetrics implements Metrics, MetricSink {
 
   /** A collector that fails leaves its metrics as they were. */
   async #collectAll(): Promise<void> {
-    await Promise.allSettled([...this.#collectors].map(async (collector) => { await collector(this); }));
+    await Promise.allSettled(
+      [...this.#collectors].map(async (collector) => {
+        await collector(this);
+      }),
+    );
     const statuses = this.#series.get(STATUSES)!;
     statuses.clear();
-    for (const [name, status] of this.#statuses) statuses.set(Math.floor(this.#clock.nowMs() / 1_000), { name, status });
+    for (const [name, status] of this.#statuses)
+      statuses.set(Math.floor(this.#clock.nowMs() / 1_000), { name, status });
   }
 }
 
@@ -122,7 +137,8 @@ class NodeMetrics implements Metrics, MetricSink {
 function familyOf(series: Series, name: string, nowMs: () => number): Metric {
   const { kind, help } = series.definition;
   const type = kind === 'recent-max' ? 'gauge' : kind;
-  const get = (): Promise<{ name: string; help: string; type: string; values: Sample[] }> => Promise.resolve({ name, help, type, values: series.samples(nowMs()) });
+  const get = (): Promise<{ name: string; help: string; type: string; values: Sample[] }> =>
+    Promise.resolve({ name, help, type, values: series.samples(nowMs()) });
   return { name, help, type, get } as unknown as Metric;
 }
 

@@ -14,7 +14,11 @@ const NS = 1_000_000_000;
 /** Garbage collections by the number that Node.js gives their kind. */
 const GENERATIONS: Readonly<Record<number, string>> = { 1: 'young', 4: 'old', 8: 'incremental', 16: 'weak-callbacks' };
 const YOUNG_SPACES: ReadonlySet<string> = new Set(['new_space', 'new_large_object_space']);
-const LARGE_SPACES: ReadonlySet<string> = new Set(['large_object_space', 'code_large_object_space', 'shared_large_object_space']);
+const LARGE_SPACES: ReadonlySet<string> = new Set([
+  'large_object_space',
+  'code_large_object_space',
+  'shared_large_object_space',
+]);
 
 export interface ProcessMetrics {
   /** Processor time that the process used lately, in percent of one processor. */
@@ -22,7 +26,10 @@ export interface ProcessMetrics {
   close(): void;
 }
 
-/** Watches the process: garbage collections as they happen, everything else when somebody asks. `folder` is on the disk whose space is shown. */
+/**
+ * Watches the process: garbage collections as they happen, everything else when somebody asks. `folder` is on the disk
+ * whose space is shown.
+ */
 export function watchProcess(metrics: Metrics, clock: Clock, folder: string | null): ProcessMetrics {
   const watch = new ProcessWatch(metrics, clock, folder);
   const leave = metrics.collect((sink) => watch.collect(sink));
@@ -57,10 +64,15 @@ class ProcessWatch {
     this.#delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     this.#delay.enable();
     this.#gc = new PerformanceObserver((list) => {
-      for (const { duration, detail } of list.getEntries() as unknown as readonly { readonly duration: number; readonly detail?: { readonly kind?: number } }[]) {
+      for (const { duration, detail } of list.getEntries() as unknown as readonly {
+        readonly duration: number;
+        readonly detail?: { readonly kind?: number };
+      }[]) {
         const seconds = duration / 1_000;
         this.#gcSeconds += seconds;
-        metrics.count('eventstore_gc_collection_count_total', 1, { generation: GENERATIONS[detail?.kind ?? 0] ?? 'other' });
+        metrics.count('eventstore_gc_collection_count_total', 1, {
+          generation: GENERATIONS[detail?.kind ?? 0] ?? 'other',
+        });
         metrics.observe('eventstore_gc_pause_duration_max_seconds', seconds);
       }
     });
@@ -95,14 +107,16 @@ class ProcessWatch {
     sink.gauge('eventstore_gc_time_in_gc', this.#gcTime.read(this.#clock.monotonicMs(), this.#gcSeconds) * 100);
     sink.gauge('eventstore_gc_heap_size_bytes', v8.getHeapStatistics().used_heap_size);
     const sizes = { young: 0, old: 0, large: 0 };
-    for (const { space_name: name, space_used_size: bytes } of v8.getHeapSpaceStatistics()) sizes[YOUNG_SPACES.has(name) ? 'young' : LARGE_SPACES.has(name) ? 'large' : 'old'] += bytes;
-    for (const [generation, bytes] of Object.entries(sizes)) sink.gauge('eventstore_gc_generation_size_bytes', bytes, { generation });
+    for (const { space_name: name, space_used_size: bytes } of v8.getHeapSpaceStatistics())
+      sizes[YOUNG_SPACES.has(name) ? 'young' : LARGE_SPACES.has(name) ? 'large' : 'old'] += bytes;
+    for (const [generation, bytes] of Object.entries(sizes))
+      sink.gauge('eventstore_gc_generation_size_bytes', bytes, { generation });
   }
 
   #collectLoop(sink: MetricSink): void {
     const delay = this.#delay;
     // Nothing was measured yet in a process that has only just started.
-    const seconds = (ns: number) => Number.isFinite(ns) ? Math.max(0, ns / NS - DELAY_RESOLUTION_MS / 1_000) : 0;
+    const seconds = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns / NS - DELAY_RESOLUTION_MS / 1_000) : 0);
     sink.gauge('eventstore_event_loop_delay_seconds', seconds(delay.mean), { kind: 'mean' });
     sink.gauge('eventstore_event_loop_delay_seconds', seconds(delay.percentile(99)), { kind: 'p99' });
     sink.gauge('eventstore_event_loop_delay_seconds', delay.count === 0 ? 0 : seconds(delay.max), { kind: 'max' });
@@ -117,7 +131,8 @@ class ProcessWatch {
   }
 
   async #collectSystem(sink: MetricSink): Promise<void> {
-    for (const [period, load] of Object.entries(loadAverages())) sink.gauge('eventstore_sys_load_avg', load, { period });
+    for (const [period, load] of Object.entries(loadAverages()))
+      sink.gauge('eventstore_sys_load_avg', load, { period });
     const { freeBytes, totalBytes } = machineMemory();
     sink.gauge('eventstore_sys_mem_bytes', freeBytes, { kind: 'free' });
     sink.gauge('eventstore_sys_mem_bytes', totalBytes, { kind: 'total' });
@@ -163,7 +178,7 @@ export class RecentRate {
   read(nowMs: number, value: number): number {
     const passedMs = nowMs - this.#fromMs;
     if (passedMs >= this.#windowMs) {
-      this.#rate = Math.max(0, (value - this.#from) / passedMs * 1_000);
+      this.#rate = Math.max(0, ((value - this.#from) / passedMs) * 1_000);
       this.#fromMs = nowMs;
       this.#from = value;
     }

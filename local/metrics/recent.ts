@@ -10,8 +10,8 @@ const WINDOW_MS_MIN = 1_000;
 const WINDOW_MS_MAX = 30_000;
 
 /**
- * What was seen at the last looks, so that those who look again and again see what changed in about the last 10 seconds. Nothing is
- * done while nobody looks.
+ * What was seen at the last looks, so that those who look again and again see what changed in about the last 10
+ * seconds. Nothing is done while nobody looks.
  */
 export class Looks<T> {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -29,9 +29,13 @@ export class Looks<T> {
     const now = this.#see();
     const fitting = this.#looks.filter((each) => atMs - each.atMs <= WINDOW_MS_MAX);
     // The last one that is a whole window away begins it; until there is one, the oldest.
-    const begin = fitting.findLast((each) => atMs - each.atMs >= WINDOW_MS) ?? fitting.find((each) => atMs - each.atMs >= WINDOW_MS_MIN) ?? null;
+    const begin =
+      fitting.findLast((each) => atMs - each.atMs >= WINDOW_MS) ??
+      fitting.find((each) => atMs - each.atMs >= WINDOW_MS_MIN) ??
+      null;
     this.#looks = begin === null ? fitting : fitting.slice(fitting.indexOf(begin));
-    if (this.#looks.length === 0 || atMs - this.#looks.at(-1)!.atMs >= WINDOW_MS_MIN) this.#looks.push({ atMs, seen: now });
+    if (this.#looks.length === 0 || atMs - this.#looks.at(-1)!.atMs >= WINDOW_MS_MIN)
+      this.#looks.push({ atMs, seen: now });
     return { now, before: begin === null ? null : { seen: begin.seen, seconds: (atMs - begin.atMs) / 1_000 } };
   }
 }
@@ -41,11 +45,17 @@ export type Buckets = Float64Array;
 
 export function bucketsOf(figures: readonly SeriesFigures[], bounds: readonly number[]): Buckets {
   const sum = new Float64Array(bounds.length + 1);
-  for (const { counts } of figures) counts?.forEach((count, i) => { sum[i]! += count; });
+  for (const { counts } of figures)
+    counts?.forEach((count, i) => {
+      sum[i]! += count;
+    });
   return sum;
 }
 
-/** Upper bound of the bucket in which the given share of what came since lies; null where nothing came, or it lies beyond all bounds. */
+/**
+ * Upper bound of the bucket in which the given share of what came since lies; null where nothing came, or it lies
+ * beyond all bounds.
+ */
 export function quantile(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
   let total = 0;
   for (let i = 0; i < now.length; i++) total += now[i]! - (before[i] ?? 0);

@@ -1,7 +1,10 @@
 import type { MeterLabels } from '../../core/ports/meter.ts';
 import type { MetricDefinition } from './table.ts';
 
-/** Combinations of label values that a metric has at most. What comes beyond, as with thousands of connectors, is counted together. */
+/**
+ * Combinations of label values that a metric has at most. What comes beyond, as with thousands of connectors, is
+ * counted together.
+ */
 export const SERIES_MAX = 4_096;
 /** Value of every label of what is counted together. */
 const OTHERS = 'others';
@@ -33,7 +36,10 @@ export interface Summary {
   readonly max: number;
 }
 
-/** The values of now of one combination of labels: of a histogram the sum, and by bucket. Views of what goes on changing. */
+/**
+ * The values of now of one combination of labels: of a histogram the sum, and by bucket. Views of what goes on
+ * changing.
+ */
 export interface SeriesFigures {
   readonly labels: MeterLabels;
   readonly value: number;
@@ -53,7 +59,10 @@ export class Series {
   readonly definition: MetricDefinition;
   readonly #labelNames: readonly string[];
   readonly #entries = new Map<string, Entry>();
-  /** The labels that were given last, and theirs. Most writers give the same object each time, for which no key has to be put together. */
+  /**
+   * The labels that were given last, and theirs. Most writers give the same object each time, for which no key has to
+   * be put together.
+   */
   #lastLabels: MeterLabels | undefined;
   #last: Entry | null = null;
 
@@ -114,7 +123,9 @@ export class Series {
     }
     const { kind, buckets } = this.definition;
     const entry: Entry = {
-      labels: Object.fromEntries(names.filter((name) => labels?.[name] !== undefined).map((name) => [name, labels![name]!])),
+      labels: Object.fromEntries(
+        names.filter((name) => labels?.[name] !== undefined).map((name) => [name, labels![name]!]),
+      ),
       value: 0,
       counts: kind === 'histogram' ? new Float64Array(buckets!.length + 1) : null,
       slices: kind === 'recent-max' ? new Float64Array(SLICES) : null,
@@ -139,7 +150,9 @@ export class Series {
   /** Of a recent maximum with these labels; null before the first value. */
   summary(labels?: MeterLabels): Summary | null {
     const entry = this.#entryOf(labels);
-    return entry === null || entry.count === 0 ? null : { last: entry.last, mean: entry.sum / entry.count, max: entry.max };
+    return entry === null || entry.count === 0
+      ? null
+      : { last: entry.last, mean: entry.sum / entry.count, max: entry.max };
   }
 
   figures(): Iterable<SeriesFigures> {
@@ -150,7 +163,8 @@ export class Series {
     const samples: Sample[] = [];
     for (const entry of this.#entries.values()) {
       if (entry.counts !== null) this.#histogram(entry, entry.counts, samples);
-      else if (entry.slices !== null) samples.push({ labels: { ...entry.labels, range: RANGE_LABEL }, value: maximum(entry, entry.slices, nowMs) });
+      else if (entry.slices !== null)
+        samples.push({ labels: { ...entry.labels, range: RANGE_LABEL }, value: maximum(entry, entry.slices, nowMs) });
       else samples.push({ labels: entry.labels, value: entry.value });
     }
     return samples;
@@ -161,9 +175,16 @@ export class Series {
     const bounds = this.definition.buckets!;
     for (let i = 0; i < counts.length; i++) {
       total += counts[i]!;
-      out.push({ metricName: `${this.name}_bucket`, labels: { ...entry.labels, le: bounds[i] ?? '+Inf' }, value: total });
+      out.push({
+        metricName: `${this.name}_bucket`,
+        labels: { ...entry.labels, le: bounds[i] ?? '+Inf' },
+        value: total,
+      });
     }
-    out.push({ metricName: `${this.name}_sum`, labels: entry.labels, value: entry.value }, { metricName: `${this.name}_count`, labels: entry.labels, value: total });
+    out.push(
+      { metricName: `${this.name}_sum`, labels: entry.labels, value: entry.value },
+      { metricName: `${this.name}_count`, labels: entry.labels, value: total },
+    );
   }
 }
 

@@ -77,7 +77,14 @@ export class StatsCollector {
       freeMem: freeBytes,
       totalMem: totalBytes,
       ...(space !== null && {
-        drive: { [space.disk]: { availableBytes: space.availableBytes, totalBytes: space.totalBytes, usage: `${percent(space.usedBytes, space.totalBytes)}%`, usedBytes: space.usedBytes } },
+        drive: {
+          [space.disk]: {
+            availableBytes: space.availableBytes,
+            totalBytes: space.totalBytes,
+            usage: `${percent(space.usedBytes, space.totalBytes)}%`,
+            usedBytes: space.usedBytes,
+          },
+        },
       }),
     };
   }
@@ -92,17 +99,23 @@ export class StatsCollector {
       checksum: checkpoints.writer,
       checksumNonFlushed: checkpoints.writer,
       queue: { Writer: { queueName: 'Writer', groupName: '', length: streams.appendsQueued } },
-      ...(size !== null && seconds !== null && {
-        writer: {
-          lastFlushSize: size.last, lastFlushDelayMs: seconds.last * 1_000, meanFlushSize: size.mean, meanFlushDelayMs: seconds.mean * 1_000,
-          maxFlushSize: size.max, maxFlushDelayMs: seconds.max * 1_000, queuedFlushMessages: streams.appendsQueued,
-        },
-      }),
+      ...(size !== null &&
+        seconds !== null && {
+          writer: {
+            lastFlushSize: size.last,
+            lastFlushDelayMs: seconds.last * 1_000,
+            meanFlushSize: size.mean,
+            meanFlushDelayMs: seconds.mean * 1_000,
+            maxFlushSize: size.max,
+            maxFlushDelayMs: seconds.max * 1_000,
+            queuedFlushMessages: streams.appendsQueued,
+          },
+        }),
       readIndex: { cachedStreamInfo: streams.stateHits, notCachedStreamInfo: streams.stateMisses },
     };
   }
 }
 
 function percent(part: number, whole: number): number {
-  return whole === 0 ? 0 : Math.round(part / whole * 100);
+  return whole === 0 ? 0 : Math.round((part / whole) * 100);
 }

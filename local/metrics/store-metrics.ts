@@ -3,19 +3,27 @@ import type { Collector, Metrics } from './metrics.ts';
 
 const NONE = { name: '', read: 'non-flushed' };
 
-/** Metrics of the open store: checkpoints, caches, index. `index` is the status of the index while nothing else is going on. */
+/**
+ * Metrics of the open store: checkpoints, caches, index. `index` is the status of the index while nothing else is going
+ * on.
+ */
 function storeMetrics(open: Pick<Store, 'status'>): Collector {
   return (metrics) => {
-    const { checkpoints, indexCheckpoint, existenceCheckpoint, cache, streams, proofs, checksummedTo, ...status } = open.status();
+    const { checkpoints, indexCheckpoint, existenceCheckpoint, cache, streams, proofs, checksummedTo, ...status } =
+      open.status();
     const positions = { ...checkpoints, index: indexCheckpoint, streamExistenceFilter: existenceCheckpoint };
-    for (const [name, position] of Object.entries(positions)) metrics.gauge('eventstore_checkpoints', position, { ...NONE, name });
+    for (const [name, position] of Object.entries(positions))
+      metrics.gauge('eventstore_checkpoints', position, { ...NONE, name });
     metrics.total('eventstore_cache_hits_misses_total', cache.hits, { cache: 'chunk', kind: 'hits' });
     metrics.total('eventstore_cache_hits_misses_total', cache.misses, { cache: 'chunk', kind: 'misses' });
     metrics.total('eventstore_cache_hits_misses_total', streams.stateHits, { cache: 'stream-info', kind: 'hits' });
     metrics.total('eventstore_cache_hits_misses_total', streams.stateMisses, { cache: 'stream-info', kind: 'misses' });
     metrics.gauge('eventstore_cache_resources_bytes', cache.capacityBytes, { cache: 'chunk', kind: 'capacity' });
     metrics.gauge('eventstore_cache_resources_bytes', cache.usedBytes, { cache: 'chunk', kind: 'size' });
-    metrics.gauge('eventstore_cache_resources_entries', streams.statesInMemory, { cache: 'stream-info', kind: 'count' });
+    metrics.gauge('eventstore_cache_resources_entries', streams.statesInMemory, {
+      cache: 'stream-info',
+      kind: 'count',
+    });
     metrics.gauge('eventstore_append_queue_length', streams.appendsQueued);
     metrics.gauge('eventstore_subscriptions', streams.subscriptions);
     metrics.gauge('eventstore_index_memtable_entries', status.indexEntriesInMemory);
@@ -24,7 +32,8 @@ function storeMetrics(open: Pick<Store, 'status'>): Collector {
     metrics.total('eventstore_index_merges_total', status.indexMerges);
     metrics.gauge('eventstore_log_chunks', status.chunks);
     if (proofs !== null) metrics.gauge('eventstore_log_unproven_bytes', proofs.bytesUnproven);
-    if (checksummedTo !== null) metrics.gauge('eventstore_log_unprotected_bytes', Math.max(0, checkpoints.writer - checksummedTo));
+    if (checksummedTo !== null)
+      metrics.gauge('eventstore_log_unprotected_bytes', Math.max(0, checkpoints.writer - checksummedTo));
     const ageMs = proofs?.oldestProofAgeMs ?? null;
     if (ageMs === null) metrics.clear('eventstore_log_oldest_proof_age_seconds');
     else metrics.gauge('eventstore_log_oldest_proof_age_seconds', ageMs / 1_000);
@@ -38,14 +47,22 @@ interface NodeFigures {
   /** Null until the store is open. */
   readonly store: () => Pick<Store, 'status'> | null;
   /** What the start is at; null once it is over. */
-  readonly startUpWork: () => { readonly phase: string; readonly bytesDone: number; readonly bytesTotal: number } | null;
+  readonly startUpWork: () => {
+    readonly phase: string;
+    readonly bytesDone: number;
+    readonly bytesTotal: number;
+  } | null;
   /** Null where there is no certificate. */
   readonly certificateDaysLeft?: () => number | null;
   readonly connections?: () => number | Promise<number>;
 }
 
 /** Status of the index by the phase of a start. */
-const INDEX_AT_START: Readonly<Record<string, string>> = { 'recovering-log': 'Opening', 'verifying-index': 'Initializing', 'rebuilding-index': 'Rebuilding' };
+const INDEX_AT_START: Readonly<Record<string, string>> = {
+  'recovering-log': 'Opening',
+  'verifying-index': 'Initializing',
+  'rebuilding-index': 'Rebuilding',
+};
 
 /** Statuses, the start's progress, the certificate's end, connections; and the store's metrics once it is open. */
 export function nodeMetrics(metrics: Metrics, figures: NodeFigures): Collector {
@@ -54,7 +71,8 @@ export function nodeMetrics(metrics: Metrics, figures: NodeFigures): Collector {
     const work = figures.startUpWork();
     sink.gauge('eventstore_statuses', 0, { name: 'Node', status: figures.state() });
     sink.gauge('eventstore_statuses', 0, { name: 'Index', status: indexStatus(metrics, store, work?.phase ?? null) });
-    if (metrics.statusOf('Scavenge') === null) sink.gauge('eventstore_statuses', 0, { name: 'Scavenge', status: 'Idle' });
+    if (metrics.statusOf('Scavenge') === null)
+      sink.gauge('eventstore_statuses', 0, { name: 'Scavenge', status: 'Idle' });
     sink.gauge('eventstore_start_done_bytes', work?.bytesDone ?? 0);
     sink.gauge('eventstore_start_total_bytes', work?.bytesTotal ?? 0);
     const days = figures.certificateDaysLeft?.() ?? null;
@@ -68,6 +86,7 @@ export function nodeMetrics(metrics: Metrics, figures: NodeFigures): Collector {
 function indexStatus(metrics: Metrics, store: Pick<Store, 'status'> | null, phase: string | null): string {
   if (phase !== null) return INDEX_AT_START[phase] ?? 'Opening';
   // A scavenge says itself when it comes to the index and when it leaves it.
-  if (metrics.statusOf('Index') === 'Scavenging' && metrics.statusOf('Scavenge') === 'Index execution Phase') return 'Scavenging';
+  if (metrics.statusOf('Index') === 'Scavenging' && metrics.statusOf('Scavenge') === 'Index execution Phase')
+    return 'Scavenging';
   return store?.status().isIndexMerging === true ? 'Merging' : 'Idle';
 }

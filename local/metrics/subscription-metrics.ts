@@ -7,13 +7,24 @@ import type { Collector } from './metrics.ts';
 export const GROUPS_TOLD_MAX = 1_000;
 
 const NAMES = [
-  'eventstore_persistent_sub_connections', 'eventstore_persistent_sub_parked_messages', 'eventstore_persistent_sub_oldest_parked_message_seconds', 'eventstore_persistent_sub_in_flight_messages', 'eventstore_persistent_sub_last_known_event_number',
-  'eventstore_persistent_sub_last_known_event_commit_position', 'eventstore_persistent_sub_checkpointed_event_number', 'eventstore_persistent_sub_checkpointed_event_commit_position',
-  'eventstore_persistent_sub_items_processed_total', 'eventstore_persistent_sub_parked_message_replays_total', 'eventstore_persistent_sub_parked_message_truncations_total',
+  'eventstore_persistent_sub_connections',
+  'eventstore_persistent_sub_parked_messages',
+  'eventstore_persistent_sub_oldest_parked_message_seconds',
+  'eventstore_persistent_sub_in_flight_messages',
+  'eventstore_persistent_sub_last_known_event_number',
+  'eventstore_persistent_sub_last_known_event_commit_position',
+  'eventstore_persistent_sub_checkpointed_event_number',
+  'eventstore_persistent_sub_checkpointed_event_commit_position',
+  'eventstore_persistent_sub_items_processed_total',
+  'eventstore_persistent_sub_parked_message_replays_total',
+  'eventstore_persistent_sub_parked_message_truncations_total',
   'eventstore_persistent_sub_park_message_requests_total',
 ] as const;
 
-/** Metrics of persistent subscriptions, by the names of the reference. Numbers of events are those of groups of streams, positions those of groups of `$all`. */
+/**
+ * Metrics of persistent subscriptions, by the names of the reference. Numbers of events are those of groups of streams,
+ * positions those of groups of `$all`.
+ */
 export function subscriptionMetrics(figures: () => Promise<readonly GroupInfo[]>, clock: Clock): Collector {
   return async (metrics) => {
     const infos = await figures();
@@ -26,15 +37,36 @@ export function subscriptionMetrics(figures: () => Promise<readonly GroupInfo[]>
       metrics.gauge('eventstore_persistent_sub_connections', info.connections.length, labels);
       metrics.gauge('eventstore_persistent_sub_parked_messages', info.parkedMessageCount, labels);
       // Left out where it is not known.
-      if (info.parkedMessageCount === 0 || info.oldestParkedMs !== null) metrics.gauge('eventstore_persistent_sub_oldest_parked_message_seconds', ageSeconds(info, clock), labels);
+      if (info.parkedMessageCount === 0 || info.oldestParkedMs !== null)
+        metrics.gauge('eventstore_persistent_sub_oldest_parked_message_seconds', ageSeconds(info, clock), labels);
       metrics.gauge('eventstore_persistent_sub_in_flight_messages', info.totalInFlightMessages, labels);
-      if (known !== null) metrics.gauge(isAll ? 'eventstore_persistent_sub_last_known_event_commit_position' : 'eventstore_persistent_sub_last_known_event_number', numberOf(known), labels);
-      if (checkpointed !== null) metrics.gauge(isAll ? 'eventstore_persistent_sub_checkpointed_event_commit_position' : 'eventstore_persistent_sub_checkpointed_event_number', numberOf(checkpointed), labels);
+      if (known !== null)
+        metrics.gauge(
+          isAll
+            ? 'eventstore_persistent_sub_last_known_event_commit_position'
+            : 'eventstore_persistent_sub_last_known_event_number',
+          numberOf(known),
+          labels,
+        );
+      if (checkpointed !== null)
+        metrics.gauge(
+          isAll
+            ? 'eventstore_persistent_sub_checkpointed_event_commit_position'
+            : 'eventstore_persistent_sub_checkpointed_event_number',
+          numberOf(checkpointed),
+          labels,
+        );
       metrics.total('eventstore_persistent_sub_items_processed_total', info.totalItems, labels);
       metrics.total('eventstore_persistent_sub_parked_message_replays_total', info.parkedReplays, labels);
       metrics.total('eventstore_persistent_sub_parked_message_truncations_total', info.parkedTruncations, labels);
-      metrics.total('eventstore_persistent_sub_park_message_requests_total', info.parkedByClient, { ...labels, reason: 'client-nak' });
-      metrics.total('eventstore_persistent_sub_park_message_requests_total', info.parkedByRetries, { ...labels, reason: 'max-retries' });
+      metrics.total('eventstore_persistent_sub_park_message_requests_total', info.parkedByClient, {
+        ...labels,
+        reason: 'client-nak',
+      });
+      metrics.total('eventstore_persistent_sub_park_message_requests_total', info.parkedByRetries, {
+        ...labels,
+        reason: 'max-retries',
+      });
     }
   };
 }

@@ -31,7 +31,9 @@ export class ClusterNode extends SingleNode {
     this.#isEnding = true;
   }
 
-  override get state(): NodeState { return this.#isEnding ? 'ShuttingDown' : this.#membership?.state ?? 'Initializing'; }
+  override get state(): NodeState {
+    return this.#isEnding ? 'ShuttingDown' : (this.#membership?.state ?? 'Initializing');
+  }
 
   override member(): GossipMember {
     const { self } = this.#membership!;
@@ -40,15 +42,44 @@ export class ClusterNode extends SingleNode {
 
   override members(): readonly GossipMember[] {
     const { instanceId } = this.#membership!.self;
-    return this.#membership!.members().map((member) => this.#view(member.instanceId === instanceId ? { ...member, state: this.state } : member));
+    return this.#membership!.members().map((member) =>
+      this.#view(member.instanceId === instanceId ? { ...member, state: this.state } : member),
+    );
   }
 
-  #view({ instanceId, state, node, lastCommitPosition, writerCheckpoint, chaserCheckpoint, epoch, priority, isAlive, isReadOnlyReplica, version, heardMs, applied, scavengeId, bucketSilentMs }: ClusterMember): GossipMember {
+  #view({
+    instanceId,
+    state,
+    node,
+    lastCommitPosition,
+    writerCheckpoint,
+    chaserCheckpoint,
+    epoch,
+    priority,
+    isAlive,
+    isReadOnlyReplica,
+    version,
+    heardMs,
+    applied,
+    scavengeId,
+    bucketSilentMs,
+  }: ClusterMember): GossipMember {
     const { position, number, id } = epoch ?? NO_EPOCH;
     return {
       // Who looks for the leader must not find one that is gone.
-      instanceId, state: isAlive || !LEADING.has(state) ? state : 'Unknown', host: node.address, port: node.port, isSecure: this.#parts.isSecure, lastCommitPosition, writerCheckpoint, chaserCheckpoint,
-      epochPosition: position, epochNumber: number, epochId: id, nodePriority: priority, asMember: { isAlive, isReadOnlyReplica, version, heardMs, appliedCommit: applied, scavengeId, bucketSilentMs },
+      instanceId,
+      state: isAlive || !LEADING.has(state) ? state : 'Unknown',
+      host: node.address,
+      port: node.port,
+      isSecure: this.#parts.isSecure,
+      lastCommitPosition,
+      writerCheckpoint,
+      chaserCheckpoint,
+      epochPosition: position,
+      epochNumber: number,
+      epochId: id,
+      nodePriority: priority,
+      asMember: { isAlive, isReadOnlyReplica, version, heardMs, appliedCommit: applied, scavengeId, bucketSilentMs },
     };
   }
 
@@ -59,9 +90,19 @@ export class ClusterNode extends SingleNode {
     if (work !== null || open === null || (open.log.isCaughtUp && this.#membership!.refusal === null)) return work;
     const { bytes } = open.log.lag;
     const { end } = open.log;
-    return { phase: open.log.trouble?.code ?? (this.#membership!.refusal === null ? 'catching-up' : 'refused'), bytesDone: end, bytesTotal: end + bytes, elapsedSeconds: (performance.now() - this.#startedMs) / 1_000, remainingSeconds: null };
+    return {
+      phase: open.log.trouble?.code ?? (this.#membership!.refusal === null ? 'catching-up' : 'refused'),
+      bytesDone: end,
+      bytesTotal: end + bytes,
+      elapsedSeconds: (performance.now() - this.#startedMs) / 1_000,
+      remainingSeconds: null,
+    };
   }
 
-  override setPriority(priority: number): Promise<void> { return this.#membership!.setPriority(priority); }
-  override resign(): Promise<string> { return this.#membership!.resign(); }
+  override setPriority(priority: number): Promise<void> {
+    return this.#membership!.setPriority(priority);
+  }
+  override resign(): Promise<string> {
+    return this.#membership!.resign();
+  }
 }

@@ -5,7 +5,18 @@ import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { Store, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
-import type { AuditView, ChunkProofView, LogLineLevel, LogView, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, WebhooksView } from '../../handlers/documents/node.ts';
+import type {
+  AuditView,
+  ChunkProofView,
+  LogLineLevel,
+  LogView,
+  NodeState,
+  OptionView,
+  OverviewView,
+  ReloadResult,
+  StartUpWork,
+  WebhooksView,
+} from '../../handlers/documents/node.ts';
 import type { GossipMember, LogQuery, NodeControl, StatsTree } from '../../handlers/http/node-control.ts';
 import type { NodeLog } from '../log/logger.ts';
 
@@ -44,7 +55,9 @@ export class SingleNode implements NodeControl {
   }
 
   /** Where others reach the node. */
-  get address(): NodeAddress { return { address: this.#parts.host, port: this.#parts.port() }; }
+  get address(): NodeAddress {
+    return { address: this.#parts.host, port: this.#parts.port() };
+  }
 
   /** From now on the node leads. */
   opened(open: Store, epoch: LastEpoch): void {
@@ -57,45 +70,101 @@ export class SingleNode implements NodeControl {
   }
 
   /** Settles when somebody has asked for the end of the process over HTTP, with what to log. */
-  get shutdownAsked(): Promise<string> { return this.#shutdown.promise; }
-  get version(): string { return this.#parts.version; }
-  get instanceId(): string { return this.#parts.instanceId; }
-  get authenticationType(): NodeControl['authenticationType'] { return this.#parts.authenticationType; }
-  get options(): readonly OptionView[] { return this.#parts.options(); }
-  get state(): NodeState { return this.#isStopping ? 'ShuttingDown' : this.#open === null ? 'Initializing' : 'Leader'; }
+  get shutdownAsked(): Promise<string> {
+    return this.#shutdown.promise;
+  }
+  get version(): string {
+    return this.#parts.version;
+  }
+  get instanceId(): string {
+    return this.#parts.instanceId;
+  }
+  get authenticationType(): NodeControl['authenticationType'] {
+    return this.#parts.authenticationType;
+  }
+  get options(): readonly OptionView[] {
+    return this.#parts.options();
+  }
+  get state(): NodeState {
+    return this.#isStopping ? 'ShuttingDown' : this.#open === null ? 'Initializing' : 'Leader';
+  }
 
   member(): GossipMember {
     const { instanceId, host, port, isSecure } = this.#parts;
     const { checkpoints, lastCommitPosition } = this.#open!.status();
     const epoch = this.#epoch!;
     return {
-      instanceId, state: this.state, host, port: port(), isSecure, lastCommitPosition,
-      writerCheckpoint: checkpoints.writer, chaserCheckpoint: checkpoints.chaser,
-      epochPosition: epoch.position, epochNumber: epoch.number, epochId: epoch.id, nodePriority: this.#priority,
+      instanceId,
+      state: this.state,
+      host,
+      port: port(),
+      isSecure,
+      lastCommitPosition,
+      writerCheckpoint: checkpoints.writer,
+      chaserCheckpoint: checkpoints.chaser,
+      epochPosition: epoch.position,
+      epochNumber: epoch.number,
+      epochId: epoch.id,
+      nodePriority: this.#priority,
     };
   }
 
-  members(): readonly GossipMember[] { return [this.member()]; }
+  members(): readonly GossipMember[] {
+    return [this.member()];
+  }
 
   chunkProofs(): ChunkProofView | null {
     const proofs = this.#open?.status().proofs ?? null;
-    return proofs === null ? null : { bytesUnproven: proofs.bytesUnproven, oldestProofSeconds: proofs.oldestProofAgeMs === null ? null : Math.floor(proofs.oldestProofAgeMs / 1_000) };
+    return proofs === null
+      ? null
+      : {
+          bytesUnproven: proofs.bytesUnproven,
+          oldestProofSeconds: proofs.oldestProofAgeMs === null ? null : Math.floor(proofs.oldestProofAgeMs / 1_000),
+        };
   }
 
-  startUpWork(): StartUpWork | null { return this.#parts.startUpWork(); }
-  audit(): AuditView | null { return this.#parts.audit(); }
-  chunkMap(since: string | null): ChunkMapView { return this.#open!.chunkMap(since); }
-  overview(): Promise<OverviewView> { return this.#parts.overview(); }
-  webhooks(): WebhooksView { return this.#parts.webhooks(); }
-  log(query: LogQuery): LogView { return this.#parts.log.recent(query); }
-  setLogLevel(level: LogLineLevel): void { this.#parts.log.setLevel(level); }
-  stats(): StatsTree { return this.#parts.stats(); }
-  metrics(accept: string | null): ReturnType<NodeControl['metrics']> { return this.#parts.metrics(accept); }
-  shutdown(): void { this.#shutdown.resolve('POST /admin/shutdown'); }
-  reload(): Promise<ReloadResult> { return this.#parts.reload(); }
-  mergeIndexes(): string { return this.#open!.mergeIndexes(); }
-  setPriority(priority: number): void | Promise<void> { this.#priority = priority; }
-  resign(): string | Promise<string> { return 'This is a single node: no other node could lead, so nothing changes.'; }
+  startUpWork(): StartUpWork | null {
+    return this.#parts.startUpWork();
+  }
+  audit(): AuditView | null {
+    return this.#parts.audit();
+  }
+  chunkMap(since: string | null): ChunkMapView {
+    return this.#open!.chunkMap(since);
+  }
+  overview(): Promise<OverviewView> {
+    return this.#parts.overview();
+  }
+  webhooks(): WebhooksView {
+    return this.#parts.webhooks();
+  }
+  log(query: LogQuery): LogView {
+    return this.#parts.log.recent(query);
+  }
+  setLogLevel(level: LogLineLevel): void {
+    this.#parts.log.setLevel(level);
+  }
+  stats(): StatsTree {
+    return this.#parts.stats();
+  }
+  metrics(accept: string | null): ReturnType<NodeControl['metrics']> {
+    return this.#parts.metrics(accept);
+  }
+  shutdown(): void {
+    this.#shutdown.resolve('POST /admin/shutdown');
+  }
+  reload(): Promise<ReloadResult> {
+    return this.#parts.reload();
+  }
+  mergeIndexes(): string {
+    return this.#open!.mergeIndexes();
+  }
+  setPriority(priority: number): void | Promise<void> {
+    this.#priority = priority;
+  }
+  resign(): string | Promise<string> {
+    return 'This is a single node: no other node could lead, so nothing changes.';
+  }
 }
 
 /** Before this much of a phase has passed its rate says nothing. */
@@ -107,7 +176,11 @@ export class Readiness {
   readonly #startedMs: number;
   #phaseStartedMs: number;
   #firstBytes = 0;
-  #progress: { readonly phase: string; readonly bytesDone: number; readonly bytesTotal: number } = { phase: 'opening', bytesDone: 0, bytesTotal: 0 };
+  #progress: { readonly phase: string; readonly bytesDone: number; readonly bytesTotal: number } = {
+    phase: 'opening',
+    bytesDone: 0,
+    bytesTotal: 0,
+  };
   #isReady = false;
 
   constructor(clock: Clock) {
@@ -138,7 +211,13 @@ export class Readiness {
     const phaseMs = now - this.#phaseStartedMs;
     const done = bytesDone - this.#firstBytes;
     const canTell = phaseMs >= RATE_AFTER_MS && done > 0 && bytesTotal >= bytesDone;
-    return { phase, bytesDone, bytesTotal, elapsedSeconds: (now - this.#startedMs) / 1_000, remainingSeconds: canTell ? (bytesTotal - bytesDone) * phaseMs / done / 1_000 : null };
+    return {
+      phase,
+      bytesDone,
+      bytesTotal,
+      elapsedSeconds: (now - this.#startedMs) / 1_000,
+      remainingSeconds: canTell ? ((bytesTotal - bytesDone) * phaseMs) / done / 1_000 : null,
+    };
   }
 }
 
@@ -157,7 +236,11 @@ export const NO_EPOCH: LastEpoch = { position: -1, number: -1, id: '00000000-000
 export async function lastEpoch(store: Pick<EventStore, 'readEvent'>): Promise<LastEpoch> {
   try {
     const { data } = await store.readEvent(STREAM, 'last');
-    const { epochPosition = 0, epochNumber = 0, epochId = NO_EPOCH.id } = JSON.parse(decodeText(data)) as { epochPosition?: number; epochNumber?: number; epochId?: string };
+    const {
+      epochPosition = 0,
+      epochNumber = 0,
+      epochId = NO_EPOCH.id,
+    } = JSON.parse(decodeText(data)) as { epochPosition?: number; epochNumber?: number; epochId?: string };
     return { position: epochPosition, number: epochNumber, id: epochId };
   } catch (error) {
     if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'event_not_found')) return NO_EPOCH;

@@ -33,19 +33,73 @@ interface ServerParts {
 }
 
 /** The server, and around what it serves all that watches requests. */
-export function listen({ values, isMember, certificates, proxies, addressOf, tracing, world, log, metrics, fetch: answer, grpc }: ServerParts): Promise<HttpServer> {
+export function listen({
+  values,
+  isMember,
+  certificates,
+  proxies,
+  addressOf,
+  tracing,
+  world,
+  log,
+  metrics,
+  fetch: answer,
+  grpc,
+}: ServerParts): Promise<HttpServer> {
   const { machineClock: clock, keepsProcess } = world;
-  const { NodeIp, NodePort, LogHttpRequests, MaxConnectionsPerAddress, MaxReplyBytesInFlight, MaxUploadBytesInFlight, ClientStallTimeout, KeepAliveInterval, KeepAliveTimeout } = values;
-  const flow = new Flow({ replyBytesMax: MaxReplyBytesInFlight, uploadBytesMax: MaxUploadBytesInFlight, stallMs: ClientStallTimeout * 1_000 }, clock);
+  const {
+    NodeIp,
+    NodePort,
+    LogHttpRequests,
+    MaxConnectionsPerAddress,
+    MaxReplyBytesInFlight,
+    MaxUploadBytesInFlight,
+    ClientStallTimeout,
+    KeepAliveInterval,
+    KeepAliveTimeout,
+  } = values;
+  const flow = new Flow(
+    {
+      replyBytesMax: MaxReplyBytesInFlight,
+      uploadBytesMax: MaxUploadBytesInFlight,
+      stallMs: ClientStallTimeout * 1_000,
+    },
+    clock,
+  );
   let fetch: Fetch = meterRequests(answer, { meter: metrics, clock });
   if (tracing !== null) fetch = tracing.traceRequests(fetch);
   if (LogHttpRequests) fetch = logRequests(fetch, { log, clock, addressOf });
-  const limits = { perAddressMax: MaxConnectionsPerAddress, isExempt: (socket: Socket) => proxies.hasConnection(socket), log, meter: metrics, clock };
+  const limits = {
+    perAddressMax: MaxConnectionsPerAddress,
+    isExempt: (socket: Socket) => proxies.hasConnection(socket),
+    log,
+    meter: metrics,
+    clock,
+  };
   const calls = meterCalls({ meter: metrics, clock });
   metrics.collect(calls.collector);
   const watches = [calls.watch];
   if (tracing !== null) watches.push(tracing.traceCalls);
   if (LogHttpRequests) watches.push(logCalls({ log, clock, addressOf }));
-  const http2 = http2Side({ grpc, log, meter: metrics, watches, keepAliveIntervalMs: KeepAliveInterval, keepAliveTimeoutMs: KeepAliveTimeout });
-  return startServer({ hostname: NodeIp, port: NodePort, fetch, log, limits, flow, http2, keepsProcess, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
+  const http2 = http2Side({
+    grpc,
+    log,
+    meter: metrics,
+    watches,
+    keepAliveIntervalMs: KeepAliveInterval,
+    keepAliveTimeoutMs: KeepAliveTimeout,
+  });
+  return startServer({
+    hostname: NodeIp,
+    port: NodePort,
+    fetch,
+    log,
+    limits,
+    flow,
+    http2,
+    keepsProcess,
+    ...(certificates.mode !== 'off' && {
+      tls: { certificates: certificates.set, ...(isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) },
+    }),
+  });
 }

@@ -18,11 +18,16 @@ export function storeOptions(config: Config): OpenNodeOptions['store'] {
     beginsProofs: values['Proof:Chain'],
     cacheBytes: values.ChunksCacheSize,
     index: {
-      memTableEntriesMax: values.MaxMemTableSize, existenceFilterBytes: values.StreamExistenceFilterSize, cacheDepth: values.IndexCacheDepth,
-      bloomFilters: values.UseIndexBloomFilters, verify: !values.SkipIndexVerify,
+      memTableEntriesMax: values.MaxMemTableSize,
+      existenceFilterBytes: values.StreamExistenceFilterSize,
+      cacheDepth: values.IndexCacheDepth,
+      bloomFilters: values.UseIndexBloomFilters,
+      verify: !values.SkipIndexVerify,
     },
     log: {
-      truncationBytesMax: values.MaxTruncation, verifyChunks: !values.SkipDbVerify, verifyOngoing: !values.SkipDbVerify,
+      truncationBytesMax: values.MaxTruncation,
+      verifyChunks: !values.SkipDbVerify,
+      verifyOngoing: !values.SkipDbVerify,
       ...(config.given('ChunkSize') && { chunkSizeBytes: values.ChunkSize }),
       ...(values.MaxAppendSize !== null && { appendBytesMax: values.MaxAppendSize }),
     },
@@ -78,6 +83,8 @@ const PLACES: ReadonlySet<string | null> = new Set(['FILE', 'DIR', 'PLACE']);
 
 /** Paths that the options name, with that of their file: what lies there is no stranger's. */
 export function placesNamed({ settings, file }: Config): string[] {
-  const named = [...settings.values()].filter(({ option, value }) => PLACES.has(option.kind.placeholder) && typeof value === 'string').map(({ value }) => value as string);
+  const named = [...settings.values()]
+    .filter(({ option, value }) => PLACES.has(option.kind.placeholder) && typeof value === 'string')
+    .map(({ value }) => value as string);
   return [...named, ...(file === null ? [] : [file])].map((place) => path.resolve(place));
 }

@@ -4,7 +4,9 @@ import type { DevCertificate } from '../tls/dev-certificate.ts';
 
 /** What a node takes of the world where that may be another one than the process it has for itself. */
 export interface NodeWorld {
-  /** The time of what is stored: when events were written and expire, scavenges and their schedule, groups of consumers. */
+  /**
+   * The time of what is stored: when events were written and expire, scavenges and their schedule, groups of consumers.
+   */
   readonly dataClock: Clock;
   /** The time of this machine: of connections, logins, certificates, senders of webhooks, and figures. */
   readonly machineClock: Clock;
@@ -21,4 +23,12 @@ export interface NodeWorld {
 }
 
 /** A process that is there for its node. */
-export const OWN_PROCESS: NodeWorld = { dataClock: systemClock, machineClock: systemClock, keepsProcess: true, stopGraceMs: 10_000, recentIds: null, zeroAheadBytes: null, devCertificate: null };
+export const OWN_PROCESS: NodeWorld = {
+  dataClock: systemClock,
+  machineClock: systemClock,
+  keepsProcess: true,
+  stopGraceMs: 10_000,
+  recentIds: null,
+  zeroAheadBytes: null,
+  devCertificate: null,
+};

@@ -33,7 +33,19 @@ import type { Values } from '../../infra/runtime/config/options.ts';
 import { logLevelOf } from '../../infra/runtime/config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { calledBy, certificateOf, connectionOf, isGone, localAddressOf, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/http-request.ts';
+import {
+  calledBy,
+  certificateOf,
+  connectionOf,
+  isGone,
+  localAddressOf,
+  peerOf,
+  plainHostOf,
+  rawHeadersOf,
+  readBody,
+  replyShareOf,
+  socketOf,
+} from '../http/http-request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity-metrics.ts';
@@ -100,9 +112,10 @@ export interface RunningNode {
   readonly fingerprint: string | null;
   reload(trigger: string): Promise<unknown>;
   /**
-   * Closes the store and all that works on it, does what is asked for in between, and opens it again: one in memory is then empty. Meanwhile, and not longer,
-   * requests are answered as by a node that starts; the server goes on, and with it connections that are open. Not for members of a cluster, or a node whose files
-   * are objects. After an error the node can only be stopped.
+   * Closes the store and all that works on it, does what is asked for in between, and opens it again: one in memory is
+   * then empty. Meanwhile, and not longer, requests are answered as by a node that starts; the server goes on, and with
+   * it connections that are open. Not for members of a cluster, or a node whose files are objects. After an error the
+   * node can only be stopped.
    */
   reopen(between?: () => Promise<void>): Promise<void>;
   /** Ends a scavenge and the requests, and closes the store; everything acknowledged is on disk already. */
@@ -111,7 +124,8 @@ export interface RunningNode {
 
 /**
  * Puts a node together: certificates, server, storage, jobs, store, users, handlers. The server listens from the
- * beginning, so that health can be asked while the store is being opened. Rejects with what keeps the node from running.
+ * beginning, so that health can be asked while the store is being opened. Rejects with what keeps the node from
+ * running.
  */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const node = new Node(options);
@@ -133,9 +147,11 @@ interface Part {
 }
 
 /**
- * Two stacks, since the order in which parts are opened is not the one in which they end: the server listens before there is a store, and some parts end in two steps. The stack of
- * what serves is closed first, from the consumers of groups down to the server: all of it works meanwhile on a store that is open, so that whoever waits has an answer. What is served
- * from follows: nothing asks for it any more. The lowest of each stand for as long as the node does, the others until the store is opened again.
+ * Two stacks, since the order in which parts are opened is not the one in which they end: the server listens before
+ * there is a store, and some parts end in two steps. The stack of what serves is closed first, from the consumers of
+ * groups down to the server: all of it works meanwhile on a store that is open, so that whoever waits has an answer.
+ * What is served from follows: nothing asks for it any more. The lowest of each stand for as long as the node does, the
+ * others until the store is opened again.
  */
 class Node implements RunningNode {
   readonly #options: NodeOptions;
@@ -187,20 +203,49 @@ class Node implements RunningNode {
     this.#process = watchProcess(this.#metrics, machineClock, this.#directory);
     this.#servedFrom.defer(() => this.#process.close());
     this.#stats = new StatsCollector({
-      clock: machineClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
-      periodMs: values.StatsPeriodSec * 1_000, onCollected: (stats) => log.stats(stats),
+      clock: machineClock,
+      metrics: this.#metrics,
+      process: this.#process,
+      store: () => this.#node?.open ?? null,
+      folder: this.#directory,
+      periodMs: values.StatsPeriodSec * 1_000,
+      onCollected: (stats) => log.stats(stats),
     });
-    this.#audit = values.AuditLog === null && !values.AuditStream ? null : new AuditTrail({
-      file: values.AuditLog === null ? null : { name: values.AuditLog, sizeBytes: values.LogFileSize, interval: values.LogFileInterval, retention: values.LogFileRetentionCount },
-      clock: machineClock, log, meter: this.#metrics,
-    });
+    this.#audit =
+      values.AuditLog === null && !values.AuditStream
+        ? null
+        : new AuditTrail({
+            file:
+              values.AuditLog === null
+                ? null
+                : {
+                    name: values.AuditLog,
+                    sizeBytes: values.LogFileSize,
+                    interval: values.LogFileInterval,
+                    retention: values.LogFileRetentionCount,
+                  },
+            clock: machineClock,
+            log,
+            meter: this.#metrics,
+          });
     const webhooks = new WebhookActivity(this.#metrics, machineClock);
     const control: NodeControlParts = {
-      version: VERSION, instanceId: randomUUID(), authenticationType: values.Insecure ? 'insecure' : 'internal',
-      host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
-      isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
-      startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
-      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null, log, overview: () => this.#overview.view(), webhooks: () => webhooks.view(),
+      version: VERSION,
+      instanceId: randomUUID(),
+      authenticationType: values.Insecure ? 'insecure' : 'internal',
+      host: values.NodeHostAdvertiseAs ?? values.NodeIp,
+      port: () => values.NodePortAdvertiseAs || this.#server!.port,
+      isSecure: !values.Insecure && !values.DisableTls,
+      priority: values.NodePriority,
+      options: () => this.#config.views,
+      startUpWork: () => this.#readiness.work(),
+      stats: () => this.#stats.current(),
+      metrics: (accept) => this.#metrics.render(accept),
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'),
+      audit: () => this.#audit?.view ?? null,
+      log,
+      overview: () => this.#overview.view(),
+      webhooks: () => webhooks.view(),
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     // For a member another one takes over first.
@@ -212,44 +257,109 @@ class Node implements RunningNode {
   #startingApp(): Fetch {
     const { Insecure, AllowAnonymousEndpointAccess, DisableStatsOnHttp } = this.#values;
     return createStartingApp({
-      startUpWork: () => this.#readiness.work(), metrics: (accept) => this.#metrics.render(accept),
-      allowAnonymousMetrics: Insecure || AllowAnonymousEndpointAccess, disableStatsOnHttp: DisableStatsOnHttp, allowedHosts: allowedHosts(this.#values), plainHostOf, toResponse,
+      startUpWork: () => this.#readiness.work(),
+      metrics: (accept) => this.#metrics.render(accept),
+      allowAnonymousMetrics: Insecure || AllowAnonymousEndpointAccess,
+      disableStatsOnHttp: DisableStatsOnHttp,
+      allowedHosts: allowedHosts(this.#values),
+      plainHostOf,
+      toResponse,
     });
   }
 
-  #createOverview({ version, instanceId, authenticationType: authentication, isSecure }: NodeControlParts): NodeOverview {
+  #createOverview({
+    version,
+    instanceId,
+    authenticationType: authentication,
+    isSecure,
+  }: NodeControlParts): NodeOverview {
     const values = this.#values;
     const { machineClock } = this.#world;
     return new NodeOverview({
-      version, instanceId, authentication, isSecure, clock: machineClock, startedMs: machineClock.nowMs(), state: () => this.#control.state, address: () => this.#control.address, isReachable: !isLoopback(values.NodeIp), isMember: this.#isMember,
-      open: () => this.open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
-      activity: new Activity(this.#metrics, machineClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
-      connections: () => this.#server?.connections() ?? 0, certificates: () => this.#certificatesInForce, hasDefaultPasswords: () => this.#hasDefaultPasswords(), licence: () => nodeLicence(this.#values, nodeKeys),
-      backups: () => backupFacts(this.#backups), audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
+      version,
+      instanceId,
+      authentication,
+      isSecure,
+      clock: machineClock,
+      startedMs: machineClock.nowMs(),
+      state: () => this.#control.state,
+      address: () => this.#control.address,
+      isReachable: !isLoopback(values.NodeIp),
+      isMember: this.#isMember,
+      open: () => this.open,
+      members: () => this.#control.members(),
+      files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory },
+      isInMemory: values.MemDb,
+      activity: new Activity(this.#metrics, machineClock),
+      process: () => ({
+        cpuPercent: this.#process.cpuPercent(),
+        memoryBytes: process.memoryUsage.rss(),
+        heapBytes: getHeapStatistics().used_heap_size,
+      }),
+      connections: () => this.#server?.connections() ?? 0,
+      certificates: () => this.#certificatesInForce,
+      hasDefaultPasswords: () => this.#hasDefaultPasswords(),
+      licence: () => nodeLicence(this.#values, nodeKeys),
+      backups: () => backupFacts(this.#backups),
+      audit: () => this.#audit?.view ?? null,
+      logLevel: () => this.#options.log.level,
+      configuration: () => this.#config.warnings,
     });
   }
 
-  get url(): string { return this.#server!.url; }
-  get chunkSizeBytes(): number { return this.open.chunkSizeBytes; }
-  get failed(): Promise<SkuaError> { return this.#failed.promise; }
-  get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
-  get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
-  get jobs(): Jobs { return this.#node!.jobs; }
-  get users(): Users | null { return this.#security?.users ?? null; }
-  get open(): Store { return this.#node!.open; }
-  get openDirectory(): DirectoryStore | null { return this.#openDirectory; }
+  get url(): string {
+    return this.#server!.url;
+  }
+  get chunkSizeBytes(): number {
+    return this.open.chunkSizeBytes;
+  }
+  get failed(): Promise<SkuaError> {
+    return this.#failed.promise;
+  }
+  get shutdownAsked(): Promise<string> {
+    return this.#control.shutdownAsked;
+  }
+  get fingerprint(): string | null {
+    return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null;
+  }
+  get jobs(): Jobs {
+    return this.#node!.jobs;
+  }
+  get users(): Users | null {
+    return this.#security?.users ?? null;
+  }
+  get open(): Store {
+    return this.#node!.open;
+  }
+  get openDirectory(): DirectoryStore | null {
+    return this.#openDirectory;
+  }
   /** Null without TLS. */
-  get #certificatesInForce(): CertificateSet | null { return this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#certificates.set; }
-  get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
+  get #certificatesInForce(): CertificateSet | null {
+    return this.#certificates.mode === 'off' ? null : (this.#reloader?.certificates ?? this.#certificates.set);
+  }
+  get #config(): Config {
+    return (this.#reloader?.config ?? this.#options.config) as Config;
+  }
 
   /** On behalf of a signal; a request is told to the audit where it is answered. */
   async reload(trigger: string): Promise<unknown> {
     try {
       const result = await this.#reloader!.reload(trigger);
-      this.#audit?.own('node.reload', { details: { by: trigger, options: result.options.map(({ name }) => name), certificatesChanged: result.certificatesChanged } });
+      this.#audit?.own('node.reload', {
+        details: {
+          by: trigger,
+          options: result.options.map(({ name }) => name),
+          certificatesChanged: result.certificatesChanged,
+        },
+      });
       return result;
     } catch (error) {
-      this.#audit?.own('node.reload', { outcome: 'failed', code: isSkuaError(error) ? error.code : null, details: { by: trigger } });
+      this.#audit?.own('node.reload', {
+        outcome: 'failed',
+        code: isSkuaError(error) ? error.code : null,
+        details: { by: trigger },
+      });
       throw error;
     }
   }
@@ -257,24 +367,61 @@ class Node implements RunningNode {
   async start(): Promise<void> {
     const { machineClock, stopGraceMs } = this.#world;
     const backupsAsked = await backupSettings(this.#values);
-    this.#certificates = await nodeCertificates(this.#options.config, machineClock, this.#log, this.#world.devCertificate);
-    const tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf: this.#proxySide.addressOf });
+    this.#certificates = await nodeCertificates(
+      this.#options.config,
+      machineClock,
+      this.#log,
+      this.#world.devCertificate,
+    );
+    const tracing = await startTracing({
+      env: this.#options.env,
+      version: VERSION,
+      instanceId: this.#control.instanceId,
+      log: this.#log,
+      routes: ROUTES,
+      addressOf: this.#proxySide.addressOf,
+    });
     this.#servedFrom.defer(() => tracing?.close());
     this.#servedFrom.defer(() => this.#audit?.close());
-    this.#metrics.collect(nodeMetrics(this.#metrics, {
-      state: () => this.#control.state, store: () => this.#node?.open ?? null, startUpWork: () => this.#readiness.work(),
-      certificateDaysLeft: () => (this.#certificatesInForce === null ? null : daysLeft(this.#certificatesInForce, machineClock.nowMs())), connections: () => this.#server?.connections() ?? 0,
-    }));
-    const server = this.#server = await this.#listen(tracing);
+    this.#metrics.collect(
+      nodeMetrics(this.#metrics, {
+        state: () => this.#control.state,
+        store: () => this.#node?.open ?? null,
+        startUpWork: () => this.#readiness.work(),
+        certificateDaysLeft: () =>
+          this.#certificatesInForce === null ? null : daysLeft(this.#certificatesInForce, machineClock.nowMs()),
+        connections: () => this.#server?.connections() ?? 0,
+      }),
+    );
+    const server = (this.#server = await this.#listen(tracing));
     this.#serving.defer(async () => {
-      if (!await server.stop(stopGraceMs)) this.#log.warn('requests were cut off', { graceSeconds: stopGraceMs / 1000 });
+      if (!(await server.stop(stopGraceMs)))
+        this.#log.warn('requests were cut off', { graceSeconds: stopGraceMs / 1000 });
     });
     this.#lasting = { serving: this.#serving.size, servedFrom: this.#servedFrom.size };
     await this.#openParts(backupsAsked);
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
-    if (this.#values.Insecure) background(watchInsecure(this.#values.NodeIp, { clock: machineClock, log: this.#log, signal: this.#ending.signal }));
-    else background(watchDefaultPasswords(() => this.#hasDefaultPasswords(), { clock: machineClock, log: this.#log, signal: this.#ending.signal }));
-    if (this.#certificates.mode !== 'off') background(watchExpiry({ certificates: () => this.#certificatesInForce!, clock: machineClock, log: this.#log, signal: this.#ending.signal }));
+    if (this.#values.Insecure)
+      background(
+        watchInsecure(this.#values.NodeIp, { clock: machineClock, log: this.#log, signal: this.#ending.signal }),
+      );
+    else
+      background(
+        watchDefaultPasswords(() => this.#hasDefaultPasswords(), {
+          clock: machineClock,
+          log: this.#log,
+          signal: this.#ending.signal,
+        }),
+      );
+    if (this.#certificates.mode !== 'off')
+      background(
+        watchExpiry({
+          certificates: () => this.#certificatesInForce!,
+          clock: machineClock,
+          log: this.#log,
+          signal: this.#ending.signal,
+        }),
+      );
   }
 
   /** The store, and all that works on it: each thing goes onto the stack of where it belongs as soon as it is open. */
@@ -285,27 +432,69 @@ class Node implements RunningNode {
     const alone = member === null && objects === null ? await openNode(this.#nodeOptions()) : null;
     // Whoever still reads or waits is told that the store is closed.
     this.#servedFrom.defer(() => alone?.close());
-    const node = this.#node = member ?? objects ?? alone!;
+    const node = (this.#node = member ?? objects ?? alone!);
     const { open } = node;
-    const directory = this.#openDirectory = (member ?? alone)?.open ?? null;
+    const directory = (this.#openDirectory = (member ?? alone)?.open ?? null);
     if (directory !== null) background(directory.failed.then(this.#failed.resolve));
     const store = member?.store ?? open.store;
-    const security = this.#security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, upToDate: member?.feature.upToDate ?? null, log: this.#log, meter: this.#metrics, clock: machineClock });
-    const proof = directory !== null ? await openProof({ values: this.#values, open: directory, opened: this.#servedFrom, log: this.#log, meter: this.#metrics }) : null;
+    const security = (this.#security = this.#values.Insecure
+      ? null
+      : await startSecurity({
+          config: this.#options.config,
+          directory: this.#directory,
+          store,
+          written: member?.written ?? store,
+          upToDate: member?.feature.upToDate ?? null,
+          log: this.#log,
+          meter: this.#metrics,
+          clock: machineClock,
+        }));
+    const proof =
+      directory !== null
+        ? await openProof({
+            values: this.#values,
+            open: directory,
+            opened: this.#servedFrom,
+            log: this.#log,
+            meter: this.#metrics,
+          })
+        : null;
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
     this.#servedFrom.defer(() => this.#audit?.closeStream());
-    this.#servedFrom.defer(() => { if (this.#readiness.work() === null) this.#audit?.own('node.stop'); });
+    this.#servedFrom.defer(() => {
+      if (this.#readiness.work() === null) this.#audit?.own('node.stop');
+    });
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
     else this.#control.opened(open, await lastEpoch(store));
     this.#reloader ??= this.#createReloader(member);
-    const webhooks = this.#values['Connectors:Enabled'] ? await openWebhooks(open.store, this.#values, { access: security?.access ?? null, log: this.#log, meter: this.#metrics, clock: machineClock, commandStore: store, opened: this.#servedFrom }) : null;
+    const webhooks = this.#values['Connectors:Enabled']
+      ? await openWebhooks(open.store, this.#values, {
+          access: security?.access ?? null,
+          log: this.#log,
+          meter: this.#metrics,
+          clock: machineClock,
+          commandStore: store,
+          opened: this.#servedFrom,
+        })
+      : null;
     // Before requests are ended: callers who wait for a write then learn what came of it.
     this.#serving.defer(() => webhooks?.drain());
     const scavenges = objects === null ? await this.#openAutoScavenge(member) : { ...objects, orders: null };
-    const backups = this.#backups = this.#serving.use(await openBackups({ settings: backupsAsked, node, directory, autoScavenge: objects === null ? scavenges.autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
-      // One that somebody asked for is told by the request.
-      onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
-    }));
+    const backups = (this.#backups = this.#serving.use(
+      await openBackups({
+        settings: backupsAsked,
+        node,
+        directory,
+        autoScavenge: objects === null ? scavenges.autoScavenge : null,
+        clock: machineClock,
+        log: this.#log,
+        meter: this.#metrics,
+        // One that somebody asked for is told by the request.
+        onBegun: (target, cause) => {
+          if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } });
+        },
+      }),
+    ));
     const stopping = new AbortController();
     let running: Promise<unknown> = Promise.resolve();
     this.#serving.defer(() => running);
@@ -315,17 +504,45 @@ class Node implements RunningNode {
       return directory === null ? objects!.endForesight() : directory.scavenger.close();
     });
     this.#serving.defer(() => this.#resign(member));
-    const erasure = directory !== null ? new NodeErasureChecks({ scavenger: directory.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;
+    const erasure =
+      directory !== null
+        ? new NodeErasureChecks({
+            scavenger: directory.scavenger,
+            jobs: node.jobs,
+            clock: dataClock,
+            ids: systemIds,
+            log: this.#log,
+          })
+        : null;
     this.#serving.defer(() => erasure?.close());
     // What a backup has paused goes on, in the log if nowhere else.
     this.#serving.defer(() => backups.end());
-    // Nodes share objects without one that leads. What groups have done can still be written, and told to their consumers.
-    const subscriptions = objects === null ? this.#serving.use(openSubscriptions({ store: open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log, clock: dataClock })) : null;
+    // Nodes share objects without one that leads. What groups have done can still be written, and told to their
+    // consumers.
+    const subscriptions =
+      objects === null
+        ? this.#serving.use(
+            openSubscriptions({
+              store: open.store,
+              cluster: member === null ? null : { membership: member.membership, log: member.open.log },
+              log: this.#log,
+              clock: dataClock,
+            }),
+          )
+        : null;
     const parts: readonly (Part | null)[] = [scavenges, member, backups, proof, subscriptions];
-    for (const part of parts) if (part?.metrics !== undefined) this.#servedFrom.defer(this.#metrics.collect(part.metrics));
+    for (const part of parts)
+      if (part?.metrics !== undefined) this.#servedFrom.defer(this.#metrics.collect(part.metrics));
     await this.#stats.collect();
     const context = this.#contextOf(store, open, {
-      webhooks, autoScavenge: scavenges.autoScavenge, scavengeOrders: scavenges.orders, backups, cluster: member?.feature ?? null, subscriptions: subscriptions?.groups ?? null, erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log),
+      webhooks,
+      autoScavenge: scavenges.autoScavenge,
+      scavengeOrders: scavenges.orders,
+      backups,
+      cluster: member?.feature ?? null,
+      subscriptions: subscriptions?.groups ?? null,
+      erasure,
+      page: this.#values.DisableAdminUi ? null : pageFiles(this.#log),
     });
     this.#fetch = createApp(context);
     this.#grpc = createGrpc(context);
@@ -340,9 +557,29 @@ class Node implements RunningNode {
   #contextOf(store: EventStore, { scavenger }: Store, features: AppFeatures): AppContext {
     const { CommitTimeoutMs: commitTimeoutMs } = this.#values;
     return {
-      store: commitTimeoutMs === null ? store : withCommitTimeout(store, commitTimeoutMs, this.#world.machineClock), scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
+      store: commitTimeoutMs === null ? store : withCommitTimeout(store, commitTimeoutMs, this.#world.machineClock),
+      scavenger,
+      features,
+      security: this.#security,
+      node: this.#control,
+      options: appOptions(this.#values),
+      audit: this.#audit,
       world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
-      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, localAddressOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+      server: {
+        ...this.#proxySide,
+        readBody,
+        calledBy,
+        certificateOf,
+        peerOf,
+        isGone,
+        plainHostOf,
+        localAddressOf,
+        connectionOf,
+        rawHeadersOf,
+        replyShareOf,
+        toResponse,
+        encoder: new ReplyCompression(),
+      },
     };
   }
 
@@ -350,43 +587,96 @@ class Node implements RunningNode {
   async #openMember(): Promise<OpenMember> {
     const { openMember } = await import('../cluster/open-member.ts');
     return openMember({
-      values: this.#values, node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: this.#control.address,
-      certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null, log: this.#log, meter: this.#metrics, opened: this.#servedFrom,
+      values: this.#values,
+      node: this.#nodeOptions(),
+      instanceId: this.#control.instanceId,
+      self: this.#control.address,
+      certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null,
+      log: this.#log,
+      meter: this.#metrics,
+      opened: this.#servedFrom,
     });
   }
 
   #nodeOptions(): OpenNodeOptions {
-    return { db: this.#directory, index: this.#values.Index, mustExist: false, beside: placesNamed(this.#options.config), log: this.#log, meter: this.#metrics, store: this.#storeOptions(), clock: this.#world.dataClock, onProgress: (progress) => this.#progress(progress) };
+    return {
+      db: this.#directory,
+      index: this.#values.Index,
+      mustExist: false,
+      beside: placesNamed(this.#options.config),
+      log: this.#log,
+      meter: this.#metrics,
+      store: this.#storeOptions(),
+      clock: this.#world.dataClock,
+      onProgress: (progress) => this.#progress(progress),
+    };
   }
 
   #storeOptions(): OpenNodeOptions['store'] {
     const { recentIds, zeroAheadBytes } = this.#world;
     const options = storeOptions(this.#options.config);
-    return { ...options, log: { ...options.log, ...(recentIds !== null && { recentIds }), ...(zeroAheadBytes !== null && { zeroAheadBytes }) } };
+    return {
+      ...options,
+      log: {
+        ...options.log,
+        ...(recentIds !== null && { recentIds }),
+        ...(zeroAheadBytes !== null && { zeroAheadBytes }),
+      },
+    };
   }
 
   /** Loaded only where it is needed. */
   async #openOnObjects(): Promise<NodeOnObjects> {
     const { openOnObjects } = await import('../on-objects/open-on-objects.ts');
-    return openOnObjects({ values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), log: this.#log, meter: this.#metrics, opened: this.#servedFrom });
+    return openOnObjects({
+      values: this.#values,
+      hasChunkSize: this.#options.config.given('ChunkSize'),
+      log: this.#log,
+      meter: this.#metrics,
+      opened: this.#servedFrom,
+    });
   }
 
   #openAutoScavenge(member: OpenMember | null): Promise<OpenAutoScavenge> {
     const world = {
-      values: this.#values, version: VERSION, open: this.open, clock: this.#world.dataClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
-      onStarted: (target: string) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
+      values: this.#values,
+      version: VERSION,
+      open: this.open,
+      clock: this.#world.dataClock,
+      ids: systemIds,
+      keys: nodeKeys,
+      log: this.#log,
+      meter: this.#metrics,
+      onStarted: (target: string) =>
+        this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
     };
-    return member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self: () => this.#control.address, isLeader: () => this.#control.state === 'Leader' });
+    return (
+      member?.openAutoScavenge(world) ??
+      openAutoScavenge({
+        ...world,
+        self: () => this.#control.address,
+        isLeader: () => this.#control.state === 'Leader',
+      })
+    );
   }
 
   async #hasDefaultPasswords(): Promise<boolean> {
-    return await this.#security?.hasDefaultPasswords() ?? false;
+    return (await this.#security?.hasDefaultPasswords()) ?? false;
   }
 
   #listen(tracing: Tracing | null): Promise<HttpServer> {
     return listen({
-      values: this.#values, isMember: this.#isMember, certificates: this.#certificates, proxies: this.#proxies, addressOf: this.#proxySide.addressOf, tracing, world: this.#world, log: this.#log, metrics: this.#metrics,
-      fetch: (request) => this.#fetch(request), grpc: (call) => this.#grpc(call),
+      values: this.#values,
+      isMember: this.#isMember,
+      certificates: this.#certificates,
+      proxies: this.#proxies,
+      addressOf: this.#proxySide.addressOf,
+      tracing,
+      world: this.#world,
+      log: this.#log,
+      metrics: this.#metrics,
+      fetch: (request) => this.#fetch(request),
+      grpc: (call) => this.#grpc(call),
     });
   }
 
@@ -399,16 +689,25 @@ class Node implements RunningNode {
     const { config, log } = this.#options;
     const certificates = this.#certificates;
     return createReloader<Values>({
-      config, log,
-      certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is created at startup' } : {
-        inForce: certificates.set,
-        load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, this.#world.machineClock.nowMs()),
-        use: (set) => {
-          this.#server!.setCertificates(set);
-          member?.client.setCertificates(set);
-        },
+      config,
+      log,
+      certificates:
+        certificates.mode !== 'certificates'
+          ? {
+              skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is created at startup',
+            }
+          : {
+              inForce: certificates.set,
+              load: async (values) =>
+                (await import('../tls/load-certificates.ts')).loadConfigured(values, this.#world.machineClock.nowMs()),
+              use: (set) => {
+                this.#server!.setCertificates(set);
+                member?.client.setCertificates(set);
+              },
+            },
+      apply: (values, changed) => {
+        if (changed.has('LogLevel')) log.setLevel(logLevelOf(values.LogLevel));
       },
-      apply: (values, changed) => { if (changed.has('LogLevel')) log.setLevel(logLevelOf(values.LogLevel)); },
     });
   }
 
@@ -432,7 +731,8 @@ class Node implements RunningNode {
   }
 
   async reopen(between: () => Promise<void> = async () => {}): Promise<void> {
-    if (this.#isMember || this.#values.Storage !== null) throw new TypeError('Only a single node with its own files can reopen its store.');
+    if (this.#isMember || this.#values.Storage !== null)
+      throw new TypeError('Only a single node with its own files can reopen its store.');
     const settings = await backupSettings(this.#values);
     this.#refuseCalls();
     this.#readiness = new Readiness(this.#world.machineClock);

@@ -48,13 +48,20 @@ export interface OverviewParts {
   /** Anybody knows the password of a user. */
   readonly hasDefaultPasswords: () => Promise<boolean>;
   readonly licence: () => Promise<Licence>;
-  readonly backups: () => { readonly place: string | null; readonly newestMs: number | null; readonly provenMs: number | null } | null;
+  readonly backups: () => {
+    readonly place: string | null;
+    readonly newestMs: number | null;
+    readonly provenMs: number | null;
+  } | null;
   readonly audit: () => AuditView | null;
   readonly logLevel: () => string;
   readonly configuration: () => readonly string[];
 }
 
-/** How the node is, in one answer that may be asked for again and again: what has to be asked of the disk is remembered for a while. */
+/**
+ * How the node is, in one answer that may be asked for again and again: what has to be asked of the disk is remembered
+ * for a while.
+ */
 export class NodeOverview {
   readonly #parts: OverviewParts;
   readonly #space: Remembered<Awaited<ReturnType<typeof diskSpace>>>;
@@ -77,7 +84,19 @@ export class NodeOverview {
   }
 
   async #look(): Promise<OverviewView> {
-    const { version, instanceId, authentication, clock, startedMs, state, address, isSecure, isMember, activity, connections } = this.#parts;
+    const {
+      version,
+      instanceId,
+      authentication,
+      clock,
+      startedMs,
+      state,
+      address,
+      isSecure,
+      isMember,
+      activity,
+      connections,
+    } = this.#parts;
     const nowMs = clock.nowMs();
     const status = this.#parts.open().status();
     const { address: host, port } = address();
@@ -88,17 +107,62 @@ export class NodeOverview {
     const refusal = licence.refusal('AUTO_SCAVENGE', nowMs);
     return {
       time: timeText(nowMs),
-      node: { version, instanceId, state: state(), address: `${host.includes(':') ? `[${host}]` : host}:${port}`, isSecure, authentication, startedAt: timeText(startedMs), uptimeSeconds: Math.max(0, nowMs - startedMs) / 1_000, isMember },
-      log: {
-        end: status.checkpoints.writer, lastCommitPosition: status.lastCommitPosition, chunks: status.chunks, indexTables: status.indexTables, indexEntries: status.indexTableEntries,
-        indexEntriesInMemory: status.indexEntriesInMemory, bytesUnproven: status.proofs?.bytesUnproven ?? null, appendsQueued: status.streams.appendsQueued, subscriptions: status.streams.subscriptions,
+      node: {
+        version,
+        instanceId,
+        state: state(),
+        address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+        isSecure,
+        authentication,
+        startedAt: timeText(startedMs),
+        uptimeSeconds: Math.max(0, nowMs - startedMs) / 1_000,
+        isMember,
       },
-      disk, activity: activity.view(), process: this.#parts.process(), connections: await connections(), certificates,
-      licence: { source: licence.source, expiresAt: licence.expiresAtMs === null ? null : timeText(licence.expiresAtMs), refusal },
+      log: {
+        end: status.checkpoints.writer,
+        lastCommitPosition: status.lastCommitPosition,
+        chunks: status.chunks,
+        indexTables: status.indexTables,
+        indexEntries: status.indexTableEntries,
+        indexEntriesInMemory: status.indexEntriesInMemory,
+        bytesUnproven: status.proofs?.bytesUnproven ?? null,
+        appendsQueued: status.streams.appendsQueued,
+        subscriptions: status.streams.subscriptions,
+      },
+      disk,
+      activity: activity.view(),
+      process: this.#parts.process(),
+      connections: await connections(),
+      certificates,
+      licence: {
+        source: licence.source,
+        expiresAt: licence.expiresAtMs === null ? null : timeText(licence.expiresAtMs),
+        refusal,
+      },
       warnings: warningsOf({
-        nowMs, isInsecure: authentication === 'insecure', hasDefaultPasswords: await this.#parts.hasDefaultPasswords(), hasTls: isSecure, isReachable: this.#parts.isReachable, isInMemory: this.#parts.isInMemory, certificate: this.#parts.certificates(), licence: { refusal, expiresAtMs: licence.expiresAtMs },
-        disk: disk === null ? null : { totalBytes: disk.totalBytes, freeBytes: disk.freeBytes, chunkSizeBytes: this.#parts.open().chunkMap(this.#chunks.version).chunkSize }, backups: this.#parts.backups(),
-        wasScavenged: await this.#isScavenged(), chunks: status.chunks, isAuditFailing: this.#parts.audit()?.failing ?? false, ...this.#cluster(), logLevel: this.#parts.logLevel(), configuration: this.#parts.configuration(),
+        nowMs,
+        isInsecure: authentication === 'insecure',
+        hasDefaultPasswords: await this.#parts.hasDefaultPasswords(),
+        hasTls: isSecure,
+        isReachable: this.#parts.isReachable,
+        isInMemory: this.#parts.isInMemory,
+        certificate: this.#parts.certificates(),
+        licence: { refusal, expiresAtMs: licence.expiresAtMs },
+        disk:
+          disk === null
+            ? null
+            : {
+                totalBytes: disk.totalBytes,
+                freeBytes: disk.freeBytes,
+                chunkSizeBytes: this.#parts.open().chunkMap(this.#chunks.version).chunkSize,
+              },
+        backups: this.#parts.backups(),
+        wasScavenged: await this.#isScavenged(),
+        chunks: status.chunks,
+        isAuditFailing: this.#parts.audit()?.failing ?? false,
+        ...this.#cluster(),
+        logLevel: this.#parts.logLevel(),
+        configuration: this.#parts.configuration(),
       }),
     };
   }
@@ -111,13 +175,23 @@ export class NodeOverview {
     if (chunks !== null) this.#chunks = { version, bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0) };
     const indexBytes = await this.#indexBytes.get();
     const chunkBytes = this.#chunks.bytes;
-    return { folder: disk, totalBytes, freeBytes: availableBytes, usedBytes, chunkBytes, indexBytes, otherBytes: Math.max(0, usedBytes - chunkBytes - indexBytes) };
+    return {
+      folder: disk,
+      totalBytes,
+      freeBytes: availableBytes,
+      usedBytes,
+      chunkBytes,
+      indexBytes,
+      otherBytes: Math.max(0, usedBytes - chunkBytes - indexBytes),
+    };
   }
 
   /** Days are counted from now. */
   #certificates(nowMs: number): readonly LoadedCertificate[] {
     const loaded = this.#parts.certificates()?.loaded ?? [];
-    return loaded.slice(0, CERTIFICATES_MAX).map((each) => ({ ...each, daysLeft: Math.floor((Date.parse(each.notAfter) - nowMs) / DAY_MS) }));
+    return loaded
+      .slice(0, CERTIFICATES_MAX)
+      .map((each) => ({ ...each, daysLeft: Math.floor((Date.parse(each.notAfter) - nowMs) / DAY_MS) }));
   }
 
   /** What happened once has happened. */
@@ -131,7 +205,12 @@ export class NodeOverview {
     if (!this.#parts.isMember) return { deadMembers: [], bucketSilentMs: 0 };
     const members = this.#parts.members();
     const self = members.find(({ instanceId }) => instanceId === this.#parts.instanceId);
-    return { deadMembers: members.filter(({ asMember }) => asMember?.isAlive === false).map(({ host, port }) => `${host}:${port}`), bucketSilentMs: self?.asMember?.bucketSilentMs ?? 0 };
+    return {
+      deadMembers: members
+        .filter(({ asMember }) => asMember?.isAlive === false)
+        .map(({ host, port }) => `${host}:${port}`),
+      bucketSilentMs: self?.asMember?.bucketSilentMs ?? 0,
+    };
   }
 }
 
@@ -156,7 +235,9 @@ class Remembered<T> {
     this.#found = found;
     this.#atMs = nowMs;
     // What failed is not remembered.
-    found.catch(() => { if (this.#found === found) this.#found = null; });
+    found.catch(() => {
+      if (this.#found === found) this.#found = null;
+    });
     return found;
   }
 }
@@ -164,7 +245,8 @@ class Remembered<T> {
 /** Of the files of the index. One that goes meanwhile has none any more. */
 async function bytesIn(storage: Storage): Promise<number> {
   let bytes = 0;
-  for (const folder of INDEX_FOLDERS) for (const name of await listed(storage, folder)) bytes += await storage.size(`${folder}/${name}`) ?? 0;
+  for (const folder of INDEX_FOLDERS)
+    for (const name of await listed(storage, folder)) bytes += (await storage.size(`${folder}/${name}`)) ?? 0;
   return bytes;
 }
 

@@ -39,9 +39,9 @@ interface ReloadableCertificates<Values> {
 
 export interface Reloader<Values> {
   /**
-   * Takes the configuration file and the certificates up again, all or nothing. A request during a reload waits for it and for
-   * one more, which all that wait share: what they want was perhaps changed after the running one looked. Errors:
-   * `reload_failed` (data: file, reason): nothing was changed.
+   * Takes the configuration file and the certificates up again, all or nothing. A request during a reload waits for it
+   * and for one more, which all that wait share: what they want was perhaps changed after the running one looked.
+   * Errors: `reload_failed` (data: file, reason): nothing was changed.
    */
   reload(trigger: string): Promise<ReloadResult>;
   /** The options as they were read last; those that are not reloadable may not be in force. */
@@ -50,7 +50,12 @@ export interface Reloader<Values> {
   readonly certificates: CertificateSet | null;
 }
 
-export function createReloader<Values>({ config: first, certificates: source, apply, log }: ReloaderOptions<Values>): Reloader<Values> {
+export function createReloader<Values>({
+  config: first,
+  certificates: source,
+  apply,
+  log,
+}: ReloaderOptions<Values>): Reloader<Values> {
   let config = first;
   let certificates = 'skipped' in source ? null : source.inForce;
   let running: Promise<ReloadResult> | null = null;
@@ -74,7 +79,10 @@ export function createReloader<Values>({ config: first, certificates: source, ap
     const read = config.reread();
     const options = config.diff(read).filter(({ isReloadable }) => isReloadable);
     // Compared with the start, since they stay without effect however often they are read.
-    const ignoredOptions = first.diff(read).filter(({ isReloadable }) => !isReloadable).map(({ name }) => name);
+    const ignoredOptions = first
+      .diff(read)
+      .filter(({ isReloadable }) => !isReloadable)
+      .map(({ name }) => name);
     const loaded = 'skipped' in source ? null : await source.load(read.values);
     const isOther = loaded !== null && !isSameSet(loaded, certificates!);
     if ('skipped' in source) log.info(`certificates are not reloaded: ${source.skipped}`);
@@ -87,23 +95,36 @@ export function createReloader<Values>({ config: first, certificates: source, ap
     }
     config = read;
     certificates = loaded;
-    return { options: options.map(({ name, from, to }) => ({ name, from, to })), ignoredOptions, certificatesChanged: isOther, certificates: loaded?.loaded ?? [] };
+    return {
+      options: options.map(({ name, from, to }) => ({ name, from, to })),
+      ignoredOptions,
+      certificatesChanged: isOther,
+      certificates: loaded?.loaded ?? [],
+    };
   }
 
   const run = (trigger: string): Promise<ReloadResult> => {
-    running = reloadNow(trigger).finally(() => { running = null; });
+    running = reloadNow(trigger).finally(() => {
+      running = null;
+    });
     return running;
   };
   return {
-    get config() { return config; },
-    get certificates() { return certificates; },
+    get config() {
+      return config;
+    },
+    get certificates() {
+      return certificates;
+    },
     reload: (trigger) => {
       if (next !== null) return next;
       if (running === null) return run(trigger);
-      next = running.catch(() => {}).then(() => {
-        next = null;
-        return run(trigger);
-      });
+      next = running
+        .catch(() => {})
+        .then(() => {
+          next = null;
+          return run(trigger);
+        });
       return next;
     },
   };
@@ -112,17 +133,32 @@ export function createReloader<Values>({ config: first, certificates: source, ap
 /** Roots can be many, and are rarely what an operator looks for. */
 const CERTIFICATES_LOGGED_MAX = 20;
 
-function summary({ options, ignoredOptions, certificatesChanged, certificates }: ReloadResult): Record<string, unknown> {
+function summary({
+  options,
+  ignoredOptions,
+  certificatesChanged,
+  certificates,
+}: ReloadResult): Record<string, unknown> {
   const brief = ({ kind, subject, serial, daysLeft }: LoadedCertificate) => ({ kind, subject, serial, daysLeft });
   return {
-    options, ...(ignoredOptions.length > 0 && { needsRestart: ignoredOptions }),
-    ...(certificates.length > 0 && { certificatesChanged, certificates: certificates.slice(0, CERTIFICATES_LOGGED_MAX).map(brief), certificateCount: certificates.length }),
+    options,
+    ...(ignoredOptions.length > 0 && { needsRestart: ignoredOptions }),
+    ...(certificates.length > 0 && {
+      certificatesChanged,
+      certificates: certificates.slice(0, CERTIFICATES_LOGGED_MAX).map(brief),
+      certificateCount: certificates.length,
+    }),
   };
 }
 
 function reloadFailed(error: unknown): SkuaError {
   const { file, reason } = blame(error);
-  return new SkuaError('reload_failed', `Nothing was changed. ${file === null ? '' : `${file}: `}${reason}`, { file, reason }, error);
+  return new SkuaError(
+    'reload_failed',
+    `Nothing was changed. ${file === null ? '' : `${file}: `}${reason}`,
+    { file, reason },
+    error,
+  );
 }
 
 /** Which file, and why: certificates say it in their data, the configuration in its error. */
@@ -132,5 +168,8 @@ function blame(error: unknown): { file: string | null; reason: string } {
     return { file, reason: [reason, ...more.map((problem) => `${problem.file}: ${problem.reason}`)].join(' ') };
   }
   const file: unknown = (error as { file?: unknown } | null)?.file;
-  return { file: typeof file === 'string' ? file : null, reason: error instanceof Error ? error.message : String(error) };
+  return {
+    file: typeof file === 'string' ? file : null,
+    reason: error instanceof Error ? error.message : String(error),
+  };
 }

@@ -15,8 +15,8 @@ import { openObjects } from '../../infra/objects/open-objects.ts';
 import { newTemporaryStorage } from '../../infra/runtime/temporary-storage.ts';
 
 /**
- * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names of a data
- * directory. Backups of such a node, whoever makes them, work as those of any other.
+ * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names
+ * of a data directory. Backups of such a node, whoever makes them, work as those of any other.
  */
 export class HeldObjects {
   readonly #world: ObjectWorld;
@@ -61,7 +61,14 @@ export class HeldObjects {
       const held = this.#held.get((args as BackupJobArgs).snapshot);
       if (held === undefined) throw holdEnded();
       const { digests, ids, clock } = this.#world;
-      const jobs = new InlineJobs({ jobs: JOBS, storage: held.source.storage, digests, ids, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place) } });
+      const jobs = new InlineJobs({
+        jobs: JOBS,
+        storage: held.source.storage,
+        digests,
+        ids,
+        clock,
+        backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place) },
+      });
       return jobs.run(name, args, options);
     },
     close: async () => {},

@@ -23,14 +23,15 @@ export interface BucketOptions {
 }
 
 /**
- * Where a command that looks at data finds the objects of a store: what `--storage` names, or what was given as a directory and is a
- * bucket, or a directory with the objects of a store in it. Null for a node's data directory, and for what is neither.
+ * Where a command that looks at data finds the objects of a store: what `--storage` names, or what was given as a
+ * directory and is a bucket, or a directory with the objects of a store in it. Null for a node's data directory, and
+ * for what is neither.
  */
 export async function objectsAt(given: string | null, wanted: BucketOptions): Promise<ObjectLocation | null> {
   if (wanted.storage !== null) return placeOf(wanted.storage, wanted);
   if (given === null) return null;
   if (/^[a-z0-9+.-]+:\/\//i.test(given)) return placeOf(given, wanted);
-  return await holdsObjects(path.resolve(given)) ? placeOf(given, wanted) : null;
+  return (await holdsObjects(path.resolve(given))) ? placeOf(given, wanted) : null;
 }
 
 function placeOf(given: string, wanted: BucketOptions): ObjectLocation {
@@ -49,13 +50,28 @@ async function holdsObjects(directory: string): Promise<boolean> {
 }
 
 /** Runs `work` on the store that is there, which is not created where there is none, and closes it whatever happens. */
-export async function withObjectsAt<T>(place: ObjectLocation, io: Io, work: (world: ObjectWorld) => Promise<T>): Promise<T> {
+export async function withObjectsAt<T>(
+  place: ObjectLocation,
+  io: Io,
+  work: (world: ObjectWorld) => Promise<T>,
+): Promise<T> {
   const objects = await openObjects(place);
   try {
-    if (await newestManifestNumber(objects) === null) {
-      throw new CommandError('store_not_found', `There is no store under ${objects.place}. Name the --storage of \`skua start\`: s3://bucket/prefix, or a directory of objects.`, EXIT.unreachable);
+    if ((await newestManifestNumber(objects)) === null) {
+      throw new CommandError(
+        'store_not_found',
+        `There is no store under ${objects.place}. Name the --storage of \`skua start\`: s3://bucket/prefix, or a directory of objects.`,
+        EXIT.unreachable,
+      );
     }
-    return await work({ objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'error'), meter: silentMeter });
+    return await work({
+      objects,
+      clock: systemClock,
+      ids: systemIds,
+      digests: nodeDigests,
+      log: createLog(io, 'error'),
+      meter: silentMeter,
+    });
   } finally {
     await objects.close();
   }

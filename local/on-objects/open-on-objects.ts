@@ -54,10 +54,16 @@ export interface NodeOnObjects extends LentNode<Store> {
 }
 
 /**
- * A node whose data lie in a bucket, beside functions and other such nodes on the same one: the local twin of the functions. What
- * these leave to the platform's schedule, ticks, this process does on a timer.
+ * A node whose data lie in a bucket, beside functions and other such nodes on the same one: the local twin of the
+ * functions. What these leave to the platform's schedule, ticks, this process does on a timer.
  */
-export async function openOnObjects({ values, hasChunkSize, log, meter, opened }: OpenOnObjectsOptions): Promise<NodeOnObjects> {
+export async function openOnObjects({
+  values,
+  hasChunkSize,
+  log,
+  meter,
+  opened,
+}: OpenOnObjectsOptions): Promise<NodeOnObjects> {
   const objects = await openObjects(parseLocation(values.Storage!));
   opened.defer(() => objects.close());
   const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
@@ -67,15 +73,45 @@ export async function openOnObjects({ values, hasChunkSize, log, meter, opened }
   const storage = await ownFiles(world);
   // A member may join while this node runs.
   let isCluster = instance.isCluster;
-  const guard = licenceGuard('AUTO_SCAVENGE', { licence: await nodeLicence(values, nodeKeys), clock: systemClock, log });
-  const config = { isOff: () => (isCluster ? OF_CLUSTER : values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS };
+  const guard = licenceGuard('AUTO_SCAVENGE', {
+    licence: await nodeLicence(values, nodeKeys),
+    clock: systemClock,
+    log,
+  });
+  const config = {
+    isOff: () =>
+      isCluster
+        ? OF_CLUSTER
+        : values['AutoScavenge:Enabled'] === false
+          ? 'The option AutoScavenge:Enabled is false.'
+          : guard(),
+    zone: values['AutoScavenge:TimeZone'],
+    nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS,
+  };
   const { store } = instance;
-  const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete, keepsDeletedData: values.KeepDataOfDeletedStreams };
+  const scavenge = {
+    historyMaxAgeDays: values.ScavengeHistoryMaxAge,
+    disableMerging: values.DisableScavengeMerging,
+    unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete,
+    keepsDeletedData: values.KeepDataOfDeletedStreams,
+  };
   const onTick = (report: TickReport | null): Promise<void> => {
     isCluster = report?.isCluster === true || isCluster;
     return scavenger.refresh();
   };
-  const ticker: Ticker = new Ticker({ world, options, autoScavenge: createScheduler({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick, settings: { scavenge } });
+  const ticker: Ticker = new Ticker({
+    world,
+    options,
+    autoScavenge: createScheduler({
+      world,
+      schedule: createSchedule(),
+      self: SELF,
+      config,
+      open: () => Promise.resolve(instance),
+    }),
+    onTick,
+    settings: { scavenge },
+  });
   const dryRuns = new DryRuns({ world, options, instance, newTemporaryStorage, config: scavenge });
   const scavenger: KickingScavenger = new KickingScavenger(world, dryRuns, () => ticker.kick());
   const held = new HeldObjects(world, options);
@@ -83,14 +119,22 @@ export async function openOnObjects({ values, hasChunkSize, log, meter, opened }
   opened.defer(() => dryRuns.close());
   await scavenger.refresh();
   return {
-    open: onObjects(instance, scavenger, held, () => ticker.kick()), storage, jobs: held.jobs,
-    autoScavenge: createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, config),
+    open: onObjects(instance, scavenger, held, () => ticker.kick()),
+    storage,
+    jobs: held.jobs,
+    autoScavenge: createAutoScavenge(
+      { ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() },
+      config,
+    ),
     endForesight: () => dryRuns.close(),
     run: (signal) => ticker.run(signal),
   };
 }
 
-/** What a node keeps beside its data: its id, which is that of the store, so that every node on a bucket adds to the same backups. */
+/**
+ * What a node keeps beside its data: its id, which is that of the store, so that every node on a bucket adds to the
+ * same backups.
+ */
 async function ownFiles({ objects, digests }: ObjectWorld): Promise<Storage> {
   const storage = new MemoryStorage();
   const file = await storage.create(NODE_ID_FILE);
@@ -100,9 +144,16 @@ async function ownFiles({ objects, digests }: ObjectWorld): Promise<Storage> {
 }
 
 /** The store as the rest of a node sees it. */
-function onObjects(instance: ObjectInstance, scavenger: Store['scavenger'], held: HeldObjects, kick: () => void): Store {
+function onObjects(
+  instance: ObjectInstance,
+  scavenger: Store['scavenger'],
+  held: HeldObjects,
+  kick: () => void,
+): Store {
   return {
-    store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes,
+    store: instance.store,
+    scavenger,
+    chunkSizeBytes: instance.chunkSizeBytes,
     status: () => statusOf(instance),
     chunkMap: (since) => instance.chunkMap.view(since),
     mergeIndexes: () => {
@@ -117,6 +168,13 @@ function onObjects(instance: ObjectInstance, scavenger: Store['scavenger'], held
 function statusOf({ internals, figures }: ObjectInstance): StoreStatus {
   const { end } = internals;
   return {
-    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), proofs: null, checksummedTo: null, ...figures(),
+    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 },
+    existenceCheckpoint: end,
+    isIndexMerging: false,
+    indexMerges: 0,
+    streams: internals.figures(),
+    proofs: null,
+    checksummedTo: null,
+    ...figures(),
   };
 }

@@ -26,7 +26,10 @@ interface TickerParts {
   readonly isWanted?: () => boolean | Promise<boolean>;
 }
 
-/** Runs the ticks of a node on object storage, or of a member of a cluster: what the platform's schedule does for functions. */
+/**
+ * Runs the ticks of a node on object storage, or of a member of a cluster: what the platform's schedule does for
+ * functions.
+ */
 export class Ticker {
   readonly #parts: TickerParts;
   #wake = new AbortController();
@@ -35,7 +38,10 @@ export class Ticker {
 
   constructor(parts: TickerParts) {
     const { log } = parts.world;
-    this.#parts = { ...parts, world: { ...parts.world, onStrangers: logStrangersOnce((message) => log.warn(message)) } };
+    this.#parts = {
+      ...parts,
+      world: { ...parts.world, onStrangers: logStrangersOnce((message) => log.warn(message)) },
+    };
   }
 
   /** The next tick comes at once. */
@@ -44,11 +50,14 @@ export class Ticker {
   }
 
   /**
-   * Ticks until aborted. One that is under way then is left to its fate: what a tick has not put in force by its manifest is as if
-   * it had never been, and a node must not wait for it to stop. Its folder is removed, since the process may end.
+   * Ticks until aborted. One that is under way then is left to its fate: what a tick has not put in force by its
+   * manifest is as if it had never been, and a node must not wait for it to stop. Its folder is removed, since the
+   * process may end.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const aborted = new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
     await Promise.race([this.#run(signal), aborted]);
     // The tick may be writing there at this moment: what is left then is among the temporary files of the machine.
     await this.#scratch?.remove().catch(() => {});
@@ -61,7 +70,7 @@ export class Ticker {
       this.#wake = new AbortController();
       let goesOn = false;
       try {
-        const report = await (this.#parts.isWanted?.() ?? true) ? await this.#tick() : null;
+        const report = (await (this.#parts.isWanted?.() ?? true)) ? await this.#tick() : null;
         goesOn = report?.outcome === 'published' && (report.scavenge?.state === 'running' || report.hasMore);
         await this.#parts.onTick?.(report);
       } catch (error) {
@@ -74,11 +83,17 @@ export class Ticker {
   /** A tick in a folder of its own. */
   async #tick(): Promise<TickReport> {
     const { world, options, settings, autoScavenge, open = openObjectStore } = this.#parts;
-    const scratch = this.#scratch = await (this.#parts.newTemporaryStorage ?? newTemporaryStorage)();
+    const scratch = (this.#scratch = await (this.#parts.newTemporaryStorage ?? newTemporaryStorage)());
     try {
       return await tick({
-        world, options, scratch: scratch.storage, open, scavengeStates: scratch.states, deadlineMs: world.clock.monotonicMs() + WORK_MS,
-        ...(settings !== undefined && { settings }), ...(autoScavenge !== undefined && { autoScavenge }),
+        world,
+        options,
+        scratch: scratch.storage,
+        open,
+        scavengeStates: scratch.states,
+        deadlineMs: world.clock.monotonicMs() + WORK_MS,
+        ...(settings !== undefined && { settings }),
+        ...(autoScavenge !== undefined && { autoScavenge }),
       });
     } finally {
       this.#scratch = null;

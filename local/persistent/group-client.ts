@@ -3,7 +3,9 @@ import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
 /** Other servers of this interface leave it out. */
-interface Parked { readonly parkedMessageCount?: number }
+interface Parked {
+  readonly parkedMessageCount?: number;
+}
 export type SubscriptionSummary = Omit<SummaryDocument, 'parkedMessageCount'> & Parked;
 export type SubscriptionDetails = Omit<DetailsDocument, 'parkedMessageCount'> & Parked;
 
@@ -19,7 +21,10 @@ export class SubscriptionsClient {
 
   /** All groups, or those of a stream. */
   list(stream: string | null): Promise<SubscriptionSummary[]> {
-    return this.#get(stream === null ? '/subscriptions' : `/subscriptions/${encodeURIComponent(stream)}`, 'asked for its persistent subscriptions');
+    return this.#get(
+      stream === null ? '/subscriptions' : `/subscriptions/${encodeURIComponent(stream)}`,
+      'asked for its persistent subscriptions',
+    );
   }
 
   info(stream: string, group: string): Promise<SubscriptionDetails> {
@@ -28,11 +33,19 @@ export class SubscriptionsClient {
 
   /** `stopAt`: only parked messages with numbers below it; null for all. */
   async replayParked(stream: string, group: string, stopAt: number | null): Promise<void> {
-    await this.#order('POST', `${pathOf(stream, group)}/replayParked${stopAt === null ? '' : `?stopAt=${stopAt}`}`, 'told to send parked messages again');
+    await this.#order(
+      'POST',
+      `${pathOf(stream, group)}/replayParked${stopAt === null ? '' : `?stopAt=${stopAt}`}`,
+      'told to send parked messages again',
+    );
   }
 
   async reset(stream: string, group: string, from: string): Promise<void> {
-    await this.#order('POST', `${pathOf(stream, group)}/reset?from=${encodeURIComponent(from)}`, 'told to let a persistent subscription begin anew');
+    await this.#order(
+      'POST',
+      `${pathOf(stream, group)}/reset?from=${encodeURIComponent(from)}`,
+      'told to let a persistent subscription begin anew',
+    );
   }
 
   async restart(): Promise<void> {

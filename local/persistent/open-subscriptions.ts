@@ -21,7 +21,9 @@ export interface OpenSubscriptionsOptions {
   readonly clock: Clock;
 }
 
-/** When they are closed, consumers are dropped, and what they have done is checkpointed; nothing is written afterwards. */
+/**
+ * When they are closed, consumers are dropped, and what they have done is checkpointed; nothing is written afterwards.
+ */
 export interface OpenSubscriptions extends AsyncDisposable {
   readonly groups: PersistentSubscriptions;
   /** Of all groups that run here. */
@@ -38,12 +40,22 @@ export function openSubscriptions({ store, cluster, log, clock }: OpenSubscripti
   const matcherOf = (expression: string) => expressionOf(expression, owner);
   if (cluster === null) {
     const engine = createPersistentSubscriptions({ ...parts, writes: store, matcherOf });
-    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => engine.start(), [Symbol.asyncDispose]: () => engine.stop() };
+    return {
+      groups: engine,
+      metrics: subscriptionMetrics(() => engine.figures(), clock),
+      start: () => engine.start(),
+      [Symbol.asyncDispose]: () => engine.stop(),
+    };
   }
   const writes = new LeaderWrites(store, cluster.membership);
   const engine = createPersistentSubscriptions({ ...parts, writes: writes.store, matcherOf });
   const lead = new Lead(engine, cluster, writes);
-  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => lead.follow(), [Symbol.asyncDispose]: () => lead.close() };
+  return {
+    groups: engine,
+    metrics: subscriptionMetrics(() => engine.figures(), clock),
+    start: () => lead.follow(),
+    [Symbol.asyncDispose]: () => lead.close(),
+  };
 }
 
 /** Writes that take their place in the log only under the epoch by which the member has begun to lead. */
@@ -65,7 +77,10 @@ class LeaderWrites {
   }
 }
 
-/** Lets the engine run while the member leads. An epoch that it leads anew is another lead: what was decided under the last one is refused. */
+/**
+ * Lets the engine run while the member leads. An epoch that it leads anew is another lead: what was decided under the
+ * last one is refused.
+ */
 class Lead {
   readonly #engine: PersistentSubscriptionsEngine;
   readonly #membership: Membership;
@@ -76,7 +91,11 @@ class Lead {
   #isClosed = false;
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(engine: PersistentSubscriptionsEngine, { membership, log }: NonNullable<OpenSubscriptionsOptions['cluster']>, writes: LeaderWrites) {
+  constructor(
+    engine: PersistentSubscriptionsEngine,
+    { membership, log }: NonNullable<OpenSubscriptionsOptions['cluster']>,
+    writes: LeaderWrites,
+  ) {
     this.#engine = engine;
     this.#membership = membership;
     this.#log = log;
@@ -94,7 +113,7 @@ class Lead {
   }
 
   get #wanted(): number | null {
-    return this.#isClosed || !this.#membership.isLeader ? null : this.#log.epoch?.number ?? null;
+    return this.#isClosed || !this.#membership.isLeader ? null : (this.#log.epoch?.number ?? null);
   }
 
   async #change(): Promise<void> {

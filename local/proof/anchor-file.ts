@@ -9,7 +9,9 @@ export async function readAnchors(file: string): Promise<readonly Anchor[]> {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   // A document that somebody has formatted is one for all that.
   if (lines.length > 1 && !lines[0]!.trimEnd().endsWith('}')) return [parseAnchor(text, file)];
-  return lines.length === 0 ? [parseAnchor(text, file)] : lines.map((line, i) => parseAnchor(line, lines.length === 1 ? file : `Line ${i + 1} of ${file}`));
+  return lines.length === 0
+    ? [parseAnchor(text, file)]
+    : lines.map((line, i) => parseAnchor(line, lines.length === 1 ? file : `Line ${i + 1} of ${file}`));
 }
 
 /** The text of a file that a user names. */

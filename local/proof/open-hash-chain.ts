@@ -17,13 +17,31 @@ interface HashChainWorld {
   readonly meter: Meter;
 }
 
-/** The proof of a node that nothing was changed, and, where the options name a place for anchors, what brings them there. Throws `bad_option`. */
-export async function openProof({ values, open, opened, log, meter }: HashChainWorld): Promise<{ readonly metrics: Collector; run?(signal: AbortSignal): Promise<void> }> {
+/**
+ * The proof of a node that nothing was changed, and, where the options name a place for anchors, what brings them
+ * there. Throws `bad_option`.
+ */
+export async function openProof({
+  values,
+  open,
+  opened,
+  log,
+  meter,
+}: HashChainWorld): Promise<{ readonly metrics: Collector; run?(signal: AbortSignal): Promise<void> }> {
   const place = values['Proof:Anchor'];
   if (place === null) return { metrics: proofMetrics(open, null) };
   const anchoring = new Anchoring({
-    hashChain: () => open.hashChain, isScavenging: () => open.scavenger.current() !== null, everyMs: values['Proof:AnchorEveryMin'] * 60_000, clock: systemClock, log, meter,
-    place: await openAnchorLocation({ place, lockDays: values['Proof:LockDays'], s3: { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] } }),
+    hashChain: () => open.hashChain,
+    isScavenging: () => open.scavenger.current() !== null,
+    everyMs: values['Proof:AnchorEveryMin'] * 60_000,
+    clock: systemClock,
+    log,
+    meter,
+    place: await openAnchorLocation({
+      place,
+      lockDays: values['Proof:LockDays'],
+      s3: { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] },
+    }),
   });
   opened.defer(() => anchoring.close());
   return { metrics: proofMetrics(open, anchoring), run: (signal) => anchoring.run(signal) };

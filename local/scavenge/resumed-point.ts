@@ -22,20 +22,28 @@ export function momentOf({ effectiveNow }: ResumedPointDocument): string {
   return effectiveNow.replace(/\.\d{1,7}/, '');
 }
 
-const KEEPS_THRESHOLD = ({ threshold }: ResumedPointDocument): string => (threshold === 0 ? '' : `, with its threshold of ${threshold}`);
+const KEEPS_THRESHOLD = ({ threshold }: ResumedPointDocument): string =>
+  threshold === 0 ? '' : `, with its threshold of ${threshold}`;
 
 /** Says of a run that it goes to an older point. */
 export function logResumedPoint(point: ResumedPointDocument, output: Output): void {
   const moment = momentOf(point);
-  const what = point.why === 'unfinished' ? `It resumes the scavenge of ${moment}` : `It uses the scavenge point of ${moment}, which no run has reached`;
-  line(output, `${what}, up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}; what was deleted or has expired since needs another run.`);
+  const what =
+    point.why === 'unfinished'
+      ? `It resumes the scavenge of ${moment}`
+      : `It uses the scavenge point of ${moment}, which no run has reached`;
+  line(
+    output,
+    `${what}, up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}; what was deleted or has expired since needs another run.`,
+  );
 }
 
 /** What waits, and how to go on with it. */
 export function waitingLines(point: ResumedPointDocument, { start, untilClean }: Ways): string[] {
   const moment = momentOf(point);
   return [
-    point.why === 'unfinished' ? `A scavenge is unfinished: it was started at ${moment} and covers the log up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}.`
+    point.why === 'unfinished'
+      ? `A scavenge is unfinished: it was started at ${moment} and covers the log up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}.`
       : `A scavenge point of ${moment} (position ${point.position}) is pending: no run has reached it, and the next one covers the log up to that time${KEEPS_THRESHOLD(point)}.`,
     `  ${start}  ${point.why === 'unfinished' ? 'resumes it' : 'uses it'}; what was deleted or has expired since needs another run`,
     `  ${untilClean}  does that, then starts the other run`,
@@ -46,6 +54,9 @@ export function waitingLines(point: ResumedPointDocument, { start, untilClean }:
 /** Beside what a new scavenge would do. */
 export function notTheNextLine(point: ResumedPointDocument, { start }: Ways): string {
   const moment = momentOf(point);
-  const what = point.why === 'unfinished' ? `resumes the scavenge of ${moment}, up to that time` : `uses the scavenge point of ${moment}`;
+  const what =
+    point.why === 'unfinished'
+      ? `resumes the scavenge of ${moment}, up to that time`
+      : `uses the scavenge point of ${moment}`;
   return `This is what a new scavenge would do. The next start ${what}; what was deleted or has expired since then needs another run, or start with \`${start} --fresh\`.`;
 }

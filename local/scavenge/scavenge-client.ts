@@ -1,4 +1,10 @@
-import type { DryRunDocument, ExplanationDocument, LastDocument, ProgressDocument, StartedDocument } from '../../handlers/documents/scavenging.ts';
+import type {
+  DryRunDocument,
+  ExplanationDocument,
+  LastDocument,
+  ProgressDocument,
+  StartedDocument,
+} from '../../handlers/documents/scavenging.ts';
 import type { EmbeddedEntryDocument, PageDocument } from '../../handlers/documents/streams.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
@@ -53,7 +59,11 @@ export class ScavengeClient {
   }
 
   explain(stream: string): Promise<Document<ExplanationDocument>> {
-    return this.#json<ExplanationDocument>('GET', `${PATH}/explain/${encodeURIComponent(stream)}`, `explaining ${stream}`);
+    return this.#json<ExplanationDocument>(
+      'GET',
+      `${PATH}/explain/${encodeURIComponent(stream)}`,
+      `explaining ${stream}`,
+    );
   }
 
   async #json<T>(method: string, path: string, what: string): Promise<Document<T>> {
@@ -67,10 +77,15 @@ export type CompletionReader = (scavengeId: string) => Promise<Completion>;
 
 /** Reads the history of a running node. Whoever may not read it learns nothing from it. */
 export function completionOfNode(node: NodeClient): CompletionReader {
-  return (scavengeId) => readCompletion(async (count) => {
-    const response = await node.call('GET', `/streams/%24scavenges/${encodeURIComponent(scavengeId)}/head/${count}?embed=body`, { headers: { accept: 'application/json' } });
-    if (!response.ok) return [];
-    const { entries } = await response.json() as PageDocument<EmbeddedEntryDocument>;
-    return entries.map(({ eventType, data }) => ({ type: eventType, data: data ?? '' }));
-  });
+  return (scavengeId) =>
+    readCompletion(async (count) => {
+      const response = await node.call(
+        'GET',
+        `/streams/%24scavenges/${encodeURIComponent(scavengeId)}/head/${count}?embed=body`,
+        { headers: { accept: 'application/json' } },
+      );
+      if (!response.ok) return [];
+      const { entries } = (await response.json()) as PageDocument<EmbeddedEntryDocument>;
+      return entries.map(({ eventType, data }) => ({ type: eventType, data: data ?? '' }));
+    });
 }

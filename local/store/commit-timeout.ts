@@ -8,8 +8,8 @@ import { layer, performWrite } from '../../core/streams/layer/layer.ts';
 const LOOK_MS = 250;
 
 /**
- * The store as clients write to it where CommitTimeoutMs is given: a client is told after this time that the outcome of its write is not known,
- * with `commit_outcome_unknown`. The write itself goes on, since it can't be taken back.
+ * The store as clients write to it where CommitTimeoutMs is given: a client is told after this time that the outcome of
+ * its write is not known, with `commit_outcome_unknown`. The write itself goes on, since it can't be taken back.
  */
 export function withCommitTimeout(store: EventStore, timeoutMs: number, clock: Clock): EventStore {
   const waits = new CommitWaits(timeoutMs, clock);
@@ -32,7 +32,9 @@ class CommitWaits {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { untilMs: this.#clock.monotonicMs() + this.#timeoutMs, reject };
       this.#waiting.add(waiting);
-      write.then(resolve, reject).finally(() => { this.#waiting.delete(waiting); });
+      write.then(resolve, reject).finally(() => {
+        this.#waiting.delete(waiting);
+      });
       if (!this.#isLooking) background(this.#look());
     });
   }
@@ -45,7 +47,12 @@ class CommitWaits {
       for (const waiting of this.#waiting) {
         if (waiting.untilMs > nowMs) break;
         this.#waiting.delete(waiting);
-        waiting.reject(new SkuaError('commit_outcome_unknown', `Operation timed out: the write was not committed within ${this.#timeoutMs} ms (CommitTimeoutMs). It may yet be: look, or send it again with the same ids.`));
+        waiting.reject(
+          new SkuaError(
+            'commit_outcome_unknown',
+            `Operation timed out: the write was not committed within ${this.#timeoutMs} ms (CommitTimeoutMs). It may yet be: look, or send it again with the same ids.`,
+          ),
+        );
       }
     }
     this.#isLooking = false;

@@ -37,23 +37,37 @@ export function whyReadOnly(root: string, indexRoot: string): string | null {
 }
 
 /**
- * Where a directory can't be written to: its files, and what is written goes to a folder among the temporary files of this machine. Says so, and what is
- * assumed, on `io.stderr`. Null where it can be written to: then it is locked and opened as a node does it. Throws where it can't, and the command does not
- * only look.
+ * Where a directory can't be written to: its files, and what is written goes to a folder among the temporary files of
+ * this machine. Says so, and what is assumed, on `io.stderr`. Null where it can be written to: then it is locked and
+ * opened as a node does it. Throws where it can't, and the command does not only look.
  */
-export async function openForInspection(root: string, index: string | null, looksOnly: boolean, io: Io): Promise<OpenedForInspection | null> {
+export async function openForInspection(
+  root: string,
+  index: string | null,
+  looksOnly: boolean,
+  io: Io,
+): Promise<OpenedForInspection | null> {
   const base = new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
   const why = whyReadOnly(base.root, base.indexRoot);
   if (why === null) return null;
-  if (!looksOnly) throw new CommandError('io_error', `${base.root} can't be written to (${why}): this command locks the directory against other users, and writes to it. Name a writable directory, or a copy of this one.`, EXIT.unreachable);
-  line(io.stderr, `${base.root} can't be written to (${why}), so it is read without changes; temporary files go to ${tmpdir()}. Make sure no node writes to it through another mount meanwhile.`);
+  if (!looksOnly)
+    throw new CommandError(
+      'io_error',
+      `${base.root} can't be written to (${why}): this command locks the directory against other users, and writes to it. Name a writable directory, or a copy of this one.`,
+      EXIT.unreachable,
+    );
+  line(
+    io.stderr,
+    `${base.root} can't be written to (${why}), so it is read without changes; temporary files go to ${tmpdir()}. Make sure no node writes to it through another mount meanwhile.`,
+  );
   const folder = await TemporaryFolder.make('skua-look-');
   const remove = () => folder.remove();
   try {
     const scratch = new FilesystemStorage({ root: folder.path, isOffline: true });
     const storage = new OverStorage(base, scratch);
     // SQLite opens files, and knows nothing of storages.
-    for (const name of await base.list(DATABASE_FOLDER)) if (name === 'scavenging.db' || name === 'scavenging.db-wal') await storage.bring(`${DATABASE_FOLDER}/${name}`);
+    for (const name of await base.list(DATABASE_FOLDER))
+      if (name === 'scavenging.db' || name === 'scavenging.db-wal') await storage.bring(`${DATABASE_FOLDER}/${name}`);
     return { storage, states: new SqliteScavengeStates({ indexRoot: scratch.indexRoot }), remove };
   } catch (error) {
     await remove();

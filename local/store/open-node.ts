@@ -11,7 +11,13 @@ import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { openStore } from '../../core/store/store.ts';
 import type { OpenedForInspection } from './inspect-directory.ts';
-import type { DirectoryStore, OpenStoreOptions, StartProgress, Store, StoreScavengeOptions } from '../../core/store/store.ts';
+import type {
+  DirectoryStore,
+  OpenStoreOptions,
+  StartProgress,
+  Store,
+  StoreScavengeOptions,
+} from '../../core/store/store.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import { nodeCompression } from '../../infra/node-compression.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
@@ -40,7 +46,9 @@ export interface OpenNodeOptions {
   readonly beside?: readonly string[];
   readonly log: Log;
   /** What else the store is opened with. */
-  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & { readonly scavenge?: ScavengeSettings };
+  readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & {
+    readonly scavenge?: ScavengeSettings;
+  };
   readonly meter?: Meter;
   /** The time of what is stored. Default: the system's. */
   readonly clock?: Clock;
@@ -65,14 +73,25 @@ export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
 }
 
 /** As `openNode`, for a store that `opener` opens in the directory. */
-export async function openNodeBy<S extends DirectoryStore>(options: OpenNodeOptions, opener: (options: OpenStoreOptions) => Promise<S>): Promise<OpenNode<S>> {
+export async function openNodeBy<S extends DirectoryStore>(
+  options: OpenNodeOptions,
+  opener: (options: OpenStoreOptions) => Promise<S>,
+): Promise<OpenNode<S>> {
   const { storage, jobs, digests, scavengeStates } = worldOf(options);
   const opened = new Disposables();
   opened.defer(() => jobs.close());
   try {
     const open = await opener({
       ...options.store,
-      world: { storage, jobs, clock: options.clock ?? systemClock, ids: systemIds, digests, log: options.log, meter: options.meter ?? silentMeter },
+      world: {
+        storage,
+        jobs,
+        clock: options.clock ?? systemClock,
+        ids: systemIds,
+        digests,
+        log: options.log,
+        meter: options.meter ?? silentMeter,
+      },
       scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
@@ -84,12 +103,30 @@ export async function openNodeBy<S extends DirectoryStore>(options: OpenNodeOpti
   }
 }
 
-function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; digests: Digests; scavengeStates: ScavengeStates | null } {
+function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock }: OpenNodeOptions): {
+  storage: Storage;
+  jobs: Jobs;
+  digests: Digests;
+  scavengeStates: ScavengeStates | null;
+} {
   if (db === null || over !== undefined) {
     const storage = over?.storage ?? new MemoryStorage();
     // Jobs and store find the scavenge database of a storage in memory there.
     const scavengeStates = over?.states ?? null;
-    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects }, ...(scavengeStates !== null && { scavengeStates }) }), digests: nodeDigests, scavengeStates };
+    return {
+      storage,
+      jobs: new InlineJobs({
+        jobs: JOBS,
+        storage,
+        digests: nodeDigests,
+        ids: systemIds,
+        clock,
+        backup: { keys: nodeKeys, compression: nodeCompression, openObjects },
+        ...(scavengeStates !== null && { scavengeStates }),
+      }),
+      digests: nodeDigests,
+      scavengeStates,
+    };
   }
   const storage = new FilesystemStorage({ root: db, mustExist, beside, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;

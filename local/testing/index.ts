@@ -11,7 +11,8 @@ export { isSkuaError } from '../embedded/embedded-errors.ts';
 export { REMOVED_MAX } from './test-limits.ts';
 
 /**
- * Starts a node in this process, on a free port of the loopback address, and resolves when it serves. Rejects with an error that has a `code`: `bad_option` for options that make no sense, and what a node can't start with.
+ * Starts a node in this process, on a free port of the loopback address, and resolves when it serves. Rejects with an
+ * error that has a `code`: `bad_option` for options that make no sense, and what a node can't start with.
  *
  * ```ts
  * await using node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
@@ -23,9 +24,15 @@ export async function startTestNode(options: TestNodeOptions = {}): Promise<Test
   return openTestNode(checkOptions(options));
 }
 
-/** Loaded with the first node, so that what was compiled in one process of tests is found by those that follow, as with the command line. Sources have a place for that of their own. */
+/**
+ * Loaded with the first node, so that what was compiled in one process of tests is found by those that follow, as with
+ * the command line. Sources have a place for that of their own.
+ */
 async function loaded() {
   if (import.meta.url.endsWith('.js')) enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
-  const [{ checkOptions }, { openTestNode }] = await Promise.all([import('./test-options.ts'), import('./test-node.ts')]);
+  const [{ checkOptions }, { openTestNode }] = await Promise.all([
+    import('./test-options.ts'),
+    import('./test-node.ts'),
+  ]);
   return { checkOptions, openTestNode };
 }

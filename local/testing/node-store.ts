@@ -1,6 +1,28 @@
 import type {
-  AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureProof, Expected, Explanation, NewEvent, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent, RecordedMetadata,
-  ScavengeOptions, ScavengeResult, SetMetadataOptions, Store, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,
+  AppendResult,
+  BackupOptions,
+  BackupResult,
+  DeleteOptions,
+  ErasureProof,
+  Expected,
+  Explanation,
+  NewEvent,
+  Position,
+  ProveErasedOptions,
+  ReadAllOptions,
+  ReadOptions,
+  RecordedEvent,
+  RecordedMetadata,
+  ScavengeOptions,
+  ScavengeResult,
+  SetMetadataOptions,
+  Store,
+  StreamAppend,
+  StreamAppended,
+  StreamInfo,
+  StreamMetadata,
+  SubscribeToAllOptions,
+  SubscribeToStreamOptions,
 } from '../embedded/api.ts';
 import { localBackend } from '../embedded/open-local.ts';
 import { OpenedStore } from '../embedded/store.ts';
@@ -24,21 +46,64 @@ export class NodeStore implements Store {
     this.#current = current;
   }
 
-  get failed(): Promise<Error> { return this.#current.failed; }
+  get failed(): Promise<Error> {
+    return this.#current.failed;
+  }
 
-  append(stream: string, events: NewEvent | readonly NewEvent[], options?: { readonly expected?: Expected }): Promise<AppendResult> { return this.#current.append(stream, events, options); }
-  appendToStreams(appends: readonly StreamAppend[]): Promise<{ readonly streams: readonly StreamAppended[]; readonly position: Position; readonly isRepeat: boolean }> { return this.#current.appendToStreams(appends); }
-  read<Data = unknown, Metadata = unknown>(stream: string, options?: ReadOptions): AsyncIterable<RecordedEvent<Data, Metadata>> { return this.#current.read(stream, options); }
-  readAll<Data = unknown, Metadata = unknown>(options?: ReadAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>> { return this.#current.readAll(options); }
-  subscribe<Data = unknown, Metadata = unknown>(options?: SubscribeToStreamOptions | SubscribeToAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>> { return this.#current.subscribe(options); }
-  delete(stream: string, options?: DeleteOptions): Promise<{ readonly position: Position }> { return this.#current.delete(stream, options); }
-  info(stream: string): Promise<StreamInfo> { return this.#current.info(stream); }
-  metadata(stream: string): Promise<RecordedMetadata> { return this.#current.metadata(stream); }
-  setMetadata(stream: string, metadata: StreamMetadata, options?: SetMetadataOptions): Promise<AppendResult> { return this.#current.setMetadata(stream, metadata, options); }
-  scavenge(options?: ScavengeOptions): Promise<ScavengeResult> { return this.#current.scavenge(options); }
-  explain(stream: string): Promise<Explanation> { return this.#current.explain(stream); }
-  proveErased(options: ProveErasedOptions): Promise<ErasureProof> { return this.#current.proveErased(options); }
-  backup(options: BackupOptions): Promise<BackupResult> { return this.#current.backup(options); }
-  close(): Promise<void> { return this.#current.close(); }
-  [Symbol.asyncDispose](): Promise<void> { return this.close(); }
+  append(
+    stream: string,
+    events: NewEvent | readonly NewEvent[],
+    options?: { readonly expected?: Expected },
+  ): Promise<AppendResult> {
+    return this.#current.append(stream, events, options);
+  }
+  appendToStreams(
+    appends: readonly StreamAppend[],
+  ): Promise<{ readonly streams: readonly StreamAppended[]; readonly position: Position; readonly isRepeat: boolean }> {
+    return this.#current.appendToStreams(appends);
+  }
+  read<Data = unknown, Metadata = unknown>(
+    stream: string,
+    options?: ReadOptions,
+  ): AsyncIterable<RecordedEvent<Data, Metadata>> {
+    return this.#current.read(stream, options);
+  }
+  readAll<Data = unknown, Metadata = unknown>(options?: ReadAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>> {
+    return this.#current.readAll(options);
+  }
+  subscribe<Data = unknown, Metadata = unknown>(
+    options?: SubscribeToStreamOptions | SubscribeToAllOptions,
+  ): AsyncIterable<RecordedEvent<Data, Metadata>> {
+    return this.#current.subscribe(options);
+  }
+  delete(stream: string, options?: DeleteOptions): Promise<{ readonly position: Position }> {
+    return this.#current.delete(stream, options);
+  }
+  info(stream: string): Promise<StreamInfo> {
+    return this.#current.info(stream);
+  }
+  metadata(stream: string): Promise<RecordedMetadata> {
+    return this.#current.metadata(stream);
+  }
+  setMetadata(stream: string, metadata: StreamMetadata, options?: SetMetadataOptions): Promise<AppendResult> {
+    return this.#current.setMetadata(stream, metadata, options);
+  }
+  scavenge(options?: ScavengeOptions): Promise<ScavengeResult> {
+    return this.#current.scavenge(options);
+  }
+  explain(stream: string): Promise<Explanation> {
+    return this.#current.explain(stream);
+  }
+  proveErased(options: ProveErasedOptions): Promise<ErasureProof> {
+    return this.#current.proveErased(options);
+  }
+  backup(options: BackupOptions): Promise<BackupResult> {
+    return this.#current.backup(options);
+  }
+  close(): Promise<void> {
+    return this.#current.close();
+  }
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 }

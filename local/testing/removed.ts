@@ -15,17 +15,24 @@ export async function inventory(store: Pick<EventStore, 'readAll'>): Promise<Inv
 }
 
 /** What of it is gone. */
-export async function removedSince(store: Pick<EventStore, 'readAll'>, before: Inventory): Promise<{ readonly removed: readonly RemovedEvent[]; readonly removedCount: number }> {
+export async function removedSince(
+  store: Pick<EventStore, 'readAll'>,
+  before: Inventory,
+): Promise<{ readonly removed: readonly RemovedEvent[]; readonly removedCount: number }> {
   const gone = new Map(before);
   await eachEvent(store, (position) => gone.delete(position));
   return { removed: [...gone.values()].slice(0, REMOVED_MAX), removedCount: gone.size };
 }
 
-async function eachEvent(store: Pick<EventStore, 'readAll'>, take: (position: number, event: RemovedEvent) => void): Promise<void> {
+async function eachEvent(
+  store: Pick<EventStore, 'readAll'>,
+  take: (position: number, event: RemovedEvent) => void,
+): Promise<void> {
   let from: AllPosition | 'start' = 'start';
   for (;;) {
     const page = await store.readAll({ direction: 'forward', from, count: PAGE_EVENTS, payloads: false });
-    for (const { preparePosition, stream, number, type, id } of page.events) take(preparePosition, { stream, version: number, type, id });
+    for (const { preparePosition, stream, number, type, id } of page.events)
+      take(preparePosition, { stream, version: number, type, id });
     if (page.isEnd) return;
     from = page.next;
   }

@@ -8,15 +8,25 @@ const TIMER_MS_MAX = 2_147_483_647;
 const wallMs = Date.now;
 const monotonicMs = performance.now.bind(performance);
 
-interface Sleeper { readonly dueMs: number; wake(): void }
+interface Sleeper {
+  readonly dueMs: number;
+  wake(): void;
+}
 
-/** The time of the machine, with what it was moved on by. Who sleeps does not keep the process alive, and wakes when it is time by this clock. */
+/**
+ * The time of the machine, with what it was moved on by. Who sleeps does not keep the process alive, and wakes when it
+ * is time by this clock.
+ */
 export class MovedClock implements Clock {
   #movedMs = 0;
   readonly #sleepers = new Set<Sleeper>();
 
-  nowMs(): number { return wallMs() + this.#movedMs; }
-  monotonicMs(): number { return monotonicMs() + this.#movedMs; }
+  nowMs(): number {
+    return wallMs() + this.#movedMs;
+  }
+  monotonicMs(): number {
+    return monotonicMs() + this.#movedMs;
+  }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (ms <= 0 || signal?.aborted === true) return Promise.resolve();
@@ -43,7 +53,9 @@ export class MovedClock implements Clock {
   }
 
   yield(): Promise<void> {
-    return new Promise((resolve) => { setImmediate(resolve); });
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   }
 
   /** Moves the time on, and lets those who sleep until then go on. */

@@ -21,7 +21,10 @@ import { background } from '../../core/base/background.ts';
 
 /** Tests wait for the end of a node, and whoever still wants an answer then has gone. */
 const STOP_GRACE_MS = 1_000;
-/** A repeated request is recognised among so many events: with the store's own number a node would begin with 5 MB for them. */
+/**
+ * A repeated request is recognised among so many events: with the store's own number a node would begin with 5 MB for
+ * them.
+ */
 const RECENT_IDS = 8_192;
 const ZERO_AHEAD_BYTES = 65_536;
 /** File of the certificate, in the folder of the node. */
@@ -34,8 +37,10 @@ const CERTIFICATE_MS_MAX = 86_400_000;
 async function sharedCertificate(nowMs: number): Promise<DevCertificate> {
   if (shared === null || nowMs - shared.madeMs > CERTIFICATE_MS_MAX) {
     const made = import('../tls/dev-certificate.ts').then(({ devCertificate }) => devCertificate(nowMs));
-    const mine = shared = { made, madeMs: nowMs };
-    made.catch(() => { if (shared === mine) shared = null; });
+    const mine = (shared = { made, madeMs: nowMs });
+    made.catch(() => {
+      if (shared === mine) shared = null;
+    });
   }
   return shared.made;
 }
@@ -45,7 +50,13 @@ export async function openTestNode(asked: Asked): Promise<TestNode> {
   const folder = asked.isInMemory && !asked.isSecure ? null : await createFolder();
   const clock = new MovedClock();
   const world: NodeWorld = {
-    dataClock: clock, machineClock: new MovedClock(), keepsProcess: false, stopGraceMs: STOP_GRACE_MS, recentIds: RECENT_IDS, zeroAheadBytes: ZERO_AHEAD_BYTES, devCertificate: sharedCertificate,
+    dataClock: clock,
+    machineClock: new MovedClock(),
+    keepsProcess: false,
+    stopGraceMs: STOP_GRACE_MS,
+    recentIds: RECENT_IDS,
+    zeroAheadBytes: ZERO_AHEAD_BYTES,
+    devCertificate: sharedCertificate,
   };
   return keepingProcess(async () => {
     let running: RunningNode | null = null;
@@ -54,7 +65,12 @@ export async function openTestNode(asked: Asked): Promise<TestNode> {
       const certificate = asked.isSecure ? (await sharedCertificate(world.machineClock.nowMs())).certificate : null;
       // Clients take it from a file only.
       if (certificate !== null) await writeFile(path.join(folder!.path, CERTIFICATE), certificate);
-      running = await startNode({ config, env: {}, log: testLog(logLevelOf(config.values.LogLevel), asked.options.onLog), world });
+      running = await startNode({
+        config,
+        env: {},
+        log: testLog(logLevelOf(config.values.LogLevel), asked.options.onLog),
+        world,
+      });
       const node = new ProcessNode({ asked, running, clock, folder, certificate });
       await node.fill();
       return node;
@@ -93,13 +109,25 @@ class ProcessNode implements TestNode {
     background(parts.running.shutdownAsked.then(() => this.stop()));
   }
 
-  get certificate(): string | null { return this.#parts.certificate; }
-  get folder(): string | null { return this.#parts.asked.isInMemory ? null : this.#parts.folder!.path; }
-  now(): Date { return new Date(this.#parts.clock.nowMs()); }
+  get certificate(): string | null {
+    return this.#parts.certificate;
+  }
+  get folder(): string | null {
+    return this.#parts.asked.isInMemory ? null : this.#parts.folder!.path;
+  }
+  now(): Date {
+    return new Date(this.#parts.clock.nowMs());
+  }
 
   /** What the options say about users and events. */
   async fill(): Promise<void> {
-    const { asked: { users, options: { seed } }, running } = this.#parts;
+    const {
+      asked: {
+        users,
+        options: { seed },
+      },
+      running,
+    } = this.#parts;
     for (const { name, password, groups = [], fullName = null } of users) {
       await running.users!.create({ loginName: name, password, groups, fullName });
     }
@@ -120,7 +148,7 @@ class ProcessNode implements TestNode {
       const before = await inventory(store);
       // Not that of tests, which they may have closed.
       const result = await storeOf(running).scavenge();
-      return { ...result, ...await removedSince(store, before) };
+      return { ...result, ...(await removedSince(store, before)) };
     });
   }
 
@@ -157,7 +185,8 @@ class ProcessNode implements TestNode {
   }
 
   #refuseStopped(): void {
-    if (this.#stopping !== null) throw new SkuaError('store_closed', 'The test node was stopped: start another one with startTestNode.');
+    if (this.#stopping !== null)
+      throw new SkuaError('store_closed', 'The test node was stopped: start another one with startTestNode.');
   }
 }
 
@@ -177,4 +206,3 @@ async function keepingProcess<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const HOLD_MS = 2_147_483_647;
-

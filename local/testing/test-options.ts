@@ -10,18 +10,51 @@ import type { Duration, TestNodeOptions, TestUser } from './api.ts';
 /** Configurations that are kept: reading all options takes a tenth of the time that a node in memory needs to start. */
 const KEPT_MAX = 64;
 
-const MEMBERS: ReadonlySet<string> = new Set<keyof TestNodeOptions>(['users', 'tls', 'seed', 'storage', 'options', 'onLog']);
+const MEMBERS: ReadonlySet<string> = new Set<keyof TestNodeOptions>([
+  'users',
+  'tls',
+  'seed',
+  'storage',
+  'options',
+  'onLog',
+]);
 const USER_MEMBERS: ReadonlySet<string> = new Set<keyof TestUser>(['name', 'password', 'groups', 'fullName']);
 
 /** What the members of the options decide, or what makes no sense in the process of tests. */
-const DECIDED: ReadonlySet<OptionName> = new Set<OptionName>(['NodeIp', 'NodePort', 'Db', 'MemDb', 'Index', 'Insecure', 'DisableTls', 'Dev', 'DevCertPath', 'Storage', 'ClusterSize', 'Config', 'Help', 'Version', 'WhatIf', 'Log', 'DefaultAdminPassword', 'DefaultOpsPassword']);
+const DECIDED: ReadonlySet<OptionName> = new Set<OptionName>([
+  'NodeIp',
+  'NodePort',
+  'Db',
+  'MemDb',
+  'Index',
+  'Insecure',
+  'DisableTls',
+  'Dev',
+  'DevCertPath',
+  'Storage',
+  'ClusterSize',
+  'Config',
+  'Help',
+  'Version',
+  'WhatIf',
+  'Log',
+  'DefaultAdminPassword',
+  'DefaultOpsPassword',
+]);
 
 /** The password of the users that are always there. */
 export const DEFAULT_PASSWORD = 'changeit';
 
-/** What a node in the process of tests has other than one of its own: a hundred of them must not take more memory than one, and nobody waits for a disk to be proven. */
+/**
+ * What a node in the process of tests has other than one of its own: a hundred of them must not take more memory than
+ * one, and nobody waits for a disk to be proven.
+ */
 const FOR_TESTS: Readonly<Partial<Record<OptionName, string>>> = {
-  NodeIp: '127.0.0.1', NodePort: '0', PasswordFormat: 'compatible', StreamExistenceFilterSize: '65536', ChunksCacheSize: '4194304',
+  NodeIp: '127.0.0.1',
+  NodePort: '0',
+  PasswordFormat: 'compatible',
+  StreamExistenceFilterSize: '65536',
+  ChunksCacheSize: '4194304',
 };
 
 /** What a test node is started with, checked. */
@@ -38,18 +71,27 @@ export interface Asked {
 /** Throws `bad_option` for what is no option, or makes no sense. */
 export function checkOptions(given: TestNodeOptions = {}): Asked {
   if (given === null || typeof given !== 'object') throw badOption('The options of a test node are an object.');
-  for (const name of Object.keys(given)) if (!MEMBERS.has(name)) throw badOption(`Unknown option ${name} of a test node. Use one of ${[...MEMBERS].join(', ')}; options of the node itself go into 'options'.`, { name });
+  for (const name of Object.keys(given))
+    if (!MEMBERS.has(name))
+      throw badOption(
+        `Unknown option ${name} of a test node. Use one of ${[...MEMBERS].join(', ')}; options of the node itself go into 'options'.`,
+        { name },
+      );
   const { users = false, tls = false, storage = 'memory', seed, onLog } = given;
   if (typeof tls !== 'boolean') throw badOption('tls is true or false.');
   if (storage !== 'memory' && storage !== 'folder') throw badOption("storage is 'memory' or 'folder'.");
   if (onLog !== undefined && typeof onLog !== 'function') throw badOption('onLog is a function that takes lines.');
-  if (seed !== undefined && typeof seed !== 'function' && (typeof seed !== 'object' || seed === null)) throw badOption('seed is an object with events by stream, or a function.');
+  if (seed !== undefined && typeof seed !== 'function' && (typeof seed !== 'object' || seed === null))
+    throw badOption('seed is an object with events by stream, or a function.');
   const list = users === true || users === false ? [] : users;
   if (!Array.isArray(list)) throw badOption('users is true, false, or a list of users.');
   for (const user of list as readonly TestUser[]) checkUser(user, list as readonly TestUser[]);
   const all = list as readonly TestUser[];
   return {
-    options: given, hasUsers: users !== false || tls, isSecure: tls, isInMemory: storage === 'memory',
+    options: given,
+    hasUsers: users !== false || tls,
+    isSecure: tls,
+    isInMemory: storage === 'memory',
     adminPassword: all.find(({ name }) => name === 'admin')?.password ?? DEFAULT_PASSWORD,
     users: all.filter(({ name }) => !isDefault(name)),
   };
@@ -60,10 +102,17 @@ function isDefault(name: string): boolean {
 }
 
 function checkUser(user: TestUser, all: readonly TestUser[]): void {
-  if (typeof user?.name !== 'string' || typeof user.password !== 'string') throw badOption('A user has a name and a password, both strings.');
-  for (const name of Object.keys(user)) if (!USER_MEMBERS.has(name)) throw badOption(`Unknown member ${name} of the user ${user.name}. Use one of ${[...USER_MEMBERS].join(', ')}.`, { name });
-  if (all.some((other) => other !== user && other.name === user.name)) throw badOption(`There are two users ${user.name}.`, { name: user.name });
-  if (isDefault(user.name) && (user.groups !== undefined || user.fullName !== undefined)) throw badOption(`The user ${user.name} always exists: only its password can be set.`, { name: user.name });
+  if (typeof user?.name !== 'string' || typeof user.password !== 'string')
+    throw badOption('A user has a name and a password, both strings.');
+  for (const name of Object.keys(user))
+    if (!USER_MEMBERS.has(name))
+      throw badOption(`Unknown member ${name} of the user ${user.name}. Use one of ${[...USER_MEMBERS].join(', ')}.`, {
+        name,
+      });
+  if (all.some((other) => other !== user && other.name === user.name))
+    throw badOption(`There are two users ${user.name}.`, { name: user.name });
+  if (isDefault(user.name) && (user.groups !== undefined || user.fullName !== undefined))
+    throw badOption(`The user ${user.name} always exists: only its password can be set.`, { name: user.name });
 }
 
 const kept = new Map<string, Config>();
@@ -71,7 +120,10 @@ const kept = new Map<string, Config>();
 /** The configuration of the node. Throws `bad_option` for options that it refuses. */
 export function configOf({ options, hasUsers, isSecure, isInMemory }: Asked, folder: string | null): Config {
   const words = wordsOf(options.options ?? {});
-  words.push(isInMemory ? '--mem-db' : `--db=${folder}`, isSecure ? '--dev' : hasUsers ? '--disable-tls' : '--insecure');
+  words.push(
+    isInMemory ? '--mem-db' : `--db=${folder}`,
+    isSecure ? '--dev' : hasUsers ? '--disable-tls' : '--insecure',
+  );
   const env = passwordsOf(options.users);
   const key = JSON.stringify([words, env]);
   const known = kept.get(key);
@@ -84,7 +136,7 @@ export function configOf({ options, hasUsers, isSecure, isInMemory }: Asked, fol
 
 function passwordsOf(users: TestNodeOptions['users']): Record<string, string> {
   const env: Record<string, string> = {};
-  for (const { name, password } of Array.isArray(users) ? users as readonly TestUser[] : []) {
+  for (const { name, password } of Array.isArray(users) ? (users as readonly TestUser[]) : []) {
     if (name === 'admin') env[environmentName('DefaultAdminPassword')] = password;
     if (name === 'ops') env[environmentName('DefaultOpsPassword')] = password;
   }
@@ -92,7 +144,8 @@ function passwordsOf(users: TestNodeOptions['users']): Record<string, string> {
 }
 
 function wordsOf(given: NonNullable<TestNodeOptions['options']>): string[] {
-  if (typeof given !== 'object' || given === null) throw badOption("'options' is an object with options of the node by their names.");
+  if (typeof given !== 'object' || given === null)
+    throw badOption("'options' is an object with options of the node by their names.");
   const texts = new Map(Object.entries(FOR_TESTS));
   if (Object.keys(given).length > 0) {
     const names = new Names(OPTION_GROUPS);
@@ -126,11 +179,23 @@ export function millisecondsOf(by: Duration): number {
   else if (typeof by !== 'object' || by === null) ms = Number.NaN;
   else {
     for (const [unit, count] of Object.entries(by)) {
-      if (!Object.hasOwn(UNITS_MS, unit)) throw badOption(`Unknown unit ${unit} of time. Use one of ${Object.keys(UNITS_MS).join(', ')}.`, { name: unit });
-      ms += count === undefined ? 0 : typeof count === 'number' && count >= 0 ? count * UNITS_MS[unit as keyof typeof UNITS_MS] : Number.NaN;
+      if (!Object.hasOwn(UNITS_MS, unit))
+        throw badOption(`Unknown unit ${unit} of time. Use one of ${Object.keys(UNITS_MS).join(', ')}.`, {
+          name: unit,
+        });
+      ms +=
+        count === undefined
+          ? 0
+          : typeof count === 'number' && count >= 0
+            ? count * UNITS_MS[unit as keyof typeof UNITS_MS]
+            : Number.NaN;
     }
   }
-  if (!(ms >= 0 && ms <= SPAN_MS_MAX)) throw badOption('Time moves on by a number of milliseconds from 0 to 10 000 000 000 000, or an object such as { days: 8 }.', { limit: SPAN_MS_MAX });
+  if (!(ms >= 0 && ms <= SPAN_MS_MAX))
+    throw badOption(
+      'Time moves on by a number of milliseconds from 0 to 10 000 000 000 000, or an object such as { days: 8 }.',
+      { limit: SPAN_MS_MAX },
+    );
   return ms;
 }
 

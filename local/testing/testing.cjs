@@ -1,5 +1,6 @@
-// dist/testing.cjs: for `require('skua/testing')`. Jest loads what tests require into a context of their own, file by file, which a program of this size would pay for each
-// time, and it loads no ES modules there. So Node.js itself does it, once for all files of a process: by `require` of a module that Jest knows nothing of.
+// dist/testing.cjs: for `require('skua/testing')`. Jest loads what tests require into a context of their own, file by
+// file, which a program of this size would pay for each time, and it loads no ES modules there. So Node.js itself does
+// it, once for all files of a process: by `require` of a module that Jest knows nothing of.
 'use strict';
 
 const Module = require('node:module');

@@ -8,13 +8,19 @@ const DAY_MS = 86_400_000;
 
 /** Certificates that were verified together, ready to be used for connections. */
 export interface CertificateSet {
-  /** The node's certificate with its intermediates and key, and the roots by which those of clients are verified. Holds secrets: never log it. */
+  /**
+   * The node's certificate with its intermediates and key, and the roots by which those of clients are verified. Holds
+   * secrets: never log it.
+   */
   readonly secureContext: KeyMaterial & { readonly ca: readonly string[] };
-  /** Common name by which certificates of other nodes are known: as configured, else the node's own; null where it has none. */
+  /**
+   * Common name by which certificates of other nodes are known: as configured, else the node's own; null where it has
+   * none.
+   */
   readonly reservedNodeCommonName: string | null;
   /**
-   * Whether roots were named by which clients can prove to be nodes. The authorities that a system trusts anyway give certificates
-   * to everybody.
+   * Whether roots were named by which clients can prove to be nodes. The authorities that a system trusts anyway give
+   * certificates to everybody.
    */
   readonly trustsNodes: boolean;
   /** The node's certificate first, then intermediates, then roots. */
@@ -27,7 +33,10 @@ export interface CertificateSet {
   readonly isMadeAtStart: boolean;
 }
 
-/** Of a certificate that is valid for three months or more; of one that is renewed more often the last third of its time. */
+/**
+ * Of a certificate that is valid for three months or more; of one that is renewed more often the last third of its
+ * time.
+ */
 const REMIND_DAYS_MAX = 30;
 const REMIND_SHARE = 1 / 3;
 
@@ -54,7 +63,16 @@ interface CertificateParts {
   readonly madeAnewDays?: number;
 }
 
-export function certificateSet({ material, node, intermediates, roots, trustsNodes, reservedNodeCommonName, nowMs, madeAnewDays }: CertificateParts): CertificateSet {
+export function certificateSet({
+  material,
+  node,
+  intermediates,
+  roots,
+  trustsNodes,
+  reservedNodeCommonName,
+  nowMs,
+  madeAnewDays,
+}: CertificateParts): CertificateSet {
   const { validFromDate, validToDate } = node.certificate;
   return {
     secureContext: { ...material, ca: trustsNodes ? roots.map(({ certificate }) => certificate.toString()) : [] },
@@ -66,7 +84,9 @@ export function certificateSet({ material, node, intermediates, roots, trustsNod
       ...roots.map(({ certificate }) => describe('root', certificate, nowMs)),
     ],
     notAfterMs: validToDate.getTime(),
-    remindDays: madeAnewDays ?? Math.min(REMIND_DAYS_MAX, (validToDate.getTime() - validFromDate.getTime()) * REMIND_SHARE / DAY_MS),
+    remindDays:
+      madeAnewDays ??
+      Math.min(REMIND_DAYS_MAX, ((validToDate.getTime() - validFromDate.getTime()) * REMIND_SHARE) / DAY_MS),
     isMadeAtStart: madeAnewDays !== undefined,
   };
 }
@@ -98,10 +118,20 @@ export function isSameSet(a: CertificateSet, b: CertificateSet): boolean {
   return identityOf(a) === identityOf(b);
 }
 
-/** TLS 1.3 has no others. Of TLS 1.2 those whose keys are gone when a connection ends (ECDHE), and that notice each changed byte (AEAD): neither RSA key exchange nor CBC. */
+/**
+ * TLS 1.3 has no others. Of TLS 1.2 those whose keys are gone when a connection ends (ECDHE), and that notice each
+ * changed byte (AEAD): neither RSA key exchange nor CBC.
+ */
 const CIPHERS = [
-  'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256',
-  'ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
 /**
@@ -109,11 +139,21 @@ const CIPHERS = [
  * resumed: its client sees the new certificate, and is checked by the new roots.
  */
 export function serverContext({ secureContext }: CertificateSet): SecureContextOptions {
-  return { ...secureContext, ca: [...secureContext.ca], minVersion: 'TLSv1.2', ciphers: CIPHERS, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
+  return {
+    ...secureContext,
+    ca: [...secureContext.ca],
+    minVersion: 'TLSv1.2',
+    ciphers: CIPHERS,
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  };
 }
 
 function identityOf({ loaded, reservedNodeCommonName, trustsNodes }: CertificateSet): string {
-  return JSON.stringify([reservedNodeCommonName, trustsNodes, ...loaded.map(({ kind, thumbprint }) => `${kind} ${thumbprint}`)]);
+  return JSON.stringify([
+    reservedNodeCommonName,
+    trustsNodes,
+    ...loaded.map(({ kind, thumbprint }) => `${kind} ${thumbprint}`),
+  ]);
 }
 
 /** What is wrong with one file. */

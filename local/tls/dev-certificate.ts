@@ -10,7 +10,12 @@ const VALID_DAYS = 30;
 /** A kept certificate with less time than this left is replaced. */
 const REUSE_DAYS_MIN = 1;
 const NAME = 'localhost';
-const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', modulusLength: 2_048, publicExponent: new Uint8Array([1, 0, 1]) };
+const ALGORITHM = {
+  name: 'RSASSA-PKCS1-v1_5',
+  hash: 'SHA-256',
+  modulusLength: 2_048,
+  publicExponent: new Uint8Array([1, 0, 1]),
+};
 
 export interface DevCertificate {
   readonly set: CertificateSet;
@@ -20,7 +25,10 @@ export interface DevCertificate {
   readonly certificate: string;
 }
 
-interface Pair { readonly cert: string; readonly key: string }
+interface Pair {
+  readonly cert: string;
+  readonly key: string;
+}
 
 /**
  * A certificate for developing on this machine: self-signed, for localhost, its own trusted root. It lives in memory
@@ -29,11 +37,20 @@ interface Pair { readonly cert: string; readonly key: string }
  */
 export async function devCertificate(nowMs: number, keepAt: string | null = null): Promise<DevCertificate> {
   const kept = keepAt === null ? null : await readKept(keepAt, nowMs);
-  const pair = kept ?? await create(nowMs);
+  const pair = kept ?? (await create(nowMs));
   if (keepAt !== null && kept === null) await keep(keepAt, pair);
   const certificate = new X509Certificate(pair.cert);
   const held = { certificate, file: keepAt ?? 'the development certificate' };
-  const set = certificateSet({ material: pair, node: held, intermediates: [], roots: [held], trustsNodes: false, reservedNodeCommonName: NAME, nowMs, madeAnewDays: REUSE_DAYS_MIN });
+  const set = certificateSet({
+    material: pair,
+    node: held,
+    intermediates: [],
+    roots: [held],
+    trustsNodes: false,
+    reservedNodeCommonName: NAME,
+    nowMs,
+    madeAnewDays: REUSE_DAYS_MIN,
+  });
   return { set, fingerprint: certificate.fingerprint256, certificate: pair.cert };
 }
 
@@ -55,12 +72,23 @@ async function create(nowMs: number): Promise<Pair> {
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature | x509.KeyUsageFlags.keyEncipherment, true),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: NAME }, { type: 'ip', value: '127.0.0.1' }, { type: 'ip', value: '::1' }]),
+      new x509.SubjectAlternativeNameExtension([
+        { type: 'dns', value: NAME },
+        { type: 'ip', value: '127.0.0.1' },
+        { type: 'ip', value: '::1' },
+      ]),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  const key = createPrivateKey({ key: Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)), format: 'der', type: 'pkcs8' });
-  return { cert: `${certificate.toString('pem').trim()}\n`, key: key.export({ type: 'pkcs8', format: 'pem' }) as string };
+  const key = createPrivateKey({
+    key: Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  return {
+    cert: `${certificate.toString('pem').trim()}\n`,
+    key: key.export({ type: 'pkcs8', format: 'pem' }) as string,
+  };
 }
 
 /**
@@ -68,10 +96,14 @@ async function create(nowMs: number): Promise<Pair> {
  * somebody's key or data, and never overwritten. Errors: `certificate_invalid`.
  */
 async function readKept(file: string, nowMs: number): Promise<Pair | null> {
-  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? null : refuse(file, `The development certificate could not be read (${error.code}).`)));
+  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? null : refuse(file, `The development certificate could not be read (${error.code}).`),
+  );
   if (text === null) return null;
   const { certificate, key } = parsePair(text, file);
-  const isFresh = certificate.validFromDate.getTime() <= nowMs && certificate.validToDate.getTime() - nowMs >= REUSE_DAYS_MIN * DAY_MS;
+  const isFresh =
+    certificate.validFromDate.getTime() <= nowMs &&
+    certificate.validToDate.getTime() - nowMs >= REUSE_DAYS_MIN * DAY_MS;
   return isFresh ? { cert: certificate.toString(), key: key.export({ type: 'pkcs8', format: 'pem' }) as string } : null;
 }
 
@@ -88,7 +120,9 @@ function parsePair(text: string, file: string): { certificate: X509Certificate; 
 
 /** A file that is there beside the kept one, and no certificate of ours, is somebody's. */
 async function refuseStranger(file: string): Promise<void> {
-  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? null : refuse(file, `The development certificate could not be read (${error.code}).`)));
+  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? null : refuse(file, `The development certificate could not be read (${error.code}).`),
+  );
   if (text === null) return;
   try {
     if (isOwn(new X509Certificate(text))) return;
@@ -107,8 +141,17 @@ async function keep(file: string, { cert, key }: Pair): Promise<void> {
   const beside = `${file}.crt`;
   await refuseStranger(beside);
   try {
-    await writeKeyFiles([{ file, text: key + cert, mode: SECRET_MODE }, { file: beside, text: cert, mode: PUBLIC_MODE }], true);
+    await writeKeyFiles(
+      [
+        { file, text: key + cert, mode: SECRET_MODE },
+        { file: beside, text: cert, mode: PUBLIC_MODE },
+      ],
+      true,
+    );
   } catch (error) {
-    refuse(file, `The development certificate could not be written. ${(error as Error).message} Check the folder, or leave the path out.`);
+    refuse(
+      file,
+      `The development certificate could not be written. ${(error as Error).message} Check the folder, or leave the path out.`,
+    );
   }
 }

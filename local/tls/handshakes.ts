@@ -17,8 +17,9 @@ export interface Handshakes {
 const FORMER_NAMES_MAX = 4;
 
 /**
- * Watches over the beginning of connections: judges clients' certificates, and ends what fails without an answer. For `formerNamesMs` after a change of the
- * name of nodes their former one counts, too: in a cluster they get their new certificates one after the other.
+ * Watches over the beginning of connections: judges clients' certificates, and ends what fails without an answer. For
+ * `formerNamesMs` after a change of the name of nodes their former one counts, too: in a cluster they get their new
+ * certificates one after the other.
  */
 export function guardHandshakes(server: Server, certificates: CertificateSet, log: Log, formerNamesMs = 0): Handshakes {
   const noted = new HandshakeLog(log, () => systemClock.monotonicMs());
@@ -31,13 +32,20 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
     // The secure connection is another object; only its addresses tell that it belongs to this one.
     const key = endsOf(socket);
     pending.set(key, socket);
-    socket.once('close', () => { if (pending.get(key) === socket) pending.delete(key); });
+    socket.once('close', () => {
+      if (pending.get(key) === socket) pending.delete(key);
+    });
   });
   server.on('secureConnection', (socket: TLSSocket) => {
     pending.delete(endsOf(socket));
     const nowMs = systemClock.monotonicMs();
-    const problem = judgePeer(socket, inForce, former.filter(({ untilMs }) => nowMs < untilMs).map(({ name }) => name));
-    if (problem !== null) noted.note('a client certificate is not that of a node', { address: socket.remoteAddress, reason: problem });
+    const problem = judgePeer(
+      socket,
+      inForce,
+      former.filter(({ untilMs }) => nowMs < untilMs).map(({ name }) => name),
+    );
+    if (problem !== null)
+      noted.note('a client certificate is not that of a node', { address: socket.remoteAddress, reason: problem });
   });
   // Ahead of the listener by which an HTTPS server would make it an error of HTTP, and have it answered in plain text.
   server.prependListener('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
@@ -48,17 +56,23 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
     setCertificates: (next) => {
       server.setSecureContext(serverContext(next));
       const name = inForce.reservedNodeCommonName;
-      if (name !== null && formerNamesMs > 0) former = [{ name, untilMs: systemClock.monotonicMs() + formerNamesMs }, ...former.filter((one) => one.name !== name)].slice(0, FORMER_NAMES_MAX);
+      if (name !== null && formerNamesMs > 0)
+        former = [
+          { name, untilMs: systemClock.monotonicMs() + formerNamesMs },
+          ...former.filter((one) => one.name !== name),
+        ].slice(0, FORMER_NAMES_MAX);
       inForce = next;
       askClients(server, next);
     },
-    abort: () => { for (const socket of pending.values()) socket.destroy(); },
+    abort: () => {
+      for (const socket of pending.values()) socket.destroy();
+    },
   };
 }
 
 /**
- * Clients are asked for a certificate only where one can prove a node: browsers open a box for the question. The server looks at
- * this for each connection; no call of its own sets it while it runs.
+ * Clients are asked for a certificate only where one can prove a node: browsers open a box for the question. The server
+ * looks at this for each connection; no call of its own sets it while it runs.
  */
 function askClients(server: Server, { trustsNodes }: CertificateSet): void {
   Object.assign(server, { requestCert: trustsNodes });
@@ -87,7 +101,8 @@ export class HandshakeLog {
   note(message: string, fields: Record<string, unknown>): void {
     const now = this.#monotonicMs();
     if (now - this.#windowStart >= WINDOW_MS) {
-      if (this.#suppressed > 0) this.#log.debug('lines about TLS connections were dropped', { count: this.#suppressed });
+      if (this.#suppressed > 0)
+        this.#log.debug('lines about TLS connections were dropped', { count: this.#suppressed });
       this.#windowStart = now;
       this.#lines = 0;
       this.#suppressed = 0;

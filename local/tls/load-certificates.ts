@@ -5,7 +5,14 @@ import { createSecureContext } from 'node:tls';
 import { certificateInvalid, certificateSet, refuse, serverContext, subjectText } from './certificate-set.ts';
 import type { CertificateSet, HeldCertificate, KeyMaterial, Problem } from './certificate-set.ts';
 import { commonNameOf, matchesReservedName } from './peer.ts';
-import { parseCertificates, readBounded, readPkcs12, readPkcs12Key, readPrivateKey, readRoots } from './read-certificates.ts';
+import {
+  parseCertificates,
+  readBounded,
+  readPkcs12,
+  readPkcs12Key,
+  readPrivateKey,
+  readRoots,
+} from './read-certificates.ts';
 import { shakeHands } from './shake-hands.ts';
 import { buildChain } from './verify-chain.ts';
 
@@ -36,14 +43,17 @@ export interface CertificateValues {
 /** Loads what the options name. Errors: as `loadCertificates`, also when no certificate is named. */
 export async function loadConfigured(values: CertificateValues, nowMs: number): Promise<CertificateSet> {
   if (values.CertificateFile === null) refuse('CertificateFile', 'No certificate is configured, and TLS needs one.');
-  return loadCertificates({
-    certificateFile: values.CertificateFile,
-    certificatePrivateKeyFile: values.CertificatePrivateKeyFile,
-    certificatePassword: values.CertificatePassword,
-    certificatePrivateKeyPassword: values.CertificatePrivateKeyPassword,
-    trustedRootCertificatesPath: values.TrustedRootCertificatesPath,
-    certificateReservedNodeCommonName: values.CertificateReservedNodeCommonName || null,
-  }, nowMs);
+  return loadCertificates(
+    {
+      certificateFile: values.CertificateFile,
+      certificatePrivateKeyFile: values.CertificatePrivateKeyFile,
+      certificatePassword: values.CertificatePassword,
+      certificatePrivateKeyPassword: values.CertificatePrivateKeyPassword,
+      trustedRootCertificatesPath: values.TrustedRootCertificatesPath,
+      certificateReservedNodeCommonName: values.CertificateReservedNodeCommonName || null,
+    },
+    nowMs,
+  );
 }
 
 /** Where systems keep the authorities that browsers trust. */
@@ -51,7 +61,9 @@ const SYSTEM_ROOTS = '/etc/ssl/certs';
 
 /** Whether a directory is that of the system's authorities. */
 export async function isSystemStore(directory: string): Promise<boolean> {
-  const [named, system] = await Promise.all([directory, SYSTEM_ROOTS].map((one) => realpath(one).catch(() => path.resolve(one))));
+  const [named, system] = await Promise.all(
+    [directory, SYSTEM_ROOTS].map((one) => realpath(one).catch(() => path.resolve(one))),
+  );
   return named === system;
 }
 
@@ -65,22 +77,42 @@ interface NodeParts {
 }
 
 /**
- * Loads the node's certificate, its key and the trusted roots, and verifies them. Certificates may stand in the file in any order, a root among them. Where no roots are named,
- * the node's own certificate is verified by those in its file, else by the operating system's, of which nothing else is used; nothing is fetched. Errors: `certificate_invalid` (data: file and
- * reason of the first problem, and all `problems`).
+ * Loads the node's certificate, its key and the trusted roots, and verifies them. Certificates may stand in the file in
+ * any order, a root among them. Where no roots are named, the node's own certificate is verified by those in its file,
+ * else by the operating system's, of which nothing else is used; nothing is fetched. Errors: `certificate_invalid`
+ * (data: file and reason of the first problem, and all `problems`).
  */
-export async function loadCertificates(options: CertificateOptions, nowMs: number, systemRoots = SYSTEM_ROOTS): Promise<CertificateSet> {
-  const parts = options.certificatePrivateKeyFile === null ? await fromPkcs12(options) : await fromPem(options, options.certificatePrivateKeyFile);
+export async function loadCertificates(
+  options: CertificateOptions,
+  nowMs: number,
+  systemRoots = SYSTEM_ROOTS,
+): Promise<CertificateSet> {
+  const parts =
+    options.certificatePrivateKeyFile === null
+      ? await fromPkcs12(options)
+      : await fromPem(options, options.certificatePrivateKeyFile);
   const { node, intermediates, ownRoots } = parts;
   const named = options.trustedRootCertificatesPath;
   const roots = named === null && ownRoots.length > 0 ? ownRoots : await readRoots(named ?? systemRoots);
   checkName(node, options.certificateReservedNodeCommonName);
   checkRoots(roots);
   const pathLengthOf = intermediates.length === 0 ? () => null : await pathLengthReader();
-  const chain = buildChain({ node, intermediates, roots, nowMs, pathLengthOf, rootsAreNamed: named !== null, ownRoots });
+  const chain = buildChain({
+    node,
+    intermediates,
+    roots,
+    nowMs,
+    pathLengthOf,
+    rootsAreNamed: named !== null,
+    ownRoots,
+  });
   if ('problem' in chain) throw certificateInvalid([chain.problem]);
   const set = certificateSet({
-    material: inOrder(parts.material, chain.path, intermediates), node, intermediates, roots, nowMs,
+    material: inOrder(parts.material, chain.path, intermediates),
+    node,
+    intermediates,
+    roots,
+    nowMs,
     trustsNodes: named !== null,
     reservedNodeCommonName: options.certificateReservedNodeCommonName ?? commonNameOf(node.certificate),
   });
@@ -95,16 +127,32 @@ async function fromPkcs12({ certificateFile, certificatePassword }: CertificateO
   const key = await readPkcs12Key(pfx, certificatePassword, node!.certificate);
   if (key !== null) return { material: { key: keyText(key) }, node: node!, intermediates, ownRoots };
   // The TLS library would send the root, and trust it to vouch for clients.
-  if (ownRoots.length > 0) refuse(certificateFile, 'The key in the file is stored in a form that can only be read if the file has no root certificate. Leave the root out, or give certificate and key in PEM: openssl pkcs12 -in OLD -nodes -out NEW.');
-  return { material: { pfx, ...(certificatePassword !== null && { passphrase: certificatePassword }) }, node: node!, intermediates, ownRoots };
+  if (ownRoots.length > 0)
+    refuse(
+      certificateFile,
+      'The key in the file is stored in a form that can only be read if the file has no root certificate. Leave the root out, or give certificate and key in PEM: openssl pkcs12 -in OLD -nodes -out NEW.',
+    );
+  return {
+    material: { pfx, ...(certificatePassword !== null && { passphrase: certificatePassword }) },
+    node: node!,
+    intermediates,
+    ownRoots,
+  };
 }
 
-async function fromPem({ certificateFile, certificatePrivateKeyPassword }: CertificateOptions, keyFile: string): Promise<NodeParts> {
+async function fromPem(
+  { certificateFile, certificatePrivateKeyPassword }: CertificateOptions,
+  keyFile: string,
+): Promise<NodeParts> {
   const found = distinct(parseCertificates(await readBounded(certificateFile), certificateFile));
   const key = await readPrivateKey(keyFile, certificatePrivateKeyPassword);
   // Whatever the order: the node's is the one that the key belongs to.
   const node = found.find(({ certificate }) => certificate.checkPrivateKey(key));
-  if (node === undefined) refuse(keyFile, `The private key does not belong to ${found.length === 1 ? 'the certificate' : `any of the ${found.length} certificates`} in ${certificateFile}.`);
+  if (node === undefined)
+    refuse(
+      keyFile,
+      `The private key does not belong to ${found.length === 1 ? 'the certificate' : `any of the ${found.length} certificates`} in ${certificateFile}.`,
+    );
   return { material: { key: keyText(key) }, node, ...sorted(found.filter((one) => one !== node)) };
 }
 
@@ -114,24 +162,39 @@ function keyText(key: KeyObject): string {
 
 /** Each once: bundles that were put together by hand repeat some. */
 function distinct(found: readonly HeldCertificate[]): HeldCertificate[] {
-  return found.filter(({ certificate }, i) => found.findIndex((other) => other.certificate.fingerprint256 === certificate.fingerprint256) === i);
+  return found.filter(
+    ({ certificate }, i) =>
+      found.findIndex((other) => other.certificate.fingerprint256 === certificate.fingerprint256) === i,
+  );
 }
 
 function sorted(others: readonly HeldCertificate[]): Pick<NodeParts, 'intermediates' | 'ownRoots'> {
-  return { intermediates: others.filter(({ certificate }) => !isSelfSigned(certificate)), ownRoots: others.filter(({ certificate }) => isSelfSigned(certificate)) };
+  return {
+    intermediates: others.filter(({ certificate }) => !isSelfSigned(certificate)),
+    ownRoots: others.filter(({ certificate }) => isSelfSigned(certificate)),
+  };
 }
 
 /** Fails alone, before all else is looked at. */
 function checkName({ certificate, file }: HeldCertificate, reservedName: string | null): void {
   if (reservedName === null) return;
   const commonName = commonNameOf(certificate);
-  if (commonName === null) refuse(file, `The certificate has no common name; CertificateReservedNodeCommonName is ${reservedName}.`);
-  if (!matchesReservedName(commonName, reservedName)) refuse(file, `The common name ${commonName} does not match CertificateReservedNodeCommonName, which is ${reservedName}.`);
+  if (commonName === null)
+    refuse(file, `The certificate has no common name; CertificateReservedNodeCommonName is ${reservedName}.`);
+  if (!matchesReservedName(commonName, reservedName))
+    refuse(
+      file,
+      `The common name ${commonName} does not match CertificateReservedNodeCommonName, which is ${reservedName}.`,
+    );
 }
 
 function checkRoots(roots: readonly HeldCertificate[]): void {
-  const problems: Problem[] = roots.filter(({ certificate }) => !isSelfSigned(certificate)).map(({ certificate, file }) => (
-    { file, reason: `"${subjectText(certificate)}" is not a root certificate (subject and issuer differ). TrustedRootCertificatesPath is for root certificates only: put it behind the node's certificate, in the file of CertificateFile (cat node.crt ${path.basename(file)} > chain.crt).` }));
+  const problems: Problem[] = roots
+    .filter(({ certificate }) => !isSelfSigned(certificate))
+    .map(({ certificate, file }) => ({
+      file,
+      reason: `"${subjectText(certificate)}" is not a root certificate (subject and issuer differ). TrustedRootCertificatesPath is for root certificates only: put it behind the node's certificate, in the file of CertificateFile (cat node.crt ${path.basename(file)} > chain.crt).`,
+    }));
   if (problems.length > 0) throw certificateInvalid(problems);
 }
 
@@ -140,7 +203,11 @@ function isSelfSigned({ subject, issuer }: X509Certificate): boolean {
 }
 
 /** Clients want the chain in the order in which it is verified, and have the root already. */
-function inOrder(material: NodeParts['material'], path: readonly HeldCertificate[], intermediates: readonly HeldCertificate[]): KeyMaterial {
+function inOrder(
+  material: NodeParts['material'],
+  path: readonly HeldCertificate[],
+  intermediates: readonly HeldCertificate[],
+): KeyMaterial {
   if ('pfx' in material) return material;
   const rest = intermediates.filter((one) => !path.includes(one));
   return { ...material, cert: [...path, ...rest].map(({ certificate }) => pem(certificate)).join('') };
@@ -150,19 +217,35 @@ function pem(certificate: X509Certificate): string {
   return certificate.toString();
 }
 
-/** What no client takes from a server, whatever its chain: a certificate, or one of its authorities, that is for other purposes. */
+/**
+ * What no client takes from a server, whatever its chain: a certificate, or one of its authorities, that is for other
+ * purposes.
+ */
 const WRONG_PURPOSE = 'INVALID_PURPOSE';
 
-/** What the TLS library would refuse later, such as a key that is too short, and what its clients would, is refused here. */
-async function checkUsable(set: CertificateSet, { file }: HeldCertificate, roots: readonly HeldCertificate[]): Promise<void> {
+/**
+ * What the TLS library would refuse later, such as a key that is too short, and what its clients would, is refused
+ * here.
+ */
+async function checkUsable(
+  set: CertificateSet,
+  { file }: HeldCertificate,
+  roots: readonly HeldCertificate[],
+): Promise<void> {
   let problem: string;
   try {
     const trusted = roots.map(({ certificate }) => pem(certificate));
-    problem = await shakeHands(createSecureContext(serverContext(set)), trusted, ({ authorizationError }) => String(authorizationError ?? ''));
+    problem = await shakeHands(createSecureContext(serverContext(set)), trusted, ({ authorizationError }) =>
+      String(authorizationError ?? ''),
+    );
   } catch (error) {
     return refuse(file, `The certificate cannot be used for TLS: ${(error as Error).message}.`);
   }
-  if (problem === WRONG_PURPOSE) refuse(file, 'Clients will not accept the certificate from a server: its extended key usage or key usage, or that of its authority, does not allow it. If these are present, extended key usage must include serverAuth and key usage must include digitalSignature.');
+  if (problem === WRONG_PURPOSE)
+    refuse(
+      file,
+      'Clients will not accept the certificate from a server: its extended key usage or key usage, or that of its authority, does not allow it. If these are present, extended key usage must include serverAuth and key usage must include digitalSignature.',
+    );
 }
 
 export type PathLengthOf = (certificate: X509Certificate) => number | null;

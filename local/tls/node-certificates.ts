@@ -12,8 +12,16 @@ export type NodeCertificates =
   | { readonly mode: 'dev'; readonly set: CertificateSet; readonly fingerprint: string }
   | { readonly mode: 'certificates'; readonly set: CertificateSet };
 
-/** Loads, or makes, the certificates that the options ask for. `shared`: the development certificate of nodes that have one together. Errors: a ConfigError where none are named, `certificate_invalid`. */
-export async function nodeCertificates(config: Config, clock: Clock, log: Log, shared: ((nowMs: number) => Promise<DevCertificate>) | null = null): Promise<NodeCertificates> {
+/**
+ * Loads, or makes, the certificates that the options ask for. `shared`: the development certificate of nodes that have
+ * one together. Errors: a ConfigError where none are named, `certificate_invalid`.
+ */
+export async function nodeCertificates(
+  config: Config,
+  clock: Clock,
+  log: Log,
+  shared: ((nowMs: number) => Promise<DevCertificate>) | null = null,
+): Promise<NodeCertificates> {
   const mode = tlsModeOf(config.values);
   if (mode === 'off') return { mode };
   // Loaded only where there is TLS: parsing certificates takes packages.
@@ -26,10 +34,14 @@ export async function nodeCertificates(config: Config, clock: Clock, log: Log, s
   checkTls(config);
   const { isSystemStore, loadConfigured } = await import('./load-certificates.ts');
   const set = await loadConfigured(config.values, clock.nowMs());
-  for (const { kind, subject, serial, thumbprint, notAfter } of set.loaded.slice(0, LOGGED_MAX)) log.info('certificate loaded', { kind, subject, serial, thumbprint, notAfter });
+  for (const { kind, subject, serial, thumbprint, notAfter } of set.loaded.slice(0, LOGGED_MAX))
+    log.info('certificate loaded', { kind, subject, serial, thumbprint, notAfter });
   const named = config.values.TrustedRootCertificatesPath;
-  if (named !== null && await isSystemStore(named)) {
-    log.warn('TrustedRootCertificatesPath trusts the system\'s certificate authorities: anyone who gets a certificate with the name of the nodes from one of them can do anything', { path: named, name: set.reservedNodeCommonName });
+  if (named !== null && (await isSystemStore(named))) {
+    log.warn(
+      "TrustedRootCertificatesPath trusts the system's certificate authorities: anyone who gets a certificate with the name of the nodes from one of them can do anything",
+      { path: named, name: set.reservedNodeCommonName },
+    );
   }
   return { mode, set };
 }
@@ -55,7 +67,8 @@ export async function watchExpiry({ certificates, clock, log, signal }: ExpiryOp
     const fields = { subject: set.loaded[0]!.subject, notAfter: set.loaded[0]!.notAfter };
     const todo = set.isMadeAtStart ? 'start the node again, which makes a new one' : 'replace it and reload';
     if (days <= 0) log.error(`the certificate of the node has expired: ${todo}`, fields);
-    else if (days < set.remindDays) log.warn(`the certificate of the node expires in ${days.toFixed(1)} days: ${todo}`, fields);
+    else if (days < set.remindDays)
+      log.warn(`the certificate of the node expires in ${days.toFixed(1)} days: ${todo}`, fields);
     await clock.sleep(DAY_MS, signal);
   }
 }

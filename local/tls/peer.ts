@@ -14,14 +14,21 @@ const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2';
 const peers = new WeakMap<Socket, Principal>();
 
 /**
- * Judges the certificate of a client when its handshake is done: another node is the system user. Returns why the certificate proves nothing, or null when
- * it does or there is none. `formerNames`: those of nodes before a change that has not reached all of them yet.
+ * Judges the certificate of a client when its handshake is done: another node is the system user. Returns why the
+ * certificate proves nothing, or null when it does or there is none. `formerNames`: those of nodes before a change that
+ * has not reached all of them yet.
  */
-export function judgePeer(socket: TLSSocket, { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>, formerNames: readonly string[] = []): string | null {
+export function judgePeer(
+  socket: TLSSocket,
+  { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>,
+  formerNames: readonly string[] = [],
+): string | null {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return null;
   if (!trustsNodes) return 'no trusted roots are configured for node certificates (TrustedRootCertificatesPath)';
-  const reason = socket.authorized ? nodeProblem(certificate, reservedNodeCommonName, formerNames) : `it was not verified (${String(socket.authorizationError)})`;
+  const reason = socket.authorized
+    ? nodeProblem(certificate, reservedNodeCommonName, formerNames)
+    : `it was not verified (${String(socket.authorizationError)})`;
   if (reason === null) peers.set(socket, SYSTEM);
   return reason;
 }
@@ -35,19 +42,28 @@ export function peerOfSocket(socket: Socket): Principal | null {
 export function certificateOfSocket(socket: Socket): string | null {
   const { authorized, getPeerX509Certificate } = socket as Partial<TLSSocket>;
   const certificate = authorized === true ? getPeerX509Certificate?.call(socket) : undefined;
-  return certificate === undefined ? null : commonNameOf(certificate) ?? certificate.subjectAltName ?? null;
+  return certificate === undefined ? null : (commonNameOf(certificate) ?? certificate.subjectAltName ?? null);
 }
 
 /** Why a certificate that chains to the roots is not one of a node. */
-function nodeProblem(certificate: X509Certificate, reservedName: string | null, formerNames: readonly string[]): string | null {
+function nodeProblem(
+  certificate: X509Certificate,
+  reservedName: string | null,
+  formerNames: readonly string[],
+): string | null {
   const commonName = commonNameOf(certificate);
-  if (commonName === null || reservedName === null || ![reservedName, ...formerNames].some((name) => matchesReservedName(commonName, name))) {
+  if (
+    commonName === null ||
+    reservedName === null ||
+    ![reservedName, ...formerNames].some((name) => matchesReservedName(commonName, name))
+  ) {
     return `its common name ${commonName ?? '(none)'} does not match ${reservedName ?? '(none)'}`;
   }
   if (!namesAddress(certificate)) return 'it names no host or address';
   // Node.js calls the extended usages this. A user's certificate is for clients only.
   const usages = certificate.keyUsage as readonly string[] | undefined;
-  if (usages !== undefined && !(usages.includes(SERVER_AUTHENTICATION) && usages.includes(CLIENT_AUTHENTICATION))) return 'its extended key usage is not that of a node';
+  if (usages !== undefined && !(usages.includes(SERVER_AUTHENTICATION) && usages.includes(CLIENT_AUTHENTICATION)))
+    return 'its extended key usage is not that of a node';
   return null;
 }
 
@@ -89,7 +105,10 @@ export function namesAddress(certificate: X509Certificate): boolean {
   return /(?:^|, )(?:DNS|IP Address):./.test(withoutQuoted(certificate.subjectAltName ?? ''));
 }
 
-/** The text without what stands between quotes, in which a backslash takes the next character with it. Behind a quote without an end nothing counts. */
+/**
+ * The text without what stands between quotes, in which a backslash takes the next character with it. Behind a quote
+ * without an end nothing counts.
+ */
 function withoutQuoted(text: string): string {
   let kept = '';
   let from = 0;

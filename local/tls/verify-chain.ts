@@ -45,7 +45,8 @@ function extend(path: readonly HeldCertificate[], parts: ChainParts): Chain {
       continue;
     }
     if (parts.roots.includes(issuer)) return { path };
-    if (path.length >= CHAIN_MAX) return { problem: { file: last.file, reason: `The chain is longer than ${CHAIN_MAX} certificates.` } };
+    if (path.length >= CHAIN_MAX)
+      return { problem: { file: last.file, reason: `The chain is longer than ${CHAIN_MAX} certificates.` } };
     const further = extend([...path, issuer], parts);
     if ('path' in further) return further;
     problem ??= further.problem;
@@ -54,44 +55,72 @@ function extend(path: readonly HeldCertificate[], parts: ChainParts): Chain {
 }
 
 /** Why an issuer can not be the next of this path; null when it can. */
-function issuerProblem(issuer: HeldCertificate, path: readonly HeldCertificate[], { nowMs, pathLengthOf }: ChainParts): Problem | null {
+function issuerProblem(
+  issuer: HeldCertificate,
+  path: readonly HeldCertificate[],
+  { nowMs, pathLengthOf }: ChainParts,
+): Problem | null {
   const last = path.at(-1)!;
   const { certificate, file } = issuer;
   if (!last.certificate.verify(certificate.publicKey)) {
-    return { file: last.file, reason: `The signature of ${quoted(last)} was not made by ${quoted(issuer)} (${file}): that is a different authority with the same name. Put the one that has signed it in the place of that.` };
+    return {
+      file: last.file,
+      reason: `The signature of ${quoted(last)} was not made by ${quoted(issuer)} (${file}): that is a different authority with the same name. Put the one that has signed it in the place of that.`,
+    };
   }
-  if (!certificate.ca) return { file, reason: `${quoted(issuer)} has signed ${quoted(last)}, but is not a certificate authority.` };
+  if (!certificate.ca)
+    return { file, reason: `${quoted(issuer)} has signed ${quoted(last)}, but is not a certificate authority.` };
   const lengthMax = pathLengthOf(certificate);
   // The node's own certificate does not count.
-  if (lengthMax !== null && path.length - 1 > lengthMax) return { file, reason: `${quoted(issuer)} allows ${lengthMax} intermediates below it; there are ${path.length - 1}.` };
+  if (lengthMax !== null && path.length - 1 > lengthMax)
+    return {
+      file,
+      reason: `${quoted(issuer)} allows ${lengthMax} intermediates below it; there are ${path.length - 1}.`,
+    };
   return outOfDate(issuer, nowMs);
 }
 
 function outOfDate(held: HeldCertificate, nowMs: number): Problem | null {
   const { validFromDate, validToDate } = held.certificate;
-  if (nowMs > validToDate.getTime()) return { file: held.file, reason: `${quoted(held)} expired on ${validToDate.toISOString()}.` };
-  if (nowMs < validFromDate.getTime()) return { file: held.file, reason: `${quoted(held)} is not valid before ${validFromDate.toISOString()}. Check the clock of this machine.` };
+  if (nowMs > validToDate.getTime())
+    return { file: held.file, reason: `${quoted(held)} expired on ${validToDate.toISOString()}.` };
+  if (nowMs < validFromDate.getTime())
+    return {
+      file: held.file,
+      reason: `${quoted(held)} is not valid before ${validFromDate.toISOString()}. Check the clock of this machine.`,
+    };
   return null;
 }
 
 function unknownIssuer(last: HeldCertificate, parts: ChainParts): Problem {
   const { intermediates, roots } = parts;
   const issuer = (last.certificate.issuer ?? '').split('\n').join(', ');
-  const namesake = [...intermediates, ...roots].find(({ certificate }) => certificate.subject === last.certificate.issuer);
-  const reason = namesake === undefined
-    ? `${quoted(last)} was issued by "${issuer}", which is neither among the intermediate certificates nor among the trusted roots. ${whatToPutWhere(last, parts)}`
-    : `${quoted(last)} was issued by an authority named "${issuer}", but not by the one in ${namesake.file}, or that one may not sign certificates. Put the one that has signed it there.`;
+  const namesake = [...intermediates, ...roots].find(
+    ({ certificate }) => certificate.subject === last.certificate.issuer,
+  );
+  const reason =
+    namesake === undefined
+      ? `${quoted(last)} was issued by "${issuer}", which is neither among the intermediate certificates nor among the trusted roots. ${whatToPutWhere(last, parts)}`
+      : `${quoted(last)} was issued by an authority named "${issuer}", but not by the one in ${namesake.file}, or that one may not sign certificates. Put the one that has signed it there.`;
   return { file: last.file, reason };
 }
 
-/** For an authority that nobody has named: one that is a root belongs elsewhere than one that is none, and which it is its certificate alone would tell. */
+/**
+ * For an authority that nobody has named: one that is a root belongs elsewhere than one that is none, and which it is
+ * its certificate alone would tell.
+ */
 function whatToPutWhere(last: HeldCertificate, { node, rootsAreNamed, ownRoots }: ChainParts): string {
   const { subject, issuer } = last.certificate;
-  if (subject === issuer) return 'It has signed itself: put a copy of it alone into a folder, and name that in TrustedRootCertificatesPath.';
-  if (ownRoots.some(({ certificate }) => certificate.subject === issuer)) return 'That root stands in the file, where it counts only while no roots are named: put it into the folder of TrustedRootCertificatesPath.';
+  if (subject === issuer)
+    return 'It has signed itself: put a copy of it alone into a folder, and name that in TrustedRootCertificatesPath.';
+  if (ownRoots.some(({ certificate }) => certificate.subject === issuer))
+    return 'That root stands in the file, where it counts only while no roots are named: put it into the folder of TrustedRootCertificatesPath.';
   const name = /^[\w-][\w.-]*$/.exec(basename(node.file))?.[0] ?? 'node.crt';
-  const joined = PKCS12.test(name) ? `openssl pkcs12 -export -in node.crt -inkey node.key -certfile ca.crt -out ${name}` : `cat ${name} ca.crt > chain.crt`;
-  if (rootsAreNamed) return `If that is a root, put its certificate into the folder of TrustedRootCertificatesPath; if it is an intermediate, put it behind the node's (${joined}), and name that file in CertificateFile.`;
+  const joined = PKCS12.test(name)
+    ? `openssl pkcs12 -export -in node.crt -inkey node.key -certfile ca.crt -out ${name}`
+    : `cat ${name} ca.crt > chain.crt`;
+  if (rootsAreNamed)
+    return `If that is a root, put its certificate into the folder of TrustedRootCertificatesPath; if it is an intermediate, put it behind the node's (${joined}), and name that file in CertificateFile.`;
   return `Put the certificates of all authorities up to the root behind the node's (${joined}), and name that file in CertificateFile; or put the root into a folder, and name that in TrustedRootCertificatesPath.`;
 }
 

@@ -6,8 +6,15 @@ import { pathOf, pathStart } from '../../handlers/http/url.ts';
 import { METHODS } from '../metrics/http-metrics.ts';
 import type { Fetch } from '../http/server.ts';
 
-/** A server span a request, with the attributes of the HTTP semantic conventions. Queries may hold anything and are left out. */
-export function traceRequests(fetch: Fetch, tracer: Tracer, { routes, addressOf }: Pick<TracingOptions, 'routes' | 'addressOf'>): Fetch {
+/**
+ * A server span a request, with the attributes of the HTTP semantic conventions. Queries may hold anything and are left
+ * out.
+ */
+export function traceRequests(
+  fetch: Fetch,
+  tracer: Tracer,
+  { routes, addressOf }: Pick<TracingOptions, 'routes' | 'addressOf'>,
+): Fetch {
   const nameOf = routeNamer(routes);
   return async (request) => {
     const attributes = attributesOf(request, addressOf?.(request) ?? null);
@@ -19,7 +26,8 @@ export function traceRequests(fetch: Fetch, tracer: Tracer, { routes, addressOf 
     try {
       const response = await fetch(request);
       span.setAttribute('http.response.status_code', response.status);
-      if (response.status >= 500) span.setAttribute('error.type', String(response.status)).setStatus({ code: SpanStatusCode.ERROR });
+      if (response.status >= 500)
+        span.setAttribute('error.type', String(response.status)).setStatus({ code: SpanStatusCode.ERROR });
       return response;
     } catch (error) {
       span.recordException(error instanceof Error ? error : String(error));
@@ -49,7 +57,10 @@ function attributesOf(request: Request, address: string | null): Attributes {
 
 /** Finds the template of a path, such as `/streams/{stream}`, so that spans of one route have one name. */
 export function routeNamer(routes: readonly Pick<Route, 'path'>[]): (path: string) => string | null {
-  const known = routes.map(({ path }) => ({ segments: path.split('/'), name: path.replaceAll('%24', '$').replace(/:(\w+)\+?/g, '{$1}') }));
+  const known = routes.map(({ path }) => ({
+    segments: path.split('/'),
+    name: path.replaceAll('%24', '$').replace(/:(\w+)\+?/g, '{$1}'),
+  }));
   return (path) => {
     const segments = path.replace(/^\/streams\/(?:%24|\$)/i, '/streams/%24').split('/', SEGMENTS_MAX);
     return known.find((route) => isOf(segments, route.segments))?.name ?? null;
@@ -62,7 +73,11 @@ const SEGMENTS_MAX = 16;
 /** Whether a path is of a route; `:name` stands for a segment, and `:name+` at the end for one or more. */
 function isOf(segments: readonly string[], route: readonly string[]): boolean {
   if (route.at(-1)!.endsWith('+') ? segments.length < route.length : segments.length !== route.length) return false;
-  return route.every((expected, i) => (expected.startsWith(':') ? segments[i] !== '' || (expected.endsWith('+') && segments.length > route.length) : segments[i] === expected));
+  return route.every((expected, i) =>
+    expected.startsWith(':')
+      ? segments[i] !== '' || (expected.endsWith('+') && segments.length > route.length)
+      : segments[i] === expected,
+  );
 }
 
 /** `traceparent` of W3C Trace Context, level 1; later versions may have more behind it. */
@@ -77,7 +92,10 @@ export function contextOf(headers: Pick<Headers, 'get'>): Context {
   if (match === null || (match[1] === '00' && parent.trim().length !== 55)) return ROOT_CONTEXT;
   const state = headers.get('tracestate');
   return trace.setSpanContext(ROOT_CONTEXT, {
-    traceId: match[2]!, spanId: match[3]!, traceFlags: Number.parseInt(match[4]!, 16) & 1, isRemote: true,
+    traceId: match[2]!,
+    spanId: match[3]!,
+    traceFlags: Number.parseInt(match[4]!, 16) & 1,
+    isRemote: true,
     ...(state !== null && state.length <= LENGTH_MAX && { traceState: createTraceState(state) }),
   });
 }

@@ -26,11 +26,20 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
   const { exporter, warnings } = tracesWanted(options.env);
   for (const warning of warnings) options.log.warn(warning);
   if (exporter === null) return null;
-  const [sdk, { traceRequests }, { traceCalls }] = await Promise.all([import('./sdk.ts'), import('./server-spans.ts'), import('./call-spans.ts')]);
+  const [sdk, { traceRequests }, { traceCalls }] = await Promise.all([
+    import('./sdk.ts'),
+    import('./server-spans.ts'),
+    import('./call-spans.ts'),
+  ]);
   warnSometimes(sdk, options.log);
   const spans = exporter === 'console' ? new sdk.ConsoleSpanExporter() : new sdk.OTLPTraceExporter();
   const provider = new sdk.NodeTracerProvider({
-    resource: sdk.resourceFromAttributes({ 'service.name': 'skua', 'service.version': options.version, 'service.instance.id': options.instanceId })
+    resource: sdk
+      .resourceFromAttributes({
+        'service.name': 'skua',
+        'service.version': options.version,
+        'service.instance.id': options.instanceId,
+      })
       // What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say wins.
       .merge(sdk.detectResources({ detectors: [sdk.envDetector] })),
     spanProcessors: [exporter === 'console' ? new sdk.SimpleSpanProcessor(spans) : new sdk.BatchSpanProcessor(spans)],
@@ -41,7 +50,9 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
     traceRequests: (fetch) => traceRequests(fetch, tracer, options),
     traceCalls: traceCalls(tracer, options),
     close: async () => {
-      await within(SHUTDOWN_MS, provider.shutdown()).catch((error: unknown) => options.log.warn('the last traces could not be exported', { error }));
+      await within(SHUTDOWN_MS, provider.shutdown()).catch((error: unknown) =>
+        options.log.warn('the last traces could not be exported', { error }),
+      );
       sdk.diag.disable();
     },
   };
@@ -55,12 +66,17 @@ function warnSometimes({ diag, DiagLogLevel }: typeof import('./sdk.ts'), log: L
     lastMs = now;
     log.warn('tracing is misconfigured or traces could not be exported', { reason: message, details });
   };
-  diag.setLogger({ error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  diag.setLogger(
+    { error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
 }
 
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => { timer = setTimeout(() => reject(new Error(`It took longer than ${ms} ms.`)), ms); });
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`It took longer than ${ms} ms.`)), ms);
+  });
   try {
     await Promise.race([work, late]);
   } finally {
@@ -89,9 +105,16 @@ export function tracesWanted(env: Env): TracesWanted {
   const asked = text('OTEL_TRACES_EXPORTER').toLowerCase();
   if (asked === 'none') return none();
   if (asked === 'console') return { exporter: 'console', warnings: [] };
-  if (asked !== '' && asked !== 'otlp') return none(`OTEL_TRACES_EXPORTER is '${asked}': tracing is disabled. Use otlp, console or none.`);
+  if (asked !== '' && asked !== 'otlp')
+    return none(`OTEL_TRACES_EXPORTER is '${asked}': tracing is disabled. Use otlp, console or none.`);
   const hasEndpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT') !== '' || text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== '';
   if (asked === '' && !hasEndpoint) return none();
   const protocol = text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || text('OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf';
-  return { exporter: 'otlp', warnings: protocol === 'http/protobuf' ? [] : [`OTEL_EXPORTER_OTLP_PROTOCOL is '${protocol}': traces are sent as http/protobuf, usually to port 4318.`] };
+  return {
+    exporter: 'otlp',
+    warnings:
+      protocol === 'http/protobuf'
+        ? []
+        : [`OTEL_EXPORTER_OTLP_PROTOCOL is '${protocol}': traces are sent as http/protobuf, usually to port 4318.`],
+  };
 }

@@ -7,4 +7,7 @@ interface BuiltPage {
 }
 
 export function buildPage(): Promise<BuiltPage>;
-export function compressed(bytes: Uint8Array<ArrayBuffer>, isForGood: boolean): Promise<{ readonly br: Uint8Array<ArrayBuffer>; readonly gzip: Uint8Array<ArrayBuffer> }>;
+export function compressed(
+  bytes: Uint8Array<ArrayBuffer>,
+  isForGood: boolean,
+): Promise<{ readonly br: Uint8Array<ArrayBuffer>; readonly gzip: Uint8Array<ArrayBuffer> }>;

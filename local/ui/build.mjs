@@ -9,7 +9,10 @@ import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = fileURLToPath(new URL('page', import.meta.url));
-/** Where the page finds its files, from `/ui` on: a node says where that is from the address that is asked for (handlers/ui/page.ts). */
+/**
+ * Where the page finds its files, from `/ui` on: a node says where that is from the address that is asked for
+ * (handlers/ui/page.ts).
+ */
 const ASSETS = './assets/';
 /** The most that the page may have in all, in bytes compressed by gzip: what a browser loads over plain HTTP. */
 export const PAGE_BYTES_MAX = 150_000;
@@ -23,8 +26,8 @@ const HASH_LENGTH = 8;
 const QUICK_QUALITY = 5;
 
 /**
- * The files of the page, in memory: `page`, the HTML, and `assets` by name, each name with the hash of its content in it. `sources` are the files that they were made of. Rejects with what is wrong with
- * the sources.
+ * The files of the page, in memory: `page`, the HTML, and `assets` by name, each name with the hash of its content in
+ * it. `sources` are the files that they were made of. Rejects with what is wrong with the sources.
  */
 export async function buildPage() {
   const html = await readFile(path.join(SOURCES, 'index.html'), 'utf8');
@@ -35,7 +38,8 @@ export async function buildPage() {
     outdir: 'assets',
     write: false,
     bundle: true,
-    // One script for all views: in sixty of their own they are a fifth larger once compressed, and most are looked at anyway.
+    // One script for all views: in sixty of their own they are a fifth larger once compressed, and most are looked at
+    // anyway.
     splitting: false,
     entryNames: `[name]-[hash]`,
     assetNames: `[name]-[hash]`,
@@ -73,7 +77,12 @@ export async function buildPage() {
 /** Compressed for whoever takes that. `isForGood`: once for all nodes, so that it may take its time. */
 export async function compressed(bytes, isForGood) {
   const [br, gz] = await Promise.all([
-    promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: isForGood ? constants.BROTLI_MAX_QUALITY : QUICK_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+    promisify(brotliCompress)(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: isForGood ? constants.BROTLI_MAX_QUALITY : QUICK_QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
+    }),
     promisify(gzip)(bytes, { level: isForGood ? constants.Z_BEST_COMPRESSION : constants.Z_DEFAULT_COMPRESSION }),
   ]);
   return { br, gzip: gz };

@@ -11,9 +11,10 @@ const KEY_FILE_NAME = 'session.key';
 const KEY_BYTES = 32;
 
 /**
- * Of what the keys of sessions are made: the data-protection token, else the secret of the cluster, which all members have; else a key that only this
- * node has, in a file that is made when the first session begins. Without a directory it is in memory alone, and sessions end with the process. Nothing is read before
- * somebody logs in, or comes with what may be a session; what failed is tried again.
+ * Of what the keys of sessions are made: the data-protection token, else the secret of the cluster, which all members
+ * have; else a key that only this node has, in a file that is made when the first session begins. Without a directory
+ * it is in memory alone, and sessions end with the process. Nothing is read before somebody logs in, or comes with what
+ * may be a session; what failed is tried again.
  */
 export function sessionSecrets(values: Values, directory: string | null): SessionSecrets {
   const file = values.SessionKeyFile ?? (directory === null ? null : path.join(directory, KEY_FILE_NAME));
@@ -21,16 +22,17 @@ export function sessionSecrets(values: Values, directory: string | null): Sessio
   let loading: Promise<readonly string[]> | null = null;
   return async (isBeginning) => {
     // Who only comes with a session has no file made.
-    if (loading === null && !isBeginning && (await shared(values)).length === 0 && !await isThere(file)) return previous;
-    return loading ??= load().catch((error: unknown) => {
+    if (loading === null && !isBeginning && (await shared(values)).length === 0 && !(await isThere(file)))
+      return previous;
+    return (loading ??= load().catch((error: unknown) => {
       loading = null;
       throw error;
-    });
+    }));
   };
 
   async function load(): Promise<readonly string[]> {
     const first = await shared(values);
-    return [...first.length > 0 ? first : [await ownKey(file)], ...previous];
+    return [...(first.length > 0 ? first : [await ownKey(file)]), ...previous];
   }
 }
 
@@ -39,7 +41,13 @@ async function shared(values: Values): Promise<string[]> {
 }
 
 async function isThere(file: string | null): Promise<boolean> {
-  return file !== null && await access(file).then(() => true, () => false);
+  return (
+    file !== null &&
+    (await access(file).then(
+      () => true,
+      () => false,
+    ))
+  );
 }
 
 async function ownKey(file: string | null): Promise<string> {

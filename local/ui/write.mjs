@@ -11,7 +11,10 @@ export function isPageFile(file) {
   return PAGE_FILE.test(file);
 }
 
-/** Into `outdir`: `index.html`, which a node sends with other addresses in it, and the folder `assets`, compressed. Resolves with the size, `bytes` compressed by gzip and their limit, and `sources`, the files that it was made of. */
+/**
+ * Into `outdir`: `index.html`, which a node sends with other addresses in it, and the folder `assets`, compressed.
+ * Resolves with the size, `bytes` compressed by gzip and their limit, and `sources`, the files that it was made of.
+ */
 export async function writePage(outdir) {
   await emptyBuilt(outdir, isPageFile);
   await mkdir(path.join(outdir, 'assets'), { recursive: true });
@@ -21,7 +24,13 @@ export async function writePage(outdir) {
   for (const [name, content] of assets) {
     const { br, gzip } = await compressed(content, true);
     bytes += gzip.length;
-    await Promise.all([['', content], ['.br', br], ['.gz', gzip]].map(([suffix, data]) => writeFile(path.join(outdir, 'assets', name + suffix), data)));
+    await Promise.all(
+      [
+        ['', content],
+        ['.br', br],
+        ['.gz', gzip],
+      ].map(([suffix, data]) => writeFile(path.join(outdir, 'assets', name + suffix), data)),
+    );
   }
   return { bytes, bytesMax: PAGE_BYTES_MAX, sources };
 }

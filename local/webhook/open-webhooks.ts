@@ -30,16 +30,31 @@ interface OpenWebhooksParts {
   readonly meter: Meter;
   /** The time of senders: by it they sign. */
   readonly clock: Clock;
-  /** What commands of callers are written through, which end with their request (`EpochFence.storeOf`); calls of senders outlive theirs. */
+  /**
+   * What commands of callers are written through, which end with their request (`EpochFence.storeOf`); calls of senders
+   * outlive theirs.
+   */
   readonly commandStore?: EventStore;
   /** What is opened is closed with it: after `drain`, when no request is under way any more. */
   readonly opened: Disposables;
 }
 
-/** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
-export async function openWebhooks(store: EventStore, values: Values, { access, log, meter, clock, commandStore = store, opened }: OpenWebhooksParts): Promise<OpenWebhooks> {
+/**
+ * The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be
+ * read.
+ */
+export async function openWebhooks(
+  store: EventStore,
+  values: Values,
+  { access, log, meter, clock, commandStore = store, opened }: OpenWebhooksParts,
+): Promise<OpenWebhooks> {
   const token = await dataProtectionToken(values);
-  if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token starts or ends with a space, so it could not be listed among previous tokens later: choose another.', EXIT.usage);
+  if (UNLISTABLE.test(token))
+    throw new CommandError(
+      'token_invalid',
+      'The data-protection token starts or ends with a space, so it could not be listed among previous tokens later: choose another.',
+      EXIT.usage,
+    );
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
   opened.defer(() => sandbox.close());
@@ -59,10 +74,19 @@ const MIB = 1_048_576;
 
 /** What a script may take, but for its time, which is an option. */
 export const ROUTING_LIMITS: Omit<RoutingLimits, 'timeoutMs'> = {
-  memoryBytesMax: 32 * MIB, stackBytesMax: 262_144, outputLengthMax: 8_192, workers: 2, callsQueuedMax: 4_096, connectorCallsQueuedMax: 1_024,
+  memoryBytesMax: 32 * MIB,
+  stackBytesMax: 262_144,
+  outputLengthMax: 8_192,
+  workers: 2,
+  callsQueuedMax: 4_096,
+  connectorCallsQueuedMax: 1_024,
 };
 
 /** The sandbox of a node, and of commands that run a script without one. Its threads start with the first call. */
 export function openSandbox(limits: RoutingLimits): RoutingSandbox {
-  return new QuickJsSandbox({ limits, workerUrl: bundled('./sandbox-worker.js') ?? undefined, engineUrl: bundled('./quickjs.wasm') ?? undefined });
+  return new QuickJsSandbox({
+    limits,
+    workerUrl: bundled('./sandbox-worker.js') ?? undefined,
+    engineUrl: bundled('./quickjs.wasm') ?? undefined,
+  });
 }

@@ -19,7 +19,10 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { LOST_MS, nodeOf, T0, textOf } from './kit.ts';
 import { LightLog, LightStore } from './light-store.ts';
 
-/** Members of a cluster as processes that come and go: the real driver, orders, port and handlers of each; the log, and who is alive and leads, are the test's. */
+/**
+ * Members of a cluster as processes that come and go: the real driver, orders, port and handlers of each; the log, and
+ * who is alive and leads, are the test's.
+ */
 export class ClusterKit {
   readonly clock = new ManualClock(T0);
   readonly log = new LightLog();
@@ -34,7 +37,9 @@ export class ClusterKit {
     this.leader = names.split(' ')[0]!;
   }
 
-  of(name: string): KitMember { return this.members.get(name)!; }
+  of(name: string): KitMember {
+    return this.members.get(name)!;
+  }
 
   leadBy(name: string): void {
     this.leader = name;
@@ -63,7 +68,9 @@ export class ClusterKit {
   stored(): string {
     const events = this.log.of(CYCLES_STREAM).slice(this.#shown);
     this.#shown += events.length;
-    return events.map(({ type, data }) => textOf(parseFact(type, data)!).replace(/[0-9a-f-]{36}/, (id) => this.shortOf(id))).join(' ');
+    return events
+      .map(({ type, data }) => textOf(parseFact(type, data)!).replace(/[0-9a-f-]{36}/, (id) => this.shortOf(id)))
+      .join(' ');
   }
 
   shortOf(id: string): string {
@@ -111,27 +118,62 @@ export class KitMember {
     this.boot();
   }
 
-  get isLeader(): boolean { return this.believes ?? this.#kit.leader === this.name; }
+  get isLeader(): boolean {
+    return this.believes ?? this.#kit.leader === this.name;
+  }
 
   /** A new process, which remembers nothing. */
   boot(): void {
     const { clock, log } = this.#kit;
     this.isAlive = true;
     this.scavenger = new FakeScavenger(this.#number + 4 * this.#boots++);
-    const store = new LightStore(log, { nowMs: () => clock.nowMs(), before: () => { if (!this.hasBucket) throw unreachable(); } });
+    const store = new LightStore(log, {
+      nowMs: () => clock.nowMs(),
+      before: () => {
+        if (!this.hasBucket) throw unreachable();
+      },
+    });
     const proveFresh = async () => {
       this.proofs++;
       if (!this.hasBucket) throw unreachable();
     };
     const leads = () => this.isLeader;
-    this.orders = new ScavengeOrders({ scavenger: this.scavenger, store, clock, log: silentLog, refresh: proveFresh, leadsOthers: leads, leaseMs: leaseOf(LOST_MS) });
-    this.nodes = createClusterNodes({ membership: this.#membership(), log: { confirmFresh: proveFresh }, orders: this.orders, calls: this.#calls(), clock });
+    this.orders = new ScavengeOrders({
+      scavenger: this.scavenger,
+      store,
+      clock,
+      log: silentLog,
+      refresh: proveFresh,
+      leadsOthers: leads,
+      leaseMs: leaseOf(LOST_MS),
+    });
+    this.nodes = createClusterNodes({
+      membership: this.#membership(),
+      log: { confirmFresh: proveFresh },
+      orders: this.orders,
+      calls: this.#calls(),
+      clock,
+    });
     const authority = async () => {
       const isByTheLog = this.#kit.leader === this.name;
       if (!leads()) throw new SkuaError('not_leader', 'Not here.');
-      return () => (isByTheLog && this.#kit.leader === this.name ? null : new SkuaError('not_leader', 'Another leads.'));
+      return () =>
+        isByTheLog && this.#kit.leader === this.name ? null : new SkuaError('not_leader', 'Another leads.');
     };
-    this.driver = createAutoScavenge({ store, nodes: this.nodes, schedule: createSchedule(), clock, ids: new SeededIds(10 + this.#number), log: silentLog, meter: silentMeter, orders: this.orders, authority }, { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS });
+    this.driver = createAutoScavenge(
+      {
+        store,
+        nodes: this.nodes,
+        schedule: createSchedule(),
+        clock,
+        ids: new SeededIds(10 + this.#number),
+        log: silentLog,
+        meter: silentMeter,
+        orders: this.orders,
+        authority,
+      },
+      { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS },
+    );
     this.http = harness({ scavenger: this.scavenger, clock, scavengeOrders: this.orders });
   }
 
@@ -143,24 +185,48 @@ export class KitMember {
   #membership(): Membership {
     const kit = this.#kit;
     const entryOf = (other: KitMember): ClusterMember => ({
-      node: other.node, instanceId: other.name, sentMs: 0, state: other.state, priority: 0, isReadOnlyReplica: other.isReadOnlyReplica, version: '1', applied: 0, lastCommitPosition: 0,
-      writerCheckpoint: other.checkpoint, chaserCheckpoint: 0, epoch: null, hears: null, bucketSilentMs: 0, scavengeId: null, isAlive: other.isAlive, heardMs: 0,
+      node: other.node,
+      instanceId: other.name,
+      sentMs: 0,
+      state: other.state,
+      priority: 0,
+      isReadOnlyReplica: other.isReadOnlyReplica,
+      version: '1',
+      applied: 0,
+      lastCommitPosition: 0,
+      writerCheckpoint: other.checkpoint,
+      chaserCheckpoint: 0,
+      epoch: null,
+      hears: null,
+      bucketSilentMs: 0,
+      scavengeId: null,
+      isAlive: other.isAlive,
+      heardMs: 0,
     });
     const live = {
-      self: () => entryOf(this), state: () => this.state, isLeader: () => this.isLeader, leadsSinceMs: () => (this.isLeader ? kit.leadsSinceMs : null),
+      self: () => entryOf(this),
+      state: () => this.state,
+      isLeader: () => this.isLeader,
+      leadsSinceMs: () => (this.isLeader ? kit.leadsSinceMs : null),
       clusterSize: () => [...kit.members.values()].filter((other) => !other.isReadOnlyReplica).length,
     };
     const membership = {
       members: () => [...kit.members.values()].map(entryOf),
       leader: () => (kit.of(kit.leader).isAlive ? entryOf(kit.of(kit.leader)) : null),
-      lost: () => {}, newerEpoch: async () => false, onChange: () => {}, setPriority: async () => {},
+      lost: () => {},
+      newerEpoch: async () => false,
+      onChange: () => {},
+      setPriority: async () => {},
       resign: async () => {
         this.resigns++;
         if (this.successor !== null) kit.leadBy(this.successor);
         return 'done';
       },
     };
-    return Object.defineProperties(membership, Object.fromEntries(Object.entries(live).map(([name, get]) => [name, { get }]))) as unknown as Membership;
+    return Object.defineProperties(
+      membership,
+      Object.fromEntries(Object.entries(live).map(([name, get]) => [name, { get }])),
+    ) as unknown as Membership;
   }
 
   #calls(): AdminCalls {
@@ -168,12 +234,20 @@ export class KitMember {
     return {
       request: async (node, method, path, timeoutMs) => {
         const to = [...kit.members.values()].find((other) => other.node.address === node.address);
-        if (to === undefined || !to.isAlive) throw new SkuaError('member_unreachable', 'Connection refused.', { node: 'a member', reason: 'refused' });
+        if (to === undefined || !to.isAlive)
+          throw new SkuaError('member_unreachable', 'Connection refused.', { node: 'a member', reason: 'refused' });
         if (to.trouble instanceof SkuaError) throw to.trouble;
         to.calls.push(`${method} ${path}`);
-        const silent = kit.clock.sleep(timeoutMs).then(() => { throw new SkuaError('member_silent', 'No answer.', { node: 'a member', reason: 'time' }); });
+        const silent = kit.clock.sleep(timeoutMs).then(() => {
+          throw new SkuaError('member_silent', 'No answer.', { node: 'a member', reason: 'time' });
+        });
         if (to.trouble === 'hangs') return silent;
-        return Promise.race([to.http.send(method, path, { accept: 'application/json' }).then(({ status, text }) => ({ status, body: new TextEncoder().encode(text) })), silent]);
+        return Promise.race([
+          to.http
+            .send(method, path, { accept: 'application/json' })
+            .then(({ status, text }) => ({ status, body: new TextEncoder().encode(text) })),
+          silent,
+        ]);
       },
     };
   }

@@ -28,14 +28,31 @@ function world() {
 function answering(status: number, body: unknown) {
   const kit = new ClusterKit();
   const member = { node: C, isAlive: true } as ClusterMember;
-  const membership = { self: { node: nodeOf('A') }, clusterSize: 3, members: () => [member], leader: () => null, isLeader: true, leadsSinceMs: 0, resign: async () => '' } as unknown as Membership;
+  const membership = {
+    self: { node: nodeOf('A') },
+    clusterSize: 3,
+    members: () => [member],
+    leader: () => null,
+    isLeader: true,
+    leadsSinceMs: 0,
+    resign: async () => '',
+  } as unknown as Membership;
   const bytes = typeof body === 'string' ? body : JSON.stringify(body);
   const asked: string[] = [];
   const request = async (_: unknown, method: string, path: string) => {
     asked.push(`${method} ${path}`);
     return { status, body: new TextEncoder().encode(bytes) };
   };
-  return { nodes: createClusterNodes({ membership, log: { confirmFresh: async () => {} }, orders: kit.of('A').orders, calls: { request }, clock: kit.clock }), asked };
+  return {
+    nodes: createClusterNodes({
+      membership,
+      log: { confirmFresh: async () => {} },
+      orders: kit.of('A').orders,
+      calls: { request },
+      clock: kit.clock,
+    }),
+    asked,
+  };
 }
 
 describe('starting', () => {
@@ -59,7 +76,10 @@ describe('starting', () => {
   test('a member that leads is not late, it refuses', async () => {
     const { kit, nodes } = world();
     kit.leadBy('C');
-    expect(await nodes.startScavenge(C, ORDER, 1_000)).toMatchObject({ kind: 'failed', reason: expect.stringContaining('late_order') });
+    expect(await nodes.startScavenge(C, ORDER, 1_000)).toMatchObject({
+      kind: 'failed',
+      reason: expect.stringContaining('late_order'),
+    });
   });
 
   test.each(['member_unreachable', 'member_silent'] as const)('%s', async (code) => {
@@ -71,7 +91,16 @@ describe('starting', () => {
   });
 
   test.each([
-    [200, ''], [200, 'null'], [200, '[]'], [200, { scavengeId: 'x' }], [200, { scavengeId: { a: 1 } }], [200, '{'], [401, ''], [404, { code: 'not_found' }], [500, { code: 'internal', detail: 'x'.repeat(10_000) }], [503, { code: 7, detail: [] }],
+    [200, ''],
+    [200, 'null'],
+    [200, '[]'],
+    [200, { scavengeId: 'x' }],
+    [200, { scavengeId: { a: 1 } }],
+    [200, '{'],
+    [401, ''],
+    [404, { code: 'not_found' }],
+    [500, { code: 'internal', detail: 'x'.repeat(10_000) }],
+    [503, { code: 7, detail: [] }],
     [409, { code: 'late_order', seen: '4' }],
   ])('%i %j is a failure, and no more of it is passed on than a line', async (status, body) => {
     const { nodes } = answering(status, body);
@@ -86,7 +115,12 @@ describe('starting', () => {
   test('nobody is called who is no member', async () => {
     const { nodes, asked } = answering(200, {});
     const stranger = { address: '169.254.169.254', port: 80 };
-    for (const reply of [await nodes.startScavenge(stranger, ORDER, 1_000), await nodes.lastScavenge(stranger, ORDER, 1_000), await nodes.stopScavenge(stranger, ORDER, null, 1_000)]) expect(reply).toMatchObject({ kind: 'unreachable' });
+    for (const reply of [
+      await nodes.startScavenge(stranger, ORDER, 1_000),
+      await nodes.lastScavenge(stranger, ORDER, 1_000),
+      await nodes.stopScavenge(stranger, ORDER, null, 1_000),
+    ])
+      expect(reply).toMatchObject({ kind: 'unreachable' });
     expect(asked).toEqual([]);
   });
 });
@@ -118,7 +152,10 @@ describe('stopping', () => {
     await nodes.startScavenge(C, ORDER, 1_000);
     expect(await nodes.stopScavenge(C, { ...ORDER, attempt: 4 }, ID, 1_000)).toEqual({ kind: 'stopped' });
     expect(await nodes.stopScavenge(C, { ...ORDER, attempt: 4 }, null, 1_000)).toEqual({ kind: 'stopped' });
-    expect(c.calls.slice(1)).toEqual([`DELETE /admin/scavenge/${ID}?clusterScavengeId=${ORDER.clusterScavengeId}&attempt=4`, `DELETE /admin/scavenge/current?clusterScavengeId=${ORDER.clusterScavengeId}&attempt=4`]);
+    expect(c.calls.slice(1)).toEqual([
+      `DELETE /admin/scavenge/${ID}?clusterScavengeId=${ORDER.clusterScavengeId}&attempt=4`,
+      `DELETE /admin/scavenge/current?clusterScavengeId=${ORDER.clusterScavengeId}&attempt=4`,
+    ]);
   });
 
   test('a run that takes longer is being stopped; one that nobody tells of is not', async () => {
@@ -152,7 +189,13 @@ describe('the view', () => {
   test('a resign that takes its time does not hold up the tick', async () => {
     const { kit, nodes } = world();
     const membership = { resign: () => new Promise<string>(() => {}) };
-    const slow = createClusterNodes({ membership: membership as unknown as Membership, log: { confirmFresh: async () => {} }, orders: kit.of('A').orders, calls: { request: () => Promise.reject(new Error()) }, clock: kit.clock });
+    const slow = createClusterNodes({
+      membership: membership as unknown as Membership,
+      log: { confirmFresh: async () => {} },
+      orders: kit.of('A').orders,
+      calls: { request: () => Promise.reject(new Error()) },
+      clock: kit.clock,
+    });
     const resigned = slow.resign();
     await kit.clock.advance(1_000);
     await resigned;
@@ -167,12 +210,25 @@ describe('authority', () => {
     const open = await openTestStore({ storage: new MemoryStorage(), clock, seed: 5 });
     const { store } = open;
     const membership = { isLeader: true };
-    const event = { id: '00000000-0000-4000-8000-000000000009', type: 't', isJson: true, data: new TextEncoder().encode('{}'), metadata: new Uint8Array(0) };
+    const event = {
+      id: '00000000-0000-4000-8000-000000000009',
+      type: 't',
+      isJson: true,
+      data: new TextEncoder().encode('{}'),
+      metadata: new Uint8Array(0),
+    };
     const authorize = await leadAuthority({ store, membership });
     await store.append('s', ANY, [event], authorize);
     await store.append(EPOCH_STREAM, ANY, [{ ...event, id: '00000000-0000-4000-8000-00000000000a' }]);
-    await expect(store.append('s', ANY, [{ ...event, id: '00000000-0000-4000-8000-00000000000b' }], authorize)).rejects.toMatchObject({ code: 'not_leader' });
-    await store.append('s', ANY, [{ ...event, id: '00000000-0000-4000-8000-00000000000c' }], await leadAuthority({ store, membership }));
+    await expect(
+      store.append('s', ANY, [{ ...event, id: '00000000-0000-4000-8000-00000000000b' }], authorize),
+    ).rejects.toMatchObject({ code: 'not_leader' });
+    await store.append(
+      's',
+      ANY,
+      [{ ...event, id: '00000000-0000-4000-8000-00000000000c' }],
+      await leadAuthority({ store, membership }),
+    );
     membership.isLeader = false;
     await expect(leadAuthority({ store, membership })).rejects.toMatchObject({ code: 'not_leader' });
     await open.close();

@@ -3,7 +3,9 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { HOUR, HOURLY, LOST_MS, MINUTE } from './kit.ts';
 import { ClusterKit } from './cluster-kit.ts';
 
-/** Auto-scavenge over a cluster: rule 15 of core/cluster/README.md. Each member has its own driver, orders and handlers. */
+/**
+ * Auto-scavenge over a cluster: rule 15 of core/cluster/README.md. Each member has its own driver, orders and handlers.
+ */
 
 /** A cycle is due, and the first member was started. */
 async function begun(names = 'A B C', stopsAtOnce = true): Promise<ClusterKit> {
@@ -159,7 +161,7 @@ describe('pauses and stops', () => {
     expect(kit.stored()).toBe('ndone(C,Stopped) des(B) nstart(B,#2)');
   });
 
-  test('an operator\'s own run is waited for', async () => {
+  test("an operator's own run is waited for", async () => {
     const kit = new ClusterKit();
     await kit.of('C').http.send('POST', '/admin/scavenge');
     await kit.of('A').driver.configure(HOURLY);
@@ -184,10 +186,18 @@ describe('leads that are over', () => {
     expect(scavenger.current()).toBeNull();
   });
 
-  test('a member that can\'t reach the log takes no orders', async () => {
+  test("a member that can't reach the log takes no orders", async () => {
     const kit = new ClusterKit();
     kit.of('C').hasBucket = false;
-    expect(await kit.of('A').nodes.startScavenge(kit.of('C').node, { clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 0 }, 1_000)).toMatchObject({ kind: 'failed', reason: expect.stringContaining('storage_unreachable') });
+    expect(
+      await kit
+        .of('A')
+        .nodes.startScavenge(
+          kit.of('C').node,
+          { clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001', attempt: 0 },
+          1_000,
+        ),
+    ).toMatchObject({ kind: 'failed', reason: expect.stringContaining('storage_unreachable') });
     expect(kit.of('C').scavenger.started).toEqual([]);
   });
 

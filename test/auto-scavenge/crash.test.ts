@@ -3,27 +3,33 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { HOUR, Kit, MINUTE } from './kit.ts';
 
 /**
- * The process dies at every single write of a cycle with a pause and a change of members in it, before the event is stored or
- * after; another one takes its place. Whatever the moment: the cycle comes to its end, no node is scavenged twice, and
- * none is started twice for one order.
+ * The process dies at every single write of a cycle with a pause and a change of members in it, before the event is
+ * stored or after; another one takes its place. Whatever the moment: the cycle comes to its end, no node is scavenged
+ * twice, and none is started twice for one order.
  */
 
 const END = /done\{[^}]*\}$/;
 
-interface Run { readonly stored: string; readonly writes: number; readonly starts: Readonly<Record<string, number>> }
+interface Run {
+  readonly stored: string;
+  readonly writes: number;
+  readonly starts: Readonly<Record<string, number>>;
+}
 
 async function run(crashAt: number, moment: 'before' | 'after'): Promise<Run> {
   const kit = new Kit({ clusterSize: 1, members: 'A r1 r2' });
   const byAttempt = new Map<number, string>();
   const starts: Record<string, number> = {};
   for (const name of ['A', 'r1', 'r2', 'r3']) {
-    kit.node(name, { start: ({ attempt }) => {
-      if (!byAttempt.has(attempt)) {
-        byAttempt.set(attempt, kit.nextId());
-        starts[name] = (starts[name] ?? 0) + 1;
-      }
-      return { kind: 'started', scavengeId: byAttempt.get(attempt)! };
-    } });
+    kit.node(name, {
+      start: ({ attempt }) => {
+        if (!byAttempt.has(attempt)) {
+          byAttempt.set(attempt, kit.nextId());
+          starts[name] = (starts[name] ?? 0) + 1;
+        }
+        return { kind: 'started', scavengeId: byAttempt.get(attempt)! };
+      },
+    });
   }
   kit.given('cfg(H)');
   let writes = 0;
@@ -37,7 +43,9 @@ async function run(crashAt: number, moment: 'before' | 'after'): Promise<Run> {
     if (writes++ === crashAt) {
       // Behind this the test itself takes the place of the store.
       if (moment === 'before') crash();
-      queueMicrotask(() => { isDead = true; });
+      queueMicrotask(() => {
+        isDead = true;
+      });
     }
   };
   const step = async (work: () => Promise<unknown>) => {
@@ -58,14 +66,19 @@ async function run(crashAt: number, moment: 'before' | 'after'): Promise<Run> {
   kit.says('r1', 'Success');
   kit.says('r2', 'Success');
   kit.members.push('r3');
-  for (let i = 0; i < 8; i++) await step(async () => { await kit.after(MINUTE); });
+  for (let i = 0; i < 8; i++)
+    await step(async () => {
+      await kit.after(MINUTE);
+    });
   return { stored: kit.stored(), writes, starts };
 }
 
 describe('a crash between any two writes', () => {
   test('is passed over', async () => {
     const undisturbed = await run(-1, 'before');
-    expect(undisturbed.stored).toBe('started{A,r1,r2} des(r1) nstart(r1,#1) preq paused resumed des(r1) nstart(r1,#2) members(+r3,-) ndone(r1) des(r3) nstart(r3,#3) ndone(r3) des(r2) nstart(r2,#4) ndone(r2) des(A) nstart(A,#5) ndone(A) done{A,r1,r2,r3}');
+    expect(undisturbed.stored).toBe(
+      'started{A,r1,r2} des(r1) nstart(r1,#1) preq paused resumed des(r1) nstart(r1,#2) members(+r3,-) ndone(r1) des(r3) nstart(r3,#3) ndone(r3) des(r2) nstart(r2,#4) ndone(r2) des(A) nstart(A,#5) ndone(A) done{A,r1,r2,r3}',
+    );
     for (let crashAt = 0; crashAt < undisturbed.writes; crashAt++) {
       for (const moment of ['before', 'after'] as const) {
         const { stored, starts } = await run(crashAt, moment);

@@ -8,7 +8,15 @@ import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
-import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../core/ports/nodes.ts';
+import type {
+  LastReply,
+  NodeAddress,
+  Nodes,
+  NodesView,
+  ScavengeOrder,
+  StartReply,
+  StopReply,
+} from '../../core/ports/nodes.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/cron-schedule.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -31,11 +39,18 @@ const NO_BYTES = new Uint8Array(0);
 export class TestClock implements Clock {
   now = T0;
   monotonic = 0;
-  nowMs(): number { return this.now; }
-  monotonicMs(): number { return this.monotonic; }
+  nowMs(): number {
+    return this.now;
+  }
+  monotonicMs(): number {
+    return this.monotonic;
+  }
   async sleep(): Promise<void> {}
   async yield(): Promise<void> {}
-  advance(ms: number): void { this.now += ms; this.monotonic += ms; }
+  advance(ms: number): void {
+    this.now += ms;
+    this.monotonic += ms;
+  }
 }
 
 export interface KitOptions {
@@ -62,7 +77,10 @@ const UNREACHABLE = { kind: 'unreachable', reason: 'no connection' } as const;
 export const unreachable = () => UNREACHABLE;
 
 /** Where a kit's events are, and who scavenges, when it is not the kit itself. */
-export interface Elsewhere { readonly store: CyclesStore; readonly nodes: Nodes }
+export interface Elsewhere {
+  readonly store: CyclesStore;
+  readonly nodes: Nodes;
+}
 
 export class Kit implements Nodes {
   /** Null: kits have their events and nodes themselves. */
@@ -71,7 +89,10 @@ export class Kit implements Nodes {
   readonly log = new LightLog();
   /** Called before every append. */
   beforeAppend: () => void = () => {};
-  readonly store: LightStore = new LightStore(this.log, { before: () => this.beforeAppend(), nowMs: () => this.clock.now });
+  readonly store: LightStore = new LightStore(this.log, {
+    before: () => this.beforeAppend(),
+    nowMs: () => this.clock.now,
+  });
   readonly lines: string[] = [];
   /** Calls to nodes, such as `start B`. */
   readonly calls: string[] = [];
@@ -102,11 +123,21 @@ export class Kit implements Nodes {
   }
 
   newDriver(): AutoScavenge {
-    const line = (message: string) => { this.lines.push(message); };
+    const line = (message: string) => {
+      this.lines.push(message);
+    };
     const { clock } = this;
     const { store, nodes } = this.#elsewhere ?? { store: this.store, nodes: this };
     return createAutoScavenge(
-      { store, nodes, schedule: createSchedule(), clock, ids: new SeededIds(7), log: { debug: line, info: line, warn: (message) => line(`warning: ${message}`), error: line }, meter: silentMeter },
+      {
+        store,
+        nodes,
+        schedule: createSchedule(),
+        clock,
+        ids: new SeededIds(7),
+        log: { debug: line, info: line, warn: (message) => line(`warning: ${message}`), error: line },
+        meter: silentMeter,
+      },
       { isOff: () => this.isOff, zone: 'UTC', nodeLostAfterMs: LOST_MS },
     );
   }
@@ -122,7 +153,13 @@ export class Kit implements Nodes {
   // The port.
 
   view(): NodesView {
-    const members = this.members.map((name) => ({ node: nodeOf(name), isLeader: name === this.leader, isReadOnlyReplica: name.startsWith('r'), isAlive: !this.dead.has(name), writerCheckpoint: this.checkpoints[name] ?? 0 }));
+    const members = this.members.map((name) => ({
+      node: nodeOf(name),
+      isLeader: name === this.leader,
+      isReadOnlyReplica: name.startsWith('r'),
+      isAlive: !this.dead.has(name),
+      writerCheckpoint: this.checkpoints[name] ?? 0,
+    }));
     return { self: nodeOf(this.self), clusterSize: this.clusterSize, members, leadsSinceMs: this.leadsSinceMs };
   }
 
@@ -143,18 +180,26 @@ export class Kit implements Nodes {
     return this.#of(node).stop();
   }
 
-  async resign(): Promise<void> { this.calls.push('resign'); }
+  async resign(): Promise<void> {
+    this.calls.push('resign');
+  }
 
   #of({ address }: NodeAddress): Behaviour {
     let behaviour = this.behaviours.get(address);
     if (behaviour === undefined) {
-      behaviour = { start: () => ({ kind: 'started', scavengeId: this.nextId() }), last: (scavengeId) => ({ kind: 'last', scavengeId, result: 'Success' }), stop: () => ({ kind: 'stopped' }) };
+      behaviour = {
+        start: () => ({ kind: 'started', scavengeId: this.nextId() }),
+        last: (scavengeId) => ({ kind: 'last', scavengeId, result: 'Success' }),
+        stop: () => ({ kind: 'stopped' }),
+      };
       this.behaviours.set(address, behaviour);
     }
     return behaviour;
   }
 
-  nextId(): string { return `#${++this.#scavenges}`; }
+  nextId(): string {
+    return `#${++this.#scavenges}`;
+  }
 
   /** Changes how a node answers. */
   node(name: string, change: Partial<Behaviour>): void {
@@ -163,7 +208,10 @@ export class Kit implements Nodes {
 
   /** The node's scavenges go on without end. */
   running(...names: string[]): void {
-    for (const name of names) this.node(name, { last: (scavengeId) => ({ kind: 'last', scavengeId, result: scavengeId === null ? 'Unknown' : 'InProgress' }) });
+    for (const name of names)
+      this.node(name, {
+        last: (scavengeId) => ({ kind: 'last', scavengeId, result: scavengeId === null ? 'Unknown' : 'InProgress' }),
+      });
   }
 
   says(name: string, result: string, scavengeId?: string): void {
@@ -177,7 +225,12 @@ export class Kit implements Nodes {
     for (const word of text.split(' ')) {
       const fact = factOf(word, T0 + at);
       const stream = fact.type === '$configuration-updated' ? CONFIGURATION_STREAM : CYCLES_STREAM;
-      this.log.append(stream, ANY, [{ id: '', type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }], fact.type === '$cluster-members-changed' ? T0 : fact.atMs);
+      this.log.append(
+        stream,
+        ANY,
+        [{ id: '', type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }],
+        fact.type === '$cluster-members-changed' ? T0 : fact.atMs,
+      );
       if (fact.type === '$node-scavenge-started') this.started.set(fact.node.address, fact.scavengeId);
     }
     this.#shown = this.log.position;
@@ -185,7 +238,20 @@ export class Kit implements Nodes {
 
   history(scavengeId: string, ...results: string[]): void {
     for (const result of results) {
-      this.log.append(`$scavenges-${scavengeId}`, ANY, [{ id: '', type: '$scavengeCompleted', isJson: true, data: new TextEncoder().encode(JSON.stringify({ scavengeId, result })), metadata: NO_BYTES }], 0);
+      this.log.append(
+        `$scavenges-${scavengeId}`,
+        ANY,
+        [
+          {
+            id: '',
+            type: '$scavengeCompleted',
+            isJson: true,
+            data: new TextEncoder().encode(JSON.stringify({ scavengeId, result })),
+            metadata: NO_BYTES,
+          },
+        ],
+        0,
+      );
     }
     this.#shown = this.log.position;
   }
@@ -203,7 +269,7 @@ export class Kit implements Nodes {
   /** What a command is answered with, or the code of its error. */
   async answer(command: Promise<unknown>): Promise<unknown> {
     try {
-      return await command ?? 'done';
+      return (await command) ?? 'done';
     } catch (error) {
       if (isSkuaError(error)) return error.code;
       throw error;
@@ -212,9 +278,15 @@ export class Kit implements Nodes {
 
   /** Events stored since this was last asked, in the notation of the scenarios. */
   stored(): string {
-    const events = [...this.log.streams].filter(([stream]) => stream === CYCLES_STREAM || stream === CONFIGURATION_STREAM).flatMap(([, stored]) => stored).filter((event) => event.position >= this.#shown);
+    const events = [...this.log.streams]
+      .filter(([stream]) => stream === CYCLES_STREAM || stream === CONFIGURATION_STREAM)
+      .flatMap(([, stored]) => stored)
+      .filter((event) => event.position >= this.#shown);
     this.#shown = this.log.position;
-    return events.sort((a, b) => a.position - b.position).map((event) => this.#short(textOf(parseFact(event.type, event.data)!))).join(' ');
+    return events
+      .sort((a, b) => a.position - b.position)
+      .map((event) => this.#short(textOf(parseFact(event.type, event.data)!)))
+      .join(' ');
   }
 
   /** Ids of real scavenges become `#1`, `#2`, ... too. */
@@ -241,15 +313,24 @@ const names = (nodes: readonly NodeAddress[]) => nodes.map((node) => nodeKey(nod
 
 export function textOf(fact: Fact): string {
   switch (fact.type) {
-    case '$configuration-updated': return 'cfg';
-    case '$cluster-scavenge-started': return `started{${names(fact.members)}}`;
-    case '$cluster-scavenge-completed': return `done{${names(fact.members)}}`;
-    case '$cluster-members-changed': return `members(+${names(fact.added)},-${names(fact.removed)})`;
-    case '$node-designated': return `des(${names([fact.node])})`;
-    case '$node-scavenge-started': return `nstart(${names([fact.node])},${fact.scavengeId})`;
-    case '$node-scavenge-completed': return `ndone(${names([fact.node])}${fact.result === 'Success' ? '' : `,${fact.result}`})`;
-    case '$pause-requested': return 'preq';
-    default: return fact.type.slice(1);
+    case '$configuration-updated':
+      return 'cfg';
+    case '$cluster-scavenge-started':
+      return `started{${names(fact.members)}}`;
+    case '$cluster-scavenge-completed':
+      return `done{${names(fact.members)}}`;
+    case '$cluster-members-changed':
+      return `members(+${names(fact.added)},-${names(fact.removed)})`;
+    case '$node-designated':
+      return `des(${names([fact.node])})`;
+    case '$node-scavenge-started':
+      return `nstart(${names([fact.node])},${fact.scavengeId})`;
+    case '$node-scavenge-completed':
+      return `ndone(${names([fact.node])}${fact.result === 'Success' ? '' : `,${fact.result}`})`;
+    case '$pause-requested':
+      return 'preq';
+    default:
+      return fact.type.slice(1);
   }
 }
 
@@ -260,14 +341,24 @@ function factOf(word: string, atMs: number): Fact {
   const list = inner.split(',').filter((part) => part !== '');
   const node = nodeOf(list[0] ?? '');
   switch (name) {
-    case 'cfg': return { type: '$configuration-updated', schedule: { H: HOURLY, D: DAILY, Wk: WEEKLY }[inner] ?? inner, atMs };
-    case 'started': return { type: '$cluster-scavenge-started', clusterScavengeId: 'K', members: list.map(nodeOf), atMs };
-    case 'done': return { type: '$cluster-scavenge-completed', clusterScavengeId: 'K', members: list.map(nodeOf), atMs };
-    case 'des': return { type: '$node-designated', node, atMs };
-    case 'nstart': return { type: '$node-scavenge-started', node, scavengeId: list[1]!, atMs };
-    case 'ndone': return { type: '$node-scavenge-completed', node, result: (list[1] ?? 'Success') as NodeResult, atMs };
-    case 'preq': return { type: '$pause-requested', atMs };
-    case 'paused': case 'resumed': return { type: `$${name}`, atMs };
-    default: throw new SkuaError('bad_request', `No such event: ${word}`);
+    case 'cfg':
+      return { type: '$configuration-updated', schedule: { H: HOURLY, D: DAILY, Wk: WEEKLY }[inner] ?? inner, atMs };
+    case 'started':
+      return { type: '$cluster-scavenge-started', clusterScavengeId: 'K', members: list.map(nodeOf), atMs };
+    case 'done':
+      return { type: '$cluster-scavenge-completed', clusterScavengeId: 'K', members: list.map(nodeOf), atMs };
+    case 'des':
+      return { type: '$node-designated', node, atMs };
+    case 'nstart':
+      return { type: '$node-scavenge-started', node, scavengeId: list[1]!, atMs };
+    case 'ndone':
+      return { type: '$node-scavenge-completed', node, result: (list[1] ?? 'Success') as NodeResult, atMs };
+    case 'preq':
+      return { type: '$pause-requested', atMs };
+    case 'paused':
+    case 'resumed':
+      return { type: `$${name}`, atMs };
+    default:
+      throw new SkuaError('bad_request', `No such event: ${word}`);
   }
 }

@@ -18,11 +18,30 @@ function node({ leadsOthers = false, leaseMs = LEASE_MS as number | null } = {})
   const scavenger = new FakeScavenger();
   const clock = new TestClock();
   const log = new LightLog();
-  const parts = { scavenger, store: new LightStore(log), clock, log: silentLog, leadsOthers: () => leadsOthers, leaseMs };
-  const stored = (...facts: Fact[]) => {
-    for (const fact of facts) log.append(CYCLES_STREAM, ANY, [{ id: '', type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }], 0);
+  const parts = {
+    scavenger,
+    store: new LightStore(log),
+    clock,
+    log: silentLog,
+    leadsOthers: () => leadsOthers,
+    leaseMs,
   };
-  return { scavenger, clock, stored, orders: new ScavengeOrders(parts), restarted: () => new ScavengeOrders({ ...parts, scavenger: new FakeScavenger() }) };
+  const stored = (...facts: Fact[]) => {
+    for (const fact of facts)
+      log.append(
+        CYCLES_STREAM,
+        ANY,
+        [{ id: '', type: fact.type, isJson: true, data: formatFact(fact), metadata: NO_BYTES }],
+        0,
+      );
+  };
+  return {
+    scavenger,
+    clock,
+    stored,
+    orders: new ScavengeOrders(parts),
+    restarted: () => new ScavengeOrders({ ...parts, scavenger: new FakeScavenger() }),
+  };
 }
 
 async function codeOf(call: Promise<unknown>): Promise<unknown> {
@@ -37,7 +56,12 @@ async function codeOf(call: Promise<unknown>): Promise<unknown> {
 const order = (attempt: number, clusterScavengeId = K) => ({ clusterScavengeId, attempt });
 const idOf = async (call: Promise<{ readonly scavengeId: string }>) => (await call).scavengeId;
 const designated: Fact = { type: '$node-designated', node: nodeOf('B'), atMs: T0 };
-const started = (scavengeId: string): Fact => ({ type: '$node-scavenge-started', node: nodeOf('B'), scavengeId, atMs: T0 });
+const started = (scavengeId: string): Fact => ({
+  type: '$node-scavenge-started',
+  node: nodeOf('B'),
+  scavengeId,
+  atMs: T0,
+});
 const completed: Fact = { type: '$node-scavenge-completed', node: nodeOf('B'), result: 'Success', atMs: T0 };
 const begun: Fact = { type: '$cluster-scavenge-started', clusterScavengeId: K, members: [nodeOf('B')], atMs: T0 };
 const joined: Fact = { type: '$cluster-members-changed', added: [nodeOf('X')], removed: [] };
@@ -77,7 +101,8 @@ describe('orders to start', () => {
     const { orders, scavenger } = node();
     await orders.start(order(1), { threads: 2 });
     expect(scavenger.started[0]!.options).toEqual({ threads: 2 });
-    for (const bad of [order(-1), order(1.5), order(Number.NaN), order(1, ''), order(1, 'x'.repeat(65))]) expect(await codeOf(orders.start(bad))).toBe('bad_option');
+    for (const bad of [order(-1), order(1.5), order(Number.NaN), order(1, ''), order(1, 'x'.repeat(65))])
+      expect(await codeOf(orders.start(bad))).toBe('bad_option');
   });
 
   test('old cycles are forgotten one by one', async () => {
@@ -135,7 +160,13 @@ describe('after a restart the copy of the log tells', () => {
     const world = node();
     world.stored(...facts);
     const answer = await codeOf(world.restarted().start(order(1)));
-    expect(answer).toEqual(expected === 'started' ? { scavengeId: expect.stringMatching(/^0000/) } : expected === '#9' ? { scavengeId: '#9' } : expected);
+    expect(answer).toEqual(
+      expected === 'started'
+        ? { scavengeId: expect.stringMatching(/^0000/) }
+        : expected === '#9'
+          ? { scavengeId: '#9' }
+          : expected,
+    );
   });
 });
 

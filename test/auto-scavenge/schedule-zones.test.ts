@@ -12,7 +12,12 @@ const YEARS = [2011, 2018, 2024];
 
 const schedule = createSchedule();
 
-interface Change { readonly zone: string; readonly atMs: number; readonly fromMs: number; readonly toMs: number }
+interface Change {
+  readonly zone: string;
+  readonly atMs: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
 
 function offsets(zone: string): (ms: number) => number {
   const format = new Intl.DateTimeFormat('sv', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
@@ -25,11 +30,16 @@ function changes(): Change[] {
   for (const zone of Intl.supportedValuesOf('timeZone')) {
     const offsetAt = offsets(zone);
     for (const year of YEARS) {
-      for (let lookMs = Date.UTC(year, 0, 1), fromMs = offsetAt(lookMs); lookMs < Date.UTC(year, 11, 31); lookMs += LOOK_MS) {
+      for (
+        let lookMs = Date.UTC(year, 0, 1), fromMs = offsetAt(lookMs);
+        lookMs < Date.UTC(year, 11, 31);
+        lookMs += LOOK_MS
+      ) {
         const toMs = offsetAt(lookMs + LOOK_MS);
         if (toMs === fromMs) continue;
         let steps = 0;
-        for (let width = LOOK_MS / STEP_MS; width > 0; width = Math.floor(width / 2)) while (offsetAt(lookMs + (steps + width) * STEP_MS) === fromMs) steps += width;
+        for (let width = LOOK_MS / STEP_MS; width > 0; width = Math.floor(width / 2))
+          while (offsetAt(lookMs + (steps + width) * STEP_MS) === fromMs) steps += width;
         const atMs = lookMs + (steps + 1) * STEP_MS;
         found.set(`${atMs} ${fromMs} ${toMs}`, { zone, atMs, fromMs, toMs });
         fromMs = toMs;
@@ -43,7 +53,11 @@ type Matches = (wall: Date) => boolean;
 
 const SCHEDULES: readonly (readonly [expression: string, isEveryHour: boolean, matches: Matches])[] = [
   ['30 2 * * *', false, (wall) => wall.getUTCMinutes() === 30 && wall.getUTCHours() === 2],
-  ['10,50 0,1,2,3,23 * * *', false, (wall) => [10, 50].includes(wall.getUTCMinutes()) && [0, 1, 2, 3, 23].includes(wall.getUTCHours())],
+  [
+    '10,50 0,1,2,3,23 * * *',
+    false,
+    (wall) => [10, 50].includes(wall.getUTCMinutes()) && [0, 1, 2, 3, 23].includes(wall.getUTCHours()),
+  ],
   ['0 */6 * * *', false, (wall) => wall.getUTCMinutes() === 0 && wall.getUTCHours() % 6 === 0],
   ['0 0 30 * *', false, (wall) => wall.getUTCMinutes() === 0 && wall.getUTCHours() === 0 && wall.getUTCDate() === 30],
   ['45 1 * * 0', false, (wall) => wall.getUTCMinutes() === 45 && wall.getUTCHours() === 1 && wall.getUTCDay() === 0],
@@ -58,7 +72,12 @@ function wallsAround({ zone, atMs }: Change): (readonly [ms: number, wallMs: num
   return walls;
 }
 
-function dueIn(walls: readonly (readonly [ms: number, wallMs: number])[], { atMs, fromMs, toMs }: Change, isEveryHour: boolean, matches: Matches): number[] {
+function dueIn(
+  walls: readonly (readonly [ms: number, wallMs: number])[],
+  { atMs, fromMs, toMs }: Change,
+  isEveryHour: boolean,
+  matches: Matches,
+): number[] {
   const seen = new Set<number>();
   return walls.flatMap(([ms, wallMs]) => {
     const isShown = matches(new Date(wallMs)) && (isEveryHour || !seen.has(wallMs));
@@ -78,7 +97,11 @@ describe('changes of the clock', () => {
       for (const [expression, isEveryHour, matches] of SCHEDULES) {
         const due = dueIn(walls, change, isEveryHour, matches);
         // A restart round the change finds what would have come next without it.
-        for (let afterMs = change.atMs - 95 * MINUTE_MS; afterMs < change.atMs + 95 * MINUTE_MS; afterMs += 19 * MINUTE_MS) {
+        for (
+          let afterMs = change.atMs - 95 * MINUTE_MS;
+          afterMs < change.atMs + 95 * MINUTE_MS;
+          afterMs += 19 * MINUTE_MS
+        ) {
           const next = due.find((ms) => ms > afterMs);
           const found = schedule.next(expression, afterMs, change.zone);
           if (next !== undefined && found !== next) wrong.push({ ...change, expression, afterMs, next, found });

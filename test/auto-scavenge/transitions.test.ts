@@ -3,16 +3,33 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { HOUR, Kit, MINUTE, unreachable } from './kit.ts';
 import type { KitOptions } from './kit.ts';
 
-/** The transition table, a row a test. Row 41 is about HTTP. Row 40 has no counterpart:
- * a driver of ours does not stop for good. After a write that failed it reads the state anew (rows 38 and 39), and commands are answered as before. */
+/**
+ * The transition table, a row a test. Row 41 is about HTTP. Row 40 has no counterpart: a driver of ours does not stop
+ * for good. After a write that failed it reads the state anew (rows 38 and 39), and commands are answered as before.
+ */
 
 /** Every state, and the events that lead to it. B is away, so that nothing moves on by itself. */
 const STATES = {
-  NC: '', W: 'cfg(H)', C: 'cfg(H) started{A,B,C}', S: 'cfg(H) started{A,B,C} des(B)', M: 'cfg(H) started{A,B,C} des(B) nstart(B,#99)',
-  P: 'cfg(H) started{A,B,C} des(B) nstart(B,#99) preq', PC: 'cfg(H) started{A,B,C} paused', PI: 'cfg(H) paused',
+  NC: '',
+  W: 'cfg(H)',
+  C: 'cfg(H) started{A,B,C}',
+  S: 'cfg(H) started{A,B,C} des(B)',
+  M: 'cfg(H) started{A,B,C} des(B) nstart(B,#99)',
+  P: 'cfg(H) started{A,B,C} des(B) nstart(B,#99) preq',
+  PC: 'cfg(H) started{A,B,C} paused',
+  PI: 'cfg(H) paused',
 } as const;
 type Code = keyof typeof STATES;
-const SHOWN: Readonly<Record<Code, string>> = { NC: 'NotConfigured', W: 'Waiting', C: 'InProgress', S: 'InProgress', M: 'InProgress', P: 'Pausing', PC: 'Paused', PI: 'Paused' };
+const SHOWN: Readonly<Record<Code, string>> = {
+  NC: 'NotConfigured',
+  W: 'Waiting',
+  C: 'InProgress',
+  S: 'InProgress',
+  M: 'InProgress',
+  P: 'Pausing',
+  PC: 'Paused',
+  PI: 'Paused',
+};
 const ALL = Object.keys(STATES) as Code[];
 
 function at(code: Code, options: KitOptions = {}): Kit {
@@ -36,7 +53,8 @@ const resume = (kit: Kit) => kit.driver.resume();
 describe('commands', () => {
   test.each(ALL)('1: not on the leader (%s)', async (code) => {
     const kit = at(code, { leader: 'C' });
-    for (const run of [configure, pause, resume, (k: Kit) => k.driver.status()]) expect(await kit.answer(run(kit))).toBe('not_leader');
+    for (const run of [configure, pause, resume, (k: Kit) => k.driver.status()])
+      expect(await kit.answer(run(kit))).toBe('not_leader');
     expect(kit.stored()).toBe('');
   });
 
@@ -45,31 +63,51 @@ describe('commands', () => {
   });
 
   test.each(ALL)('7: configure with what is no schedule in %s', async (code) => {
-    expect(await command(at(code), (kit) => kit.driver.configure('never'))).toBe(`invalid_schedule |  | ${SHOWN[code]}`);
+    expect(await command(at(code), (kit) => kit.driver.configure('never'))).toBe(
+      `invalid_schedule |  | ${SHOWN[code]}`,
+    );
   });
 
   test.each([
-    ['NC', 'paused | paused | Paused', 8], ['W', 'paused | paused | Paused', 8], ['C', 'paused | paused | Paused', 9], ['S', 'pausing | preq | Pausing', 10], ['M', 'pausing | preq | Pausing', 10],
-    ['P', 'pausing |  | Pausing', 11], ['PI', 'paused |  | Paused', 12], ['PC', 'paused |  | Paused', 12],
+    ['NC', 'paused | paused | Paused', 8],
+    ['W', 'paused | paused | Paused', 8],
+    ['C', 'paused | paused | Paused', 9],
+    ['S', 'pausing | preq | Pausing', 10],
+    ['M', 'pausing | preq | Pausing', 10],
+    ['P', 'pausing |  | Pausing', 11],
+    ['PI', 'paused |  | Paused', 12],
+    ['PC', 'paused |  | Paused', 12],
   ] as const)('pause in %s: %s (row %i)', async (code, expected, _) => {
     expect(await command(at(code), pause)).toBe(expected);
   });
 
-  test.each([['S', 10], ['M', 10], ['P', 11]] as const)('pause in %s, which stops at once: 200 (row %i)', async (code, _) => {
+  test.each([
+    ['S', 10],
+    ['M', 10],
+    ['P', 11],
+  ] as const)('pause in %s, which stops at once: 200 (row %i)', async (code, _) => {
     const kit = at(code);
     kit.node('B', { stop: () => ({ kind: 'stopped' }) });
     expect(await command(kit, pause)).toBe(`paused | ${code === 'P' ? '' : 'preq '}paused | Paused`);
   });
 
   test.each([
-    ['PI', 'done | resumed | Waiting', 13], ['PC', 'done | resumed | InProgress', 15], ['P', 'auto_scavenge_pausing |  | Pausing', 16], ['NC', 'done |  | NotConfigured', 17],
-    ['W', 'done |  | Waiting', 17], ['C', 'done |  | InProgress', 17], ['S', 'done |  | InProgress', 17], ['M', 'done |  | InProgress', 17],
+    ['PI', 'done | resumed | Waiting', 13],
+    ['PC', 'done | resumed | InProgress', 15],
+    ['P', 'auto_scavenge_pausing |  | Pausing', 16],
+    ['NC', 'done |  | NotConfigured', 17],
+    ['W', 'done |  | Waiting', 17],
+    ['C', 'done |  | InProgress', 17],
+    ['S', 'done |  | InProgress', 17],
+    ['M', 'done |  | InProgress', 17],
   ] as const)('resume in %s: %s (row %i)', async (code, expected, _) => {
     expect(await command(at(code), resume)).toBe(expected);
   });
 
   test.each(ALL)('18: status in %s stores nothing', async (code) => {
-    expect(await command(at(code), async (kit) => (await kit.driver.status()).state)).toBe(`${SHOWN[code]} |  | ${SHOWN[code]}`);
+    expect(await command(at(code), async (kit) => (await kit.driver.status()).state)).toBe(
+      `${SHOWN[code]} |  | ${SHOWN[code]}`,
+    );
   });
 });
 
@@ -145,28 +183,38 @@ describe('members', () => {
     expect(await tick(kit)).not.toContain('members');
   });
 
-  test.each(['NC', 'W', 'PI'] as const)('37: in %s members may change', async (code) => expect(await tick(changed(code, 'A C X'))).toBe(''));
+  test.each(['NC', 'W', 'PI'] as const)('37: in %s members may change', async (code) =>
+    expect(await tick(changed(code, 'A C X'))).toBe(''),
+  );
 });
 
 describe('writes that fail', () => {
   const failing = async (code: string) => {
     const kit = at('M');
     kit.says('B', 'Success', '#99');
-    kit.beforeAppend = () => { throw new SkuaError(code as 'disk_full', 'No.'); };
+    kit.beforeAppend = () => {
+      throw new SkuaError(code as 'disk_full', 'No.');
+    };
     return { kit, stored: await tick(kit) };
   };
 
-  test.each(['not_leader', 'disk_full', 'wrong_expected_version', 'stream_deleted'])('38, 39: %s: nothing is applied, the next tick tries again', async (code) => {
-    const { kit, stored } = await failing(code);
-    expect(stored).toBe('');
-    expect(await kit.state()).toBe('InProgress');
-    kit.beforeAppend = () => {};
-    expect(await tick(kit)).toMatch(/^ndone\(B\) des\(C\)/);
-  });
+  test.each(['not_leader', 'disk_full', 'wrong_expected_version', 'stream_deleted'])(
+    '38, 39: %s: nothing is applied, the next tick tries again',
+    async (code) => {
+      const { kit, stored } = await failing(code);
+      expect(stored).toBe('');
+      expect(await kit.state()).toBe('InProgress');
+      kit.beforeAppend = () => {};
+      expect(await tick(kit)).toMatch(/^ndone\(B\) des\(C\)/);
+    },
+  );
 });
 
 describe('lost nodes', () => {
-  test.each([['S', 'start B'], ['M', 'ask B']] as const)('in %s: Errored after half an hour without an answer', async (code, call) => {
+  test.each([
+    ['S', 'start B'],
+    ['M', 'ask B'],
+  ] as const)('in %s: Errored after half an hour without an answer', async (code, call) => {
     const kit = at(code);
     kit.stored();
     for (let minute = 0; minute <= 29; minute++) await kit.after(MINUTE);
@@ -242,7 +290,10 @@ describe('lost nodes', () => {
 
   test('a node that loses its run again and again', async () => {
     const kit = at('M');
-    kit.node('B', { start: () => ({ kind: 'started', scavengeId: kit.nextId() }), last: () => ({ kind: 'last', scavengeId: null, result: 'Unknown' }) });
+    kit.node('B', {
+      start: () => ({ kind: 'started', scavengeId: kit.nextId() }),
+      last: () => ({ kind: 'last', scavengeId: null, result: 'Unknown' }),
+    });
     await kit.g(20);
     const stored = kit.stored();
     expect(stored.match(/des\(B\)/g)).toHaveLength(9);
@@ -254,10 +305,12 @@ describe('late orders', () => {
   test('an order that is refused as late is made anew', async () => {
     const kit = at('S');
     const attempts: number[] = [];
-    kit.node('B', { start: ({ attempt }) => {
-      attempts.push(attempt);
-      return attempts.length === 1 ? { kind: 'late' } : { kind: 'started', scavengeId: '#7' };
-    } });
+    kit.node('B', {
+      start: ({ attempt }) => {
+        attempts.push(attempt);
+        return attempts.length === 1 ? { kind: 'late' } : { kind: 'started', scavengeId: '#7' };
+      },
+    });
     await kit.g(2);
     expect(kit.stored()).toBe('des(B) nstart(B,#7)');
     expect(attempts).toEqual([1, 2]);
@@ -266,9 +319,17 @@ describe('late orders', () => {
   test('a repeat carries the same attempt, an order to stop a higher one', async () => {
     const kit = at('S');
     const orders: number[] = [];
-    kit.node('B', { start: ({ attempt }) => { orders.push(attempt); return { kind: 'unreachable', reason: 'lost' }; } });
+    kit.node('B', {
+      start: ({ attempt }) => {
+        orders.push(attempt);
+        return { kind: 'unreachable', reason: 'lost' };
+      },
+    });
     const stop = kit.stopScavenge.bind(kit);
-    kit.stopScavenge = (node, order, id) => { orders.push(order.attempt); return stop(node, order, id); };
+    kit.stopScavenge = (node, order, id) => {
+      orders.push(order.attempt);
+      return stop(node, order, id);
+    };
     await kit.g(2);
     await kit.driver.pause();
     expect(orders).toEqual([1, 1, 2]);

@@ -1,16 +1,39 @@
 import { describe, expect, it } from 'vitest';
 import { confirmedConnectors, confirmedIngest } from '../../infra/aws/functions/function-webhooks.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
-import type { ActiveConnector, ActiveConnectors, Drain, InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
+import type {
+  ActiveConnector,
+  ActiveConnectors,
+  Drain,
+  InboundCall,
+  IngestStatus,
+  WebhookIngest,
+} from '../../core/webhook/api.ts';
 
 function connector(waitForWrite: boolean, confirmationTimeoutMs: number): ActiveConnector {
-  const settings: ActiveConnector['settings'] = { script: '', skippedStatus: 204, waitForWrite, confirmationTimeoutMs, signature: null, allowedHeaders: [], streams: null, deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 }, loggingEnabled: false };
+  const settings: ActiveConnector['settings'] = {
+    script: '',
+    skippedStatus: 204,
+    waitForWrite,
+    confirmationTimeoutMs,
+    signature: null,
+    allowedHeaders: [],
+    streams: null,
+    deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 },
+    loggingEnabled: false,
+  };
   return { connectorId: 'c', activation: 1, incarnation: 0, revision: 1, settings, secrets: [] };
 }
 
 function active(found: ActiveConnector | null): ActiveConnectors & { readonly drains: Drain[] } {
   const drains: Drain[] = [];
-  return { drains, activeOf: () => found, onStop: (drain) => { drains.push(drain); } };
+  return {
+    drains,
+    activeOf: () => found,
+    onStop: (drain) => {
+      drains.push(drain);
+    },
+  };
 }
 
 const ingest = (status: IngestStatus): WebhookIngest => ({ isActive: () => true, receive: async () => status });
@@ -39,7 +62,9 @@ describe('connectors of a function', () => {
     const first = await confirmed.activeOf('c');
     expect(await confirmed.activeOf('c')).toBe(first);
     const stopped: ActiveConnector[] = [];
-    confirmed.onStop(async (each) => { stopped.push(each); });
+    confirmed.onStop(async (each) => {
+      stopped.push(each);
+    });
     await connectors.drains[0]!(source);
     expect(stopped).toEqual([first]);
     expect(stopped[0]).toBe(first);
@@ -51,7 +76,17 @@ describe('connectors of a function', () => {
 });
 
 describe('a call of a sender', () => {
-  it.each([[true, 201, 201], [false, 201, 202], [false, 503, 503], [false, 401, 401], [true, 504, 504], [false, 204, 204], [true, 202, 202]] as const)('that asks to be confirmed: %s, and ends with %i, is answered %i', async (waits, status, expected) => {
-    expect(await confirmedIngest(ingest(status), active(connector(waits, 1))).receive(call, () => never)).toBe(expected);
+  it.each([
+    [true, 201, 201],
+    [false, 201, 202],
+    [false, 503, 503],
+    [false, 401, 401],
+    [true, 504, 504],
+    [false, 204, 204],
+    [true, 202, 202],
+  ] as const)('that asks to be confirmed: %s, and ends with %i, is answered %i', async (waits, status, expected) => {
+    expect(await confirmedIngest(ingest(status), active(connector(waits, 1))).receive(call, () => never)).toBe(
+      expected,
+    );
   });
 });

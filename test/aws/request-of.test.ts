@@ -4,7 +4,14 @@ import { httpEvent } from '../support/lambda/events.ts';
 
 describe('a request of an event', () => {
   it('has method, address, headers, cookies and the place that it comes from', () => {
-    const request = requestOf(httpEvent('POST', '/streams/orders', { query: 'embed=body&x=a%20b', headers: { 'x-one': '1' }, cookies: ['a=1', 'b=2'], sourceIp: '203.0.113.7' }));
+    const request = requestOf(
+      httpEvent('POST', '/streams/orders', {
+        query: 'embed=body&x=a%20b',
+        headers: { 'x-one': '1' },
+        cookies: ['a=1', 'b=2'],
+        sourceIp: '203.0.113.7',
+      }),
+    );
     expect(request.method).toBe('POST');
     expect(request.url).toBe('https://store.example.com/streams/orders?embed=body&x=a%20b');
     expect(request.headers.get('x-one')).toBe('1');
@@ -14,7 +21,9 @@ describe('a request of an event', () => {
 
   it('keeps the bytes of a body as they were sent, whether they came as text or as Base64', async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
-    const binary = requestOf(httpEvent('POST', '/webhook/x', { body: Buffer.from(bytes).toString('base64'), isBase64Encoded: true }));
+    const binary = requestOf(
+      httpEvent('POST', '/webhook/x', { body: Buffer.from(bytes).toString('base64'), isBase64Encoded: true }),
+    );
     expect(await readBody(binary, 1_000)).toEqual(bytes);
     const text = requestOf(httpEvent('POST', '/webhook/x', { body: '{"name":"Grüße \u2028"}' }));
     expect(Buffer.from(await readBody(text, 1_000)).toString()).toBe('{"name":"Grüße \u2028"}');
@@ -22,7 +31,9 @@ describe('a request of an event', () => {
 
   it('refuses a body beyond the limit of the platform, and one beyond that of a handler', async () => {
     const body = Buffer.alloc(REQUEST_BODY_BYTES_MAX + 1).toString('base64');
-    expect(() => requestOf(httpEvent('POST', '/streams/a', { body, isBase64Encoded: true }))).toThrowError(expect.objectContaining({ code: 'body_too_large', data: { limit: REQUEST_BODY_BYTES_MAX } }));
+    expect(() => requestOf(httpEvent('POST', '/streams/a', { body, isBase64Encoded: true }))).toThrowError(
+      expect.objectContaining({ code: 'body_too_large', data: { limit: REQUEST_BODY_BYTES_MAX } }),
+    );
     const request = requestOf(httpEvent('POST', '/streams/a', { body: 'abc' }));
     await expect(readBody(request, 2)).rejects.toMatchObject({ code: 'body_too_large', data: { limit: 2 } });
     expect(await readBody(request, 3)).toHaveLength(3);
@@ -42,9 +53,12 @@ describe('a request of an event', () => {
     expect(requestOf(httpEvent('GET', rawPath)).url).toBe(`https://store.example.com${path}`);
   });
 
-  it.each(['/x/../streams', '/x/%2e%2E/streams', '/./streams', '/streams/..'])('refuses the path %s, which a URL would make another of', (rawPath) => {
-    expect(() => requestOf(httpEvent('GET', rawPath))).toThrowError(expect.objectContaining({ code: 'bad_request' }));
-  });
+  it.each(['/x/../streams', '/x/%2e%2E/streams', '/./streams', '/streams/..'])(
+    'refuses the path %s, which a URL would make another of',
+    (rawPath) => {
+      expect(() => requestOf(httpEvent('GET', rawPath))).toThrowError(expect.objectContaining({ code: 'bad_request' }));
+    },
+  );
 
   it('gives header values a character a byte, as Node.js does', () => {
     const request = requestOf(httpEvent('GET', '/', { headers: { 'x-name': 'é€' } }));
@@ -52,6 +66,8 @@ describe('a request of an event', () => {
   });
 
   it('refuses a header that can not be one', () => {
-    expect(() => requestOf(httpEvent('GET', '/', { headers: { 'x-name': 'a\nb' } }))).toThrowError(expect.objectContaining({ code: 'bad_header' }));
+    expect(() => requestOf(httpEvent('GET', '/', { headers: { 'x-name': 'a\nb' } }))).toThrowError(
+      expect.objectContaining({ code: 'bad_header' }),
+    );
   });
 });

@@ -10,19 +10,37 @@ let store: SecretStore;
 
 beforeAll(async () => {
   store = await new SecretStore({
-    admin: 'from the store', documented: 'changeit', empty: '', key: `${KEY}\n`, denied: { status: 400, name: 'AccessDeniedException' }, broken: { status: 500, name: 'InternalServiceError' },
+    admin: 'from the store',
+    documented: 'changeit',
+    empty: '',
+    key: `${KEY}\n`,
+    denied: { status: 400, name: 'AccessDeniedException' },
+    broken: { status: 500, name: 'InternalServiceError' },
   }).listen();
 });
 afterAll(() => store.close());
 beforeEach(() => {
-  for (const [name, value] of Object.entries({ AWS_ENDPOINT_URL_SECRETS_MANAGER: store.url, AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })) vi.stubEnv(name, value);
+  for (const [name, value] of Object.entries({
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: store.url,
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  }))
+    vi.stubEnv(name, value);
   store.asked.length = 0;
 });
-afterEach(() => { vi.unstubAllEnvs(); });
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 describe('secrets of functions', () => {
   it('are read from the store where it is named, and win over the text itself', async () => {
-    const settings = readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD: 'given', SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'admin', SERVER_DEFAULT_OPS_PASSWORD: 'given too' });
+    const settings = readSettings({
+      ...base,
+      SERVER_DEFAULT_ADMIN_PASSWORD: 'given',
+      SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'admin',
+      SERVER_DEFAULT_OPS_PASSWORD: 'given too',
+    });
     expect(await firstPasswordOf(settings, 'DefaultAdminPassword')).toBe('from the store');
     expect(await firstPasswordOf(settings, 'DefaultOpsPassword')).toBe('given too');
     expect(store.asked).toEqual(['admin']);
@@ -32,20 +50,30 @@ describe('secrets of functions', () => {
   it('may be the key of backups', async () => {
     const env = { ...base, SERVER_BACKUP__REPOSITORY: 's3://other/backups', SERVER_BACKUP__KEY_SECRET: 'key' };
     expect(await backupKeyOf(readSettings(env, { hasUsers: false }))).toEqual(new Uint8Array(32).fill(0xab));
-    expect(await backupKeyOf(readSettings({ ...base, SERVER_BACKUP__KEY_SECRET: 'key' }, { hasUsers: false }))).toBe(null);
-    await expect(backupKeyOf(readSettings({ ...env, SERVER_BACKUP__KEY_SECRET: 'admin' }, { hasUsers: false }))).rejects.toThrow(/^(?!.*from the store).*not a repository key/);
+    expect(await backupKeyOf(readSettings({ ...base, SERVER_BACKUP__KEY_SECRET: 'key' }, { hasUsers: false }))).toBe(
+      null,
+    );
+    await expect(
+      backupKeyOf(readSettings({ ...env, SERVER_BACKUP__KEY_SECRET: 'admin' }, { hasUsers: false })),
+    ).rejects.toThrow(/^(?!.*from the store).*not a repository key/);
   });
 
   it('are asked of no function that does not need them', () => {
     expect(() => readSettings(base)).toThrow('SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD');
     expect(() => readSettings(base, { hasUsers: false })).not.toThrow();
-    expect(() => readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'a', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'b' })).not.toThrow();
+    expect(() =>
+      readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'a', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'b' }),
+    ).not.toThrow();
   });
 
   it.each([
-    ['nobody', 'there is no such secret'], ['denied', 'the role of the function may not read it'], ['empty', 'without a text value'],
+    ['nobody', 'there is no such secret'],
+    ['denied', 'the role of the function may not read it'],
+    ['empty', 'without a text value'],
   ])('say what an operator has to mend: %s', async (id, expected) => {
-    await expect(readSecret(id, 'SERVER_DEFAULT_ADMIN_PASSWORD_SECRET')).rejects.toMatchObject({ problems: [expect.stringMatching(new RegExp(`SERVER_DEFAULT_ADMIN_PASSWORD_SECRET.*${expected}`))] });
+    await expect(readSecret(id, 'SERVER_DEFAULT_ADMIN_PASSWORD_SECRET')).rejects.toMatchObject({
+      problems: [expect.stringMatching(new RegExp(`SERVER_DEFAULT_ADMIN_PASSWORD_SECRET.*${expected}`))],
+    });
   });
 
   it('that can not be read for a moment are tried again, and then by the next call', async () => {
@@ -54,12 +82,25 @@ describe('secrets of functions', () => {
   });
 
   it('are not the documented password', async () => {
-    const settings = readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'documented', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'admin' });
-    await expect(firstPasswordOf(settings, 'DefaultAdminPassword')).rejects.toThrow('SERVER_DEFAULT_ADMIN_PASSWORD_SECRET');
+    const settings = readSettings({
+      ...base,
+      SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'documented',
+      SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'admin',
+    });
+    await expect(firstPasswordOf(settings, 'DefaultAdminPassword')).rejects.toThrow(
+      'SERVER_DEFAULT_ADMIN_PASSWORD_SECRET',
+    );
   });
 
   it('are not empty', async () => {
-    const settings = readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'admin', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'blank' });
-    for (const blank of ['', '\n', '  ']) await expect(firstPasswordOf(settings, 'DefaultOpsPassword', async () => blank)).rejects.toMatchObject({ problems: [expect.stringMatching(/SERVER_DEFAULT_OPS_PASSWORD_SECRET names an empty secret/)] });
+    const settings = readSettings({
+      ...base,
+      SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'admin',
+      SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'blank',
+    });
+    for (const blank of ['', '\n', '  '])
+      await expect(firstPasswordOf(settings, 'DefaultOpsPassword', async () => blank)).rejects.toMatchObject({
+        problems: [expect.stringMatching(/SERVER_DEFAULT_OPS_PASSWORD_SECRET names an empty secret/)],
+      });
   });
 });

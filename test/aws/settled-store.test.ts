@@ -4,7 +4,13 @@ import { settledStore } from '../../infra/aws/functions/open-store.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 
-const event = (id: string) => ({ id, type: 'noted', isJson: true, data: new Uint8Array(0), metadata: new Uint8Array(0) });
+const event = (id: string) => ({
+  id,
+  type: 'noted',
+  isJson: true,
+  data: new Uint8Array(0),
+  metadata: new Uint8Array(0),
+});
 
 it('waits for work in the background, also for what follows on it, whether it succeeds or fails', async () => {
   const open = await openTestStore({ storage: new MemoryStorage() });
@@ -14,7 +20,9 @@ it('waits for work in the background, also for what follows on it, whether it su
     await store.streamInfo('notes');
     await store.append('notes', ANY, [event('00000000-0000-4000-8000-000000000001')]);
     done.push('written');
-    await store.append('notes', 99, [event('00000000-0000-4000-8000-000000000002')]).catch(() => { done.push('refused'); });
+    await store.append('notes', 99, [event('00000000-0000-4000-8000-000000000002')]).catch(() => {
+      done.push('refused');
+    });
     await store.readEvent('notes', 'last');
     done.push('read');
   })();

@@ -35,9 +35,22 @@ afterAll(async () => {
 });
 
 it('backs the store up, under the key of its environment, and not again within the hour', async () => {
-  const world = { objects: new DirectoryObjects({ root: path.join(folder, 'store') }), clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter };
+  const world = {
+    objects: new DirectoryObjects({ root: path.join(folder, 'store') }),
+    clock: systemClock,
+    ids: systemIds,
+    digests: nodeDigests,
+    log: silentLog,
+    meter: silentMeter,
+  };
   const instance = await openObjectStore(world, { chunkSizeBytes: 131_072 });
-  const events = Array.from({ length: 20 }, (_, i) => ({ id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`, type: 'T', isJson: false, data: new Uint8Array(1_000), metadata: new Uint8Array(0) }));
+  const events = Array.from({ length: 20 }, (_, i) => ({
+    id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
+    type: 'T',
+    isJson: false,
+    data: new Uint8Array(1_000),
+    metadata: new Uint8Array(0),
+  }));
   await instance.store.append('some', ANY, events);
   const context = { awsRequestId: 'r', getRemainingTimeInMillis: () => 60_000 };
   await handler({}, context);
@@ -45,15 +58,34 @@ it('backs the store up, under the key of its environment, and not again within t
   await handler({}, context);
   await instance.close();
   await world.objects.close();
-  const repositoryWorld = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression };
+  const repositoryWorld = {
+    clock: systemClock,
+    ids: systemIds,
+    digests: nodeDigests,
+    keys: nodeKeys,
+    compression: nodeCompression,
+  };
   const options = { key: new Uint8Array(Buffer.from(KEY, 'hex')), create: false, compression: 'auto' } as const;
-  const repository = await openRepository(new DirectoryObjects({ root: path.join(folder, 'backups') }), options, repositoryWorld);
+  const repository = await openRepository(
+    new DirectoryObjects({ root: path.join(folder, 'backups') }),
+    options,
+    repositoryWorld,
+  );
   expect(await repository.backups()).toMatchObject([{ cause: 'scheduled' }]);
   await repository.close();
-  await expect(openRepository(new DirectoryObjects({ root: path.join(folder, 'backups') }), { ...options, key: null }, repositoryWorld)).rejects.toMatchObject({ code: 'repository_key' });
+  await expect(
+    openRepository(
+      new DirectoryObjects({ root: path.join(folder, 'backups') }),
+      { ...options, key: null },
+      repositoryWorld,
+    ),
+  ).rejects.toMatchObject({ code: 'repository_key' });
   expect(await readdir(path.join(folder, 'store', 'control')).catch(() => [])).toEqual([]);
   await writeFile(path.join(folder, 'key'), KEY);
   const db = path.join(folder, 'db');
-  expect(await skua(['restore', '--from', path.join(folder, 'backups'), '--key-file', path.join(folder, 'key'), '--db', db]).ended).toMatchObject({ code: 0 });
+  expect(
+    await skua(['restore', '--from', path.join(folder, 'backups'), '--key-file', path.join(folder, 'key'), '--db', db])
+      .ended,
+  ).toMatchObject({ code: 0 });
   expect(await skua(['verify', db]).ended).toMatchObject({ code: 0 });
 });

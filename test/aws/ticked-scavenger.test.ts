@@ -13,7 +13,14 @@ import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 
 async function open() {
-  const world = { objects: new MemoryObjects(), clock: systemClock, ids: new SeededIds(1), digests: nodeDigests, log: silentLog, meter: silentMeter };
+  const world = {
+    objects: new MemoryObjects(),
+    clock: systemClock,
+    ids: new SeededIds(1),
+    digests: nodeDigests,
+    log: silentLog,
+    meter: silentMeter,
+  };
   await openPrefix(world, {});
   const deadline = new Deadline();
   const scavenger = new TickedScavenger(world, deadline);
@@ -48,8 +55,26 @@ describe('scavenges that ticks carry on', () => {
   it('tell how far the last tick has come with them', async () => {
     const { world, scavenger } = await open();
     const manifest = (await newestManifest(world.objects, nodeDigests))!;
-    const progress = { phase: 'Chunk execution', chunksDone: 3, chunksTotal: 9, bytesDone: 30, bytesTotal: 90, bytesReclaimed: 12 } as const;
-    const running: ObjectScavenge = { scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', startedMs: Date.now() - 5_000, threshold: 0, syncOnly: false, state: 'running', progress, endedMs: null, isTold: false, result: null, error: null };
+    const progress = {
+      phase: 'Chunk execution',
+      chunksDone: 3,
+      chunksTotal: 9,
+      bytesDone: 30,
+      bytesTotal: 90,
+      bytesReclaimed: 12,
+    } as const;
+    const running: ObjectScavenge = {
+      scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001',
+      startedMs: Date.now() - 5_000,
+      threshold: 0,
+      syncOnly: false,
+      state: 'running',
+      progress,
+      endedMs: null,
+      isTold: false,
+      result: null,
+      error: null,
+    };
     await createManifest(world, { ...manifest, number: 2, scavenge: running });
     await scavenger.refresh();
     expect(scavenger.progress()).toMatchObject({ scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', ...progress });
@@ -59,16 +84,41 @@ describe('scavenges that ticks carry on', () => {
   it('tell until when traces of what they removed remain, and that none do', async () => {
     const { world, scavenger } = await open();
     const manifest = (await newestManifest(world.objects, nodeDigests))!;
-    const ended: ObjectScavenge = { scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', startedMs: 1, threshold: 0, syncOnly: false, state: 'ended', endedMs: 2, isTold: true, result: 'Success', error: null };
-    const erasure = { scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', manifest: 2, sinceMs: 3, untilMs: 4, goneMs: null };
+    const ended: ObjectScavenge = {
+      scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001',
+      startedMs: 1,
+      threshold: 0,
+      syncOnly: false,
+      state: 'ended',
+      endedMs: 2,
+      isTold: true,
+      result: 'Success',
+      error: null,
+    };
+    const erasure = {
+      scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001',
+      manifest: 2,
+      sinceMs: 3,
+      untilMs: 4,
+      goneMs: null,
+    };
     await createManifest(world, { ...manifest, number: 2, scavenge: ended, erasure });
     await scavenger.refresh();
-    expect(scavenger.last()).toMatchObject({ scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', result: 'Success', traces: { untilMs: 4, goneMs: null } });
+    expect(scavenger.last()).toMatchObject({
+      scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001',
+      result: 'Success',
+      traces: { untilMs: 4, goneMs: null },
+    });
     await createManifest(world, { ...manifest, number: 3, scavenge: ended, erasure: { ...erasure, goneMs: 5 } });
     await scavenger.refresh();
     expect(scavenger.last()).toMatchObject({ traces: { goneMs: 5 } });
     // Of another run nothing is said.
-    await createManifest(world, { ...manifest, number: 4, scavenge: { ...ended, scavengeId: 'bbbbbbbb-0000-4000-8000-000000000001' }, erasure });
+    await createManifest(world, {
+      ...manifest,
+      number: 4,
+      scavenge: { ...ended, scavengeId: 'bbbbbbbb-0000-4000-8000-000000000001' },
+      erasure,
+    });
     await scavenger.refresh();
     expect(scavenger.last()).not.toHaveProperty('traces');
   });
@@ -79,17 +129,28 @@ describe('scavenges that ticks carry on', () => {
     const scavenger = new TickedScavenger(world, deadline, {
       explain: (stream, signal) => {
         signals.push(signal!);
-        return stream === 'endless' ? new Promise((_, reject) => { signal!.addEventListener('abort', () => reject(new Error('ended'))); }) : Promise.resolve({ stream } as Explanation);
+        return stream === 'endless'
+          ? new Promise((_, reject) => {
+              signal!.addEventListener('abort', () => reject(new Error('ended')));
+            })
+          : Promise.resolve({ stream } as Explanation);
       },
     });
     expect(await scavenger.explain('short')).toEqual({ stream: 'short' });
     deadline.begin(() => 2_000);
-    await expect(scavenger.explain('endless')).rejects.toMatchObject({ code: 'aborted', message: expect.stringContaining('--storage s3://') });
+    await expect(scavenger.explain('endless')).rejects.toMatchObject({
+      code: 'aborted',
+      message: expect.stringContaining('--storage s3://'),
+    });
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
   });
 
   it('are not tried here, and the refusal says where', async () => {
     const { scavenger } = await open();
-    for (const refused of [scavenger.startDryRun(), scavenger.explain('s')]) await expect(refused).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining('--storage s3://') });
+    for (const refused of [scavenger.startDryRun(), scavenger.explain('s')])
+      await expect(refused).rejects.toMatchObject({
+        code: 'bad_request',
+        message: expect.stringContaining('--storage s3://'),
+      });
   });
 });

@@ -21,10 +21,13 @@ describe('a blob in a directory', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'skua-blobs-'));
     objects = await openObjects({ kind: 'directory', path: folder });
-    const digests = { ...nodeDigests, crc32: (bytes: Uint8Array, seed?: number) => {
-      crcBytes += bytes.length;
-      return nodeDigests.crc32(bytes, seed);
-    } };
+    const digests = {
+      ...nodeDigests,
+      crc32: (bytes: Uint8Array, seed?: number) => {
+        crcBytes += bytes.length;
+        return nodeDigests.crc32(bytes, seed);
+      },
+    };
     repository = await openTestRepository(objects, {}, { digests });
     ref = await repository.writeBlob(content.length, inPieces(content));
   });
@@ -61,11 +64,17 @@ describe('a blob in a directory', () => {
 
   it.each([3, 20, 48])('whose frame %i is damaged is refused, and the frame is named', async (frame) => {
     const key = await change(36 + frame * TEST_FRAME_BYTES + 7);
-    const expected = { code: 'repository_damaged', data: { key }, message: expect.stringContaining(`(frame ${frame})`) };
+    const expected = {
+      code: 'repository_damaged',
+      data: { key },
+      message: expect.stringContaining(`(frame ${frame})`),
+    };
     await expect(collect(repository.readWholeBlob(ref))).rejects.toMatchObject(expected);
     await expect(collect(repository.readBlob(ref))).rejects.toMatchObject(expected);
     let given = 0;
-    const reading = (async () => { for await (const piece of repository.readBlob(ref)) given += piece.length; })();
+    const reading = (async () => {
+      for await (const piece of repository.readBlob(ref)) given += piece.length;
+    })();
     await expect(reading).rejects.toMatchObject(expected);
     expect(given).toBe(frame * TEST_FRAME_BYTES);
   });
@@ -73,6 +82,10 @@ describe('a blob in a directory', () => {
   it('that holds other content than its name says is refused', async () => {
     const other = await repository.writeBlob(content.length, inPieces(new Random(32).bytes(content.length)));
     await objects.put(repository.blobKey(ref.blob), (await objects.get(repository.blobKey(other.blob)))!);
-    for (const bytes of [repository.readBlob(ref), repository.readWholeBlob(ref)]) await expect(collect(bytes)).rejects.toMatchObject({ code: 'repository_damaged', message: expect.stringContaining('its name') });
+    for (const bytes of [repository.readBlob(ref), repository.readWholeBlob(ref)])
+      await expect(collect(bytes)).rejects.toMatchObject({
+        code: 'repository_damaged',
+        message: expect.stringContaining('its name'),
+      });
   });
 });

@@ -32,7 +32,13 @@ const ids = new SeededIds(77);
 
 /** Appends `count` events of a little over 1 kB and gives their ids. */
 export async function append({ store }: DirectoryStore, stream: string, count: number): Promise<string[]> {
-  const events = Array.from({ length: count }, (_, i) => ({ id: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), type: 'parcel', isJson: false, data: encodeText(`${stream} ${i} `.padEnd(1_000, 'x')), metadata: new Uint8Array() }));
+  const events = Array.from({ length: count }, (_, i) => ({
+    id: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0),
+    type: 'parcel',
+    isJson: false,
+    data: encodeText(`${stream} ${i} `.padEnd(1_000, 'x')),
+    metadata: new Uint8Array(),
+  }));
   for (const event of events) await store.append(stream, ANY, [event]);
   return events.map(({ id }) => id);
 }
@@ -52,7 +58,12 @@ export function stopped(storage: Storage): Promise<BackupSource> {
 }
 
 /** Copies a source that is given, or the stopped directory in a storage. */
-export async function copy(from: Storage | BackupSource, target: Storage, mode: CopyOptions['mode'], more: Partial<CopyOptions> = {}): Promise<CopyReport> {
+export async function copy(
+  from: Storage | BackupSource,
+  target: Storage,
+  mode: CopyOptions['mode'],
+  more: Partial<CopyOptions> = {},
+): Promise<CopyReport> {
   const source = 'snapshot' in from ? from : await stopped(from);
   try {
     return await copyFiles({ source, target, mode, clock, digests: nodeDigests, ...more });
@@ -64,7 +75,12 @@ export async function copy(from: Storage | BackupSource, target: Storage, mode: 
 /** The steps of a copy as text, with the names of tables left out. */
 export function recorder(): { readonly steps: string[]; readonly onStep: (step: CopyStep) => void } {
   const steps: string[] = [];
-  return { steps, onStep: ({ do: what, path }) => { steps.push(`${what} ${path.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, 'GUID')}`); } };
+  return {
+    steps,
+    onStep: ({ do: what, path }) => {
+      steps.push(`${what} ${path.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, 'GUID')}`);
+    },
+  };
 }
 
 /** Every file with its content. */
@@ -81,7 +97,9 @@ export async function filesOf(storage: Storage): Promise<Map<string, Buffer>> {
 
 /** Every file with the hash of its content: comparing those is quicker by far. */
 export async function hashesOf(storage: Storage): Promise<Record<string, string>> {
-  return Object.fromEntries([...await filesOf(storage)].map(([path, bytes]) => [path, createHash('sha1').update(bytes).digest('hex')]));
+  return Object.fromEntries(
+    [...(await filesOf(storage))].map(([path, bytes]) => [path, createHash('sha1').update(bytes).digest('hex')]),
+  );
 }
 
 export function clone(from: Storage, to: Storage): Promise<void> {
@@ -89,7 +107,14 @@ export function clone(from: Storage, to: Storage): Promise<void> {
 }
 
 /** What is wrong with a copy once it is restored as the rules say, and what its streams hold. */
-export async function restored(target: Storage, streams: readonly string[]): Promise<{ readonly wrong: readonly string[]; readonly ids: Readonly<Record<string, readonly string[]>>; readonly end: number }> {
+export async function restored(
+  target: Storage,
+  streams: readonly string[],
+): Promise<{
+  readonly wrong: readonly string[];
+  readonly ids: Readonly<Record<string, readonly string[]>>;
+  readonly end: number;
+}> {
   const storage = new MemoryStorage();
   await clone(target, storage);
   await putFile(storage, 'truncate.chk', await contentOf(storage, 'chaser.chk'));

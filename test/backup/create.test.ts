@@ -30,7 +30,8 @@ describe('a backup', () => {
     expect(manifest).toMatchObject({ format: 1, cause: 'manual', chunkSizeBytes: CHUNK_BYTES, scavengeDb: null });
     expect(manifest.chunks.length).toBeGreaterThan(3);
     expect(manifest.tail!.segments).toHaveLength(1);
-    for (const chunk of manifest.chunks) expect(chunk.fromMs! <= chunk.toMs! && chunk.fromMs! > Date.UTC(2020, 0)).toBe(true);
+    for (const chunk of manifest.chunks)
+      expect(chunk.fromMs! <= chunk.toMs! && chunk.fromMs! > Date.UTC(2020, 0)).toBe(true);
     expect(manifest.index!.files.length).toBeGreaterThan(2);
     expect(report.blobsStored).toBeGreaterThan(7);
 
@@ -137,7 +138,10 @@ describe('a backup', () => {
     await file.writeAt(20_000, new Uint8Array(8_000));
     await file.close();
     const objects = new MemoryObjects();
-    await expect(backUpNode(node, await openTestRepository(objects))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: 'chunk-000001.000000' } });
+    await expect(backUpNode(node, await openTestRepository(objects))).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: 'chunk-000001.000000' },
+    });
     expect(await (await openTestRepository(objects)).backups()).toEqual([]);
     await node.close();
   });
@@ -165,7 +169,8 @@ describe('a backup', () => {
     const { manifest } = await backUpNode(node, repository);
     for await (const { key } of listAll(objects, '')) {
       const bytes = Buffer.from((await objects.get(key))!);
-      for (const text of ['a-stream-with-a-name', manifest.nodeId, 'chunk-0', 'made']) expect(bytes.includes(text), `${text} in ${key}`).toBe(false);
+      for (const text of ['a-stream-with-a-name', manifest.nodeId, 'chunk-0', 'made'])
+        expect(bytes.includes(text), `${text} in ${key}`).toBe(false);
     }
     await node.close();
   });
@@ -176,9 +181,21 @@ describe('a backup', () => {
     const objects = new MemoryObjects();
     const repository = await openTestRepository(objects);
     const seen = new Set<number>();
-    const count = async () => { let n = 0; for await (const _key of listAll(objects, 'active/')) n++; return n; };
+    const count = async () => {
+      let n = 0;
+      for await (const _key of listAll(objects, 'active/')) n++;
+      return n;
+    };
     const counting: Promise<void>[] = [];
-    await backUpNode(node, repository, { onProgress: () => { counting.push(count().then((n) => { seen.add(n); })); } });
+    await backUpNode(node, repository, {
+      onProgress: () => {
+        counting.push(
+          count().then((n) => {
+            seen.add(n);
+          }),
+        );
+      },
+    });
     await Promise.all(counting);
     expect([...seen]).toEqual([1]);
     expect(await count()).toBe(0);
@@ -190,7 +207,12 @@ describe('a backup', () => {
     await append(node, 'a', 70);
     const told: number[] = [];
     let last = { bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 };
-    await backUpNode(node, await openTestRepository(new MemoryObjects()), { onProgress: (progress) => { told.push(progress.bytesDone); last = progress; } });
+    await backUpNode(node, await openTestRepository(new MemoryObjects()), {
+      onProgress: (progress) => {
+        told.push(progress.bytesDone);
+        last = progress;
+      },
+    });
     expect(told).toEqual(told.toSorted((a, b) => a - b));
     expect(last.bytesDone).toBe(last.bytesTotal);
     expect(last.filesDone).toBe(last.filesTotal);
@@ -213,10 +235,15 @@ describe('a backup to a store that fails', () => {
       const objects = base.fork();
       const faulty = new FaultyObjects(objects, { seed: n + 1 });
       faulty.crashAfter(n);
-      await expect(openTestRepository(faulty).then((repository) => backUpNode(node, repository, { parallel: 1 })), `call ${n}`).rejects.toMatchObject({ code: 'storage_crashed' }).catch(async (error: unknown) => {
-        // The intent is removed last of all, and a backup is none the worse for what it leaves there.
-        if (faulty.calls.at(-1)?.key.startsWith('active/') !== true) throw error;
-      });
+      await expect(
+        openTestRepository(faulty).then((repository) => backUpNode(node, repository, { parallel: 1 })),
+        `call ${n}`,
+      )
+        .rejects.toMatchObject({ code: 'storage_crashed' })
+        .catch(async (error: unknown) => {
+          // The intent is removed last of all, and a backup is none the worse for what it leaves there.
+          if (faulty.calls.at(-1)?.key.startsWith('active/') !== true) throw error;
+        });
       expect(await danglingIn(objects), `after call ${n}`).toEqual([]);
       const repository = await openTestRepository(objects);
       const { manifest } = await backUpNode(node, repository);
@@ -232,8 +259,16 @@ describe('a backup to a store that fails', () => {
     const ends = new Map<string, number>();
     for (let seed = 1; seed <= 60; seed++) {
       const objects = new MemoryObjects();
-      const faulty = new FaultyObjects(objects, { seed, chances: { before: 0.01, after: 0.02, late: 0.02, throttle: 0.01, delay: 0.1 } });
-      const end = await openTestRepository(faulty).then((repository) => backUpNode(node, repository)).then(() => 'made', (error: { code?: string }) => error.code ?? String(error));
+      const faulty = new FaultyObjects(objects, {
+        seed,
+        chances: { before: 0.01, after: 0.02, late: 0.02, throttle: 0.01, delay: 0.1 },
+      });
+      const end = await openTestRepository(faulty)
+        .then((repository) => backUpNode(node, repository))
+        .then(
+          () => 'made',
+          (error: { code?: string }) => error.code ?? String(error),
+        );
       ends.set(end, (ends.get(end) ?? 0) + 1);
       await faulty.settle();
       expect(await danglingIn(objects), `seed ${seed}`).toEqual([]);
@@ -250,7 +285,9 @@ describe('a backup to a store that fails', () => {
     const objects = new MemoryObjects();
     const faulty = new FaultyObjects(objects);
     faulty.faultWhen((op, key) => (op === 'put' && key.startsWith('manifests/') ? 'before' : undefined));
-    await expect(backUpNode(node, await openTestRepository(faulty))).rejects.toMatchObject({ code: 'storage_unreachable' });
+    await expect(backUpNode(node, await openTestRepository(faulty))).rejects.toMatchObject({
+      code: 'storage_unreachable',
+    });
     const { report } = await backUpNode(node, await openTestRepository(objects));
     expect(report.blobsStored).toBe(0);
     await node.close();
@@ -258,13 +295,31 @@ describe('a backup to a store that fails', () => {
 
   it.each([null, KEY])('of a small store takes less than twice its data, in a directory too', async (key) => {
     const node = await openSmall(new MemoryStorage(), { existenceFilterBytes: 4_000_000 });
-    for (let i = 0; i < 5; i++) await node.store.append(`stream-${i}`, ANY, Array.from({ length: 100 }, (_, at) => ({ id: `00000000-0000-4000-8000-${String(1_000 * i + at).padStart(12, '0')}`, type: 'made', isJson: false, data: new Uint8Array(20).fill(at), metadata: new Uint8Array(0) })));
+    for (let i = 0; i < 5; i++)
+      await node.store.append(
+        `stream-${i}`,
+        ANY,
+        Array.from({ length: 100 }, (_, at) => ({
+          id: `00000000-0000-4000-8000-${String(1_000 * i + at).padStart(12, '0')}`,
+          type: 'made',
+          isJson: false,
+          data: new Uint8Array(20).fill(at),
+          metadata: new Uint8Array(0),
+        })),
+      );
     await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
     await node.scavenger.idle();
     const objects = new MemoryObjects();
-    const repository = await openTestRepository(objects, { key, compression: 'auto', frameBytes: BLOB_FRAME_LOCAL_BYTES });
+    const repository = await openTestRepository(objects, {
+      key,
+      compression: 'auto',
+      frameBytes: BLOB_FRAME_LOCAL_BYTES,
+    });
     const { manifest } = await backUpNode(node, repository);
-    const sizeOfKind = (kinds: RegExp) => [...manifest.chunks, ...manifest.index!.files].filter(({ path }) => kinds.test(path)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const sizeOfKind = (kinds: RegExp) =>
+      [...manifest.chunks, ...manifest.index!.files]
+        .filter(({ path }) => kinds.test(path))
+        .reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
     const filterBytes = sizeOfKind(/existence.*dat$/i);
     expect(filterBytes).toBeGreaterThan(4_000_000);
     let stored = 0;
@@ -272,7 +327,8 @@ describe('a backup to a store that fails', () => {
     const data = sizeOfKind(/./) - filterBytes;
     expect(stored).toBeLessThan(2 * data);
     // The log and its tables are as fast to read as ever: nothing is compressed there.
-    for (const { blob, sizeBytes, path } of manifest.chunks) expect((await objects.head(repository.blobKey(blob)))!.sizeBytes, path).toBeGreaterThan(sizeBytes);
+    for (const { blob, sizeBytes, path } of manifest.chunks)
+      expect((await objects.head(repository.blobKey(blob)))!.sizeBytes, path).toBeGreaterThan(sizeBytes);
 
     // And what is not used takes no room where it is restored.
     const target = new MemoryStorage();
@@ -281,13 +337,21 @@ describe('a backup to a store that fails', () => {
     target.create = async (path) => {
       const file = await create(path);
       const writeAt = file.writeAt.bind(file);
-      if (path === EXISTENCE_DATA_PATH) file.writeAt = (position, bytes) => { written += bytes.length; return writeAt(position, bytes); };
+      if (path === EXISTENCE_DATA_PATH)
+        file.writeAt = (position, bytes) => {
+          written += bytes.length;
+          return writeAt(position, bytes);
+        };
       return file;
     };
     await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'latest' } }));
     expect(written).toBeLessThan(filterBytes / 4);
     expect(await findingsOf(target)).toEqual([]);
-    const plain = await openTestRepository(new MemoryObjects(), { key, compression: 'off', frameBytes: BLOB_FRAME_LOCAL_BYTES });
+    const plain = await openTestRepository(new MemoryObjects(), {
+      key,
+      compression: 'off',
+      frameBytes: BLOB_FRAME_LOCAL_BYTES,
+    });
     expect((await backUpNode(node, plain)).report.bytesStored).toBeGreaterThan(filterBytes);
     await node.close();
   });
@@ -297,8 +361,12 @@ describe('a backup to a store that fails', () => {
     await append(node, 'a', 70);
     const objects = new MemoryObjects();
     const abort = new AbortController();
-    const onProgress = ({ filesDone }: { filesDone: number }) => { if (filesDone === 2) abort.abort(); };
-    await expect(backUpNode(node, await openTestRepository(objects), { onProgress, signal: abort.signal, parallel: 1 })).rejects.toMatchObject({ code: 'aborted' });
+    const onProgress = ({ filesDone }: { filesDone: number }) => {
+      if (filesDone === 2) abort.abort();
+    };
+    await expect(
+      backUpNode(node, await openTestRepository(objects), { onProgress, signal: abort.signal, parallel: 1 }),
+    ).rejects.toMatchObject({ code: 'aborted' });
     for await (const { key } of listAll(objects, 'active/')) expect.unreachable(key);
     expect(await danglingIn(objects)).toEqual([]);
     await node.close();
@@ -310,7 +378,12 @@ describe('the pace of a backup', () => {
     const clock = new ManualClock();
     const pace = new BytePace(clock, 1_000_000);
     let done = 0;
-    const reader = async () => { for (let i = 0; i < 10; i++) { await pace.take(100_000); done += 100_000; } };
+    const reader = async () => {
+      for (let i = 0; i < 10; i++) {
+        await pace.take(100_000);
+        done += 100_000;
+      }
+    };
     const readers = Promise.all([reader(), reader()]);
     await clock.advance(500);
     expect(done).toBe(500_000);

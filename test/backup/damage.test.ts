@@ -33,7 +33,15 @@ beforeEach(async () => {
 async function backUp(repository: Repository, more: Partial<CreateBackupOptions> = {}): Promise<Manifest> {
   const source = await stopped(storage);
   try {
-    const { manifest } = await createBackup({ source, repository, cause: 'manual', clock: new ManualClock(TEST_NOW_MS, 'microtask'), ids: new SeededIds(31), digests: nodeDigests, ...more });
+    const { manifest } = await createBackup({
+      source,
+      repository,
+      cause: 'manual',
+      clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+      ids: new SeededIds(31),
+      digests: nodeDigests,
+      ...more,
+    });
     return manifest;
   } finally {
     await source.release();
@@ -41,23 +49,37 @@ async function backUp(repository: Repository, more: Partial<CreateBackupOptions>
 }
 
 function lanesTo(objects: MemoryObjects, of = storage): NonNullable<CreateBackupOptions['lanes']> {
-  const jobs = new InlineJobs({ jobs: JOBS, storage: of, digests: nodeDigests, ids: new SeededIds(8), clock: new ManualClock(TEST_NOW_MS, 'microtask'), backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => objects } });
-  return { jobs, repository: { place: { kind: 'directory', path: 'memory' }, key: null, compression: 'off' }, bytesMin: 10_000 };
+  const jobs = new InlineJobs({
+    jobs: JOBS,
+    storage: of,
+    digests: nodeDigests,
+    ids: new SeededIds(8),
+    clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+    backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => objects },
+  });
+  return {
+    jobs,
+    repository: { place: { kind: 'directory', path: 'memory' }, key: null, compression: 'off' },
+    bytesMin: 10_000,
+  };
 }
 
 describe('a backup', () => {
   for (const compression of ['off', 'on'] as const) {
-    test.each([false, true])(`of a damaged chunk is refused with file and remedy, and there is no manifest (compression ${compression}, lanes %s)`, async (isInLanes) => {
-      const at = await flipPayload(storage, SECOND);
-      const objects = new MemoryObjects();
-      const repository = await openTestRepository(objects, { compression });
-      const refused = backUp(repository, isInLanes ? { lanes: lanesTo(objects) } : {});
-      await expect(refused).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
-      await expect(refused).rejects.toThrow(/skua verify.*from a backup/);
-      expect(await repository.backups()).toEqual([]);
-      await flipPayload(storage, SECOND, at);
-      expect((await backUp(repository)).chunks.length).toBeGreaterThan(1);
-    });
+    test.each([false, true])(
+      `of a damaged chunk is refused with file and remedy, and there is no manifest (compression ${compression}, lanes %s)`,
+      async (isInLanes) => {
+        const at = await flipPayload(storage, SECOND);
+        const objects = new MemoryObjects();
+        const repository = await openTestRepository(objects, { compression });
+        const refused = backUp(repository, isInLanes ? { lanes: lanesTo(objects) } : {});
+        await expect(refused).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
+        await expect(refused).rejects.toThrow(/skua verify.*from a backup/);
+        expect(await repository.backups()).toEqual([]);
+        await flipPayload(storage, SECOND, at);
+        expect((await backUp(repository)).chunks.length).toBeGreaterThan(1);
+      },
+    );
   }
 
   test('does not take a chunk for sound that an older version backed up', async () => {
@@ -65,11 +87,17 @@ describe('a backup', () => {
     const first = await backUp(repository);
     const { id } = first;
     // As it was written before chunks were proved: without saying so.
-    const chunks = first.chunks.map((chunk) => { const { provenBlob: _, ...old } = chunk; return old; });
+    const chunks = first.chunks.map((chunk) => {
+      const { provenBlob: _, ...old } = chunk;
+      return old;
+    });
     await repository.removeManifest(id);
     await repository.putManifest({ ...first, chunks });
     const at = await flipPayload(storage, FIRST);
-    await expect(backUp(repository, { backupId: '00000000-0000-4000-8000-000000000009' })).rejects.toMatchObject({ code: 'log_corrupt', data: { file: FIRST } });
+    await expect(backUp(repository, { backupId: '00000000-0000-4000-8000-000000000009' })).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: FIRST },
+    });
     await flipPayload(storage, FIRST, at);
     const again = await backUp(repository, { backupId: '00000000-0000-4000-8000-000000000009' });
     expect(again.chunks.map(({ blob, provenBlob }) => provenBlob === blob)).toEqual(again.chunks.map(() => true));
@@ -81,7 +109,14 @@ describe('a backup', () => {
     await flipPayload(storage, SECOND);
     const hold = await node.hold();
     const repository = await openTestRepository(new MemoryObjects());
-    const options = { source: hold, repository, cause: 'manual', clock: new ManualClock(TEST_NOW_MS, 'microtask'), ids: new SeededIds(32), digests: nodeDigests } as const;
+    const options = {
+      source: hold,
+      repository,
+      cause: 'manual',
+      clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+      ids: new SeededIds(32),
+      digests: nodeDigests,
+    } as const;
     await expect(createBackup(options)).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
     const target = new MemoryStorage();
     await expect(copy(hold, target, 'full')).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
@@ -111,7 +146,10 @@ describe('a copy', () => {
     const fresh = chunks[chunks.length - 2]!;
     const at = await flipPayload(storage, fresh);
     const before = await bytesOf(target, FIRST);
-    await expect(copy(storage, target, 'differential')).rejects.toMatchObject({ code: 'log_corrupt', data: { file: fresh } });
+    await expect(copy(storage, target, 'differential')).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: fresh },
+    });
     expect((await bytesOf(target, FIRST)).equals(before)).toBe(true);
     await flipPayload(storage, fresh, at);
     await copy(storage, target, 'differential');
@@ -121,40 +159,64 @@ describe('a copy', () => {
 
 describe('a restore', () => {
   /** A repository of the kind that a version made which did not look. */
-  async function damagedBackup(objects: MemoryObjects): Promise<{ readonly repository: Repository; readonly manifest: Manifest }> {
+  async function damagedBackup(
+    objects: MemoryObjects,
+  ): Promise<{ readonly repository: Repository; readonly manifest: Manifest }> {
     const repository = await openTestRepository(objects);
     const manifest = await backUp(repository);
     await flipPayload(storage, SECOND);
     const bytes = await bytesOf(storage, SECOND);
-    const { blob } = await repository.writeBlob(bytes.length, async function* content() { yield Uint8Array.from(bytes); });
+    const { blob } = await repository.writeBlob(bytes.length, async function* content() {
+      yield Uint8Array.from(bytes);
+    });
     const id = 'cccccccc-0000-4000-8000-000000000001';
-    const made = { ...manifest, id, createdMs: manifest.createdMs + 1, chunks: manifest.chunks.map((one) => (one.path === SECOND ? { ...one, blob } : one)) };
+    const made = {
+      ...manifest,
+      id,
+      createdMs: manifest.createdMs + 1,
+      chunks: manifest.chunks.map((one) => (one.path === SECOND ? { ...one, blob } : one)),
+    };
     await repository.putManifest(made);
     return { repository, manifest: made };
   }
 
-  test.each([false, true])('from a repository refuses a chunk that was damaged before it was backed up (lanes %s)', async (isInLanes) => {
-    const objects = new MemoryObjects();
-    const { repository } = await damagedBackup(objects);
-    const target = new MemoryStorage();
-    await expect(restoreBackup(restoreOptions(repository, target, isInLanes ? { lanes: lanesTo(objects, target) } : {}))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
-    expect(await target.list('')).toContain(RESTORE_MARKER);
-  });
+  test.each([false, true])(
+    'from a repository refuses a chunk that was damaged before it was backed up (lanes %s)',
+    async (isInLanes) => {
+      const objects = new MemoryObjects();
+      const { repository } = await damagedBackup(objects);
+      const target = new MemoryStorage();
+      await expect(
+        restoreBackup(restoreOptions(repository, target, isInLanes ? { lanes: lanesTo(objects, target) } : {})),
+      ).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
+      expect(await target.list('')).toContain(RESTORE_MARKER);
+    },
+  );
 
   test('to a position inside a damaged chunk does not complete it anew', async () => {
     const { repository, manifest } = await damagedBackup(new MemoryObjects());
     const records = await import('../scavenge/raw-log.ts').then(({ readRawLog }) => readRawLog(storage));
     const inside = records.filter(({ position }) => position > manifest.chunkSizeBytes).at(60)!.position;
     const choice = { kind: 'position', position: inside } as const;
-    await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice }))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
-    const allowed = await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice, allowDamaged: true }));
-    expect(allowed).toMatchObject({ position: manifest.chunkSizeBytes, skipped: [{ path: SECOND, reason: expect.stringContaining(SECOND) as string }] });
+    await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice }))).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: SECOND },
+    });
+    const allowed = await restoreBackup(
+      restoreOptions(repository, new MemoryStorage(), { choice, allowDamaged: true }),
+    );
+    expect(allowed).toMatchObject({
+      position: manifest.chunkSizeBytes,
+      skipped: [{ path: SECOND, reason: expect.stringContaining(SECOND) as string }],
+    });
   });
 
   test('from a copied directory refuses it', async () => {
     const target = new MemoryStorage();
     await copy(storage, target, 'full');
     await flipPayload(target, SECOND);
-    await expect(restoreCopy({ ...restoreWorld(new MemoryStorage()), source: target, place: '/backup', clock })).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
+    await expect(
+      restoreCopy({ ...restoreWorld(new MemoryStorage()), source: target, place: '/backup', clock }),
+    ).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
   });
 });

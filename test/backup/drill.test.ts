@@ -18,15 +18,26 @@ import { readRawLog } from '../scavenge/raw-log.ts';
 
 let history: History;
 
-beforeAll(async () => { history = await playHistory({ seed: 71, parts: 2, writes: 40, scavenges: false }); });
+beforeAll(async () => {
+  history = await playHistory({ seed: 71, parts: 2, writes: 40, scavenges: false });
+});
 
 /** What a drill is given, and the scratch places that it asked for and removed. */
-function drilling(storage = new MemoryStorage()): { options: DrillOptions; places: MemoryStorage[]; removed: MemoryStorage[] } {
+function drilling(storage = new MemoryStorage()): {
+  options: DrillOptions;
+  places: MemoryStorage[];
+  removed: MemoryStorage[];
+} {
   const places: MemoryStorage[] = [];
   const removed: MemoryStorage[] = [];
   const scratch = async (): Promise<DrillStorage> => {
     places.push(storage);
-    return { storage, remove: async () => { removed.push(storage); } };
+    return {
+      storage,
+      remove: async () => {
+        removed.push(storage);
+      },
+    };
   };
   const { ids, clock, digests, start } = restoreWorld(storage);
   return { options: { ids, clock, digests, start, repository: history.repository, scratch }, places, removed };
@@ -45,20 +56,42 @@ describe('a drill', () => {
     expect(await lastProven(history.repository)).toBe(null);
     const { options, places, removed } = drilling();
     const phases = new Set<string>();
-    const report = await drillBackup({ ...options, onProgress: ({ phase }) => { phases.add(phase); } });
+    const report = await drillBackup({
+      ...options,
+      onProgress: ({ phase }) => {
+        phases.add(phase);
+      },
+    });
     const { manifest } = history.pasts.at(-1)!;
     const { chunks, records, events, indexEntries } = await countsOf(history.storage as MemoryStorage);
-    expect(report).toMatchObject({ backupId: manifest.id, position: manifest.checkpoints.writer, chunks, records, events, indexEntries, isProven: true, findings: [], warnings: [] });
+    expect(report).toMatchObject({
+      backupId: manifest.id,
+      position: manifest.checkpoints.writer,
+      chunks,
+      records,
+      events,
+      indexEntries,
+      isProven: true,
+      findings: [],
+      warnings: [],
+    });
     expect(report.restoreMs).toBeGreaterThanOrEqual(0);
     expect([...phases]).toEqual(['copying', 'opening', 'verifying']);
     expect(removed).toEqual(places);
     expect(places.length).toBe(1);
-    expect(await lastProven(history.repository)).toEqual({ backupId: manifest.id, provenMs: TEST_NOW_MS, position: manifest.checkpoints.writer });
+    expect(await lastProven(history.repository)).toEqual({
+      backupId: manifest.id,
+      provenMs: TEST_NOW_MS,
+      position: manifest.checkpoints.writer,
+    });
   });
 
   it('of an older backup notes that one', async () => {
     const { manifest } = history.pasts[0]!;
-    expect(await drillBackup({ ...drilling().options, choice: { kind: 'backup', id: manifest.id } })).toMatchObject({ backupId: manifest.id, isProven: true });
+    expect(await drillBackup({ ...drilling().options, choice: { kind: 'backup', id: manifest.id } })).toMatchObject({
+      backupId: manifest.id,
+      isProven: true,
+    });
     expect(await lastProven(history.repository)).toMatchObject({ backupId: manifest.id });
   });
 
@@ -71,7 +104,10 @@ describe('a drill', () => {
     await history.objects.put(blobKeyOf(blob), broken);
     try {
       const { options, places, removed } = drilling();
-      await expect(drillBackup(options)).rejects.toMatchObject({ code: 'repository_damaged', data: { key: blobKeyOf(blob) } });
+      await expect(drillBackup(options)).rejects.toMatchObject({
+        code: 'repository_damaged',
+        data: { key: blobKeyOf(blob) },
+      });
       expect(removed).toEqual(places);
     } finally {
       await history.objects.put(blobKeyOf(blob), bytes);
@@ -82,19 +118,33 @@ describe('a drill', () => {
   it('as a job waits for nothing, whatever the store that it opens does now and then', async () => {
     const storage = new MemoryStorage();
     const jobs = new InlineJobs({
-      jobs: BACKUP_JOBS, storage, digests: nodeDigests, ids: new SeededIds(8), clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+      jobs: BACKUP_JOBS,
+      storage,
+      digests: nodeDigests,
+      ids: new SeededIds(8),
+      clock: new ManualClock(TEST_NOW_MS, 'microtask'),
       backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => history.objects },
     });
-    const args: DrillArgs = { place: { kind: 'directory', path: 'unused' }, key: null, compression: 'auto', backupId: null, nowMs: TEST_NOW_MS };
+    const args: DrillArgs = {
+      place: { kind: 'directory', path: 'unused' },
+      key: null,
+      compression: 'auto',
+      backupId: null,
+      nowMs: TEST_NOW_MS,
+    };
     // The clock stands still.
-    expect(await jobs.run(DRILL_JOB, args)).toMatchObject({ backupId: history.pasts.at(-1)!.manifest.id, isProven: true });
+    expect(await jobs.run(DRILL_JOB, args)).toMatchObject({
+      backupId: history.pasts.at(-1)!.manifest.id,
+      isProven: true,
+    });
     await jobs.close();
   });
 
   it('that finds errors in what it restored does not prove the backup', async () => {
     const proven = await lastProven(history.repository);
     const { repository } = history;
-    // A chunk with a record whose event number was changed before the MD5 was made: it opens, but the index says something else.
+    // A chunk with a record whose event number was changed before the MD5 was made: it opens, but the index says
+    // something else.
     const { manifest } = history.pasts.at(-1)!;
     const chunk = manifest.chunks[0]!;
     const bytes: number[] = [];
@@ -106,9 +156,15 @@ describe('a drill', () => {
     md5.update(changed.subarray(0, changed.length - 16));
     const digest = md5.finish();
     changed.set(digest, changed.length - 16);
-    const { blob } = await repository.writeBlob(changed.length, async function* content() { yield changed; });
+    const { blob } = await repository.writeBlob(changed.length, async function* content() {
+      yield changed;
+    });
     const id = 'eeeeeeee-0000-4000-8000-000000000001';
-    await repository.putManifest({ ...manifest, id, chunks: [{ ...chunk, blob, md5: Buffer.from(digest).toString('hex') }, ...manifest.chunks.slice(1)] });
+    await repository.putManifest({
+      ...manifest,
+      id,
+      chunks: [{ ...chunk, blob, md5: Buffer.from(digest).toString('hex') }, ...manifest.chunks.slice(1)],
+    });
     const { options, places, removed } = drilling();
     const report = await drillBackup({ ...options, choice: { kind: 'backup', id } });
     expect(report).toMatchObject({ backupId: id, isProven: false });

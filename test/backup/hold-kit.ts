@@ -11,7 +11,10 @@ import { putFile } from '../log/kit.ts';
 export const CHUNK_BYTES = 65_536;
 let nextId = 0;
 
-export function openSmall(storage: Storage, more: Partial<Parameters<typeof openTestStore>[0]> = {}): Promise<DirectoryStore> {
+export function openSmall(
+  storage: Storage,
+  more: Partial<Parameters<typeof openTestStore>[0]> = {},
+): Promise<DirectoryStore> {
   return openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 20, ...more });
 }
 
@@ -19,7 +22,9 @@ export function openSmall(storage: Storage, more: Partial<Parameters<typeof open
 export async function append({ store }: DirectoryStore, stream: string, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const id = `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`;
-    await store.append(stream, ANY, [{ id, type: 'made', isJson: false, data: new Uint8Array(4_000).fill(i), metadata: new Uint8Array(0) }]);
+    await store.append(stream, ANY, [
+      { id, type: 'made', isJson: false, data: new Uint8Array(4_000).fill(i), metadata: new Uint8Array(0) },
+    ]);
   }
 }
 

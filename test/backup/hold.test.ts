@@ -49,10 +49,23 @@ test('the order is that of copying, with the ongoing chunk up to the end of the 
   const tables = names.filter((name) => name.includes('GUID'));
   expect(tables.length).toBeGreaterThan(0);
   expect(names).toEqual([
-    'index/indexmap', 'index/stream-existence/streamExistenceFilter.chk', ...tables, 'index/stream-existence/streamExistenceFilter.dat',
-    'chaser.chk', 'epoch.chk', 'writer.chk', 'proposal.chk', 'truncate.chk', 'chunk-000000.000000', 'chunk-000001.000000', 'chunk-000002.000000',
+    'index/indexmap',
+    'index/stream-existence/streamExistenceFilter.chk',
+    ...tables,
+    'index/stream-existence/streamExistenceFilter.dat',
+    'chaser.chk',
+    'epoch.chk',
+    'writer.chk',
+    'proposal.chk',
+    'truncate.chk',
+    'chunk-000000.000000',
+    'chunk-000001.000000',
+    'chunk-000002.000000',
   ]);
-  expect(files.at(-1)).toMatchObject({ kind: 'ongoing-chunk', sizeBytes: 128 + checkpoints.writer - 2 * chunkSizeBytes });
+  expect(files.at(-1)).toMatchObject({
+    kind: 'ongoing-chunk',
+    sizeBytes: 128 + checkpoints.writer - 2 * chunkSizeBytes,
+  });
   expect(checkpoints.writer).toBe(checkpoints.chaser);
   expect(open.status().checkpoints).toMatchObject({ writer: checkpoints.writer, chaser: checkpoints.chaser });
   await hold.release();
@@ -102,16 +115,26 @@ test('only what is listed is read', async () => {
   const open = await openSmall(storage);
   await append(open, 'orders', 5);
   const hold = await open.hold();
-  const read = async (path: string, from = 0, length = 1) => { for await (const piece of hold.read(path, from, length)) return piece; };
-  for (const path of ['node-id', 'skua.lock', '../secret', '/etc/passwd', 'index', '']) await expect(read(path), path).rejects.toMatchObject({ code: 'file_not_found' });
+  const read = async (path: string, from = 0, length = 1) => {
+    for await (const piece of hold.read(path, from, length)) return piece;
+  };
+  for (const path of ['node-id', 'skua.lock', '../secret', '/etc/passwd', 'index', ''])
+    await expect(read(path), path).rejects.toMatchObject({ code: 'file_not_found' });
   const { sizeBytes } = hold.snapshot.files.find(({ kind }) => kind === 'ongoing-chunk')!;
   // The file goes on behind the end of the log, where bytes change.
-  for (const [from, length] of [[0, sizeBytes + 1], [sizeBytes, 1], [-1, 1]] as const) await expect(read('chunk-000000.000000', from, length)).rejects.toMatchObject({ code: 'bad_option' });
+  for (const [from, length] of [
+    [0, sizeBytes + 1],
+    [sizeBytes, 1],
+    [-1, 1],
+  ] as const)
+    await expect(read('chunk-000000.000000', from, length)).rejects.toMatchObject({ code: 'bad_option' });
   await hold.release();
   await open.close();
 });
 
-async function withHolds(work: (holds: Holds, open: DirectoryStore, clock: ManualClock) => Promise<void>): Promise<void> {
+async function withHolds(
+  work: (holds: Holds, open: DirectoryStore, clock: ManualClock) => Promise<void>,
+): Promise<void> {
   const clock = new ManualClock();
   const open = await openSmall(new MemoryStorage());
   await append(open, 'orders', 20);
@@ -124,47 +147,51 @@ async function withHolds(work: (holds: Holds, open: DirectoryStore, clock: Manua
   }
 }
 
-test('a hold ends a minute after its last use, and every use renews it', () => withHolds(async (holds, open, clock) => {
-  const { holdId, expiresMs } = await holds.begin();
-  expect(expiresMs).toBe(clock.nowMs() + HOLD_MS);
-  await clock.advance(HOLD_MS - 1);
-  expect((await holds.renew(holdId)).expiresMs).toBe(clock.nowMs() + HOLD_MS);
-  await clock.advance(HOLD_MS - 1);
-  for await (const _ of holds.read(holdId, 'writer.chk', 0, 8)) await clock.advance(HOLD_MS - 1);
-  await holds.renew(holdId);
-  await clock.advance(HOLD_MS);
-  expect(holds.count).toBe(0);
-  await expect(holds.renew(holdId)).rejects.toMatchObject({ code: 'hold_not_found', data: { holdId } });
-  await open.scavenger.start();
-  await open.scavenger.idle();
-}));
+test('a hold ends a minute after its last use, and every use renews it', () =>
+  withHolds(async (holds, open, clock) => {
+    const { holdId, expiresMs } = await holds.begin();
+    expect(expiresMs).toBe(clock.nowMs() + HOLD_MS);
+    await clock.advance(HOLD_MS - 1);
+    expect((await holds.renew(holdId)).expiresMs).toBe(clock.nowMs() + HOLD_MS);
+    await clock.advance(HOLD_MS - 1);
+    for await (const _ of holds.read(holdId, 'writer.chk', 0, 8)) await clock.advance(HOLD_MS - 1);
+    await holds.renew(holdId);
+    await clock.advance(HOLD_MS);
+    expect(holds.count).toBe(0);
+    await expect(holds.renew(holdId)).rejects.toMatchObject({ code: 'hold_not_found', data: { holdId } });
+    await open.scavenger.start();
+    await open.scavenger.idle();
+  }));
 
-test('a reader that pauses too long finds its hold gone', () => withHolds(async (holds, _, clock) => {
-  const { holdId } = await holds.begin();
-  const pieces = holds.read(holdId, 'chunk-000000.000000', 0, 128);
-  expect((await pieces.next()).done).toBe(false);
-  await clock.advance(HOLD_MS);
-  const rest = holds.read(holdId, 'chunk-000000.000000', 0, 128);
-  await expect(rest.next()).rejects.toMatchObject({ code: 'hold_not_found' });
-}));
+test('a reader that pauses too long finds its hold gone', () =>
+  withHolds(async (holds, _, clock) => {
+    const { holdId } = await holds.begin();
+    const pieces = holds.read(holdId, 'chunk-000000.000000', 0, 128);
+    expect((await pieces.next()).done).toBe(false);
+    await clock.advance(HOLD_MS);
+    const rest = holds.read(holdId, 'chunk-000000.000000', 0, 128);
+    await expect(rest.next()).rejects.toMatchObject({ code: 'hold_not_found' });
+  }));
 
-test('a few holds at once, each with a life of its own', () => withHolds(async (holds, open) => {
-  const ids: string[] = [];
-  for (let i = 0; i < HOLDS_MAX; i++) ids.push((await holds.begin()).holdId);
-  await expect(holds.begin()).rejects.toMatchObject({ code: 'too_busy', data: { limit: HOLDS_MAX } });
-  for (const id of ids.slice(1)) await holds.release(id);
-  await expect(holds.release(ids[1]!)).rejects.toMatchObject({ code: 'hold_not_found' });
-  await expect(open.scavenger.start()).rejects.toMatchObject({ code: 'backup_running' });
-  await holds.release(ids[0]!);
-  await open.scavenger.start();
-  await open.scavenger.idle();
-}));
+test('a few holds at once, each with a life of its own', () =>
+  withHolds(async (holds, open) => {
+    const ids: string[] = [];
+    for (let i = 0; i < HOLDS_MAX; i++) ids.push((await holds.begin()).holdId);
+    await expect(holds.begin()).rejects.toMatchObject({ code: 'too_busy', data: { limit: HOLDS_MAX } });
+    for (const id of ids.slice(1)) await holds.release(id);
+    await expect(holds.release(ids[1]!)).rejects.toMatchObject({ code: 'hold_not_found' });
+    await expect(open.scavenger.start()).rejects.toMatchObject({ code: 'backup_running' });
+    await holds.release(ids[0]!);
+    await open.scavenger.start();
+    await open.scavenger.idle();
+  }));
 
-test('none begins once they are closed, not even one that was being taken', () => withHolds(async (holds, open) => {
-  const beginning = holds.begin();
-  await holds.close();
-  await expect(beginning).rejects.toMatchObject({ code: 'store_closed' });
-  await expect(holds.begin()).rejects.toMatchObject({ code: 'store_closed' });
-  await open.scavenger.start();
-  await open.scavenger.idle();
-}));
+test('none begins once they are closed, not even one that was being taken', () =>
+  withHolds(async (holds, open) => {
+    const beginning = holds.begin();
+    await holds.close();
+    await expect(beginning).rejects.toMatchObject({ code: 'store_closed' });
+    await expect(holds.begin()).rejects.toMatchObject({ code: 'store_closed' });
+    await open.scavenger.start();
+    await open.scavenger.idle();
+  }));

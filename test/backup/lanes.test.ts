@@ -37,8 +37,19 @@ import { append, openSmall } from './hold-kit.ts';
 const PLACE = { kind: 'directory', path: 'memory' } as const;
 
 /** Jobs on the test's own thread, which count by name how many were run. */
-function lanesOver(storage: Storage, objects: ObjectStore, key: Uint8Array | null = null): BackupLanes & { readonly runs: Map<string, number> } {
-  const inline = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: new SeededIds(8), clock: new ManualClock(TEST_NOW_MS, 'microtask'), backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => objects } });
+function lanesOver(
+  storage: Storage,
+  objects: ObjectStore,
+  key: Uint8Array | null = null,
+): BackupLanes & { readonly runs: Map<string, number> } {
+  const inline = new InlineJobs({
+    jobs: JOBS,
+    storage,
+    digests: nodeDigests,
+    ids: new SeededIds(8),
+    clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+    backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => objects },
+  });
   const runs = new Map<string, number>();
   const jobs: Jobs = {
     run: (name: string, args: unknown, options?: JobOptions) => {
@@ -57,8 +68,19 @@ async function stopped(storage: Storage, events = 60): Promise<Storage> {
   return storage;
 }
 
-async function backUp(storage: Storage, objects: ObjectStore, more: Partial<Parameters<typeof createBackup>[0]> = {}, key: Uint8Array | null = null): Promise<CreatedBackup> {
-  const source = await snapshotOfDirectory({ storage, clock: new ManualClock(TEST_NOW_MS, 'microtask'), ids: new SeededIds(3), digests: nodeDigests, log: silentLog });
+async function backUp(
+  storage: Storage,
+  objects: ObjectStore,
+  more: Partial<Parameters<typeof createBackup>[0]> = {},
+  key: Uint8Array | null = null,
+): Promise<CreatedBackup> {
+  const source = await snapshotOfDirectory({
+    storage,
+    clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+    ids: new SeededIds(3),
+    digests: nodeDigests,
+    log: silentLog,
+  });
   try {
     return await backUpSource(source, await openTestRepository(objects, { key }), more);
   } finally {
@@ -74,12 +96,22 @@ describe('a backup whose large files are stored in lanes', () => {
       const expected = await backUp(storage, plain, {}, key);
       const lanes = lanesOver(storage, objects, key);
       const told: number[] = [];
-      const made = await backUp(storage, objects, { lanes, onProgress: ({ bytesDone, bytesTotal }) => told.push(bytesDone / bytesTotal) }, key);
+      const made = await backUp(
+        storage,
+        objects,
+        { lanes, onProgress: ({ bytesDone, bytesTotal }) => told.push(bytesDone / bytesTotal) },
+        key,
+      );
       expect(lanes.runs.get(STORE_PART_JOB)).toBeGreaterThan(3);
       const { id: _, ...manifest } = expected.manifest;
       // The key has an id of its own in each repository, and so have blobs in an encrypted one.
       if (key === null) expect(made.manifest).toMatchObject(manifest);
-      expect(made.report).toMatchObject({ files: expected.report.files, sizeBytes: expected.report.sizeBytes, blobsStored: expected.report.blobsStored, bytesNew: expected.report.bytesNew });
+      expect(made.report).toMatchObject({
+        files: expected.report.files,
+        sizeBytes: expected.report.sizeBytes,
+        blobsStored: expected.report.blobsStored,
+        bytesNew: expected.report.bytesNew,
+      });
       expect(told.at(-1)).toBe(1);
       expect(told.every((part, i) => part >= (told[i - 1] ?? 0))).toBe(true);
       expect(await danglingIn(objects, key)).toEqual([]);
@@ -87,7 +119,14 @@ describe('a backup whose large files are stored in lanes', () => {
       const target = new MemoryStorage();
       const back = lanesOver(target, objects, key);
       const seen: number[] = [];
-      await restoreBackup(restoreOptions(await openTestRepository(objects, { key }), target, { lanes: back, onProgress: ({ phase, bytesDone, bytesTotal }) => { if (phase === 'copying') seen.push(bytesDone / bytesTotal); } }));
+      await restoreBackup(
+        restoreOptions(await openTestRepository(objects, { key }), target, {
+          lanes: back,
+          onProgress: ({ phase, bytesDone, bytesTotal }) => {
+            if (phase === 'copying') seen.push(bytesDone / bytesTotal);
+          },
+        }),
+      );
       expect(seen.at(-1)).toBeGreaterThan(0.95);
       expect(seen.every((part, i) => part <= 1 && part >= (seen[i - 1] ?? 0))).toBe(true);
       expect(back.runs.get(RESTORE_FILE_JOB)).toBeGreaterThan(2);
@@ -106,7 +145,10 @@ describe('a backup whose large files are stored in lanes', () => {
       const objects = new MemoryObjects();
       const faulty = new FaultyObjects(objects, { seed: n + 1 });
       faulty.crashAfter(n);
-      const failure = await backUp(storage, faulty, { lanes: lanesOver(storage, faulty), parallel: 1 }).then(() => null, (error: { code: string }) => error.code);
+      const failure = await backUp(storage, faulty, { lanes: lanesOver(storage, faulty), parallel: 1 }).then(
+        () => null,
+        (error: { code: string }) => error.code,
+      );
       // The intent is removed last of all, and a backup is none the worse for what it leaves there.
       if (faulty.calls.at(-1)?.key.startsWith('active/') !== true) expect(failure, `call ${n}`).toBe('storage_crashed');
       expect(await danglingIn(objects), `after call ${n}`).toEqual([]);
@@ -127,7 +169,9 @@ describe('a backup whose large files are stored in lanes', () => {
     await (await openTestRepository(objects)).writeObject('suspect', { blobs: [manifest.chunks[1]!.blob] });
     await backUp(storage, objects, { lanes: lanesOver(storage, objects) });
     const target = new MemoryStorage();
-    await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes: lanesOver(target, objects) }));
+    await restoreBackup(
+      restoreOptions(await openTestRepository(objects), target, { lanes: lanesOver(target, objects) }),
+    );
     expect(await logText(target)).toEqual(await logText(storage));
   });
 
@@ -152,7 +196,9 @@ describe('a backup whose large files are stored in lanes', () => {
         if (abort.signal.aborted) last = Math.max(last, bytesDone);
         if (bytesDone > bytesTotal * at) abort.abort();
       };
-      await expect(backUp(storage, objects, { lanes: lanesOver(storage, objects), signal: abort.signal, onProgress, parallel: 1 })).rejects.toMatchObject({ code: 'aborted' });
+      await expect(
+        backUp(storage, objects, { lanes: lanesOver(storage, objects), signal: abort.signal, onProgress, parallel: 1 }),
+      ).rejects.toMatchObject({ code: 'aborted' });
       expect(last).toBeLessThan(3_000_000);
     }
     expect(await danglingIn(objects)).toEqual([]);
@@ -163,8 +209,23 @@ describe('a backup whose large files are stored in lanes', () => {
     // What a lane is given ends it: nothing else is under way here.
     const told: number[] = [];
     const [segment] = (await (await openTestRepository(objects)).manifest('latest')).tail!.segments;
-    const args: RestoreFileArgs = { repository, path: 'chunk-000000.000000', ref: segment!, at: null, isSealed: false, nowMs: TEST_NOW_MS };
-    await expect(jobs.run(RESTORE_FILE_JOB, args, { signal: abort.signal, onProgress: ({ done }) => { told.push(done); abort.abort(); } })).rejects.toMatchObject({ code: 'aborted' });
+    const args: RestoreFileArgs = {
+      repository,
+      path: 'chunk-000000.000000',
+      ref: segment!,
+      at: null,
+      isSealed: false,
+      nowMs: TEST_NOW_MS,
+    };
+    await expect(
+      jobs.run(RESTORE_FILE_JOB, args, {
+        signal: abort.signal,
+        onProgress: ({ done }) => {
+          told.push(done);
+          abort.abort();
+        },
+      }),
+    ).rejects.toMatchObject({ code: 'aborted' });
     expect(told).toHaveLength(1);
     expect(told[0]).toBeLessThan(segment!.sizeBytes);
   });
@@ -180,10 +241,14 @@ describe('a backup whose large files are stored in lanes', () => {
       target.create = async (path) => {
         const file = await create(path);
         const close = file.close.bind(file);
-        // `writer.chk` is written last; then a store is opened, which has an index table and its bloom filter open together.
-        if (await target.size('writer.chk') === null) most = Math.max(most, open + 1);
+        // `writer.chk` is written last; then a store is opened, which has an index table and its bloom filter open
+        // together.
+        if ((await target.size('writer.chk')) === null) most = Math.max(most, open + 1);
         open++;
-        file.close = async () => { open--; await close(); };
+        file.close = async () => {
+          open--;
+          await close();
+        };
         return file;
       };
       await restoreBackup(restoreOptions(await openTestRepository(objects), target, { parallel }));
@@ -199,8 +264,16 @@ describe('a backup whose large files are stored in lanes', () => {
     const lanes = lanesOver(target, objects);
     const { signal } = new AbortController();
     const signals: unknown[] = [];
-    const jobs: Jobs = { run: (name, args, options) => { signals.push(options?.signal); return lanes.jobs.run(name, args, options); }, close: async () => {} };
-    await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes: { ...lanes, jobs }, signal }));
+    const jobs: Jobs = {
+      run: (name, args, options) => {
+        signals.push(options?.signal);
+        return lanes.jobs.run(name, args, options);
+      },
+      close: async () => {},
+    };
+    await restoreBackup(
+      restoreOptions(await openTestRepository(objects), target, { lanes: { ...lanes, jobs }, signal }),
+    );
     expect(new Set(signals)).toEqual(new Set([signal]));
   });
 
@@ -212,9 +285,12 @@ describe('a backup whose large files are stored in lanes', () => {
     await append(node, 'b', 60);
     const objects = new MemoryObjects();
     const repository = await openTestRepository(objects);
-    const { manifest } = await backUpSource(hold, repository, { lanes: { ...lanesOver(storage, objects), bytesMin: 1 } });
+    const { manifest } = await backUpSource(hold, repository, {
+      lanes: { ...lanesOver(storage, objects), bytesMin: 1 },
+    });
     const files = await filesOf(repository, manifest);
-    for (const { path, content } of hold.snapshot.files) if (content !== undefined && files.has(path)) expect(files.get(path), path).toEqual(new Uint8Array(content));
+    for (const { path, content } of hold.snapshot.files)
+      if (content !== undefined && files.has(path)) expect(files.get(path), path).toEqual(new Uint8Array(content));
     expect(files.has('index/indexmap')).toBe(true);
     await hold.release();
     await node.close();
@@ -230,9 +306,13 @@ describe('a backup whose large files are stored in lanes', () => {
     await objects.put(key, bad);
     const repository = await openTestRepository(objects);
     const target = new MemoryStorage();
-    await expect(restoreBackup(restoreOptions(repository, target, { lanes: lanesOver(target, objects) }))).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
+    await expect(
+      restoreBackup(restoreOptions(repository, target, { lanes: lanesOver(target, objects) })),
+    ).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
     const other = new MemoryStorage();
-    const report = await restoreBackup(restoreOptions(repository, other, { lanes: lanesOver(other, objects), allowDamaged: true }));
+    const report = await restoreBackup(
+      restoreOptions(repository, other, { lanes: lanesOver(other, objects), allowDamaged: true }),
+    );
     expect(report.skipped[0]).toMatchObject({ key, path: manifest.chunks[1]!.path });
   });
 
@@ -254,8 +334,12 @@ describe('a backup whose large files are stored in lanes', () => {
     const target = new MemoryStorage();
     const lanes = lanesOver(target, objects);
     const refused = new MemoryStorage();
-    await expect(restoreBackup(restoreOptions(await openTestRepository(objects), refused, { lanes: lanesOver(refused, objects) }))).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
-    const report = await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes, allowDamaged: true }));
+    await expect(
+      restoreBackup(restoreOptions(await openTestRepository(objects), refused, { lanes: lanesOver(refused, objects) })),
+    ).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
+    const report = await restoreBackup(
+      restoreOptions(await openTestRepository(objects), target, { lanes, allowDamaged: true }),
+    );
     expect(report.position).toBe(first!.to);
     expect(report.skipped[0]).toMatchObject({ key, lost: { from: first!.to, to: manifest.checkpoints.writer } });
     expect(lanes.runs.get(RESTORE_FILE_JOB)).toBeGreaterThan(1);
@@ -268,7 +352,11 @@ describe('a backup whose large files are stored in lanes', () => {
     const lanesOn = (root: string): BackupLanes => {
       const jobs = new WorkerJobs({ root, indexRoot: join(root, 'index'), isOffline: true });
       workers.push(jobs);
-      return { jobs, repository: { place: { kind: 'directory', path: join(folder, 'repository') }, key: null, compression: 'auto' }, bytesMin: 10_000 };
+      return {
+        jobs,
+        repository: { place: { kind: 'directory', path: join(folder, 'repository') }, key: null, compression: 'auto' },
+        bytesMin: 10_000,
+      };
     };
     try {
       const storage = await stopped(new FilesystemStorage({ root: join(folder, 'db') }), 120);
@@ -281,7 +369,8 @@ describe('a backup whose large files are stored in lanes', () => {
       await restoreBackup(restoreOptions(await openTestRepository(objects), target, { lanes }));
       expect(await logText(target)).toEqual(await logText(storage));
       expect(await verifyErrors(target)).toEqual([]);
-      for (const { path } of made.manifest.chunks) expect((await stat(join(folder, 'back', path))).mode & 0o222, path).toBe(0);
+      for (const { path } of made.manifest.chunks)
+        expect((await stat(join(folder, 'back', path))).mode & 0o222, path).toBe(0);
     } finally {
       for (const jobs of workers) await jobs.close();
       await rm(folder, { recursive: true, force: true });

@@ -32,9 +32,17 @@ describe('the id of a data directory', () => {
     expect(await storage.list('')).toEqual([NODE_ID_FILE]);
   });
 
-  it.each(['', 'no uuid\n', '01234567-89ab-cdef-0123-456789abcde\n', `01234567-89ab-cdef-0123-456789abcdef${' '.repeat(100)}`])('is refused when the file holds %j', async (text) => {
+  it.each([
+    '',
+    'no uuid\n',
+    '01234567-89ab-cdef-0123-456789abcde\n',
+    `01234567-89ab-cdef-0123-456789abcdef${' '.repeat(100)}`,
+  ])('is refused when the file holds %j', async (text) => {
     const storage = await written(text);
-    await expect(readNodeId(storage)).rejects.toMatchObject({ code: 'checkpoint_corrupt', data: { file: NODE_ID_FILE } });
+    await expect(readNodeId(storage)).rejects.toMatchObject({
+      code: 'checkpoint_corrupt',
+      data: { file: NODE_ID_FILE },
+    });
     await expect(ensureNodeId(storage, new SeededIds(1))).rejects.toMatchObject({ code: 'checkpoint_corrupt' });
   });
 

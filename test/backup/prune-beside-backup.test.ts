@@ -18,7 +18,10 @@ import { append, openSmall } from './hold-kit.ts';
 const DAY_MS = 86_400_000;
 type Choose = Parameters<Steps['run']>[1];
 
-/** For how long what the backup needs has been without use when the two meet: long enough, or no time at all and it goes as what was erased does. */
+/**
+ * For how long what the backup needs has been without use when the two meet: long enough, or no time at all and it goes
+ * as what was erased does.
+ */
 type Unused = 'for two days' | 'just now, erased';
 const UNUSED: readonly Unused[] = ['for two days', 'just now, erased'];
 
@@ -53,18 +56,44 @@ async function contested(unused: Unused): Promise<Contested> {
   return { objects, storage, snapshot, isErased };
 }
 
-async function race({ objects, storage, snapshot, isErased }: Contested, choose: Choose, onTurn: (steps: Steps, turns: ReadonlyMap<string, number>) => void = () => {}): Promise<{ turns: Map<string, number>; ends: Record<string, string> }> {
+async function race(
+  { objects, storage, snapshot, isErased }: Contested,
+  choose: Choose,
+  onTurn: (steps: Steps, turns: ReadonlyMap<string, number>) => void = () => {},
+): Promise<{ turns: Map<string, number>; ends: Record<string, string> }> {
   const fork = objects.fork();
   const steps = new Steps(TEST_NOW_MS);
   const ends: Record<string, string> = {};
-  const noted = (name: string, work: Promise<unknown>) => work.then(() => { ends[name] = 'done'; }, (error: { code?: string }) => { ends[name] = error.code ?? String(error); });
+  const noted = (name: string, work: Promise<unknown>) =>
+    work.then(
+      () => {
+        ends[name] = 'done';
+      },
+      (error: { code?: string }) => {
+        ends[name] = error.code ?? String(error);
+      },
+    );
   const backup = async () => {
     const repository = await openTestRepository(steps.objects('backup', fork));
-    return await createBackup({ source: new StorageSource(storage, snapshot), repository, cause: 'manual', clock: steps.clock('backup'), ids: new SeededIds(1), digests: nodeDigests, parallel: 1 });
+    return await createBackup({
+      source: new StorageSource(storage, snapshot),
+      repository,
+      cause: 'manual',
+      clock: steps.clock('backup'),
+      ids: new SeededIds(1),
+      digests: nodeDigests,
+      parallel: 1,
+    });
   };
   const prune = async () => {
     const repository = await openTestRepository(steps.objects('prune', fork));
-    return await pruneRepository({ repository, keep: null, isErased, clock: steps.clock('prune'), ids: new SeededIds(2) });
+    return await pruneRepository({
+      repository,
+      keep: null,
+      isErased,
+      clock: steps.clock('prune'),
+      ids: new SeededIds(2),
+    });
   };
   let turns = new Map<string, number>();
   await steps.run({ backup: noted('backup', backup()), prune: noted('prune', prune()) }, (ready, taken) => {
@@ -80,7 +109,9 @@ async function race({ objects, storage, snapshot, isErased }: Contested, choose:
 /** One goes first, for so many turns; the other then for so many; and so on in turns. The last goes to its end. */
 function inTurns(first: 'backup' | 'prune', spans: readonly number[]): Choose {
   const order: string[] = [];
-  spans.forEach((span, i) => order.push(...Array.from({ length: span }, () => ((i % 2 === 0) === (first === 'backup') ? 'backup' : 'prune'))));
+  spans.forEach((span, i) =>
+    order.push(...Array.from({ length: span }, () => ((i % 2 === 0) === (first === 'backup') ? 'backup' : 'prune'))),
+  );
   const last = (spans.length % 2 === 0) === (first === 'backup') ? 'backup' : 'prune';
   let at = 0;
   return (ready) => {
@@ -136,7 +167,9 @@ describe.each(UNUSED)('a prune beside a backup that needs what was without use %
     for (const seed of seedsFrom(1, bySize(start.isErased ? 30 : 50, 300, 3_000))) {
       const random = new Random(seed);
       const bias = random.int(10, 90) / 100;
-      const { ends } = await race(start, (ready) => (ready.length > 1 ? (random.chance(bias) ? 'backup' : 'prune') : ready[0]!));
+      const { ends } = await race(start, (ready) =>
+        ready.length > 1 ? (random.chance(bias) ? 'backup' : 'prune') : ready[0]!,
+      );
       expect(ends).toEqual({ backup: 'done', prune: 'done' });
     }
   });

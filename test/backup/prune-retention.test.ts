@@ -13,7 +13,16 @@ function keeps(times: readonly string[], retention: Partial<Retention>): string[
 }
 
 describe('retention', () => {
-  const times = ['2026-01-03T10:00', '2026-01-04T23:59', '2026-01-05T00:00', '2026-01-05T00:30', '2026-01-06T09:00', '2026-01-06T10:00', '2026-01-06T10:59', '2026-01-06T11:00'];
+  const times = [
+    '2026-01-03T10:00',
+    '2026-01-04T23:59',
+    '2026-01-05T00:00',
+    '2026-01-05T00:30',
+    '2026-01-06T09:00',
+    '2026-01-06T10:00',
+    '2026-01-06T10:59',
+    '2026-01-06T11:00',
+  ];
 
   it.each<[Partial<Retention>, number[]]>([
     [{}, [0, 1, 2, 3, 4, 5, 6, 7]],
@@ -37,7 +46,9 @@ describe('retention', () => {
   });
 
   it('keeps the newest backup of every node', () => {
-    const backups = [1, 2, 3].flatMap((day) => ['a', 'b'].map((nodeId) => ({ id: `${nodeId}${day}`, nodeId, createdMs: day * 86_400_000 })));
+    const backups = [1, 2, 3].flatMap((day) =>
+      ['a', 'b'].map((nodeId) => ({ id: `${nodeId}${day}`, nodeId, createdMs: day * 86_400_000 })),
+    );
     expect([...retained(backups, { ...NOTHING, last: 1 })].toSorted()).toEqual(['a3', 'b3']);
     expect([...retained(backups, { ...NOTHING, daily: 2 })].toSorted()).toEqual(['a2', 'a3', 'b2', 'b3']);
   });
@@ -45,14 +56,37 @@ describe('retention', () => {
 
 const SIZE = 1_000;
 const chunk = (startNumber: number, endNumber: number, version: string): ManifestChunk => ({
-  blob: `${startNumber}-${endNumber}-${version}`, sizeBytes: 1, path: version, startNumber, endNumber, isScavenged: version !== 'v0', md5: '', fromMs: null, toMs: null,
+  blob: `${startNumber}-${endNumber}-${version}`,
+  sizeBytes: 1,
+  path: version,
+  startNumber,
+  endNumber,
+  isScavenged: version !== 'v0',
+  md5: '',
+  fromMs: null,
+  toMs: null,
 });
 let number = 0;
 function manifest(nodeId: string, chunks: ManifestChunk[], tailNumber: number, tailBytes: number): Manifest {
   const start = tailNumber * SIZE;
   return {
-    format: 1, id: `${nodeId}${++number}`, nodeId, createdMs: number, cause: 'manual', chunkSizeBytes: SIZE, checkpoints: { writer: start + tailBytes, chaser: start + tailBytes, epoch: -1, proposal: -1 },
-    chunks, tail: { number: tailNumber, path: '', header: '', segments: tailBytes === 0 ? [] : [{ blob: `tail${number}`, sizeBytes: tailBytes, from: start, to: start + tailBytes }] }, index: null, scavengeDb: null,
+    format: 1,
+    id: `${nodeId}${++number}`,
+    nodeId,
+    createdMs: number,
+    cause: 'manual',
+    chunkSizeBytes: SIZE,
+    checkpoints: { writer: start + tailBytes, chaser: start + tailBytes, epoch: -1, proposal: -1 },
+    chunks,
+    tail: {
+      number: tailNumber,
+      path: '',
+      header: '',
+      segments:
+        tailBytes === 0 ? [] : [{ blob: `tail${number}`, sizeBytes: tailBytes, from: start, to: start + tailBytes }],
+    },
+    index: null,
+    scavengeDb: null,
   };
 }
 
@@ -64,7 +98,11 @@ describe('what a scavenge has replaced', () => {
     const same = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 300);
     const newest = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 400);
     const other = manifest('b', [chunk(0, 0, 'v0'), chunk(1, 1, 'v0')], 2, 100);
-    expect(heldFromBeforeScavenges([asTail, before, once, same, newest, other], new Map())).toEqual([asTail, before, once]);
+    expect(heldFromBeforeScavenges([asTail, before, once, same, newest, other], new Map())).toEqual([
+      asTail,
+      before,
+      once,
+    ]);
   });
 
   it('is in backups of chunks that were merged since', () => {
@@ -80,7 +118,13 @@ describe('what a scavenge has replaced', () => {
     const notThere = manifest('a', [], 0, 0);
     const beyond = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 100);
     const newest = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v2')], 2, 400);
-    const shippedEnds = new Map([[inIts.id, 1_001], [inNext.id, 1_900], [notThere.id, 1_000], [beyond.id, 2_500], [newest.id, 3_900]]);
+    const shippedEnds = new Map([
+      [inIts.id, 1_001],
+      [inNext.id, 1_900],
+      [notThere.id, 1_000],
+      [beyond.id, 2_500],
+      [newest.id, 3_900],
+    ]);
     expect(heldFromBeforeScavenges([inIts, inNext, notThere, beyond, newest], shippedEnds)).toEqual([inIts, inNext]);
   });
 
@@ -95,8 +139,14 @@ describe('from where a log can be restored to any position', () => {
     const first = manifest('a', [chunk(0, 0, 'v0'), chunk(1, 1, 'v0')], 2, 100);
     const second = manifest('a', [chunk(0, 0, 'v1'), chunk(1, 1, 'v1'), chunk(2, 2, 'v0')], 3, 500);
     const other = manifest('b', [chunk(0, 0, 'v1')], 1, 0);
-    const ends = new Map([[first.id, 2_100], [second.id, 3_600]]);
-    expect(restorableFrom([first, second, other], ends)).toEqual([{ nodeId: 'a', from: 0 }, { nodeId: 'b', from: 1_000 }]);
+    const ends = new Map([
+      [first.id, 2_100],
+      [second.id, 3_600],
+    ]);
+    expect(restorableFrom([first, second, other], ends)).toEqual([
+      { nodeId: 'a', from: 0 },
+      { nodeId: 'b', from: 1_000 },
+    ]);
     expect(restorableFrom([second], ends)).toEqual([{ nodeId: 'a', from: 2_000 }]);
     expect(restorableFrom([], ends)).toEqual([]);
   });

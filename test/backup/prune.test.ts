@@ -23,8 +23,18 @@ import { append, openSmall } from './hold-kit.ts';
 const DAY_MS = 86_400_000;
 const LAST = { last: 1, hourly: 0, daily: 0, weekly: 0 };
 
-function prune(repository: Repository, nowMs: number, more: Partial<PruneOptions> = {}): ReturnType<typeof pruneRepository> {
-  return pruneRepository({ repository, keep: LAST, clock: new ManualClock(nowMs, 'microtask'), ids: new SeededIds(3), ...more });
+function prune(
+  repository: Repository,
+  nowMs: number,
+  more: Partial<PruneOptions> = {},
+): ReturnType<typeof pruneRepository> {
+  return pruneRepository({
+    repository,
+    keep: LAST,
+    clock: new ManualClock(nowMs, 'microtask'),
+    ids: new SeededIds(3),
+    ...more,
+  });
 }
 
 async function countOf(objects: MemoryObjects, prefix: string): Promise<number> {
@@ -59,11 +69,21 @@ describe('pruning', () => {
     const { objects, repository, ids } = await filled();
     const blobs = await countOf(objects, 'blobs/');
     const first = await prune(repository, TEST_NOW_MS);
-    expect(first).toMatchObject({ kept: [ids[2]], removed: [{ id: ids[0], why: 'retention' }, { id: ids[1] }], blobsRemoved: 0, blobsWaiting: 2, isBackupRunning: false });
+    expect(first).toMatchObject({
+      kept: [ids[2]],
+      removed: [{ id: ids[0], why: 'retention' }, { id: ids[1] }],
+      blobsRemoved: 0,
+      blobsWaiting: 2,
+      isBackupRunning: false,
+    });
     expect((await repository.backups()).map(({ id }) => id)).toEqual([ids[2]]);
     expect(await countOf(objects, 'shipped/')).toBe(1);
     expect(await countOf(objects, 'blobs/')).toBe(blobs);
-    expect(await prune(repository, TEST_NOW_MS + DAY_MS - 1)).toMatchObject({ removed: [], blobsRemoved: 0, blobsWaiting: 2 });
+    expect(await prune(repository, TEST_NOW_MS + DAY_MS - 1)).toMatchObject({
+      removed: [],
+      blobsRemoved: 0,
+      blobsWaiting: 2,
+    });
     const last = await prune(repository, TEST_NOW_MS + DAY_MS);
     expect(last).toMatchObject({ blobsRemoved: 2, blobsWaiting: 0 });
     expect(last.bytesRemoved).toBeGreaterThan(2_000);
@@ -92,7 +112,10 @@ describe('pruning', () => {
     expect(await danglingIn(objects)).toEqual([]);
     // And its day begins anew when it is without use once more.
     await repository.removeManifest(old.id);
-    expect(await prune(repository, TEST_NOW_MS + 3 * DAY_MS, { keep: null })).toMatchObject({ blobsRemoved: 0, blobsWaiting: 1 });
+    expect(await prune(repository, TEST_NOW_MS + 3 * DAY_MS, { keep: null })).toMatchObject({
+      blobsRemoved: 0,
+      blobsWaiting: 1,
+    });
   });
 
   it('removes no blob beside a backup, and goes on when that has ended or is long dead', async () => {
@@ -114,7 +137,9 @@ describe('pruning', () => {
       await objects.put(key, bytes);
     }
     const before = objects.size;
-    await expect(prune(await openTestRepository(objects), TEST_NOW_MS)).rejects.toMatchObject({ code: 'repository_damaged' });
+    await expect(prune(await openTestRepository(objects), TEST_NOW_MS)).rejects.toMatchObject({
+      code: 'repository_damaged',
+    });
     expect(objects.size).toBe(before);
   });
 
@@ -124,7 +149,8 @@ describe('pruning', () => {
     log.write(1, 100);
     const first = await log.backUp(repository, TEST_NOW_MS);
     const second = await log.backUp(repository, TEST_NOW_MS + 1_000);
-    const shipBehind = async ({ id }: Manifest, shippedMs: number) => repository.ship({ manifestId: id, from, to: log.end, shippedMs }, await log.read(from, log.end));
+    const shipBehind = async ({ id }: Manifest, shippedMs: number) =>
+      repository.ship({ manifestId: id, from, to: log.end, shippedMs }, await log.read(from, log.end));
     const from = log.end;
     log.write(1, 100);
     await shipBehind(first, TEST_NOW_MS + 2_000);
@@ -135,7 +161,10 @@ describe('pruning', () => {
 
   it('removes pieces whose backup is gone', async () => {
     const { objects, repository } = await filled();
-    await repository.ship({ manifestId: 'ffffffff-0000-4000-8000-000000000000', from: 0, to: 4, shippedMs: 1 }, new Uint8Array(4));
+    await repository.ship(
+      { manifestId: 'ffffffff-0000-4000-8000-000000000000', from: 0, to: 4, shippedMs: 1 },
+      new Uint8Array(4),
+    );
     await prune(repository, TEST_NOW_MS, { keep: null });
     expect(await countOf(objects, 'shipped/')).toBe(3);
   });
@@ -150,7 +179,9 @@ describe('pruning', () => {
       const fork = objects.fork();
       const faulty = new FaultyObjects(fork, { seed: n + 1 });
       faulty.crashAfter(n);
-      await openTestRepository(faulty).then((opened) => prune(opened, TEST_NOW_MS)).catch(() => {});
+      await openTestRepository(faulty)
+        .then((opened) => prune(opened, TEST_NOW_MS))
+        .catch(() => {});
       const again = await openTestRepository(fork);
       expect((await verifyRepository({ repository: again })).findings, `after call ${n}`).toBe(0);
       await prune(again, TEST_NOW_MS);
@@ -161,7 +192,10 @@ describe('pruning', () => {
   });
 });
 
-async function prove(repository: Repository, stream: string): Promise<{ traces: ErasureFinding[]; summary: RepositoryErasureSummary }> {
+async function prove(
+  repository: Repository,
+  stream: string,
+): Promise<{ traces: ErasureFinding[]; summary: RepositoryErasureSummary }> {
   const traces: ErasureFinding[] = [];
   const run = checkErasureInRepository({ repository, stream, clock: new ManualClock(TEST_NOW_MS, 'microtask') });
   for (;;) {
@@ -173,39 +207,49 @@ async function prove(repository: Repository, stream: string): Promise<{ traces: 
 }
 
 describe('erasure from a repository', () => {
-  it.each([null, new Uint8Array(32).fill(9)])('drops what a scavenge has replaced, at once, and proves it', async (key) => {
-    const node = await openSmall(new MemoryStorage());
-    const objects = new MemoryObjects();
-    const repository = await openTestRepository(objects, { key, compression: key === null ? 'off' : 'on' });
-    await append(node, 'kept', 5);
-    await append(node, 'secret', 20);
-    const asTail = await backUpNode(node, repository);
-    await append(node, 'kept', 20);
-    const before = await backUpNode(node, repository);
-    await node.store.deleteStream('secret', ANY, 'hard');
-    await append(node, 'kept', 20);
-    await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
-    await node.scavenger.idle();
+  it.each([null, new Uint8Array(32).fill(9)])(
+    'drops what a scavenge has replaced, at once, and proves it',
+    async (key) => {
+      const node = await openSmall(new MemoryStorage());
+      const objects = new MemoryObjects();
+      const repository = await openTestRepository(objects, { key, compression: key === null ? 'off' : 'on' });
+      await append(node, 'kept', 5);
+      await append(node, 'secret', 20);
+      const asTail = await backUpNode(node, repository);
+      await append(node, 'kept', 20);
+      const before = await backUpNode(node, repository);
+      await node.store.deleteStream('secret', ANY, 'hard');
+      await append(node, 'kept', 20);
+      await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
+      await node.scavenger.idle();
 
-    // Before the scavenged chunks are in a backup nothing can be dropped.
-    expect((await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).removed).toEqual([]);
-    const after = await backUpNode(node, repository);
-    const found = await prove(repository, 'secret');
-    expect(found.traces.length).toBeGreaterThan(20);
-    expect(found.traces.some(({ file }) => file.includes(before.manifest.id))).toBe(true);
-    expect(found.traces.some(({ file }) => file.includes(after.manifest.id))).toBe(false);
+      // Before the scavenged chunks are in a backup nothing can be dropped.
+      expect((await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).removed).toEqual([]);
+      const after = await backUpNode(node, repository);
+      const found = await prove(repository, 'secret');
+      expect(found.traces.length).toBeGreaterThan(20);
+      expect(found.traces.some(({ file }) => file.includes(before.manifest.id))).toBe(true);
+      expect(found.traces.some(({ file }) => file.includes(after.manifest.id))).toBe(false);
 
-    const report = await prune(repository, TEST_NOW_MS, { keep: null, isErased: true });
-    expect(report).toMatchObject({ kept: [after.manifest.id], removed: [{ id: asTail.manifest.id, why: 'erased' }, { id: before.manifest.id, why: 'erased' }], isBackupRunning: false });
-    expect(report.blobsRemoved).toBeGreaterThan(3);
-    expect(report.restorableBefore).toMatchObject([{ from: 0 }]);
-    expect(report.restorableAfter[0]!.from).toBeGreaterThan(65_536);
-    const proven = await prove(repository, 'secret');
-    expect(proven.traces).toEqual([]);
-    expect(proven.summary.files).toBeGreaterThan(3);
-    expect((await verifyRepository({ repository })).findings).toBe(0);
-    await node.close();
-  });
+      const report = await prune(repository, TEST_NOW_MS, { keep: null, isErased: true });
+      expect(report).toMatchObject({
+        kept: [after.manifest.id],
+        removed: [
+          { id: asTail.manifest.id, why: 'erased' },
+          { id: before.manifest.id, why: 'erased' },
+        ],
+        isBackupRunning: false,
+      });
+      expect(report.blobsRemoved).toBeGreaterThan(3);
+      expect(report.restorableBefore).toMatchObject([{ from: 0 }]);
+      expect(report.restorableAfter[0]!.from).toBeGreaterThan(65_536);
+      const proven = await prove(repository, 'secret');
+      expect(proven.traces).toEqual([]);
+      expect(proven.summary.files).toBeGreaterThan(3);
+      expect((await verifyRepository({ repository })).findings).toBe(0);
+      await node.close();
+    },
+  );
 
   it('drops backups that hold a chunk from before a scavenge emptied an event in it, be that all that the scavenge has changed', async () => {
     const node = await openSmall(new MemoryStorage());
@@ -225,14 +269,19 @@ describe('erasure from a repository', () => {
     // Its first chunk has been scavenged as well, but still has the event.
     const scavenged = await backUpNode(node, repository);
     const only = { keep: null, isErased: true } as const;
-    expect((await prune(repository, TEST_NOW_MS, only)).removed).toMatchObject([{ id: unscavenged.manifest.id, why: 'erased' }]);
+    expect((await prune(repository, TEST_NOW_MS, only)).removed).toMatchObject([
+      { id: unscavenged.manifest.id, why: 'erased' },
+    ]);
     expect((await prove(repository, 'secret')).summary).toMatchObject({ traces: 1, redacted: 0 });
     await node.store.deleteStream('secret', ANY, 'soft');
     await scavenge();
     const emptied = await backUpNode(node, repository);
     const [before, after] = [scavenged, emptied].map(({ manifest }) => manifest.chunks[0]!);
     expect(after).toMatchObject({ sizeBytes: before!.sizeBytes, isScavenged: true });
-    expect(await prune(repository, TEST_NOW_MS, only)).toMatchObject({ kept: [emptied.manifest.id], removed: [{ id: scavenged.manifest.id, why: 'erased' }] });
+    expect(await prune(repository, TEST_NOW_MS, only)).toMatchObject({
+      kept: [emptied.manifest.id],
+      removed: [{ id: scavenged.manifest.id, why: 'erased' }],
+    });
     expect(await prove(repository, 'secret')).toMatchObject({ traces: [], summary: { traces: 0, redacted: 1 } });
     expect((await verifyRepository({ repository })).findings).toBe(0);
     await node.close();
@@ -244,7 +293,9 @@ describe('erasure from a repository', () => {
     const log = new FakeLog();
     log.write(1, 100);
     const { id } = await log.backUp(repository, TEST_NOW_MS);
-    expect((await prove(repository, 'stream')).traces).toMatchObject([{ file: expect.stringContaining(`chunk-000000.000000 in backup ${id}`) }]);
+    expect((await prove(repository, 'stream')).traces).toMatchObject([
+      { file: expect.stringContaining(`chunk-000000.000000 in backup ${id}`) },
+    ]);
     const from = log.end;
     log.write(2, 100);
     await repository.ship({ manifestId: id, from, to: log.end, shippedMs: 1 }, await log.read(from, log.end));
@@ -263,7 +314,10 @@ describe('erasure from a repository', () => {
     await node.scavenger.idle();
     await backUpNode(node, repository);
     await repository.writeObject(RUNNING, { writtenMs: TEST_NOW_MS });
-    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0 });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({
+      isBackupRunning: true,
+      blobsRemoved: 0,
+    });
     await repository.removeObjects([RUNNING]);
     expect((await prove(repository, 'secret')).traces.length).toBeGreaterThan(0);
     await prune(repository, TEST_NOW_MS, { keep: null });
@@ -271,19 +325,28 @@ describe('erasure from a repository', () => {
     await node.close();
   });
 
-  it.each([null, new Uint8Array(32).fill(9)])('takes at once what an earlier prune has dropped, and what a killed backup has stored', async (key) => {
-    const { node, repository, ids } = await scavengedAfterPrune(key);
-    const before = await prove(repository, 'secret');
-    expect(before.traces.length).toBeGreaterThan(0);
-    expect(before.summary).toMatchObject({ places: [{ kind: 'unused', traces: before.summary.traces }], backupsRunning: [] });
-    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({ blobsWaiting: 0, removed: [] });
-    const report = await prune(repository, TEST_NOW_MS, { keep: null, isErased: true });
-    expect(report).toMatchObject({ kept: [ids.at(-1)], removed: [], blobsWaiting: 0, isBackupRunning: false });
-    expect(report.blobsRemoved).toBeGreaterThan(0);
-    expect(await prove(repository, 'secret')).toMatchObject({ traces: [], summary: { traces: 0, places: [] } });
-    expect((await verifyRepository({ repository })).findings).toBe(0);
-    await node.close();
-  });
+  it.each([null, new Uint8Array(32).fill(9)])(
+    'takes at once what an earlier prune has dropped, and what a killed backup has stored',
+    async (key) => {
+      const { node, repository, ids } = await scavengedAfterPrune(key);
+      const before = await prove(repository, 'secret');
+      expect(before.traces.length).toBeGreaterThan(0);
+      expect(before.summary).toMatchObject({
+        places: [{ kind: 'unused', traces: before.summary.traces }],
+        backupsRunning: [],
+      });
+      expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({
+        blobsWaiting: 0,
+        removed: [],
+      });
+      const report = await prune(repository, TEST_NOW_MS, { keep: null, isErased: true });
+      expect(report).toMatchObject({ kept: [ids.at(-1)], removed: [], blobsWaiting: 0, isBackupRunning: false });
+      expect(report.blobsRemoved).toBeGreaterThan(0);
+      expect(await prove(repository, 'secret')).toMatchObject({ traces: [], summary: { traces: 0, places: [] } });
+      expect((await verifyRepository({ repository })).findings).toBe(0);
+      await node.close();
+    },
+  );
 
   it('names the backup beside which nothing goes, and until when that counts', async () => {
     const { node, repository } = await scavengedAfterPrune(null);
@@ -291,10 +354,20 @@ describe('erasure from a repository', () => {
     const running = [{ id: RUNNING_ID, lastSignMs: TEST_NOW_MS - 1_000, countsUntilMs: TEST_NOW_MS - 1_000 + DAY_MS }];
     const found = await prove(repository, 'secret');
     expect(found.summary.backupsRunning).toEqual(running);
-    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0, backupsRunning: running });
-    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0, backupsRunning: running });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({
+      isBackupRunning: true,
+      blobsRemoved: 0,
+      backupsRunning: running,
+    });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({
+      isBackupRunning: true,
+      blobsRemoved: 0,
+      backupsRunning: running,
+    });
     // A killed one stops counting.
-    expect((await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).blobsRemoved).toBeGreaterThan(0);
+    expect(
+      (await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).blobsRemoved,
+    ).toBeGreaterThan(0);
     expect((await prove(repository, 'secret')).traces).toEqual([]);
     await node.close();
   });
@@ -307,9 +380,15 @@ describe('erasure from a repository', () => {
     const { id } = await log.backUp(repository, TEST_NOW_MS);
     await repository.removeManifest(id);
     await repository.writeObject(RUNNING, { writtenMs: TEST_NOW_MS - 10 * DAY_MS });
-    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0 });
+    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({
+      isBackupRunning: true,
+      blobsRemoved: 0,
+    });
     storeMs += 1;
-    expect(await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: false, blobsRemoved: 1 });
+    expect(await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).toMatchObject({
+      isBackupRunning: false,
+      blobsRemoved: 1,
+    });
   });
 
   it('wherever it is interrupted, a repeat removes the rest at once', async () => {
@@ -322,7 +401,9 @@ describe('erasure from a repository', () => {
       const fork = objects.fork();
       const faulty = new FaultyObjects(fork, { seed: n + 1 });
       faulty.crashAfter(n);
-      await openTestRepository(faulty).then(erase).catch(() => {});
+      await openTestRepository(faulty)
+        .then(erase)
+        .catch(() => {});
       const again = await openTestRepository(fork);
       expect((await verifyRepository({ repository: again })).findings, `after call ${n}`).toBe(0);
       expect(await erase(again)).toMatchObject({ blobsWaiting: 0, isBackupRunning: false });
@@ -337,22 +418,35 @@ describe('erasure from a repository', () => {
     old.write(2, 1_000);
     const gone = await old.backUp(repository, TEST_NOW_MS);
     const refused = { code: 'backup_not_found' };
-    await expect(prune(repository, TEST_NOW_MS, { keep: null, forgottenNode: gone.nodeId })).rejects.toMatchObject(refused);
+    await expect(prune(repository, TEST_NOW_MS, { keep: null, forgottenNode: gone.nodeId })).rejects.toMatchObject(
+      refused,
+    );
     const node = await openSmall(new MemoryStorage());
     await append(node, 'kept', 5);
     const { manifest } = await backUpNode(node, repository, { clock: new ManualClock(TEST_NOW_MS + 10, 'microtask') });
-    await expect(prune(repository, TEST_NOW_MS, { keep: null, forgottenNode: 'ffffffff-0000-4000-8000-000000000000' })).rejects.toMatchObject(refused);
+    await expect(
+      prune(repository, TEST_NOW_MS, { keep: null, forgottenNode: 'ffffffff-0000-4000-8000-000000000000' }),
+    ).rejects.toMatchObject(refused);
     const found = await prove(repository, 'stream');
-    expect(found.summary.places).toMatchObject([{ kind: 'backup', backupId: gone.id, nodeId: gone.nodeId, isNewest: true }]);
-    expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, forgottenNode: gone.nodeId })).toMatchObject({ kept: [manifest.id], removed: [{ id: gone.id, why: 'forgotten' }] });
+    expect(found.summary.places).toMatchObject([
+      { kind: 'backup', backupId: gone.id, nodeId: gone.nodeId, isNewest: true },
+    ]);
+    expect(
+      await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, forgottenNode: gone.nodeId }),
+    ).toMatchObject({ kept: [manifest.id], removed: [{ id: gone.id, why: 'forgotten' }] });
     expect((await prove(repository, 'stream')).traces).toEqual([]);
     expect(await danglingIn(objects)).toEqual([]);
     await node.close();
   });
 });
 
-/** A node that was scavenged after a plain prune had dropped the backup with what is erased now; and blobs of a backup that came to no manifest. */
-async function scavengedAfterPrune(key: Uint8Array | null): Promise<{ node: Awaited<ReturnType<typeof openSmall>>; repository: Repository; ids: string[] }> {
+/**
+ * A node that was scavenged after a plain prune had dropped the backup with what is erased now; and blobs of a backup
+ * that came to no manifest.
+ */
+async function scavengedAfterPrune(
+  key: Uint8Array | null,
+): Promise<{ node: Awaited<ReturnType<typeof openSmall>>; repository: Repository; ids: string[] }> {
   const node = await openSmall(new MemoryStorage());
   const repository = await openTestRepository(new MemoryObjects(), { key, compression: key === null ? 'off' : 'on' });
   await append(node, 'kept', 5);

@@ -8,7 +8,10 @@ import { collect, inPieces, openTestRepository, TEST_FRAME_BYTES } from '../supp
 import { Random } from '../support/random.ts';
 
 const KEY = new Random(99).bytes(32);
-const text = (length: number) => new TextEncoder().encode('a line of text that repeats itself, again and again\n'.repeat(Math.ceil(length / 52))).subarray(0, length);
+const text = (length: number) =>
+  new TextEncoder()
+    .encode('a line of text that repeats itself, again and again\n'.repeat(Math.ceil(length / 52)))
+    .subarray(0, length);
 /** Comparing typed arrays element by element would take longer than all the rest. */
 const expectSame = (actual: Uint8Array, expected: Uint8Array) => expect(Buffer.compare(actual, expected)).toBe(0);
 const noise = (length: number) => new Random(length).bytes(length);
@@ -55,7 +58,11 @@ describe.each(FORMS)('blobs, $name', ({ key, compression }) => {
     content.set(text(5_000));
     const ref = await repository.writeBlob(content.length, inPieces(content));
     const { key: objectKey, bytes } = await sole(objects, 'blobs/');
-    const refused = () => expect(collect(repository.readBlob(ref))).rejects.toMatchObject({ code: 'repository_damaged', data: { key: objectKey } });
+    const refused = () =>
+      expect(collect(repository.readBlob(ref))).rejects.toMatchObject({
+        code: 'repository_damaged',
+        data: { key: objectKey },
+      });
     for (let at = 0; at < bytes.length; at += at < 200 ? 1 : 61) {
       const changed = bytes.slice();
       changed[at]! ^= 1 << (at % 8);
@@ -81,7 +88,10 @@ describe('blobs', () => {
     // Whatever lies before the frames that are asked for may be damaged.
     bytes.fill(0, 1_000, 500_000);
     await objects.put(key, bytes);
-    expectSame(await collect(repository.readBlob(ref, { from: 700_000, length: 100_000 })), content.subarray(700_000, 800_000));
+    expectSame(
+      await collect(repository.readBlob(ref, { from: 700_000, length: 100_000 })),
+      content.subarray(700_000, 800_000),
+    );
     await expect(collect(repository.readBlob(ref))).rejects.toMatchObject({ code: 'repository_damaged' });
   });
 
@@ -109,29 +119,33 @@ describe('blobs', () => {
     expectSame(await collect(repository.readBlob(ref)), content);
   });
 
-  it.each(['off', 'on'] as const)('never stores content under the id of what it was before (compression %s)', async (compression) => {
-    const objects = new MemoryObjects();
-    const repository = await openTestRepository(objects, { compression, frameBytes: 1_048_576 });
-    let readings = 0;
-    const content = noise(18_000_000);
-    // Each of the first readings differs from the next in a byte of the last frame.
-    const changing = () => {
-      content[17_999_000] = Math.min(++readings, 4);
-      return inPieces(content, 500_000)();
-    };
-    const ref = await repository.writeBlob(content.length, changing);
-    expectSame(await collect(repository.readBlob(ref)), content);
-    expect(readings).toBe(6);
-    const always = () => {
-      content[17_999_000] = readings++ % 256;
-      return inPieces(content, 500_000)();
-    };
-    await expect(repository.writeBlob(content.length, always)).rejects.toMatchObject({ code: 'io_error' });
-  });
+  it.each(['off', 'on'] as const)(
+    'never stores content under the id of what it was before (compression %s)',
+    async (compression) => {
+      const objects = new MemoryObjects();
+      const repository = await openTestRepository(objects, { compression, frameBytes: 1_048_576 });
+      let readings = 0;
+      const content = noise(18_000_000);
+      // Each of the first readings differs from the next in a byte of the last frame.
+      const changing = () => {
+        content[17_999_000] = Math.min(++readings, 4);
+        return inPieces(content, 500_000)();
+      };
+      const ref = await repository.writeBlob(content.length, changing);
+      expectSame(await collect(repository.readBlob(ref)), content);
+      expect(readings).toBe(6);
+      const always = () => {
+        content[17_999_000] = readings++ % 256;
+        return inPieces(content, 500_000)();
+      };
+      await expect(repository.writeBlob(content.length, always)).rejects.toMatchObject({ code: 'io_error' });
+    },
+  );
 
   it('refuses content of another length than was said', async () => {
     const repository = await openTestRepository(new MemoryObjects());
-    for (const said of [9_999, 10_001]) await expect(repository.writeBlob(said, inPieces(noise(10_000)))).rejects.toMatchObject({ code: 'io_error' });
+    for (const said of [9_999, 10_001])
+      await expect(repository.writeBlob(said, inPieces(noise(10_000)))).rejects.toMatchObject({ code: 'io_error' });
   });
 
   it.each([150, 50])('ends when it is aborted while piece %i is read, and leaves nothing', async (piece) => {
@@ -145,7 +159,9 @@ describe('blobs', () => {
         yield part;
       }
     };
-    await expect(repository.writeBlob(100_000, content, { signal: abort.signal })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(repository.writeBlob(100_000, content, { signal: abort.signal })).rejects.toMatchObject({
+      code: 'aborted',
+    });
     expect(await repository.blobs()[Symbol.asyncIterator]().next()).toMatchObject({ done: true });
   });
 
@@ -180,7 +196,9 @@ describe('blobs', () => {
       const content = inPieces(text(size), 300);
       for (const mode of ['off', 'on', 'auto'] as const) {
         const measured = await measure(world, size, content, mode);
-        expect((await collect(objectContent(world, 'id', measured, content))).length).toBe(objectBytes(world, measured));
+        expect((await collect(objectContent(world, 'id', measured, content))).length).toBe(
+          objectBytes(world, measured),
+        );
       }
     }
   });

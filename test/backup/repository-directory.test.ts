@@ -12,7 +12,10 @@ import { collect, inPieces, openTestRepository } from '../support/backup/test-re
 import { Random } from '../support/random.ts';
 import { append, openSmall } from './hold-kit.ts';
 
-/** Large content that is neither encrypted nor compressed is read only once: a directory can name an object when it is complete. */
+/**
+ * Large content that is neither encrypted nor compressed is read only once: a directory can name an object when it is
+ * complete.
+ */
 describe('a repository in a directory', () => {
   let folder = '';
   let objects: ObjectStore;
@@ -20,7 +23,9 @@ describe('a repository in a directory', () => {
     folder = await mkdtemp(join(tmpdir(), 'skua-repository-'));
     objects = await openObjects({ kind: 'directory', path: folder });
   });
-  afterEach(async () => { await rm(folder, { recursive: true, force: true }); });
+  afterEach(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
 
   const content = new Random(6).bytes(50_000);
   const blobs = async () => {
@@ -47,11 +52,18 @@ describe('a repository in a directory', () => {
     expect(await blobs()).toEqual([repository.blobKey(ref.blob)]);
     expect((await objects.head(repository.blobKey(ref.blob)))!.sizeBytes).toBe(ref.storedBytes);
     expect(Buffer.compare(await collect(repository.readBlob(ref)), content)).toBe(0);
-    expect(Buffer.compare(await collect(repository.readBlob(ref, { from: 20_001, length: 9_000 })), content.subarray(20_001, 29_001))).toBe(0);
+    expect(
+      Buffer.compare(
+        await collect(repository.readBlob(ref, { from: 20_001, length: 9_000 })),
+        content.subarray(20_001, 29_001),
+      ),
+    ).toBe(0);
     expect(await repository.writeBlob(content.length, counted)).toEqual({ ...ref, isNew: false, storedBytes: 0 });
     expect(await unfinished()).toEqual([]);
     // The same content by the way of two readings has the same id.
-    const encrypted = await openTestRepository(await openObjects({ kind: 'directory', path: join(folder, 'other') }), { compression: 'on' });
+    const encrypted = await openTestRepository(await openObjects({ kind: 'directory', path: join(folder, 'other') }), {
+      compression: 'on',
+    });
     expect((await encrypted.writeBlob(content.length, counted)).blob).toBe(ref.blob);
   });
 
@@ -59,7 +71,9 @@ describe('a repository in a directory', () => {
     const repository = await openTestRepository(objects);
     const ref = await repository.writeBlob(content.length, inPieces(content));
     await objects.put(repository.blobKey(ref.blob), new Uint8Array(10));
-    expect(await repository.writeBlob(content.length, inPieces(content), { isSuspect: (id) => id === ref.blob })).toEqual(ref);
+    expect(
+      await repository.writeBlob(content.length, inPieces(content), { isSuspect: (id) => id === ref.blob }),
+    ).toEqual(ref);
     expect(Buffer.compare(await collect(repository.readBlob(ref)), content)).toBe(0);
   });
 
@@ -70,14 +84,17 @@ describe('a repository in a directory', () => {
       throw new Error('the disk is gone');
     };
     await expect(repository.writeBlob(content.length, failing)).rejects.toThrow('the disk is gone');
-    for (const said of [content.length - 1, content.length + 1]) await expect(repository.writeBlob(said, inPieces(content))).rejects.toMatchObject({ code: 'io_error' });
+    for (const said of [content.length - 1, content.length + 1])
+      await expect(repository.writeBlob(said, inPieces(content))).rejects.toMatchObject({ code: 'io_error' });
     const abort = new AbortController();
     const aborting = async function* aborting() {
       yield content.subarray(0, 10_000);
       abort.abort();
       yield content.subarray(10_000);
     };
-    await expect(repository.writeBlob(content.length, aborting, { signal: abort.signal })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(repository.writeBlob(content.length, aborting, { signal: abort.signal })).rejects.toMatchObject({
+      code: 'aborted',
+    });
     expect(await blobs()).toEqual([]);
     expect(await unfinished()).toEqual([]);
   });

@@ -12,7 +12,9 @@ const OTHER_KEY = new Random(2).bytes(32);
 describe('opening a repository', () => {
   it('makes it once, and finds it again', async () => {
     const objects = new MemoryObjects();
-    await expect(openTestRepository(objects, { create: false })).rejects.toMatchObject({ code: 'repository_not_found' });
+    await expect(openTestRepository(objects, { create: false })).rejects.toMatchObject({
+      code: 'repository_not_found',
+    });
     const made = await openTestRepository(objects);
     const found = await openTestRepository(objects, { create: false }, { ids: new SeededIds(99) });
     expect(found.info).toEqual(made.info);
@@ -47,7 +49,10 @@ describe('opening a repository', () => {
     const bytes = (await objects.get('skua-repository'))!;
     bytes[20]! ^= 1;
     await objects.put('skua-repository', bytes);
-    await expect(openTestRepository(objects)).rejects.toMatchObject({ code: 'repository_damaged', data: { key: 'skua-repository' } });
+    await expect(openTestRepository(objects)).rejects.toMatchObject({
+      code: 'repository_damaged',
+      data: { key: 'skua-repository' },
+    });
   });
 
   it('agrees with another process that makes it at the same time, whatever becomes of its call', async () => {
@@ -55,7 +60,10 @@ describe('opening a repository', () => {
       const objects = new MemoryObjects();
       const faulty = new FaultyObjects(objects);
       faulty.faultWhen((op, _key, n) => (op === 'create' && n < 6 ? fault : undefined));
-      const [a, b] = await Promise.all([openTestRepository(faulty, {}, { ids: new SeededIds(1) }), openTestRepository(objects, {}, { ids: new SeededIds(2) })]);
+      const [a, b] = await Promise.all([
+        openTestRepository(faulty, {}, { ids: new SeededIds(1) }),
+        openTestRepository(objects, {}, { ids: new SeededIds(2) }),
+      ]);
       expect(a.info).toEqual(b.info);
     }
   });
@@ -66,7 +74,14 @@ describe('the blobs of a repository', () => {
     const objects = new MemoryObjects({ place });
     const repository = await openTestRepository(objects);
     const ids: string[] = [];
-    for (let i = 0; i < 80; i++) ids.push((await repository.writeBlob(2, async function* content() { yield new Uint8Array([i, 1]); })).blob);
+    for (let i = 0; i < 80; i++)
+      ids.push(
+        (
+          await repository.writeBlob(2, async function* content() {
+            yield new Uint8Array([i, 1]);
+          })
+        ).blob,
+      );
     expect(await repository.missingBlobs(ids)).toEqual([]);
     await repository.removeBlobs(ids.slice(0, 3));
     expect((await repository.missingBlobs([...ids, ...ids])).toSorted()).toEqual(ids.slice(0, 3).toSorted());
@@ -126,7 +141,9 @@ describe('the backups of a repository', () => {
       const a = await log.backUp(repository, 5_000);
       const b = await log.backUp(repository, 6_000);
       await objects.put(`manifests/000000000006000-${b.id}`, (await objects.get(`manifests/000000000005000-${a.id}`))!);
-      await expect((await openTestRepository(objects, { key })).manifest(b.id)).rejects.toMatchObject({ code: 'repository_damaged' });
+      await expect((await openTestRepository(objects, { key })).manifest(b.id)).rejects.toMatchObject({
+        code: 'repository_damaged',
+      });
     }
   });
 
@@ -136,10 +153,16 @@ describe('the backups of a repository', () => {
     log.write(1, 100);
     const { id } = await log.backUp(repository, 5_000);
     const from = log.end;
-    const outcomes = await Promise.all(Array.from({ length: 8 }, (_, i) => repository.ship({ manifestId: id, from, to: from + 10 + i, shippedMs: i }, new Uint8Array(10 + i))));
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        repository.ship({ manifestId: id, from, to: from + 10 + i, shippedMs: i }, new Uint8Array(10 + i)),
+      ),
+    );
     expect(outcomes.toSorted()).toEqual(['created', ...Array.from({ length: 7 }, () => 'exists')]);
     const [piece] = await repository.shipped(id);
     expect(piece).toMatchObject({ from, to: from + 10 + outcomes.indexOf('created') });
-    await expect(repository.ship({ manifestId: id, from: 5, to: 10, shippedMs: 1 }, new Uint8Array(4))).rejects.toMatchObject({ code: 'bad_option' });
+    await expect(
+      repository.ship({ manifestId: id, from: 5, to: 10, shippedMs: 1 }, new Uint8Array(4)),
+    ).rejects.toMatchObject({ code: 'bad_option' });
   });
 });

@@ -35,13 +35,22 @@ describe('the checks of restored chunks', () => {
     return { start: { ...start, jobs }, checks };
   }
 
-  const idle = async () => { for (let i = 0; i < 200; i++) await new Promise((resolve) => { setImmediate(resolve); }); };
+  const idle = async () => {
+    for (let i = 0; i < 200; i++)
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+  };
 
-  it('don\'t hold up the end of the log, which is not opened before they have ended', async () => {
+  it("don't hold up the end of the log, which is not opened before they have ended", async () => {
     const target = new MemoryStorage();
     const { start, checks } = held(target);
     let isEnded = false;
-    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, checkMd5: true })).finally(() => { isEnded = true; });
+    const restoring = restoreBackup(
+      restoreOptions(history.repository, target, { start, parallel: 8, checkMd5: true }),
+    ).finally(() => {
+      isEnded = true;
+    });
     await idle();
     expect([...checks.keys()].sort()).toEqual(newest.chunks.map(({ path }) => path));
     expect(await target.size(newest.tail!.path)).not.toBeNull();
@@ -54,7 +63,11 @@ describe('the checks of restored chunks', () => {
     const target = new MemoryStorage();
     const { start, checks } = held(target);
     let isEnded = false;
-    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, checkMd5: true })).finally(() => { isEnded = true; });
+    const restoring = restoreBackup(
+      restoreOptions(history.repository, target, { start, parallel: 8, checkMd5: true }),
+    ).finally(() => {
+      isEnded = true;
+    });
     restoring.catch(() => {});
     await idle();
     checks.get(newest.chunks[0]!.path)!.resolve(false);
@@ -68,10 +81,15 @@ describe('the checks of restored chunks', () => {
   it('tell where the log ends before its end is written, where damage is allowed', async () => {
     const target = new MemoryStorage();
     const { start, checks } = held(target);
-    const restoring = restoreBackup(restoreOptions(history.repository, target, { start, parallel: 8, allowDamaged: true }));
+    const restoring = restoreBackup(
+      restoreOptions(history.repository, target, { start, parallel: 8, allowDamaged: true }),
+    );
     await idle();
     expect(await target.size(newest.tail!.path)).toBeNull();
     for (const [name, check] of checks) check.resolve(name !== newest.chunks[1]!.path);
-    expect(await restoring).toMatchObject({ position: newest.chunks[1]!.startNumber * newest.chunkSizeBytes, skipped: [{ path: newest.chunks[1]!.path }] });
+    expect(await restoring).toMatchObject({
+      position: newest.chunks[1]!.startNumber * newest.chunkSizeBytes,
+      skipped: [{ path: newest.chunks[1]!.path }],
+    });
   });
 });

@@ -38,7 +38,9 @@ describe('a restore from copied files', () => {
     expect(report).toMatchObject({ backupId: null, warnings: [], skipped: [] });
     expect(await logText(target)).toEqual(whole);
     // The dry start that ends a restore stops cleanly.
-    expect((await target.list('index')).filter((name) => name !== SCRUBBED_TABLES_NAME)).toEqual(await source.list('index'));
+    expect((await target.list('index')).filter((name) => name !== SCRUBBED_TABLES_NAME)).toEqual(
+      await source.list('index'),
+    );
     expect(await readNodeId(target)).toBe(report.nodeId);
     expect(report.nodeId).not.toBe(await readNodeId(source));
     expect(await verifyErrors(target)).toEqual([]);
@@ -61,7 +63,10 @@ describe('a restore from copied files', () => {
 
   it('leaves out chunk files that were copied after writer.chk, and half-written bytes behind its position', async () => {
     const records = await readRawLog(source);
-    const end = records.filter((record) => endsWrite(record) && endOf(record) < CHUNK_BYTES * 1.5 && endOf(record) > CHUNK_BYTES).map(endOf).at(-1)!;
+    const end = records
+      .filter((record) => endsWrite(record) && endOf(record) < CHUNK_BYTES * 1.5 && endOf(record) > CHUNK_BYTES)
+      .map(endOf)
+      .at(-1)!;
     const copy = new MemoryStorage();
     await copyTo(source, copy);
     for (const name of ['writer.chk', 'chaser.chk']) await setCheckpoint(copy, name, end);
@@ -78,8 +83,22 @@ describe('a restore from copied files', () => {
     const cases: [string, (copy: Storage) => Promise<unknown>, string][] = [
       ['no writer.chk', (copy) => copy.remove('writer.chk'), 'file_not_found'],
       ['no chaser.chk', (copy) => copy.remove('chaser.chk'), 'file_not_found'],
-      ['no chunks', async (copy) => { for (const name of await copy.list('')) if (name.startsWith('chunk-')) await copy.remove(name); }, 'file_not_found'],
-      ['a short checkpoint', async (copy) => { const file = await copy.open('epoch.chk', 'write'); await file.truncate(5); await file.close(); }, 'checkpoint_corrupt'],
+      [
+        'no chunks',
+        async (copy) => {
+          for (const name of await copy.list('')) if (name.startsWith('chunk-')) await copy.remove(name);
+        },
+        'file_not_found',
+      ],
+      [
+        'a short checkpoint',
+        async (copy) => {
+          const file = await copy.open('epoch.chk', 'write');
+          await file.truncate(5);
+          await file.close();
+        },
+        'checkpoint_corrupt',
+      ],
       ['an unfinished copy', (copy) => putFile(copy, COPY_MARKER, new Uint8Array(3)), 'backup_failed'],
       ['an unfinished restore', (copy) => putFile(copy, RESTORE_MARKER, new Uint8Array(3)), 'backup_failed'],
       ['a directory in use', (copy) => copy.lock(), 'directory_locked'],
@@ -125,12 +144,18 @@ describe('a restore from copied files', () => {
     for (let n = 1; n <= undisturbed.operations; n++) {
       const target = new FaultyStorage({ reads: 'async' });
       target.crashAt(n, MOMENTS[n % 3]);
-      const error = await restoreCopy(options(source, target)).then(() => null, (reason: unknown) => reason);
+      const error = await restoreCopy(options(source, target)).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
       if (error !== null && !isCrash(error) && !isSkuaError(error, 'sync_failed')) throw error;
       const mode = n % 2 === 0 ? 'partial' : 'clean';
       const after = target.restart(mode, n);
       const isEmpty = (await after.list('')).length === 0;
-      if ((await after.list('')).includes(RESTORE_MARKER)) await expect(openTestStore({ storage: target.restart(mode, n) })).rejects.toMatchObject({ code: 'backup_failed' });
+      if ((await after.list('')).includes(RESTORE_MARKER))
+        await expect(openTestStore({ storage: target.restart(mode, n) })).rejects.toMatchObject({
+          code: 'backup_failed',
+        });
       else if (!isEmpty) expect(await logText(target.restart(mode, n)), `operation ${n}`).toEqual(whole);
       await restoreCopy(options(source, after, { force: true }));
       expect(await logText(after), `operation ${n}`).toEqual(whole);
@@ -140,7 +165,13 @@ describe('a restore from copied files', () => {
 });
 
 describe('directories that the reference database wrote', () => {
-  it.each(['mid-1-before', 'orders-1-before', 'orders-4-threshold-40', 'random-b-2-scavenged', 'transactions-2-deleted'])('%s is restored as a copy', async (name) => {
+  it.each([
+    'mid-1-before',
+    'orders-1-before',
+    'orders-4-threshold-40',
+    'random-b-2-scavenged',
+    'transactions-2-deleted',
+  ])('%s is restored as a copy', async (name) => {
     const copy = new MemoryStorage();
     await installFiles(copy, unpackSet(name));
     const target = new MemoryStorage();

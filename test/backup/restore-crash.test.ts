@@ -44,7 +44,11 @@ describe('a restore that a power loss cuts off', () => {
     oldLog = await logText(old);
   });
 
-  async function crashEverywhere(fresh: () => FaultyStorage, force: boolean, allowed: (found: string[]) => boolean): Promise<void> {
+  async function crashEverywhere(
+    fresh: () => FaultyStorage,
+    force: boolean,
+    allowed: (found: string[]) => boolean,
+  ): Promise<void> {
     const { repository } = history;
     const undisturbed = fresh();
     await restoreBackup(restoreOptions(repository, undisturbed, { force }));
@@ -57,13 +61,17 @@ describe('a restore that a power loss cuts off', () => {
       const name = `crash ${MOMENTS[n % 3]} operation ${n}`;
       const target = fresh();
       target.crashAt(n, MOMENTS[n % 3]);
-      const error = await restoreBackup(restoreOptions(repository, target, { force })).then(() => null, (reason: unknown) => reason);
+      const error = await restoreBackup(restoreOptions(repository, target, { force })).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
       // The dry start closes what it can; an index that it could not write is made again.
       if (error !== null && !isCrash(error) && !isSkuaError(error, 'sync_failed')) throw error;
       const after = target.restart(MODES[n % 4]!, n);
       const found = await started(target.restart(MODES[n % 4]!, n));
       if (found === 'refused') refusals++;
-      else if (found !== 'empty') expect(allowed(found), `${name}: a start opens it with a part of the data`).toBe(true);
+      else if (found !== 'empty')
+        expect(allowed(found), `${name}: a start opens it with a part of the data`).toBe(true);
       const report = await restoreBackup(restoreOptions(repository, after, { force: true }));
       expect(report.position, name).toBe(history.pasts.at(-1)!.manifest.checkpoints.writer);
       expect(await logText(after), name).toEqual(whole);
@@ -76,11 +84,19 @@ describe('a restore that a power loss cuts off', () => {
   }
 
   it('into an empty directory: no start opens what is left, and a repetition completes it', async () => {
-    await crashEverywhere(() => new FaultyStorage({ reads: 'async' }), false, (found) => found.join() === whole.join());
+    await crashEverywhere(
+      () => new FaultyStorage({ reads: 'async' }),
+      false,
+      (found) => found.join() === whole.join(),
+    );
   });
 
   it('over another log: a start finds the old one, the new one, or is refused', async () => {
-    await crashEverywhere(() => old.restart('keep'), true, (found) => found.join() === whole.join() || found.join() === oldLog.join());
+    await crashEverywhere(
+      () => old.restart('keep'),
+      true,
+      (found) => found.join() === whole.join() || found.join() === oldLog.join(),
+    );
   });
 
   it('of the machine with the backups, at any request: the same', async () => {
@@ -95,7 +111,9 @@ describe('a restore that a power loss cuts off', () => {
       const failing = await openTestRepository(objects, { create: false });
       objects.crashAfter(n);
       const target = new FaultyStorage({ reads: 'async' });
-      await expect(restoreBackup(restoreOptions(failing, target)), `request ${n + 1}`).rejects.toMatchObject({ code: 'storage_crashed' });
+      await expect(restoreBackup(restoreOptions(failing, target)), `request ${n + 1}`).rejects.toMatchObject({
+        code: 'storage_crashed',
+      });
       expect(['refused', 'empty']).toContain(await started(target.restart('keep')));
       const after = target.restart('keep');
       await restoreBackup(restoreOptions(history.repository, after, { force: true }));
@@ -106,7 +124,9 @@ describe('a restore that a power loss cuts off', () => {
   it('a full disk and a failing sync end it with the error, and leave a directory that no start opens', async () => {
     for (const code of ['disk_full', 'io_error', 'sync_failed'] as const) {
       const target = new FaultyStorage();
-      target.failWhen((op, path) => (path.startsWith('chunk-') && (code === 'sync_failed' ? op === 'sync' : op === 'writeAt') ? code : undefined));
+      target.failWhen((op, path) =>
+        path.startsWith('chunk-') && (code === 'sync_failed' ? op === 'sync' : op === 'writeAt') ? code : undefined,
+      );
       await expect(restoreBackup(restoreOptions(history.repository, target))).rejects.toMatchObject({ code });
       const after = target.restart('keep');
       expect(await started(target.restart('keep'))).toBe('refused');

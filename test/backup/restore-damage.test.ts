@@ -36,19 +36,26 @@ async function damaged(key: string, change: ((bytes: Uint8Array) => void) | null
 }
 
 function flip(at: number): (bytes: Uint8Array) => void {
-  return (bytes) => { bytes[at % bytes.length]! ^= 0x40; };
+  return (bytes) => {
+    bytes[at % bytes.length]! ^= 0x40;
+  };
 }
 
 describe('a damaged backup', () => {
   it('is refused with the name of the object, whichever byte of what is needed is flipped, and leaves nothing that opens', async () => {
     const random = new Random(1);
-    const needed = [...newest.chunks, ...(newest.tail?.segments ?? []), ...newest.index!.files].map(({ blob }) => blobKeyOf(blob));
+    const needed = [...newest.chunks, ...(newest.tail?.segments ?? []), ...newest.index!.files].map(({ blob }) =>
+      blobKeyOf(blob),
+    );
     expect(newest.chunks.length).toBeGreaterThan(1);
     for (const key of new Set(needed)) {
       for (let i = 0; i < 3; i++) {
         const at = random.int(0, 1_000_000);
         const target = new MemoryStorage();
-        await expect(restoreBackup(restoreOptions(await damaged(key, flip(at)), target)), `byte ${at} of ${key}`).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
+        await expect(
+          restoreBackup(restoreOptions(await damaged(key, flip(at)), target)),
+          `byte ${at} of ${key}`,
+        ).rejects.toMatchObject({ code: 'repository_damaged', data: { key } });
         expect(await target.list('')).toContain(RESTORE_MARKER);
         await expect(openTestStore({ storage: target })).rejects.toMatchObject({ code: 'backup_failed' });
       }
@@ -59,13 +66,23 @@ describe('a damaged backup', () => {
     const keys: string[] = [];
     for await (const { key } of listAll(history.objects, 'manifests/')) keys.push(key);
     const target = new MemoryStorage();
-    await expect(restoreBackup(restoreOptions(await damaged(keys.at(-1)!, flip(77)), target))).rejects.toMatchObject({ code: 'repository_damaged', data: { key: keys.at(-1) } });
+    await expect(restoreBackup(restoreOptions(await damaged(keys.at(-1)!, flip(77)), target))).rejects.toMatchObject({
+      code: 'repository_damaged',
+      data: { key: keys.at(-1) },
+    });
     expect(await target.list('')).toEqual([]);
-    const report = await restoreBackup(restoreOptions(await damaged(keys.at(-1)!, flip(77)), target, { allowDamaged: true }));
-    expect(report).toMatchObject({ backupId: history.pasts[0]!.manifest.id, position: history.pasts[0]!.manifest.checkpoints.writer });
+    const report = await restoreBackup(
+      restoreOptions(await damaged(keys.at(-1)!, flip(77)), target, { allowDamaged: true }),
+    );
+    expect(report).toMatchObject({
+      backupId: history.pasts[0]!.manifest.id,
+      position: history.pasts[0]!.manifest.checkpoints.writer,
+    });
     expect(report.warnings.join()).toContain(keys.at(-1));
     // Damage to a backup that is not asked for is no obstacle.
-    expect((await restoreBackup(restoreOptions(await damaged(keys[0]!, flip(77)), new MemoryStorage()))).position).toBe(newest.checkpoints.writer);
+    expect((await restoreBackup(restoreOptions(await damaged(keys[0]!, flip(77)), new MemoryStorage()))).position).toBe(
+      newest.checkpoints.writer,
+    );
   });
 
   it('gives the log before a damaged chunk where damage is allowed, and says what is lost', async () => {
@@ -76,28 +93,50 @@ describe('a damaged backup', () => {
         const target = new MemoryStorage();
         const report = await restoreBackup(restoreOptions(await damaged(key, change), target, { allowDamaged: true }));
         const position = chunk.startNumber * CHUNK_BYTES;
-        expect(report).toMatchObject({ position, skipped: [{ key, path: chunk.path, lost: { from: position, to: writer } }] });
+        expect(report).toMatchObject({
+          position,
+          skipped: [{ key, path: chunk.path, lost: { from: position, to: writer } }],
+        });
         expect(report.skipped[0]!.lost!.chunks).toBe(Math.ceil(writer / CHUNK_BYTES) - chunk.startNumber);
         expect(await logText(target)).toEqual(whole.filter((line) => Number.parseInt(line, 10) < position));
         expect(await verifyErrors(target)).toEqual([]);
       }
     }
     const first = await damaged(blobKeyOf(newest.chunks[0]!.blob), null);
-    await expect(restoreBackup(restoreOptions(first, new MemoryStorage(), { allowDamaged: true })), 'there is nothing before the first').rejects.toMatchObject({ code: 'repository_damaged' });
+    await expect(
+      restoreBackup(restoreOptions(first, new MemoryStorage(), { allowDamaged: true })),
+      'there is nothing before the first',
+    ).rejects.toMatchObject({ code: 'repository_damaged' });
   });
 
   it('gives the log before damage in the ongoing chunk, and makes a damaged index anew', async () => {
     const segment = newest.tail!.segments.at(-1)!;
     const tailKey = blobKeyOf(segment.blob);
     const target = new MemoryStorage();
-    const report = await restoreBackup(restoreOptions(await damaged(tailKey, (bytes) => { bytes[bytes.length - 1]! ^= 1; }), target, { allowDamaged: true }));
-    expect(report).toMatchObject({ position: segment.from, skipped: [{ key: tailKey, lost: { from: segment.from, to: newest.checkpoints.writer, chunks: 1 } }] });
+    const report = await restoreBackup(
+      restoreOptions(
+        await damaged(tailKey, (bytes) => {
+          bytes[bytes.length - 1]! ^= 1;
+        }),
+        target,
+        { allowDamaged: true },
+      ),
+    );
+    expect(report).toMatchObject({
+      position: segment.from,
+      skipped: [{ key: tailKey, lost: { from: segment.from, to: newest.checkpoints.writer, chunks: 1 } }],
+    });
     expect(await logText(target)).toEqual(whole.filter((line) => Number.parseInt(line, 10) < segment.from));
     expect(await verifyErrors(target)).toEqual([]);
     const table = newest.index!.files.find(({ path }) => /[0-9a-f-]{36}$/.test(path))!;
     const rebuilt = new MemoryStorage();
-    const indexReport = await restoreBackup(restoreOptions(await damaged(blobKeyOf(table.blob), flip(900)), rebuilt, { allowDamaged: true }));
-    expect(indexReport).toMatchObject({ position: newest.checkpoints.writer, skipped: [{ key: blobKeyOf(table.blob), lost: null }] });
+    const indexReport = await restoreBackup(
+      restoreOptions(await damaged(blobKeyOf(table.blob), flip(900)), rebuilt, { allowDamaged: true }),
+    );
+    expect(indexReport).toMatchObject({
+      position: newest.checkpoints.writer,
+      skipped: [{ key: blobKeyOf(table.blob), lost: null }],
+    });
     expect(await logText(rebuilt)).toEqual(whole);
     expect(await verifyErrors(rebuilt)).toEqual([]);
   });
@@ -108,14 +147,31 @@ describe('a damaged backup', () => {
     const bytes: number[] = [];
     for await (const piece of repository.readBlob(chunk)) bytes.push(...piece);
     bytes[4_000]! ^= 1;
-    const { blob } = await repository.writeBlob(bytes.length, async function* content() { yield Uint8Array.from(bytes); });
+    const { blob } = await repository.writeBlob(bytes.length, async function* content() {
+      yield Uint8Array.from(bytes);
+    });
     const id = 'cccccccc-0000-4000-8000-000000000001';
-    await repository.putManifest({ ...newest, id, chunks: newest.chunks.map((one) => (one === chunk ? { ...one, blob } : one)) });
+    await repository.putManifest({
+      ...newest,
+      id,
+      chunks: newest.chunks.map((one) => (one === chunk ? { ...one, blob } : one)),
+    });
     try {
-      await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, checkMd5: true }))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: chunk.path } });
-      const report = await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, allowDamaged: true }));
-      expect(report).toMatchObject({ position: chunk.startNumber * CHUNK_BYTES, skipped: [{ key: null, path: chunk.path }] });
-      await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id } }))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: chunk.path } });
+      await expect(
+        restoreBackup(
+          restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, checkMd5: true }),
+        ),
+      ).rejects.toMatchObject({ code: 'log_corrupt', data: { file: chunk.path } });
+      const report = await restoreBackup(
+        restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id }, allowDamaged: true }),
+      );
+      expect(report).toMatchObject({
+        position: chunk.startNumber * CHUNK_BYTES,
+        skipped: [{ key: null, path: chunk.path }],
+      });
+      await expect(
+        restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id } })),
+      ).rejects.toMatchObject({ code: 'log_corrupt', data: { file: chunk.path } });
     } finally {
       await repository.removeManifest(id);
     }

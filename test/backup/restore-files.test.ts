@@ -16,7 +16,9 @@ function fakeFile() {
   let written = 0;
   const file = {
     path: 'f',
-    writeAt: async (_at: number, bytes: Uint8Array) => { written += bytes.length; },
+    writeAt: async (_at: number, bytes: Uint8Array) => {
+      written += bytes.length;
+    },
     sync: () => {
       syncs.push(Promise.withResolvers<void>());
       return syncs.at(-1)!.promise;
@@ -25,13 +27,18 @@ function fakeFile() {
   return { file, syncs, written: () => written };
 }
 
-const idle = () => new Promise((resolve) => { setImmediate(resolve); });
+const idle = () =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 describe('content that is restored', () => {
   it('is synced beside the writing, one sync at a time, every 32 MiB', async () => {
     const { file, syncs, written } = fakeFile();
     let end = -1;
-    const writing = writeContent(file, 128, mebibytes(80)).then((at) => { end = at; });
+    const writing = writeContent(file, 128, mebibytes(80)).then((at) => {
+      end = at;
+    });
     await idle();
     // The second sync waits for the first, and the writing for it.
     expect([written() / MIB, syncs.length]).toEqual([64, 1]);
@@ -59,7 +66,9 @@ describe('content that is restored', () => {
       yield* mebibytes(40);
       throw new Error('the backup is gone');
     };
-    const writing = writeContent(file, 0, failing()).finally(() => { isEnded = true; });
+    const writing = writeContent(file, 0, failing()).finally(() => {
+      isEnded = true;
+    });
     writing.catch(() => {});
     await idle();
     expect([syncs.length, isEnded]).toEqual([1, false]);

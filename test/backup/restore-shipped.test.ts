@@ -25,7 +25,8 @@ let seed: number;
 /** Starts the node, writes, and stops it; a start writes an epoch. */
 async function write(count: number): Promise<void> {
   const open = await openTestStore({ storage, seed: seed++, chunkSizeBytes: CHUNK_BYTES, verifyChunks: false });
-  for (let i = 0; i < count; i++) await open.store.append('stream', ANY, [newEvent(random, 'one', null, 200), newEvent(random, 'two', null, 200)]);
+  for (let i = 0; i < count; i++)
+    await open.store.append('stream', ANY, [newEvent(random, 'one', null, 200), newEvent(random, 'two', null, 200)]);
   await open.close();
 }
 
@@ -72,7 +73,13 @@ describe('log that was shipped after a backup', () => {
   it('is left out of a restore of the backup itself', async () => {
     await write(15);
     await shipAll(4);
-    expect((await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id: manifest.id } }))).position).toBe(manifest.checkpoints.writer);
+    expect(
+      (
+        await restoreBackup(
+          restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id: manifest.id } }),
+        )
+      ).position,
+    ).toBe(manifest.checkpoints.writer);
   });
 
   it('may begin the chunk behind the one that was backed up', async () => {
@@ -85,7 +92,12 @@ describe('log that was shipped after a backup', () => {
     const target = new MemoryStorage();
     await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'position', position: CHUNK_BYTES } }));
     storage = target;
-    manifest = { ...(await backUp(storage, repository, 3)), id: 'dddddddd-0000-4000-8000-000000000001', createdMs: TEST_NOW_MS + 4_000, tail: null };
+    manifest = {
+      ...(await backUp(storage, repository, 3)),
+      id: 'dddddddd-0000-4000-8000-000000000001',
+      createdMs: TEST_NOW_MS + 4_000,
+      tail: null,
+    };
     expect(manifest.checkpoints.writer).toBe(CHUNK_BYTES);
     await repository.putManifest(manifest);
     await write(5);
@@ -110,11 +122,15 @@ describe('log that was shipped after a backup', () => {
         return name === 'readShipped' ? readShipped : typeof member === 'function' ? member.bind(repository) : member;
       },
     });
-    await expect(restoreBackup(restoreOptions(broken, new MemoryStorage()))).rejects.toMatchObject({ code: 'log_corrupt' });
+    await expect(restoreBackup(restoreOptions(broken, new MemoryStorage()))).rejects.toMatchObject({
+      code: 'log_corrupt',
+    });
     const target = new MemoryStorage();
     const report = await restoreBackup(restoreOptions(broken, target, { allowDamaged: true }));
     expect(report).toMatchObject({ position: starts[1], skipped: [{ lost: { from: starts[1] } }] });
-    expect(await logText(target)).toEqual((await logText(storage)).filter((line) => Number.parseInt(line, 10) < starts[1]!));
+    expect(await logText(target)).toEqual(
+      (await logText(storage)).filter((line) => Number.parseInt(line, 10) < starts[1]!),
+    );
     expect(await verifyErrors(target)).toEqual([]);
   });
 });

@@ -47,18 +47,34 @@ describe('the directory that is restored to', () => {
     for (const path of ['chunk-000000.000000', 'index/indexmap', 'index/scavenging/scavenging.db-wal']) {
       const target = new MemoryStorage();
       await put(target, path);
-      await expect(restoreBackup(restoreOptions(history.repository, target)), path).rejects.toMatchObject({ code: 'directory_not_empty', data: { files: 1, isUnfinished: false } });
+      await expect(restoreBackup(restoreOptions(history.repository, target)), path).rejects.toMatchObject({
+        code: 'directory_not_empty',
+        data: { files: 1, isUnfinished: false },
+      });
       expect(await target.list('')).not.toContain(RESTORE_MARKER);
     }
     for (const force of [false, true]) {
       const target = new MemoryStorage();
       await put(target, 'notes.txt');
-      await expect(restoreBackup(restoreOptions(history.repository, target, { force }))).rejects.toMatchObject({ code: 'not_a_data_directory', data: { found: ['notes.txt'] } });
+      await expect(restoreBackup(restoreOptions(history.repository, target, { force }))).rejects.toMatchObject({
+        code: 'not_a_data_directory',
+        data: { found: ['notes.txt'] },
+      });
       expect(await target.list('')).toEqual(['notes.txt']);
     }
     const target = new MemoryStorage();
     const strange = ['notes.txt', 'chunks.txt', 'index/stream-existence/notes.txt'];
-    for (const path of [...strange, 'chunk-000777.000000', '11111111-1111-4111-8111-111111111111.scavenge.tmp', 'writer.chk', 'index/indexmap', 'index/11111111-1111-4111-8111-111111111111', 'index/11111111-1111-4111-8111-111111111111.bloomfilter', 'index/scavenging/scavenging.db']) await put(target, path);
+    for (const path of [
+      ...strange,
+      'chunk-000777.000000',
+      '11111111-1111-4111-8111-111111111111.scavenge.tmp',
+      'writer.chk',
+      'index/indexmap',
+      'index/11111111-1111-4111-8111-111111111111',
+      'index/11111111-1111-4111-8111-111111111111.bloomfilter',
+      'index/scavenging/scavenging.db',
+    ])
+      await put(target, path);
     await restoreBackup(restoreOptions(history.repository, target, { force: true }));
     expect(await logText(target)).toEqual(whole);
     for (const path of strange) expect(await target.size(path)).toBe(10);
@@ -70,38 +86,65 @@ describe('the directory that is restored to', () => {
   it('is left as it was when another process holds its lock, or when the wish can not be met', async () => {
     const target = new MemoryStorage();
     const open = await openTestStore({ storage: target, chunkSizeBytes: CHUNK_BYTES });
-    await expect(restoreBackup(restoreOptions(history.repository, target, { force: true }))).rejects.toMatchObject({ code: 'directory_locked' });
+    await expect(restoreBackup(restoreOptions(history.repository, target, { force: true }))).rejects.toMatchObject({
+      code: 'directory_locked',
+    });
     await open.close();
     const before = await logText(target);
-    for (const choice of [{ kind: 'position', position: 7 }, { kind: 'time', timeMs: 0 }, { kind: 'backup', id: '11111111-1111-4111-8111-111111111111' }] as const) {
-      await expect(restoreBackup(restoreOptions(history.repository, target, { choice, force: true }))).rejects.toMatchObject({ code: choice.kind === 'backup' ? 'backup_not_found' : 'not_restorable' });
+    for (const choice of [
+      { kind: 'position', position: 7 },
+      { kind: 'time', timeMs: 0 },
+      { kind: 'backup', id: '11111111-1111-4111-8111-111111111111' },
+    ] as const) {
+      await expect(
+        restoreBackup(restoreOptions(history.repository, target, { choice, force: true })),
+      ).rejects.toMatchObject({ code: choice.kind === 'backup' ? 'backup_not_found' : 'not_restorable' });
     }
     expect(await logText(target)).toEqual(before);
     await (await openTestStore({ storage: target })).close();
     const empty = await openTestRepository(new MemoryObjects());
-    await expect(restoreBackup(restoreOptions(empty, target, { force: true }))).rejects.toMatchObject({ code: 'backup_not_found' });
+    await expect(restoreBackup(restoreOptions(empty, target, { force: true }))).rejects.toMatchObject({
+      code: 'backup_not_found',
+    });
   });
 
   it('holds the lock until the dry start is over', async () => {
     const target = new MemoryStorage();
     let refused = 0;
-    await restoreBackup(restoreOptions(history.repository, target, {
-      onProgress: () => { void target.lock().then(async (lock) => lock.release(), () => { refused++; }); },
-    }));
+    await restoreBackup(
+      restoreOptions(history.repository, target, {
+        onProgress: () => {
+          void target.lock().then(
+            async (lock) => lock.release(),
+            () => {
+              refused++;
+            },
+          );
+        },
+      }),
+    );
     expect(refused).toBeGreaterThan(5);
     await (await target.lock()).release();
   });
 
   it('needs room: without it nothing is copied', async () => {
     const target = new MemoryStorage({ capacityBytes: 30_000 });
-    await expect(restoreBackup(restoreOptions(history.repository, target))).rejects.toMatchObject({ code: 'disk_full' });
+    await expect(restoreBackup(restoreOptions(history.repository, target))).rejects.toMatchObject({
+      code: 'disk_full',
+    });
     expect(await target.list('')).toEqual([]);
   });
 
   it('gets an id of its own, and is told how far it is', async () => {
     const target = new MemoryStorage();
     const seen: number[] = [];
-    const report = await restoreBackup(restoreOptions(history.repository, target, { onProgress: ({ phase, bytesDone, bytesTotal }) => { if (phase === 'copying') seen.push(bytesDone / bytesTotal); } }));
+    const report = await restoreBackup(
+      restoreOptions(history.repository, target, {
+        onProgress: ({ phase, bytesDone, bytesTotal }) => {
+          if (phase === 'copying') seen.push(bytesDone / bytesTotal);
+        },
+      }),
+    );
     expect(report.nodeId).not.toBe(await readNodeId(history.storage));
     expect(await readNodeId(target)).toBe(report.nodeId);
     expect(seen.at(-1)).toBeGreaterThan(0.95);
@@ -113,9 +156,21 @@ describe('the directory that is restored to', () => {
       const target = new MemoryStorage();
       const ending = new AbortController();
       let calls = 0;
-      await expect(restoreBackup(restoreOptions(history.repository, target, { signal: ending.signal, onProgress: () => { if (++calls === at) ending.abort(); } }))).rejects.toMatchObject({ code: 'aborted' });
+      await expect(
+        restoreBackup(
+          restoreOptions(history.repository, target, {
+            signal: ending.signal,
+            onProgress: () => {
+              if (++calls === at) ending.abort();
+            },
+          }),
+        ),
+      ).rejects.toMatchObject({ code: 'aborted' });
       await expect(openTestStore({ storage: target })).rejects.toMatchObject({ code: 'backup_failed' });
-      await expect(restoreBackup(restoreOptions(history.repository, target))).rejects.toMatchObject({ code: 'directory_not_empty', data: { isUnfinished: true } });
+      await expect(restoreBackup(restoreOptions(history.repository, target))).rejects.toMatchObject({
+        code: 'directory_not_empty',
+        data: { isUnfinished: true },
+      });
       await restoreBackup(restoreOptions(history.repository, target, { force: true }));
       expect(await logText(target)).toEqual(whole);
     }
@@ -149,7 +204,15 @@ describe('a restore between real directories', () => {
 });
 
 describe('directories that the reference database wrote', () => {
-  it.each(['crashed', 'mid-2-interrupted', 'mid-3-completed', 'orders-3-grown', 'random-a-2-scavenged', 'transactions-1-before', 'transactions-3-scavenged'])('%s is restored as it was', async (name) => {
+  it.each([
+    'crashed',
+    'mid-2-interrupted',
+    'mid-3-completed',
+    'orders-3-grown',
+    'random-a-2-scavenged',
+    'transactions-1-before',
+    'transactions-3-scavenged',
+  ])('%s is restored as it was', async (name) => {
     const source = new MemoryStorage();
     await installFiles(source, unpackSet(name));
     const repository = await openTestRepository(new MemoryObjects(), { frameBytes: 1_048_576 });

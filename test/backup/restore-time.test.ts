@@ -31,7 +31,8 @@ async function backedUp(hours: readonly number[], bytes = 100) {
   await open.close();
   const repository = await openTestRepository(new MemoryObjects());
   const manifest = await backUp(storage, repository, 1);
-  const choose = (timeMs: number, orBefore = false): Promise<RestorePlan> => chooseRestore(repository, { kind: 'time', timeMs, orBefore });
+  const choose = (timeMs: number, orBefore = false): Promise<RestorePlan> =>
+    chooseRestore(repository, { kind: 'time', timeMs, orBefore });
   return { storage, repository, manifest, choose, end: manifest.checkpoints.writer };
 }
 
@@ -40,7 +41,13 @@ describe('a restore to a time later than all that was backed up', () => {
     const { repository, choose, end } = await backedUp([0, 1, 2]);
     const lastMs = TEST_NOW_MS + 2 * HOUR_MS;
     const target = new MemoryStorage();
-    await expect(restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs: lastMs + 1 } }))).rejects.toMatchObject({ code: 'not_restorable', message: expect.stringContaining(timestampText(lastMs, 0)), data: { belowMs: lastMs, aboveMs: null } });
+    await expect(
+      restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs: lastMs + 1 } })),
+    ).rejects.toMatchObject({
+      code: 'not_restorable',
+      message: expect.stringContaining(timestampText(lastMs, 0)),
+      data: { belowMs: lastMs, aboveMs: null },
+    });
     expect(await target.list('')).toEqual([]);
     expect(await choose(lastMs)).toMatchObject({ position: end, earlierMs: null, warnings: [] });
     expect(await choose(lastMs + YEAR_MS, true)).toMatchObject({ position: end, earlierMs: lastMs, warnings: [] });
@@ -58,10 +65,20 @@ describe('a clock that was ahead while some was written', () => {
     const { storage, repository, choose } = await backedUp([0, 1, 8_000, 8_001, 2, 3, 4], bytes);
     const plan = await choose(TEST_NOW_MS + 3 * HOUR_MS);
     const records = await readRawLog(storage);
-    const ahead = records.find((record) => timeOf(Buffer.from(record.bytes, 'latin1')) > TEST_NOW_MS + 7_000 * HOUR_MS)!;
+    const ahead = records.find(
+      (record) => timeOf(Buffer.from(record.bytes, 'latin1')) > TEST_NOW_MS + 7_000 * HOUR_MS,
+    )!;
     expect(plan.position).toBeLessThanOrEqual(ahead.position);
-    const last = records.findLast((record) => timeOf(Buffer.from(record.bytes, 'latin1')) <= TEST_NOW_MS + 3 * HOUR_MS)!;
-    expect(plan.warnings).toEqual([expect.stringMatching(new RegExp(`^The clock was set back: behind position ${plan.position} stand records of ${timestampText(TEST_NOW_MS + 8_000 * HOUR_MS, 0)}, `))]);
+    const last = records.findLast(
+      (record) => timeOf(Buffer.from(record.bytes, 'latin1')) <= TEST_NOW_MS + 3 * HOUR_MS,
+    )!;
+    expect(plan.warnings).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^The clock was set back: behind position ${plan.position} stand records of ${timestampText(TEST_NOW_MS + 8_000 * HOUR_MS, 0)}, `,
+        ),
+      ),
+    ]);
     const position = Number(/--to-position (\d+)/.exec(plan.warnings[0]!)![1]);
     expect(position).toBe(last.position + last.bytes.length + 8);
     // The command that is named gives what is missing.
@@ -76,10 +93,16 @@ describe('a clock that was ahead while some was written', () => {
   });
 });
 
-it.each(['2026-02-30T00:00:00Z', '2025-02-29', '2026-04-31T12:00:00+02:00', '2026-13-01', '2026-00-10', '2026-01-00'])('%s is no time', (text) => {
-  expect(parseTimestamp(text)).toBe(Number.NaN);
-});
+it.each(['2026-02-30T00:00:00Z', '2025-02-29', '2026-04-31T12:00:00+02:00', '2026-13-01', '2026-00-10', '2026-01-00'])(
+  '%s is no time',
+  (text) => {
+    expect(parseTimestamp(text)).toBe(Number.NaN);
+  },
+);
 
-it.each([['2024-02-29', Date.UTC(2024, 1, 29)], ['2026-04-30T12:00:00+02:00', Date.UTC(2026, 3, 30, 10)]])('%s is one', (text, ms) => {
+it.each([
+  ['2024-02-29', Date.UTC(2024, 1, 29)],
+  ['2026-04-30T12:00:00+02:00', Date.UTC(2026, 3, 30, 10)],
+])('%s is one', (text, ms) => {
   expect(parseTimestamp(text)).toBe(ms);
 });

@@ -29,7 +29,10 @@ async function rig() {
 
 async function findingsOf(objects: ObjectStore): Promise<RepositoryFinding[]> {
   const findings: RepositoryFinding[] = [];
-  await verifyRepository({ repository: await openTestRepository(objects), onFinding: (finding) => findings.push(finding) });
+  await verifyRepository({
+    repository: await openTestRepository(objects),
+    onFinding: (finding) => findings.push(finding),
+  });
   return findings;
 }
 
@@ -42,7 +45,10 @@ describe('shipping behind one base, when chunks are completed', () => {
     expect(await shipper.tick()).toMatchObject({ wants: 'chunk', error: null });
     expect([shipper.unshippedBytes, shipper.lagMs]).toEqual([0, 0]);
     const pieces = await expectShippedChunks(repository, base, log);
-    expect(pieces.map(({ from, previousEnd }) => [from, previousEnd])).toEqual([[base.checkpoints.writer, undefined], [CHUNK_BYTES, log.dataEnd(0)]]);
+    expect(pieces.map(({ from, previousEnd }) => [from, previousEnd])).toEqual([
+      [base.checkpoints.writer, undefined],
+      [CHUNK_BYTES, log.dataEnd(0)],
+    ]);
     log.write(1, 1_000);
     await shipper.tick();
     await expectShippedChunks(repository, base, log);
@@ -100,7 +106,10 @@ describe('shipping behind one base, when chunks are completed', () => {
     for (let seed = 1; seed <= 25; seed++) {
       const { objects, log, base, clock } = await rig();
       const random = new Random(seed);
-      const faulty = new FaultyObjects(objects, { seed, chances: { before: 0.1, after: 0.1, late: 0.1, throttle: 0.05 } });
+      const faulty = new FaultyObjects(objects, {
+        seed,
+        chances: { before: 0.1, after: 0.1, late: 0.1, throttle: 0.05 },
+      });
       let repository: Repository | null = null;
       const open = async () => (repository ??= await openTestRepository(faulty));
       let { shipper } = shipperOf(log, open, NODE_ID, { clock });
@@ -181,27 +190,49 @@ describe('a check of what was shipped across chunks', () => {
         changed[at]! ^= 0x40;
         const other = await copyOfObjects(objects);
         await other.put(key, changed);
-        expect((await findingsOf(other)).map((finding) => [finding.key, finding.kind]), `byte ${at}`).toEqual([[key, 'damaged']]);
+        expect(
+          (await findingsOf(other)).map((finding) => [finding.key, finding.kind]),
+          `byte ${at}`,
+        ).toEqual([[key, 'damaged']]);
       }
     }
   });
 
   it.each([
     { name: 'begins inside a chunk', piece: (end: number) => ({ from: end + 100, previousEnd: end, to: end + 200 }) },
-    { name: 'leaves out a chunk', piece: (end: number) => ({ from: 4 * CHUNK_BYTES, previousEnd: end, to: 4 * CHUNK_BYTES + 8 }) },
-    { name: 'goes back', piece: (end: number) => ({ from: 3 * CHUNK_BYTES, previousEnd: end - 4, to: 3 * CHUNK_BYTES + 8 }) },
-    { name: 'is in two chunks', piece: (end: number) => ({ from: 3 * CHUNK_BYTES, previousEnd: end, to: 4 * CHUNK_BYTES + 8 }) },
+    {
+      name: 'leaves out a chunk',
+      piece: (end: number) => ({ from: 4 * CHUNK_BYTES, previousEnd: end, to: 4 * CHUNK_BYTES + 8 }),
+    },
+    {
+      name: 'goes back',
+      piece: (end: number) => ({ from: 3 * CHUNK_BYTES, previousEnd: end - 4, to: 3 * CHUNK_BYTES + 8 }),
+    },
+    {
+      name: 'is in two chunks',
+      piece: (end: number) => ({ from: 3 * CHUNK_BYTES, previousEnd: end, to: 4 * CHUNK_BYTES + 8 }),
+    },
   ])('finds one that $name', async ({ piece }) => {
     const { objects, base, pieces } = await shipped();
     const repository = await openTestRepository(objects);
     const stranger = piece(pieces.at(-1)!.to);
-    await repository.ship({ manifestId: base.id, ...stranger, shippedMs: 1 }, new Uint8Array(stranger.to - stranger.from));
-    expect((await findingsOf(objects)).map(({ kind, key }) => [kind, key])).toEqual([['damaged', keyOf(base.id, stranger.from)]]);
+    await repository.ship(
+      { manifestId: base.id, ...stranger, shippedMs: 1 },
+      new Uint8Array(stranger.to - stranger.from),
+    );
+    expect((await findingsOf(objects)).map(({ kind, key }) => [kind, key])).toEqual([
+      ['damaged', keyOf(base.id, stranger.from)],
+    ]);
     await expect(repository.shipped(base.id)).rejects.toMatchObject({ code: 'repository_damaged' });
   });
 
   it('refuses to ship what lies further behind than a chunk can', async () => {
     const { repository, base } = await rig();
-    await expect(repository.ship({ manifestId: base.id, from: 2_000_000_000, to: 2_000_000_004, previousEnd: 5, shippedMs: 1 }, new Uint8Array(4))).rejects.toMatchObject({ code: 'bad_option' });
+    await expect(
+      repository.ship(
+        { manifestId: base.id, from: 2_000_000_000, to: 2_000_000_004, previousEnd: 5, shippedMs: 1 },
+        new Uint8Array(4),
+      ),
+    ).rejects.toMatchObject({ code: 'bad_option' });
   });
 });

@@ -90,10 +90,18 @@ describe('shipping beside backups that are made from outside', () => {
     expect(second.checkpoints.writer).toBeLessThan(log.end);
     const plan = await chooseRestore(repository, { kind: 'latest' });
     expect([plan.manifest.id, plan.position]).toEqual([first.id, log.end]);
-    expect(await chooseRestore(repository, { kind: 'latest' }, { allowDamaged: true })).toMatchObject({ manifest: { id: first.id }, position: log.end });
-    expect(await chooseRestore(repository, { kind: 'time', timeMs: Date.UTC(2040, 0), orBefore: true })).toMatchObject({ manifest: { id: first.id }, position: log.end });
+    expect(await chooseRestore(repository, { kind: 'latest' }, { allowDamaged: true })).toMatchObject({
+      manifest: { id: first.id },
+      position: log.end,
+    });
+    expect(await chooseRestore(repository, { kind: 'time', timeMs: Date.UTC(2040, 0), orBefore: true })).toMatchObject({
+      manifest: { id: first.id },
+      position: log.end,
+    });
     // Within the newest, that one serves.
-    expect(await chooseRestore(repository, { kind: 'position', position: second.checkpoints.writer })).toMatchObject({ manifest: { id: second.id } });
+    expect(await chooseRestore(repository, { kind: 'position', position: second.checkpoints.writer })).toMatchObject({
+      manifest: { id: second.id },
+    });
     await shipping.shipper.tick();
     expect(await latestEnd()).toBe(log.end);
   });

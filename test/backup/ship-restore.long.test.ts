@@ -48,7 +48,13 @@ let release: () => void;
 function reach(name: string): Promise<void> {
   release();
   return new Promise((isReached) => {
-    held = { name, isReached, released: new Promise((resolve) => { release = resolve; }) };
+    held = {
+      name,
+      isReached,
+      released: new Promise((resolve) => {
+        release = resolve;
+      }),
+    };
   });
 }
 
@@ -67,7 +73,9 @@ async function openNode(): Promise<void> {
 
 async function write(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
-    const events = Array.from({ length: random.int(1, 3) }, () => newEvent(random, 'made', 'x'.repeat(random.int(1_000, 4_000))));
+    const events = Array.from({ length: random.int(1, 3) }, () =>
+      newEvent(random, 'made', 'x'.repeat(random.int(1_000, 4_000))),
+    );
     await node.store.append(random.pick(['a', 'b', 'c']), ANY, events);
     clock.setNow(clock.nowMs() + 1_000);
   }
@@ -115,7 +123,9 @@ describe('log that was shipped across chunks', () => {
     for (let count = 0; count <= keys.length; count++) {
       const left = new Set(keys.slice(count));
       const target = new MemoryStorage();
-      const report = await restoreBackup(restoreOptions(await openTestRepository(await copyOfObjects(objects, (key) => left.has(key))), target));
+      const report = await restoreBackup(
+        restoreOptions(await openTestRepository(await copyOfObjects(objects, (key) => left.has(key))), target),
+      );
       const restored = await logText(target);
       expect(restored, `${count} pieces`).toEqual(source.slice(0, restored.length));
       expect(await verifyErrors(target), `${count} pieces`).toEqual([]);
@@ -137,13 +147,26 @@ describe('log that was shipped across chunks', () => {
     await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
     await node.scavenger.idle();
     await backUpNode(node, repository, { clock: new ManualClock(clock.nowMs(), 'microtask') });
-    const refusal = await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'time', timeMs: wantedMs } })).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: 'not_restorable', data: { belowMs: shippedMs, aboveMs: expect.any(Number) } });
+    const refusal = await restoreBackup(
+      restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'time', timeMs: wantedMs } }),
+    ).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({
+      code: 'not_restorable',
+      data: { belowMs: shippedMs, aboveMs: expect.any(Number) },
+    });
     const target = new MemoryStorage();
-    expect(await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs: wantedMs, orBefore: true } }))).toMatchObject({ backupId: base.id, position: shippedEnd, earlierMs: shippedMs });
+    expect(
+      await restoreBackup(
+        restoreOptions(repository, target, { choice: { kind: 'time', timeMs: wantedMs, orBefore: true } }),
+      ),
+    ).toMatchObject({ backupId: base.id, position: shippedEnd, earlierMs: shippedMs });
     expect(await verifyErrors(target)).toEqual([]);
     // And the moment of the last piece itself can be had.
-    expect(await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'time', timeMs: shippedMs - 1 } }))).toMatchObject({ backupId: base.id, earlierMs: null });
+    expect(
+      await restoreBackup(
+        restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'time', timeMs: shippedMs - 1 } }),
+      ),
+    ).toMatchObject({ backupId: base.id, earlierMs: null });
   });
 
   it('is restored to any place in it, also where a chunk begins, and never to one between two chunks', async () => {
@@ -151,12 +174,17 @@ describe('log that was shipped across chunks', () => {
     const records = (await readRawLog(storage)).filter(({ position }) => position >= base.checkpoints.writer);
     const source = await logText(storage);
     const ends = records.map(endOf);
-    const starts = [...new Set(records.map(({ chunk }) => chunk * CHUNK_BYTES))].filter((start) => start > base.checkpoints.writer);
+    const starts = [...new Set(records.map(({ chunk }) => chunk * CHUNK_BYTES))].filter(
+      (start) => start > base.checkpoints.writer,
+    );
     expect(starts.length).toBeGreaterThan(1);
     for (const position of [...starts, ...ends.filter((_, i) => i % 5 === 0)]) {
       const target = new MemoryStorage();
       try {
-        expect((await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'position', position } }))).position).toBe(position);
+        expect(
+          (await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'position', position } })))
+            .position,
+        ).toBe(position);
       } catch (error) {
         // Inside a write of several events.
         if (!isSkuaError(error, 'not_restorable') || starts.includes(position)) throw error;
@@ -168,7 +196,9 @@ describe('log that was shipped across chunks', () => {
     for (const start of starts) {
       const dataEnd = Math.max(...ends.filter((end) => end < start), base.checkpoints.writer);
       for (const position of [dataEnd + 1, start - 1]) {
-        await expect(restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'position', position } }))).rejects.toMatchObject({ code: 'not_restorable', data: { below: dataEnd, above: start } });
+        await expect(
+          restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'position', position } })),
+        ).rejects.toMatchObject({ code: 'not_restorable', data: { below: dataEnd, above: start } });
       }
     }
   });
@@ -179,7 +209,9 @@ describe('log that was shipped across chunks', () => {
     const seen = new Set<number>();
     for (let timeMs = TEST_NOW_MS; timeMs < clock.nowMs() + 2_000; timeMs += 1_700) {
       const target = new MemoryStorage();
-      const { position } = await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs, orBefore: timeMs > clock.nowMs() } }));
+      const { position } = await restoreBackup(
+        restoreOptions(repository, target, { choice: { kind: 'time', timeMs, orBefore: timeMs > clock.nowMs() } }),
+      );
       const restored = await logText(target);
       expect(restored).toEqual(source.slice(0, restored.length));
       expect(await verifyErrors(target)).toEqual([]);
@@ -200,7 +232,8 @@ describe('log that was shipped across chunks', () => {
     const { position } = await restoreBackup(restoreOptions(repository, target));
     expect(position).toBe(node.shippableLog().end);
     expect(await logText(target)).toEqual(await logText(storage));
-    const epochOf = async (on: MemoryStorage) => Buffer.from(await (await on.open('epoch.chk', 'read')).read(0, 8)).readBigInt64LE();
+    const epochOf = async (on: MemoryStorage) =>
+      Buffer.from(await (await on.open('epoch.chk', 'read')).read(0, 8)).readBigInt64LE();
     expect(await epochOf(target)).toBe(await epochOf(storage));
     expect(await verifyErrors(target)).toEqual([]);
   });
@@ -212,9 +245,17 @@ describe('log that was shipped across chunks', () => {
       await node.store.append('wanted', ANY, [event]);
     }
     await writeAndShip(1);
-    expect(new Set((await repository.shipped(base.id)).map(({ from }) => Math.floor(from / CHUNK_BYTES))).size).toBeGreaterThan(2);
+    expect(
+      new Set((await repository.shipped(base.id)).map(({ from }) => Math.floor(from / CHUNK_BYTES))).size,
+    ).toBeGreaterThan(2);
     const found = new Set<string>();
-    for (const { id } of events) for await (const said of checkErasureInRepository({ repository, clock: new ManualClock(TEST_NOW_MS, 'microtask'), events: [id] })) if (said.kind !== 'progress') found.add(id);
+    for (const { id } of events)
+      for await (const said of checkErasureInRepository({
+        repository,
+        clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+        events: [id],
+      }))
+        if (said.kind !== 'progress') found.add(id);
     expect(found.size).toBe(3);
   });
 
@@ -228,11 +269,18 @@ describe('log that was shipped across chunks', () => {
       bytes[bytes.length - 1]! ^= 1;
       await broken.put(key, bytes);
       const damaged = await openTestRepository(broken);
-      await expect(restoreBackup(restoreOptions(damaged, new MemoryStorage()))).rejects.toMatchObject({ code: 'repository_damaged' });
+      await expect(restoreBackup(restoreOptions(damaged, new MemoryStorage()))).rejects.toMatchObject({
+        code: 'repository_damaged',
+      });
       const target = new MemoryStorage();
       const report = await restoreBackup(restoreOptions(damaged, target, { allowDamaged: true }));
-      expect(report).toMatchObject({ position: pieces[index]!.from, skipped: [{ key, lost: { from: pieces[index]!.from } }] });
-      expect(await logText(target)).toEqual((await logText(storage)).filter((line) => Number.parseInt(line, 10) < pieces[index]!.from));
+      expect(report).toMatchObject({
+        position: pieces[index]!.from,
+        skipped: [{ key, lost: { from: pieces[index]!.from } }],
+      });
+      expect(await logText(target)).toEqual(
+        (await logText(storage)).filter((line) => Number.parseInt(line, 10) < pieces[index]!.from),
+      );
       expect(await verifyErrors(target)).toEqual([]);
     }
   });
@@ -247,14 +295,20 @@ describe('log that was shipped across chunks', () => {
     for (let n = 1; n <= undisturbed.operations; n++) {
       const target = new FaultyStorage({ reads: 'async' });
       target.crashAt(n, MOMENTS[n % 3]);
-      const error = await restoreBackup(restoreOptions(repository, target)).then(() => null, (reason: unknown) => reason);
+      const error = await restoreBackup(restoreOptions(repository, target)).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
       if (error !== null && !isCrash(error) && !isSkuaError(error, 'sync_failed')) throw error;
       const mode = n % 2 === 0 ? 'partial' : 'clean';
       const left = target.restart(mode, n);
-      const opened = await openSmall(left, { writeEpoch: false, verifyChunks: false }).then(async (open) => {
-        await open.close();
-        return logText(left);
-      }, (reason: unknown) => reason);
+      const opened = await openSmall(left, { writeEpoch: false, verifyChunks: false }).then(
+        async (open) => {
+          await open.close();
+          return logText(left);
+        },
+        (reason: unknown) => reason,
+      );
       // Before the first file there is nothing, and a start makes a log of its own.
       if (Array.isArray(opened)) expect([[], whole]).toContainEqual(opened);
       else expect(opened, `operation ${n}`).toMatchObject({ code: 'backup_failed' });
@@ -307,7 +361,10 @@ describe('shipping while a scavenge runs', () => {
     await writeAndShip(2);
     expect((await repository.shipped(next.id)).length).toBeGreaterThan(0);
     const target = new MemoryStorage();
-    expect(await restoreBackup(restoreOptions(repository, target))).toMatchObject({ backupId: next.id, position: node.shippableLog().end });
+    expect(await restoreBackup(restoreOptions(repository, target))).toMatchObject({
+      backupId: next.id,
+      position: node.shippableLog().end,
+    });
     expect(await logText(target)).toEqual(await logText(storage));
   });
 });

@@ -14,13 +14,37 @@ import { Random } from '../support/random.ts';
 
 const KEY = new Random(4).bytes(32);
 
-interface Rig { readonly log: FakeLog; readonly clock: ManualClock; readonly wanted: BaseReason[]; readonly shipper: Shipper; readonly repository: Repository; readonly base: Manifest }
-
-function newShipper(log: FakeLog, repository: Repository, clock: ManualClock, wanted: BaseReason[] = [], more: object = {}): Shipper {
-  return new Shipper({ repository: async () => repository, nodeId: NODE_ID, log, clock, onBaseWanted: (reason) => wanted.push(reason), ...more });
+interface Rig {
+  readonly log: FakeLog;
+  readonly clock: ManualClock;
+  readonly wanted: BaseReason[];
+  readonly shipper: Shipper;
+  readonly repository: Repository;
+  readonly base: Manifest;
 }
 
-async function rig(objects = new MemoryObjects(), chunkSizeBytes = 65_536, key: Uint8Array | null = null): Promise<Rig> {
+function newShipper(
+  log: FakeLog,
+  repository: Repository,
+  clock: ManualClock,
+  wanted: BaseReason[] = [],
+  more: object = {},
+): Shipper {
+  return new Shipper({
+    repository: async () => repository,
+    nodeId: NODE_ID,
+    log,
+    clock,
+    onBaseWanted: (reason) => wanted.push(reason),
+    ...more,
+  });
+}
+
+async function rig(
+  objects = new MemoryObjects(),
+  chunkSizeBytes = 65_536,
+  key: Uint8Array | null = null,
+): Promise<Rig> {
   const log = new FakeLog(chunkSizeBytes);
   const clock = new ManualClock();
   const wanted: BaseReason[] = [];
@@ -43,22 +67,29 @@ async function expectShipped(repository: Repository, base: Manifest, log: FakeLo
 }
 
 describe('shipping', () => {
-  it.each([null, KEY])('puts what came since the last call into the repository, and knows what it has not', async (key) => {
-    const { log, shipper, repository, base, clock, wanted } = await rig(new MemoryObjects(), 65_536, key);
-    expect(await shipper.tick()).toEqual({ shippedBytes: 0, wants: null, error: null });
-    for (let i = 0; i < 5; i++) {
-      const before = log.end;
-      log.write(2, 900);
-      expect(shipper.unshippedBytes).toBe(log.end - before);
-      await clock.advance(5_000);
-      expect(shipper.lagMs).toBe(5_000);
-      expect(await shipper.tick()).toEqual({ shippedBytes: log.end - before, wants: null, error: null });
-      expect([shipper.unshippedBytes, shipper.lagMs]).toEqual([0, 0]);
-    }
-    await expectShipped(repository, base, log);
-    expect((await repository.backups())[0]).toMatchObject({ logEnd: base.checkpoints.writer, shippedEnd: log.end, shippedMs: clock.nowMs() });
-    expect(wanted).toEqual([]);
-  });
+  it.each([null, KEY])(
+    'puts what came since the last call into the repository, and knows what it has not',
+    async (key) => {
+      const { log, shipper, repository, base, clock, wanted } = await rig(new MemoryObjects(), 65_536, key);
+      expect(await shipper.tick()).toEqual({ shippedBytes: 0, wants: null, error: null });
+      for (let i = 0; i < 5; i++) {
+        const before = log.end;
+        log.write(2, 900);
+        expect(shipper.unshippedBytes).toBe(log.end - before);
+        await clock.advance(5_000);
+        expect(shipper.lagMs).toBe(5_000);
+        expect(await shipper.tick()).toEqual({ shippedBytes: log.end - before, wants: null, error: null });
+        expect([shipper.unshippedBytes, shipper.lagMs]).toEqual([0, 0]);
+      }
+      await expectShipped(repository, base, log);
+      expect((await repository.backups())[0]).toMatchObject({
+        logEnd: base.checkpoints.writer,
+        shippedEnd: log.end,
+        shippedMs: clock.nowMs(),
+      });
+      expect(wanted).toEqual([]);
+    },
+  );
 
   it('cuts behind whole writes', async () => {
     const { log, shipper, repository, base } = await rig(new MemoryObjects(), 67_108_864);
@@ -142,7 +173,10 @@ describe('shipping', () => {
   it('finds out that another process ships there', async () => {
     const { log, shipper, repository, base } = await rig();
     await shipper.tick();
-    await repository.ship({ manifestId: base.id, from: log.end, to: log.end + 4, shippedMs: 1 }, new Uint8Array([1, 2, 3, 4]));
+    await repository.ship(
+      { manifestId: base.id, from: log.end, to: log.end + 4, shippedMs: 1 },
+      new Uint8Array([1, 2, 3, 4]),
+    );
     log.write(1, 100);
     expect(await shipper.tick()).toMatchObject({ wants: 'other', shippedBytes: 0 });
     expect(await repository.shipped(base.id)).toHaveLength(1);

@@ -11,8 +11,16 @@ import { append, contentOf, copied, lastOf, openSmall } from './hold-kit.ts';
 import { findingsOf } from '../support/damage.ts';
 import { putFile } from '../log/kit.ts';
 
-const stopped = (storage: Storage) => snapshotOfDirectory({ storage, clock: new ManualClock(), ids: new SeededIds(3), digests: nodeDigests, log: silentLog });
-const pathsOf = (source: { snapshot: { files: readonly { path: string }[] } }) => source.snapshot.files.map(({ path }) => path);
+const stopped = (storage: Storage) =>
+  snapshotOfDirectory({
+    storage,
+    clock: new ManualClock(),
+    ids: new SeededIds(3),
+    digests: nodeDigests,
+    log: silentLog,
+  });
+const pathsOf = (source: { snapshot: { files: readonly { path: string }[] } }) =>
+  source.snapshot.files.map(({ path }) => path);
 
 async function filled(storage: Storage, events: number): Promise<void> {
   const open = await openSmall(storage);
@@ -71,13 +79,32 @@ test('what is no data directory is refused, and left as it is', async () => {
 test('files that no map names, old chunks and leftovers are not listed', async () => {
   const storage = new MemoryStorage();
   await filled(storage, 40);
-  for (const path of ['index/11111111-2222-4333-8444-555555555555', 'chunk-000009.000000.tmp', 'stray', 'index/scavenging/other']) await putFile(storage, path, new Uint8Array(9));
+  for (const path of [
+    'index/11111111-2222-4333-8444-555555555555',
+    'chunk-000009.000000.tmp',
+    'stray',
+    'index/scavenging/other',
+  ])
+    await putFile(storage, path, new Uint8Array(9));
   await putFile(storage, 'index/scavenging/scavenging.db', new Uint8Array(4_096));
   await putFile(storage, 'index/scavenging/scavenging.db-wal', new Uint8Array(32));
   const source = await stopped(storage);
   const paths = pathsOf(source);
-  expect(paths.filter((path) => path.includes('1111') || path.includes('tmp') || path.includes('stray') || path.includes('other') || path === 'node-id')).toEqual([]);
-  expect(paths.slice(paths.indexOf('index/scavenging/scavenging.db') - 1, paths.indexOf('chaser.chk'))).toEqual(['index/stream-existence/streamExistenceFilter.dat', 'index/scavenging/scavenging.db', 'index/scavenging/scavenging.db-wal']);
+  expect(
+    paths.filter(
+      (path) =>
+        path.includes('1111') ||
+        path.includes('tmp') ||
+        path.includes('stray') ||
+        path.includes('other') ||
+        path === 'node-id',
+    ),
+  ).toEqual([]);
+  expect(paths.slice(paths.indexOf('index/scavenging/scavenging.db') - 1, paths.indexOf('chaser.chk'))).toEqual([
+    'index/stream-existence/streamExistenceFilter.dat',
+    'index/scavenging/scavenging.db',
+    'index/scavenging/scavenging.db-wal',
+  ]);
   await source.release();
 });
 
@@ -110,7 +137,8 @@ test('a map that changes while it is read is read again', async () => {
   // The first look still shows the old map, whose tables have been merged and removed.
   await putFile(storage, 'index/indexmap', before);
   const changing: Storage = Object.assign(Object.create(storage) as Storage, {
-    list: (folder: string) => storage.list(folder), open: (path: string, access: 'read') => storage.open(path, access),
+    list: (folder: string) => storage.list(folder),
+    open: (path: string, access: 'read') => storage.open(path, access),
     size: async (path: string) => {
       const size = await storage.size(path);
       if (size === null && /[0-9a-f-]{36}$/.test(path)) await putFile(storage, 'index/indexmap', now);
@@ -118,7 +146,13 @@ test('a map that changes while it is read is read again', async () => {
     },
   });
   const log = async () => ({ takenMs: 0, checkpoints: { writer: 0, chaser: 0, epoch: -1, proposal: -1 }, chunks: [] });
-  const snapshot = await takeSnapshot({ storage: changing, digests: nodeDigests, nodeId: 'x', chunkSizeBytes: 65_536, log });
+  const snapshot = await takeSnapshot({
+    storage: changing,
+    digests: nodeDigests,
+    nodeId: 'x',
+    chunkSizeBytes: 65_536,
+    log,
+  });
   expect(Buffer.compare(snapshot.files[0]!.content!, now)).toBe(0);
   expect(snapshot.files.filter(({ kind }) => kind === 'index-table').length).toBeGreaterThan(0);
 });

@@ -16,7 +16,11 @@ import { append, openSmall } from './hold-kit.ts';
 const KEY = new Random(4).bytes(32);
 
 /** What a check finds by any client; a repository that can't even be opened names its object, too. */
-async function findingsOf(objects: ObjectStore, key: Uint8Array | null, more: Partial<VerifyRepositoryOptions> = {}): Promise<RepositoryFinding[]> {
+async function findingsOf(
+  objects: ObjectStore,
+  key: Uint8Array | null,
+  more: Partial<VerifyRepositoryOptions> = {},
+): Promise<RepositoryFinding[]> {
   const findings: RepositoryFinding[] = [];
   try {
     const repository = await openTestRepository(objects, { key });
@@ -50,9 +54,14 @@ async function filled(key: Uint8Array | null): Promise<MemoryObjects> {
   for (let i = 0; i < 3; i++) {
     const from = log.end;
     log.write(2, 300);
-    await repository.ship({ manifestId: base.id, from, to: log.end, shippedMs: 2_000 + i }, await log.read(from, log.end));
+    await repository.ship(
+      { manifestId: base.id, from, to: log.end, shippedMs: 2_000 + i },
+      await log.read(from, log.end),
+    );
   }
-  await repository.writeBlob(9, async function* content() { yield new TextEncoder().encode('left over'); });
+  await repository.writeBlob(9, async function* content() {
+    yield new TextEncoder().encode('left over');
+  });
   await noteProven(repository, { backupId: base.id, provenMs: 1, position: log.end });
   await repository.writeObject('unreferenced', { seen: {} });
   await repository.writeObject('active/bbbbbbbb-0000-4000-8000-000000000001', { writtenMs: 0 });
@@ -61,7 +70,10 @@ async function filled(key: Uint8Array | null): Promise<MemoryObjects> {
   return objects;
 }
 
-describe.each([{ name: 'plain', key: null }, { name: 'encrypted and compressed', key: KEY }])('a check of a repository, $name', ({ key }) => {
+describe.each([
+  { name: 'plain', key: null },
+  { name: 'encrypted and compressed', key: KEY },
+])('a check of a repository, $name', ({ key }) => {
   it('finds nothing in a sound one', async () => {
     const objects = await filled(key);
     expect(await findingsOf(objects, key)).toEqual([]);
@@ -78,19 +90,35 @@ describe.each([{ name: 'plain', key: null }, { name: 'encrypted and compressed',
     expect(keys.length).toBeGreaterThan(20);
     for (const name of keys) {
       const bytes = (await objects.get(name))!;
-      const places = [0, 9, 12, 16, 24, 28, bytes.length - 1, ...Array.from({ length: 4 }, () => random.int(0, bytes.length - 1))];
+      const places = [
+        0,
+        9,
+        12,
+        16,
+        24,
+        28,
+        bytes.length - 1,
+        ...Array.from({ length: 4 }, () => random.int(0, bytes.length - 1)),
+      ];
       for (const at of new Set(places.filter((place) => place < bytes.length))) {
         const changed = bytes.slice();
         changed[at]! ^= 1 << random.int(0, 7);
         const fork = objects.fork();
         await fork.put(name, changed);
         const findings = await findingsOf(fork, key);
-        expect(findings.map((finding) => finding.key), `byte ${at} of ${name}`).toContain(name);
-        if (name.startsWith('blobs/') || name.startsWith('shipped/')) for (const finding of findings) expect(finding.backups.length, finding.message).toBeLessThanOrEqual(2);
+        expect(
+          findings.map((finding) => finding.key),
+          `byte ${at} of ${name}`,
+        ).toContain(name);
+        if (name.startsWith('blobs/') || name.startsWith('shipped/'))
+          for (const finding of findings) expect(finding.backups.length, finding.message).toBeLessThanOrEqual(2);
       }
       const fork = objects.fork();
       await fork.put(name, new Uint8Array([...bytes, 0]));
-      expect((await findingsOf(fork, key)).map((finding) => finding.key), `a byte behind ${name}`).toContain(name);
+      expect(
+        (await findingsOf(fork, key)).map((finding) => finding.key),
+        `a byte behind ${name}`,
+      ).toContain(name);
     }
   });
 
@@ -138,7 +166,9 @@ describe('a check of a repository', () => {
     const own = (await repository.manifest(newest!.id)).chunks.find(({ blob }) => !known.has(blob))!;
     await objects.remove([repository.blobKey(own.blob)]);
     expect(await findingsOf(objects, null, { backupId: older!.id })).toEqual([]);
-    expect(await findingsOf(objects, null, { backupId: newest!.id })).toMatchObject([{ kind: 'missing', backups: [newest!.id] }]);
+    expect(await findingsOf(objects, null, { backupId: newest!.id })).toMatchObject([
+      { kind: 'missing', backups: [newest!.id] },
+    ]);
     await expect(findingsOf(objects, null, { backupId: 'none' })).rejects.toMatchObject({ code: 'backup_not_found' });
   });
 
@@ -170,6 +200,8 @@ describe('a check of a repository', () => {
   it('ends when it is aborted', async () => {
     const repository = await openTestRepository(await filled(null));
     const abort = new AbortController();
-    await expect(verifyRepository({ repository, signal: abort.signal, onProgress: () => abort.abort() })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(
+      verifyRepository({ repository, signal: abort.signal, onProgress: () => abort.abort() }),
+    ).rejects.toMatchObject({ code: 'aborted' });
   });
 });

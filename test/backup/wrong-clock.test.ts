@@ -54,7 +54,12 @@ describe('a clock that was ahead for one backup', () => {
     const ids: string[] = [];
     for (const ms of TIMES) ids.push(await backUpAt(storage, repository, ms));
     const clock = new ManualClock(TIMES.at(-1)! + 1_000, 'microtask');
-    const { removed } = await pruneRepository({ repository, clock, ids: new SeededIds(3), keep: { last: 0, hourly: 0, daily: 7, weekly: 0 } });
+    const { removed } = await pruneRepository({
+      repository,
+      clock,
+      ids: new SeededIds(3),
+      keep: { last: 0, hourly: 0, daily: 7, weekly: 0 },
+    });
     expect((await repository.backups()).map(({ id }) => id)).toEqual(ids.slice(-7).toReversed());
     expect(removed.map(({ createdMs }) => createdMs)).toEqual(TIMES.slice(0, 3));
   });
@@ -75,8 +80,11 @@ describe('a clock that was ahead for one backup', () => {
     const repository = await openTestRepository(objects);
     const storage = new MemoryStorage();
     await backUpAt(storage, repository, FIRST_MS);
-    await repository.writeBlob(3, async function* content() { yield Uint8Array.of(1, 2, 3); });
-    const prune = (nowMs: number) => pruneRepository({ repository, clock: new ManualClock(nowMs, 'microtask'), ids: new SeededIds(4), keep: null });
+    await repository.writeBlob(3, async function* content() {
+      yield Uint8Array.of(1, 2, 3);
+    });
+    const prune = (nowMs: number) =>
+      pruneRepository({ repository, clock: new ManualClock(nowMs, 'microtask'), ids: new SeededIds(4), keep: null });
     expect(await prune(AHEAD_MS)).toMatchObject({ blobsRemoved: 0, blobsWaiting: 1 });
     expect(await prune(FIRST_MS)).toMatchObject({ blobsRemoved: 0, blobsWaiting: 1 });
     expect(await prune(FIRST_MS + 2 * DAY_MS)).toMatchObject({ blobsRemoved: 1 });

@@ -24,14 +24,30 @@ import { diskBytes } from '../../local/commands/run-scavenge-offline.ts';
 const world = { clock: systemClock, ids: systemIds, digests: nodeDigests };
 
 export function sourceOf(folder: string): Promise<BackupSource> {
-  return snapshotOfDirectory({ ...world, storage: new FilesystemStorage({ root: folder, mustExist: true }), log: silentLog });
+  return snapshotOfDirectory({
+    ...world,
+    storage: new FilesystemStorage({ root: folder, mustExist: true }),
+    log: silentLog,
+  });
 }
 
-export async function openBenchRepository(place: ObjectLocation, compression: CompressionMode = 'auto'): Promise<Repository> {
-  return openRepository(await openObjects(place), { key: null, create: true, compression }, { ...world, keys: nodeKeys, compression: nodeCompression });
+export async function openBenchRepository(
+  place: ObjectLocation,
+  compression: CompressionMode = 'auto',
+): Promise<Repository> {
+  return openRepository(
+    await openObjects(place),
+    { key: null, create: true, compression },
+    { ...world, keys: nodeKeys, compression: nodeCompression },
+  );
 }
 
-export function backUp(repository: Repository, source: BackupSource, known: Manifest | null = null, lanes?: BackupLanes): Promise<CreatedBackup> {
+export function backUp(
+  repository: Repository,
+  source: BackupSource,
+  known: Manifest | null = null,
+  lanes?: BackupLanes,
+): Promise<CreatedBackup> {
   return createBackup({ ...world, repository, source, cause: 'manual', known, ...(lanes && { lanes }) });
 }
 
@@ -43,7 +59,10 @@ export async function secondsOf(work: () => Promise<unknown> | unknown): Promise
 
 /** The limit of copying a directory: `cp -r` and a sync of the file system it went to. */
 export function copyAndSync(from: string, to: string): void {
-  for (const [command, ...args] of [['cp', '-r', from, to], ['sync', '-f', to]] as const) {
+  for (const [command, ...args] of [
+    ['cp', '-r', from, to],
+    ['sync', '-f', to],
+  ] as const) {
     const { status, stderr } = spawnSync(command, args);
     if (status !== 0) throw new Error(`${command} failed: ${String(stderr)}`);
   }

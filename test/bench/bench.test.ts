@@ -13,23 +13,39 @@ const folder = mkdtempSync(join(tmpdir(), 'skua-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Of each part that is measured what takes about a second; all of them are for `npm run test:all`. */
-const SAMPLE = ['append-single', 'scavenge-chunk', 'object-requests', 'append-batch', 'append-http', 'backup-s3', 'index-rebuild', 'memory', 'read-forward', 'scavenge-accumulation'];
+const SAMPLE = [
+  'append-single',
+  'scavenge-chunk',
+  'object-requests',
+  'append-batch',
+  'append-http',
+  'backup-s3',
+  'index-rebuild',
+  'memory',
+  'read-forward',
+  'scavenge-accumulation',
+];
 
-if (IS_LONG_RUN) describe('every figure runs and yields numbers', () => {
-  const settings = settingsFor(folder, 'smoke', () => {});
-  it.each(FIGURES.filter(({ name }) => bySize(SAMPLE, SAMPLE, [name]).includes(name)).map((figure) => [figure.name, figure] as const))('%s', async (_name, figure) => {
-    const results = await runFigures([figure], settings);
-    const rows = results[0]!.rows;
-    expect(rows.length).toBeGreaterThan(0);
-    for (const one of rows) {
-      for (const value of [one.limit.median, one.ours.median, one.ratio, one.ratioMin, one.ratioMax]) {
-        expect(value, one.title).toBeGreaterThan(0);
-        expect(Number.isFinite(value), one.title).toBe(true);
+if (IS_LONG_RUN)
+  describe('every figure runs and yields numbers', () => {
+    const settings = settingsFor(folder, 'smoke', () => {});
+    it.each(
+      FIGURES.filter(({ name }) => bySize(SAMPLE, SAMPLE, [name]).includes(name)).map(
+        (figure) => [figure.name, figure] as const,
+      ),
+    )('%s', async (_name, figure) => {
+      const results = await runFigures([figure], settings);
+      const rows = results[0]!.rows;
+      expect(rows.length).toBeGreaterThan(0);
+      for (const one of rows) {
+        for (const value of [one.limit.median, one.ours.median, one.ratio, one.ratioMin, one.ratioMax]) {
+          expect(value, one.title).toBeGreaterThan(0);
+          expect(Number.isFinite(value), one.title).toBe(true);
+        }
+        expect(one.notes.join()).not.toContain('NaN');
       }
-      expect(one.notes.join()).not.toContain('NaN');
-    }
+    });
   });
-});
 
 describe('harness', () => {
   it('takes the ratio of the medians and the range of the pairs', () => {
@@ -40,11 +56,19 @@ describe('harness', () => {
   });
 
   it('puts the newest rows in their places, and keeps why one falls short', () => {
-    const page = '# Speed\n\n- **A**: an old machine\n\n| What | Ours | Limit | Ratio | Reach | On | |\n|---|---|---|---|---|---|---|\n| r | 9 x | 20 | 0.45 (0.4-0.5) | ≥ 0.6 | A | missed: a reason |\n| s | 1 x | 1 | 1 | ≥ 0.6 | A | met |\n';
-    const [r, t] = ['r', 't'].map((title) => row(title, 'x', { limit: [10, 20, 30], ours: [5, 10, 12] }, { kind: 'at least', value: 0.6 }));
+    const page =
+      '# Speed\n\n- **A**: an old machine\n\n| What | Ours | Limit | Ratio | Reach | On | |\n|---|---|---|---|---|---|---|\n| r | 9 x | 20 | 0.45 (0.4-0.5) | ≥ 0.6 | A | missed: a reason |\n| s | 1 x | 1 | 1 | ≥ 0.6 | A | met |\n';
+    const [r, t] = ['r', 't'].map((title) =>
+      row(title, 'x', { limit: [10, 20, 30], ours: [5, 10, 12] }, { kind: 'at least', value: 0.6 }),
+    );
     const written = resultsPage(page, 'a new machine', [r!, t!]);
     expect(written.split('\n').slice(2, 4)).toEqual(['- **A**: an old machine', '- **B**: a new machine']);
-    expect(written.split('\n').slice(7)).toEqual(['| r | 10 x | 20 | 0.5 (0.4-0.5) | ≥ 0.6 | B | missed: a reason |', '| s | 1 x | 1 | 1 | ≥ 0.6 | A | met |', '| t | 10 x | 20 | 0.5 (0.4-0.5) | ≥ 0.6 | B | missed |', '']);
+    expect(written.split('\n').slice(7)).toEqual([
+      '| r | 10 x | 20 | 0.5 (0.4-0.5) | ≥ 0.6 | B | missed: a reason |',
+      '| s | 1 x | 1 | 1 | ≥ 0.6 | A | met |',
+      '| t | 10 x | 20 | 0.5 (0.4-0.5) | ≥ 0.6 | B | missed |',
+      '',
+    ]);
     expect(resultsPage(written, 'a new machine', [r!])).toBe(written);
   });
 

@@ -18,13 +18,24 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts a program of this run's Node.js that prints its address, and waits for that. `hasChannel`: it can be sent messages, and sends some. */
+/**
+ * Starts a program of this run's Node.js that prints its address, and waits for that. `hasChannel`: it can be sent
+ * messages, and sends some.
+ */
 export async function startServer(args: readonly string[], hasChannel = false): Promise<Server> {
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])] });
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
+  });
   let printed = '';
-  child.stderr!.on('data', (chunk: Buffer) => { printed = (printed + chunk.toString()).slice(-4_000); });
+  child.stderr!.on('data', (chunk: Buffer) => {
+    printed = (printed + chunk.toString()).slice(-4_000);
+  });
   const port = await new Promise<number>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${args.join(' ')} printed no address.\n${printed}`)), START_MS_MAX);
+    const timer = setTimeout(
+      () => reject(new Error(`${args.join(' ')} printed no address.\n${printed}`)),
+      START_MS_MAX,
+    );
     let out = '';
     child.stdout!.on('data', (chunk: Buffer) => {
       out = (out + chunk.toString()).slice(-4_000);
@@ -41,7 +52,10 @@ export async function startServer(args: readonly string[], hasChannel = false): 
   return { port, process: child, stop: () => stopChild(child) };
 }
 
-/** Starts the node on a directory, without TLS; with `--disable-tls` there are users, and without them the figures stay those of the store. */
+/**
+ * Starts the node on a directory, without TLS; with `--disable-tls` there are users, and without them the figures stay
+ * those of the store.
+ */
 export function startNode(folder: string, security: '--insecure' | '--disable-tls' = '--insecure'): Promise<Server> {
   return startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', folder, '--node-port', '0', security]);
 }
@@ -80,7 +94,8 @@ export function startHttpLoad(): { load(request: LoadRequest): Promise<LoadResul
     stop: generator.stop,
     async load(request) {
       const result = await generator.ask<LoadResult>(request);
-      if (result.failures > 0) throw new Error(`${result.failures} requests failed, the first with:\n${result.firstFailure}`);
+      if (result.failures > 0)
+        throw new Error(`${result.failures} requests failed, the first with:\n${result.firstFailure}`);
       return result;
     },
   };

@@ -26,12 +26,21 @@ export interface SharedPlace {
 
 /** A fresh place, in the folder or in a bucket of a local S3 server. */
 export async function sharedPlace(kind: 'directory' | 's3', folder: string): Promise<SharedPlace> {
-  if (kind === 'directory') return { kind, storage: join(folder, 'objects'), env: {}, note: 'a directory', close: async () => {} };
+  if (kind === 'directory')
+    return { kind, storage: join(folder, 'objects'), env: {}, note: 'a directory', close: async () => {} };
   const s3 = await s3ForTests();
-  return { kind, storage: `s3://${s3.bucket}/cluster`, env: { ...s3.env, AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: s3.region }, note: `the server is ${s3.kind}`, close: () => s3.close() };
+  return {
+    kind,
+    storage: `s3://${s3.bucket}/cluster`,
+    env: { ...s3.env, AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: s3.region },
+    note: `the server is ${s3.kind}`,
+    close: () => s3.close(),
+  };
 }
 
-interface GossipDocument { readonly members: readonly { readonly httpEndPointPort: number; readonly state: string; readonly isAlive: boolean }[] }
+interface GossipDocument {
+  readonly members: readonly { readonly httpEndPointPort: number; readonly state: string; readonly isAlive: boolean }[];
+}
 
 /** Three members in processes of their own, as they are started by default, without TLS and users. */
 export class BenchCluster {
@@ -50,10 +59,26 @@ export class BenchCluster {
     for (const [i, port] of (await freePorts(MEMBERS)).entries()) {
       const own = join(folder, `member-${i}`);
       await mkdir(own, { recursive: true });
-      cluster.members.push(new Member({
-        name: `member ${i}`, host: '127.0.0.1', port, folder: own, env: { ...place.env, TMPDIR: temporary }, logFile: join(folder, `member-${i}.log`),
-        words: ['--storage', place.storage, '--cluster-size', String(MEMBERS), '--cluster-secret', 'a secret of this figure', '--insecure', ...words],
-      }));
+      cluster.members.push(
+        new Member({
+          name: `member ${i}`,
+          host: '127.0.0.1',
+          port,
+          folder: own,
+          env: { ...place.env, TMPDIR: temporary },
+          logFile: join(folder, `member-${i}.log`),
+          words: [
+            '--storage',
+            place.storage,
+            '--cluster-size',
+            String(MEMBERS),
+            '--cluster-secret',
+            'a secret of this figure',
+            '--insecure',
+            ...words,
+          ],
+        }),
+      );
     }
     return cluster;
   }
@@ -78,9 +103,12 @@ export class BenchCluster {
     for (const untilMs = performance.now() + READY_MS_MAX; performance.now() < untilMs; await sleep(LOOK_MS)) {
       const leaders = await Promise.all(running.map((member) => leaderSeenBy(member)));
       const [first] = leaders;
-      if (first !== undefined && first !== null && leaders.every((port) => port === first)) return this.members.find(({ options }) => options.port === first)!;
+      if (first !== undefined && first !== null && leaders.every((port) => port === first))
+        return this.members.find(({ options }) => options.port === first)!;
     }
-    throw new Error(`There is no leader after ${READY_MS_MAX} ms.\n${running.map(({ name, log }) => `${name}: ${log}`).join('\n')}`);
+    throw new Error(
+      `There is no leader after ${READY_MS_MAX} ms.\n${running.map(({ name, log }) => `${name}: ${log}`).join('\n')}`,
+    );
   }
 
   async followers(): Promise<Member[]> {
@@ -98,7 +126,10 @@ async function leaderSeenBy(member: Member): Promise<number | null> {
   if ((await get(`${member.url}/health/ready`)).status !== 200) return null;
   const { status, text } = await get(`${member.url}/gossip`);
   if (status !== 200) return null;
-  return (JSON.parse(text) as GossipDocument).members.find(({ state, isAlive }) => state === 'Leader' && isAlive)?.httpEndPointPort ?? null;
+  return (
+    (JSON.parse(text) as GossipDocument).members.find(({ state, isAlive }) => state === 'Leader' && isAlive)
+      ?.httpEndPointPort ?? null
+  );
 }
 
 /** Status 0 where nobody answers. */
@@ -106,7 +137,9 @@ export function get(url: string, method = 'GET'): Promise<{ status: number; text
   return new Promise((resolve) => {
     const asked = request(url, { method, headers: method === 'GET' ? {} : { 'content-length': '0' } }, (response) => {
       let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => { text += part; });
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
       response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
       response.on('error', () => resolve({ status: 0, text }));
     });

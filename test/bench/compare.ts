@@ -26,17 +26,36 @@ const USAGE = `Measures the figures of another checkout and of this one in turns
 const SPEED_MIN = 0.95;
 
 type NamedRow = Row & { readonly figure: string };
-interface Compared { readonly unit: string; readonly before: number[]; readonly now: number[] }
+interface Compared {
+  readonly unit: string;
+  readonly before: number[];
+  readonly now: number[];
+}
 
 function measure(folder: string, figure: string, windows: number, data: string): NamedRow[] {
   const scratch = mkdtempSync(join(data, 'skua-compare-'));
   try {
     const json = join(scratch, 'rows.json');
-    const run = spawnSync(process.execPath, ['--max-semi-space-size=16', 'test/bench/main.ts', figure, '--windows', String(windows), '--json', json, '--folder', scratch], { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] });
+    const run = spawnSync(
+      process.execPath,
+      [
+        '--max-semi-space-size=16',
+        'test/bench/main.ts',
+        figure,
+        '--windows',
+        String(windows),
+        '--json',
+        json,
+        '--folder',
+        scratch,
+      ],
+      { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] },
+    );
     // 2 says that a checkout does not have this figure.
     if (run.status === 2) return [];
     // 1 says that a figure missed its goal, which is not asked here.
-    if (run.status !== 0 && run.status !== 1) throw new Error(`${figure} in ${folder} ended with ${run.status ?? run.signal}.`);
+    if (run.status !== 0 && run.status !== 1)
+      throw new Error(`${figure} in ${folder} ended with ${run.status ?? run.signal}.`);
     return JSON.parse(readFileSync(json, 'utf8')) as NamedRow[];
   } finally {
     rmSync(scratch, { recursive: true, force: true });
@@ -58,7 +77,17 @@ function line(title: string, { unit, before, now }: Compared): string {
 }
 
 function main(): number {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { before: { type: 'string' }, rounds: { type: 'string' }, windows: { type: 'string' }, folder: { type: 'string' }, write: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      before: { type: 'string' },
+      rounds: { type: 'string' },
+      windows: { type: 'string' },
+      folder: { type: 'string' },
+      write: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
   const rounds = Number(values.rounds ?? 3);
   const windows = Number(values.windows ?? 3);
   const unknown = positionals.filter((name) => !FIGURES.some((figure) => figure.name === name));

@@ -30,9 +30,26 @@ test('those of a cluster too: an append is one conditional write, and followers 
 test('a month is the sum of its parts', () => {
   const one = { puts: 1, gets: 0, bytesIn: 1_000, bytesOut: 0 };
   const none = { puts: 0, gets: 0, bytesIn: 0, bytesOut: 0 };
-  const measured = { eventBytes: 1_000, recordBytes: 974, append: one, appendUnknown: one, read: none, webhook: one, idleTick: none, busyTick: none, tickCommits: 1, scavengedChunk: none, chunkBytes: 1 };
+  const measured = {
+    eventBytes: 1_000,
+    recordBytes: 974,
+    append: one,
+    appendUnknown: one,
+    read: none,
+    webhook: one,
+    idleTick: none,
+    busyTick: none,
+    tickCommits: 1,
+    scavengedChunk: none,
+    chunkBytes: 1,
+  };
   const assumed = { ...ASSUMPTIONS, readsPerEvent: 0, functionMs: 0, tickMs: 0, monthsKept: 1 };
-  const month = monthOf(1, 1, measured, assumed, { ...PRICES, putPer1000: 1, storedGbMonth: 10, invocationsPerMillion: 0 });
+  const month = monthOf(1, 1, measured, assumed, {
+    ...PRICES,
+    putPer1000: 1,
+    storedGbMonth: 10,
+    invocationsPerMillion: 0,
+  });
   expect(month.puts).toBe(2_592_000);
   expect(month.dollars.requests).toBe(2_592);
   expect(month.storedGb).toBeCloseTo(2.592, 6);

@@ -6,11 +6,21 @@ import type { NewEvent } from '../../core/streams/api.ts';
 /** Data bytes of every event. */
 export const EVENT_BYTES = 256;
 const EMPTY = new Uint8Array(0);
-export const EVENT_TYPES: readonly string[] = ['OrderPlaced', 'OrderPaid', 'OrderPacked', 'OrderShipped', 'OrderReturned', 'AddressChanged', 'InvoiceSent', 'NoteAdded'];
+export const EVENT_TYPES: readonly string[] = [
+  'OrderPlaced',
+  'OrderPaid',
+  'OrderPacked',
+  'OrderShipped',
+  'OrderReturned',
+  'AddressChanged',
+  'InvoiceSent',
+  'NoteAdded',
+];
 
 /** JSON text of exactly EVENT_BYTES ASCII characters. */
 export const EVENT_JSON: string = (() => {
-  const head = '{"order":"0001742","customer":"c-55120","total":129.5,"lines":[{"sku":"A-1","n":2},{"sku":"B-7","n":1}],"note":"';
+  const head =
+    '{"order":"0001742","customer":"c-55120","total":129.5,"lines":[{"sku":"A-1","n":2},{"sku":"B-7","n":1}],"note":"';
   return head + 'n'.repeat(EVENT_BYTES - head.length - 2) + '"}';
 })();
 
@@ -22,8 +32,9 @@ const COUNTER_AT = 12;
 const id = randomFillSync(new Uint8Array(16));
 
 /**
- * An id that no other process has, random once and counted from there on. It becomes a text as it does in a node that reads it from a
- * message: random ones, pieced together of short texts, are the client's work and took a seventh of the time of a batch.
+ * An id that no other process has, random once and counted from there on. It becomes a text as it does in a node that
+ * reads it from a message: random ones, pieced together of short texts, are the client's work and took a seventh of the
+ * time of a batch.
  */
 function newId(): string {
   putI32(id, COUNTER_AT, (i32(id, COUNTER_AT) + 1) | 0);

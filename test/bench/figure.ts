@@ -86,7 +86,11 @@ export function side(values: readonly number[]): Side {
 }
 
 /** Measures limit, ours, limit, ours, ... so that what disturbs the machine disturbs both. */
-export async function alternate(windows: number, limit: () => number | Promise<number>, ours: () => number | Promise<number>): Promise<{ limit: number[]; ours: number[] }> {
+export async function alternate(
+  windows: number,
+  limit: () => number | Promise<number>,
+  ours: () => number | Promise<number>,
+): Promise<{ limit: number[]; ours: number[] }> {
   const measured = { limit: [] as number[], ours: [] as number[] };
   for (let i = 0; i < windows; i++) {
     measured.limit.push(await limit());
@@ -95,9 +99,26 @@ export async function alternate(windows: number, limit: () => number | Promise<n
   return measured;
 }
 
-export function row(title: string, unit: string, measured: { limit: number[]; ours: number[] }, target: Target | null, notes: readonly string[] = []): Row {
+export function row(
+  title: string,
+  unit: string,
+  measured: { limit: number[]; ours: number[] },
+  target: Target | null,
+  notes: readonly string[] = [],
+): Row {
   const ratios = measured.ours.map((value, i) => value / (measured.limit[i] ?? measured.limit[0]!));
   const limit = side(measured.limit);
   const ours = side(measured.ours);
-  return { title, unit, limit, ours, windows: measured.ours, ratio: ours.median / limit.median, ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios), target, notes };
+  return {
+    title,
+    unit,
+    limit,
+    ours,
+    windows: measured.ours,
+    ratio: ours.median / limit.median,
+    ratioMin: Math.min(...ratios),
+    ratioMax: Math.max(...ratios),
+    target,
+    notes,
+  };
 }

@@ -19,8 +19,8 @@ const ENTRIES_A_HASH = 4;
 const CACHE_DEPTH = 16;
 
 /**
- * A stopped directory whose log is nearly empty and whose index has two tables of `entries` entries in all, which stand for no
- * events: they are written as tables, and nobody asks for their streams. Built once a run.
+ * A stopped directory whose log is nearly empty and whose index has two tables of `entries` entries in all, which stand
+ * for no events: they are written as tables, and nobody asks for their streams. Built once a run.
  */
 export async function largeIndex(folder: string, entries: number, say: (line: string) => void): Promise<void> {
   if (existsSync(`${folder}.complete`)) return;
@@ -44,12 +44,21 @@ export async function largeIndex(folder: string, entries: number, say: (line: st
 async function writeTable(storage: FilesystemStorage, entries: number, salt: number): Promise<string> {
   const name = newGuid(systemIds);
   const path = `${INDEX_FOLDER}/${name}`;
-  const writer = await TableWriter.create({ path, bloomPath: bloomPathOf(path), entries, cacheDepth: CACHE_DEPTH }, { storage, digests: nodeDigests, async checkpoint() {} } as unknown as JobContext);
+  const writer = await TableWriter.create({ path, bloomPath: bloomPathOf(path), entries, cacheDepth: CACHE_DEPTH }, {
+    storage,
+    digests: nodeDigests,
+    async checkpoint() {},
+  } as unknown as JobContext);
   const step = Math.floor(2 ** 32 / Math.ceil(entries / ENTRIES_A_HASH));
   for (let n = 0; n < entries; n++) {
     if (writer.room === 0) await writer.drain();
     const hash = Math.floor(n / ENTRIES_A_HASH);
-    writer.add(0xffff_ffff - hash * step - salt, Math.imul(hash, 0x9e3779b1) >>> 0, ENTRIES_A_HASH - 1 - n % ENTRIES_A_HASH, n);
+    writer.add(
+      0xffff_ffff - hash * step - salt,
+      Math.imul(hash, 0x9e3779b1) >>> 0,
+      ENTRIES_A_HASH - 1 - (n % ENTRIES_A_HASH),
+      n,
+    );
   }
   await writer.finish();
   return name;

@@ -2,7 +2,14 @@ import { statfsSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
-  0xef53: 'ext4', 0x01021994: 'tmpfs', 0x58465342: 'xfs', 0x9123683e: 'btrfs', 0x794c7630: 'overlay', 0x2fc12fc1: 'zfs', 0x6969: 'nfs', 0xf2f52010: 'f2fs',
+  0xef53: 'ext4',
+  0x01021994: 'tmpfs',
+  0x58465342: 'xfs',
+  0x9123683e: 'btrfs',
+  0x794c7630: 'overlay',
+  0x2fc12fc1: 'zfs',
+  0x6969: 'nfs',
+  0xf2f52010: 'f2fs',
 };
 
 /** The machine in one line: absolute numbers mean nothing without it. */

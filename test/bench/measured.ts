@@ -17,7 +17,7 @@ export async function startMeasured(args: readonly string[]): Promise<MeasuredSe
     ...server,
     async usage(isCollected = false) {
       server.process.send(isCollected ? 'collected' : 'now');
-      const [usage] = await once(server.process, 'message') as [Usage];
+      const [usage] = (await once(server.process, 'message')) as [Usage];
       return usage;
     },
   };

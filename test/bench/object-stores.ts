@@ -22,7 +22,9 @@ export function worldOver(objects: ObjectStore): ObjectWorld {
   return { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter };
 }
 
-export interface CountedInstance extends ObjectInstance { readonly counting: CountingObjects }
+export interface CountedInstance extends ObjectInstance {
+  readonly counting: CountingObjects;
+}
 
 export async function openCounted(objects: ObjectStore, options: ObjectLogOptions = {}): Promise<CountedInstance> {
   const counting = new CountingObjects(objects);
@@ -31,13 +33,31 @@ export async function openCounted(objects: ObjectStore, options: ObjectLogOption
 
 export function events(count: number, bytes: number): NewEvent[] {
   const data = new Uint8Array(bytes).fill(0x61);
-  return Array.from({ length: count }, () => ({ id: randomUUID(), type: 'note', isJson: false, data, metadata: EMPTY }));
+  return Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    type: 'note',
+    isJson: false,
+    data,
+    metadata: EMPTY,
+  }));
 }
 
 /** A tick with all its memory in this process. */
-export function tickOnce(objects: ObjectStore, settings: Partial<TickSettings> = {}, autoScavenge?: TickParts['autoScavenge']): Promise<TickReport> {
+export function tickOnce(
+  objects: ObjectStore,
+  settings: Partial<TickSettings> = {},
+  autoScavenge?: TickParts['autoScavenge'],
+): Promise<TickReport> {
   const scratch = new MemoryStorage();
-  return tick({ ...(autoScavenge !== undefined && { autoScavenge }), world: worldOver(objects), scratch, open: openObjectStore, scavengeStates: MemoryScavengeStates.of(scratch), deadlineMs: systemClock.monotonicMs() + 600_000, settings: { compactCommitsMin: 1, ...settings } });
+  return tick({
+    ...(autoScavenge !== undefined && { autoScavenge }),
+    world: worldOver(objects),
+    scratch,
+    open: openObjectStore,
+    scavengeStates: MemoryScavengeStates.of(scratch),
+    deadlineMs: systemClock.monotonicMs() + 600_000,
+    settings: { compactCommitsMin: 1, ...settings },
+  });
 }
 
 /** A store of so many events in 1 000 streams, all in files with one index table. */
@@ -45,7 +65,7 @@ export async function filledStore(objects: ObjectStore, count: number, bytes: nu
   const instance = await openObjectStore(worldOver(objects));
   const batch = 500;
   for (let at = 0; at < count; at += batch) {
-    await instance.store.append(`stream-${at / batch % 1_000}`, ANY, events(Math.min(batch, count - at), bytes));
+    await instance.store.append(`stream-${(at / batch) % 1_000}`, ANY, events(Math.min(batch, count - at), bytes));
     // As a schedule would: the tail is never long.
     if (at % (200 * batch) === 199 * batch) await tickOnce(objects);
   }

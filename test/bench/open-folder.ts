@@ -15,7 +15,19 @@ export async function openFolder(folder: string, options: Partial<FlatStoreOptio
   const storage = new FilesystemStorage({ root: folder });
   const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
   const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });
-  const open = await openStore(storeOptions({ storage, clock: systemClock, ids: systemIds, digests: jobs.digests, jobs, log: silentLog, meter: silentMeter, scavengeStates, ...options }));
+  const open = await openStore(
+    storeOptions({
+      storage,
+      clock: systemClock,
+      ids: systemIds,
+      digests: jobs.digests,
+      jobs,
+      log: silentLog,
+      meter: silentMeter,
+      scavengeStates,
+      ...options,
+    }),
+  );
   return {
     ...open,
     // A method of a class, which is not copied.

@@ -16,7 +16,7 @@ export function copyWithDigest(sources: readonly string[], target: string, withD
     const to = openSync(target, 'w');
     const md5 = createHash('md5');
     const { size } = fstatSync(from);
-    for (let at = 0; at < size; ) {
+    for (let at = 0; at < size;) {
       const got = readSync(from, block, 0, BLOCK_BYTES, at);
       const bytes = block.subarray(0, got);
       if (withDigest) md5.update(bytes);
@@ -35,8 +35,9 @@ export function copyWithDigest(sources: readonly string[], target: string, withD
 }
 
 /**
- * The limit of a scavenge that removes half and merges: every byte is read once in blocks of 1 MiB and goes into an MD5, every second
- * block is written once, into files of at most `fileBytes`, each of which is synced once. Gives seconds.
+ * The limit of a scavenge that removes half and merges: every byte is read once in blocks of 1 MiB and goes into an
+ * MD5, every second block is written once, into files of at most `fileBytes`, each of which is synced once. Gives
+ * seconds.
  */
 export function copyHalf(sources: readonly string[], target: string, fileBytes: number): number {
   const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);

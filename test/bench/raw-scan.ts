@@ -15,14 +15,29 @@ export interface PlainEvent {
 const BLOCK_BYTES = 1_048_576;
 const CHUNK_HEADER_BYTES = 128;
 
-interface RawChunk { readonly fd: number; readonly start: number; readonly end: number }
+interface RawChunk {
+  readonly fd: number;
+  readonly start: number;
+  readonly end: number;
+}
 
 let touched = 0;
 
 /** Reads every field, down to a byte of the data and characters of the texts, so that nothing can stay undone. */
 export function touch(event: PlainEvent): void {
   const { stream, type, id, data } = event;
-  touched = (touched + event.position + event.number + stream.length + stream.charCodeAt(stream.length - 1) + type.length + type.charCodeAt(0) + id.charCodeAt(35) + data.length + data[data.length - 1]!) % 1_000_003;
+  touched =
+    (touched +
+      event.position +
+      event.number +
+      stream.length +
+      stream.charCodeAt(stream.length - 1) +
+      type.length +
+      type.charCodeAt(0) +
+      id.charCodeAt(35) +
+      data.length +
+      data[data.length - 1]!) %
+    1_000_003;
 }
 
 /**
@@ -36,14 +51,20 @@ export class RawScan {
   readonly #block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
 
   constructor(folder: string) {
-    const names = readdirSync(folder).filter((name) => /^chunk-\d{6}\.\d{6}$/.test(name)).toSorted();
+    const names = readdirSync(folder)
+      .filter((name) => /^chunk-\d{6}\.\d{6}$/.test(name))
+      .toSorted();
     const end = Number(readFileSync(join(folder, 'writer.chk')).readBigInt64LE(0));
     const fds = names.map((name) => openSync(join(folder, name), 'r'));
     const header = Buffer.alloc(CHUNK_HEADER_BYTES);
     readSync(fds[0]!, header, 0, CHUNK_HEADER_BYTES, 0);
     const chunkBytes = header.readInt32LE(2);
     this.chunkBytes = chunkBytes;
-    this.#chunks = fds.map((fd, i) => ({ fd, start: i * chunkBytes, end: i === fds.length - 1 ? end : i * chunkBytes + dataBytes(join(folder, names[i]!)) }));
+    this.#chunks = fds.map((fd, i) => ({
+      fd,
+      start: i * chunkBytes,
+      end: i === fds.length - 1 ? end : i * chunkBytes + dataBytes(join(folder, names[i]!)),
+    }));
   }
 
   /** Builds and touches every event between two positions, both between records; gives their count. */
@@ -78,7 +99,15 @@ export class RawScan {
       let length = position + 4 <= blockTo ? this.#block.readInt32LE(position - blockFrom) : BLOCK_BYTES;
       if (position + length + 8 > blockTo) {
         blockFrom = position;
-        blockTo = position + readSync(chunk.fd, this.#block, 0, Math.min(BLOCK_BYTES, chunk.end - position), CHUNK_HEADER_BYTES + position - chunk.start);
+        blockTo =
+          position +
+          readSync(
+            chunk.fd,
+            this.#block,
+            0,
+            Math.min(BLOCK_BYTES, chunk.end - position),
+            CHUNK_HEADER_BYTES + position - chunk.start,
+          );
         length = this.#block.readInt32LE(0);
       }
       this.#record(position - blockFrom + 4, position);
@@ -89,7 +118,9 @@ export class RawScan {
   /** Positions of one stream's events, ascending. */
   positionsOf(stream: string): Float64Array {
     const found: number[] = [];
-    const visit = (event: PlainEvent): void => { if (event.stream === stream) found.push(event.position); };
+    const visit = (event: PlainEvent): void => {
+      if (event.stream === stream) found.push(event.position);
+    };
     this.#visit = visit;
     this.range(0, this.end);
     this.#visit = null;

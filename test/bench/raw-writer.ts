@@ -28,7 +28,26 @@ function encodeRecords(out: Uint8Array, count: number): void {
   let position = 0;
   for (let i = 0; i < count; i++) {
     id.fill(i + 1);
-    position = encodePrepare(out, position, { position, flags: 0x0127, transactionPosition: position, transactionOffset: 0, expectedVersion: i - 1, stream: STREAM, eventId: id, correlationId: id, timestampMs: 1_700_000_000_000, timestampTicks: 0, eventType: TYPES[i & 7]!, data: EVENT_DATA, metadata: EMPTY }, view);
+    position = encodePrepare(
+      out,
+      position,
+      {
+        position,
+        flags: 0x0127,
+        transactionPosition: position,
+        transactionOffset: 0,
+        expectedVersion: i - 1,
+        stream: STREAM,
+        eventId: id,
+        correlationId: id,
+        timestampMs: 1_700_000_000_000,
+        timestampTicks: 0,
+        eventType: TYPES[i & 7]!,
+        data: EVENT_DATA,
+        metadata: EMPTY,
+      },
+      view,
+    );
   }
 }
 
@@ -75,10 +94,13 @@ export class RawWriter {
       writeSync(this.#fd, this.#group, 0, this.#group.length, this.#next());
       fdatasyncSync(this.#fd);
     }
-    return groups * this.#records / (performance.now() - begin) * 1000;
+    return ((groups * this.#records) / (performance.now() - begin)) * 1000;
   }
 
-  /** Milliseconds that half of the groups take at most: with calls that block or with calls that do not, whichever is less. */
+  /**
+   * Milliseconds that half of the groups take at most: with calls that block or with calls that do not, whichever is
+   * less.
+   */
   async p50Ms(ms: number): Promise<number> {
     const taken = { blocking: [] as number[], free: [] as number[] };
     let begin = performance.now();
@@ -99,8 +121,8 @@ export class RawWriter {
   }
 
   /**
-   * What no log in this format can be without, however it is made: the records are encoded, their chunk's MD5 goes on, they are written and synced, by calls that block,
-   * which cost less than handing them to another thread.
+   * What no log in this format can be without, however it is made: the records are encoded, their chunk's MD5 goes on,
+   * they are written and synced, by calls that block, which cost less than handing them to another thread.
    */
   encoding(ms: number): { readonly records: number; readonly cpuMs: number } {
     const before = process.cpuUsage();
@@ -125,7 +147,7 @@ export class RawWriter {
       await writeLater(this.#fd, this.#group, 0, this.#group.length, this.#next());
       await syncLater(this.#fd);
     }
-    return groups * this.#records / (performance.now() - begin) * 1000;
+    return ((groups * this.#records) / (performance.now() - begin)) * 1000;
   }
 
   /** Tries both, and gives the faster one with a sentence about the choice. */

@@ -5,7 +5,9 @@ import type { Row } from './figure.ts';
 export function digits(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (value !== 0 && Math.abs(value) < 100) return String(Number(value.toPrecision(3)));
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ' ');
+  return Math.round(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ' ');
 }
 
 function verdict(row: Row): string {
@@ -14,7 +16,9 @@ function verdict(row: Row): string {
 }
 
 function targetText(row: Row): string {
-  return row.target === null ? '' : `${{ below: '<', 'at least': '≥', 'at most': '≤' }[row.target.kind]} ${row.target.value}`;
+  return row.target === null
+    ? ''
+    : `${{ below: '<', 'at least': '≥', 'at most': '≤' }[row.target.kind]} ${row.target.value}`;
 }
 
 /** One row for the terminal. */
@@ -33,15 +37,20 @@ const MACHINE_LINE = /^- \*\*([A-Z])\*\*: (.*)$/;
 const RULE = '|---|---|---|---|---|---|---|';
 
 /**
- * RESULTS.md with these rows in the place of those that have the same name, and others behind all. Why a row falls short stays, as long as it does. The letter is
- * that of the machine's line, or the next one, in a line of its own.
+ * RESULTS.md with these rows in the place of those that have the same name, and others behind all. Why a row falls
+ * short stays, as long as it does. The letter is that of the machine's line, or the next one, in a line of its own.
  */
 export function resultsPage(page: string, machine: string, rows: readonly Row[]): string {
   const lines = page.trimEnd().split('\n');
-  const machines = lines.flatMap((line, at) => { const found = MACHINE_LINE.exec(line); return found === null ? [] : [{ at, letter: found[1]!, text: found[2]! }]; });
+  const machines = lines.flatMap((line, at) => {
+    const found = MACHINE_LINE.exec(line);
+    return found === null ? [] : [{ at, letter: found[1]!, text: found[2]! }];
+  });
   const known = machines.find(({ text }) => text === machine);
-  const letter = known?.letter ?? String.fromCharCode(Math.max(64, ...machines.map((each) => each.letter.charCodeAt(0))) + 1);
-  if (known === undefined) lines.splice((machines.at(-1)?.at ?? lines.indexOf(RULE) - 2) + 1, 0, `- **${letter}**: ${machine}`);
+  const letter =
+    known?.letter ?? String.fromCharCode(Math.max(64, ...machines.map((each) => each.letter.charCodeAt(0))) + 1);
+  if (known === undefined)
+    lines.splice((machines.at(-1)?.at ?? lines.indexOf(RULE) - 2) + 1, 0, `- **${letter}**: ${machine}`);
   for (const row of rows) {
     const at = lines.findIndex((line) => line.startsWith(`| ${row.title} |`));
     const why = at < 0 ? '' : lines[at]!.split(' | ').at(-1)!.replace(/ ?\|$/, '');

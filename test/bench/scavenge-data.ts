@@ -17,14 +17,25 @@ export const DOOMED = 'doomed';
 export const KEPT = 'kept';
 
 function largeEvents(count: number): NewEvent[] {
-  return Array.from({ length: count }, () => ({ id: randomUUID(), type: 'LargeNote', isJson: false, data: LARGE, metadata: EMPTY }));
+  return Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    type: 'LargeNote',
+    isJson: false,
+    data: LARGE,
+    metadata: EMPTY,
+  }));
 }
 
 /**
- * A stopped directory whose log fills `chunks` chunks of `chunkBytes` but for a rest, with events of 2 kB of which every
- * second one belongs to a stream that has been deleted. Built once a run.
+ * A stopped directory whose log fills `chunks` chunks of `chunkBytes` but for a rest, with events of 2 kB of which
+ * every second one belongs to a stream that has been deleted. Built once a run.
  */
-export async function halfDeletedLog(folder: string, chunks: number, chunkBytes: number, say: (line: string) => void): Promise<void> {
+export async function halfDeletedLog(
+  folder: string,
+  chunks: number,
+  chunkBytes: number,
+  say: (line: string) => void,
+): Promise<void> {
   if (existsSync(`${folder}.complete`)) return;
   say(`  building ${chunks} chunks of ${Math.round(chunkBytes / 1_048_576)} MiB ...`);
   await rm(folder, { recursive: true, force: true });
@@ -58,5 +69,7 @@ export function linkedCopy(from: string, to: string): void {
 }
 
 export function chunkNames(folder: string): string[] {
-  return readdirSync(folder).filter((name) => /^chunk-\d{6}\.\d{6}$/.test(name)).toSorted();
+  return readdirSync(folder)
+    .filter((name) => /^chunk-\d{6}\.\d{6}$/.test(name))
+    .toSorted();
 }

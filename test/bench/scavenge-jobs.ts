@@ -24,7 +24,10 @@ export async function jobBench(folder: string, chunkSize: number): Promise<JobBe
   const end = Number(readFileSync(join(folder, 'writer.chk')).readBigInt64LE(0));
   const files: RunFiles = {
     chunkSize,
-    chunks: names.map((name, i) => ({ name, ongoingBytes: i < names.length - 1 ? null : end - Number(name.slice(6, 12)) * chunkSize })),
+    chunks: names.map((name, i) => ({
+      name,
+      ongoingBytes: i < names.length - 1 ? null : end - Number(name.slice(6, 12)) * chunkSize,
+    })),
     tables: map.levels.flatMap((tables) => tables.toReversed().map((name) => `index/${name}`)),
     memTables: [],
   };
@@ -42,4 +45,3 @@ export async function jobBench(folder: string, chunkSize: number): Promise<JobBe
     newTarget: (kind) => ({ target: `${randomBytes(16).toString('hex')}.${kind}.tmp`, chunkId: randomBytes(16) }),
   };
 }
-

@@ -28,17 +28,27 @@ export async function sharedLog(settings: Settings): Promise<SharedLog> {
   const folder = join(settings.folder, 'log');
   const contiguousEvents = Math.floor(settings.logEvents / 5 / BATCH) * BATCH;
   const interleavedEvents = Math.floor((settings.logEvents - contiguousEvents) / INTERLEAVED_STREAMS);
-  const shape = { folder, events: contiguousEvents + interleavedEvents * INTERLEAVED_STREAMS, contiguousEvents, interleavedEvents };
+  const shape = {
+    folder,
+    events: contiguousEvents + interleavedEvents * INTERLEAVED_STREAMS,
+    contiguousEvents,
+    interleavedEvents,
+  };
   if (existsSync(join(settings.folder, 'log.complete'))) return shape;
   settings.say(`  building a log of ${shape.events} events ...`);
   await rm(folder, { recursive: true, force: true });
   const open = await openFolder(folder);
   const { store } = open;
   await store.append(PROBE_STREAM, ANY, [newEvent(0)]);
-  const interleaved = Array.from({ length: INTERLEAVED_STREAMS }, (_, i) => `interleaved-${String(i).padStart(3, '0')}`);
+  const interleaved = Array.from(
+    { length: INTERLEAVED_STREAMS },
+    (_, i) => `interleaved-${String(i).padStart(3, '0')}`,
+  );
   await Promise.all(interleaved.map((stream) => fill(store, stream, Math.floor(interleavedEvents / 2), 1)));
   await fill(store, CONTIGUOUS_STREAM, contiguousEvents / BATCH, BATCH);
-  await Promise.all(interleaved.map((stream) => fill(store, stream, interleavedEvents - Math.floor(interleavedEvents / 2), 1)));
+  await Promise.all(
+    interleaved.map((stream) => fill(store, stream, interleavedEvents - Math.floor(interleavedEvents / 2), 1)),
+  );
   await open.close();
   await writeFile(join(settings.folder, 'log.complete'), '');
   return shape;

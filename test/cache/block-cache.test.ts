@@ -4,7 +4,10 @@ import type { CachedFile } from '../../core/cache/cache.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 
-interface Read { readonly position: number; readonly length: number }
+interface Read {
+  readonly position: number;
+  readonly length: number;
+}
 
 /** A file whose byte at any place is known, and which notes how it is read. */
 function knownFile(size: number, reads: Read[], fails: (position: number) => boolean = () => false): StorageFile {
@@ -101,7 +104,13 @@ describe('block cache', () => {
     const bad = 20 * BLOCK_BYTES;
     let isBad = true;
     const cache = new BlockCache(256 * BLOCK_BYTES);
-    const file = cache.attach(knownFile(100 * BLOCK_BYTES, [], (position) => isBad && position <= bad && bad < position + 16 * BLOCK_BYTES && position > BLOCK_BYTES));
+    const file = cache.attach(
+      knownFile(
+        100 * BLOCK_BYTES,
+        [],
+        (position) => isBad && position <= bad && bad < position + 16 * BLOCK_BYTES && position > BLOCK_BYTES,
+      ),
+    );
     for (let block = 0; block < 2; block++) await bytesOf(file, block * BLOCK_BYTES, 10);
     await expect(bytesOf(file, bad, 10)).rejects.toMatchObject({ code: 'io_error' });
     isBad = false;
@@ -182,8 +191,12 @@ describe('block cache', () => {
     await bytesOf(cached, 0, 1);
     expect(reads[2]).toEqual({ position: 0, length: 2 * BLOCK_BYTES });
     cached.prefetchRun(5, 22);
-    expect(reads.slice(3)).toEqual([{ position: 5 * BLOCK_BYTES, length: 3 * BLOCK_BYTES }, { position: 15 * BLOCK_BYTES, length: 8 * BLOCK_BYTES }]);
-    for (const block of [5, 7, 15, 22]) expect(isRight(await bytesOf(cached, block * BLOCK_BYTES, 9), block * BLOCK_BYTES)).toBe(true);
+    expect(reads.slice(3)).toEqual([
+      { position: 5 * BLOCK_BYTES, length: 3 * BLOCK_BYTES },
+      { position: 15 * BLOCK_BYTES, length: 8 * BLOCK_BYTES },
+    ]);
+    for (const block of [5, 7, 15, 22])
+      expect(isRight(await bytesOf(cached, block * BLOCK_BYTES, 9), block * BLOCK_BYTES)).toBe(true);
     expect(reads).toHaveLength(5);
     // A disk finds out by itself.
     const onDisk: Read[] = [];

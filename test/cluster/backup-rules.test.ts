@@ -19,7 +19,8 @@ import { readRawLog } from '../scavenge/raw-log.ts';
 /** Rules of backups in a cluster: of one member, for any number of members. */
 
 async function fill(member: MemberStore, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await member.store.append(`s${i % 4}`, ANY, [event('parcel', `"${'x'.repeat(2_000)}"`)]);
+  for (let i = 0; i < count; i++)
+    await member.store.append(`s${i % 4}`, ANY, [event('parcel', `"${'x'.repeat(2_000)}"`)]);
 }
 
 /** A copy of the files of a running member, which goes on working. */
@@ -54,7 +55,11 @@ test('from one backup of one member any number of members are restored, which ca
 
   const storages = [await restored(backup, new MemoryStorage()), await restored(backup, new MemoryStorage())];
   for (const storage of storages) expect(await readLogId(storage)).toBe(null);
-  const members = [await cluster.open(storages[0]), await cluster.open(storages[1]), await cluster.open(new MemoryStorage())];
+  const members = [
+    await cluster.open(storages[0]),
+    await cluster.open(storages[1]),
+    await cluster.open(new MemoryStorage()),
+  ];
   for (const member of members) {
     expect(member.log).toMatchObject({ isCaughtUp: true, end: first.log.end, applied: first.log.applied });
     expect(await readLogId(member.storage)).toBe(first.log.logId);
@@ -66,7 +71,9 @@ test('from one backup of one member any number of members are restored, which ca
   expect(records.length).toBeGreaterThan(130);
   for (const { storage } of members) expect(await readRawLog(storage)).toEqual(records);
   // Each is a node of its own to repositories of backups.
-  expect(new Set(await Promise.all([first, ...members].map(({ storage }) => readNodeId(storage)))).size).toBe(members.length + 1);
+  expect(new Set(await Promise.all([first, ...members].map(({ storage }) => readNodeId(storage)))).size).toBe(
+    members.length + 1,
+  );
 });
 
 test('a restore over the directory of a member takes its log from it, and brings none along', async () => {

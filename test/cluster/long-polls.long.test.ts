@@ -13,7 +13,10 @@ const EVENTS = 'application/vnd.eventstore.events+json';
 /** For an answer, in milliseconds: only a member that stands still takes so long. */
 const ANSWER_MS = 120_000;
 
-interface Page { readonly entries: readonly { readonly summary: string }[]; readonly links: readonly { readonly relation: string; readonly uri: string }[] }
+interface Page {
+  readonly entries: readonly { readonly summary: string }[];
+  readonly links: readonly { readonly relation: string; readonly uri: string }[];
+}
 
 test('who waits for more of $all while scavenges end chunks is told of all that comes, and members answer others meanwhile', async () => {
   const cluster = await ClientCluster.start(false, 3);
@@ -25,7 +28,19 @@ test('who waits for more of $all while scavenges end chunks is told of all that 
   /** Until it is acknowledged: a disk that stands still for a while leaves it undecided. */
   const append = async (url: string, type: string): Promise<void> => {
     const body = JSON.stringify([{ eventId: randomUUID(), eventType: type, data: {} }]);
-    await expect.poll(async () => (await answered(`${url}/streams/letters`, { method: 'POST', headers: { 'content-type': EVENTS }, body }, [201, 503])).status, { interval: LOOK_MS }).toBe(201);
+    await expect
+      .poll(
+        async () =>
+          (
+            await answered(
+              `${url}/streams/letters`,
+              { method: 'POST', headers: { 'content-type': EVENTS }, body },
+              [201, 503],
+            )
+          ).status,
+        { interval: LOOK_MS },
+      )
+      .toBe(201);
   };
   /** Reads on from the beginning until it has met the last event. */
   const follow = async (url: string): Promise<void> => {
@@ -44,7 +59,11 @@ test('who waits for more of $all while scavenges end chunks is told of all that 
         for (const url of urls) {
           await append(url, 'posted');
           // While one is under way another is refused.
-          await expect.poll(async () => (await answered(`${url}/admin/scavenge`, { method: 'POST' }, [200, 409, 503])).status, { interval: LOOK_MS }).toBe(200);
+          await expect
+            .poll(async () => (await answered(`${url}/admin/scavenge`, { method: 'POST' }, [200, 409, 503])).status, {
+              interval: LOOK_MS,
+            })
+            .toBe(200);
         }
       }
       await append(urls[0]!, LAST);

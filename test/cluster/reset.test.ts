@@ -79,7 +79,9 @@ describe('a log that begins at the end of a copy', () => {
     const instance = await openObjectStore(worldOf(objects, newClock(), 41), {});
     expect(instance.internals.end).toBe(end);
     expect(await allOf(instance.store)).toEqual(expected);
-    await expect(instance.store.append('c', 1, eventsOf(new SeededIds(50), 1, 100))).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    await expect(instance.store.append('c', 1, eventsOf(new SeededIds(50), 1, 100))).rejects.toMatchObject({
+      code: 'wrong_expected_version',
+    });
     const { position } = await instance.store.append('c', 2, eventsOf(new SeededIds(51), 1, 100));
     expect(position).toBe(end);
     for (let i = 0; i < 80; i++) await instance.store.append('d', ANY, eventsOf(new SeededIds(60 + i), 1, 1_000));
@@ -90,7 +92,9 @@ describe('a log that begins at the end of a copy', () => {
     const all = await allOf(after.store);
     expect(all.slice(0, expected.length)).toEqual(expected);
     // Ticks of a cluster's log scavenge what they hold to its points, and tell of that.
-    expect(all.filter(({ stream }, i) => i < expected.length || !stream.includes('$scavenges'))).toHaveLength(expected.length + 81);
+    expect(all.filter(({ stream }, i) => i < expected.length || !stream.includes('$scavenges'))).toHaveLength(
+      expected.length + 81,
+    );
     await after.close();
   });
 
@@ -152,7 +156,11 @@ describe('a crash', () => {
       const faulty = new FaultyObjects(base, { seed: at });
       faulty.crashAfter(at);
       let isReady = false;
-      await reset(faulty, { beforeManifest: async () => { isReady = true; } }).catch(() => {});
+      await reset(faulty, {
+        beforeManifest: async () => {
+          isReady = true;
+        },
+      }).catch(() => {});
       const manifest = await newestManifest(base, nodeDigests);
       if (manifest === null) {
         await reset(base);

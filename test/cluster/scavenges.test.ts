@@ -14,24 +14,33 @@ describe('scavenges of members', () => {
     const kit = new Cluster();
     const a = await kit.open();
     let creates = 0;
-    const counting = (objects: ObjectStore): ObjectStore => new Proxy(objects, {
-      get(target, name) {
-        const value = Reflect.get(target, name) as unknown;
-        if (name === 'create') creates++;
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    const counting = (objects: ObjectStore): ObjectStore =>
+      new Proxy(objects, {
+        get(target, name) {
+          const value = Reflect.get(target, name) as unknown;
+          if (name === 'create') creates++;
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
     let b: MemberStore | null = null;
-    const writes: Pick<EventStore, 'append'> = { append: (stream, expectedVersion, events) => a.store.append(stream, expectedVersion, events).finally(() => b!.log.refresh()) };
-    b = await kit.open(new MemoryStorage(), { through: counting, scavengeStore: (store) => scavengeStoreOf(store, writes) });
+    const writes: Pick<EventStore, 'append'> = {
+      append: (stream, expectedVersion, events) =>
+        a.store.append(stream, expectedVersion, events).finally(() => b!.log.refresh()),
+    };
+    b = await kit.open(new MemoryStorage(), {
+      through: counting,
+      scavengeStore: (store) => scavengeStoreOf(store, writes),
+    });
     await a.store.append('$$s', ANY, [event('$metadata', '{"$maxCount":1}')]);
-    for (let i = 0; i < 30; i++) await a.store.append('s', ANY, [event('t', JSON.stringify({ text: 'x'.repeat(3_000), i }))]);
+    for (let i = 0; i < 30; i++)
+      await a.store.append('s', ANY, [event('t', JSON.stringify({ text: 'x'.repeat(3_000), i }))]);
     await b.log.refresh();
     creates = 0;
     return { kit, a, b, creates: () => creates };
   }
 
-  const points = async (member: MemberStore) => (await member.store.readStream('$scavengePoints', { direction: 'forward', from: 0, count: 10 })).events.length;
+  const points = async (member: MemberStore) =>
+    (await member.store.readStream('$scavengePoints', { direction: 'forward', from: 0, count: 10 })).events.length;
 
   test('the point of one serves the other, and the follower creates no commit', async () => {
     const { a, b, creates } = await cluster();
@@ -48,7 +57,11 @@ describe('scavenges of members', () => {
     await b.log.refresh();
     expect(a.store.end).toBe(b.store.end);
     // Its history is in everybody's log, byte for byte as on a single node.
-    const { events } = await a.store.readStream(`$scavenges-${scavengeId}`, { direction: 'forward', from: 0, count: 1 });
+    const { events } = await a.store.readStream(`$scavenges-${scavengeId}`, {
+      direction: 'forward',
+      from: 0,
+      count: 1,
+    });
     expect(decodeText(events[0]!.data)).toContain(`{\n  "scavengeId": "${scavengeId}"`);
     await a.close();
     await b.close();
@@ -62,7 +75,11 @@ describe('scavenges of members', () => {
     await a.log.refresh();
     await b.log.refresh();
     expect([await points(a), await points(b)]).toEqual([1, 1]);
-    expect((await b.store.readStream('s', { direction: 'backward', from: 'end', count: 10 })).events.map(({ number }) => number)).toEqual([29]);
+    expect(
+      (await b.store.readStream('s', { direction: 'backward', from: 'end', count: 10 })).events.map(
+        ({ number }) => number,
+      ),
+    ).toEqual([29]);
     await a.close();
     await b.close();
   });

@@ -22,18 +22,27 @@ let cluster: ClientCluster;
 afterEach(() => cluster.stop());
 
 function append({ url }: Member, stream: string, id: string, timeoutMs = ANSWER_MS): Promise<Answer> {
-  return ask(`${url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify([{ eventId: id, eventType: 't', data: {} }]), timeoutMs });
+  return ask(`${url}/streams/${stream}`, {
+    method: 'POST',
+    headers: { 'content-type': EVENTS },
+    body: JSON.stringify([{ eventId: id, eventType: 't', data: {} }]),
+    timeoutMs,
+  });
 }
 
 /** As a client does: again, with the same id, until it is acknowledged. */
 async function appended(member: Member, stream: string): Promise<string> {
   const id = randomUUID();
-  await expect.poll(async () => (await append(member, stream, id)).status, { interval: LOOK_MS, timeout: ANSWER_MS }).toBe(201);
+  await expect
+    .poll(async () => (await append(member, stream, id)).status, { interval: LOOK_MS, timeout: ANSWER_MS })
+    .toBe(201);
   return id;
 }
 
 async function idsOf({ url }: Member, stream: string): Promise<string[]> {
-  const { text } = await ask(`${url}/streams/${stream}/0/forward/100?embed=body`, { headers: { accept: 'application/json' } });
+  const { text } = await ask(`${url}/streams/${stream}/0/forward/100?embed=body`, {
+    headers: { accept: 'application/json' },
+  });
   return (JSON.parse(text) as { entries: { eventId: string }[] }).entries.map(({ eventId }) => eventId).toReversed();
 }
 
@@ -66,6 +75,11 @@ test('what a member has got before, or while, it stood still is not written when
   follower!.signal('SIGCONT');
   const last = await appended(leader, 's');
   const ids = await idsOf(leader, 's');
-  expect([ids.slice(0, 2), ids.at(-1), new Set(ids).size, ids.includes(id)]).toEqual([[first, second], last, ids.length, true]);
+  expect([ids.slice(0, 2), ids.at(-1), new Set(ids).size, ids.includes(id)]).toEqual([
+    [first, second],
+    last,
+    ids.length,
+    true,
+  ]);
   expect(cluster.problems).toEqual([]);
 });

@@ -5,7 +5,9 @@ import { openObjects } from '../../infra/objects/open-objects.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 
 const bytes = (length: number) => new Uint8Array(length);
-async function* content(length: number) { yield bytes(length); }
+async function* content(length: number) {
+  yield bytes(length);
+}
 
 test('requests are counted by kind, and bytes both ways', async () => {
   const objects = new CountingObjects(new MemoryObjects());
@@ -19,7 +21,17 @@ test('requests are counted by kind, and bytes both ways', async () => {
   await objects.list('');
   await objects.upload('c', 100, content(100));
   await objects.remove(['a', 'b']);
-  expect(objects.counts()).toEqual({ gets: 3, heads: 1, puts: 4, lists: 1, deletes: 1, parts: 0, multiparts: 0, bytesIn: 120, bytesOut: 13 });
+  expect(objects.counts()).toEqual({
+    gets: 3,
+    heads: 1,
+    puts: 4,
+    lists: 1,
+    deletes: 1,
+    parts: 0,
+    multiparts: 0,
+    bytesIn: 120,
+    bytesOut: 13,
+  });
   objects.reset();
   await objects.remove(Array.from({ length: 1_001 }, (_, n) => `k${n}`));
   expect(objects.counts()).toMatchObject({ deletes: 2, puts: 0, bytesIn: 0 });

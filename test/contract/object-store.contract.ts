@@ -16,7 +16,7 @@ const text = (value: string) => new TextEncoder().encode(value);
 const bigBytes = 20 * 1_048_576 + 12_345;
 let big: Uint8Array | null = null;
 /** Made once: that takes longer than to store it. */
-const bigContent = (): Uint8Array => big ??= new Random(7).bytes(bigBytes);
+const bigContent = (): Uint8Array => (big ??= new Random(7).bytes(bigBytes));
 
 async function* inPieces(bytes: Uint8Array, pieceBytes: number): AsyncGenerator<Uint8Array> {
   const piece = new Uint8Array(pieceBytes);
@@ -50,7 +50,9 @@ type Tools = () => ObjectStoreUnderTest;
 export function describeObjectStore(name: string, make: () => Promise<ObjectStoreUnderTest>): void {
   describe(`ObjectStore: ${name}`, () => {
     let under: ObjectStoreUnderTest;
-    beforeEach(async () => { under = await make(); });
+    beforeEach(async () => {
+      under = await make();
+    });
     afterEach(() => under.dispose());
     const tools = () => under;
     readAndWrite(tools);
@@ -80,7 +82,8 @@ function readAndWrite(tools: Tools): void {
   test('memory that is lent for a part makes no difference to what is read', async () => {
     const { objects, other } = tools();
     await objects.put('a/b/c.bin', text('0123456789'));
-    const part = (from: number, length: number) => other.get('a/b/c.bin', { from, length, into: new Uint8Array(length + 3).fill(0xee) });
+    const part = (from: number, length: number) =>
+      other.get('a/b/c.bin', { from, length, into: new Uint8Array(length + 3).fill(0xee) });
     expect(await part(3, 4)).toEqual(text('3456'));
     expect(await part(8, 100)).toEqual(text('89'));
     expect(await part(10, 1)).toEqual(new Uint8Array(0));
@@ -115,7 +118,7 @@ function readAndWrite(tools: Tools): void {
     expect(await objects.head('k')).toMatchObject({ sizeBytes: 6 });
   });
 
-  test('bytes are the store\'s own: changing them afterwards changes no object', async () => {
+  test("bytes are the store's own: changing them afterwards changes no object", async () => {
     const { objects } = tools();
     const bytes = text('original');
     await objects.put('k', bytes);
@@ -124,13 +127,15 @@ function readAndWrite(tools: Tools): void {
     expect(await objects.get('k')).toEqual(text('original'));
   });
 
-  test('head and list say the same, and the time is the store\'s', async () => {
+  test("head and list say the same, and the time is the store's", async () => {
     const { objects } = tools();
     await objects.put('k', text('abc'));
     const head = await objects.head('k');
     expect(head).toMatchObject({ key: 'k', sizeBytes: 3 });
     expect(head!.modifiedMs).toBeGreaterThan(0);
-    const { objects: [listed] } = await objects.list('');
+    const {
+      objects: [listed],
+    } = await objects.list('');
     expect(listed).toMatchObject({ key: 'k', sizeBytes: 3 });
     // Servers give whole seconds in one of the two.
     expect(Math.abs(listed!.modifiedMs - head!.modifiedMs)).toBeLessThan(1_000);
@@ -150,7 +155,12 @@ function creation(tools: Tools): void {
     const { objects, other } = tools();
     for (let round = 0; round < 5; round++) {
       const key = `race/${round}`;
-      const results = await Promise.all(Array.from({ length: 32 }, async (_, n) => ({ n, result: await createSurely(n % 2 === 0 ? objects : other, key, text(`writer ${n}`)) })));
+      const results = await Promise.all(
+        Array.from({ length: 32 }, async (_, n) => ({
+          n,
+          result: await createSurely(n % 2 === 0 ? objects : other, key, text(`writer ${n}`)),
+        })),
+      );
       const winners = results.filter(({ result }) => result === 'created');
       expect(winners).toHaveLength(1);
       expect(await other.get(key)).toEqual(text(`writer ${winners[0]!.n}`));
@@ -165,7 +175,9 @@ function creation(tools: Tools): void {
   });
 }
 
-/** As a writer that needs to know: the bytes are put there again, and when the key is taken they tell whose they are. */
+/**
+ * As a writer that needs to know: the bytes are put there again, and when the key is taken they tell whose they are.
+ */
 async function createSurely(objects: ObjectStore, key: string, bytes: Uint8Array): Promise<'created' | 'exists'> {
   for (let isRepeat = false; ; isRepeat = true) {
     try {
@@ -187,7 +199,9 @@ function uploads(tools: Tools): void {
       await objects.upload('big/object.bin', bytes.length, inPieces(bytes, pieceBytes));
       expect(Buffer.compare((await other.get('big/object.bin'))!, bytes)).toBe(0);
     }
-    expect(await other.get('big/object.bin', { from: 16_777_000, length: 500 })).toEqual(bytes.subarray(16_777_000, 16_777_500));
+    expect(await other.get('big/object.bin', { from: 16_777_000, length: 500 })).toEqual(
+      bytes.subarray(16_777_000, 16_777_500),
+    );
     expect(await other.head('big/object.bin')).toMatchObject({ sizeBytes: bigBytes });
   });
 
@@ -197,7 +211,10 @@ function uploads(tools: Tools): void {
     const bytes = random.bytes(3_000_000);
     async function* mixed(): AsyncGenerator<Uint8Array> {
       for (let at = 0; at < bytes.length;) {
-        const piece = bytes.slice(at, at + (random.int(0, 1) === 0 ? random.int(1, 5_000) : random.int(131_000, 400_000)));
+        const piece = bytes.slice(
+          at,
+          at + (random.int(0, 1) === 0 ? random.int(1, 5_000) : random.int(131_000, 400_000)),
+        );
         at += piece.length;
         yield piece;
         piece.fill(0xee);
@@ -273,21 +290,27 @@ function listings(tools: Tools): void {
       const { objects: found } = await objects.list('', { after });
       expect(found.map(({ key }) => key)).toEqual(sorted.filter((key) => key > after));
     }
-    expect((await objects.list('b/', { after: 'a' })).objects.map(({ key }) => key)).toEqual(['b/c-d', 'b/c/d', 'b/c/e']);
+    expect((await objects.list('b/', { after: 'a' })).objects.map(({ key }) => key)).toEqual([
+      'b/c-d',
+      'b/c/d',
+      'b/c/e',
+    ]);
     expect((await objects.list('a', { after: 'b' })).objects).toEqual([]);
   });
 
-  if (IS_LONG_RUN) test('more than one page of the greatest length', async () => {
-    const { objects } = tools();
-    const keys = Array.from({ length: 1_100 }, (_, n) => `n/${String(n).padStart(6, '0')}`);
-    for (let at = 0; at < keys.length; at += 50) await Promise.all(keys.slice(at, at + 50).map((key) => objects.put(key, text(key))));
-    const first = await objects.list('n/', { max: 5_000 });
-    expect(first.objects).toHaveLength(1_000);
-    expect(first.isMore).toBe(true);
-    expect(await keysOf(objects, 'n/')).toEqual(keys);
-    await objects.remove(keys);
-    expect(await keysOf(objects, '')).toEqual([]);
-  });
+  if (IS_LONG_RUN)
+    test('more than one page of the greatest length', async () => {
+      const { objects } = tools();
+      const keys = Array.from({ length: 1_100 }, (_, n) => `n/${String(n).padStart(6, '0')}`);
+      for (let at = 0; at < keys.length; at += 50)
+        await Promise.all(keys.slice(at, at + 50).map((key) => objects.put(key, text(key))));
+      const first = await objects.list('n/', { max: 5_000 });
+      expect(first.objects).toHaveLength(1_000);
+      expect(first.isMore).toBe(true);
+      expect(await keysOf(objects, 'n/')).toEqual(keys);
+      await objects.remove(keys);
+      expect(await keysOf(objects, '')).toEqual([]);
+    });
 }
 
 function removal(tools: Tools): void {
@@ -335,7 +358,20 @@ function aborts(tools: Tools): void {
 function keys(tools: Tools): void {
   test('every key of the grammar works', async () => {
     const { objects, other } = tools();
-    const odd = ['.hidden', '..two', 'a..b/...', '-', '_', '-x/--y', 'x.tmp', 'dir/.tmp/x', 'UPPER', 'upper', `${'p'.repeat(255)}/${'q'.repeat(255)}`, Array.from({ length: 100 }, () => 'd').join('/')];
+    const odd = [
+      '.hidden',
+      '..two',
+      'a..b/...',
+      '-',
+      '_',
+      '-x/--y',
+      'x.tmp',
+      'dir/.tmp/x',
+      'UPPER',
+      'upper',
+      `${'p'.repeat(255)}/${'q'.repeat(255)}`,
+      Array.from({ length: 100 }, () => 'd').join('/'),
+    ];
     for (const key of odd) await objects.put(key, text(key));
     for (const key of odd) expect(await other.get(key)).toEqual(text(key));
     expect(await keysOf(other, '', 3)).toEqual(odd.toSorted());
@@ -345,7 +381,25 @@ function keys(tools: Tools): void {
 
   test('what is no key is refused by every call', async () => {
     const { objects } = tools();
-    for (const key of ['', '/', '/a', 'a/', 'a//b', '.', '..', 'a/../b', '../a', './a', 'a b', 'ä', 'a\\b', 'a\0', '.tmp/x', 'k'.repeat(256), 'a/'.repeat(256) + 'a']) {
+    for (const key of [
+      '',
+      '/',
+      '/a',
+      'a/',
+      'a//b',
+      '.',
+      '..',
+      'a/../b',
+      '../a',
+      './a',
+      'a b',
+      'ä',
+      'a\\b',
+      'a\0',
+      '.tmp/x',
+      'k'.repeat(256),
+      'a/'.repeat(256) + 'a',
+    ]) {
       expect(await codeOf(objects.get(key))).toBe('io_error');
       expect(await codeOf(objects.head(key))).toBe('io_error');
       expect(await codeOf(objects.put(key, text('x')))).toBe('io_error');

@@ -28,12 +28,21 @@ for (const only of ['in-process', undefined] as const) {
   describe(only === undefined ? 'a real server where there is one' : 'a server in this process', () => {
     let s3: S3ForTests;
     let uses = 0;
-    beforeAll(async () => { s3 = await s3ForTests(only); });
+    beforeAll(async () => {
+      s3 = await s3ForTests(only);
+    });
     afterAll(() => s3.close());
     describeObjectStore('bucket', async () => {
       const place = s3.place(`prefix-${uses++}/of`);
       const [objects, other] = [await openObjects(place), await openObjects(place)];
-      return { objects, other, dispose: async () => { await objects.close(); await other.close(); } };
+      return {
+        objects,
+        other,
+        dispose: async () => {
+          await objects.close();
+          await other.close();
+        },
+      };
     });
   });
 }
@@ -44,7 +53,8 @@ for (const isBlocking of [false, true]) {
     const [objects, other] = [new DirectoryObjects({ root, isBlocking }), new DirectoryObjects({ root, isBlocking })];
     await objects.begin();
     return {
-      objects, other,
+      objects,
+      other,
       dispose: async () => {
         await Promise.all([objects.close(), other.close()]);
         await rm(folder, { recursive: true, force: true });

@@ -2,16 +2,30 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Hash64 } from '../../core/base/stream-hash.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
-import type { OriginalStreamData, ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
+import type {
+  OriginalStreamData,
+  ScavengeCheckpoint,
+  ScavengePoint,
+  ScavengeState,
+  ScavengeStateOptions,
+  ScavengeStates,
+  StreamHandle,
+} from '../../core/ports/scavenge-state.ts';
 import { compareCodePoints } from '../../core/ports/scavenge-state.ts';
 import { Random } from '../support/random.ts';
 
-export const STATE_OPTIONS: ScavengeStateOptions = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 8 };
+export const STATE_OPTIONS: ScavengeStateOptions = {
+  pageSizeBytes: 16_384,
+  cacheBytes: 1_048_576,
+  hashUsersCacheEntries: 8,
+};
 
-/** Names that begin with the same character share a hash; the sign of the hash changes from one character to the next. */
+/**
+ * Names that begin with the same character share a hash; the sign of the hash changes from one character to the next.
+ */
 export const firstCharHasher: StreamHasher = {
   hash(name: string, out: Hash64): void {
-    out.hi = (Math.imul(name.charCodeAt(0), 0x9e37_79b1)) >>> 0;
+    out.hi = Math.imul(name.charCodeAt(0), 0x9e37_79b1) >>> 0;
     out.lo = (0xffff_ff00 | name.charCodeAt(0)) >>> 0;
   },
   hashUtf8(bytes: Uint8Array, at: number, length: number, out: Hash64): void {
@@ -19,9 +33,23 @@ export const firstCharHasher: StreamHasher = {
   },
 };
 
-const POINT: ScavengePoint = { position: 11_197_364, eventNumber: 3, effectiveNowMs: 1_795_000_000_123, effectiveNowTicks: 4_567, threshold: -1 };
+const POINT: ScavengePoint = {
+  position: 11_197_364,
+  eventNumber: 3,
+  effectiveNowMs: 1_795_000_000_123,
+  effectiveNowTicks: 4_567,
+  threshold: -1,
+};
 const DONE: ScavengeCheckpoint = { point: POINT, stage: 'Done' };
-export const ACTIVE: OriginalStreamData = { isTombstoned: false, maxAge: null, maxCount: 3, truncateBefore: null, discardPoint: 0, maybeDiscardPoint: 0, status: 1 };
+export const ACTIVE: OriginalStreamData = {
+  isTombstoned: false,
+  maxAge: null,
+  maxCount: 3,
+  truncateBefore: null,
+  discardPoint: 0,
+  maybeDiscardPoint: 0,
+  status: 1,
+};
 
 export function hashOf(name: string): [hi: number, lo: number] {
   const out = new Hash64();
@@ -30,10 +58,14 @@ export function hashOf(name: string): [hi: number, lo: number] {
 }
 
 const handleOf = (name: string): StreamHandle => ({ kind: 'hash', hi: hashOf(name)[0], lo: hashOf(name)[1] });
-const signed = (handle: StreamHandle): bigint => BigInt.asIntN(64, (BigInt((handle as { hi: number }).hi) << 32n) | BigInt((handle as { lo: number }).lo));
+const signed = (handle: StreamHandle): bigint =>
+  BigInt.asIntN(64, (BigInt((handle as { hi: number }).hi) << 32n) | BigInt((handle as { lo: number }).lo));
 
 /** What every implementation of the scavenge state promises. `make` gives states that hash by `firstCharHasher`. */
-export function describeScavengeState(kind: string, make: () => Promise<{ states: ScavengeStates; dispose(): Promise<void> }>): void {
+export function describeScavengeState(
+  kind: string,
+  make: () => Promise<{ states: ScavengeStates; dispose(): Promise<void> }>,
+): void {
   describe(`ScavengeState: ${kind}`, () => {
     let states: ScavengeStates;
     let state: ScavengeState;
@@ -49,7 +81,9 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
 
     const register = (name: string): boolean => state.register(name, ...hashOf(name));
     const original = (name: string) => state.original(name, ...hashOf(name));
-    const setOriginal = (name: string, data: OriginalStreamData): void => { state.setOriginal(name, ...hashOf(name), data); };
+    const setOriginal = (name: string, data: OriginalStreamData): void => {
+      state.setOriginal(name, ...hashOf(name), data);
+    };
     const metastream = (name: string) => state.metastream(name, ...hashOf(name));
     const inTransaction = (work: () => void): void => {
       state.begin();
@@ -95,7 +129,14 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
           state.addWeight(1, 2);
           state.setChunkTimeRange(1, 100, 200);
         });
-        const before = [original('x1'), metastream('x1'), state.weight(0, 9), state.chunkTimeRange(1), state.collisions(), state.checkpoint()];
+        const before = [
+          original('x1'),
+          metastream('x1'),
+          state.weight(0, 9),
+          state.chunkTimeRange(1),
+          state.collisions(),
+          state.checkpoint(),
+        ];
         state.begin();
         expect(register('x2')).toBe(true);
         setOriginal('x1', { ...ACTIVE, maxCount: 7 });
@@ -107,7 +148,14 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         state.deleteMetastreams();
         state.deleteOriginals([1]);
         state.rollback();
-        expect([original('x1'), metastream('x1'), state.weight(0, 9), state.chunkTimeRange(1), state.collisions(), state.checkpoint()]).toEqual(before);
+        expect([
+          original('x1'),
+          metastream('x1'),
+          state.weight(0, 9),
+          state.chunkTimeRange(1),
+          state.collisions(),
+          state.checkpoint(),
+        ]).toEqual(before);
         expect(state.isCollision('x1')).toBe(false);
         expect(state.isSharedHash(...hashOf('x1'))).toBe(false);
       });
@@ -148,15 +196,24 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         ['nothing accumulated', { point: POINT, stage: 'Accumulating' }],
         ['chunk 0 accumulated', { point: POINT, stage: 'Accumulating', doneChunk: 0 }],
         ['nothing calculated', { point: POINT, stage: 'Calculating' }],
-        ['calculated to a name', { point: POINT, stage: 'Calculating', doneStream: { kind: 'id', name: 'Köln "a\\b" 𝄞' } }],
+        [
+          'calculated to a name',
+          { point: POINT, stage: 'Calculating', doneStream: { kind: 'id', name: 'Köln "a\\b" 𝄞' } },
+        ],
         ['calculated to a hash', { point: POINT, stage: 'Calculating', doneStream: hash(0xfb6d_5a53, 0x1122_3344) }],
-        ['calculated to the greatest hash', { point: POINT, stage: 'Calculating', doneStream: hash(0xffff_ffff, 0xffff_ffff) }],
+        [
+          'calculated to the greatest hash',
+          { point: POINT, stage: 'Calculating', doneStream: hash(0xffff_ffff, 0xffff_ffff) },
+        ],
         ['calculated to hash 0', { point: POINT, stage: 'Calculating', doneStream: hash(0, 0) }],
         ['executing', { point: POINT, stage: 'ExecutingChunks', doneChunk: 51 }],
         ['merging', { point: POINT, stage: 'MergingChunks' }],
         ['the index', { point: POINT, stage: 'ExecutingIndex' }],
         ['cleaning', { point: POINT, stage: 'Cleaning' }],
-        ['done at a point of zeros', { point: { position: 0, eventNumber: 0, effectiveNowMs: 1_795_000_000_000, threshold: 0 }, stage: 'Done' }],
+        [
+          'done at a point of zeros',
+          { point: { position: 0, eventNumber: 0, effectiveNowMs: 1_795_000_000_000, threshold: 0 }, stage: 'Done' },
+        ],
       ])('%s comes back as it was', (_name, checkpoint) => {
         state.begin();
         state.commit(checkpoint);
@@ -167,10 +224,24 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
 
     describe('collisions', () => {
       test('two names with a hash collide once; a third adds itself', () => {
-        inTransaction(() => expect([register('x1'), register('y1'), register('x1'), register('x2'), register('x1'), register('x2'), register('x3')]).toEqual([false, false, false, true, false, false, true]));
+        inTransaction(() =>
+          expect([
+            register('x1'),
+            register('y1'),
+            register('x1'),
+            register('x2'),
+            register('x1'),
+            register('x2'),
+            register('x3'),
+          ]).toEqual([false, false, false, true, false, false, true]),
+        );
         reopen();
         expect(state.collisions()).toEqual(['x1', 'x2', 'x3']);
-        expect([state.isCollision('x3'), state.isCollision('x4'), state.isCollision('y1')]).toEqual([true, false, false]);
+        expect([state.isCollision('x3'), state.isCollision('x4'), state.isCollision('y1')]).toEqual([
+          true,
+          false,
+          false,
+        ]);
         expect([state.isSharedHash(...hashOf('x9')), state.isSharedHash(...hashOf('y1'))]).toEqual([true, false]);
       });
 
@@ -185,26 +256,70 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         reopen();
         expect(original('x1')).toEqual({ ...ACTIVE, truncateBefore: TOMBSTONE });
         expect(metastream('x1')).toEqual(meta);
-        expect([original('x2'), metastream('x2'), state.originalByHash(...hashOf('x1')), state.metastreamByHash(...hashOf('x1'))]).toEqual([undefined, undefined, undefined, undefined]);
+        expect([
+          original('x2'),
+          metastream('x2'),
+          state.originalByHash(...hashOf('x1')),
+          state.metastreamByHash(...hashOf('x1')),
+        ]).toEqual([undefined, undefined, undefined, undefined]);
         inTransaction(() => setOriginal('x2', { ...ACTIVE, maxCount: 9 }));
         expect([original('x1')?.maxCount, original('x2')?.maxCount]).toEqual([3, 9]);
       });
 
       test('more names than the cache holds', () => {
         const names = Array.from({ length: 300 }, (_, i) => String.fromCharCode(0x4e00 + i));
-        inTransaction(() => { for (const name of names) expect(register(name)).toBe(false); });
+        inTransaction(() => {
+          for (const name of names) expect(register(name)).toBe(false);
+        });
         reopen();
-        inTransaction(() => { for (const name of [...names, ...names.toReversed()]) expect(register(name)).toBe(false); });
-        inTransaction(() => { for (const name of names) expect(register(`${name}2`)).toBe(true); });
+        inTransaction(() => {
+          for (const name of [...names, ...names.toReversed()]) expect(register(name)).toBe(false);
+        });
+        inTransaction(() => {
+          for (const name of names) expect(register(`${name}2`)).toBe(true);
+        });
         expect(state.collisions()).toEqual(names.flatMap((name) => [name, `${name}2`]));
       });
     });
 
     describe('streams', () => {
       test.each<[string, OriginalStreamData]>([
-        ['nothing set', { isTombstoned: false, maxAge: null, maxCount: null, truncateBefore: null, discardPoint: 0, maybeDiscardPoint: 0, status: 0 }],
-        ['everything set', { isTombstoned: true, maxAge: 86_400, maxCount: 1, truncateBefore: 0, discardPoint: 5, maybeDiscardPoint: 6, status: 2 }],
-        ['large numbers', { isTombstoned: false, maxAge: 2 ** 40, maxCount: 2 ** 52, truncateBefore: TOMBSTONE, discardPoint: TOMBSTONE - 1, maybeDiscardPoint: TOMBSTONE, status: 3 }],
+        [
+          'nothing set',
+          {
+            isTombstoned: false,
+            maxAge: null,
+            maxCount: null,
+            truncateBefore: null,
+            discardPoint: 0,
+            maybeDiscardPoint: 0,
+            status: 0,
+          },
+        ],
+        [
+          'everything set',
+          {
+            isTombstoned: true,
+            maxAge: 86_400,
+            maxCount: 1,
+            truncateBefore: 0,
+            discardPoint: 5,
+            maybeDiscardPoint: 6,
+            status: 2,
+          },
+        ],
+        [
+          'large numbers',
+          {
+            isTombstoned: false,
+            maxAge: 2 ** 40,
+            maxCount: 2 ** 52,
+            truncateBefore: TOMBSTONE,
+            discardPoint: TOMBSTONE - 1,
+            maybeDiscardPoint: TOMBSTONE,
+            status: 3,
+          },
+        ],
       ])('%s, by hash and by name', (_name, data) => {
         inTransaction(() => {
           register('x1');
@@ -217,7 +332,15 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
       });
 
       test('the outcome of a calculation changes three members', () => {
-        const data: OriginalStreamData = { isTombstoned: true, maxAge: 1, maxCount: 2, truncateBefore: 3, discardPoint: 4, maybeDiscardPoint: 5, status: 1 };
+        const data: OriginalStreamData = {
+          isTombstoned: true,
+          maxAge: 1,
+          maxCount: 2,
+          truncateBefore: 3,
+          discardPoint: 4,
+          maybeDiscardPoint: 5,
+          status: 1,
+        };
         inTransaction(() => {
           register('x1');
           register('x2');
@@ -233,7 +356,15 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
       });
 
       test('discard points are forgotten of all but tombstoned ones, which are calculated anew', () => {
-        const data: OriginalStreamData = { isTombstoned: false, maxAge: 1, maxCount: 2, truncateBefore: 3, discardPoint: 4, maybeDiscardPoint: 5, status: 3 };
+        const data: OriginalStreamData = {
+          isTombstoned: false,
+          maxAge: 1,
+          maxCount: 2,
+          truncateBefore: 3,
+          discardPoint: 4,
+          maybeDiscardPoint: 5,
+          status: 3,
+        };
         inTransaction(() => {
           for (const name of ['x1', 'x2', 'x3']) register(name);
           for (const name of ['x1', 'x3', 'y']) setOriginal(name, data);
@@ -246,7 +377,8 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         expect(original('y')).toEqual(data);
         inTransaction(() => state.forgetDiscardPoints());
         reopen();
-        for (const name of ['x1', 'x3', 'y']) expect(original(name)).toEqual({ ...data, discardPoint: 0, maybeDiscardPoint: 0, status: 1 });
+        for (const name of ['x1', 'x3', 'y'])
+          expect(original(name)).toEqual({ ...data, discardPoint: 0, maybeDiscardPoint: 0, status: 1 });
         for (const name of ['x2', 'z']) expect(original(name)).toEqual({ ...data, isTombstoned: true, status: 2 });
       });
 
@@ -275,12 +407,20 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         });
         const all = state.activeOriginals(null, 1_000);
         const byHash = all.slice(named.length).map(({ handle }) => signed(handle));
-        expect(all.slice(0, named.length).map(({ handle }) => handle)).toEqual(named.toSorted(compareCodePoints).map((name) => ({ kind: 'id', name })));
-        expect(byHash).toEqual([...new Set(hashed.map((name) => signed(handleOf(name))))].toSorted((a, b) => Number(a - b)));
+        expect(all.slice(0, named.length).map(({ handle }) => handle)).toEqual(
+          named.toSorted(compareCodePoints).map((name) => ({ kind: 'id', name })),
+        );
+        expect(byHash).toEqual(
+          [...new Set(hashed.map((name) => signed(handleOf(name))))].toSorted((a, b) => Number(a - b)),
+        );
         expect(byHash[0]! < 0n && byHash.at(-1)! > 0n).toBe(true);
         for (const limit of [1, 4, 7]) {
           const read = [];
-          for (let batch = state.activeOriginals(null, limit); batch.length > 0; batch = state.activeOriginals(batch.at(-1)!.handle, limit)) {
+          for (
+            let batch = state.activeOriginals(null, limit);
+            batch.length > 0;
+            batch = state.activeOriginals(batch.at(-1)!.handle, limit)
+          ) {
             expect(batch.length).toBeLessThanOrEqual(limit);
             read.push(...batch);
           }
@@ -308,13 +448,19 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
             setOriginal(String(status), { ...ACTIVE, status });
           }
           for (const status of statuses) setOriginal(`x${status}`, { ...ACTIVE, status });
-          for (const name of ['x1', 'y']) state.setMetastream(name, ...hashOf(name), { isTombstoned: false, discardPoint: 2 });
+          for (const name of ['x1', 'y'])
+            state.setMetastream(name, ...hashOf(name), { isTombstoned: false, discardPoint: 2 });
         });
         inTransaction(() => {
           state.deleteOriginals([2, 3]);
           state.deleteMetastreams();
         });
-        expect(statuses.map((status) => [original(`x${status}`)?.status, original(String(status))?.status])).toEqual([[0, 0], [1, 1], [undefined, undefined], [undefined, undefined]]);
+        expect(statuses.map((status) => [original(`x${status}`)?.status, original(String(status))?.status])).toEqual([
+          [0, 0],
+          [1, 1],
+          [undefined, undefined],
+          [undefined, undefined],
+        ]);
         expect([metastream('x1'), metastream('y')]).toEqual([undefined, undefined]);
         expect(state.collisions()).toHaveLength(4);
       });
@@ -330,7 +476,9 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
         });
         reopen();
         expect(state.collisions()).toEqual(names.flatMap((name) => [name, `${name}!`]).toSorted(compareCodePoints));
-        expect(state.activeOriginals(null, 100).map(({ handle }) => handle)).toEqual(names.toSorted(compareCodePoints).map((name) => ({ kind: 'id', name })));
+        expect(state.activeOriginals(null, 100).map(({ handle }) => handle)).toEqual(
+          names.toSorted(compareCodePoints).map((name) => ({ kind: 'id', name })),
+        );
       });
     });
 
@@ -342,8 +490,18 @@ export function describeScavengeState(kind: string, make: () => Promise<{ states
           state.setChunkTimeRange(3, 1_795_000_000_000, 1_795_000_000_000, 18, 9_999);
           state.setChunkTimeRange(4, -62_135_596_800_000, 253_402_300_799_999, 0, 9_999);
         });
-        expect(state.chunkTimeRange(3)).toEqual({ minMs: 1_795_000_000_000, minTicks: 16, maxMs: 1_795_000_000_001, maxTicks: 0 });
-        expect(state.chunkTimeRange(4)).toEqual({ minMs: -62_135_596_800_000, minTicks: 0, maxMs: 253_402_300_799_999, maxTicks: 9_999 });
+        expect(state.chunkTimeRange(3)).toEqual({
+          minMs: 1_795_000_000_000,
+          minTicks: 16,
+          maxMs: 1_795_000_000_001,
+          maxTicks: 0,
+        });
+        expect(state.chunkTimeRange(4)).toEqual({
+          minMs: -62_135_596_800_000,
+          minTicks: 0,
+          maxMs: 253_402_300_799_999,
+          maxTicks: 9_999,
+        });
         expect(state.chunkTimeRange(5)).toBeUndefined();
       });
 

@@ -8,5 +8,8 @@ import { describeScavengeState, firstCharHasher } from './scavenge-state.contrac
 describeScavengeState('memory', async () => ({ states: new MemoryScavengeStates(), dispose: async () => {} }));
 describeScavengeState('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'skua-state-'));
-  return { states: new SqliteScavengeStates({ indexRoot: folder, hasher: firstCharHasher }), dispose: () => rm(folder, { recursive: true, force: true }) };
+  return {
+    states: new SqliteScavengeStates({ indexRoot: folder, hasher: firstCharHasher }),
+    dispose: () => rm(folder, { recursive: true, force: true }),
+  };
 });

@@ -58,12 +58,17 @@ export function describeStorage(name: string, make: () => Promise<StorageUnderTe
   });
 }
 
-type Tools = () => { storage: Storage; create(path: string): Promise<StorageFile>; open(path: string, access: 'read' | 'write'): Promise<StorageFile> };
+type Tools = () => {
+  storage: Storage;
+  create(path: string): Promise<StorageFile>;
+  open(path: string, access: 'read' | 'write'): Promise<StorageFile>;
+};
 
 function namesOfFiles(tools: Tools): void {
   test('list gives the files of one folder, ascending by code unit, and no folders', async () => {
     const { storage } = tools();
-    for (const path of ['b', 'a', 'Z', 'é', 'db/x', 'db/deep/y', 'index/map', 'index/scavenge/s']) await write(storage, path, text(path));
+    for (const path of ['b', 'a', 'Z', 'é', 'db/x', 'db/deep/y', 'index/map', 'index/scavenge/s'])
+      await write(storage, path, text(path));
     expect(await storage.list('')).toEqual(['Z', 'a', 'b', 'é']);
     expect(await storage.list('db')).toEqual(['x']);
     expect(await storage.list('db/deep')).toEqual(['y']);
@@ -202,15 +207,25 @@ function bytesOfFiles(tools: Tools): void {
     await write(storage, 'a', bytes);
     const file = await open('a', 'read');
     const into = new Uint8Array(8_000).fill(7);
-    for (const [position, length] of [[0, 4_096], [1_234, 1], [9_000, 4_096], [10_000, 5], [20_000, 5]] as const) {
+    for (const [position, length] of [
+      [0, 4_096],
+      [1_234, 1],
+      [9_000, 4_096],
+      [10_000, 5],
+      [20_000, 5],
+    ] as const) {
       const count = file.readNow?.(position, length, into, 100) ?? -1;
       const wanted = bytes.subarray(position, position + length);
-      if (count >= 0) expect(into).toEqual(Uint8Array.from([...into.subarray(0, 100).fill(7), ...wanted, ...into.subarray(100 + wanted.length)]));
+      if (count >= 0)
+        expect(into).toEqual(
+          Uint8Array.from([...into.subarray(0, 100).fill(7), ...wanted, ...into.subarray(100 + wanted.length)]),
+        );
       expect([wanted.length, -1]).toContain(count);
       into.fill(7);
     }
     await file.close();
-    if (file.readNow !== undefined) expect(() => file.readNow?.(0, 1, into, 0)).toThrow(expect.objectContaining({ code: 'io_error' }));
+    if (file.readNow !== undefined)
+      expect(() => file.readNow?.(0, 1, into, 0)).toThrow(expect.objectContaining({ code: 'io_error' }));
   });
 
   test('random writes and truncations leave what a plain array would hold', async () => {
@@ -288,7 +303,8 @@ function bytesOfFiles(tools: Tools): void {
     const reads = Array.from({ length: 20 }, (_, i) => file.read(i * 1_000, 400_000));
     await file.close();
     await write(storage, 'b', new Uint8Array(500_000));
-    for (const [i, read] of reads.entries()) expect(Buffer.compare(await read, bytes.subarray(i * 1_000, i * 1_000 + 400_000))).toBe(0);
+    for (const [i, read] of reads.entries())
+      expect(Buffer.compare(await read, bytes.subarray(i * 1_000, i * 1_000 + 400_000))).toBe(0);
   });
 }
 
@@ -343,16 +359,30 @@ function renameAndRemove(tools: Tools): void {
 }
 
 function strangers(tools: Tools): void {
-  test.each(['notes.txt', 'chunk-000000.000000.bak', 'writer.chk~', 'x.tmp', 'index/indexmap.old', 'index/readme', 'elsewhere/writer.chk', 'proofs/chain.old'])('a file that is not ours by its name, %s, is neither removed nor renamed nor replaced', async (path) => {
+  test.each([
+    'notes.txt',
+    'chunk-000000.000000.bak',
+    'writer.chk~',
+    'x.tmp',
+    'index/indexmap.old',
+    'index/readme',
+    'elsewhere/writer.chk',
+    'proofs/chain.old',
+  ])('a file that is not ours by its name, %s, is neither removed nor renamed nor replaced', async (path) => {
     const { storage } = tools();
-    await write(storage, path, text('somebody else\'s'));
+    await write(storage, path, text("somebody else's"));
     const folder = path.includes('/') ? `${path.split('/')[0]}/` : '';
     const own = folder === 'index/' ? 'index/indexmap' : folder === 'proofs/' ? 'proofs/chain' : 'node-id';
     await write(storage, own, text('ours'));
-    for (const refused of [() => storage.remove(path), () => storage.rename(path, own), () => storage.rename(own, path), () => storage.discard?.(path) ?? storage.remove(path)]) {
+    for (const refused of [
+      () => storage.remove(path),
+      () => storage.rename(path, own),
+      () => storage.rename(own, path),
+      () => storage.discard?.(path) ?? storage.remove(path),
+    ]) {
       await expect(refused()).rejects.toMatchObject({ code: 'io_error' });
     }
-    expect(await content(storage, path)).toEqual(text('somebody else\'s'));
+    expect(await content(storage, path)).toEqual(text("somebody else's"));
     expect(await content(storage, own)).toEqual(text('ours'));
   });
 }

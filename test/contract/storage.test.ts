@@ -14,7 +14,10 @@ async function filesystem(withIndex: boolean) {
   const folder = await mkdtemp(join(tmpdir(), 'skua-storage-'));
   // Made by the lock, which not every test takes.
   for (const name of ['data', 'elsewhere']) await mkdir(join(folder, name));
-  const storage = new FilesystemStorage({ root: join(folder, 'data'), ...(withIndex ? { indexRoot: join(folder, 'elsewhere') } : {}) });
+  const storage = new FilesystemStorage({
+    root: join(folder, 'data'),
+    ...(withIndex ? { indexRoot: join(folder, 'elsewhere') } : {}),
+  });
   return { storage, dispose: () => rm(folder, { recursive: true, force: true }) };
 }
 
@@ -24,11 +27,20 @@ describeStorage('filesystem', () => filesystem(false));
 describeStorage('filesystem with its index elsewhere', () => filesystem(true));
 describeStorage('faulty, reading at once', async () => ({ storage: new FaultyStorage({ reads: 'sync' }), dispose }));
 describeStorage('faulty, reading later', async () => ({ storage: new FaultyStorage({ reads: 'async' }), dispose }));
-describeStorage('over a directory that nothing is written to', async () => ({ storage: new OverStorage(new MemoryStorage(), new MemoryStorage()), dispose }));
-describeStorage('objects, of an empty manifest', async () => ({ storage: new ObjectStorage(new Map(), new MemoryStorage()), dispose }));
+describeStorage('over a directory that nothing is written to', async () => ({
+  storage: new OverStorage(new MemoryStorage(), new MemoryStorage()),
+  dispose,
+}));
+describeStorage('objects, of an empty manifest', async () => ({
+  storage: new ObjectStorage(new Map(), new MemoryStorage()),
+  dispose,
+}));
 describeStorage('objects, of a manifest with files', async () => {
   const objects = new MemoryObjects();
   await objects.put('files/1', new Uint8Array(100_000).fill(7));
-  const base = new Map([['kept/object', BaseFile.ofObject(objects, 'files/1', 100_000)], ['kept/inline', BaseFile.ofBytes(objects, Uint8Array.of(1, 2, 3))]]);
+  const base = new Map([
+    ['kept/object', BaseFile.ofObject(objects, 'files/1', 100_000)],
+    ['kept/inline', BaseFile.ofBytes(objects, Uint8Array.of(1, 2, 3))],
+  ]);
   return { storage: new ObjectStorage(base, new MemoryStorage()), dispose };
 });

@@ -25,14 +25,35 @@ type Send = NonNullable<HttpSource['fetch']>;
 
 /** What is not Emmett's to do, by HTTP. */
 function byHttp(url: string, send: Send): Omit<Backend, 'source' | 'close'> {
-  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: string | Uint8Array<ArrayBuffer>): Promise<void> => {
-    const reply = await send(`${url}/streams/${path}`, { method, headers: { authorization: `Basic ${btoa(`admin:${PASSWORD}`)}`, ...headers }, ...(body !== undefined && { body }) });
+  const ask = async (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: string | Uint8Array<ArrayBuffer>,
+  ): Promise<void> => {
+    const reply = await send(`${url}/streams/${path}`, {
+      method,
+      headers: { authorization: `Basic ${btoa(`admin:${PASSWORD}`)}`, ...headers },
+      ...(body !== undefined && { body }),
+    });
     if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${await reply.text()}`);
   };
   return {
     deleteStream: (stream, isForEver) => ask('DELETE', stream, { 'es-harddelete': String(isForEver) }),
-    setMetadata: (stream, metadata) => ask('POST', `${stream}/metadata`, { 'content-type': 'application/json', 'es-eventid': crypto.randomUUID() }, JSON.stringify(metadata)),
-    appendBytes: (stream, bytes) => ask('POST', stream, { 'content-type': 'application/octet-stream', 'es-eventtype': 'bytes', 'es-eventid': crypto.randomUUID() }, bytes),
+    setMetadata: (stream, metadata) =>
+      ask(
+        'POST',
+        `${stream}/metadata`,
+        { 'content-type': 'application/json', 'es-eventid': crypto.randomUUID() },
+        JSON.stringify(metadata),
+      ),
+    appendBytes: (stream, bytes) =>
+      ask(
+        'POST',
+        stream,
+        { 'content-type': 'application/octet-stream', 'es-eventtype': 'bytes', 'es-eventid': crypto.randomUUID() },
+        bytes,
+      ),
   };
 }
 
@@ -42,9 +63,18 @@ export async function embedded(isInMemory = true, open = openStore): Promise<Bac
   const store = await open(folder === null ? { memory: true } : { directory: folder });
   return {
     source: store,
-    deleteStream: async (stream, hard) => { await store.delete(stream, { hard }); },
-    setMetadata: async (stream, { $tb: truncateBefore, $maxCount: maxCount }) => { await store.setMetadata(stream, { ...(truncateBefore !== undefined && { truncateBefore: Number(truncateBefore) }), ...(maxCount !== undefined && { maxCount: Number(maxCount) }) }); },
-    appendBytes: async (stream, data) => { await store.append(stream, { type: 'bytes', data }); },
+    deleteStream: async (stream, hard) => {
+      await store.delete(stream, { hard });
+    },
+    setMetadata: async (stream, { $tb: truncateBefore, $maxCount: maxCount }) => {
+      await store.setMetadata(stream, {
+        ...(truncateBefore !== undefined && { truncateBefore: Number(truncateBefore) }),
+        ...(maxCount !== undefined && { maxCount: Number(maxCount) }),
+      });
+    },
+    appendBytes: async (stream, data) => {
+      await store.append(stream, { type: 'bytes', data });
+    },
     close: async () => {
       await store.close();
       if (folder !== null) await rm(folder, { recursive: true, force: true });
@@ -53,9 +83,13 @@ export async function embedded(isInMemory = true, open = openStore): Promise<Bac
 }
 
 /** A node by gRPC; the client comes from a package that the caller has loaded. */
-export async function nodeByGrpc(connect: (connectionString: string) => OfficialClient & { dispose(): Promise<unknown> }): Promise<Backend> {
+export async function nodeByGrpc(
+  connect: (connectionString: string) => OfficialClient & { dispose(): Promise<unknown> },
+): Promise<Backend> {
   const node = await startedNode(['--mem-db']);
-  const client = connect(`esdb://127.0.0.1:${new URL(node.url).port}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`);
+  const client = connect(
+    `esdb://127.0.0.1:${new URL(node.url).port}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`,
+  );
   return {
     source: client,
     ...byHttp(node.url, fetch),
@@ -71,13 +105,27 @@ export async function nodeByHttp(): Promise<Backend> {
   process.env['SERVER_DEFAULT_ADMIN_PASSWORD'] = PASSWORD;
   const node = await startedNode(['--mem-db', '--disable-tls']);
   const { host } = new URL(node.url);
-  return { source: { url: `http://admin:${PASSWORD}@${host}/` }, ...byHttp(node.url, fetch), close: async () => { await node.stop(); } };
+  return {
+    source: { url: `http://admin:${PASSWORD}@${host}/` },
+    ...byHttp(node.url, fetch),
+    close: async () => {
+      await node.stop();
+    },
+  };
 }
 
-/** Functions over a directory of objects: their own handler, with the events that the platform makes of requests. A process has one of them. */
+/**
+ * Functions over a directory of objects: their own handler, with the events that the platform makes of requests. A
+ * process has one of them.
+ */
 export async function functions(): Promise<Backend & { readonly folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'skua-emmett-functions-'));
-  Object.assign(process.env, { SERVER_STORAGE: folder, SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD, SERVER_DEFAULT_OPS_PASSWORD: 'second', SERVER_LOG_LEVEL: 'Error' });
+  Object.assign(process.env, {
+    SERVER_STORAGE: folder,
+    SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD,
+    SERVER_DEFAULT_OPS_PASSWORD: 'second',
+    SERVER_LOG_LEVEL: 'Error',
+  });
   const { handler } = await import('../../infra/aws/functions/streams.ts');
   const url = 'https://store.example.com';
   let calls = 0;
@@ -85,11 +133,22 @@ export async function functions(): Promise<Backend & { readonly folder: string }
     const { search } = new URL(address);
     const bytes = body instanceof Uint8Array;
     const event: HttpEvent = httpEvent(method, address.slice(url.length, search === '' ? undefined : -search.length), {
-      query: search.slice(1), headers: Object.fromEntries(new Headers(headers)), ...(body !== undefined && body !== null && { body: bytes ? Buffer.from(body).toString('base64') : String(body), isBase64Encoded: bytes }),
+      query: search.slice(1),
+      headers: Object.fromEntries(new Headers(headers)),
+      ...(body !== undefined &&
+        body !== null && { body: bytes ? Buffer.from(body).toString('base64') : String(body), isBase64Encoded: bytes }),
     });
     const result = await handler(event, { awsRequestId: `call-${++calls}`, getRemainingTimeInMillis: () => 29_000 });
     const text = result.body ?? '';
-    return new Response(result.statusCode === 204 ? null : result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text, { status: result.statusCode ?? 200, headers: result.headers as Record<string, string> });
+    return new Response(
+      result.statusCode === 204 ? null : result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text,
+      { status: result.statusCode ?? 200, headers: result.headers as Record<string, string> },
+    );
   };
-  return { source: { url, credentials: { username: 'admin', password: PASSWORD }, fetch: send }, folder, ...byHttp(url, send), close: () => rm(folder, { recursive: true, force: true }) };
+  return {
+    source: { url, credentials: { username: 'admin', password: PASSWORD }, fetch: send },
+    folder,
+    ...byHttp(url, send),
+    close: () => rm(folder, { recursive: true, force: true }),
+  };
 }

@@ -17,8 +17,19 @@ test('the program of "With Emmett" runs, and says what it did', async () => {
     mkdirSync(join(modules, 'skua'), { recursive: true });
     mkdirSync(join(modules, '@event-driven-io'));
     symlinkSync(join(ROOT, 'node_modules/emmett-current'), join(modules, '@event-driven-io/emmett'));
-    writeFileSync(join(modules, 'skua/package.json'), JSON.stringify({ name: 'skua', type: 'module', exports: { './embedded': './embedded.js', './emmett': './emmett.js' } }));
-    for (const name of ['embedded', 'emmett']) writeFileSync(join(modules, `skua/${name}.js`), `export * from '${pathToFileURL(join(ROOT, `local/${name}/index.ts`)).href}';\n`);
+    writeFileSync(
+      join(modules, 'skua/package.json'),
+      JSON.stringify({
+        name: 'skua',
+        type: 'module',
+        exports: { './embedded': './embedded.js', './emmett': './emmett.js' },
+      }),
+    );
+    for (const name of ['embedded', 'emmett'])
+      writeFileSync(
+        join(modules, `skua/${name}.js`),
+        `export * from '${pathToFileURL(join(ROOT, `local/${name}/index.ts`)).href}';\n`,
+      );
     writeFileSync(join(folder, 'library.mjs'), program!);
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ['library.mjs'], { cwd: folder });
     expect(stdout).toContain("newState: { reader: 'kim' }");

@@ -15,10 +15,22 @@ test('a process and functions decide on the same streams of one bucket, and none
     await using store = await openStore({ bucket: backend.folder, upkeep: false });
     const stores = [getSkuaEventStore(store), getSkuaEventStore(backend.source)];
     const handle = CommandHandler<number, Counted>({
-      evolve: (count) => count + 1, initialState: () => 0,
-      retry: { onVersionConflict: { retries: 200, minTimeout: 1, maxTimeout: 20, shouldRetryError: isExpectedVersionConflictError } },
+      evolve: (count) => count + 1,
+      initialState: () => 0,
+      retry: {
+        onVersionConflict: {
+          retries: 200,
+          minTimeout: 1,
+          maxTimeout: 20,
+          shouldRetryError: isExpectedVersionConflictError,
+        },
+      },
     });
-    await Promise.all(Array.from({ length: 12 }, (_, n) => handle(stores[n % 2]!, 'counter', (count): Counted => ({ type: 'Counted', data: { n: count } }))));
+    await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        handle(stores[n % 2]!, 'counter', (count): Counted => ({ type: 'Counted', data: { n: count } })),
+      ),
+    );
     for (const each of stores) {
       // Each has seen the other's by its own next write at the latest.
       await handle(each, 'counter', (count): Counted => ({ type: 'Counted', data: { n: count } }));

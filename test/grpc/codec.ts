@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
 
 /**
- * Messages as JSON in the form of the recorded exchanges: names as in the .proto files, bytes as base64, numbers of 64 bits as decimal text, enums by
- * name, and only what is on the wire. Made by reflection over the .proto files, so it shares no code with our generated messages.
+ * Messages as JSON in the form of the recorded exchanges: names as in the .proto files, bytes as base64, numbers of 64
+ * bits as decimal text, enums by name, and only what is on the wire. Made by reflection over the .proto files, so it
+ * shares no code with our generated messages.
  */
 export type Json = Record<string, any>;
 
@@ -14,7 +15,12 @@ const PROTO = fileURLToPath(new URL('../../handlers/grpc/proto', import.meta.url
 /** All our .proto files. */
 export const PROTOS = new protobuf.Root();
 PROTOS.resolvePath = (_, name) => join(PROTO, name);
-PROTOS.loadSync(readdirSync(PROTO).filter((name) => name.endsWith('.proto')).sort(), { keepCase: true }).resolveAll();
+PROTOS.loadSync(
+  readdirSync(PROTO)
+    .filter((name) => name.endsWith('.proto'))
+    .sort(),
+  { keepCase: true },
+).resolveAll();
 
 export interface Method {
   readonly request: protobuf.Type;
@@ -29,7 +35,12 @@ export function methodAt(path: string): Method | null {
   const found = PROTOS.lookup(service) as protobuf.Service | null;
   const method = found instanceof protobuf.Service ? found.methods[name] : undefined;
   if (method === undefined) return null;
-  return { request: method.resolvedRequestType!, response: method.resolvedResponseType!, hasManyRequests: method.requestStream === true, hasManyResponses: method.responseStream === true };
+  return {
+    request: method.resolvedRequestType!,
+    response: method.resolvedResponseType!,
+    hasManyRequests: method.requestStream === true,
+    hasManyResponses: method.responseStream === true,
+  };
 }
 
 export function typeOf(name: string): protobuf.Type {
@@ -46,7 +57,9 @@ export function toJson(type: protobuf.Type | string, bytes: Uint8Array): Json {
   return found.toObject(found.decode(bytes), { longs: String, enums: String, bytes: String });
 }
 
-/** The messages of a block of frames, each with its prefix. Throws for what is no whole number of frames, or compressed. */
+/**
+ * The messages of a block of frames, each with its prefix. Throws for what is no whole number of frames, or compressed.
+ */
 export function unframed(block: Uint8Array): Uint8Array[] {
   const out: Uint8Array[] = [];
   const view = new DataView(block.buffer, block.byteOffset, block.byteLength);

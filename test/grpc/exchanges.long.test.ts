@@ -22,15 +22,20 @@ test('over a connection the recorded calls are answered in the same way, and so 
     };
     return {
       open: (path, metadata, deadlineMs) => new SocketCall(connected(), path, metadata, deadlineMs),
-      // Frames are taken in their order: what was sent before a ping is there when it is answered, however slow the machine is.
+      // Frames are taken in their order: what was sent before a ping is there when it is answered, however slow the
+      // machine is.
       pause: async () => {
         await pinged(connected());
-        await new Promise((resolve) => { setTimeout(resolve, 5); });
+        await new Promise((resolve) => {
+          setTimeout(resolve, 5);
+        });
         await pinged(connected());
       },
       plays: ({ name }) => !isOfWholeNode(name),
       // The server ends with the test.
-      close: async () => { session?.destroy(); },
+      close: async () => {
+        session?.destroy();
+      },
     };
   });
   const listed = listedDeviations((name) => !isOfWholeNode(name));
@@ -46,6 +51,12 @@ function pinged(session: http2.ClientHttp2Session): Promise<void> {
   return new Promise((resolve) => {
     // One that has ended has nothing on its way.
     session.once('close', resolve);
-    if (session.ping(() => { session.off('close', resolve); resolve(); }) === false) resolve();
+    if (
+      session.ping(() => {
+        session.off('close', resolve);
+        resolve();
+      }) === false
+    )
+      resolve();
   });
 }

@@ -9,7 +9,11 @@ const OF_CONNECTIONS = /^(deadline: |append: (16 MiB|17 MiB|32 MiB|deadline)|bat
 test('the recorded calls are answered as recorded, but for what is listed with its reason', async () => {
   const { differences, compared, absent } = await replayed((grpc) => {
     const client = clientOf(grpc);
-    return { open: (path, metadata) => client.open(path, [], { metadata, isOpen: true }), plays: ({ name }) => !OF_CONNECTIONS.test(name), close: async () => {} };
+    return {
+      open: (path, metadata) => client.open(path, [], { metadata, isOpen: true }),
+      plays: ({ name }) => !OF_CONNECTIONS.test(name),
+      close: async () => {},
+    };
   });
   const listed = listedDeviations((name) => !isOfWholeNode(name));
   tellUnlisted(differences, listed);

@@ -38,7 +38,8 @@ export class ScriptedCall implements GrpcTransport {
   readonly #controller = new AbortController();
   readonly #arrived: Uint8Array[] = [];
   #isHalfClosed = false;
-  #reader: { readonly resolve: (message: Uint8Array | null) => void; readonly reject: (error: Error) => void } | null = null;
+  #reader: { readonly resolve: (message: Uint8Array | null) => void; readonly reject: (error: Error) => void } | null =
+    null;
   #stalled: { readonly done: Promise<void>; readonly resume: () => void } | null = null;
   #hasPending = false;
   #waiting: (() => void)[] = [];
@@ -46,7 +47,11 @@ export class ScriptedCall implements GrpcTransport {
   constructor(path: string, { metadata = {}, isStalled = false }: CallOptions = {}) {
     this.path = path;
     this.#method = methodAt(path);
-    this.request = new Request(ORIGIN + path, { method: 'POST', headers: { 'content-type': 'application/grpc', ...metadata }, signal: this.#controller.signal });
+    this.request = new Request(ORIGIN + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/grpc', ...metadata },
+      signal: this.#controller.signal,
+    });
     if (isStalled) this.stall();
   }
 
@@ -68,10 +73,14 @@ export class ScriptedCall implements GrpcTransport {
     if (next !== undefined) return next;
     if (this.#isHalfClosed) return null;
     if (this.#reader !== null) throw new Error('two readers of one call');
-    return new Promise((resolve, reject) => { this.#reader = { resolve, reject }; });
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
   }
 
-  guarded(work: () => Promise<unknown>): void { background(work()); }
+  guarded(work: () => Promise<unknown>): void {
+    background(work());
+  }
 
   send(block: Uint8Array): Promise<void> | null {
     if (this.#controller.signal.aborted) return null;
@@ -90,7 +99,11 @@ export class ScriptedCall implements GrpcTransport {
   // What the client does.
 
   push(...messages: readonly Json[]): this {
-    return this.pushBytes(...messages.map((message) => (this.#method === null ? new Uint8Array(0) : toBytes(this.#method.request, message))));
+    return this.pushBytes(
+      ...messages.map((message) =>
+        this.#method === null ? new Uint8Array(0) : toBytes(this.#method.request, message),
+      ),
+    );
   }
 
   pushBytes(...messages: readonly Uint8Array[]): this {
@@ -125,7 +138,9 @@ export class ScriptedCall implements GrpcTransport {
   stall(): void {
     if (this.#stalled !== null) return;
     let resume = (): void => {};
-    const done = new Promise<void>((resolve) => { resume = resolve; });
+    const done = new Promise<void>((resolve) => {
+      resume = resolve;
+    });
     this.#stalled = { done, resume };
   }
 
@@ -137,7 +152,10 @@ export class ScriptedCall implements GrpcTransport {
 
   /** Resolves once so many messages are there, or the call has ended. */
   async until(count: number): Promise<readonly Json[]> {
-    while (this.received.length < count && this.ending === null) await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
+    while (this.received.length < count && this.ending === null)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
     return this.received;
   }
 
@@ -163,9 +181,17 @@ export interface Seen {
 
 export async function seenOf(call: ScriptedCall): Promise<Seen> {
   const ending = await call.ended;
-  if ('httpStatus' in ending) return { status: -1, message: `HTTP ${ending.httpStatus}`, trailers: {}, received: call.received };
-  const trailers = Object.entries(ending.trailers).map(([name, value]) => [name, typeof value === 'string' ? value : Buffer.from(value).toString('base64')] as const).filter(([, value]) => value !== '');
-  return { status: ending.status, message: ending.message, trailers: Object.fromEntries(trailers), received: call.received };
+  if ('httpStatus' in ending)
+    return { status: -1, message: `HTTP ${ending.httpStatus}`, trailers: {}, received: call.received };
+  const trailers = Object.entries(ending.trailers)
+    .map(([name, value]) => [name, typeof value === 'string' ? value : Buffer.from(value).toString('base64')] as const)
+    .filter(([, value]) => value !== '');
+  return {
+    status: ending.status,
+    message: ending.message,
+    trailers: Object.fromEntries(trailers),
+    received: call.received,
+  };
 }
 
 export interface GrpcClient {
@@ -182,7 +208,12 @@ export function clientOf(grpc: Grpc): GrpcClient {
     if (options.isOpen !== true) call.halfClose();
     return call.start(grpc);
   };
-  return { grpc, open, call: (path, request, metadata = {}) => seenOf(open(path, Array.isArray(request) ? request as readonly Json[] : [request as Json], { metadata })) };
+  return {
+    grpc,
+    open,
+    call: (path, request, metadata = {}) =>
+      seenOf(open(path, Array.isArray(request) ? (request as readonly Json[]) : [request as Json], { metadata })),
+  };
 }
 
 export function clientFor(context: AppContext): GrpcClient {

@@ -50,8 +50,11 @@ class Work {
     const streams = STREAMS.filter(() => random.int(0, 1) === 1);
     while (streams.length < 2) streams.push(STREAMS.find((name) => !streams.includes(name))!);
     const transaction: Transaction = {
-      parts: new Map(streams.map((stream) => [stream, Array.from({ length: random.int(1, EVENTS_MAX) }, () => randomUUID())])),
-      bytes: random.int(1, 5) === 1 ? LARGE_BYTES : SMALL_BYTES, isAcknowledged: false,
+      parts: new Map(
+        streams.map((stream) => [stream, Array.from({ length: random.int(1, EVENTS_MAX) }, () => randomUUID())]),
+      ),
+      bytes: random.int(1, 5) === 1 ? LARGE_BYTES : SMALL_BYTES,
+      isAcknowledged: false,
     };
     this.transactions.push(transaction);
     return transaction;
@@ -69,7 +72,8 @@ class Work {
       });
       const none = [...parts].filter(([stream, ids]) => ids.every((id) => !places.get(stream)!.has(id)));
       if (whole.length === parts.size) events += [...parts.values()].flat().length;
-      else if (none.length !== parts.size) problems.push(`transaction ${n} is in ${whole.length} of its ${parts.size} streams`);
+      else if (none.length !== parts.size)
+        problems.push(`transaction ${n} is in ${whole.length} of its ${parts.size} streams`);
       if (isAcknowledged && none.length > 0) problems.push(`transaction ${n} was acknowledged, and is not there`);
       if (!isAcknowledged) this.inDoubt[none.length === 0 ? 'kept' : 'lost']++;
     }
@@ -81,7 +85,13 @@ class Work {
 
 async function append(client: KurrentDBClient, transaction: Transaction): Promise<void> {
   const data = Buffer.alloc(transaction.bytes, 0x61);
-  await client.multiStreamAppend([...transaction.parts].map(([streamName, ids]) => ({ streamName, expectedState: ANY, events: ids.map((id) => binaryEvent({ id, type: 'moved', data })) })));
+  await client.multiStreamAppend(
+    [...transaction.parts].map(([streamName, ids]) => ({
+      streamName,
+      expectedState: ANY,
+      events: ids.map((id) => binaryEvent({ id, type: 'moved', data })),
+    })),
+  );
   transaction.isAcknowledged = true;
 }
 
@@ -114,9 +124,16 @@ test('a write to several streams is in all of them or in none after the node was
   let running: Started | null = null;
   try {
     for (let round = 0; round <= ROUNDS; round++) {
-      const node = running = await startedProcess(['--db', folder, '--chunk-size', String(CHUNK_BYTES)]);
-      const client = KurrentDBClient.connectionString(`kurrentdb://${new URL(node.url).host}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`);
-      expect(work.judge(new Map(await Promise.all(STREAMS.map(async (stream) => [stream, await idsOf(client, stream)] as const)))), `after life ${round}`).toEqual([]);
+      const node = (running = await startedProcess(['--db', folder, '--chunk-size', String(CHUNK_BYTES)]));
+      const client = KurrentDBClient.connectionString(
+        `kurrentdb://${new URL(node.url).host}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`,
+      );
+      expect(
+        work.judge(
+          new Map(await Promise.all(STREAMS.map(async (stream) => [stream, await idsOf(client, stream)] as const))),
+        ),
+        `after life ${round}`,
+      ).toEqual([]);
       // Whoever has no answer asks again with the same ids: what is there is not written twice.
       for (const transaction of work.transactions) if (!transaction.isAcknowledged) await append(client, transaction);
       if (round < ROUNDS) {
@@ -124,7 +141,11 @@ test('a write to several streams is in all of them or in none after the node was
         const until = work.answers + work.random.int(ANSWERS_MIN, ANSWERS_MAX);
         const delayMs = work.random.int(0, DELAY_MS_MAX);
         const enough = Promise.withResolvers<void>();
-        const writers = Array.from({ length: WRITERS }, () => write(client, work, () => { if (work.answers >= until) enough.resolve(); }));
+        const writers = Array.from({ length: WRITERS }, () =>
+          write(client, work, () => {
+            if (work.answers >= until) enough.resolve();
+          }),
+        );
         await Promise.race([enough.promise, Promise.all(writers)]);
         await sleep(delayMs);
         work.isKilled = true;
@@ -133,7 +154,12 @@ test('a write to several streams is in all of them or in none after the node was
         await Promise.all(writers);
         expect(work.failures).toEqual([]);
       } else {
-        expect(work.judge(new Map(await Promise.all(STREAMS.map(async (stream) => [stream, await idsOf(client, stream)] as const)))), 'after the last repeats').toEqual([]);
+        expect(
+          work.judge(
+            new Map(await Promise.all(STREAMS.map(async (stream) => [stream, await idsOf(client, stream)] as const))),
+          ),
+          'after the last repeats',
+        ).toEqual([]);
         expect(work.transactions.filter(({ isAcknowledged }) => !isAcknowledged)).toEqual([]);
       }
       void client.dispose();

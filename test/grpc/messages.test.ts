@@ -7,7 +7,18 @@ import * as google from '../../handlers/grpc/messages/google.ts';
 import * as streams from '../../handlers/grpc/messages/streams.ts';
 import * as streamsV2 from '../../handlers/grpc/messages/streams-v2.ts';
 import * as users from '../../handlers/grpc/messages/users.ts';
-import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, NO_BYTES, PREFIX_BYTES, TEXTS_MAX } from '../../handlers/grpc/messages/wire.ts';
+import {
+  ALL_ONES,
+  BEYOND,
+  decode,
+  DEPTH_MAX,
+  encode,
+  frame,
+  MalformedMessage,
+  NO_BYTES,
+  PREFIX_BYTES,
+  TEXTS_MAX,
+} from '../../handlers/grpc/messages/wire.ts';
 import type { Reader, Uuid, Writer } from '../../handlers/grpc/messages/wire.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { MethodShape } from '../../handlers/grpc/call.ts';
@@ -27,59 +38,129 @@ interface Ours {
 
 const UUID = 'event_store.client.UUID';
 const MESSAGES = fileURLToPath(new URL('../../handlers/grpc/messages', import.meta.url));
-const modules = new Map(await Promise.all(readdirSync(MESSAGES).map(async (name) => [name, await import(join(MESSAGES, name)) as Record<string, never>] as const)));
+const modules = new Map(
+  await Promise.all(
+    readdirSync(MESSAGES).map(
+      async (name) => [name, (await import(join(MESSAGES, name))) as Record<string, never>] as const,
+    ),
+  ),
+);
 
 function typesIn(space: protobuf.NamespaceBase): protobuf.Type[] {
-  return space.nestedArray.flatMap((item) => (item instanceof protobuf.Type ? [item, ...typesIn(item)] : item instanceof protobuf.Namespace ? typesIn(item) : []));
+  return space.nestedArray.flatMap((item) =>
+    item instanceof protobuf.Type ? [item, ...typesIn(item)] : item instanceof protobuf.Namespace ? typesIn(item) : [],
+  );
 }
 
 function nameIn(type: protobuf.Type): string {
   return type.parent instanceof protobuf.Type ? nameIn(type.parent) + type.name : type.name;
 }
 
-/** By the full name of a message the function of a method that reads or writes it, which may be one of another message with the same fields. */
+/**
+ * By the full name of a message the function of a method that reads or writes it, which may be one of another message
+ * with the same fields.
+ */
 const OF_METHODS = new Map<string, Pick<Ours, 'read' | 'write'>>();
 for (const module of modules.values()) {
-  for (const [name, value] of Object.entries(module as Record<string, { readonly name: string; readonly methods: Readonly<Record<string, MethodShape<never, never>>> }>)) {
+  for (const [name, value] of Object.entries(
+    module as Record<
+      string,
+      { readonly name: string; readonly methods: Readonly<Record<string, MethodShape<never, never>>> }
+    >,
+  )) {
     if (!name.endsWith('Service')) continue;
     for (const [method, { readRequest, writeResponse }] of Object.entries(value.methods)) {
-      const { resolvedRequestType, resolvedResponseType } = PROTOS.lookupService(value.name).methods[method]!.resolve() as protobuf.Method;
-      OF_METHODS.set(resolvedRequestType!.fullName, { ...OF_METHODS.get(resolvedRequestType!.fullName), read: readRequest });
-      OF_METHODS.set(resolvedResponseType!.fullName, { ...OF_METHODS.get(resolvedResponseType!.fullName), write: writeResponse });
+      const { resolvedRequestType, resolvedResponseType } = PROTOS.lookupService(value.name).methods[
+        method
+      ]!.resolve() as protobuf.Method;
+      OF_METHODS.set(resolvedRequestType!.fullName, {
+        ...OF_METHODS.get(resolvedRequestType!.fullName),
+        read: readRequest,
+      });
+      OF_METHODS.set(resolvedResponseType!.fullName, {
+        ...OF_METHODS.get(resolvedResponseType!.fullName),
+        write: writeResponse,
+      });
     }
   }
 }
 
-/** Every message of the .proto files that has a function; identifiers have theirs in `wire.ts`, and are seen within others. */
-const OURS: readonly Ours[] = typesIn(PROTOS).filter(({ fullName }) => !fullName.startsWith(`.${UUID}`)).map((type) => {
-  const file = type.filename!.replace(/^.*\/(.*)\.proto$/, '$1');
-  const module = modules.get(`${file}.ts`) ?? {};
-  return { type, read: module[`read${nameIn(type)}`], write: module[`write${nameIn(type)}`], ...OF_METHODS.get(type.fullName) } as Ours;
-}).filter(({ read, write }) => read !== undefined || write !== undefined);
+/**
+ * Every message of the .proto files that has a function; identifiers have theirs in `wire.ts`, and are seen within
+ * others.
+ */
+const OURS: readonly Ours[] = typesIn(PROTOS)
+  .filter(({ fullName }) => !fullName.startsWith(`.${UUID}`))
+  .map((type) => {
+    const file = type.filename!.replace(/^.*\/(.*)\.proto$/, '$1');
+    const module = modules.get(`${file}.ts`) ?? {};
+    return {
+      type,
+      read: module[`read${nameIn(type)}`],
+      write: module[`write${nameIn(type)}`],
+      ...OF_METHODS.get(type.fullName),
+    } as Ours;
+  })
+  .filter(({ read, write }) => read !== undefined || write !== undefined);
 
 /** The two largest safe integers stand for others (`wire.ts`). */
-const UINT64 = ['1', '127', '128', '4294967295', '4294967296', '9007199254740989', '9223372036854775807', '18446744073709551615'];
+const UINT64 = [
+  '1',
+  '127',
+  '128',
+  '4294967295',
+  '4294967296',
+  '9007199254740989',
+  '9223372036854775807',
+  '18446744073709551615',
+];
 const INT64 = ['1', '-1', '127', '-128', '2147483648', '-4294967297', '9007199254740991', '-9007199254740991'];
 const EVERY_INT64 = [...INT64, '9223372036854775807', '-9223372036854775808', '1311768467463790320'];
-const TEXTS = ['a', 'order-7', 'Straße am Fluß', '日本 🦅', '\u0000', '\uFEFFmark', 'x'.repeat(47), 'é'.repeat(24), 'y'.repeat(48), `${'z'.repeat(60)}ü`];
+const TEXTS = [
+  'a',
+  'order-7',
+  'Straße am Fluß',
+  '日本 🦅',
+  '\u0000',
+  '\uFEFFmark',
+  'x'.repeat(47),
+  'é'.repeat(24),
+  'y'.repeat(48),
+  `${'z'.repeat(60)}ü`,
+];
 
 /** What one field may hold that is not its default. */
 function valueOf(field: protobuf.Field, random: Random, depth: number): unknown {
   const { resolvedType } = field;
-  if (resolvedType instanceof protobuf.Enum) return random.chance(0.1) ? 77 : random.pick(Object.entries(resolvedType.values).filter(([, value]) => value !== 0 || field.partOf !== null))[0];
+  if (resolvedType instanceof protobuf.Enum)
+    return random.chance(0.1)
+      ? 77
+      : random.pick(Object.entries(resolvedType.values).filter(([, value]) => value !== 0 || field.partOf !== null))[0];
   if (resolvedType instanceof protobuf.Type) return messageOf(resolvedType, random, depth + 1);
   const isInUuid = field.parent!.fullName.startsWith(`.${UUID}`);
   switch (field.type) {
-    case 'bool': return true;
-    case 'int32': return random.pick([1, -1, 2_147_483_647, -2_147_483_648, random.int(1, 100_000)]);
-    case 'uint32': return random.pick([1, 127, 128, 4_294_967_295, random.int(1, 100_000)]);
-    case 'double': return random.pick([1, -1.5, 1e300, 5e-324, random.next()]);
-    case 'uint64': return random.chance(0.5) ? random.pick(UINT64) : String(random.next());
-    case 'int64': return isInUuid ? random.pick(EVERY_INT64) : random.pick(INT64);
-    case 'sint64': return random.pick(INT64);
-    case 'string': return isInUuid ? random.pick(['00000000-0000-4000-8000-00000000001f', 'no identifier', 'x']) : random.pick(TEXTS);
-    case 'bytes': return Buffer.from(random.bytes(random.pick([1, 3, 48, 300]))).toString('base64');
-    default: throw new Error(`no value for ${field.type}`);
+    case 'bool':
+      return true;
+    case 'int32':
+      return random.pick([1, -1, 2_147_483_647, -2_147_483_648, random.int(1, 100_000)]);
+    case 'uint32':
+      return random.pick([1, 127, 128, 4_294_967_295, random.int(1, 100_000)]);
+    case 'double':
+      return random.pick([1, -1.5, 1e300, 5e-324, random.next()]);
+    case 'uint64':
+      return random.chance(0.5) ? random.pick(UINT64) : String(random.next());
+    case 'int64':
+      return isInUuid ? random.pick(EVERY_INT64) : random.pick(INT64);
+    case 'sint64':
+      return random.pick(INT64);
+    case 'string':
+      return isInUuid
+        ? random.pick(['00000000-0000-4000-8000-00000000001f', 'no identifier', 'x'])
+        : random.pick(TEXTS);
+    case 'bytes':
+      return Buffer.from(random.bytes(random.pick([1, 3, 48, 300]))).toString('base64');
+    default:
+      throw new Error(`no value for ${field.type}`);
   }
 }
 
@@ -87,11 +168,25 @@ function valueOf(field: protobuf.Field, random: Random, depth: number): unknown 
 function messageOf(type: protobuf.Type, random: Random, depth = 0): Json {
   const message: Json = {};
   const isUuid = type.fullName === `.${UUID}`;
-  const chosen = new Map(type.oneofsArray.map((oneof) => [oneof, isUuid || random.chance(0.7) ? random.pick(oneof.fieldsArray) : null]));
+  const chosen = new Map(
+    type.oneofsArray.map((oneof) => [oneof, isUuid || random.chance(0.7) ? random.pick(oneof.fieldsArray) : null]),
+  );
   for (const field of type.fieldsArray) {
-    if (field.partOf === null ? !random.chance(depth > 4 ? 0.1 : 0.6) : chosen.get(field.partOf) !== field || (depth > 8 && field.resolvedType instanceof protobuf.Type && !isUuid)) continue;
-    if (field.map) message[field.name] = Object.fromEntries(Array.from({ length: random.int(1, 3) }, (_, i) => [`${random.pick(TEXTS)}${i}`, valueOf(field, random, depth)]));
-    else if (field.repeated) message[field.name] = Array.from({ length: random.int(1, 3) }, () => valueOf(field, random, depth));
+    if (
+      field.partOf === null
+        ? !random.chance(depth > 4 ? 0.1 : 0.6)
+        : chosen.get(field.partOf) !== field || (depth > 8 && field.resolvedType instanceof protobuf.Type && !isUuid)
+    )
+      continue;
+    if (field.map)
+      message[field.name] = Object.fromEntries(
+        Array.from({ length: random.int(1, 3) }, (_, i) => [
+          `${random.pick(TEXTS)}${i}`,
+          valueOf(field, random, depth),
+        ]),
+      );
+    else if (field.repeated)
+      message[field.name] = Array.from({ length: random.int(1, 3) }, () => valueOf(field, random, depth));
     else message[field.name] = valueOf(field, random, depth);
   }
   return message;
@@ -99,11 +194,14 @@ function messageOf(type: protobuf.Type, random: Random, depth = 0): Json {
 
 /** A message of the other codec as ours has it. */
 function asOurs(type: protobuf.Type, json: Json): object {
-  return Object.fromEntries(type.fieldsArray.map((field) => [protobuf.util.camelCase(field.name), fieldAsOurs(field, json[field.name])]));
+  return Object.fromEntries(
+    type.fieldsArray.map((field) => [protobuf.util.camelCase(field.name), fieldAsOurs(field, json[field.name])]),
+  );
 }
 
 function fieldAsOurs(field: protobuf.Field, value: Json[string] | undefined): unknown {
-  if (field.map) return new Map(Object.entries<Json[string]>(value ?? {}).map(([key, one]) => [key, oneAsOurs(field, one)]));
+  if (field.map)
+    return new Map(Object.entries<Json[string]>(value ?? {}).map(([key, one]) => [key, oneAsOurs(field, one)]));
   if (field.repeated) return (value ?? []).map((one: Json[string]) => oneAsOurs(field, one));
   if (value !== undefined) return oneAsOurs(field, value);
   if (field.partOf !== null || field.hasPresence || field.resolvedType instanceof protobuf.Type) return undefined;
@@ -115,13 +213,20 @@ function oneAsOurs({ resolvedType, type }: protobuf.Field, value: Json[string]):
   if (resolvedType?.fullName === `.${UUID}`) return uuidAsOurs(value);
   if (resolvedType instanceof protobuf.Type) return asOurs(resolvedType, value);
   if (type === 'bytes') return new Uint8Array(Buffer.from(value, 'base64'));
-  if (type === 'uint64') return value === '18446744073709551615' ? ALL_ONES : value === '9223372036854775807' ? TOMBSTONE : Number(value);
+  if (type === 'uint64')
+    return value === '18446744073709551615' ? ALL_ONES : value === '9223372036854775807' ? TOMBSTONE : Number(value);
   return type.endsWith('64') ? Number(value) : value;
 }
 
 function uuidAsOurs({ string = '', structured }: Json): Uuid {
   if (structured === undefined) return { text: string, isStructured: false };
-  const digits = ['most', 'least'].map((half) => BigInt.asUintN(64, BigInt(structured[`${half}_significant_bits`] ?? 0)).toString(16).padStart(16, '0')).join('');
+  const digits = ['most', 'least']
+    .map((half) =>
+      BigInt.asUintN(64, BigInt(structured[`${half}_significant_bits`] ?? 0))
+        .toString(16)
+        .padStart(16, '0'),
+    )
+    .join('');
   return { text: digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), isStructured: true };
 }
 
@@ -132,13 +237,20 @@ function readBy(read: NonNullable<Ours['read']>, bytes: Uint8Array): unknown {
 
 function plain(_: string, value: unknown): unknown {
   if (value instanceof Map) return [...value];
-  if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value) return value.data;
-  return value instanceof Uint8Array ? [...value] : typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+  if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value)
+    return value.data;
+  return value instanceof Uint8Array
+    ? [...value]
+    : typeof value === 'number' && !Number.isFinite(value)
+      ? String(value)
+      : value;
 }
 
 test('every method of the .proto files has its functions, and most messages go one way', () => {
   expect(OURS.length).toBeGreaterThan(120);
-  expect(OURS.filter(({ read, write }) => read !== undefined && write !== undefined).length).toBeLessThan(OURS.length / 4);
+  expect(OURS.filter(({ read, write }) => read !== undefined && write !== undefined).length).toBeLessThan(
+    OURS.length / 4,
+  );
 });
 
 test('what another codec writes, ours reads, and the other way round: nothing is lost and nothing is added', () => {
@@ -148,7 +260,8 @@ test('what another codec writes, ours reads, and the other way round: nothing is
       const bytes = toBytes(type, messageOf(type, random));
       const json = toJson(type, bytes);
       const message = asOurs(type, json);
-      if (read !== undefined) expect(readBy(read, bytes), type.fullName).toEqual(JSON.parse(JSON.stringify(message, plain)));
+      if (read !== undefined)
+        expect(readBy(read, bytes), type.fullName).toEqual(JSON.parse(JSON.stringify(message, plain)));
       if (write === undefined) continue;
       const written = encode(message as never, write);
       expect(toJson(type, written), type.fullName).toEqual(json);
@@ -160,21 +273,46 @@ test('what another codec writes, ours reads, and the other way round: nothing is
 test('defaults that were sent are the same as none where a field has no presence, and unknown fields change nothing wherever they stand', () => {
   const random = new Random(2002);
   // Fields 1000 to 1003 with each type of the wire, and a group with one in it.
-  const unknown = Buffer.from('c03e01' + 'c93e0102030405060708' + 'd23e03616263' + 'dd3e01020304' + 'e33e' + 'c03e01' + 'e43e', 'hex');
+  const unknown = Buffer.from(
+    'c03e01' + 'c93e0102030405060708' + 'd23e03616263' + 'dd3e01020304' + 'e33e' + 'c03e01' + 'e43e',
+    'hex',
+  );
   for (const { type, read } of OURS) {
     for (let round = 0; round < 5 && read !== undefined; round++) {
       const json = messageOf(type, random);
       const bytes = toBytes(type, json);
-      const defaults = type.fieldsArray.filter((field) => field.partOf === null && !field.repeated && !field.map && !field.hasPresence && !(field.name in json));
-      const zeros = Buffer.concat(defaults.map((field) => Buffer.from([...new protobuf.Writer().uint32((field.id << 3) | protobuf.types.basic[field.resolvedType === null ? field.type as 'bool' : 'int32']!).finish(), ...Buffer.alloc(field.type === 'double' ? 8 : 1)])));
+      const defaults = type.fieldsArray.filter(
+        (field) =>
+          field.partOf === null && !field.repeated && !field.map && !field.hasPresence && !(field.name in json),
+      );
+      const zeros = Buffer.concat(
+        defaults.map((field) =>
+          Buffer.from([
+            ...new protobuf.Writer()
+              .uint32(
+                (field.id << 3) | protobuf.types.basic[field.resolvedType === null ? (field.type as 'bool') : 'int32']!,
+              )
+              .finish(),
+            ...Buffer.alloc(field.type === 'double' ? 8 : 1),
+          ]),
+        ),
+      );
       expect(readBy(read, Buffer.concat([unknown, bytes, zeros, unknown])), type.fullName).toEqual(readBy(read, bytes));
     }
   }
 });
 
 test('of the members of a oneof the last one counts', () => {
-  const stream = toBytes('event_store.client.streams.ReadReq.Options', { stream: { start: {} }, count: '7', filter: { max: 1 } });
-  const all = toBytes('event_store.client.streams.ReadReq.Options', { all: { end: {} }, subscription: {}, no_filter: {} });
+  const stream = toBytes('event_store.client.streams.ReadReq.Options', {
+    stream: { start: {} },
+    count: '7',
+    filter: { max: 1 },
+  });
+  const all = toBytes('event_store.client.streams.ReadReq.Options', {
+    all: { end: {} },
+    subscription: {},
+    no_filter: {},
+  });
   const last = decode(Buffer.concat([stream, all]), streams.readReadReqOptions);
   expect([last.stream, last.count, last.filter]).toEqual([undefined, undefined, undefined]);
   expect([last.all?.end, last.subscription, last.noFilter]).toEqual([{}, {}, {}]);
@@ -183,17 +321,35 @@ test('of the members of a oneof the last one counts', () => {
 });
 
 test('numbers of 64 bits at their edges', () => {
-  const revision = (value: string): number | undefined => decode(toBytes('event_store.client.streams.ReadReq.Options.StreamOptions', { revision: value }), streams.readReadReqOptionsStreamOptions).revision;
+  const revision = (value: string): number | undefined =>
+    decode(
+      toBytes('event_store.client.streams.ReadReq.Options.StreamOptions', { revision: value }),
+      streams.readReadReqOptionsStreamOptions,
+    ).revision;
   const edges: readonly (readonly [string, number])[] = [
-    ['0', 0], ['4294967295', 4_294_967_295], ['4294967296', 4_294_967_296], ['9007199254740989', 9_007_199_254_740_989], ['9007199254740991', BEYOND], ['9007199254740992', BEYOND], ['9007199254740993', BEYOND],
-    ['9223372036854775806', BEYOND], ['9223372036854775807', TOMBSTONE], ['9223372036854775808', Number.NaN], ['18446744073709551614', Number.NaN], ['18446744073709551615', ALL_ONES],
+    ['0', 0],
+    ['4294967295', 4_294_967_295],
+    ['4294967296', 4_294_967_296],
+    ['9007199254740989', 9_007_199_254_740_989],
+    ['9007199254740991', BEYOND],
+    ['9007199254740992', BEYOND],
+    ['9007199254740993', BEYOND],
+    ['9223372036854775806', BEYOND],
+    ['9223372036854775807', TOMBSTONE],
+    ['9223372036854775808', Number.NaN],
+    ['18446744073709551614', Number.NaN],
+    ['18446744073709551615', ALL_ONES],
   ];
   for (const [text, expected] of edges) expect(revision(text), text).toBe(expected);
-  const seconds = (value: string): number | bigint => decode(toBytes('google.protobuf.Timestamp', { seconds: value }), google.readTimestamp).seconds;
-  for (const text of ['0', '-1', '9007199254740991', '-9007199254740991']) expect(seconds(text), text).toBe(Number(text));
+  const seconds = (value: string): number | bigint =>
+    decode(toBytes('google.protobuf.Timestamp', { seconds: value }), google.readTimestamp).seconds;
+  for (const text of ['0', '-1', '9007199254740991', '-9007199254740991'])
+    expect(seconds(text), text).toBe(Number(text));
   for (const text of ['9223372036854775807', '-9223372036854775808']) {
     expect(seconds(text), text).toBeCloseTo(Number(text), -3);
-    expect(toJson('google.protobuf.Timestamp', encode({ seconds: BigInt(text), nanos: 0 }, google.writeTimestamp))).toEqual({ seconds: text });
+    expect(
+      toJson('google.protobuf.Timestamp', encode({ seconds: BigInt(text), nanos: 0 }, google.writeTimestamp)),
+    ).toEqual({ seconds: text });
   }
 });
 
@@ -204,7 +360,8 @@ test('what is cut off anywhere, or has a byte changed, is read or refused as mal
     try {
       decode(bytes, read!);
     } catch (error) {
-      if (!(error instanceof MalformedMessage)) throw new Error(`${type.fullName}: ${Buffer.from(bytes).toString('hex')}`, { cause: error });
+      if (!(error instanceof MalformedMessage))
+        throw new Error(`${type.fullName}: ${Buffer.from(bytes).toString('hex')}`, { cause: error });
       refused++;
     }
   };
@@ -264,36 +421,55 @@ test('messages within messages have a limit, and so have groups within groups an
 
 test('a message holds at most one element for each 16 bytes beyond the first 1 024, however they are hidden', () => {
   const times = (count: number, ...bytes: number[]): Buffer => Buffer.alloc(count * bytes.length, Buffer.from(bytes));
-  const within = (tag: number, bytes: Buffer): Uint8Array => encode(bytes, (all, writer) => writer.uint32(tag).bytes(all));
+  const within = (tag: number, bytes: Buffer): Uint8Array =>
+    encode(bytes, (all, writer) => writer.uint32(tag).bytes(all));
   const batch = (bytes: Uint8Array) => decode(bytes, streams.readBatchAppendReq);
   expect(batch(times(512, 26, 0)).proposedMessages).toHaveLength(512);
   // An event of 16 bytes, over and over.
   const dense = [26, 14, 34, 12, ...Array<number>(12).fill(1)];
   expect(batch(times(10_000, ...dense)).proposedMessages).toHaveLength(10_000);
   const refused = { code: 'bad_request' };
-  expect(() => batch(times(10_000, 26, 12, 34, 10, ...Array<number>(10).fill(1)))).toThrow(expect.objectContaining(refused));
+  expect(() => batch(times(10_000, 26, 12, 34, 10, ...Array<number>(10).fill(1)))).toThrow(
+    expect.objectContaining(refused),
+  );
   // 1 MB of empty records: lists, maps, messages that replace one another, and in the readers by hand.
   expect(() => batch(times(524_000, 26, 0))).toThrow(expect.objectContaining(refused));
   expect(() => batch(within(26, times(500_000, 18, 0)) as Buffer)).toThrow(expect.objectContaining(refused));
   expect(() => batch(times(500_000, 18, 0))).toThrow(expect.objectContaining(refused));
   expect(() => decode(times(500_000, 26, 0), readBatchChunk)).toThrow(expect.objectContaining(refused));
-  expect(() => decode(within(26, times(500_000, 18, 0)), readBatchChunk).events).toThrow(expect.objectContaining(refused));
+  expect(() => decode(within(26, times(500_000, 18, 0)), readBatchChunk).events).toThrow(
+    expect.objectContaining(refused),
+  );
   expect(() => decode(times(500_000, 18, 0), streamsV2.readAppendRequest)).toThrow(expect.objectContaining(refused));
-  expect(() => decode(within(18, times(500_000, 18, 0)), streamsV2.readAppendRequest)).toThrow(expect.objectContaining(refused));
+  expect(() => decode(within(18, times(500_000, 18, 0)), streamsV2.readAppendRequest)).toThrow(
+    expect.objectContaining(refused),
+  );
 });
 
 test('a list of texts, such as groups or prefixes, has a limit, whatever the length of its message', () => {
-  const groups = (count: number) => encode(Array<string>(count).fill('a group of those that there are'), (all, writer) => {
-    for (const one of all) writer.uint32(34).string(one);
-  });
+  const groups = (count: number) =>
+    encode(Array<string>(count).fill('a group of those that there are'), (all, writer) => {
+      for (const one of all) writer.uint32(34).string(one);
+    });
   expect(decode(groups(TEXTS_MAX), users.readCreateReqOptions).groups).toHaveLength(TEXTS_MAX);
-  expect(() => decode(groups(TEXTS_MAX + 1), users.readCreateReqOptions)).toThrow(expect.objectContaining({ code: 'bad_request' }));
+  expect(() => decode(groups(TEXTS_MAX + 1), users.readCreateReqOptions)).toThrow(
+    expect.objectContaining({ code: 'bad_request' }),
+  );
 });
 
 test('what the official client sends of the smallest events is far from the limit, with ids as texts and as numbers', () => {
-  const event = (id: Json): Json => ({ id, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{}').toString('base64') });
-  for (const id of [{ string: '8c6cd8a5-4a0a-4bfa-b2a6-0d22d3b5a3c1' }, { structured: { most_significant_bits: '-8327641523658375174', least_significant_bits: '-5576417283916372511' } }]) {
-    const bytes = toBytes('event_store.client.streams.BatchAppendReq', { proposed_messages: Array<Json>(5_000).fill(event(id)) });
+  const event = (id: Json): Json => ({
+    id,
+    metadata: { type: 't', 'content-type': 'application/json' },
+    data: Buffer.from('{}').toString('base64'),
+  });
+  for (const id of [
+    { string: '8c6cd8a5-4a0a-4bfa-b2a6-0d22d3b5a3c1' },
+    { structured: { most_significant_bits: '-8327641523658375174', least_significant_bits: '-5576417283916372511' } },
+  ]) {
+    const bytes = toBytes('event_store.client.streams.BatchAppendReq', {
+      proposed_messages: Array<Json>(5_000).fill(event(id)),
+    });
     expect(decode(bytes, readBatchChunk).events).toHaveLength(5_000);
   }
 });

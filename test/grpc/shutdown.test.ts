@@ -25,16 +25,30 @@ async function until(holds: () => boolean): Promise<boolean> {
 test('a node that is told to stop ends what is open as recorded, but for what is listed with its reason', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skua-shutdown-'));
   installFolder(folder, unpackSet('orders-1-before'));
-  const node = await startNode({ config: load(['--node-port', '0', '--disable-tls', '--db', folder, '--stream-existence-filter-size', '10000']), log: new NodeLines(), env: {} });
-  const ask = async (method: string, path: string, type: string, body: object): Promise<number> => (await fetch(node.url + path, { method, headers: { ...ADMIN, 'content-type': type }, body: JSON.stringify(body) })).status;
-  const events = Array.from({ length: EVENTS_BEFORE }, (_, i) => ({ eventId: `00000000-0000-4000-9000-${String(i).padStart(12, '0')}`, eventType: 't', data: {} }));
-  expect([await ask('POST', '/streams/g-b1', 'application/vnd.eventstore.events+json', events), await ask('PUT', '/subscriptions/ps-1/g', 'application/json', {})]).toEqual([201, 201]);
+  const node = await startNode({
+    config: load(['--node-port', '0', '--disable-tls', '--db', folder, '--stream-existence-filter-size', '10000']),
+    log: new NodeLines(),
+    env: {},
+  });
+  const ask = async (method: string, path: string, type: string, body: object): Promise<number> =>
+    (await fetch(node.url + path, { method, headers: { ...ADMIN, 'content-type': type }, body: JSON.stringify(body) }))
+      .status;
+  const events = Array.from({ length: EVENTS_BEFORE }, (_, i) => ({
+    eventId: `00000000-0000-4000-9000-${String(i).padStart(12, '0')}`,
+    eventType: 't',
+    data: {},
+  }));
+  expect([
+    await ask('POST', '/streams/g-b1', 'application/vnd.eventstore.events+json', events),
+    await ask('PUT', '/subscriptions/ps-1/g', 'application/json', {}),
+  ]).toEqual([201, 201]);
   const session = http2.connect(node.url);
   session.on('error', () => {});
   const all = loadGrpcExchanges().filter(({ name }) => isOfWholeNode(name));
   const calls: SocketCall[] = [];
   const nothing = () => Promise.reject(new Error('nothing is written beside these calls'));
-  // Whoever runs a node stops it when that was asked for; here only once the last call has been answered, which is made in between.
+  // Whoever runs a node stops it when that was asked for; here only once the last call has been answered, which is made
+  // in between.
   let isStopped = false;
   const stopped = node.shutdownAsked.then(async () => {
     await until(() => calls[all.length - 1]?.ending != null);
@@ -51,7 +65,9 @@ test('a node that is told to stop ends what is open as recorded, but for what is
       },
       until,
       // Before the end is asked for, what is open is answered: statistics come at once here.
-      quiet: async () => { await until(() => calls.at(-1)!.received.length > 0); },
+      quiet: async () => {
+        await until(() => calls.at(-1)!.received.length > 0);
+      },
       at: () => {},
       plays: ({ name }) => isOfWholeNode(name),
     }).run();

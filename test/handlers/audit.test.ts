@@ -20,9 +20,23 @@ const EVENTS = { 'content-type': 'application/vnd.eventstore.events+json' };
 function audited(context: Partial<FlatContext> = {}) {
   const entries: AuditEntry[] = [];
   const from = { address: '192.0.2.7' as string | null };
-  const h = secured({ audit: { record: (entry) => { entries.push(entry); } }, addressOf: () => from.address, ...context });
+  const h = secured({
+    audit: {
+      record: (entry) => {
+        entries.push(entry);
+      },
+    },
+    addressOf: () => from.address,
+    ...context,
+  });
   const of = (action: string) => entries.filter((entry) => entry.action === action);
-  const write = (path: string, body: unknown, headers: Record<string, string> = AS.admin) => h.send('POST', path, { ...headers, ...EVENTS }, JSON.stringify([{ eventId: h.id(), eventType: '$metadata', data: body }]));
+  const write = (path: string, body: unknown, headers: Record<string, string> = AS.admin) =>
+    h.send(
+      'POST',
+      path,
+      { ...headers, ...EVENTS },
+      JSON.stringify([{ eventId: h.id(), eventType: '$metadata', data: body }]),
+    );
   return { ...h, entries, of, from, write };
 }
 
@@ -34,7 +48,11 @@ describe('logins', () => {
     h.from.address = '192.0.2.8';
     await h.get('/', undefined, AS.plain);
     await h.get('/', undefined, AS.ops);
-    expect(h.entries.map(({ user, address }) => [user, address])).toEqual([['kim', '192.0.2.7'], ['kim', '192.0.2.8'], ['olga', '192.0.2.8']]);
+    expect(h.entries.map(({ user, address }) => [user, address])).toEqual([
+      ['kim', '192.0.2.7'],
+      ['kim', '192.0.2.8'],
+      ['olga', '192.0.2.8'],
+    ]);
     await h.clock.advance(AUDIT_SAMPLE_MS);
     await h.get('/', undefined, AS.plain);
     expect(h.entries).toHaveLength(4);
@@ -44,7 +62,9 @@ describe('logins', () => {
     const node = { name: 'system', roles: ['$admins'] };
     const h = audited({ peerOf: () => node, certificateOf: () => 'node1.example.test' });
     await h.get('/');
-    expect(h.entries).toMatchObject([{ action: 'login', user: 'system', certificate: 'node1.example.test', details: { by: 'certificate' } }]);
+    expect(h.entries).toMatchObject([
+      { action: 'login', user: 'system', certificate: 'node1.example.test', details: { by: 'certificate' } },
+    ]);
   });
 
   test('that fail are told with the name that was tried, cut, and then as a number', async () => {
@@ -53,7 +73,9 @@ describe('logins', () => {
     await h.get('/', undefined, { authorization: basic('x'.repeat(500), 'y') });
     await h.get('/', undefined, { authorization: 'Basic ???' });
     expect(h.entries.map(({ outcome, status, code, user }) => [outcome, status, code, user])).toEqual([
-      ['refused', 401, 'not_authenticated', 'kim'], ['refused', 401, 'not_authenticated', 'x'.repeat(64)], ['refused', 401, 'not_authenticated', null],
+      ['refused', 401, 'not_authenticated', 'kim'],
+      ['refused', 401, 'not_authenticated', 'x'.repeat(64)],
+      ['refused', 401, 'not_authenticated', null],
     ]);
     await h.clock.advance(AUDIT_SAMPLE_MS);
     await h.get('/', undefined, AS.wrong);
@@ -69,7 +91,8 @@ describe('logins', () => {
 
   test('nobody can bury what others do: refusals are bounded by address and in all', async () => {
     const h = audited();
-    for (let i = 0; i < 2 * ADDRESS_REFUSALS_MAX; i++) await h.get('/', undefined, { authorization: basic(`guess${i}`, 'x') });
+    for (let i = 0; i < 2 * ADDRESS_REFUSALS_MAX; i++)
+      await h.get('/', undefined, { authorization: basic(`guess${i}`, 'x') });
     expect(h.entries).toHaveLength(ADDRESS_REFUSALS_MAX + 1);
     expect(h.entries.at(-1)!.details).toMatchObject({ others: expect.any(String) });
     await h.clock.advance(60_000);
@@ -94,14 +117,31 @@ describe('what is done', () => {
   test('to users', async () => {
     const h = audited();
     const as = { ...AS.admin, ...JSON_TYPE };
-    await h.send('POST', '/users', { ...as, 'x-request-id': 'r-1' }, JSON.stringify({ loginName: 'sam', password: SECRET, groups: ['pickers', '$ops'] }));
+    await h.send(
+      'POST',
+      '/users',
+      { ...as, 'x-request-id': 'r-1' },
+      JSON.stringify({ loginName: 'sam', password: SECRET, groups: ['pickers', '$ops'] }),
+    );
     await h.send('PUT', '/users/sam', as, JSON.stringify({ groups: ['leads'] }));
     await h.send('POST', '/users/sam/command/reset-password', as, JSON.stringify({ newPassword: `${SECRET}2` }));
     await h.send('POST', '/users/sam/command/disable', as);
     await h.send('DELETE', '/users/sam', AS.plain);
     await h.send('DELETE', '/users/nobody', AS.admin);
     await h.send('DELETE', '/users/$current', AS.admin);
-    expect(h.entries.filter(({ action }) => action !== 'login').map(({ action, outcome, status, code, user, target, details }) => [action, outcome, status, code, user, target, details])).toEqual([
+    expect(
+      h.entries
+        .filter(({ action }) => action !== 'login')
+        .map(({ action, outcome, status, code, user, target, details }) => [
+          action,
+          outcome,
+          status,
+          code,
+          user,
+          target,
+          details,
+        ]),
+    ).toEqual([
       ['user.create', 'success', 201, null, 'ada', 'sam', { groups: ['pickers', '$ops'] }],
       ['user.update', 'success', 200, null, 'ada', 'sam', { groups: ['leads'] }],
       ['user.reset-password', 'success', 200, null, 'ada', 'sam', null],
@@ -125,7 +165,11 @@ describe('what is done', () => {
     await h.write('/streams/%24%24s', { $acl: { $w: 'kim' } }, AS.anonymous);
     await h.write('/streams/$settings', { $userStreamAcl: {} });
     await h.write('/streams/$user-kim', {});
-    expect(h.entries.filter(({ action }) => action !== 'login').map(({ action, outcome, user, target, details }) => [action, outcome, user, target, details])).toEqual([
+    expect(
+      h.entries
+        .filter(({ action }) => action !== 'login')
+        .map(({ action, outcome, user, target, details }) => [action, outcome, user, target, details]),
+    ).toEqual([
       ['access-list.change', 'success', 'ada', 's', { read: ['kim', '$ops'] }],
       ['access-list.change', 'success', 'ada', 's', { removed: true }],
       ['access-list.change', 'refused', null, 's', null],
@@ -139,22 +183,43 @@ describe('what is done', () => {
     for (const stream of ['a', 'b', 'c']) await h.write(`/streams/${stream}`, {});
     await h.send('DELETE', '/streams/a', AS.admin);
     await h.send('DELETE', '/streams/b', { ...AS.plain, 'es-harddelete': 'true' });
-    await h.send('POST', '/streams/c/metadata', { ...AS.admin, ...EVENTS }, `[{"eventId":"${h.id()}","eventType":"$metadata","data":{"$tb":9223372036854775807}}]`);
+    await h.send(
+      'POST',
+      '/streams/c/metadata',
+      { ...AS.admin, ...EVENTS },
+      `[{"eventId":"${h.id()}","eventType":"$metadata","data":{"$tb":9223372036854775807}}]`,
+    );
     await h.send('DELETE', '/streams/c', { ...AS.admin, 'es-expectedversion': '7' });
-    expect(h.entries.filter(({ action }) => action !== 'login').map(({ action, outcome, code, user, target }) => [action, outcome, code, user, target])).toEqual([
-      ['stream.delete', 'success', null, 'ada', 'a'], ['stream.tombstone', 'success', null, 'kim', 'b'], ['stream.delete', 'success', null, 'ada', 'c'], ['stream.delete', 'failed', 'wrong_expected_version', 'ada', 'c'],
+    expect(
+      h.entries
+        .filter(({ action }) => action !== 'login')
+        .map(({ action, outcome, code, user, target }) => [action, outcome, code, user, target]),
+    ).toEqual([
+      ['stream.delete', 'success', null, 'ada', 'a'],
+      ['stream.tombstone', 'success', null, 'kim', 'b'],
+      ['stream.delete', 'success', null, 'ada', 'c'],
+      ['stream.delete', 'failed', 'wrong_expected_version', 'ada', 'c'],
     ]);
   });
 
   test('to the node', async () => {
     const node = new FakeNode();
-    node.reloadResult = { options: [{ name: 'LogLevel', from: 'info', to: SECRET }], ignoredOptions: [], certificatesChanged: true, certificates: [] };
+    node.reloadResult = {
+      options: [{ name: 'LogLevel', from: 'info', to: SECRET }],
+      ignoredOptions: [],
+      certificatesChanged: true,
+      certificates: [],
+    };
     const h = audited({ node });
     await h.send('POST', '/admin/reloadconfig', AS.ops);
     await h.send('POST', '/admin/scavenge?threads=2', AS.ops);
     await h.send('DELETE', `/admin/scavenge/${SCAVENGE_ID}`, AS.plain);
     await h.send('POST', '/admin/shutdown', AS.ops);
-    expect(h.entries.filter(({ action }) => action !== 'login').map(({ action, outcome, user, target, details }) => [action, outcome, user, target, details])).toEqual([
+    expect(
+      h.entries
+        .filter(({ action }) => action !== 'login')
+        .map(({ action, outcome, user, target, details }) => [action, outcome, user, target, details]),
+    ).toEqual([
       ['node.reload', 'success', 'olga', null, { options: ['LogLevel'], certificatesChanged: true }],
       ['scavenge.start', 'success', 'olga', expect.stringMatching(/^[0-9a-f-]{36}$/), { threads: 2, dryRun: false }],
       ['scavenge.stop', 'refused', 'kim', SCAVENGE_ID, null],
@@ -165,28 +230,65 @@ describe('what is done', () => {
 
 test('whatever changes something is told to the audit, or stands here with the reason', () => {
   const UNTOLD: Readonly<Record<string, string>> = {
-    'POST /streams/:stream': 'data; what gives rights is told by the handler', 'POST /streams/%24all': 'refused to everybody', 'POST /streams/%24scavenges': 'data',
-    'POST /streams/:stream/incoming/:guid': 'as POST /streams/:stream', 'POST /streams/:stream/metadata': 'told by the handler where it is about rights', 'POST /streams/%24all/metadata': 'the same',
-    'POST /admin/backup/hold/:hold': 'keeps a hold that was told of', 'POST /connectors/:connector/test': 'writes nothing',
-    'POST /connectors/:connector/start/:position': 'always refused', 'POST /connectors/:connector/reset/:position': 'always refused', 'POST /webhook/:connector': 'data, with a log of its own',
-    'POST /cluster/gossip': 'tells, and changes nothing', 'POST /cluster/lead': 'the resign is told where it was asked for', 'POST /cluster/append': 'what a member writes for itself',
-    'POST /subscriptions/:stream/:group/ack': 'the work of consumers', 'POST /subscriptions/:stream/:group/nack': 'the same', 'POST /subscriptions/:stream/:group/ack/:id': 'the same', 'POST /subscriptions/:stream/:group/nack/:id': 'the same',
+    'POST /streams/:stream': 'data; what gives rights is told by the handler',
+    'POST /streams/%24all': 'refused to everybody',
+    'POST /streams/%24scavenges': 'data',
+    'POST /streams/:stream/incoming/:guid': 'as POST /streams/:stream',
+    'POST /streams/:stream/metadata': 'told by the handler where it is about rights',
+    'POST /streams/%24all/metadata': 'the same',
+    'POST /admin/backup/hold/:hold': 'keeps a hold that was told of',
+    'POST /connectors/:connector/test': 'writes nothing',
+    'POST /connectors/:connector/start/:position': 'always refused',
+    'POST /connectors/:connector/reset/:position': 'always refused',
+    'POST /webhook/:connector': 'data, with a log of its own',
+    'POST /cluster/gossip': 'tells, and changes nothing',
+    'POST /cluster/lead': 'the resign is told where it was asked for',
+    'POST /cluster/append': 'what a member writes for itself',
+    'POST /subscriptions/:stream/:group/ack': 'the work of consumers',
+    'POST /subscriptions/:stream/:group/nack': 'the same',
+    'POST /subscriptions/:stream/:group/ack/:id': 'the same',
+    'POST /subscriptions/:stream/:group/nack/:id': 'the same',
   };
-  const untold = ROUTES.flatMap(({ path, operations }) => Object.entries(operations).filter(([method, { audit }]) => !['GET', 'HEAD'].includes(method) && audit === undefined).map(([method]) => `${method} ${path}`));
+  const untold = ROUTES.flatMap(({ path, operations }) =>
+    Object.entries(operations)
+      .filter(([method, { audit }]) => !['GET', 'HEAD'].includes(method) && audit === undefined)
+      .map(([method]) => `${method} ${path}`),
+  );
   expect(untold.sort()).toEqual(Object.keys(UNTOLD).sort());
   expect(Object.keys(EXPECTATIONS)).toEqual(expect.arrayContaining(untold));
 });
 
 test('each operation that is told leaves one entry with its user, its target and no body', async () => {
-  const h = audited({ node: new FakeNode(), erasure: fakeErasure(new ManualClock(0)), autoScavenge: new FakeAutoScavenge(), backups: await fakeBackups(new ManualClock(0), { isHeld: true }), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() }, subscriptions: await fakeGroups('s') });
+  const h = audited({
+    node: new FakeNode(),
+    erasure: fakeErasure(new ManualClock(0)),
+    autoScavenge: new FakeAutoScavenge(),
+    backups: await fakeBackups(new ManualClock(0), { isHeld: true }),
+    webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() },
+    subscriptions: await fakeGroups('s'),
+  });
   await h.get('/', undefined, AS.admin);
   for (const { path, operations } of ROUTES) {
     for (const [method, { audit }] of Object.entries(operations)) {
       // Of logins of the page: ui/session.test.ts.
       if (audit === undefined || path === '/ui/session') continue;
-      const params: Record<string, string> = { login: 'sam', stream: 's', scavenge: SCAVENGE_ID, hold: HOLD_ID, connector: 'parcels', n: '3', group: 'workers', proof: PROOF_ID };
+      const params: Record<string, string> = {
+        login: 'sam',
+        stream: 's',
+        scavenge: SCAVENGE_ID,
+        hold: HOLD_ID,
+        connector: 'parcels',
+        n: '3',
+        group: 'workers',
+        proof: PROOF_ID,
+      };
       h.entries.length = 0;
-      await h.send(method, path.replace(/:(\w+)/g, (_, name: string) => params[name]!), { ...AS.admin, ...JSON_TYPE }, method === 'DELETE' ? null : '{"loginName":"sam","password":"hush-hush","newPassword":"hush-hush"}');
+      await h.send(
+        method,
+        path.replace(/:(\w+)/g, (_, name: string) => params[name]!),
+        { ...AS.admin, ...JSON_TYPE },
+        method === 'DELETE' ? null : '{"loginName":"sam","password":"hush-hush","newPassword":"hush-hush"}',
+      );
       expect(h.entries.map(({ user }) => user)).toEqual(['ada']);
       expect(JSON.stringify(h.entries)).not.toContain('hush-hush');
     }
@@ -194,9 +296,29 @@ test('each operation that is told leaves one entry with its user, its target and
 });
 
 test('a line is bounded, and holds what has a value', () => {
-  const line = auditLine(ownEntry('user.create', { user: 'ada', target: 'x'.repeat(5_000), code: 'user_exists', outcome: 'failed', status: 409, details: { groups: Array.from({ length: 1_000 }, () => 'g'.repeat(1_000)), ok: true } }), Date.UTC(2031, 3, 2));
+  const line = auditLine(
+    ownEntry('user.create', {
+      user: 'ada',
+      target: 'x'.repeat(5_000),
+      code: 'user_exists',
+      outcome: 'failed',
+      status: 409,
+      details: { groups: Array.from({ length: 1_000 }, () => 'g'.repeat(1_000)), ok: true },
+    }),
+    Date.UTC(2031, 3, 2),
+  );
   expect(line.length).toBeLessThan(24_576);
   const entry = JSON.parse(line) as Record<string, unknown>;
-  expect(Object.keys(entry)).toEqual(['time', 'action', 'outcome', 'status', 'code', 'user', 'address', 'target', 'details']);
+  expect(Object.keys(entry)).toEqual([
+    'time',
+    'action',
+    'outcome',
+    'status',
+    'code',
+    'user',
+    'address',
+    'target',
+    'details',
+  ]);
   expect([entry['time'], entry['details']]).toEqual(['2031-04-02T00:00:00Z', { isTruncated: true }]);
 });

@@ -12,7 +12,10 @@ function base64(text: string | Uint8Array): string {
   return Buffer.from(text as string).toString('base64');
 }
 
-async function nameSeen(headers: Record<string, string>, context: Parameters<typeof secured>[0] = {}): Promise<unknown> {
+async function nameSeen(
+  headers: Record<string, string>,
+  context: Parameters<typeof secured>[0] = {},
+): Promise<unknown> {
   const h = secured(context);
   const reply = await h.get(WHO, undefined, headers);
   return reply.status === 200 ? reply.json().data.loginName : reply.status;
@@ -26,16 +29,28 @@ describe('Basic credentials', () => {
     ['colons in the password', `Basic ${base64('kim:a:b:')}`, { name: 'kim', password: 'a:b:' }],
     ['letters beyond ASCII', `Basic ${base64('zoë:pässwörd✓')}`, { name: 'zoë', password: 'pässwörd✓' }],
     ['several blanks behind the scheme', 'Basic   a2ltOnBhc3M=', { name: 'kim', password: 'pass' }],
-    ['a byte order mark, which is a part of the name', `Basic ${base64('\uFEFFkim:p')}`, { name: '\uFEFFkim', password: 'p' }],
-    ['bytes that are no UTF-8', `Basic ${base64(Uint8Array.from([0x6b, 0xff, 0x3a, 0x70]))}`, { name: 'k\uFFFD', password: 'p' }],
+    [
+      'a byte order mark, which is a part of the name',
+      `Basic ${base64('\uFEFFkim:p')}`,
+      { name: '\uFEFFkim', password: 'p' },
+    ],
+    [
+      'bytes that are no UTF-8',
+      `Basic ${base64(Uint8Array.from([0x6b, 0xff, 0x3a, 0x70]))}`,
+      { name: 'k\uFFFD', password: 'p' },
+    ],
     ['a NUL', `Basic ${base64('k\0:p')}`, { name: 'k\0', password: 'p' }],
   ])('%s', (_what, header, expected) => {
     expect(credentialsOf(header)).toEqual(expected);
   });
 
   test.each([
-    ['another scheme', 'Bearer a2ltOnBhc3M='], ['the scheme in lower case', 'basic a2ltOnBhc3M='], ['a scheme that begins alike', 'BasicX a2ltOnBhc3M='],
-    ['no colon', `Basic ${base64('kim')}`], ['two headers', 'Basic a2ltOnBhc3M=, Basic a2ltOnBhc3M='], ['two headers of other schemes', 'Basic a2ltOnBhc3M=, Bearer x'],
+    ['another scheme', 'Bearer a2ltOnBhc3M='],
+    ['the scheme in lower case', 'basic a2ltOnBhc3M='],
+    ['a scheme that begins alike', 'BasicX a2ltOnBhc3M='],
+    ['no colon', `Basic ${base64('kim')}`],
+    ['two headers', 'Basic a2ltOnBhc3M=, Basic a2ltOnBhc3M='],
+    ['two headers of other schemes', 'Basic a2ltOnBhc3M=, Bearer x'],
   ])('%s makes the caller anonymous', async (_what, authorization) => {
     expect(credentialsOf(authorization)).toBeNull();
     const h = secured();
@@ -45,8 +60,15 @@ describe('Basic credentials', () => {
   });
 
   test.each([
-    ['nothing', 'Basic'], ['blanks only', 'Basic    '], ['no Base64', 'Basic %%%%'], ['the alphabet of URLs', 'Basic a2l_a2l-'], ['no padding', 'Basic a2ltOnBhc3M'],
-    ['padding in the middle', 'Basic a2lt=nBhc3M='], ['padding only', 'Basic ===='], ['too much padding', 'Basic a2ltO==='], ['blanks inside', 'Basic a2lt OnBhc3M='],
+    ['nothing', 'Basic'],
+    ['blanks only', 'Basic    '],
+    ['no Base64', 'Basic %%%%'],
+    ['the alphabet of URLs', 'Basic a2l_a2l-'],
+    ['no padding', 'Basic a2ltOnBhc3M'],
+    ['padding in the middle', 'Basic a2lt=nBhc3M='],
+    ['padding only', 'Basic ===='],
+    ['too much padding', 'Basic a2ltO==='],
+    ['blanks inside', 'Basic a2lt OnBhc3M='],
     ['more than the limit', `Basic ${'QUFB'.repeat(CREDENTIALS_LENGTH_MAX / 4)}`],
   ])('%s behind the scheme is 401', async (_what, authorization) => {
     const h = secured();
@@ -63,7 +85,12 @@ describe('Basic credentials', () => {
     h.security.pending = pending;
     expect((await h.get(WHO, undefined, AS.plain)).json().data.loginName).toBe('kim');
     expect(h.security.logins).toEqual([{ name: 'kim', password: 'kim:pass', address: null }]);
-    for (const authorization of [basic('kim', 'other'), basic('KIM', 'kim:pass'), basic('nobody', 'x'), basic('kim', '')]) {
+    for (const authorization of [
+      basic('kim', 'other'),
+      basic('KIM', 'kim:pass'),
+      basic('nobody', 'x'),
+      basic('kim', ''),
+    ]) {
       const reply = await h.get('/', undefined, { authorization });
       expect(reply).toMatchObject({ status: 401, reason: 'Unauthorized' });
       expect(reply.headers.get('www-authenticate')).toBe(CHALLENGE);
@@ -71,14 +98,17 @@ describe('Basic credentials', () => {
     }
   });
 
-  test.each(['/', '/nothing/here', '/streams/s', '/streams/$all', '/users/', '/streams/s/0/'])('that are wrong are refused on %s', async (path) => {
-    const h = secured();
-    for (const method of ['GET', 'POST', 'OPTIONS', 'PUT']) {
-      const reply = await h.send(method, path, AS.wrong);
-      expect(reply.status).toBe(401);
-      expect(reply.headers.get('www-authenticate')).toBe(CHALLENGE);
-    }
-  });
+  test.each(['/', '/nothing/here', '/streams/s', '/streams/$all', '/users/', '/streams/s/0/'])(
+    'that are wrong are refused on %s',
+    async (path) => {
+      const h = secured();
+      for (const method of ['GET', 'POST', 'OPTIONS', 'PUT']) {
+        const reply = await h.send(method, path, AS.wrong);
+        expect(reply.status).toBe(401);
+        expect(reply.headers.get('www-authenticate')).toBe(CHALLENGE);
+      }
+    },
+  );
 });
 
 describe('states of the authenticator', () => {
@@ -91,7 +121,7 @@ describe('states of the authenticator', () => {
     expect(reply.json().code).toBe('too_many_failures');
   });
 
-  test('users that can\'t be read yet are 503', async () => {
+  test("users that can't be read yet are 503", async () => {
     const h = secured();
     h.security.loginError = new SkuaError('not_ready', 'The users are not readable yet. Try again.');
     const reply = await h.get('/', undefined, AS.plain);
@@ -118,18 +148,33 @@ describe('probes', () => {
 
   test('are exactly two paths', async () => {
     const h = secured();
-    for (const path of ['/health/live/', '/health/other', '/health']) expect((await h.get(path, undefined, AS.wrong)).status).toBe(401);
+    for (const path of ['/health/live/', '/health/other', '/health'])
+      expect((await h.get(path, undefined, AS.wrong)).status).toBe(401);
   });
 });
 
 test('OPTIONS on a known path needs no user', async () => {
   const h = secured();
-  for (const path of ['/streams/s', '/users', '/admin/scavenge', '/streams/$all']) expect((await h.send('OPTIONS', path)).status).toBe(200);
+  for (const path of ['/streams/s', '/users', '/admin/scavenge', '/streams/$all'])
+    expect((await h.send('OPTIONS', path)).status).toBe(200);
 });
 
 test('with security off, credentials are ignored, whatever they are', async () => {
-  for (const headers of [AS.wrong, { authorization: 'Basic %%%' }, { authorization: 'Basic' }, { 'es-trustedauth': ';;;' }]) {
-    expect((await harness({ isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' } }).get('/', undefined, headers)).status).toBe(200);
+  for (const headers of [
+    AS.wrong,
+    { authorization: 'Basic %%%' },
+    { authorization: 'Basic' },
+    { 'es-trustedauth': ';;;' },
+  ]) {
+    expect(
+      (
+        await harness({ isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' } }).get(
+          '/',
+          undefined,
+          headers,
+        )
+      ).status,
+    ).toBe(200);
   }
 });
 
@@ -147,7 +192,12 @@ describe('the connection', () => {
   });
 
   test('wins over the trusted header', async () => {
-    expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { peerOf: () => peer, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' } })).toBe('kim');
+    expect(
+      await nameSeen(
+        { 'es-trustedauth': 'ada; $admins' },
+        { peerOf: () => peer, isTrustedProxy: () => true, options: { trustedAuthHeader: 'ES-TrustedAuth' } },
+      ),
+    ).toBe('kim');
   });
 });
 
@@ -156,7 +206,10 @@ describe('the trusted header', () => {
   const ECHO = { isTrustedProxy: () => true, options };
 
   test.each([
-    ['kim', 'kim'], ['  kim  ;', 'kim'], ['kim; a, b', 'kim'], ['ada;$admins', 'ada'],
+    ['kim', 'kim'],
+    ['  kim  ;', 'kim'],
+    ['kim; a, b', 'kim'],
+    ['ada;$admins', 'ada'],
   ])('%s', async (value, name) => {
     expect(await nameSeen({ 'es-trustedauth': value }, ECHO)).toBe(name);
     expect(await nameSeen({ 'x-caller': value }, { ...ECHO, options: { trustedAuthHeader: 'X-Caller' } })).toBe(name);
@@ -169,31 +222,55 @@ describe('the trusted header', () => {
     expect((await h.get('/users', undefined, { 'es-trustedauth': 'kim $admins' })).status).toBe(403);
   });
 
-  test.each(['', ';', ' ; $admins', 'kim; a; b', 'kim, ada; $admins', 'kim; a, kim; a', `kim;${'g'.repeat(9_000)}`])('is refused as "%s"', async (value) => {
-    const h = secured(ECHO);
-    const reply = await h.get('/', undefined, { 'es-trustedauth': value });
-    expect(reply.status).toBe(401);
-    expect(reply.json().code).toBe('not_authenticated');
-  });
+  test.each(['', ';', ' ; $admins', 'kim; a; b', 'kim, ada; $admins', 'kim; a, kim; a', `kim;${'g'.repeat(9_000)}`])(
+    'is refused as "%s"',
+    async (value) => {
+      const h = secured(ECHO);
+      const reply = await h.get('/', undefined, { 'es-trustedauth': value });
+      expect(reply.status).toBe(401);
+      expect(reply.json().code).toBe('not_authenticated');
+    },
+  );
 
   test('has the name that was configured, and no other', async () => {
     expect(await nameSeen({ 'kurrent-trustedauth': 'ada; $admins' }, ECHO)).toBe(401);
     expect(await nameSeen({ 'es-trustedauth': 'kim', 'kurrent-trustedauth': 'ada; $admins' }, ECHO)).toBe('kim');
-    expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { ...ECHO, options: { trustedAuthHeader: 'Kurrent-TrustedAuth' } })).toBe(401);
+    expect(
+      await nameSeen(
+        { 'es-trustedauth': 'ada; $admins' },
+        { ...ECHO, options: { trustedAuthHeader: 'Kurrent-TrustedAuth' } },
+      ),
+    ).toBe(401);
     expect((await secured(ECHO).get('/', undefined, { 'kurrent-trustedauth': ';;;' })).status).toBe(200);
   });
 
   test('is believed from trusted proxies only, and from nobody where none are known', async () => {
     for (const isTrustedProxy of [() => false, undefined]) {
-      expect(await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { options, ...(isTrustedProxy && { isTrustedProxy }) })).toBe(401);
-      expect((await secured({ options, ...(isTrustedProxy && { isTrustedProxy }) }).get('/', undefined, { 'es-trustedauth': ';;;' })).status).toBe(200);
+      expect(
+        await nameSeen({ 'es-trustedauth': 'ada; $admins' }, { options, ...(isTrustedProxy && { isTrustedProxy }) }),
+      ).toBe(401);
+      expect(
+        (
+          await secured({ options, ...(isTrustedProxy && { isTrustedProxy }) }).get('/', undefined, {
+            'es-trustedauth': ';;;',
+          })
+        ).status,
+      ).toBe(200);
     }
   });
 
-  test('is refused when it came twice: the second may be the client\'s, and would look like more groups', async () => {
-    const twice = { ...ECHO, rawHeadersOf: () => ['Host', 'x', 'ES-TrustedAuth', 'kim; a', 'es-trustedauth', '$admins'] };
+  test("is refused when it came twice: the second may be the client's, and would look like more groups", async () => {
+    const twice = {
+      ...ECHO,
+      rawHeadersOf: () => ['Host', 'x', 'ES-TrustedAuth', 'kim; a', 'es-trustedauth', '$admins'],
+    };
     expect(await nameSeen({ 'es-trustedauth': 'kim; a, $admins' }, twice)).toBe(401);
-    expect(await nameSeen({ 'es-trustedauth': 'kim; a' }, { ...ECHO, rawHeadersOf: () => ['Host', 'x', 'es-trustedauth', 'kim; a'] })).toBe('kim');
+    expect(
+      await nameSeen(
+        { 'es-trustedauth': 'kim; a' },
+        { ...ECHO, rawHeadersOf: () => ['Host', 'x', 'es-trustedauth', 'kim; a'] },
+      ),
+    ).toBe('kim');
   });
 
   test('means nothing without the option, or beside credentials', async () => {
@@ -205,15 +282,24 @@ describe('the trusted header', () => {
 });
 
 describe('the log of failures', () => {
-  test.each([false, true])('has one line with user and address, and never the password (later: %s)', async (pending) => {
-    const log = new LogLines();
-    const h = secured({ log, addressOf: () => '192.0.2.7', options: { logFailedAuthenticationAttempts: true } });
-    h.security.pending = pending;
-    await h.get('/', undefined, AS.wrong);
-    await h.get('/', undefined, AS.plain);
-    expect(log.lines).toEqual([{ level: 'warn', message: 'authentication failed', fields: { user: 'kim', address: '192.0.2.7', reason: 'not_authenticated' } }]);
-    expect(JSON.stringify(log.lines)).not.toContain('wr0ng-secret');
-  });
+  test.each([false, true])(
+    'has one line with user and address, and never the password (later: %s)',
+    async (pending) => {
+      const log = new LogLines();
+      const h = secured({ log, addressOf: () => '192.0.2.7', options: { logFailedAuthenticationAttempts: true } });
+      h.security.pending = pending;
+      await h.get('/', undefined, AS.wrong);
+      await h.get('/', undefined, AS.plain);
+      expect(log.lines).toEqual([
+        {
+          level: 'warn',
+          message: 'authentication failed',
+          fields: { user: 'kim', address: '192.0.2.7', reason: 'not_authenticated' },
+        },
+      ]);
+      expect(JSON.stringify(log.lines)).not.toContain('wr0ng-secret');
+    },
+  );
 
   test('cuts long names, at whole characters', async () => {
     const log = new LogLines();
@@ -231,7 +317,19 @@ describe('the log of failures', () => {
 });
 
 describe('names that want to be something else', () => {
-  test.each(['../admin', '..', 'a/b', '%2e%2e', 'a\0b', '$all', '$$$', '', 'x'.repeat(2_000), '__proto__', '\u202Eada'])('%j is just unknown', async (name) => {
+  test.each([
+    '../admin',
+    '..',
+    'a/b',
+    '%2e%2e',
+    'a\0b',
+    '$all',
+    '$$$',
+    '',
+    'x'.repeat(2_000),
+    '__proto__',
+    '\u202Eada',
+  ])('%j is just unknown', async (name) => {
     const h = secured();
     expect((await h.get('/streams/s', undefined, { authorization: basic(name, 'x') })).status).toBe(401);
   });
@@ -239,7 +337,8 @@ describe('names that want to be something else', () => {
 
 describe('credentials that come again over one connection', () => {
   const connection = {};
-  const again = (other: object = connection) => secured({ connectionOf: (request) => (request.headers.has('x-other') ? other : connection) });
+  const again = (other: object = connection) =>
+    secured({ connectionOf: (request) => (request.headers.has('x-other') ? other : connection) });
 
   test('are not verified anew while the login is known', async () => {
     const h = again();

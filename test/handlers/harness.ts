@@ -27,23 +27,64 @@ export function harness(context: Partial<FlatContext> = {}) {
   const ids = new SeededIds();
   const store = new ModelStore(clock, ids);
   const scavenger = new FakeScavenger();
-  const whole = contextOf({ store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security: null, node: null, ...context });
+  const whole = contextOf({
+    store,
+    scavenger,
+    clock,
+    ids,
+    log: silentLog,
+    meter: silentMeter,
+    security: null,
+    node: null,
+    ...context,
+  });
   const app = createApp(whole);
   let nextId = 0;
 
-  const raw = async (method: string, path: string, headers: Record<string, string> = {}, body: BodyInitLike = null, signal?: AbortSignal): Promise<Response> =>
-    app(new Request(ORIGIN + path, { method, headers, body, ...(body instanceof ReadableStream && { duplex: 'half' }), ...(signal && { signal }) } as RequestInit));
+  const raw = async (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body: BodyInitLike = null,
+    signal?: AbortSignal,
+  ): Promise<Response> =>
+    app(
+      new Request(ORIGIN + path, {
+        method,
+        headers,
+        body,
+        ...(body instanceof ReadableStream && { duplex: 'half' }),
+        ...(signal && { signal }),
+      } as RequestInit),
+    );
 
-  const send = async (method: string, path: string, headers: Record<string, string> = {}, body: BodyInitLike = null): Promise<Reply> => {
+  const send = async (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body: BodyInitLike = null,
+  ): Promise<Reply> => {
     const response = await raw(method, path, headers, body);
     const text = await response.text();
-    return { status: response.status, reason: response.statusText, headers: response.headers, text, json: () => JSON.parse(text) };
+    return {
+      status: response.status,
+      reason: response.statusText,
+      headers: response.headers,
+      text,
+      json: () => JSON.parse(text),
+    };
   };
-  const get = (path: string, accept?: string, headers: Record<string, string> = {}) => send('GET', path, { ...(accept === undefined ? {} : { accept }), ...headers });
+  const get = (path: string, accept?: string, headers: Record<string, string> = {}) =>
+    send('GET', path, { ...(accept === undefined ? {} : { accept }), ...headers });
   const id = (): string => `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`;
   /** Appends events of type `made` with these data objects. */
-  const fill = (stream: string, ...data: unknown[]) => send('POST', `/streams/${encodeURIComponent(stream)}`, { 'content-type': EVENTS },
-    JSON.stringify(data.map((value) => ({ eventId: id(), eventType: 'made', data: value }))));
+  const fill = (stream: string, ...data: unknown[]) =>
+    send(
+      'POST',
+      `/streams/${encodeURIComponent(stream)}`,
+      { 'content-type': EVENTS },
+      JSON.stringify(data.map((value) => ({ eventId: id(), eventType: 'made', data: value }))),
+    );
   return { app, context: whole, store, scavenger, clock, raw, send, get, fill, id };
 }
 

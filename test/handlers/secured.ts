@@ -22,10 +22,18 @@ export const AS = {
 /** Lines of a log, as they were written. */
 export class LogLines implements Log {
   readonly lines: { readonly level: string; readonly message: string; readonly fields: Record<string, unknown> }[] = [];
-  debug(message: string, fields: Record<string, unknown> = {}): void { this.lines.push({ level: 'debug', message, fields }); }
-  info(message: string, fields: Record<string, unknown> = {}): void { this.lines.push({ level: 'info', message, fields }); }
-  warn(message: string, fields: Record<string, unknown> = {}): void { this.lines.push({ level: 'warn', message, fields }); }
-  error(message: string, fields: Record<string, unknown> = {}): void { this.lines.push({ level: 'error', message, fields }); }
+  debug(message: string, fields: Record<string, unknown> = {}): void {
+    this.lines.push({ level: 'debug', message, fields });
+  }
+  info(message: string, fields: Record<string, unknown> = {}): void {
+    this.lines.push({ level: 'info', message, fields });
+  }
+  warn(message: string, fields: Record<string, unknown> = {}): void {
+    this.lines.push({ level: 'warn', message, fields });
+  }
+  error(message: string, fields: Record<string, unknown> = {}): void {
+    this.lines.push({ level: 'error', message, fields });
+  }
 }
 
 /** The handlers with security: `kim` in no group, `olga` in `$ops`, `ada` in `$admins`. */

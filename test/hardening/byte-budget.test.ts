@@ -13,8 +13,19 @@ function setup(options: Partial<typeof OPTIONS> = {}) {
 /** The order in which promises end, and how. */
 function watch() {
   const ended: string[] = [];
-  const note = (name: string, promise: Promise<void>) => void promise.then(() => ended.push(name), (error: { code: string }) => ended.push(`${name} ${error.code}`));
-  return { ended, note, settle: () => new Promise((resolve) => { setImmediate(resolve); }) };
+  const note = (name: string, promise: Promise<void>) =>
+    void promise.then(
+      () => ended.push(name),
+      (error: { code: string }) => ended.push(`${name} ${error.code}`),
+    );
+  return {
+    ended,
+    note,
+    settle: () =>
+      new Promise((resolve) => {
+        setImmediate(resolve);
+      }),
+  };
 }
 
 describe('a budget of bytes', () => {
@@ -139,14 +150,32 @@ describe('a budget of bytes', () => {
       const at = random.int(0, shares.length - 1);
       const share = shares[at]!;
       const bytes = random.int(0, 399);
-      const waited = (promise: Promise<void>) => { waits++; void promise.then(() => waits--, () => waits--); };
+      const waited = (promise: Promise<void>) => {
+        waits++;
+        void promise.then(
+          () => waits--,
+          () => waits--,
+        );
+      };
       switch (random.int(0, 5)) {
-        case 0: share.tryGrow(bytes); break;
-        case 1: if (share.heldBytes === 0) waited(share.grow(bytes)); break;
-        case 2: if (!share.add(bytes)) waited(share.room()); break;
-        case 3: share.release(); break;
-        case 4: share.close(); shares[at] = make(); break;
-        default: await clock.advance(bytes);
+        case 0:
+          share.tryGrow(bytes);
+          break;
+        case 1:
+          if (share.heldBytes === 0) waited(share.grow(bytes));
+          break;
+        case 2:
+          if (!share.add(bytes)) waited(share.room());
+          break;
+        case 3:
+          share.release();
+          break;
+        case 4:
+          share.close();
+          shares[at] = make();
+          break;
+        default:
+          await clock.advance(bytes);
       }
       expect(budget.heldBytes).toBe(shares.reduce((sum, { heldBytes }) => sum + heldBytes, 0));
     }

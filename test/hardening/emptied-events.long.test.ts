@@ -1,12 +1,20 @@
-import { BACKWARDS, EventStoreDBClient, jsonEvent, persistentSubscriptionToAllSettingsFromDefaults, START, streamNameFilter } from '@eventstore/db-client';
+import {
+  BACKWARDS,
+  EventStoreDBClient,
+  jsonEvent,
+  persistentSubscriptionToAllSettingsFromDefaults,
+  START,
+  streamNameFilter,
+} from '@eventstore/db-client';
 import type { AllStreamResolvedEvent, Position } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestNode } from '../../local/testing/index.ts';
 import type { TestNode } from '../../local/testing/index.ts';
 
 /**
- * No reader of `$all` ever gets an event that a scavenge has emptied, whichever way it asks, and every one gets on behind it. A real node is asked over HTTP, by an official client and by its own store,
- * before such events are emptied, so that each way is known to show them, and then.
+ * No reader of `$all` ever gets an event that a scavenge has emptied, whichever way it asks, and every one gets on
+ * behind it. A real node is asked over HTTP, by an official client and by its own store, before such events are
+ * emptied, so that each way is known to show them, and then.
  */
 
 /** More emptied events in a row than any page here has. */
@@ -37,7 +45,8 @@ async function collected<T>(events: AsyncIterable<T>): Promise<T[]> {
 
 const textOf = ({ commit, prepare }: Position): string => `${commit}/${prepare}`;
 /** As paths of feeds have it. */
-const hexOf = ({ commit, prepare }: Position): string => [commit, prepare].map((half) => half.toString(16).padStart(16, '0')).join('');
+const hexOf = ({ commit, prepare }: Position): string =>
+  [commit, prepare].map((half) => half.toString(16).padStart(16, '0')).join('');
 const ours = (streams: readonly string[]): string[] => streams.filter((stream) => stream.startsWith('seen-'));
 
 async function asked(path: string, accept: string): Promise<Response> {
@@ -58,8 +67,9 @@ async function feed(path: string, relation: 'next' | 'previous'): Promise<string
     const url = new URL(next, node.url);
     url.searchParams.set('embed', 'body');
     // Links have no filter.
-    if (path.includes(FILTER)) for (const [name, value] of new URLSearchParams(FILTER)) url.searchParams.set(name, value);
-    const { links, entries } = await (await asked(url.href, 'application/vnd.eventstore.atom+json')).json() as Feed;
+    if (path.includes(FILTER))
+      for (const [name, value] of new URLSearchParams(FILTER)) url.searchParams.set(name, value);
+    const { links, entries } = (await (await asked(url.href, 'application/vnd.eventstore.atom+json')).json()) as Feed;
     const streams = entries.map(({ streamId }) => streamId);
     found.push(...(relation === 'next' ? streams : streams.toReversed()));
     const link = links.find((each) => each.relation === relation)?.uri;
@@ -70,14 +80,25 @@ async function feed(path: string, relation: 'next' | 'previous'): Promise<string
 }
 
 async function lines(from?: Position): Promise<string[]> {
-  const text = await (await asked(`${ALL}${from === undefined ? '' : `?from=${textOf(from)}`}`, 'application/x-ndjson')).text();
-  return text.split('\n').filter((line) => line !== '').map((line) => (JSON.parse(line) as { streamId: string }).streamId);
+  const text = await (
+    await asked(`${ALL}${from === undefined ? '' : `?from=${textOf(from)}`}`, 'application/x-ndjson')
+  ).text();
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => (JSON.parse(line) as { streamId: string }).streamId);
 }
 
 /** Server-sent events up to where the history ends, and the id that is told there. */
-async function live({ path = ALL, after }: { readonly path?: string; readonly after?: string } = {}): Promise<{ streams: string[]; id: string | undefined }> {
+async function live({ path = ALL, after }: { readonly path?: string; readonly after?: string } = {}): Promise<{
+  streams: string[];
+  id: string | undefined;
+}> {
   const ending = new AbortController();
-  const reply = await fetch(new URL(path, node.url), { headers: { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': after }) }, signal: ending.signal });
+  const reply = await fetch(new URL(path, node.url), {
+    headers: { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': after }) },
+    signal: ending.signal,
+  });
   const decoder = new TextDecoder();
   let text = '';
   for await (const bytes of reply.body!) {
@@ -85,9 +106,18 @@ async function live({ path = ALL, after }: { readonly path?: string; readonly af
     if (/event: caught-up\n[^]*?\n\n/.test(text)) break;
   }
   ending.abort();
-  const messages = text.split('\n\n').map((message) => Object.fromEntries(message.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])) as Record<string, string>);
+  const messages = text
+    .split('\n\n')
+    .map(
+      (message) =>
+        Object.fromEntries(
+          message.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+        ) as Record<string, string>,
+    );
   return {
-    streams: messages.filter(({ event, data }) => event === undefined && data !== undefined).map(({ data }) => (JSON.parse(data!) as { streamId: string }).streamId),
+    streams: messages
+      .filter(({ event, data }) => event === undefined && data !== undefined)
+      .map(({ data }) => (JSON.parse(data!) as { streamId: string }).streamId),
     id: messages.find(({ event }) => event === 'caught-up')?.['id'],
   };
 }
@@ -102,8 +132,12 @@ const streamsOf = (events: readonly AllStreamResolvedEvent[]): string[] => event
 async function subscribed(options: Parameters<EventStoreDBClient['subscribeToAll']>[0]): Promise<string[]> {
   const subscription = client.subscribeToAll(options);
   const streams: string[] = [];
-  subscription.on('data', ({ event }) => { streams.push(event!.streamId); });
-  await new Promise((resolve, reject) => { subscription.on('caughtUp', resolve).on('error', reject); });
+  subscription.on('data', ({ event }) => {
+    streams.push(event!.streamId);
+  });
+  await new Promise((resolve, reject) => {
+    subscription.on('caughtUp', resolve).on('error', reject);
+  });
   await subscription.unsubscribe();
   return streams;
 }
@@ -117,13 +151,24 @@ async function consumed(group: string, until: string): Promise<string[]> {
     await consumer.ack(resolved);
     if (streams.at(-1) === until) break;
   }
-  await expect.poll(async () => (await client.getPersistentSubscriptionToAllInfo(group)).stats.totalInFlightMessages).toBe(0);
+  await expect
+    .poll(async () => (await client.getPersistentSubscriptionToAllInfo(group)).stats.totalInFlightMessages)
+    .toBe(0);
   await consumer.unsubscribe();
   return streams;
 }
 
 async function created(group: string, startFrom: Position | typeof START, prefixes = ['seen-']): Promise<void> {
-  await client.createPersistentSubscriptionToAll(group, persistentSubscriptionToAllSettingsFromDefaults({ startFrom, checkPointLowerBound: 1, checkPointUpperBound: 1, checkPointAfter: 10 }), { filter: streamNameFilter({ prefixes }) });
+  await client.createPersistentSubscriptionToAll(
+    group,
+    persistentSubscriptionToAllSettingsFromDefaults({
+      startFrom,
+      checkPointLowerBound: 1,
+      checkPointUpperBound: 1,
+      checkPointAfter: 10,
+    }),
+    { filter: streamNameFilter({ prefixes }) },
+  );
 }
 
 /** Every way to read all of `$all`, the streams of its events in the order of the log. */
@@ -134,32 +179,50 @@ const WAYS: Readonly<Record<string, () => Promise<string[]>>> = {
   'lines of JSON': () => lines(),
   'server-sent events': async () => (await live()).streams,
   'gRPC, a read forward': async () => streamsOf(await read()),
-  'gRPC, a read backward': async () => streamsOf(await collected(client.readAll({ direction: BACKWARDS, fromPosition: 'end' }))).toReversed(),
+  'gRPC, a read backward': async () =>
+    streamsOf(await collected(client.readAll({ direction: BACKWARDS, fromPosition: 'end' }))).toReversed(),
   'gRPC, a subscription': () => subscribed({ fromPosition: START }),
-  'gRPC, a filtered subscription': () => subscribed({ fromPosition: START, filter: streamNameFilter({ prefixes: ['seen-'], checkpointInterval: 1, maxSearchWindow: 1 }) }),
+  'gRPC, a filtered subscription': () =>
+    subscribed({
+      fromPosition: START,
+      filter: streamNameFilter({ prefixes: ['seen-'], checkpointInterval: 1, maxSearchWindow: 1 }),
+    }),
   'the store, forward': async () => (await collected(node.store.readAll())).map(({ stream }) => stream),
-  'the store, backward': async () => (await collected(node.store.readAll({ direction: 'backward' }))).map(({ stream }) => stream).toReversed(),
+  'the store, backward': async () =>
+    (await collected(node.store.readAll({ direction: 'backward' }))).map(({ stream }) => stream).toReversed(),
 };
 const shownBefore: Record<string, string[]> = {};
 
 beforeAll(async () => {
   node = await startTestNode();
-  client = EventStoreDBClient.connectionString(`${node.connectionString}&defaultDeadline=600000&keepAliveTimeout=600000`);
+  client = EventStoreDBClient.connectionString(
+    `${node.connectionString}&defaultDeadline=600000&keepAliveTimeout=600000`,
+  );
   written = ['seen-kept', ...EMPTIED.slice(0, 2), 'seen-kept', ...EMPTIED.slice(2), 'seen-kept', 'seen-kept'];
   for (const stream of written) await write(stream);
   left = written.filter((stream) => !EMPTIED.includes(stream));
   for (const [name, way] of Object.entries(WAYS)) shownBefore[name] = ours(await way());
-  const positions = (await read()).filter(({ event }) => EMPTIED.includes(event!.streamId)).map(({ event }) => event!.position);
+  const positions = (await read())
+    .filter(({ event }) => EMPTIED.includes(event!.streamId))
+    .map(({ event }) => event!.position);
   [first, last] = [positions[0]!, positions.at(-1)!];
   // A group that has parked one, and knows it by a link only.
   await created('parking', START);
   const consumer = client.subscribeToPersistentSubscriptionToAll('parking');
   let count = 0;
   for await (const resolved of consumer) {
-    await (EMPTIED.includes(resolved.event!.streamId) ? consumer.nack('park', 'later', resolved) : consumer.ack(resolved));
+    await (EMPTIED.includes(resolved.event!.streamId)
+      ? consumer.nack('park', 'later', resolved)
+      : consumer.ack(resolved));
     if (++count === written.length) break;
   }
-  await vi.waitFor(async () => expect(Number((await client.getPersistentSubscriptionToAllInfo('parking')).stats.parkedMessageCount)).toBe(EMPTIED.length), { timeout: 120_000 });
+  await vi.waitFor(
+    async () =>
+      expect(Number((await client.getPersistentSubscriptionToAllInfo('parking')).stats.parkedMessageCount)).toBe(
+        EMPTIED.length,
+      ),
+    { timeout: 120_000 },
+  );
   await consumer.unsubscribe();
   for (const stream of EMPTIED) await client.deleteStream(stream);
   await node.scavenge();
@@ -173,8 +236,13 @@ afterAll(async () => {
 describe('an event that a scavenge has emptied', () => {
   it('is in the log without its data', async () => {
     for (const stream of EMPTIED) {
-      const { kept, redacted } = await (await asked(`/admin/scavenge/explain/${stream}`, 'application/json')).json() as { kept: unknown; redacted?: unknown };
-      expect([kept, redacted]).toEqual([[{ from: 0, to: 0, count: 1, why: 'last event of the deleted stream, without its data' }], undefined]);
+      const { kept, redacted } = (await (
+        await asked(`/admin/scavenge/explain/${stream}`, 'application/json')
+      ).json()) as { kept: unknown; redacted?: unknown };
+      expect([kept, redacted]).toEqual([
+        [{ from: 0, to: 0, count: 1, why: 'last event of the deleted stream, without its data' }],
+        undefined,
+      ]);
     }
   });
 
@@ -191,13 +259,22 @@ describe('an event that a scavenge has emptied', () => {
       expect(ours((await live({ after: textOf(place) })).streams)).toEqual(behind);
       expect(ours(await subscribed({ fromPosition: place }))).toEqual(behind);
       expect(ours(await feed(`${ALL}/${hexOf(place)}/forward/${PAGE_EVENTS}`, 'previous'))).toEqual(behind);
-      expect(ours(await feed(`${ALL}/${hexOf(place)}/backward/${PAGE_EVENTS}`, 'next'))).toEqual(left.slice(0, left.length - behind.length));
+      expect(ours(await feed(`${ALL}/${hexOf(place)}/backward/${PAGE_EVENTS}`, 'next'))).toEqual(
+        left.slice(0, left.length - behind.length),
+      );
     }
   });
 
   it('is passed by checkpoints of filters that look for nothing else', async () => {
     const checkpoints: bigint[] = [];
-    const filter = streamNameFilter({ prefixes: ['seen-gone-'], checkpointInterval: 1, maxSearchWindow: 1, checkpointReached: (_, { commit }) => { checkpoints.push(commit); } });
+    const filter = streamNameFilter({
+      prefixes: ['seen-gone-'],
+      checkpointInterval: 1,
+      maxSearchWindow: 1,
+      checkpointReached: (_, { commit }) => {
+        checkpoints.push(commit);
+      },
+    });
     expect(await subscribed({ fromPosition: START, filter })).toEqual([]);
     expect(checkpoints.some((commit) => commit > last.commit)).toBe(true);
     const { streams, id } = await live({ path: `${ALL}/filtered?${FILTER}gone-` });
@@ -221,14 +298,22 @@ describe('an event that a scavenge has emptied', () => {
     });
     await expect.poll(() => parked).toContain('seen-end');
     // All that was parked has been put up, and nothing of it waits.
-    await expect.poll(async () => {
-      const { parkedMessageCount, retryBufferCount } = (await client.getPersistentSubscriptionToAllInfo('parking')).stats;
-      return [Number(parkedMessageCount), Number(retryBufferCount)];
-    }).toEqual([0, 0]);
+    await expect
+      .poll(async () => {
+        const { parkedMessageCount, retryBufferCount } = (await client.getPersistentSubscriptionToAllInfo('parking'))
+          .stats;
+        return [Number(parkedMessageCount), Number(retryBufferCount)];
+      })
+      .toEqual([0, 0]);
     await consumer.unsubscribe();
     expect(parked).toEqual(['seen-end']);
     for (const group of ['from the start', 'from its position', 'nothing else']) {
-      await expect.poll(async () => (await client.getPersistentSubscriptionToAllInfo(group)).stats.lastCheckpointedEventPosition?.commit ?? 0n).toBeGreaterThan(last.commit);
+      await expect
+        .poll(
+          async () =>
+            (await client.getPersistentSubscriptionToAllInfo(group)).stats.lastCheckpointedEventPosition?.commit ?? 0n,
+        )
+        .toBeGreaterThan(last.commit);
     }
   });
 

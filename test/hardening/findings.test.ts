@@ -3,7 +3,9 @@ import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../local/spawn.ts';
 
-/** A finding of the security review: what shows it, what that did before, what it does now, and the file that tests it. */
+/**
+ * A finding of the security review: what shows it, what that did before, what it does now, and the file that tests it.
+ */
 interface Finding {
   readonly finding: string;
   readonly request: string;
@@ -13,8 +15,20 @@ interface Finding {
 }
 
 /** The tables of findings lie beside this file, one for each part of the node. */
-const files = globSync('*.ts', { cwd: import.meta.dirname }).filter((file) => !file.endsWith('.test.ts')).sort();
-const tables = await Promise.all(files.map(async (file) => [file, Object.values(await import(`./${basename(file, '.ts')}.ts`)).filter(Array.isArray).flat() as Finding[]] as const));
+const files = globSync('*.ts', { cwd: import.meta.dirname })
+  .filter((file) => !file.endsWith('.test.ts'))
+  .sort();
+const tables = await Promise.all(
+  files.map(
+    async (file) =>
+      [
+        file,
+        Object.values(await import(`./${basename(file, '.ts')}.ts`))
+          .filter(Array.isArray)
+          .flat() as Finding[],
+      ] as const,
+  ),
+);
 const findings = tables.flatMap(([, rows]) => rows);
 
 test.each(tables)('every row of %s is whole, and names a file of tests that exists', (_, rows) => {

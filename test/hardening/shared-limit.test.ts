@@ -18,7 +18,11 @@ describe('a limit that callers share', () => {
   test('one largest request is little as well, though never the whole reserve', () => {
     const limit = new SharedLimit(1_600, { little: 300 });
     limit.take('greedy', 1_200);
-    expect([limit.tryTake('other', 300), limit.tryTake('other', 1), limit.tryTake('third', 101)]).toEqual([true, false, false]);
+    expect([limit.tryTake('other', 300), limit.tryTake('other', 1), limit.tryTake('third', 101)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     const narrow = new SharedLimit(1_600, { little: 1_000_000 });
     narrow.take('greedy', 1_200);
     expect(takeAll(narrow, 'other')).toBe(300);
@@ -45,14 +49,21 @@ describe('a limit that callers share', () => {
           const before = sum();
           const isTaken = limit.tryTake(caller, amount);
           if (isTaken) held.set(caller, holds + amount);
-          expect(isTaken).toBe(before + amount <= Math.ceil(total * 3 / 4) || (before + amount <= total && holds + amount <= Math.max(1, Math.floor(total / 16))));
+          expect(isTaken).toBe(
+            before + amount <= Math.ceil((total * 3) / 4) ||
+              (before + amount <= total && holds + amount <= Math.max(1, Math.floor(total / 16))),
+          );
         } else if (holds > 0) {
           const amount = random.int(1, holds);
           limit.giveBack(caller, amount);
           held.set(caller, holds - amount);
         }
-        expect([limit.held, limit.callers, limit.heldBy(caller)]).toEqual([sum(), [...held.values()].filter((one) => one > 0).length, held.get(caller) ?? 0]);
-        expect(Math.max(0, ...held.values())).toBeLessThanOrEqual(Math.ceil(total * 3 / 4));
+        expect([limit.held, limit.callers, limit.heldBy(caller)]).toEqual([
+          sum(),
+          [...held.values()].filter((one) => one > 0).length,
+          held.get(caller) ?? 0,
+        ]);
+        expect(Math.max(0, ...held.values())).toBeLessThanOrEqual(Math.ceil((total * 3) / 4));
       }
     }
   });

@@ -14,10 +14,12 @@ class Body {
   ended: string | null = null;
 
   constructor(budget: ByteBudget, caller: string) {
-    this.share = budget.share(null, caller, { makeWay: (refusal) => {
-      this.ended = refusal.code;
-      this.share.close();
-    } });
+    this.share = budget.share(null, caller, {
+      makeWay: (refusal) => {
+        this.ended = refusal.code;
+        this.share.close();
+      },
+    });
   }
 
   arrive(bytes: number): void {
@@ -27,10 +29,15 @@ class Body {
     }
     this.isRead = false;
     this.share.pause();
-    this.share.room().then(() => {
-      this.isRead = true;
-      this.share.readOn();
-    }, (error: { code: string }) => { this.ended ??= error.code; });
+    this.share.room().then(
+      () => {
+        this.isRead = true;
+        this.share.readOn();
+      },
+      (error: { code: string }) => {
+        this.ended ??= error.code;
+      },
+    );
   }
 
   whole(): void {
@@ -69,7 +76,11 @@ describe('where bytes are short, who lags behind the pace goes', () => {
   test('who keeps to the pace is not ended, and who is not read neither; of two who lag the one that lags more', async () => {
     const clock = new ManualClock();
     const { uploads } = new Flow({ uploadBytesMax: 16_000_000 }, clock);
-    const [steady, lags, lagsMore] = ['steady', 'lags', 'lags more'].map((caller) => new Body(uploads, caller)) as [Body, Body, Body];
+    const [steady, lags, lagsMore] = ['steady', 'lags', 'lags more'].map((caller) => new Body(uploads, caller)) as [
+      Body,
+      Body,
+      Body,
+    ];
     lags.arrive(3_100_000);
     lagsMore.arrive(3_000_000);
     const atPace = [steady];
@@ -78,7 +89,7 @@ describe('where bytes are short, who lags behind the pace goes', () => {
         if (steady.share.heldBytes > 5 * PACE) steady.share.release();
         for (const body of atPace) if (body.isRead) body.arrive(PACE / 4);
         await clock.advance(250);
-        for (const body of atPace) if (body.isRead) body.arrive(PACE * 3 / 4);
+        for (const body of atPace) if (body.isRead) body.arrive((PACE * 3) / 4);
         await clock.advance(750);
       }
     };
@@ -111,7 +122,11 @@ describe('where bytes are short, who lags behind the pace goes', () => {
   test('what came while the process stood still is read before anybody is judged', async () => {
     const clock = new ManualClock();
     let aheadMs = 0;
-    const { uploads } = new Flow({ uploadBytesMax: 4_000_000 }, { ...clock, sleep: (ms, signal) => clock.sleep(ms, signal), monotonicMs: () => clock.monotonicMs() + aheadMs } as ManualClock);
+    const { uploads } = new Flow({ uploadBytesMax: 4_000_000 }, {
+      ...clock,
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      monotonicMs: () => clock.monotonicMs() + aheadMs,
+    } as ManualClock);
     const steady = new Body(uploads, 'steady');
     steady.arrive(2_200_000);
     await clock.advance(33_000);
@@ -127,7 +142,11 @@ describe('where bytes are short, who lags behind the pace goes', () => {
     const clock = new ManualClock();
     const { uploads } = new Flow({ uploadBytesMax: 4_000_000 }, clock);
     let asked = 0;
-    const bad = uploads.share(null, 'bad', { makeWay: () => { asked++; } });
+    const bad = uploads.share(null, 'bad', {
+      makeWay: () => {
+        asked++;
+      },
+    });
     bad.add(2_400_000);
     bad.readOn();
     await clock.advance(60_000);
@@ -142,13 +161,16 @@ describe('where bytes are short, who lags behind the pace goes', () => {
 
 /** All that was begun is here, or waits. */
 async function arrived({ uploads }: Flow): Promise<void> {
-  for (let turns = 0; turns < 100_000 && uploads.heldBytes < 1_200_000 && uploads.waiting === 0; turns++) await new Promise(setImmediate);
+  for (let turns = 0; turns < 100_000 && uploads.heldBytes < 1_200_000 && uploads.waiting === 0; turns++)
+    await new Promise(setImmediate);
 }
 
 /** What comes while time goes on. */
 async function passing<T>(clock: ManualClock, what: Promise<T>): Promise<T> {
   let isThere = false;
-  void what.then(() => { isThere = true; });
+  void what.then(() => {
+    isThere = true;
+  });
   for (let turns = 0; turns < 100_000 && !isThere; turns++) {
     if (turns % 100 === 99) await clock.advance(100);
     await new Promise(setImmediate);
@@ -161,16 +183,21 @@ describe('over real connections', () => {
   test('uploads over HTTP/1.1 that stall are refused with 503, and one beside them goes through', async () => {
     const clock = new ManualClock();
     const flow = new Flow({ uploadBytesMax: 2_000_000, stallMs: 600_000 }, clock);
-    const server = await serve({ flow, fetch: async (request) => {
-      try {
-        return new Response(String((await readBody(request, 30_000_000)).length));
-      } catch (error) {
-        return new Response((error as { code: string }).code, { status: 503 });
-      }
-    } });
+    const server = await serve({
+      flow,
+      fetch: async (request) => {
+        try {
+          return new Response(String((await readBody(request, 30_000_000)).length));
+        } catch (error) {
+          return new Response((error as { code: string }).code, { status: 503 });
+        }
+      },
+    });
     const begin = async (declared: number, bytes: number) => {
       const socket = net.connect(server.port, '127.0.0.1');
-      onTestFinished(() => { socket.destroy(); });
+      onTestFinished(() => {
+        socket.destroy();
+      });
       let text = '';
       const answered = new Promise<string>((resolve) => {
         socket.on('data', (piece) => {
@@ -179,7 +206,10 @@ describe('over real connections', () => {
         });
       });
       socket.on('error', () => {});
-      await new Promise<void>((resolve) => { socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${declared}\r\n\r\n`); socket.write(Buffer.alloc(bytes), () => resolve()); });
+      await new Promise<void>((resolve) => {
+        socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${declared}\r\n\r\n`);
+        socket.write(Buffer.alloc(bytes), () => resolve());
+      });
       return { socket, answered };
     };
     const stalled = [];
@@ -217,11 +247,16 @@ describe('over real connections', () => {
     const clock = new ManualClock();
     const flow = new Flow({ uploadBytesMax: 2_000_000, stallMs: 600_000 }, clock);
     let letGo = () => {};
-    const held = new Promise<void>((resolve) => { letGo = resolve; });
-    const server = await serveGrpc(async (call) => {
-      if (call.request.headers.has('x-hold')) await held;
-      await echo(call);
-    }, { flow });
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const server = await serveGrpc(
+      async (call) => {
+        if (call.request.headers.has('x-hold')) await held;
+        await echo(call);
+      },
+      { flow },
+    );
     const unread = new ClientCall(connect(server), undefined, { 'x-hold': '1' });
     unread.stream.end(Buffer.concat([framed('first'), framed(Buffer.alloc(300_000))]));
     const stalled = Array.from({ length: 4 }, () => {

@@ -8,7 +8,8 @@ import { verifyErrors } from '../support/backup/restore-kit.ts';
 import { openTestStore } from '../support/test-store.ts';
 
 const FOLDERS = ['index', 'index/stream-existence'];
-const open = (storage: Storage): Promise<DirectoryStore> => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60 });
+const open = (storage: Storage): Promise<DirectoryStore> =>
+  openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60 });
 
 async function nodeWith(stream: string, events: number): Promise<MemoryStorage> {
   const storage = new MemoryStorage();
@@ -22,12 +23,16 @@ async function nodeWith(stream: string, events: number): Promise<MemoryStorage> 
 async function takeIndex(storage: Storage, from: Storage): Promise<void> {
   for (const folder of FOLDERS) {
     for (const name of await storage.list(folder)) await storage.remove(`${folder}/${name}`);
-    for (const name of await from.list(folder)) await putFile(storage, `${folder}/${name}`, await contentOf(from, `${folder}/${name}`));
+    for (const name of await from.list(folder))
+      await putFile(storage, `${folder}/${name}`, await contentOf(from, `${folder}/${name}`));
   }
 }
 
 describe('the index of another log, which ends before this one', () => {
-  test.each([['has records where this one has them', 'theirs'], ['has them elsewhere', 'the-others']])('is discarded where that %s', async (_what, stream) => {
+  test.each([
+    ['has records where this one has them', 'theirs'],
+    ['has them elsewhere', 'the-others'],
+  ])('is discarded where that %s', async (_what, stream) => {
     const storage = await nodeWith('orders', 200);
     await takeIndex(storage, await nodeWith(stream, 100));
     const node = await open(storage);

@@ -1,5 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { bloomBytePosition, bloomFileBytes, BloomFilter, BloomProbe, checkLines, FILTER_BYTES_MAX, isTooCorrupt, LINE_BYTES, readBloomHeader, sealLines, tableFilterBytes } from '../../core/index/format/bloom.ts';
+import {
+  bloomBytePosition,
+  bloomFileBytes,
+  BloomFilter,
+  BloomProbe,
+  checkLines,
+  FILTER_BYTES_MAX,
+  isTooCorrupt,
+  LINE_BYTES,
+  readBloomHeader,
+  sealLines,
+  tableFilterBytes,
+} from '../../core/index/format/bloom.ts';
 import { bytesToWords, murmur3, xxhOld } from '../../core/base/stream-hash.ts';
 import { Random } from '../support/random.ts';
 import { keyOf, md5Hex } from './world.ts';
@@ -18,7 +30,9 @@ function bitsByBigInt(hi: number, lo: number, bits: number): number[] {
 
 describe('bloom filter', () => {
   it('has files of the documented sizes', () => {
-    expect([10_000, 250_000, 256_000_000, 4_000_000_000].map(bloomFileBytes)).toEqual([10_752, 266_752, 273_066_752, 4_266_666_752]);
+    expect([10_000, 250_000, 256_000_000, 4_000_000_000].map(bloomFileBytes)).toEqual([
+      10_752, 266_752, 273_066_752, 4_266_666_752,
+    ]);
     expect([1, 40_003, 1_000_000, 10 ** 12].map(tableFilterBytes)).toEqual([10_000, 10_000, 250_000, 4_000_000_000]);
   });
 
@@ -41,7 +55,9 @@ describe('bloom filter', () => {
     expect(filter.mayContain(...keyOf('order-1'))).toBe(false);
     filter.add(...keyOf('order-1'));
     sealLines(filter.bytes, LINE_BYTES, filter.bytes.length);
-    expect([5_554, 4_209, 2_865, 1_521, 176, 9_500].map((at) => filter.bytes[at])).toEqual([0x40, 0x02, 0x10, 0x80, 0x04, 0x20]);
+    expect([5_554, 4_209, 2_865, 1_521, 176, 9_500].map((at) => filter.bytes[at])).toEqual([
+      0x40, 0x02, 0x10, 0x80, 0x04, 0x20,
+    ]);
     expect([...filter.bytes.subarray(5_564, 5_568)]).toEqual([0xc0, 0xa8, 0x2f, 0xe9]);
     expect(md5Hex(filter.bytes)).toBe('69fb49f506a1fe43c28216fdc98b74dc');
     expect(filter.mayContain(...keyOf('order-1'))).toBe(true);
@@ -68,7 +84,10 @@ describe('bloom filter', () => {
     sealLines(bytes, LINE_BYTES, bytes.length);
     const sound = bytes.slice();
     expect(checkLines(bytes, LINE_BYTES, bytes.length)).toBe(0);
-    const free = sound.findIndex((value, i) => i >= 640 && i % 64 < 60 && value === 0 && sound.subarray(i - (i % 64), i - (i % 64) + 60).some((b) => b !== 0));
+    const free = sound.findIndex(
+      (value, i) =>
+        i >= 640 && i % 64 < 60 && value === 0 && sound.subarray(i - (i % 64), i - (i % 64) + 60).some((b) => b !== 0),
+    );
     bytes[free] = 0x08;
     expect(checkLines(bytes, LINE_BYTES, bytes.length)).toBe(0);
     expect(bytes).toEqual(sound);

@@ -24,7 +24,10 @@ async function work(storage: FaultyStorage): Promise<StreamIndex> {
 /** Every entry up to the checkpoint, and nothing beyond it. */
 async function expectWhole(index: StreamIndex): Promise<void> {
   const bulks = index.commitCheckpoint < 0 ? 0 : (index.commitCheckpoint - 10) / 100 + 1;
-  const expected = Array.from({ length: bulks * 2 }, (_, n): [number, number] => [n, Math.floor(n / 2) * 100 + (n % 2) * 10]);
+  const expected = Array.from({ length: bulks * 2 }, (_, n): [number, number] => [
+    n,
+    Math.floor(n / 2) * 100 + (n % 2) * 10,
+  ]);
   expect(await rangeOf(index, KEY, 0, 100)).toEqual(expected);
 }
 
@@ -35,7 +38,7 @@ describe('an index whose disk loses power', () => {
     const operations = dry.operations;
     let best = -1;
     // The last operation is always tried, behind which everything is there.
-    for (let n = 1 + (operations - 1) % EVERY; n <= operations; n += EVERY) {
+    for (let n = 1 + ((operations - 1) % EVERY); n <= operations; n += EVERY) {
       const storage = new FaultyStorage({ seed: n });
       storage.crashAt(n);
       try {
@@ -50,7 +53,9 @@ describe('an index whose disk loses power', () => {
         expect(index.commitCheckpoint).toBeGreaterThanOrEqual(best);
         if (mode === 'partial') best = index.commitCheckpoint;
         await expectWhole(index);
-        expect((await after.list('index')).length).toBe(index.tables().length * 2 + (index.commitCheckpoint < 0 ? 0 : 1));
+        expect((await after.list('index')).length).toBe(
+          index.tables().length * 2 + (index.commitCheckpoint < 0 ? 0 : 1),
+        );
         await index.close();
         expect(after.violations).toEqual([]);
       }
@@ -63,12 +68,25 @@ describe('an index whose disk loses power', () => {
       const storage = new FaultyStorage();
       const index = await openIndex(storage, { memTableEntriesMax: 2 });
       let failures = 3;
-      storage.failWhen((what, path) => (what === op && path.startsWith('index/') && failures-- > 0 ? (op === 'sync' ? 'sync_failed' : 'io_error') : undefined));
+      storage.failWhen((what, path) =>
+        what === op && path.startsWith('index/') && failures-- > 0
+          ? op === 'sync'
+            ? 'sync_failed'
+            : 'io_error'
+          : undefined,
+      );
       for (let bulk = 0; bulk < BULKS; bulk++) {
         index.add(...KEY, bulk * 2, bulk * 100);
         index.add(...KEY, bulk * 2 + 1, bulk * 100 + 10);
         index.endBulk(bulk * 100 + 10, bulk * 100 + 10);
-        for (let attempt = 0; attempt < 9; attempt++) if (await index.flush().then(() => true, () => false)) break;
+        for (let attempt = 0; attempt < 9; attempt++)
+          if (
+            await index.flush().then(
+              () => true,
+              () => false,
+            )
+          )
+            break;
       }
       await index.flush();
       expect(index.commitCheckpoint).toBe((BULKS - 1) * 100 + 10);

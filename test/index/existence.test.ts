@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { bloomFileBytes } from '../../core/index/format/bloom.ts';
 import { ExistenceFilter } from '../../core/index/existence-filter.ts';
-import { EXISTENCE_CHECKPOINT_PATH as CHK, EXISTENCE_DATA_PATH as DAT } from '../../core/index/format/existence-files.ts';
+import {
+  EXISTENCE_CHECKPOINT_PATH as CHK,
+  EXISTENCE_DATA_PATH as DAT,
+} from '../../core/index/format/existence-files.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
@@ -10,7 +13,11 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { damage, keyOf, md5Hex, openIndex } from './world.ts';
 import { contentOf, putFile } from '../log/kit.ts';
 
-function openFilter(storage: Storage, logicalBytes = 10_000, logEnd = Number.MAX_SAFE_INTEGER): Promise<ExistenceFilter> {
+function openFilter(
+  storage: Storage,
+  logicalBytes = 10_000,
+  logEnd = Number.MAX_SAFE_INTEGER,
+): Promise<ExistenceFilter> {
   return ExistenceFilter.open({ storage, clock: new ManualClock(), log: silentLog, logicalBytes, logEnd });
 }
 
@@ -45,7 +52,11 @@ describe('stream existence filter', () => {
     await filter.close();
     const again = await openFilter(storage);
     expect(again.checkpoint).toBe(1_500);
-    expect(['order-1', 'order-42', 'order-7'].map((name) => again.mightContain(...keyOf(name)))).toEqual([true, true, false]);
+    expect(['order-1', 'order-42', 'order-7'].map((name) => again.mightContain(...keyOf(name)))).toEqual([
+      true,
+      true,
+      false,
+    ]);
     await again.close();
   });
 
@@ -73,9 +84,22 @@ describe('stream existence filter', () => {
 
   it.each<[string, number, (storage: MemoryStorage) => Promise<void>]>([
     ['its file is missing', 0, (storage) => storage.remove(DAT)],
-    ['its file has another size', 0, async (storage) => putFile(storage, DAT, (await contentOf(storage, DAT)).subarray(0, 10_688))],
+    [
+      'its file has another size',
+      0,
+      async (storage) => putFile(storage, DAT, (await contentOf(storage, DAT)).subarray(0, 10_688)),
+    ],
     ['its header is damaged', 0, (storage) => damage(storage, DAT, 0)],
-    ['too many lines are damaged', 1, async (storage) => putFile(storage, DAT, (await contentOf(storage, DAT)).map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)))],
+    [
+      'too many lines are damaged',
+      1,
+      async (storage) =>
+        putFile(
+          storage,
+          DAT,
+          (await contentOf(storage, DAT)).map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)),
+        ),
+    ],
   ])('is built anew when %s', async (_what, rebuilds, harm) => {
     const storage = new MemoryStorage();
     await filled(storage);
@@ -96,7 +120,11 @@ describe('stream existence filter', () => {
   it('lives with a few damaged lines, which answer "maybe"', async () => {
     const storage = new MemoryStorage();
     await filled(storage);
-    await putFile(storage, DAT, (await contentOf(storage, DAT)).map((byte, i) => (i >= 64 && i < 64 * 5 ? 0x55 : byte)));
+    await putFile(
+      storage,
+      DAT,
+      (await contentOf(storage, DAT)).map((byte, i) => (i >= 64 && i < 64 * 5 ? 0x55 : byte)),
+    );
     const filter = await openFilter(storage);
     expect(filter.checkpoint).toBe(5_000);
     for (let i = 0; i < 100; i++) expect(filter.mightContain(...keyOf(`s-${i}`))).toBe(true);
@@ -109,9 +137,12 @@ describe('stream existence filter', () => {
     filter.complete(1);
     for (let i = 0; i < 3_000; i++) filter.add(...keyOf(`s-${i}`));
     await filter.flush();
-    const written = (from: number): number => storage.ops.slice(from).reduce((sum, op) => sum + (op.op === 'writeAt' && op.path === DAT ? op.length : 0), 0);
+    const written = (from: number): number =>
+      storage.ops.slice(from).reduce((sum, op) => sum + (op.op === 'writeAt' && op.path === DAT ? op.length : 0), 0);
     expect(written(0)).toBe(bloomFileBytes(4_000_000));
-    expect(Math.max(...storage.ops.filter((op) => op.op === 'writeAt').map((op) => op.length))).toBeLessThanOrEqual(1_048_576);
+    expect(Math.max(...storage.ops.filter((op) => op.op === 'writeAt').map((op) => op.length))).toBeLessThanOrEqual(
+      1_048_576,
+    );
     const before = storage.ops.length;
     filter.add(...keyOf('one-more'));
     filter.note(9);
@@ -128,7 +159,8 @@ describe('stream existence filter', () => {
       for (let i = from; i <= to; i++) for (let k = 0; k < 50; k++) filter.add(...keyOf(`s-${i}-${k}`));
     };
     const expectStreams = (filter: ExistenceFilter): void => {
-      for (let i = 1; i <= filter.checkpoint; i++) for (let k = 0; k < 50; k++) expect(filter.mightContain(...keyOf(`s-${i}-${k}`))).toBe(true);
+      for (let i = 1; i <= filter.checkpoint; i++)
+        for (let k = 0; k < 50; k++) expect(filter.mightContain(...keyOf(`s-${i}-${k}`))).toBe(true);
     };
     for (let n = 1; n < 40; n++) {
       const storage = new FaultyStorage({ seed: n });
@@ -183,7 +215,10 @@ describe('stream existence filter', () => {
       cut.note(70);
       // The stream is in the log from 60 on, which grows to 120; the filter was never flushed.
       const after = await openFilter(next.restart('drop'), 10_000, 120);
-      expect(after.checkpoint <= 60 || after.mightContain(...keyOf('new')), `seed ${seed}: from ${after.checkpoint} on the log is read again`).toBe(true);
+      expect(
+        after.checkpoint <= 60 || after.mightContain(...keyOf('new')),
+        `seed ${seed}: from ${after.checkpoint} on the log is read again`,
+      ).toBe(true);
     }
   });
 

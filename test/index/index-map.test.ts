@@ -13,12 +13,20 @@ function mapText(body: string): Uint8Array {
 
 describe('index map', () => {
   it('is written as documented', () => {
-    expect(decodeText(formatIndexMap(EMPTY_INDEX_MAP, nodeDigests))).toBe('7B3FA3A59A5AA04F058659D4997A2E22\n2\n-1/-1\n2147483647\n');
-    expect(decodeText(formatIndexMap(ONE, nodeDigests))).toBe(`E0807562346E4439DB5E298E343AB2AF\n2\n1400/1400\n2147483647\n0,0,${NAME}\n`);
+    expect(decodeText(formatIndexMap(EMPTY_INDEX_MAP, nodeDigests))).toBe(
+      '7B3FA3A59A5AA04F058659D4997A2E22\n2\n-1/-1\n2147483647\n',
+    );
+    expect(decodeText(formatIndexMap(ONE, nodeDigests))).toBe(
+      `E0807562346E4439DB5E298E343AB2AF\n2\n1400/1400\n2147483647\n0,0,${NAME}\n`,
+    );
   });
 
   it('reads what it writes, levels without tables included', () => {
-    const map: IndexMap = { commitCheckpoint: 9, prepareCheckpoint: 8, levels: [[], [NAME, NAME.replace(/^./, 'a')], [], [NAME.replace(/^./, 'b')]] };
+    const map: IndexMap = {
+      commitCheckpoint: 9,
+      prepareCheckpoint: 8,
+      levels: [[], [NAME, NAME.replace(/^./, 'a')], [], [NAME.replace(/^./, 'b')]],
+    };
     expect(parseIndexMap(formatIndexMap(map, nodeDigests), nodeDigests)).toEqual(map);
     expect(parseIndexMap(formatIndexMap(EMPTY_INDEX_MAP, nodeDigests), nodeDigests)).toEqual(EMPTY_INDEX_MAP);
   });
@@ -35,7 +43,7 @@ describe('index map', () => {
     ['levels out of order', `\n2\n5/5\n2147483647\n1,0,${NAME}\n0,0,${NAME}\n`],
     ['a lower merge limit', `\n2\n5/5\n3\n0,0,${NAME}\n`],
     ['a path for a name', '\n2\n5/5\n2147483647\n0,0,../a\n'],
-    ['a name that is no table\'s', `\n2\n5/5\n2147483647\n0,0,${NAME}x\n`],
+    ["a name that is no table's", `\n2\n5/5\n2147483647\n0,0,${NAME}x\n`],
     ['an unknown version', '\n3\n5/5\n2147483647\n'],
     ['no checkpoints', '\n2\n'],
   ])('refuses %s', (_what, body) => {
@@ -48,7 +56,9 @@ describe('index map', () => {
       const changed = bytes.slice();
       changed[i]! ^= 1;
       expect(() => parseIndexMap(changed, nodeDigests)).toThrow(expect.objectContaining({ code: 'index_corrupt' }));
-      expect(() => parseIndexMap(bytes.subarray(0, i), nodeDigests)).toThrow(expect.objectContaining({ code: 'index_corrupt' }));
+      expect(() => parseIndexMap(bytes.subarray(0, i), nodeDigests)).toThrow(
+        expect.objectContaining({ code: 'index_corrupt' }),
+      );
     }
   });
 });

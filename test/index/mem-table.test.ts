@@ -4,7 +4,13 @@ import { MemTable, MemTableRooms } from '../../core/index/mem-table/mem-table.ts
 import { Random } from '../support/random.ts';
 import { type Item, type Key, NaiveIndex } from './world.ts';
 
-const KEYS: Key[] = [[0, 0], [0xffff_ffff, 0xffff_ffff], [1, 0], [0, 1], [0x8000_0000, 5]];
+const KEYS: Key[] = [
+  [0, 0],
+  [0xffff_ffff, 0xffff_ffff],
+  [1, 0],
+  [0, 1],
+  [0x8000_0000, 5],
+];
 
 function compareWithNaive(random: Random, table: MemTable, naive: NaiveIndex, highest: number): void {
   const out = new IndexEntry();
@@ -21,7 +27,9 @@ function compareWithNaive(random: Random, table: MemTable, naive: NaiveIndex, hi
     list.clear();
     table.range(key[0], key[1], version, to, list);
     list.sortAscending();
-    expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(naive.range(key, version, to));
+    expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(
+      naive.range(key, version, to),
+    );
   }
 }
 
@@ -33,7 +41,11 @@ describe('memtable', () => {
       const naive = new NaiveIndex();
       const highest = random.int(1, 60);
       for (let i = 0; i < 150; i++) {
-        const item: Item = { key: random.pick(KEYS), version: random.int(0, highest), position: random.int(0, highest * 2) };
+        const item: Item = {
+          key: random.pick(KEYS),
+          version: random.int(0, highest),
+          position: random.int(0, highest * 2),
+        };
         table.add(item.key[0], item.key[1], item.version, item.position);
         naive.add(item);
         expect(table.count).toBe(naive.items.length);

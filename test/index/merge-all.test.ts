@@ -27,7 +27,10 @@ async function grow(index: StreamIndex, naive: NaiveIndex, flushes: number, from
 }
 
 function shapeOf(index: StreamIndex): string {
-  return index.tables().map(({ level, entries }) => `${level}:${entries}`).join(' ');
+  return index
+    .tables()
+    .map(({ level, entries }) => `${level}:${entries}`)
+    .join(' ');
 }
 
 async function expectSame(index: StreamIndex, naive: NaiveIndex): Promise<void> {
@@ -52,7 +55,11 @@ describe('merging all tables', () => {
     expect(shapeOf(index)).toBe('2:21');
     await expectSame(index, naive);
     const [table] = index.tables();
-    expect((await storage.list('index')).toSorted()).toEqual([table!.file, `${table!.file}.bloomfilter`, 'index/indexmap'].map((path) => path.slice('index/'.length)).toSorted());
+    expect((await storage.list('index')).toSorted()).toEqual(
+      [table!.file, `${table!.file}.bloomfilter`, 'index/indexmap']
+        .map((path) => path.slice('index/'.length))
+        .toSorted(),
+    );
     await index.close();
     index = await openIndex(storage);
     expect(index.wasReset).toBeNull();
@@ -173,14 +180,22 @@ describe('merging all tables', () => {
 });
 
 describe('of a store', () => {
-  const event = (n: number): NewEvent => ({ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'made', isJson: true, data: encodeText(`{"n":${n}}`), metadata: new Uint8Array(0) });
+  const event = (n: number): NewEvent => ({
+    id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+    type: 'made',
+    isJson: true,
+    data: encodeText(`{"n":${n}}`),
+    metadata: new Uint8Array(0),
+  });
 
   it('reads are right before, during and after', async () => {
     const storage = new MemoryStorage();
     const open = await openTestStore({ storage, memTableEntriesMax: 8 });
     for (let n = 0; n < 60; n++) await open.store.append(`s-${n % 3}`, -2, [event(n)]);
     const numbersOf = async (stream: string): Promise<number[]> =>
-      (await open.store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(({ number }) => number);
+      (await open.store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(
+        ({ number }) => number,
+      );
     const all = Array.from({ length: 20 }, (_, n) => n);
     for (const stream of ['s-0', 's-1', 's-2']) expect(await numbersOf(stream)).toEqual(all);
     const id = open.mergeIndexes();

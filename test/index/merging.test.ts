@@ -33,7 +33,10 @@ async function grow(index: StreamIndex, from: number, to: number): Promise<void>
 
 /** Resolves when `isTrue`, which other work of the process brings about. */
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => { setImmediate(resolve); });
+  while (!isTrue())
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
 }
 
 /** Jobs whose merges wait until they are let go, or ended. */
@@ -48,12 +51,20 @@ class SlowMerges implements Jobs {
 
   constructor(storage: MemoryStorage) {
     this.#storage = storage;
-    this.#jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: new SeededIds(11), clock: new ManualClock(0, 'microtask') });
+    this.#jobs = new InlineJobs({
+      jobs: JOBS,
+      storage,
+      digests: nodeDigests,
+      ids: new SeededIds(11),
+      clock: new ManualClock(0, 'microtask'),
+    });
   }
 
   readonly #storage: MemoryStorage;
 
-  get underWay(): number { return this.#waiting.length; }
+  get underWay(): number {
+    return this.#waiting.length;
+  }
 
   async #entriesOf(paths: readonly string[]): Promise<number> {
     let entries = 0;
@@ -67,7 +78,10 @@ class SlowMerges implements Jobs {
 
   async run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
     if (name !== 'index.merge-tables') return this.#jobs.run(name, args, options);
-    const isSlow = this.isSlowFor === null ? this.isSlow : this.isSlowFor(await this.#entriesOf((args as { sources: string[] }).sources));
+    const isSlow =
+      this.isSlowFor === null
+        ? this.isSlow
+        : this.isSlowFor(await this.#entriesOf((args as { sources: string[] }).sources));
     if (isSlow) {
       this.begun++;
       await new Promise<void>((resolve) => {
@@ -92,16 +106,28 @@ class SlowMerges implements Jobs {
     for (const go of this.#waiting.splice(0)) go();
   }
 
-  close(): Promise<void> { return this.#jobs.close(); }
+  close(): Promise<void> {
+    return this.#jobs.close();
+  }
 }
 
-const event = (n: number): NewEvent => ({ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'made', isJson: false, data: new Uint8Array(1), metadata: new Uint8Array(0) });
+const event = (n: number): NewEvent => ({
+  id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+  type: 'made',
+  isJson: false,
+  data: new Uint8Array(1),
+  metadata: new Uint8Array(0),
+});
 
 describe('while a merge lasts', () => {
   it('memtables are written by a thread of their own, and a close ends it at once', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'skua-merging-'));
     const storage = new FilesystemStorage({ root: folder });
-    const jobs = new WorkerJobs({ root: folder, indexRoot: join(folder, 'index'), jobsUrl: new URL('./slow-merge-jobs.ts', import.meta.url) });
+    const jobs = new WorkerJobs({
+      root: folder,
+      indexRoot: join(folder, 'index'),
+      jobsUrl: new URL('./slow-merge-jobs.ts', import.meta.url),
+    });
     try {
       const index = await openIndex(storage, { jobs, memTableEntriesMax: 1 });
       await grow(index, 0, 2);
@@ -123,14 +149,18 @@ describe('while a merge lasts', () => {
   });
 });
 
-/** Whether readers meet the tables newest first, as another program relies on: each one's positions lie below those of the one before. */
+/**
+ * Whether readers meet the tables newest first, as another program relies on: each one's positions lie below those of
+ * the one before.
+ */
 async function expectInOrderOfAge(index: StreamIndex): Promise<void> {
   let ranges: readonly Range[] | null = null;
   // A table may be replaced while it is read.
-  while (ranges === null) ranges = await rangesOf(index).catch((error: unknown) => {
-    if (isSkuaError(error, 'file_not_found')) return null;
-    throw error;
-  });
+  while (ranges === null)
+    ranges = await rangesOf(index).catch((error: unknown) => {
+      if (isSkuaError(error, 'file_not_found')) return null;
+      throw error;
+    });
   // Levels upwards, in each from the last to the first.
   const met = ranges.toReversed().toSorted((a, b) => a.level - b.level);
   expect(met).toEqual(met.toSorted((a, b) => b.least - a.least));
@@ -138,7 +168,11 @@ async function expectInOrderOfAge(index: StreamIndex): Promise<void> {
 }
 
 /** Of the positions in one table. */
-interface Range { readonly level: number; readonly least: number; readonly greatest: number }
+interface Range {
+  readonly level: number;
+  readonly least: number;
+  readonly greatest: number;
+}
 
 async function rangesOf(index: StreamIndex): Promise<readonly Range[]> {
   const ranges: Range[] = [];
@@ -157,7 +191,12 @@ describe('merges of different sizes', () => {
   it('a small one does not wait for a large one, and few tables come into being meanwhile', async () => {
     const storage = new MemoryStorage();
     const jobs = new SlowMerges(storage);
-    const index = await openIndex(storage, { jobs, memTableEntriesMax: 1, smallMergeEntriesMax: 8, clock: new ManualClock(0, 'microtask') });
+    const index = await openIndex(storage, {
+      jobs,
+      memTableEntriesMax: 1,
+      smallMergeEntriesMax: 8,
+      clock: new ManualClock(0, 'microtask'),
+    });
     jobs.isSlow = false;
     for (let n = 0; n < 15; n++) {
       await grow(index, n, n + 1);
@@ -167,7 +206,8 @@ describe('merges of different sizes', () => {
     jobs.isSlowFor = (sources) => sources > 8;
     await grow(index, 15, 100);
     await until(() => jobs.begun === 1 && index.entriesInMemory === 0 && jobs.underWay === 1);
-    // The two of 8 entries are being merged; of the entries behind them ten tables of 8 have been made, and some smaller ones.
+    // The two of 8 entries are being merged; of the entries behind them ten tables of 8 have been made, and some
+    // smaller ones.
     await until(() => index.tables().length === 2 + 10 + 1);
     expect(index.tables().map(({ level }) => level)).toEqual([2, ...Array.from({ length: 12 }, () => 3)]);
     await expectInOrderOfAge(index);
@@ -183,12 +223,20 @@ describe('merges of different sizes', () => {
       const random = new Random(seed);
       const storage = new MemoryStorage();
       const jobs = new SlowMerges(storage);
-      const index = await openIndex(storage, { jobs, memTableEntriesMax: 1, smallMergeEntriesMax: random.pick([1, 2, 4, 16]), clock: new ManualClock(0, 'microtask') });
+      const index = await openIndex(storage, {
+        jobs,
+        memTableEntriesMax: 1,
+        smallMergeEntriesMax: random.pick([1, 2, 4, 16]),
+        clock: new ManualClock(0, 'microtask'),
+      });
       for (let n = 0; n < 120; n++) {
         await grow(index, n, n + 1);
         if (random.chance(0.05)) index.mergeAll();
         if (random.chance(0.2)) jobs.letGoOne(random);
-        for (let turn = random.int(0, 3); turn > 0; turn--) await new Promise((resolve) => { setImmediate(resolve); });
+        for (let turn = random.int(0, 3); turn > 0; turn--)
+          await new Promise((resolve) => {
+            setImmediate(resolve);
+          });
         if (n % 10 === 0) await expectInOrderOfAge(index);
       }
       jobs.letGo();
@@ -196,7 +244,9 @@ describe('merges of different sizes', () => {
       await expectInOrderOfAge(index);
       expect(await rangeOf(index, KEY, 0, 999)).toHaveLength(120);
       await index.close();
-      expect(await storage.list('index')).toHaveLength(index.commitCheckpoint < 0 ? 0 : (await reopened(storage)).length * 2 + 1);
+      expect(await storage.list('index')).toHaveLength(
+        index.commitCheckpoint < 0 ? 0 : (await reopened(storage)).length * 2 + 1,
+      );
     }
   });
 });
@@ -214,8 +264,16 @@ describe('merges that fall behind without end', () => {
     const storage = new MemoryStorage();
     const jobs = new SlowMerges(storage);
     const lines: string[] = [];
-    const index = await openIndex(storage, { jobs, memTableEntriesMax: 1, log: collectingLog(lines), clock: new ManualClock(0, 'microtask') });
-    const refused = await grow(index, 0, 1_000).then(() => null, (error: unknown) => error);
+    const index = await openIndex(storage, {
+      jobs,
+      memTableEntriesMax: 1,
+      log: collectingLog(lines),
+      clock: new ManualClock(0, 'microtask'),
+    });
+    const refused = await grow(index, 0, 1_000).then(
+      () => null,
+      (error: unknown) => error,
+    );
     expect(refused).toMatchObject({ code: 'too_busy', data: { limit: 512 } });
     expect(index.tables().length).toBe(513);
     for (let again = 0; again < 5; again++) await expect(index.ready()).rejects.toMatchObject({ code: 'too_busy' });
@@ -256,12 +314,16 @@ describe('a stop', () => {
     const writing = Promise.withResolvers<void>();
     const begun: string[] = [];
     const index = await openIndex(storage, {
-      memTableEntriesMax: 2, clock: new ManualClock(0, 'microtask'),
-      jobs: { close: () => jobs.close(), run: async (name, args, options) => {
-        begun.push(name);
-        await writing.promise;
-        return jobs.run(name, args, options);
-      } },
+      memTableEntriesMax: 2,
+      clock: new ManualClock(0, 'microtask'),
+      jobs: {
+        close: () => jobs.close(),
+        run: async (name, args, options) => {
+          begun.push(name);
+          await writing.promise;
+          return jobs.run(name, args, options);
+        },
+      },
     });
     for (let n = 0; n < 5; n++) {
       index.add(...KEY, n, n * 10);
@@ -276,7 +338,6 @@ describe('a stop', () => {
     await index.close();
     expect(await reopened(storage)).toHaveLength(1);
   });
-
 
   it('ends the merge under way, which begins again after the start by itself', async () => {
     const storage = new MemoryStorage();

@@ -8,7 +8,9 @@ export const JOBS: Readonly<Record<string, Job>> = {
     await (await context.storage.create(args.path)).close();
     for (;;) {
       await context.checkpoint();
-      await new Promise((resolve) => { setImmediate(resolve); });
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     }
   },
 };

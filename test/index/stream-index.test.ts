@@ -10,10 +10,27 @@ import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { ceilingOf, collectingLog, damage, floorOf, type IndexOptions, type Item, type Key, keyOf, NaiveIndex, openIndex, rangeOf } from './world.ts';
+import {
+  ceilingOf,
+  collectingLog,
+  damage,
+  floorOf,
+  type IndexOptions,
+  type Item,
+  type Key,
+  keyOf,
+  NaiveIndex,
+  openIndex,
+  rangeOf,
+} from './world.ts';
 import { contentOf, putFile } from '../log/kit.ts';
 
-const KEYS: Key[] = [[0, 0], [0xffff_ffff, 0xffff_ffff], [7, 1], [7, 2]];
+const KEYS: Key[] = [
+  [0, 0],
+  [0xffff_ffff, 0xffff_ffff],
+  [7, 1],
+  [7, 2],
+];
 
 async function compare(index: StreamIndex, naive: NaiveIndex, random: Random): Promise<void> {
   for (let i = 0; i < 30; i++) {
@@ -49,7 +66,10 @@ async function twoTables(storage: Storage): Promise<readonly string[]> {
   await index.initExistence();
   await index.flushExistence();
   const files = index.tables().map((table) => table.file);
-  expect(index.tables().map((table) => [table.level, table.entries])).toEqual([[0, 2], [1, 2]]);
+  expect(index.tables().map((table) => [table.level, table.entries])).toEqual([
+    [0, 2],
+    [1, 2],
+  ]);
   await index.close();
   return files;
 }
@@ -59,12 +79,20 @@ describe('stream index', () => {
     for (let seed = 1; seed <= 12; seed++) {
       const random = new Random(seed);
       const storage = new FaultyStorage({ reads: seed % 2 === 0 ? 'async' : 'sync' });
-      const options: IndexOptions = { memTableEntriesMax: random.int(1, 40), cacheDepth: random.pick([8, 16]), bloomFilters: random.chance(0.7) };
+      const options: IndexOptions = {
+        memTableEntriesMax: random.int(1, 40),
+        cacheDepth: random.pick([8, 16]),
+        bloomFilters: random.chance(0.7),
+      };
       const naive = new NaiveIndex();
       let index = await openIndex(storage, options);
       let at = 0;
       for (let bulk = 0; bulk < 60; bulk++) {
-        const items = Array.from({ length: random.int(1, 6) }, (): Item => ({ key: random.pick(KEYS), version: random.int(0, 40), position: at++ }));
+        const items = Array.from({ length: random.int(1, 6) }, (): Item => ({
+          key: random.pick(KEYS),
+          version: random.int(0, 40),
+          position: at++,
+        }));
         addBulk(index, items, at - 1, naive);
         if (random.chance(0.2)) await compare(index, naive, random);
         await index.ready();
@@ -91,9 +119,18 @@ describe('stream index', () => {
     const index = await openIndex(storage, { memTableEntriesMax: 2 });
     const shapes: string[] = [];
     for (let i = 0; i < 8; i++) {
-      addBulk(index, [0, 1, 2].map((n) => ({ key: keyOf(`s-${i}`), version: n, position: i * 10 + n })), i * 10 + 2);
+      addBulk(
+        index,
+        [0, 1, 2].map((n) => ({ key: keyOf(`s-${i}`), version: n, position: i * 10 + n })),
+        i * 10 + 2,
+      );
       await index.flush();
-      shapes.push(index.tables().map((table) => `${table.level}:${table.entries}`).join(' '));
+      shapes.push(
+        index
+          .tables()
+          .map((table) => `${table.level}:${table.entries}`)
+          .join(' '),
+      );
     }
     expect(shapes).toEqual(['0:3', '1:6', '0:3 1:6', '2:12', '0:3 2:12', '1:6 2:12', '0:3 1:6 2:12', '3:24']);
     expect(index.commitCheckpoint).toBe(72);
@@ -109,7 +146,8 @@ describe('stream index', () => {
 
   it('fills a written memtable again, but never one whose columns somebody has', async () => {
     const index = await openIndex(new MemoryStorage(), { memTableEntriesMax: 100 });
-    const inMemory = (): number[] => index.memTables().flatMap(({ positions, count }) => [...positions.subarray(0, count)]);
+    const inMemory = (): number[] =>
+      index.memTables().flatMap(({ positions, count }) => [...positions.subarray(0, count)]);
     addBulk(index, [ORDERS[0]!], 0);
     await index.flush();
     addBulk(index, [ORDERS[1]!], 100);
@@ -126,7 +164,7 @@ describe('stream index', () => {
     await index.close();
   });
 
-  it('holds writers back while two memtables wait, refuses them when those can\'t be written, and goes on when the disk has room again', async () => {
+  it("holds writers back while two memtables wait, refuses them when those can't be written, and goes on when the disk has room again", async () => {
     const storage = new FaultyStorage();
     const clock = new ManualClock();
     const lines: string[] = [];
@@ -140,13 +178,19 @@ describe('stream index', () => {
     expect(lines.length).toBeGreaterThan(2);
     await expect(index.ready()).rejects.toMatchObject({ code: 'disk_full' });
     await expect(index.flush()).rejects.toMatchObject({ code: 'disk_full' });
-    expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([[0, 0], [1, 100]]);
+    expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([
+      [0, 0],
+      [1, 100],
+    ]);
     storage.failWhen(undefined);
     await index.ready();
     expect(index.ready()).toBeNull();
     await index.flush();
     expect(index.commitCheckpoint).toBe(100);
-    expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([[0, 0], [1, 100]]);
+    expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([
+      [0, 0],
+      [1, 100],
+    ]);
     await index.close();
   });
 
@@ -194,7 +238,10 @@ describe('stream index', () => {
   });
 
   it.each([
-    ['memTableEntriesMax', 0], ['tablesPerLevelMax', 1], ['cacheDepth', 29], ['existenceFilterBytes', 9_999],
+    ['memTableEntriesMax', 0],
+    ['tablesPerLevelMax', 1],
+    ['cacheDepth', 29],
+    ['existenceFilterBytes', 9_999],
   ])('refuses %s of %i', async (option, value) => {
     await expect(openIndex(new MemoryStorage(), { [option]: value })).rejects.toMatchObject({ code: 'bad_option' });
   });
@@ -206,7 +253,11 @@ describe('a damaged index', () => {
   it.each<[string, RegExp, (storage: MemoryStorage, files: readonly string[]) => Promise<void>]>([
     ['a damaged map', /indexmap.*MD5/, (storage) => damage(storage, 'index/indexmap', 40)],
     ['a damaged table', /MD5/, (storage, files) => damage(storage, files[1]!, 140)],
-    ['a table cut short', /footer/, async (storage, files) => putFile(storage, files[0]!, (await contentOf(storage, files[0]!)).subarray(0, 300))],
+    [
+      'a table cut short',
+      /footer/,
+      async (storage, files) => putFile(storage, files[0]!, (await contentOf(storage, files[0]!)).subarray(0, 300)),
+    ],
     ['a table of version 1', /version 1/, (storage, files) => damage(storage, files[0]!, 1, 5)],
     ['a missing table', /.*/, (storage, files) => storage.remove(files[0]!)],
   ])('is discarded for %s, with a warning', async (_what, reason, harm) => {
@@ -230,7 +281,11 @@ describe('a damaged index', () => {
   });
 
   it('is discarded when it reaches the end of the log', async () => {
-    for (const [logEnd, isKept] of [[301, true], [300, false], [10, false]] as const) {
+    for (const [logEnd, isKept] of [
+      [301, true],
+      [300, false],
+      [10, false],
+    ] as const) {
       const storage = new MemoryStorage();
       await twoTables(storage);
       const index = await openIndex(storage, { logEnd });
@@ -258,7 +313,13 @@ describe('a damaged index', () => {
     const storage = new MemoryStorage();
     const files = await twoTables(storage);
     const before = await storage.list('index');
-    for (const name of ['indexmap.00000000-0000-4000-8000-000000000001.indexmap.tmp', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3301.bloomfilter', 'scavenging/scavenging.db']) await putFile(storage, `index/${name}`, new Uint8Array(3));
+    for (const name of [
+      'indexmap.00000000-0000-4000-8000-000000000001.indexmap.tmp',
+      '3f2504e0-4f89-11d3-9a0c-0305e82c3301',
+      '3f2504e0-4f89-11d3-9a0c-0305e82c3301.bloomfilter',
+      'scavenging/scavenging.db',
+    ])
+      await putFile(storage, `index/${name}`, new Uint8Array(3));
     const index = await openIndex(storage);
     expect(await storage.list('index')).toEqual(before);
     expect(await storage.list('index/scavenging')).toEqual(['scavenging.db']);
@@ -275,13 +336,22 @@ describe('a damaged index', () => {
       else if (harm === 'header') await damage(storage, path, 0);
       else {
         const bytes = await contentOf(storage, path);
-        await putFile(storage, path, bytes.map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)));
+        await putFile(
+          storage,
+          path,
+          bytes.map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)),
+        );
       }
       const lines: string[] = [];
       const index = await openIndex(storage, { log: collectingLog(lines) });
       expect(index.wasReset).toBeNull();
       expect(lines).toHaveLength(harm === 'remove' ? 0 : 1);
-      expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([[0, 0], [1, 100], [2, 200], [3, 300]]);
+      expect(await rangeOf(index, keyOf('order-42'), 0, 9)).toEqual([
+        [0, 0],
+        [1, 100],
+        [2, 200],
+        [3, 300],
+      ]);
       await index.close();
     }
   });
@@ -290,9 +360,24 @@ describe('a damaged index', () => {
 describe('the worker that writes a table', () => {
   it('is called once before the memtable is full', async () => {
     const storage = new MemoryStorage();
-    const jobs = new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids: new SeededIds(3), clock: new ManualClock() });
+    const jobs = new InlineJobs({
+      jobs: TABLE_JOBS,
+      storage,
+      digests: nodeDigests,
+      ids: new SeededIds(3),
+      clock: new ManualClock(),
+    });
     let called = 0;
-    const index = await openIndex(storage, { memTableEntriesMax: 8, jobs: { run: (...job) => jobs.run(...job), close: () => jobs.close(), prepare: () => { called++; } } });
+    const index = await openIndex(storage, {
+      memTableEntriesMax: 8,
+      jobs: {
+        run: (...job) => jobs.run(...job),
+        close: () => jobs.close(),
+        prepare: () => {
+          called++;
+        },
+      },
+    });
     const seen: number[] = [];
     for (let n = 0; n < 16; n++) {
       addBulk(index, [{ key: keyOf('order-42'), version: n, position: 100 * n }], 100 * n);

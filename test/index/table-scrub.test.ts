@@ -60,16 +60,44 @@ async function start(options: { verifyIndex?: boolean; tablesPerLevelMax?: numbe
       return inner.run(name, args, given);
     },
   };
-  const log: Log = { debug() {}, info() {}, error() {}, warn: (message) => { warnings.push(message); } };
-  const open = await openTestStore({ storage, clock, ids, jobs, log, scavengeStates, verifyChunks: true, tablesPerLevelMax: 100, ...options });
+  const log: Log = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (message) => {
+      warnings.push(message);
+    },
+  };
+  const open = await openTestStore({
+    storage,
+    clock,
+    ids,
+    jobs,
+    log,
+    scavengeStates,
+    verifyChunks: true,
+    tablesPerLevelMax: 100,
+    ...options,
+  });
   const node: Node = { open, clock, proved, warnings, outcome: 'going on' };
-  void open.failed.then(({ code, data }) => { node.outcome = `${code} ${String(data['path'])}`; });
+  void open.failed.then(({ code, data }) => {
+    node.outcome = `${code} ${String(data['path'])}`;
+  });
   return node;
 }
 
 let nextId = 0;
 async function append({ open }: Node): Promise<void> {
-  for (let i = 0; i < 20; i++) await open.store.append(`s-${i % 3}`, ANY, [{ id: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`, type: 'made', isJson: false, data: new Uint8Array(8), metadata: new Uint8Array(0) }]);
+  for (let i = 0; i < 20; i++)
+    await open.store.append(`s-${i % 3}`, ANY, [
+      {
+        id: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`,
+        type: 'made',
+        isJson: false,
+        data: new Uint8Array(8),
+        metadata: new Uint8Array(0),
+      },
+    ]);
 }
 
 /** Time passes, and everything is done that it brings about. */
@@ -77,7 +105,11 @@ async function pass(node: Node, ms: number, until: () => boolean = () => true): 
   nowMs += ms;
   await node.clock.advance(ms);
   // Files are read by another thread, so turns are taken until what is expected is there, however long that takes.
-  do await new Promise((resolve) => { setImmediate(resolve); }); while (!until());
+  do
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  while (!until());
 }
 
 /** A directory that was stopped cleanly, whose one table was proved; gives the path of that. */
@@ -99,7 +131,8 @@ async function flip(path: string): Promise<void> {
   await utimes(join(folder, path), 1_700_000_000, 1_700_000_000);
 }
 
-const resets = ({ warnings }: Node): number => warnings.filter((message) => message.includes('The index on disk is discarded')).length;
+const resets = ({ warnings }: Node): number =>
+  warnings.filter((message) => message.includes('The index on disk is discarded')).length;
 const hasProofs = async (): Promise<boolean> => (await storageOf().list('index')).includes(SCRUBBED_TABLES_NAME);
 
 describe('tables that a clean stop left proven', () => {
@@ -133,7 +166,10 @@ describe('tables that a clean stop left proven', () => {
     await damage(storageOf(), path, 140);
     const node = await start();
     expect(resets(node)).toBe(1);
-    expect((await node.open.store.readStream('s-1', { direction: 'forward', from: 0, count: 10, resolveLinks: false })).events.length).toBe(7);
+    expect(
+      (await node.open.store.readStream('s-1', { direction: 'forward', from: 0, count: 10, resolveLinks: false }))
+        .events.length,
+    ).toBe(7);
     await node.open.close();
   });
 

@@ -27,7 +27,13 @@ function verify(storage: Storage, path: string): Promise<string | null> {
   return TABLE_JOBS['index.verify-table']!({ path } as never, jobContext(storage)) as Promise<string | null>;
 }
 
-async function openReader(storage: Storage, path: string, cacheDepth = 16, budget = new BloomBudget(), bloomFilters = true) {
+async function openReader(
+  storage: Storage,
+  path: string,
+  cacheDepth = 16,
+  budget = new BloomBudget(),
+  bloomFilters = true,
+) {
   const cache = new BlockCache(8_388_608);
   const reader = await TableReader.open(path, { storage, cache, log: silentLog, budget, cacheDepth, bloomFilters });
   return { reader, cache };
@@ -57,14 +63,18 @@ describe('index table', () => {
   });
 
   it('has midpoints where the format puts them', () => {
-    expect([0, 1, 3, 65_536, 2_000_000, 100_000_000].map((n) => midpointCount(n, 16))).toEqual([0, 2, 3, 65_536, 65_536, 524_288]);
+    expect([0, 1, 3, 65_536, 2_000_000, 100_000_000].map((n) => midpointCount(n, 16))).toEqual([
+      0, 2, 3, 65_536, 65_536, 524_288,
+    ]);
     expect([0, 1, 2, 3].map((k) => midpointIndex(k, 4, 10))).toEqual([0, 3, 6, 9]);
     expect([0, 1].map((k) => midpointIndex(k, 2, 1))).toEqual([0, 0]);
   });
 
   it('holds a single entry, and a tombstone as 2^63-1', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', [{ key: keyOf('gone'), version: TOMBSTONE, position: 2 ** 40 }]);
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', [
+      { key: keyOf('gone'), version: TOMBSTONE, position: 2 ** 40 },
+    ]);
     const bytes = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000001');
     expect(bytes.length).toBe(128 + 24 + 48 + 128 + 16);
     expect([...bytes.subarray(128, 136)]).toEqual([255, 255, 255, 255, 255, 255, 255, 127]);
@@ -75,124 +85,194 @@ describe('index table', () => {
     expect(out).toEqual({ version: TOMBSTONE, position: 2 ** 40 });
   });
 
-  it.each([8, 16])('answers like a naive list at depth %i, with waiting reads, with and without filters', async (depth) => {
-    const random = new Random(depth);
-    const storage = new FaultyStorage({ reads: 'async' });
-    const naive = new NaiveIndex();
-    const keys = Array.from({ length: 40 }, () => [random.next(), random.next()] as const);
-    for (let i = 0; i < 9_000; i++) naive.add({ key: keys[Math.floor(random.int(0, 1_599) ** 0.5)]!, version: random.int(0, 300), position: random.int(0, 50) });
-    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', naive.items, depth);
-    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
-    for (const [budget, bloom] of [[new BloomBudget(), true], [new BloomBudget(0), true], [new BloomBudget(), false]] as const) {
-      const { reader } = await openReader(storage, 'index/00000000-0000-4000-8000-000000000001', depth, budget, bloom);
+  it.each([8, 16])(
+    'answers like a naive list at depth %i, with waiting reads, with and without filters',
+    async (depth) => {
+      const random = new Random(depth);
+      const storage = new FaultyStorage({ reads: 'async' });
+      const naive = new NaiveIndex();
+      const keys = Array.from({ length: 40 }, () => [random.next(), random.next()] as const);
+      for (let i = 0; i < 9_000; i++)
+        naive.add({
+          key: keys[Math.floor(random.int(0, 1_599) ** 0.5)]!,
+          version: random.int(0, 300),
+          position: random.int(0, 50),
+        });
+      await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', naive.items, depth);
+      expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
+      for (const [budget, bloom] of [
+        [new BloomBudget(), true],
+        [new BloomBudget(0), true],
+        [new BloomBudget(), false],
+      ] as const) {
+        const { reader } = await openReader(
+          storage,
+          'index/00000000-0000-4000-8000-000000000001',
+          depth,
+          budget,
+          bloom,
+        );
+        const out = new IndexEntry();
+        for (let i = 0; i < 150; i++) {
+          const key = i % 10 === 0 ? ([random.next(), random.next()] as const) : random.pick(keys);
+          const version = random.int(-1, 301);
+          const position = random.int(-1, 51);
+          const floor = await step(() => reader.floor(...key, version, position, out));
+          expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, position));
+          const ceiling = await step(() => reader.ceiling(...key, version, position, out));
+          expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(
+            naive.ceiling(key, version, position),
+          );
+          const to = version + random.int(0, 100);
+          const list = new EntryList();
+          await step(() => {
+            list.clear();
+            return reader.range(...key, version, to, list);
+          });
+          list.sortAscending();
+          expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(
+            naive.range(key, version, to),
+          );
+        }
+        await reader.close();
+      }
+    },
+  );
+
+  it.each([8, 16])(
+    'that is larger than its part of the cache is read past it, once for questions of one place, where the storage has it at hand (depth %i)',
+    async (depth) => {
+      const random = new Random(depth);
+      const memory = new MemoryStorage();
+      const naive = new NaiveIndex();
+      const keys = Array.from({ length: 4_000 }, () => [random.next(), random.next()] as const);
+      for (let i = 0; i < 60_000; i++)
+        naive.add({ key: random.pick(keys), version: random.int(0, 30), position: random.int(0, 50) });
+      await writeTable(memory, 'index/00000000-0000-4000-8000-000000000001', naive.items, depth);
+      let isAtHand = true;
+      let waited = 0;
+      let atOnce = 0;
+      const opened = async (path: string): Promise<StorageFile> => {
+        const file = await memory.open(path, 'read');
+        return {
+          path,
+          size: file.size,
+          writeAt: () => {},
+          truncate: async () => {},
+          sync: async () => {},
+          seal: async () => {},
+          close: () => file.close(),
+          async read(position, length) {
+            waited++;
+            return file.read(position, length);
+          },
+          readNow(position, length, into, at) {
+            if (!isAtHand) return -1;
+            atOnce++;
+            const bytes = file.read(position, length) as Uint8Array;
+            into.set(bytes, at);
+            return bytes.length;
+          },
+        };
+      };
+      const storage: Storage = Object.assign(Object.create(memory) as Storage, {
+        open: opened,
+        size: (path: string) => memory.size(path),
+      });
+      const open = () =>
+        TableReader.open('index/00000000-0000-4000-8000-000000000001', {
+          storage,
+          cache: new BlockCache(0),
+          log: silentLog,
+          budget: new BloomBudget(),
+          cacheDepth: depth,
+          bloomFilters: true,
+          order: 'none',
+        });
+      let reader = await open();
       const out = new IndexEntry();
-      for (let i = 0; i < 150; i++) {
-        const key = i % 10 === 0 ? ([random.next(), random.next()] as const) : random.pick(keys);
-        const version = random.int(-1, 301);
-        const position = random.int(-1, 51);
-        const floor = await step(() => reader.floor(...key, version, position, out));
-        expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, position));
-        const ceiling = await step(() => reader.ceiling(...key, version, position, out));
-        expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(naive.ceiling(key, version, position));
-        const to = version + random.int(0, 100);
+      const answers = async (key: readonly [number, number]): Promise<void> => {
+        const version = random.int(-1, 31);
+        const floor = await step(() => reader.floor(...key, version, 25, out));
+        expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, 25));
+        const ceiling = await step(() => reader.ceiling(...key, version, 25, out));
+        expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(naive.ceiling(key, version, 25));
         const list = new EntryList();
         await step(() => {
           list.clear();
-          return reader.range(...key, version, to, list);
+          return reader.range(...key, version, version + 3, list);
         });
         list.sortAscending();
-        expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(naive.range(key, version, to));
+        expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(
+          naive.range(key, version, version + 3),
+        );
+      };
+      waited = 0;
+      for (let i = 0; i < 100; i++) await answers(keys[i]!);
+      // What is asked for again although another place was asked for meanwhile comes into the cache.
+      expect(waited).toBeLessThan(30);
+      expect(atOnce).toBeGreaterThan(20);
+      // Of three questions each.
+      expect(atOnce).toBeLessThan(200);
+      await reader.close();
+      // The storage has them at hand now and then.
+      reader = await open();
+      for (let i = 100; i < 300; i++) {
+        isAtHand = i % 3 === 0;
+        await answers(keys[i]!);
       }
       await reader.close();
-    }
-  });
-
-  it.each([8, 16])('that is larger than its part of the cache is read past it, once for questions of one place, where the storage has it at hand (depth %i)', async (depth) => {
-    const random = new Random(depth);
-    const memory = new MemoryStorage();
-    const naive = new NaiveIndex();
-    const keys = Array.from({ length: 4_000 }, () => [random.next(), random.next()] as const);
-    for (let i = 0; i < 60_000; i++) naive.add({ key: random.pick(keys), version: random.int(0, 30), position: random.int(0, 50) });
-    await writeTable(memory, 'index/00000000-0000-4000-8000-000000000001', naive.items, depth);
-    let isAtHand = true;
-    let waited = 0;
-    let atOnce = 0;
-    const opened = async (path: string): Promise<StorageFile> => {
-      const file = await memory.open(path, 'read');
-      return {
-        path, size: file.size, writeAt: () => {}, truncate: async () => {}, sync: async () => {}, seal: async () => {}, close: () => file.close(),
-        async read(position, length) {
-          waited++;
-          return file.read(position, length);
-        },
-        readNow(position, length, into, at) {
-          if (!isAtHand) return -1;
-          atOnce++;
-          const bytes = file.read(position, length) as Uint8Array;
-          into.set(bytes, at);
-          return bytes.length;
-        },
-      };
-    };
-    const storage: Storage = Object.assign(Object.create(memory) as Storage, { open: opened, size: (path: string) => memory.size(path) });
-    const open = () => TableReader.open('index/00000000-0000-4000-8000-000000000001', { storage, cache: new BlockCache(0), log: silentLog, budget: new BloomBudget(), cacheDepth: depth, bloomFilters: true, order: 'none' });
-    let reader = await open();
-    const out = new IndexEntry();
-    const answers = async (key: readonly [number, number]): Promise<void> => {
-      const version = random.int(-1, 31);
-      const floor = await step(() => reader.floor(...key, version, 25, out));
-      expect(floor === HIT ? [out.version, out.position] : undefined).toEqual(naive.floor(key, version, 25));
-      const ceiling = await step(() => reader.ceiling(...key, version, 25, out));
-      expect(ceiling === HIT ? [out.version, out.position] : undefined).toEqual(naive.ceiling(key, version, 25));
-      const list = new EntryList();
-      await step(() => {
-        list.clear();
-        return reader.range(...key, version, version + 3, list);
-      });
-      list.sortAscending();
-      expect(Array.from({ length: list.length }, (_, n) => [list.versions[n], list.positions[n]])).toEqual(naive.range(key, version, version + 3));
-    };
-    waited = 0;
-    for (let i = 0; i < 100; i++) await answers(keys[i]!);
-    // What is asked for again although another place was asked for meanwhile comes into the cache.
-    expect(waited).toBeLessThan(30);
-    expect(atOnce).toBeGreaterThan(20);
-    // Of three questions each.
-    expect(atOnce).toBeLessThan(200);
-    await reader.close();
-    // The storage has them at hand now and then.
-    reader = await open();
-    for (let i = 100; i < 300; i++) {
-      isAtHand = i % 3 === 0;
-      await answers(keys[i]!);
-    }
-    await reader.close();
-  });
+    },
+  );
 
   it('reads versions 2 and 3, which have no midpoints', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000004', [...EXAMPLE, { key: keyOf('gone'), version: TOMBSTONE, position: 7 }]);
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000004', [
+      ...EXAMPLE,
+      { key: keyOf('gone'), version: TOMBSTONE, position: 7 },
+    ]);
     const v4 = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000004');
     const entries = Array.from({ length: 4 }, (_, i) => v4.subarray(128 + i * 24, 152 + i * 24));
     for (const version of [2, 3]) {
-      const body = entries.flatMap((entry) => (version === 3 ? [...entry] : [...entry.subarray(0, 4).map((b, i) => (entry[7] === 127 && i === 3 ? 127 : b)), ...entry.subarray(8)]));
+      const body = entries.flatMap((entry) =>
+        version === 3
+          ? [...entry]
+          : [...entry.subarray(0, 4).map((b, i) => (entry[7] === 127 && i === 3 ? 127 : b)), ...entry.subarray(8)],
+      );
       const content = Uint8Array.from([1, version, ...new Uint8Array(126), ...body]);
       const path = `index/00000000-0000-4000-8000-00000000000${version}`;
       await putFile(storage, path, Uint8Array.from([...content, ...Buffer.from(md5Hex(content), 'hex')]));
       expect(await verify(storage, path)).toBeNull();
       const { reader } = await openReader(storage, path);
       const out = new IndexEntry();
-      for (const [name, number, position] of [['order-42', 1, 1_200], ['order-1', 0, 1_400], ['gone', TOMBSTONE, 7]] as const) {
+      for (const [name, number, position] of [
+        ['order-42', 1, 1_200],
+        ['order-1', 0, 1_400],
+        ['gone', TOMBSTONE, 7],
+      ] as const) {
         expect(reader.floor(...keyOf(name), TOMBSTONE, TOMBSTONE, out)).toBe(HIT);
         expect(out).toEqual({ version: number, position });
       }
     }
-    await TABLE_JOBS['index.merge-tables']!({ sources: ['index/00000000-0000-4000-8000-000000000002', 'index/00000000-0000-4000-8000-000000000003', 'index/00000000-0000-4000-8000-000000000004'], path: 'index/00000000-0000-4000-8000-000000000005', bloomPath: null, cacheDepth: 16 } as never, jobContext(storage));
+    await TABLE_JOBS['index.merge-tables']!(
+      {
+        sources: [
+          'index/00000000-0000-4000-8000-000000000002',
+          'index/00000000-0000-4000-8000-000000000003',
+          'index/00000000-0000-4000-8000-000000000004',
+        ],
+        path: 'index/00000000-0000-4000-8000-000000000005',
+        bloomPath: null,
+        cacheDepth: 16,
+      } as never,
+      jobContext(storage),
+    );
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000005')).toBeNull();
     const merged = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000005');
     // Nothing is dropped in a merge: each of the four entries is there three times.
     expect((merged.length - 128 - 128 - 16) / 48).toBe(12);
-    for (let i = 0; i < 12; i++) expect(merged.subarray(128 + i * 24, 152 + i * 24)).toEqual(entries[Math.floor(i / 3)]);
+    for (let i = 0; i < 12; i++)
+      expect(merged.subarray(128 + i * 24, 152 + i * 24)).toEqual(entries[Math.floor(i / 3)]);
   });
 
   it('is found unsound after a change of any byte', async () => {
@@ -220,11 +300,17 @@ describe('index table', () => {
       bytes.set(Buffer.from(md5Hex(bytes.subarray(0, 400)), 'hex'), 400);
       await putFile(storage, 'index/00000000-0000-4000-8000-000000000001', bytes);
     };
-    await change((bytes) => { bytes[128 + 15] = bytes[200 + 15] = 0; });
+    await change((bytes) => {
+      bytes[128 + 15] = bytes[200 + 15] = 0;
+    });
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/out of order/);
-    await change((bytes) => { bytes[200 + 24] = 5; });
+    await change((bytes) => {
+      bytes[200 + 24] = 5;
+    });
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/midpoint/);
-    await change((bytes) => { bytes[1] = 1; });
+    await change((bytes) => {
+      bytes[1] = 1;
+    });
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/version 1/);
   });
 });

@@ -11,7 +11,9 @@ import { step } from '../log/kit.ts';
 import { bySize } from '../support/run-size.ts';
 
 let folder: string;
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-index-')); });
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skua-index-'));
+});
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const STREAMS = 500;
@@ -46,7 +48,9 @@ describe('an index on the file system, written and merged by worker threads', ()
       expect(again.tables().reduce((sum, table) => sum + table.entries, 0)).toBe(ROUNDS * STREAMS);
       expect(await storage.list('index')).toHaveLength(again.tables().length * 2 + 1);
       for (let i = 0; i < STREAMS; i += 25) {
-        expect(await rangeOf(again, keys[i]!, 0, ROUNDS)).toEqual(Array.from({ length: ROUNDS }, (_, round) => [round, (round * STREAMS + i) * 100]));
+        expect(await rangeOf(again, keys[i]!, 0, ROUNDS)).toEqual(
+          Array.from({ length: ROUNDS }, (_, round) => [round, (round * STREAMS + i) * 100]),
+        );
       }
       await again.close();
     } finally {

@@ -19,7 +19,11 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { contentOf, putFile, step } from '../log/kit.ts';
 
 export type Key = readonly [hi: number, lo: number];
-export interface Item { readonly key: Key; readonly version: number; readonly position: number }
+export interface Item {
+  readonly key: Key;
+  readonly version: number;
+  readonly position: number;
+}
 
 export function keyOf(name: string): Key {
   const out = new Hash64();
@@ -29,8 +33,15 @@ export function keyOf(name: string): Key {
 
 export function jobContext(storage: Storage, seed = 1): JobContext {
   return {
-    storage, digests: nodeDigests, ids: new SeededIds(seed), hasher: streamHasher, scavengeStates: MemoryScavengeStates.of(storage),
-    progress() {}, monotonicMs: () => 0, async sleep() {}, async checkpoint() {},
+    storage,
+    digests: nodeDigests,
+    ids: new SeededIds(seed),
+    hasher: streamHasher,
+    scavengeStates: MemoryScavengeStates.of(storage),
+    progress() {},
+    monotonicMs: () => 0,
+    async sleep() {},
+    async checkpoint() {},
   };
 }
 
@@ -41,8 +52,16 @@ export function memTableOf(items: readonly Item[]): MemTable {
 }
 
 /** Writes a table by the job, as a flush does. */
-export async function writeTable(storage: Storage, path: string, items: readonly Item[], cacheDepth = 16): Promise<void> {
-  await TABLE_JOBS['index.write-table']!({ path, bloomPath: `${path}.bloomfilter`, cacheDepth, columns: memTableOf(items).columns() } as never, jobContext(storage));
+export async function writeTable(
+  storage: Storage,
+  path: string,
+  items: readonly Item[],
+  cacheDepth = 16,
+): Promise<void> {
+  await TABLE_JOBS['index.write-table']!(
+    { path, bloomPath: `${path}.bloomfilter`, cacheDepth, columns: memTableOf(items).columns() } as never,
+    jobContext(storage),
+  );
 }
 
 export async function damage(storage: Storage, path: string, offset: number, xor = 0x10): Promise<void> {
@@ -56,7 +75,9 @@ export function md5Hex(bytes: Uint8Array): string {
 }
 
 export function collectingLog(lines: string[]): Log {
-  const add = (message: string, fields?: Record<string, unknown>): void => { lines.push(`${message} ${JSON.stringify(fields)}`); };
+  const add = (message: string, fields?: Record<string, unknown>): void => {
+    lines.push(`${message} ${JSON.stringify(fields)}`);
+  };
   return { ...silentLog, warn: add, error: add };
 }
 
@@ -77,10 +98,24 @@ export type IndexOptions = Partial<IndexPorts & IndexSettings & Omit<StreamIndex
 export function openIndex(storage: Storage = new MemoryStorage(), options: IndexOptions = {}): Promise<StreamIndex> {
   const clock = options.clock ?? new ManualClock();
   const ids = options.ids ?? idsFor(storage);
-  const { hasher, onProgress, logEnd = Number.MAX_SAFE_INTEGER, cache, digests, jobs, log, clock: _clock, ids: _ids, storage: _storage, ...settings } = options;
+  const {
+    hasher,
+    onProgress,
+    logEnd = Number.MAX_SAFE_INTEGER,
+    cache,
+    digests,
+    jobs,
+    log,
+    clock: _clock,
+    ids: _ids,
+    storage: _storage,
+    ...settings
+  } = options;
   return StreamIndex.open({
     ports: {
-      storage, clock, ids,
+      storage,
+      clock,
+      ids,
       cache: cache ?? new BlockCache(8_388_608),
       digests: digests ?? nodeDigests,
       jobs: jobs ?? new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids, clock }),
@@ -106,7 +141,10 @@ export class NaiveIndex {
   }
 
   #of(key: Key): [number, number][] {
-    return this.items.filter((i) => i.key[0] === key[0] && i.key[1] === key[1]).map((i): [number, number] => [i.version, i.position]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    return this.items
+      .filter((i) => i.key[0] === key[0] && i.key[1] === key[1])
+      .map((i): [number, number] => [i.version, i.position])
+      .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   }
 
   floor(key: Key, version: number, position: number): [number, number] | undefined {
@@ -125,12 +163,26 @@ export class NaiveIndex {
 const entry = new IndexEntry();
 const list = new EntryList();
 
-export async function floorOf(index: StreamIndex, key: Key, version: number, position: number): Promise<[number, number] | undefined> {
-  return (await step(() => index.floor(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
+export async function floorOf(
+  index: StreamIndex,
+  key: Key,
+  version: number,
+  position: number,
+): Promise<[number, number] | undefined> {
+  return (await step(() => index.floor(key[0], key[1], version, position, entry))) === HIT
+    ? [entry.version, entry.position]
+    : undefined;
 }
 
-export async function ceilingOf(index: StreamIndex, key: Key, version: number, position: number): Promise<[number, number] | undefined> {
-  return (await step(() => index.ceiling(key[0], key[1], version, position, entry))) === HIT ? [entry.version, entry.position] : undefined;
+export async function ceilingOf(
+  index: StreamIndex,
+  key: Key,
+  version: number,
+  position: number,
+): Promise<[number, number] | undefined> {
+  return (await step(() => index.ceiling(key[0], key[1], version, position, entry))) === HIT
+    ? [entry.version, entry.position]
+    : undefined;
 }
 
 export async function rangeOf(index: StreamIndex, key: Key, from: number, to: number): Promise<[number, number][]> {

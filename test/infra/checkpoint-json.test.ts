@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { checkpointText, parseCheckpoint } from '../../infra/sqlite/checkpoint-json.ts';
 
-const point = '"scavengePoint":{"position":536870000,"eventNumber":2,"effectiveNow":"2024-01-02T03:04:05.6789012","threshold":1}';
+const point =
+  '"scavengePoint":{"position":536870000,"eventNumber":2,"effectiveNow":"2024-01-02T03:04:05.6789012","threshold":1}';
 
 describe('text of the checkpoint', () => {
   test.each([
@@ -20,10 +21,23 @@ describe('text of the checkpoint', () => {
   });
 
   test('hashes are exact, and ticks beyond the millisecond', () => {
-    const checkpoint = parseCheckpoint(`{${point},"schemaVersion":"V0","checkpointStage":"Calculating","doneStreamHandle":{"kind":"Hash","streamHash":18117290996405977052}}`);
+    const checkpoint = parseCheckpoint(
+      `{${point},"schemaVersion":"V0","checkpointStage":"Calculating","doneStreamHandle":{"kind":"Hash","streamHash":18117290996405977052}}`,
+    );
     expect(checkpoint).toEqual({
-      point: { position: 536_870_000, eventNumber: 2, effectiveNowMs: Date.UTC(2024, 0, 2, 3, 4, 5, 678), effectiveNowTicks: 9_012, threshold: 1 },
-      stage: 'Calculating', doneStream: { kind: 'hash', hi: Number(18_117_290_996_405_977_052n >> 32n), lo: Number(18_117_290_996_405_977_052n & 0xffff_ffffn) },
+      point: {
+        position: 536_870_000,
+        eventNumber: 2,
+        effectiveNowMs: Date.UTC(2024, 0, 2, 3, 4, 5, 678),
+        effectiveNowTicks: 9_012,
+        threshold: 1,
+      },
+      stage: 'Calculating',
+      doneStream: {
+        kind: 'hash',
+        hi: Number(18_117_290_996_405_977_052n >> 32n),
+        lo: Number(18_117_290_996_405_977_052n & 0xffff_ffffn),
+      },
     });
   });
 
@@ -31,12 +45,19 @@ describe('text of the checkpoint', () => {
     const text = `{ "scavengePoint": {"position": 5, "effectiveNow": "2024-01-02T03:04:05.5Z"}, "schemaVersion": "V0",
       "checkpointStage": "Calculating", "doneStreamHandle": {"kind": "Hash", "streamHash" : 97 } , "doneLogicalChunkNumber": null}`;
     expect(parseCheckpoint(text)).toEqual({
-      point: { position: 5, eventNumber: 0, effectiveNowMs: Date.UTC(2024, 0, 2, 3, 4, 5, 500), threshold: 0 }, stage: 'Calculating', doneStream: { kind: 'hash', hi: 0, lo: 97 },
+      point: { position: 5, eventNumber: 0, effectiveNowMs: Date.UTC(2024, 0, 2, 3, 4, 5, 500), threshold: 0 },
+      stage: 'Calculating',
+      doneStream: { kind: 'hash', hi: 0, lo: 97 },
     });
   });
 
   test.each([
-    '', 'null', '[]', '{}', '{', `{${point}}`,
+    '',
+    'null',
+    '[]',
+    '{}',
+    '{',
+    `{${point}}`,
     `{${point},"schemaVersion":"V1","checkpointStage":"Done"}`,
     `{${point},"schemaVersion":"V0","checkpointStage":"Finished"}`,
     `{${point},"schemaVersion":"V0","checkpointStage":"Accumulating","doneLogicalChunkNumber":-1}`,

@@ -64,7 +64,10 @@ describe('the manual clock', () => {
   });
 });
 
-test.each([['system', systemIds], ['seeded', new SeededIds(1)]])('%s ids are version 4 UUIDs, all different, and stay as they are', (_name, ids) => {
+test.each([
+  ['system', systemIds],
+  ['seeded', new SeededIds(1)],
+])('%s ids are version 4 UUIDs, all different, and stay as they are', (_name, ids) => {
   const first = ids.uuidBytes();
   const copy = first.slice();
   const seen = new Set<string>([first.toString()]);

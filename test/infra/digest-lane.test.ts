@@ -64,7 +64,10 @@ test('an MD5 behind its caller is there as soon as its thread is, takes pieces o
   const lane = new DigestLane(WORKER, false);
   const random = new Random(9);
   let ours = lane.behind();
-  for (; ours === null; ours = lane.behind()) await new Promise((resolve) => { setImmediate(resolve); });
+  for (; ours === null; ours = lane.behind())
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   const expected = nodeDigests.md5();
   for (const length of [0, 1, 300, 262_143, 262_144, 1_000_000, 17]) {
     const piece = randomBytes(random, length);

@@ -8,7 +8,10 @@ const hex = (value: Uint8Array) => Array.from(value, (byte) => byte.toString(16)
 test.each([
   ['', 'd41d8cd98f00b204e9800998ecf8427e'],
   ['abc', '900150983cd24fb0d6963f7d28e17f72'],
-  ['12345678901234567890123456789012345678901234567890123456789012345678901234567890', '57edf4a22be3c955ac49da2e2107b67a'],
+  [
+    '12345678901234567890123456789012345678901234567890123456789012345678901234567890',
+    '57edf4a22be3c955ac49da2e2107b67a',
+  ],
 ])('MD5 of %j', (text, expected) => {
   const digest = nodeDigests.md5();
   digest.update(bytes(text));

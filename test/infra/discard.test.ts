@@ -1,4 +1,15 @@
-import { chmodSync, linkSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -6,7 +17,9 @@ import { cutsOf, DISCARD_STEP_BYTES, freeBitByBit, GONE } from '../../infra/fs/d
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 
 let folder: string;
-beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-discard-')); });
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skua-discard-'));
+});
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function file(name: string, size: number): string {
@@ -64,21 +77,24 @@ describe('a file that somebody else reads', () => {
   const BYTES = 3 * DISCARD_STEP_BYTES + 5;
   const openBy = (isBlocking: boolean) => new FilesystemStorage({ root: folder, isBlocking }).open(NAME, 'read');
 
-  test.each([true, false])('tells him that it is gone where it has been cut, and nothing but its bytes elsewhere: blocking %s', async (isBlocking) => {
-    const at = file(NAME, BYTES);
-    const reader = await openBy(isBlocking);
-    renameSync(at, `${at}${GONE}`);
-    expect(await reader.read(BYTES - 5, 10)).toHaveLength(5);
-    await freeBitByBit(`${at}${GONE}`);
-    const gone = expect.objectContaining({ code: 'file_not_found', data: { path: NAME } });
-    await expect(reader.read(BYTES - 5, 10)).rejects.toEqual(gone);
-    await expect(reader.read(DISCARD_STEP_BYTES - 1, 2)).rejects.toEqual(gone);
-    expect(() => reader.readNow!(BYTES - 5, 5, new Uint8Array(5), 0)).toThrow(gone);
-    expect(await reader.read(DISCARD_STEP_BYTES - 5, 5)).toHaveLength(5);
-    // Behind its end there never was anything.
-    expect(await reader.read(BYTES, 10)).toHaveLength(0);
-    await reader.close();
-  });
+  test.each([true, false])(
+    'tells him that it is gone where it has been cut, and nothing but its bytes elsewhere: blocking %s',
+    async (isBlocking) => {
+      const at = file(NAME, BYTES);
+      const reader = await openBy(isBlocking);
+      renameSync(at, `${at}${GONE}`);
+      expect(await reader.read(BYTES - 5, 10)).toHaveLength(5);
+      await freeBitByBit(`${at}${GONE}`);
+      const gone = expect.objectContaining({ code: 'file_not_found', data: { path: NAME } });
+      await expect(reader.read(BYTES - 5, 10)).rejects.toEqual(gone);
+      await expect(reader.read(DISCARD_STEP_BYTES - 1, 2)).rejects.toEqual(gone);
+      expect(() => reader.readNow!(BYTES - 5, 5, new Uint8Array(5), 0)).toThrow(gone);
+      expect(await reader.read(DISCARD_STEP_BYTES - 5, 5)).toHaveLength(5);
+      // Behind its end there never was anything.
+      expect(await reader.read(BYTES, 10)).toHaveLength(0);
+      await reader.close();
+    },
+  );
 
   test('may become shorter in its place, which is the end of it', async () => {
     const at = file(NAME, 1_000);

@@ -2,13 +2,19 @@ import { describe, expect, test } from 'vitest';
 import { DiskShare } from '../../infra/fs/disk-share.ts';
 import { SyncTurns } from '../../infra/fs/sync-turns.ts';
 
-/** What a scavenge takes of the disk beside appends, over a disk that gives each of those that sync the same part of its time. */
+/**
+ * What a scavenge takes of the disk beside appends, over a disk that gives each of those that sync the same part of its
+ * time.
+ */
 
 const MIB = 1_048_576;
 const STEP_MS = 0.05;
 
 interface Load {
-  /** Time of the disk that an append's sync takes, and from the beginning of one to the next where the disk lets them; no appends: Infinity. */
+  /**
+   * Time of the disk that an append's sync takes, and from the beginning of one to the next where the disk lets them;
+   * no appends: Infinity.
+   */
   readonly appendMs: number;
   readonly everyMs: number;
   /** Of the disk, for each MiB that is written back. */
@@ -47,14 +53,19 @@ async function simulate({ appendMs, everyMs, mibMs, mib }: Load): Promise<Outcom
         isWaiting = true;
         const costMs = (unwritten / MIB) * mibMs;
         unwritten = 0;
-        void share.during(() => new Promise((resolve) => {
-          turns.beginBehind();
-          behind.leftMs = costMs;
-          behind.done = resolve;
-        })).then((restMs) => {
-          isWaiting = false;
-          restUntilMs = now + (due === 'beside' ? restMs : 0);
-        });
+        void share
+          .during(
+            () =>
+              new Promise((resolve) => {
+                turns.beginBehind();
+                behind.leftMs = costMs;
+                behind.done = resolve;
+              }),
+          )
+          .then((restMs) => {
+            isWaiting = false;
+            restUntilMs = now + (due === 'beside' ? restMs : 0);
+          });
       }
     }
     const users = Number(append.leftMs > 0) + Number(behind.leftMs > 0);
@@ -81,7 +92,12 @@ async function simulate({ appendMs, everyMs, mibMs, mib }: Load): Promise<Outcom
 const p99 = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)]!;
 
 /** Disks on which an append's sync takes so long, and a MiB so long. */
-const DISKS = [['quick', 0.5, 0.6], ['ordinary', 3, 4], ['slow', 12, 10], ['very slow', 40, 30]] as const;
+const DISKS = [
+  ['quick', 0.5, 0.6],
+  ['ordinary', 3, 4],
+  ['slow', 12, 10],
+  ['very slow', 40, 30],
+] as const;
 
 describe.each(DISKS)('on a disk that is %s', (_, appendMs, mibMs) => {
   const mib = 200;
@@ -128,7 +144,10 @@ describe('what is measured', () => {
     turns.beginBehind();
     sync(400);
     turns.endBehind();
-    sync(400, () => { turns.beginBehind(); turns.endBehind(); });
+    sync(400, () => {
+      turns.beginBehind();
+      turns.endBehind();
+    });
     expect(turns.aloneMs).toBe(4);
     sync(20);
     expect(turns.aloneMs).toBe(5);
@@ -145,9 +164,15 @@ describe('what is measured', () => {
       return share.isDue(bytes);
     };
     expect([taken(MIB - 1), taken(MIB)]).toEqual(['no', 'beside']);
-    for (let i = 0; i < 5; i++) await share.during(async () => { now += 0.5; });
+    for (let i = 0; i < 5; i++)
+      await share.during(async () => {
+        now += 0.5;
+      });
     expect([taken(4 * MIB - 1), taken(4 * MIB)]).toEqual(['no', 'beside']);
-    for (let i = 0; i < 5; i++) await share.during(async () => { now += 50; });
+    for (let i = 0; i < 5; i++)
+      await share.during(async () => {
+        now += 50;
+      });
     expect([taken(MIB - 1), taken(MIB)]).toEqual(['no', 'beside']);
     // Nobody else syncs any more.
     expect([share.isDue(15 * MIB), share.isDue(16 * MIB)]).toEqual(['no', 'alone']);
@@ -158,11 +183,26 @@ describe('what is measured', () => {
     const turns = new SyncTurns(undefined, () => now);
     const share = new DiskShare(turns, () => now);
     turns.begin();
-    expect(await share.during(async () => { now += 10; turns.end(); turns.begin(); })).toBeCloseTo(4, 6);
+    expect(
+      await share.during(async () => {
+        now += 10;
+        turns.end();
+        turns.begin();
+      }),
+    ).toBeCloseTo(4, 6);
     turns.end();
     now += 10;
-    expect(await share.during(async () => { now += 10; })).toBe(0);
+    expect(
+      await share.during(async () => {
+        now += 10;
+      }),
+    ).toBe(0);
     turns.begin();
-    expect(await share.during(async () => { now += 5_000; turns.end(); })).toBe(100);
+    expect(
+      await share.during(async () => {
+        now += 5_000;
+        turns.end();
+      }),
+    ).toBe(100);
   });
 });

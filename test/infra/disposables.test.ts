@@ -17,7 +17,9 @@ function stackOf(names: readonly string[], failing: readonly string[] = []) {
 
 test('what was opened last is closed first, and each waits for the one before', async () => {
   const { stack, closed } = stackOf(['a', 'b']);
-  stack.defer(() => { closed.push('c'); });
+  stack.defer(() => {
+    closed.push('c');
+  });
   await stack.close();
   expect([closed, stack.size]).toEqual([['c', 'b...', 'b', 'a...', 'a'], 0]);
 });
@@ -40,7 +42,9 @@ test('what is kept stays open, and more can be opened upon it', async () => {
   const { stack, closed } = stackOf(['a', 'b', 'c']);
   await stack.close(1);
   expect([closed, stack.size]).toEqual([['c...', 'c', 'b...', 'b'], 1]);
-  stack.defer(() => { closed.push('d'); });
+  stack.defer(() => {
+    closed.push('d');
+  });
   await stack.close();
   expect(closed.slice(4)).toEqual(['d', 'a...', 'a']);
 });

@@ -9,7 +9,9 @@ import { storageError, syncError } from '../../infra/fs/fs-errors.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 
 let folder: string;
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-fs-')); });
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skua-fs-'));
+});
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const MODULE = new URL('../../infra/fs/filesystem-storage.ts', import.meta.url).href;
@@ -22,7 +24,9 @@ async function lockElsewhere(root: string): Promise<{ stdout: string; stderr: st
     try { await new FilesystemStorage({ root: ${JSON.stringify(root)} }).lock(); console.log('locked'); }
     catch (error) { console.log(error.code + ': ' + error.message); }
     process.kill(process.pid, 'SIGKILL');`;
-  return run(process.execPath, ['--input-type=module', '-e', script]).catch((error: { stdout: string; stderr: string }) => error);
+  return run(process.execPath, ['--input-type=module', '-e', script]).catch(
+    (error: { stdout: string; stderr: string }) => error,
+  );
 }
 
 describe('the lock', () => {
@@ -43,19 +47,30 @@ describe('the lock', () => {
     // What it noted of itself stays behind, and is no file of the log. Nobody is told of a process that is gone.
     expect(await readdir(folder)).toContain(LOCK_OWNER_FILE);
     const lock = await new FilesystemStorage({ root: folder }).lock();
-    await writeFile(join(folder, LOCK_OWNER_FILE), JSON.stringify({ pid: 2_147_483_646, host: hostname(), since: new Date(0).toISOString() }));
+    await writeFile(
+      join(folder, LOCK_OWNER_FILE),
+      JSON.stringify({ pid: 2_147_483_646, host: hostname(), since: new Date(0).toISOString() }),
+    );
     expect((await lockElsewhere(folder)).stdout).toContain('in use by another process. Stop');
     for (const text of ['', '{"pid":', '{"pid":"1"}', 'x'.repeat(2_000), '[]', 'null']) {
       await writeFile(join(folder, LOCK_OWNER_FILE), text);
       expect((await lockElsewhere(folder)).stdout).toContain('in use by another process. Stop');
     }
-    await writeFile(join(folder, LOCK_OWNER_FILE), JSON.stringify({ pid: 7, host: 'else\nwhere', since: new Date(0).toISOString() }));
-    expect((await lockElsewhere(folder)).stdout).toContain('another process (7 on "else\\nwhere", since 1970-01-01T00:00:00.000Z');
+    await writeFile(
+      join(folder, LOCK_OWNER_FILE),
+      JSON.stringify({ pid: 7, host: 'else\nwhere', since: new Date(0).toISOString() }),
+    );
+    expect((await lockElsewhere(folder)).stdout).toContain(
+      'another process (7 on "else\\nwhere", since 1970-01-01T00:00:00.000Z',
+    );
     await lock.release();
     expect(await readdir(folder)).not.toContain(LOCK_OWNER_FILE);
   });
 
-  test.each([['a symbolic', symlink], ['a hard', link]])('notes its owner in no file that %s link leads to', async (_kind, linkTo) => {
+  test.each([
+    ['a symbolic', symlink],
+    ['a hard', link],
+  ])('notes its owner in no file that %s link leads to', async (_kind, linkTo) => {
     await writeFile(join(folder, 'theirs'), 'theirs');
     await mkdir(join(folder, 'data'));
     await linkTo(join(folder, 'theirs'), join(folder, 'data', LOCK_OWNER_FILE));
@@ -69,14 +84,21 @@ describe('the lock', () => {
     const indexRoot = join(folder, 'theirs', 'index');
     await mkdir(indexRoot, { recursive: true });
     await writeFile(join(folder, 'theirs', 'writer.chk'), '');
-    const [one, other, theirs] = [new FilesystemStorage({ root: join(folder, 'one'), indexRoot }), new FilesystemStorage({ root: join(folder, 'other'), indexRoot }), new FilesystemStorage({ root: join(folder, 'theirs') })];
+    const [one, other, theirs] = [
+      new FilesystemStorage({ root: join(folder, 'one'), indexRoot }),
+      new FilesystemStorage({ root: join(folder, 'other'), indexRoot }),
+      new FilesystemStorage({ root: join(folder, 'theirs') }),
+    ];
     const lock = await one.lock();
     expect(await one.list('index')).toEqual([]);
     await expect(other.lock()).rejects.toMatchObject({ code: 'directory_locked', data: { path: indexRoot } });
     await expect(theirs.lock()).rejects.toMatchObject({ code: 'directory_locked' });
     await lock.release();
     const next = await theirs.lock();
-    await expect(other.lock()).rejects.toMatchObject({ code: 'directory_locked', data: { path: join(folder, 'theirs') } });
+    await expect(other.lock()).rejects.toMatchObject({
+      code: 'directory_locked',
+      data: { path: join(folder, 'theirs') },
+    });
     await next.release();
     await (await other.lock()).release();
   });
@@ -84,11 +106,14 @@ describe('the lock', () => {
   test('is held between two storages of one process, and creates the directory', async () => {
     const root = join(folder, 'fresh', 'data');
     const lock = await new FilesystemStorage({ root }).lock();
-    await expect(new FilesystemStorage({ root }).lock()).rejects.toMatchObject({ code: 'directory_locked', data: { path: root } });
+    await expect(new FilesystemStorage({ root }).lock()).rejects.toMatchObject({
+      code: 'directory_locked',
+      data: { path: root },
+    });
     await lock.release();
   });
 
-  test('its file is nobody else\'s', async () => {
+  test("its file is nobody else's", async () => {
     const storage = new FilesystemStorage({ root: folder });
     const lock = await storage.lock();
     await expect(storage.open('skua.lock', 'read')).rejects.toMatchObject({ code: 'io_error' });
@@ -137,7 +162,15 @@ test('names are looked up and changed only while the directory is the one that w
   const lock = await storage.lock();
   const open = await storage.create('node-id');
   const refused = async (): Promise<void> => {
-    const calls = [() => storage.create('block-sums'), () => storage.open('node-id', 'read'), () => storage.list(''), () => storage.size('node-id'), () => storage.rename('node-id', 'log-id'), () => storage.remove('node-id'), () => storage.lock()];
+    const calls = [
+      () => storage.create('block-sums'),
+      () => storage.open('node-id', 'read'),
+      () => storage.list(''),
+      () => storage.size('node-id'),
+      () => storage.rename('node-id', 'log-id'),
+      () => storage.remove('node-id'),
+      () => storage.lock(),
+    ];
     for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'storage_unreachable' });
   };
   await rename(root, away);
@@ -158,7 +191,9 @@ test('names are looked up and changed only while the directory is the one that w
 
 test('a directory that must exist and does not is refused by name', () => {
   const root = join(folder, 'none');
-  expect(() => new FilesystemStorage({ root, mustExist: true })).toThrow(expect.objectContaining({ code: 'file_not_found', message: expect.stringContaining(root) }));
+  expect(() => new FilesystemStorage({ root, mustExist: true })).toThrow(
+    expect.objectContaining({ code: 'file_not_found', message: expect.stringContaining(root) }),
+  );
 });
 
 test('a folder is not a file', async () => {
@@ -169,24 +204,42 @@ test('a folder is not a file', async () => {
 });
 
 test('reads of several handles under way end with their own bytes', async () => {
-  await writeFile(join(folder, 'a'), new Uint8Array(200_000).map((_, i) => i));
+  await writeFile(
+    join(folder, 'a'),
+    new Uint8Array(200_000).map((_, i) => i),
+  );
   const file = await new FilesystemStorage({ root: folder }).open('a', 'read');
   const reads = await Promise.all(Array.from({ length: 64 }, (_, i) => file.read(i * 3_000, 10)));
   for (const [i, bytes] of reads.entries()) expect(bytes[0]).toBe((i * 3_000) % 256);
   await file.close();
 });
 
-test.each([['ENOSPC', 'disk_full'], ['EDQUOT', 'disk_full'], ['ENOENT', 'file_not_found'], ['EEXIST', 'file_exists'], ['EIO', 'io_error'], ['EACCES', 'io_error'], ['EMFILE', 'io_error'], ['EWHATEVER', 'io_error']])('%s becomes %s', (system, code) => {
+test.each([
+  ['ENOSPC', 'disk_full'],
+  ['EDQUOT', 'disk_full'],
+  ['ENOENT', 'file_not_found'],
+  ['EEXIST', 'file_exists'],
+  ['EIO', 'io_error'],
+  ['EACCES', 'io_error'],
+  ['EMFILE', 'io_error'],
+  ['EWHATEVER', 'io_error'],
+])('%s becomes %s', (system, code) => {
   const cause = Object.assign(new Error('it failed'), { code: system });
   expect(storageError(cause, 'db/a')).toMatchObject({ code, data: { path: 'db/a' } });
 });
 
 test.each(['EIO', 'ENOSPC', 'EDQUOT'])('a sync that fails with %s is sync_failed', (system) => {
-  expect(syncError(Object.assign(new Error('it failed'), { code: system }), 'db/a')).toMatchObject({ code: 'sync_failed', data: { path: 'db/a', systemCode: system } });
+  expect(syncError(Object.assign(new Error('it failed'), { code: system }), 'db/a')).toMatchObject({
+    code: 'sync_failed',
+    data: { path: 'db/a', systemCode: system },
+  });
 });
 
 test.skipIf(process.platform === 'win32')('a pipe with the name of a chunk is refused, not waited for', async () => {
   await run('mkfifo', [join(folder, 'chunk-000000.000000')]);
   const storage = new FilesystemStorage({ root: folder });
-  await expect(storage.open('chunk-000000.000000', 'read')).rejects.toMatchObject({ code: 'io_error', message: expect.stringContaining('is not a file') as string });
+  await expect(storage.open('chunk-000000.000000', 'read')).rejects.toMatchObject({
+    code: 'io_error',
+    message: expect.stringContaining('is not a file') as string,
+  });
 });

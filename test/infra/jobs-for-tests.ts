@@ -37,7 +37,9 @@ export const JOBS: Readonly<Record<string, Job>> = {
     context.progress({ done: 0, total: 1, unit: 'chunks' });
     while (Atomics.load(args.cell, 0) !== 2) {
       await context.checkpoint();
-      await new Promise((resolve) => { setImmediate(resolve); });
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     }
     return 'released';
   },

@@ -5,7 +5,11 @@ import type { ScavengeCheckpoint, ScavengeStates } from '../../core/ports/scaven
 import { compareCodePoints } from '../../core/ports/scavenge-state.ts';
 
 const OPTIONS = { pageSizeBytes: 16_384, cacheBytes: 0, hashUsersCacheEntries: 0 };
-const done = (doneChunk: number): ScavengeCheckpoint => ({ point: { position: 9, eventNumber: 0, effectiveNowMs: 0, threshold: 0 }, stage: 'Accumulating', doneChunk });
+const done = (doneChunk: number): ScavengeCheckpoint => ({
+  point: { position: 9, eventNumber: 0, effectiveNowMs: 0, threshold: 0 },
+  stage: 'Accumulating',
+  doneChunk,
+});
 
 /** Three commits: each weighs its chunk and registers a name with the same hash. */
 function threeCommits(states: ScavengeStates): void {

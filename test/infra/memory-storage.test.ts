@@ -25,7 +25,9 @@ test('beyond the capacity: disk_full and nothing changed; space comes back by tr
   const storage = new MemoryStorage({ capacityBytes: 8_192 });
   const file = await storage.create('node-id');
   await file.writeAt(0, new Uint8Array(4_096).fill(1));
-  expect(() => file.writeAt(0, new Uint8Array(8_193))).toThrow(expect.objectContaining({ code: 'disk_full', data: { path: 'node-id', limit: 8_192 } }));
+  expect(() => file.writeAt(0, new Uint8Array(8_193))).toThrow(
+    expect.objectContaining({ code: 'disk_full', data: { path: 'node-id', limit: 8_192 } }),
+  );
   expect(file.size).toBe(4_096);
   expect((file.read(0, 1) as Uint8Array)[0]).toBe(1);
   await file.writeAt(0, new Uint8Array(8_192));

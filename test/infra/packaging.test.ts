@@ -30,8 +30,15 @@ describe('Grafana dashboard', () => {
     readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
     readonly targets?: readonly { readonly refId: string; readonly expr: string; readonly legendFormat: string }[];
   }
-  const dashboard = JSON.parse(read('grafana-dashboard.json')) as { panels: readonly Panel[]; annotations: { list: readonly { expr: string }[] }; templating: { list: readonly { name: string }[] } };
-  const expressions = [...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)), ...dashboard.annotations.list.map(({ expr }) => expr)];
+  const dashboard = JSON.parse(read('grafana-dashboard.json')) as {
+    panels: readonly Panel[];
+    annotations: { list: readonly { expr: string }[] };
+    templating: { list: readonly { name: string }[] };
+  };
+  const expressions = [
+    ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+    ...dashboard.annotations.list.map(({ expr }) => expr),
+  ];
 
   /** The metric behind a name: those of histograms have endings. */
   function definitionOf(name: string) {
@@ -48,7 +55,9 @@ describe('Grafana dashboard', () => {
         const definition = definitionOf(name!);
         expect(definition, `${name} in ${expr}`).toBeDefined();
         const labels = [...selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label]) => label!);
-        expect(['instance', 'le', ...(definition!.labels ?? [])], `${name} in ${expr}`).toEqual(expect.arrayContaining(labels));
+        expect(['instance', 'le', ...(definition!.labels ?? [])], `${name} in ${expr}`).toEqual(
+          expect.arrayContaining(labels),
+        );
       }
     }
   });
@@ -56,13 +65,24 @@ describe('Grafana dashboard', () => {
   test('adds up by labels, and writes legends with labels, that are there', () => {
     for (const { title, targets = [] } of dashboard.panels) {
       for (const { expr, legendFormat } of targets) {
-        const known = new Set(['instance', ...[...expr.matchAll(/eventstore_\w+/g)].flatMap(([name]) => definitionOf(name)?.labels ?? []), ...(expr.includes('_bucket') ? ['le'] : [])]);
-        const grouped = [...expr.matchAll(/\b(?:by|ignoring) \(([^)]*)\)/g)].flatMap(([, list]) => list!.split(',').map((label) => label.trim()));
+        const known = new Set([
+          'instance',
+          ...[...expr.matchAll(/eventstore_\w+/g)].flatMap(([name]) => definitionOf(name)?.labels ?? []),
+          ...(expr.includes('_bucket') ? ['le'] : []),
+        ]);
+        const grouped = [...expr.matchAll(/\b(?:by|ignoring) \(([^)]*)\)/g)].flatMap(([, list]) =>
+          list!.split(',').map((label) => label.trim()),
+        );
         const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label!);
         for (const label of [...grouped, ...shown]) expect([...known], `${title}: ${label}`).toContain(label);
         // What was summed away can't be shown.
         const outer = /^(?:sum|histogram_quantile\([\d.]+, sum) by \(([^)]*)\)/.exec(expr)?.[1];
-        if (outer !== undefined) for (const label of shown) expect(outer.split(',').map((each) => each.trim()), title).toContain(label);
+        if (outer !== undefined)
+          for (const label of shown)
+            expect(
+              outer.split(',').map((each) => each.trim()),
+              title,
+            ).toContain(label);
       }
     }
   });
@@ -71,7 +91,9 @@ describe('Grafana dashboard', () => {
     for (const expr of expressions) {
       const rated = [...expr.matchAll(/(?:rate|increase)\((eventstore_\w+)/g)].map(([, name]) => name!);
       for (const name of rated) expect(['counter', 'histogram'], name).toContain(definitionOf(name)!.kind);
-      const raw = [...expr.matchAll(/eventstore_\w+/g)].map(([name]) => name).filter((name) => !rated.includes(name) && name !== 'eventstore_proc_up_time_seconds_total');
+      const raw = [...expr.matchAll(/eventstore_\w+/g)]
+        .map(([name]) => name)
+        .filter((name) => !rated.includes(name) && name !== 'eventstore_proc_up_time_seconds_total');
       for (const name of raw) expect(['gauge', 'recent-max'], `${name} in ${expr}`).toContain(definitionOf(name)!.kind);
     }
   });
@@ -83,21 +105,33 @@ describe('Grafana dashboard', () => {
       expect(title).not.toBe('');
       if (type !== 'row') expect([title, description?.endsWith('.'), targets!.length > 0]).toEqual([title, true, true]);
       expect(a.x + a.w).toBeLessThanOrEqual(24);
-      for (const { gridPos: b } of panels.slice(i + 1)) expect(a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h, title).toBe(false);
+      for (const { gridPos: b } of panels.slice(i + 1))
+        expect(a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h, title).toBe(false);
     }
-    const variables = new Set(expressions.flatMap((expr) => [...expr.matchAll(/\$(\w+)/g)].map(([, name]) => name!)).filter((name) => !name.startsWith('__')));
+    const variables = new Set(
+      expressions
+        .flatMap((expr) => [...expr.matchAll(/\$(\w+)/g)].map(([, name]) => name!))
+        .filter((name) => !name.startsWith('__')),
+    );
     expect(dashboard.templating.list.map(({ name }) => name)).toEqual(expect.arrayContaining([...variables]));
   });
 });
 
 describe('systemd unit', () => {
   const unit = read('skua.service');
-  const entries = unit.split('\n').filter((line) => /^\w+=/.test(line)).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const);
+  const entries = unit
+    .split('\n')
+    .filter((line) => /^\w+=/.test(line))
+    .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const);
   const of = (name: string): string | undefined => entries.find(([key]) => key === name)?.[1];
 
   test('starts the node, reloads it by the signal that it knows, and starts it again only after failures that may pass', () => {
     expect(of('ExecStart')).toBe('/opt/skua/bin/skua start');
-    expect([of('ExecReload'), of('Restart'), of('RestartPreventExitStatus')]).toEqual(['/bin/kill -HUP $MAINPID', 'on-failure', '2 4']);
+    expect([of('ExecReload'), of('Restart'), of('RestartPreventExitStatus')]).toEqual([
+      '/bin/kill -HUP $MAINPID',
+      'on-failure',
+      '2 4',
+    ]);
     // The node does not speak sd_notify.
     expect(of('Type')).toBe('exec');
   });
@@ -113,9 +147,17 @@ describe('systemd unit', () => {
     try {
       // The program and the user exist where it is installed.
       const path = join(folder, 'skua.service');
-      await writeFile(path, unit.replace(/^ExecStart=.*/m, 'ExecStart=/bin/true').replace(/^(User|Group)=.*/gm, '$1=root'));
+      await writeFile(
+        path,
+        unit.replace(/^ExecStart=.*/m, 'ExecStart=/bin/true').replace(/^(User|Group)=.*/gm, '$1=root'),
+      );
       expect(execFileSync(tool, ['verify', '--man=no', path], { encoding: 'utf8', stdio: 'pipe' })).toBe('');
-      expect(execFileSync(tool, ['security', '--offline=true', '--threshold=40', '--no-pager', path], { encoding: 'utf8', stdio: 'pipe' })).toContain('exposure level');
+      expect(
+        execFileSync(tool, ['security', '--offline=true', '--threshold=40', '--no-pager', path], {
+          encoding: 'utf8',
+          stdio: 'pipe',
+        }),
+      ).toContain('exposure level');
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -123,14 +165,22 @@ describe('systemd unit', () => {
 });
 
 describe('container file', () => {
-  const instructions = read('Containerfile').split('\n').filter((line) => /^[A-Z]+ /.test(line)).map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)] as const);
+  const instructions = read('Containerfile')
+    .split('\n')
+    .filter((line) => /^[A-Z]+ /.test(line))
+    .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)] as const);
   const last = instructions.slice(instructions.findLastIndex(([name]) => name === 'FROM'));
   const of = (name: string): string | undefined => last.findLast(([key]) => key === name)?.[1];
 
   test('builds on Node.js as the project pins it, and brings that along', () => {
-    const major = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { devDependencies: { node: string } }).devDependencies.node.split('.')[0];
+    const major = (
+      JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { devDependencies: { node: string } }
+    ).devDependencies.node.split('.')[0];
     const bases = instructions.filter(([name]) => name === 'FROM').map(([, value]) => value.split(' ')[0]);
-    expect(bases).toEqual([`docker.io/library/node:${major}-slim`, expect.stringMatching(/^docker\.io\/library\/debian:\d+-slim$/)]);
+    expect(bases).toEqual([
+      `docker.io/library/node:${major}-slim`,
+      expect.stringMatching(/^docker\.io\/library\/debian:\d+-slim$/),
+    ]);
   });
 
   test('copies what is there, and from stages that exist', () => {
@@ -142,18 +192,31 @@ describe('container file', () => {
       else for (const source of words.slice(0, -1)) expect(existsSync(join(ROOT, source)), source).toBe(true);
     }
     const ignored = read('Containerfile.dockerignore').split('\n');
-    for (const source of copies.filter(([first]) => !first!.startsWith('--from')).flatMap((words) => words.slice(0, -1))) expect(ignored).toContain(`!${source.split('/')[0]}`);
+    for (const source of copies
+      .filter(([first]) => !first!.startsWith('--from'))
+      .flatMap((words) => words.slice(0, -1)))
+      expect(ignored).toContain(`!${source.split('/')[0]}`);
   });
 
   test('takes the archive, and nothing else, and runs without rights, with health and a volume', () => {
-    expect(last.filter(([name]) => name === 'COPY').map(([, value]) => value)).toEqual(['--from=build /build/skua /opt/skua']);
-    expect([of('USER'), of('VOLUME'), of('EXPOSE'), of('STOPSIGNAL')]).toEqual(['skua', '/var/lib/skua', '2113', 'SIGTERM']);
+    expect(last.filter(([name]) => name === 'COPY').map(([, value]) => value)).toEqual([
+      '--from=build /build/skua /opt/skua',
+    ]);
+    expect([of('USER'), of('VOLUME'), of('EXPOSE'), of('STOPSIGNAL')]).toEqual([
+      'skua',
+      '/var/lib/skua',
+      '2113',
+      'SIGTERM',
+    ]);
     expect(of('HEALTHCHECK')).toContain('["/opt/skua/node/bin/node", "/opt/skua/infra/packaging/healthcheck.mjs"]');
     expect(JSON.parse(of('ENTRYPOINT')!)).toEqual(['/opt/skua/bin/skua']);
   });
 
   test('sets options that exist', () => {
-    const named = [...read('Containerfile').matchAll(/SERVER_[A-Z_]+/g), ...read('healthcheck.mjs').matchAll(/SERVER_[A-Z_]+/g)].map(([name]) => name);
+    const named = [
+      ...read('Containerfile').matchAll(/SERVER_[A-Z_]+/g),
+      ...read('healthcheck.mjs').matchAll(/SERVER_[A-Z_]+/g),
+    ].map(([name]) => name);
     expect(named.length).toBeGreaterThan(3);
     for (const name of named) expect([...VARIABLES]).toContain(name);
   });
@@ -166,7 +229,18 @@ describe('a member of a cluster', () => {
   });
 
   interface Compose {
-    readonly services: Readonly<Record<string, { readonly environment: Readonly<Record<string, string>>; readonly secrets: readonly string[]; readonly volumes: readonly string[]; readonly ports: readonly string[]; readonly command: readonly string[] }>>;
+    readonly services: Readonly<
+      Record<
+        string,
+        {
+          readonly environment: Readonly<Record<string, string>>;
+          readonly secrets: readonly string[];
+          readonly volumes: readonly string[];
+          readonly ports: readonly string[];
+          readonly command: readonly string[];
+        }
+      >
+    >;
     readonly volumes: Readonly<Record<string, null>>;
     readonly secrets: Readonly<Record<string, { readonly file: string }>>;
   }
@@ -180,7 +254,8 @@ describe('a member of a cluster', () => {
       expect([volumes, command]).toEqual([[`${name}:/var/lib/skua`], ['start']]);
       expect(Object.keys(compose.volumes)).toContain(name);
       expect(ports).toHaveLength(1);
-      for (const variable of Object.keys(environment)) expect([...VARIABLES, 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_ENDPOINT_URL_S3', 'AWS_REGION']).toContain(variable);
+      for (const variable of Object.keys(environment))
+        expect([...VARIABLES, 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_ENDPOINT_URL_S3', 'AWS_REGION']).toContain(variable);
     }
     expect(new Set(services.flatMap(([, { ports }]) => ports)).size).toBe(3);
   });
@@ -188,7 +263,8 @@ describe('a member of a cluster', () => {
   test('reads what is secret from files', () => {
     for (const { secrets, environment } of Object.values(compose.services)) {
       for (const name of secrets) expect(Object.keys(compose.secrets)).toContain(name);
-      for (const [name, value] of Object.entries(environment)) if (value.startsWith('/run/')) expect(secrets, name).toContain(value.slice('/run/secrets/'.length));
+      for (const [name, value] of Object.entries(environment))
+        if (value.startsWith('/run/')) expect(secrets, name).toContain(value.slice('/run/secrets/'.length));
       expect(Object.keys(environment).filter((name) => /SECRET|PASSWORD|KEY/.test(name))).toEqual([]);
     }
   });
@@ -196,33 +272,51 @@ describe('a member of a cluster', () => {
   test('starts by the options that the compose file wants to be shared', () => {
     const env = { ...compose.services['node1']!.environment };
     const shared = 'Storage: s3://bucket/cluster\nClusterSize: 3\nDisableTls: true\nClusterSecret: only-we-three\n';
-    const { values, given } = loadConfig({ argv: [], env: { ...env, SERVER_NODE_IP: '0.0.0.0' }, readFile: (path) => (path === '/run/secrets/cluster.conf' ? shared : null) });
+    const { values, given } = loadConfig({
+      argv: [],
+      env: { ...env, SERVER_NODE_IP: '0.0.0.0' },
+      readFile: (path) => (path === '/run/secrets/cluster.conf' ? shared : null),
+    });
     expect([isMember(values, given), values.NodeHostAdvertiseAs]).toEqual([true, 'node1']);
   });
 });
 
 describe('health check', () => {
-  const run = (env: Record<string, string>) => new Promise<{ code: number; stderr: string }>((resolve) => {
-    execFile(process.execPath, [join(FOLDER, 'healthcheck.mjs')], { env }, (error, _, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stderr }));
-  });
+  const run = (env: Record<string, string>) =>
+    new Promise<{ code: number; stderr: string }>((resolve) => {
+      execFile(process.execPath, [join(FOLDER, 'healthcheck.mjs')], { env }, (error, _, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), stderr }),
+      );
+    });
 
   test('tells a node that serves from one that does not, or is not there', async () => {
     let status = 204;
-    const server = createServer((request, response) => response.writeHead(request.url === '/health/live' ? status : 404).end());
-    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+    const server = createServer((request, response) =>
+      response.writeHead(request.url === '/health/live' ? status : 404).end(),
+    );
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
     const port = String((server.address() as AddressInfo).port);
     expect(await run({ SERVER_NODE_PORT: port })).toEqual({ code: 0, stderr: '' });
     expect((await run({ SKUA_HEALTH_URL: `http://127.0.0.1:${port}/other` })).code).toBe(1);
     status = 503;
     expect(await run({ SERVER_NODE_PORT: port })).toMatchObject({ code: 1, stderr: expect.stringContaining('503') });
-    await new Promise((resolve) => { server.close(resolve); });
-    expect(await run({ SERVER_NODE_PORT: port })).toMatchObject({ code: 1, stderr: expect.stringContaining('no answer') });
+    await new Promise((resolve) => {
+      server.close(resolve);
+    });
+    expect(await run({ SERVER_NODE_PORT: port })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no answer'),
+    });
   });
 });
 
 describe('a folder that builds write to', () => {
   const emptyBuilt = async (folder: string, isBuilt: (file: string) => boolean): Promise<void> => {
-    const built = await import('../../infra/packaging/built.mjs' as string) as { emptyBuilt(at: string, isOurs: (file: string) => boolean): Promise<void> };
+    const built = (await import('../../infra/packaging/built.mjs' as string)) as {
+      emptyBuilt(at: string, isOurs: (file: string) => boolean): Promise<void>;
+    };
     return built.emptyBuilt(folder, isBuilt);
   };
 
@@ -232,7 +326,8 @@ describe('a folder that builds write to', () => {
       const isBuilt = (file: string) => /^(main\.js|ui\/index\.html)$/.test(file);
       await emptyBuilt(join(folder, 'absent'), isBuilt);
       await mkdir(join(folder, 'ui'));
-      for (const name of ['main.js', 'ui/index.html', '.DS_Store', 'ui/notes.txt']) await writeFile(join(folder, name), name);
+      for (const name of ['main.js', 'ui/index.html', '.DS_Store', 'ui/notes.txt'])
+        await writeFile(join(folder, name), name);
       await expect(emptyBuilt(folder, isBuilt)).rejects.toThrow('ui/notes.txt');
       expect(existsSync(join(folder, 'main.js'))).toBe(true);
       await rm(join(folder, 'ui/notes.txt'));

@@ -11,15 +11,21 @@ import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { ACTIVE, STATE_OPTIONS } from '../contract/scavenge-state.contract.ts';
 import { installFolder, unpackSet } from '../support/fixtures.ts';
 
-const DONE: ScavengeCheckpoint = { point: { position: 9, eventNumber: 0, effectiveNowMs: 1_795_000_000_000, threshold: 0 }, stage: 'Done' };
+const DONE: ScavengeCheckpoint = {
+  point: { position: 9, eventNumber: 0, effectiveNowMs: 1_795_000_000_000, threshold: 0 },
+  stage: 'Done',
+};
 
 let folder: string;
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-state-')); });
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skua-state-'));
+});
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const indexRoot = () => join(folder, 'index');
 const path = (name = 'scavenging.db') => join(indexRoot(), 'scavenging', name);
-const open = (options: Partial<ScavengeStateOptions> = {}) => new SqliteScavengeStates({ indexRoot: indexRoot() }).open({ ...STATE_OPTIONS, ...options });
+const open = (options: Partial<ScavengeStateOptions> = {}) =>
+  new SqliteScavengeStates({ indexRoot: indexRoot() }).open({ ...STATE_OPTIONS, ...options });
 const filesLeft = () => readdir(join(indexRoot(), 'scavenging'));
 const hashOf = (name: string): [number, number] => {
   const out = new Hash64();
@@ -38,7 +44,10 @@ function ask(sql: string): Record<string, unknown>[] {
 }
 
 function recorded(set: string): void {
-  installFolder(folder, unpackSet(set).filter((file) => file.path.startsWith('index/scavenging/')));
+  installFolder(
+    folder,
+    unpackSet(set).filter((file) => file.path.startsWith('index/scavenging/')),
+  );
 }
 
 describe('recorded databases', () => {
@@ -46,11 +55,28 @@ describe('recorded databases', () => {
     recorded('mid-2-interrupted');
     const state = open();
     expect(state.checkpoint()).toEqual({
-      point: { position: 11_197_364, eventNumber: 0, effectiveNowMs: Date.UTC(2026, 10, 21, 7, 23, 7, 541), effectiveNowTicks: 9_061, threshold: 0 },
-      stage: 'ExecutingChunks', doneChunk: 51,
+      point: {
+        position: 11_197_364,
+        eventNumber: 0,
+        effectiveNowMs: Date.UTC(2026, 10, 21, 7, 23, 7, 541),
+        effectiveNowTicks: 9_061,
+        threshold: 0,
+      },
+      stage: 'ExecutingChunks',
+      doneChunk: 51,
     });
-    expect([state.weight(0, 51), state.weight(52, 52), state.weight(52, 53), state.allWeightsZero()]).toEqual([0, 376, 804, false]);
-    expect(state.chunkTimeRange(0)).toEqual({ minMs: 1_795_245_768_909, minTicks: 3_830, maxMs: 1_795_245_769_654, maxTicks: 5_191 });
+    expect([state.weight(0, 51), state.weight(52, 52), state.weight(52, 53), state.allWeightsZero()]).toEqual([
+      0,
+      376,
+      804,
+      false,
+    ]);
+    expect(state.chunkTimeRange(0)).toEqual({
+      minMs: 1_795_245_768_909,
+      minTicks: 3_830,
+      maxMs: 1_795_245_769_654,
+      maxTicks: 5_191,
+    });
     expect(state.chunkTimeRange(86)).toBeUndefined();
     expect(state.collisions()).toEqual([]);
     state.close();
@@ -63,11 +89,27 @@ describe('recorded databases', () => {
     const state = open();
     state.begin();
     const active = state.activeOriginals(null, 1_000);
-    for (const { handle, data } of active) if (handle.kind === 'hash') state.setOriginal('', handle.hi, handle.lo, data);
+    for (const { handle, data } of active)
+      if (handle.kind === 'hash') state.setOriginal('', handle.hi, handle.lo, data);
     state.commit(state.checkpoint()!);
     state.close();
     expect(active).toHaveLength(before.filter(({ status }) => status === 1n).length);
-    expect(active[0]).toEqual({ handle: { kind: 'hash', hi: Number((-9_151_679_289_444_144_569n >> 32n) & 0xffff_ffffn), lo: Number(-9_151_679_289_444_144_569n & 0xffff_ffffn) }, data: { isTombstoned: false, maxAge: null, maxCount: 6, truncateBefore: null, discardPoint: 132, maybeDiscardPoint: 132, status: 1 } });
+    expect(active[0]).toEqual({
+      handle: {
+        kind: 'hash',
+        hi: Number((-9_151_679_289_444_144_569n >> 32n) & 0xffff_ffffn),
+        lo: Number(-9_151_679_289_444_144_569n & 0xffff_ffffn),
+      },
+      data: {
+        isTombstoned: false,
+        maxAge: null,
+        maxCount: 6,
+        truncateBefore: null,
+        discardPoint: 132,
+        maybeDiscardPoint: 132,
+        status: 1,
+      },
+    });
     expect(ask('SELECT * FROM OriginalStreamDatas ORDER BY key')).toEqual(before);
   });
 
@@ -90,7 +132,15 @@ describe('recorded databases', () => {
 
   test('the schema and the settings are letter for letter those of a new one', async () => {
     recorded('orders-5-scavenged');
-    const questions = ['SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name', 'SELECT * FROM SchemaVersion', 'PRAGMA page_size', 'PRAGMA journal_mode', 'PRAGMA encoding', 'PRAGMA auto_vacuum', 'PRAGMA user_version'];
+    const questions = [
+      'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name',
+      'SELECT * FROM SchemaVersion',
+      'PRAGMA page_size',
+      'PRAGMA journal_mode',
+      'PRAGMA encoding',
+      'PRAGMA auto_vacuum',
+      'PRAGMA user_version',
+    ];
     const theirs = questions.map(ask);
     await rm(path());
     open().close();
@@ -102,21 +152,46 @@ describe('the file', () => {
   test('holds numbers as the reference stores them', () => {
     const state = open();
     state.begin();
-    state.setOriginal('order-1', ...hashOf('order-1'), { ...ACTIVE, truncateBefore: Number.MAX_SAFE_INTEGER, maxAge: 60 });
+    state.setOriginal('order-1', ...hashOf('order-1'), {
+      ...ACTIVE,
+      truncateBefore: Number.MAX_SAFE_INTEGER,
+      maxAge: 60,
+    });
     state.setMetastream('$$order-1', ...hashOf('$$order-1'), { isTombstoned: true, discardPoint: 0 });
     state.setChunkTimeRange(0, 1_795_245_768_909, 1_795_245_769_654, 3_830, 5_191);
     state.addWeight(0, 2);
     state.register('order-1', ...hashOf('order-1'));
     state.commit(DONE);
     state.close();
-    expect(ask('SELECT * FROM OriginalStreamDatas')).toEqual([{
-      key: -329_453_077_303_574_564n, isTombstoned: 0n, maxAge: 60n, maxCount: 3n, truncateBefore: 9_223_372_036_854_775_807n, discardPoint: 0n, maybeDiscardPoint: 0n, status: 1n,
-    }]);
-    expect(ask('SELECT isTombstoned, discardPoint FROM MetastreamDatas')).toEqual([{ isTombstoned: 1n, discardPoint: null }]);
-    expect(ask('SELECT * FROM ChunkTimeStampRanges')).toEqual([{ key: 0n, min: 639_308_425_689_093_830n, max: 639_308_425_696_545_191n }]);
+    expect(ask('SELECT * FROM OriginalStreamDatas')).toEqual([
+      {
+        key: -329_453_077_303_574_564n,
+        isTombstoned: 0n,
+        maxAge: 60n,
+        maxCount: 3n,
+        truncateBefore: 9_223_372_036_854_775_807n,
+        discardPoint: 0n,
+        maybeDiscardPoint: 0n,
+        status: 1n,
+      },
+    ]);
+    expect(ask('SELECT isTombstoned, discardPoint FROM MetastreamDatas')).toEqual([
+      { isTombstoned: 1n, discardPoint: null },
+    ]);
+    expect(ask('SELECT * FROM ChunkTimeStampRanges')).toEqual([
+      { key: 0n, min: 639_308_425_689_093_830n, max: 639_308_425_696_545_191n },
+    ]);
     expect(ask('SELECT *, typeof(value) AS type FROM ChunkWeights')).toEqual([{ key: 0n, value: 2, type: 'real' }]);
-    expect(ask('SELECT *, typeof(key) AS type FROM HashUsers')).toEqual([{ key: -329_453_077_303_574_564n, value: 'order-1', type: 'integer' }]);
-    expect(ask('SELECT * FROM Checkpoint')).toEqual([{ key: 0n, value: '{"scavengePoint":{"position":9,"effectiveNow":"2026-11-18T11:06:40"},"schemaVersion":"V0","checkpointStage":"Done"}' }]);
+    expect(ask('SELECT *, typeof(key) AS type FROM HashUsers')).toEqual([
+      { key: -329_453_077_303_574_564n, value: 'order-1', type: 'integer' },
+    ]);
+    expect(ask('SELECT * FROM Checkpoint')).toEqual([
+      {
+        key: 0n,
+        value:
+          '{"scavengePoint":{"position":9,"effectiveNow":"2026-11-18T11:06:40"},"schemaVersion":"V0","checkpointStage":"Done"}',
+      },
+    ]);
   });
 
   test('is alone when the last connection is closed, in the folder of the index', async () => {
@@ -146,8 +221,18 @@ describe('the file', () => {
   });
 
   test.each([
-    ['a killed process of the reference leaves is taken over', ['scavenging.db', 'scavenging.db-wal', 'scavenging.db-shm'], 'theirs', 'ours'],
-    ['a killed process of ours leaves is taken over by the reference', ['scavenging.db', 'scavenging.db-wal'], 'ours', 'theirs'],
+    [
+      'a killed process of the reference leaves is taken over',
+      ['scavenging.db', 'scavenging.db-wal', 'scavenging.db-shm'],
+      'theirs',
+      'ours',
+    ],
+    [
+      'a killed process of ours leaves is taken over by the reference',
+      ['scavenging.db', 'scavenging.db-wal'],
+      'ours',
+      'theirs',
+    ],
   ])('what %s', async (_, names, left, next) => {
     open().close();
     const copy = join(folder, 'copy');
@@ -197,7 +282,10 @@ describe('the file', () => {
 });
 
 describe('refused, with the way out, and left as it is', () => {
-  const invalid = expect.objectContaining({ code: 'scavenge_state_invalid', message: expect.stringContaining('delete index/scavenging') });
+  const invalid = expect.objectContaining({
+    code: 'scavenge_state_invalid',
+    message: expect.stringContaining('delete index/scavenging'),
+  });
 
   test('other pages than are set', async () => {
     open().close();
@@ -210,7 +298,12 @@ describe('refused, with the way out, and left as it is', () => {
     expect(() => open({ pageSizeBytes: 16 })).toThrow(invalid);
   });
 
-  test.each(['DELETE FROM SchemaVersion', 'UPDATE SchemaVersion SET version = 2', 'DROP TABLE SchemaVersion', 'DROP TABLE ChunkWeights'])('another schema: %s', (sql) => {
+  test.each([
+    'DELETE FROM SchemaVersion',
+    'UPDATE SchemaVersion SET version = 2',
+    'DROP TABLE SchemaVersion',
+    'DROP TABLE ChunkWeights',
+  ])('another schema: %s', (sql) => {
     open().close();
     const db = new DatabaseSync(path());
     db.exec(sql);
@@ -228,7 +321,9 @@ describe('refused, with the way out, and left as it is', () => {
     recorded('mid-2-interrupted');
     const page = new Uint8Array(16_384).fill(0x5a);
     const db = new DatabaseSync(path());
-    const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'HashUsers'").get() as { rootpage: number };
+    const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'HashUsers'").get() as {
+      rootpage: number;
+    };
     db.close();
     const files = unpackSet('mid-2-interrupted').filter((file) => file.path.endsWith('.db'));
     const bytes = new Uint8Array(files[0]!.size);
@@ -259,7 +354,12 @@ test('a full disk: the transaction is lost, the state goes on when there is room
     for (let i = 0; i < 5_000; i++) state.register(`a long name of a stream to fill the disk with, number ${i}`, i, i);
     state.commit(DONE);
   };
-  expect(fill).toThrow(expect.objectContaining({ code: 'disk_full', data: expect.objectContaining({ path: 'index/scavenging/scavenging.db' }) }));
+  expect(fill).toThrow(
+    expect.objectContaining({
+      code: 'disk_full',
+      data: expect.objectContaining({ path: 'index/scavenging/scavenging.db' }),
+    }),
+  );
   state.rollback();
   expect(state.checkpoint()).toBeNull();
   db.exec('PRAGMA max_page_count = 1000000');
@@ -278,7 +378,8 @@ describe('a check of the database', () => {
     state.commit(DONE);
     state.close();
   }
-  const bytesLeft = async () => Promise.all((await filesLeft()).map(async (name) => [name, (await readFile(path(name))).toString('latin1')]));
+  const bytesLeft = async () =>
+    Promise.all((await filesLeft()).map(async (name) => [name, (await readFile(path(name))).toString('latin1')]));
 
   test('finds none, or nothing wrong, and changes nothing', async () => {
     expect([states().isOnDisk(), states().check('quick')]).toEqual([false, null]);
@@ -306,7 +407,10 @@ describe('a check of the database', () => {
   });
 
   test.each([
-    ['a page', (bytes: Buffer) => bytes.fill(0xa5, 2 * STATE_OPTIONS.pageSizeBytes, 2 * STATE_OPTIONS.pageSizeBytes + 200)],
+    [
+      'a page',
+      (bytes: Buffer) => bytes.fill(0xa5, 2 * STATE_OPTIONS.pageSizeBytes, 2 * STATE_OPTIONS.pageSizeBytes + 200),
+    ],
     ['the header', (bytes: Buffer) => bytes.fill(0x20, 0, 30)],
     ['the schema', (bytes: Buffer) => bytes.fill(0xff, 100, 140)],
     ['the last half', (bytes: Buffer) => bytes.fill(0, bytes.length / 2)],

@@ -8,7 +8,9 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { SyncTurns, syncTurns } from '../../infra/fs/sync-turns.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'skua-turns-'));
-afterAll(() => { rmSync(root, { recursive: true }); });
+afterAll(() => {
+  rmSync(root, { recursive: true });
+});
 const MIB = new Uint8Array(1_048_576);
 
 describe('turns of syncs', () => {
@@ -84,7 +86,10 @@ describe('a thread in the background sets the disk to work', () => {
   test('now and then, and more often while others sync', async () => {
     expect(await syncsOf('alone', () => {})).toBe(2);
     // Between 1 and 4 MiB at a time, by how long that takes the disk.
-    const syncs = await syncsOf('beside', () => { syncTurns.begin(); syncTurns.end(); });
+    const syncs = await syncsOf('beside', () => {
+      syncTurns.begin();
+      syncTurns.end();
+    });
     expect(syncs).toBeGreaterThanOrEqual(10);
     expect(syncs).toBeLessThanOrEqual(40);
   });
@@ -106,7 +111,9 @@ describe('a thread in the background sets the disk to work', () => {
       await write(0);
       // No more than one write-back is behind: whoever writes on waits for the rest of the one before.
       let isWritten = false;
-      void write(4 * MIB.length).then(() => { isWritten = true; });
+      void write(4 * MIB.length).then(() => {
+        isWritten = true;
+      });
       await vi.advanceTimersByTimeAsync(13);
       expect([isWritten, resting.mock.calls.length]).toEqual([false, 1]);
       await vi.advanceTimersByTimeAsync(1);
@@ -136,15 +143,27 @@ describe('a thread in the background sets the disk to work', () => {
   test('and a sync that ends well says nothing while one that began before it may still fail', async () => {
     const file = await new FilesystemStorage({ root, isBlocking: true }).create('told-once');
     const calls: ((error: Error | null) => void)[] = [];
-    const fdatasync = vi.spyOn(fs, 'fdatasync').mockImplementation(((_fd: number, done: (error: Error | null) => void) => { calls.push(done); }) as never);
+    const fdatasync = vi.spyOn(fs, 'fdatasync').mockImplementation(((
+      _fd: number,
+      done: (error: Error | null) => void,
+    ) => {
+      calls.push(done);
+    }) as never);
     syncBuiltinESMExports();
     try {
       file.writeAt(0, MIB);
       const [beside, last] = [file.sync(), file.sync()];
       calls[1]!(null);
       let isDurable = false;
-      void last.then(() => { isDurable = true; }, () => {});
-      await new Promise((resolve) => { setImmediate(resolve); });
+      void last.then(
+        () => {
+          isDurable = true;
+        },
+        () => {},
+      );
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
       expect(isDurable).toBe(false);
       calls[0]!(Object.assign(new Error('EIO'), { code: 'EIO' }));
       await expect(last).rejects.toMatchObject({ code: 'sync_failed' });

@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +36,12 @@ beforeAll(async () => {
   symlinkSync(process.execPath, path.join(node, 'bin/node'));
   writeFileSync(path.join(node, 'LICENSE'), 'the licence of Node.js');
   // The bundles are there: `packed` has built them.
-  await ok(all.shell(`npm run build:archive -- ${process.arch} '${node}'`, { cwd: all.clone, env: { npm_config_ignore_scripts: 'true' } }).ended);
+  await ok(
+    all.shell(`npm run build:archive -- ${process.arch} '${node}'`, {
+      cwd: all.clone,
+      env: { npm_config_ignore_scripts: 'true' },
+    }).ended,
+  );
   rmSync(node, { recursive: true });
   await ok(all.shell(`tar -xzf '${path.join(all.clone, 'dist', NAME)}.tar.gz'`, { cwd: folder }).ended);
   skuaLink = path.join(folder, 'skua');
@@ -49,7 +63,12 @@ const spawned: Spawned[] = [];
 
 function skua(words: readonly string[]): Spawned {
   const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
-  const started = new Spawned(skuaLink, words, { ...nothing, PATH: '/usr/bin:/bin', HOME: folder, SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000' }, { cwd: folder });
+  const started = new Spawned(
+    skuaLink,
+    words,
+    { ...nothing, PATH: '/usr/bin:/bin', HOME: folder, SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000' },
+    { cwd: folder },
+  );
   spawned.push(started);
   return started;
 }
@@ -72,21 +91,40 @@ async function call(url: string, init: RequestInit = {}): Promise<{ status: numb
   return { status: reply.status, text: await reply.text() };
 }
 
-const post = (body: unknown, type = 'application/json'): RequestInit => ({ method: 'POST', headers: { 'content-type': type }, body: JSON.stringify(body) });
+const post = (body: unknown, type = 'application/json'): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': type },
+  body: JSON.stringify(body),
+});
 
 describe.skipIf(!isHere)('the archive', () => {
   test('has the package, Node.js and a command of three lines, with all licences, for one folder', async () => {
     expect(readdirSync(folder).toSorted()).toEqual(['skua', NAME]);
     const files = readdirSync(path.join(folder, NAME), { recursive: true }) as string[];
     const { told } = all;
-    expect(files).toEqual(expect.arrayContaining([...told.files.map((file) => file.path), 'bin/skua', 'node/bin/node', 'node/LICENSE', 'LICENSE', 'dist/THIRD-PARTY.txt', 'infra/packaging/skua.service', 'infra/packaging/healthcheck.mjs']));
+    expect(files).toEqual(
+      expect.arrayContaining([
+        ...told.files.map((file) => file.path),
+        'bin/skua',
+        'node/bin/node',
+        'node/LICENSE',
+        'LICENSE',
+        'dist/THIRD-PARTY.txt',
+        'infra/packaging/skua.service',
+        'infra/packaging/healthcheck.mjs',
+      ]),
+    );
     expect(readFileSync(path.join(folder, NAME, 'bin/skua'), 'utf8').match(/\n/g)).toHaveLength(3);
     expect(readFileSync(path.join(folder, NAME, 'node/bin/node')).equals(readFileSync(process.execPath))).toBe(true);
   });
 
   test('says its version and its errors as the command does', async () => {
     expect(await skua(['--version']).ended).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
-    expect(await skua(['start', '--wrong']).ended).toMatchObject({ code: 2, out: '', err: expect.stringContaining('Unknown option --wrong.') as string });
+    expect(await skua(['start', '--wrong']).ended).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('Unknown option --wrong.') as string,
+    });
   });
 
   test('keeps events, scavenges in worker threads, runs scripts in WebAssembly and has the page; what it wrote is there after a second start', async () => {
@@ -94,25 +132,52 @@ describe.skipIf(!isHere)('the archive', () => {
     const url = await urlOf(first);
     // The process that was started is the node: signals of a service manager reach it.
     const home = path.join(folder, NAME);
-    expect(readFileSync(`/proc/${first.child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1)).toEqual([path.join(home, 'node/bin/node'), '--max-semi-space-size=16', path.join(home, 'dist/main.js'), ...START]);
-    expect((await call(`${url}/streams/letters`, post([{ eventId: 'fbf4a1a1-b4a3-4dfe-a01f-ec52c34e16e4', eventType: 'letter-posted', data: { to: 'Oslo' } }], 'application/vnd.eventstore.events+json'))).status).toBe(201);
+    expect(readFileSync(`/proc/${first.child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1)).toEqual([
+      path.join(home, 'node/bin/node'),
+      '--max-semi-space-size=16',
+      path.join(home, 'dist/main.js'),
+      ...START,
+    ]);
+    expect(
+      (
+        await call(
+          `${url}/streams/letters`,
+          post(
+            [{ eventId: 'fbf4a1a1-b4a3-4dfe-a01f-ec52c34e16e4', eventType: 'letter-posted', data: { to: 'Oslo' } }],
+            'application/vnd.eventstore.events+json',
+          ),
+        )
+      ).status,
+    ).toBe(201);
     expect((await call(`${url}/ui`)).text).toContain('<html');
 
-    const routingScript = Buffer.from('function route({ body }) { return { stream: "order-" + body.number, schema: "order-placed" }; }').toString('base64');
-    expect((await call(`${url}/connectors/orders`, post({ settings: { instanceTypeName: 'webhook-source', routingScript, waitForWrite: true, streams: ['order-*'] } })))).toMatchObject({ status: 200 });
+    const routingScript = Buffer.from(
+      'function route({ body }) { return { stream: "order-" + body.number, schema: "order-placed" }; }',
+    ).toString('base64');
+    expect(
+      await call(
+        `${url}/connectors/orders`,
+        post({
+          settings: { instanceTypeName: 'webhook-source', routingScript, waitForWrite: true, streams: ['order-*'] },
+        }),
+      ),
+    ).toMatchObject({ status: 200 });
     expect((await call(`${url}/connectors/orders/start`, { method: 'POST' })).status).toBe(200);
     expect((await call(`${url}/webhook/orders`, post({ number: 1742 }))).status).toBe(201);
 
     // As many as local/installed.mjs asks for.
     expect(threadsOf(first.child.pid!).filter((name) => name === 'libuv-worker')).toHaveLength(12);
 
-    const { scavengeId } = JSON.parse((await call(`${url}/admin/scavenge`, { method: 'POST' })).text) as { scavengeId: string };
+    const { scavengeId } = JSON.parse((await call(`${url}/admin/scavenge`, { method: 'POST' })).text) as {
+      scavengeId: string;
+    };
     await first.seen(new RegExp(`Scavenge Completed.*${scavengeId}`));
     await stop(first);
 
     const second = skua(START);
     const again = await urlOf(second);
-    const read = (stream: string) => call(`${again}/streams/${stream}?embed=body`, { headers: { accept: 'application/vnd.eventstore.atom+json' } });
+    const read = (stream: string) =>
+      call(`${again}/streams/${stream}?embed=body`, { headers: { accept: 'application/vnd.eventstore.atom+json' } });
     expect((await read('letters')).text).toContain('Oslo');
     expect((await read('order-1742')).text).toContain('order-placed');
     await stop(second);
@@ -122,7 +187,10 @@ describe.skipIf(!isHere)('the archive', () => {
     const cluster = skua(['cluster', 'try', '--db', 'cluster', '--port', String((await freePorts(1))[0])]);
     await cluster.seen(/Ctrl\+C stops all\./);
     cluster.child.kill('SIGINT');
-    expect(await cluster.ended).toMatchObject({ code: 0, out: expect.stringContaining('All members have stopped.') as string });
+    expect(await cluster.ended).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('All members have stopped.') as string,
+    });
     const functions = skua(['functions', 'serve', '--port', '0', '--no-ticks']);
     await functions.seen(/The functions answer at (\S+),/);
     functions.child.kill('SIGINT');
@@ -137,6 +205,9 @@ describe.skipIf(!isHere)('the archive', () => {
   });
 
   test('is made for what there is a Node.js of', async () => {
-    expect(await all.shell('infra/packaging/archive.sh ia32', { cwd: all.clone }).ended).toMatchObject({ code: 2, err: expect.stringContaining('name x64 or arm64') as string });
+    expect(await all.shell('infra/packaging/archive.sh ia32', { cwd: all.clone }).ended).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('name x64 or arm64') as string,
+    });
   });
 });

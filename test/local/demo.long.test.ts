@@ -13,7 +13,15 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-demo-'));
   writeFileSync(path.join(folder, 'token'), 'a token\n');
-  node = await startedNode(['--disable-tls', '--db', path.join(folder, 'data'), '--chunk-size', '1MiB', '--connectors-data-protection-token-file', path.join(folder, 'token')]);
+  node = await startedNode([
+    '--disable-tls',
+    '--db',
+    path.join(folder, 'data'),
+    '--chunk-size',
+    '1MiB',
+    '--connectors-data-protection-token-file',
+    path.join(folder, 'token'),
+  ]);
 });
 afterAll(async () => {
   await node.stop();
@@ -24,8 +32,23 @@ interface Report {
   isSame: boolean;
   isSigned: boolean;
   forgedStatus: number | null;
-  streams: { stream: string; before: number; sent: number; refused: number; written: number; after: number; fate: string | null; wasBefore: boolean }[];
-  scavenge: { removable: number; result: string | null; bytesBefore: number; bytesAfter: number; erasure: { stream: string; before: string[]; after: string[] } | null };
+  streams: {
+    stream: string;
+    before: number;
+    sent: number;
+    refused: number;
+    written: number;
+    after: number;
+    fate: string | null;
+    wasBefore: boolean;
+  }[];
+  scavenge: {
+    removable: number;
+    result: string | null;
+    bytesBefore: number;
+    bytesAfter: number;
+    erasure: { stream: string; before: string[]; after: string[] } | null;
+  };
 }
 
 test('payloads become streams of repositories, with ids that stay', async () => {
@@ -34,7 +57,9 @@ test('payloads become streams of repositories, with ids that stay', async () => 
   expect(deliveries).toHaveLength(329);
   expect(new Set(deliveries.map(({ deliveryId }) => deliveryId)).size).toBe(329);
   expect(await loadStreams()).toEqual(streams);
-  expect(streams.map(({ stream }) => stream)).toEqual(expect.arrayContaining(['github-Codertocat-Hello-World', 'github-Octocoders', 'github-other']));
+  expect(streams.map(({ stream }) => stream)).toEqual(
+    expect.arrayContaining(['github-Codertocat-Hello-World', 'github-Octocoders', 'github-other']),
+  );
   expect(deliveries.map(({ eventType }) => eventType)).toEqual(expect.arrayContaining(['push', 'issues.opened']));
 });
 
@@ -44,12 +69,23 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(first).toMatchObject({ code: 0, err: '' });
   const { streams, scavenge, ...report } = JSON.parse(first.out) as Report;
   expect(report).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
-  expect(streams.every(({ before, sent, refused, written }) => before === 0 && sent > 0 && refused === 0 && written === sent)).toBe(true);
+  expect(
+    streams.every(
+      ({ before, sent, refused, written }) => before === 0 && sent > 0 && refused === 0 && written === sent,
+    ),
+  ).toBe(true);
   expect(await statesOf(node.url)).toEqual(['CONNECTOR_STATE_STOPPED']);
-  expect(streams.filter(({ fate }) => fate !== null).map(({ fate, after }) => [fate, after])).toEqual([['limited', 50], ['soft', 0], ['hard', 0]]);
+  expect(streams.filter(({ fate }) => fate !== null).map(({ fate, after }) => [fate, after])).toEqual([
+    ['limited', 50],
+    ['soft', 0],
+    ['hard', 0],
+  ]);
   // 180 events of the limited stream, 16 of the soft-deleted one, whose last one stays, 2 of the hard-deleted one.
   expect(scavenge.removable).toBeGreaterThanOrEqual(198);
-  expect(scavenge).toMatchObject({ result: 'Success', erasure: { stream: 'github-lineville-elastic-machines-testing', after: [] } });
+  expect(scavenge).toMatchObject({
+    result: 'Success',
+    erasure: { stream: 'github-lineville-elastic-machines-testing', after: [] },
+  });
   expect(scavenge.erasure!.before.length).toBeGreaterThan(0);
   expect(scavenge.bytesAfter).toBeLessThan(scavenge.bytesBefore / 2);
 
@@ -57,7 +93,9 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(second.code).toBe(0);
   const again = JSON.parse(second.out) as Report;
   expect(again).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
-  expect(again.streams.map(({ stream, before, written }) => [stream, before, written])).toEqual(streams.map(({ stream, after }) => [stream, after, after]));
+  expect(again.streams.map(({ stream, before, written }) => [stream, before, written])).toEqual(
+    streams.map(({ stream, after }) => [stream, after, after]),
+  );
   expect(again.streams.filter(({ wasBefore }) => wasBefore)).toHaveLength(3);
   expect(again.scavenge).toMatchObject({ removable: 0, result: null, erasure: null });
 
@@ -68,7 +106,9 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(shown.out).toContain(' s: 80 accepted, 0 refused.');
   expect(shown.out).toContain('nothing to remove: no scavenge is needed.');
   // Without --db it is ./data that is looked at.
-  expect(shown.out).toContain('The files of that node are not in ./data, so they were not searched; --db DIR names its data directory.');
+  expect(shown.out).toContain(
+    'The files of that node are not in ./data, so they were not searched; --db DIR names its data directory.',
+  );
   expect(again.scavenge).toMatchObject({ isElsewhere: false });
 });
 
@@ -83,7 +123,7 @@ test('on a terminal a bar shows how much was posted, and goes', async () => {
 
 async function statesOf(url: string): Promise<string[]> {
   const reply = await fetch(`${url}/connectors`, { headers: { authorization: `Basic ${btoa('ops:changeit')}` } });
-  return (await reply.json() as { items: { state: string }[] }).items.map(({ state }) => state);
+  return ((await reply.json()) as { items: { state: string }[] }).items.map(({ state }) => state);
 }
 
 test('without a data-protection token nothing is signed, and the demo says so', async () => {
@@ -109,5 +149,8 @@ test('no node: 3, and how to start one', async () => {
 });
 
 test('an address that is none: 2', async () => {
-  expect(await ran(['demo'], { SKUA_NODE: 'localhost' })).toMatchObject({ code: 2, err: expect.stringContaining('SKUA_NODE must be an address') });
+  expect(await ran(['demo'], { SKUA_NODE: 'localhost' })).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('SKUA_NODE must be an address'),
+  });
 });

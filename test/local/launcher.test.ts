@@ -9,9 +9,20 @@ function launch(nodeOptions: readonly string[], words: readonly string[]): Spawn
   return new Spawned(process.execPath, [...nodeOptions, LAUNCHER, ...words]);
 }
 
-test.each([['a Node.js that runs TypeScript', []], ['an older one', ['--import', OLDER]]])('under %s: output, exit code and signals pass through', async (_, nodeOptions) => {
-  expect(await launch(nodeOptions, ['--version']).ended).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' });
-  expect(await launch(nodeOptions, ['start', '--wrong']).ended).toMatchObject({ code: 2, out: '', err: expect.stringContaining('Unknown option --wrong.') });
+test.each([
+  ['a Node.js that runs TypeScript', []],
+  ['an older one', ['--import', OLDER]],
+])('under %s: output, exit code and signals pass through', async (_, nodeOptions) => {
+  expect(await launch(nodeOptions, ['--version']).ended).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    err: '',
+  });
+  expect(await launch(nodeOptions, ['start', '--wrong']).ended).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringContaining('Unknown option --wrong.'),
+  });
   const node = launch(nodeOptions, ['start', '--insecure', '--mem-db', '--node-port', '0']);
   await node.seen(/is listening on/);
   node.child.kill('SIGTERM');

@@ -8,7 +8,18 @@ import type { Ended } from './spawn.ts';
 /** What a clone has not, and what work in one leaves behind. */
 const NOT_CLONED = /^(?:\.git|data|dist|backups|copy|restored|secret|order\.json|picky\.js|route\.js|.*\.tgz)$/;
 /** What a walk through the README, and work, leave in a checkout, none of which may be packed. */
-export const LEFTOVERS = ['secret', 'backups/config', 'restored/chunk-000000.000000', 'data/writer.chk', 'copy/writer.chk', 'route.js', 'order.json', 'test/x.tmp', 'notes.md', 'dist/.cache/v24/a'] as const;
+export const LEFTOVERS = [
+  'secret',
+  'backups/config',
+  'restored/chunk-000000.000000',
+  'data/writer.chk',
+  'copy/writer.chk',
+  'route.js',
+  'order.json',
+  'test/x.tmp',
+  'notes.md',
+  'dist/.cache/v24/a',
+] as const;
 /** What `npm pack` told. */
 const TOLD = 'told.json';
 
@@ -37,20 +48,43 @@ export async function packed(): Promise<Packed> {
   const folder = await mkdtemp(path.join(tmpdir(), 'skua-packed-'));
   // Links stay as they are: those to commands are within what is copied.
   await cp(await onceARun('packed', pack), folder, { recursive: true, verbatimSymlinks: true });
-  return { ...inFolder(folder), told: JSON.parse(await readFile(path.join(folder, TOLD), 'utf8')) as Packed['told'], remove: () => rm(folder, { recursive: true, force: true }) };
+  return {
+    ...inFolder(folder),
+    told: JSON.parse(await readFile(path.join(folder, TOLD), 'utf8')) as Packed['told'],
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
 }
 
 function inFolder(folder: string): Omit<Packed, 'told' | 'remove'> {
   const [clone, installed] = [path.join(folder, 'clone'), path.join(folder, 'installed')];
   // npm takes what another npm told its scripts for settings of its own: these tests may run in one.
-  const env = { ...Object.fromEntries(Object.keys(process.env).filter((name) => /^npm_/i.test(name)).map((name) => [name, undefined])), PATH: [path.dirname(process.execPath), path.join(installed, 'node_modules/.bin'), process.env['PATH']].join(path.delimiter), npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' };
-  const shell: Packed['shell'] = (line, { cwd, env: more = {}, isServer = false }) => new Spawned('bash', ['-c', line], { ...env, ...more }, { cwd, isGroup: isServer });
+  const env = {
+    ...Object.fromEntries(
+      Object.keys(process.env)
+        .filter((name) => /^npm_/i.test(name))
+        .map((name) => [name, undefined]),
+    ),
+    PATH: [path.dirname(process.execPath), path.join(installed, 'node_modules/.bin'), process.env['PATH']].join(
+      path.delimiter,
+    ),
+    npm_config_offline: 'true',
+    npm_config_audit: 'false',
+    npm_config_fund: 'false',
+    npm_config_update_notifier: 'false',
+  };
+  const shell: Packed['shell'] = (line, { cwd, env: more = {}, isServer = false }) =>
+    new Spawned('bash', ['-c', line], { ...env, ...more }, { cwd, isGroup: isServer });
   return { clone, installed, env, shell };
 }
 
 async function pack(folder: string): Promise<void> {
   const { clone, installed, shell } = inFolder(folder);
-  await cp(ROOT, clone, { recursive: true, filter: (from) => path.basename(from) !== 'node_modules' && !(path.dirname(from) === path.resolve(ROOT) && NOT_CLONED.test(path.basename(from))) });
+  await cp(ROOT, clone, {
+    recursive: true,
+    filter: (from) =>
+      path.basename(from) !== 'node_modules' &&
+      !(path.dirname(from) === path.resolve(ROOT) && NOT_CLONED.test(path.basename(from))),
+  });
   await symlink(path.resolve(ROOT, 'node_modules'), path.join(clone, 'node_modules'));
   for (const file of LEFTOVERS) {
     await mkdir(path.dirname(path.join(clone, file)), { recursive: true });

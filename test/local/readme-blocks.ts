@@ -18,7 +18,16 @@ export function readmeSteps(text = readFileSync(`${ROOT}/README.md`, 'utf8')): S
     let exported: Record<string, string> = {};
     return part.split(/^(```[\s\S]*?^```)$/m).flatMap((piece) => {
       if (piece.startsWith('```')) return stepsOf(piece, { section, exported });
-      for (const [, variables] of piece.matchAll(/`export\s+([^`]+)`/g)) exported = { ...exported, ...Object.fromEntries(variables!.trim().split(/\s+/).map((each) => each.split('=', 2) as [string, string])) };
+      for (const [, variables] of piece.matchAll(/`export\s+([^`]+)`/g))
+        exported = {
+          ...exported,
+          ...Object.fromEntries(
+            variables!
+              .trim()
+              .split(/\s+/)
+              .map((each) => each.split('=', 2) as [string, string]),
+          ),
+        };
       return [];
     });
   });

@@ -15,11 +15,25 @@ test('the program of "From your code" runs, and says what it did', async () => {
   try {
     symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
     writeFileSync(path.join(folder, 'orders.mjs'), program!);
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['orders.mjs'], { cwd: folder, timeout: 600_000, env: { ...process.env, SKUA: `kurrentdb://${new URL(node.url).host}?tls=false` } });
-    expect([stdout, stderr]).toEqual(['0: order-placed {"pieces":2}\n1: order-paid {"euros":30}\npacked order-placed\npacked order-paid\n', '']);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['orders.mjs'], {
+      cwd: folder,
+      timeout: 600_000,
+      env: { ...process.env, SKUA: `kurrentdb://${new URL(node.url).host}?tls=false` },
+    });
+    expect([stdout, stderr]).toEqual([
+      '0: order-placed {"pieces":2}\n1: order-paid {"euros":30}\npacked order-placed\npacked order-paid\n',
+      '',
+    ]);
     // What was written over gRPC is read over HTTP.
-    const line = await (await fetch(`${node.url}/streams/order-1`, { headers: { accept: 'application/x-ndjson' } })).text();
-    expect(line.split('\n').filter(Boolean).map((each) => (JSON.parse(each) as { eventType: string }).eventType)).toEqual(['order-placed', 'order-paid']);
+    const line = await (
+      await fetch(`${node.url}/streams/order-1`, { headers: { accept: 'application/x-ndjson' } })
+    ).text();
+    expect(
+      line
+        .split('\n')
+        .filter(Boolean)
+        .map((each) => (JSON.parse(each) as { eventType: string }).eventType),
+    ).toEqual(['order-placed', 'order-paid']);
   } finally {
     await node.stop();
     rmSync(folder, { recursive: true, force: true });

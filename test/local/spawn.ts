@@ -14,9 +14,18 @@ const MAIN = fileURLToPath(new URL('../../local/main.ts', import.meta.url));
 /** What tests do with a process; one that runs in theirs has no number of its own. */
 type Child = Pick<ChildProcess, 'kill'> & { readonly pid?: number | undefined };
 
-export interface Ended { readonly code: number | null; readonly out: string; readonly err: string }
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
 
-const LEVELS: Readonly<Record<string, string>> = { Debug: 'debug', Information: 'info', Warning: 'warn', Error: 'error' };
+const LEVELS: Readonly<Record<string, string>> = {
+  Debug: 'debug',
+  Information: 'info',
+  Warning: 'warn',
+  Error: 'error',
+};
 
 /** What a command has written. */
 abstract class Written {
@@ -35,16 +44,21 @@ abstract class Written {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ find, resolve });
       this.#look();
-      void this.ended.then(({ code }) => reject(new Error(`ended with ${code} before ${find} was seen:\n${this.out}\n${this.err}`)));
+      void this.ended.then(({ code }) =>
+        reject(new Error(`ended with ${code} before ${find} was seen:\n${this.out}\n${this.err}`)),
+      );
     });
   }
 
   /** The lines that were logged so far: their members as documented, and `level`, `time` and `msg` for short. */
   logged(): Record<string, unknown>[] {
-    return this.err.split('\n').filter((line) => line.startsWith('{')).map((line) => {
-      const logged = JSON.parse(line) as Record<string, unknown>;
-      return { ...logged, level: LEVELS[String(logged['@l'])], time: logged['@t'], msg: logged['@mt'] };
-    });
+    return this.err
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => {
+        const logged = JSON.parse(line) as Record<string, unknown>;
+        return { ...logged, level: LEVELS[String(logged['@l'])], time: logged['@t'], msg: logged['@mt'] };
+      });
   }
 
   #look(): void {
@@ -60,11 +74,25 @@ export class Spawned extends Written {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
 
-  constructor(command: string, words: readonly string[], env: Readonly<Record<string, string | undefined>> = {}, { cwd = ROOT, isGroup = false } = {}) {
+  constructor(
+    command: string,
+    words: readonly string[],
+    env: Readonly<Record<string, string | undefined>> = {},
+    { cwd = ROOT, isGroup = false } = {},
+  ) {
     super();
-    this.child = spawn(command, words, { cwd, detached: isGroup, env: { ...process.env, NO_COLOR: '1', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    this.child.stdout!.on('data', (part: Buffer) => { this.take('out', part.toString()); });
-    this.child.stderr!.on('data', (part: Buffer) => { this.take('err', part.toString()); });
+    this.child = spawn(command, words, {
+      cwd,
+      detached: isGroup,
+      env: { ...process.env, NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout!.on('data', (part: Buffer) => {
+      this.take('out', part.toString());
+    });
+    this.child.stderr!.on('data', (part: Buffer) => {
+      this.take('err', part.toString());
+    });
     this.ended = new Promise((resolve, reject) => {
       this.child.on('error', reject);
       this.child.on('close', (code) => resolve({ code, out: this.out, err: this.err }));
@@ -87,10 +115,17 @@ class Here extends Written {
     super();
     const { promise: exit, resolve } = Promise.withResolvers<ExitCode>();
     const io: Io = {
-      stdout: { write: (text) => this.take('out', text) }, stderr: { write: (text) => this.take('err', text) }, env: { ...process.env, NO_COLOR: '1', ...env }, ...(stdin !== undefined && { stdin }),
+      stdout: { write: (text) => this.take('out', text) },
+      stderr: { write: (text) => this.take('err', text) },
+      env: { ...process.env, NO_COLOR: '1', ...env },
+      ...(stdin !== undefined && { stdin }),
       process: Object.assign(this.#process, { exit: resolve }),
     };
-    this.ended = Promise.race([runProgram({ commands: COMMANDS, version: VERSION }, words, io), exit]).then((code) => ({ code, out: this.out, err: this.err }));
+    this.ended = Promise.race([runProgram({ commands: COMMANDS, version: VERSION }, words, io), exit]).then((code) => ({
+      code,
+      out: this.out,
+      err: this.err,
+    }));
   }
 
   get child(): Child {
@@ -120,18 +155,31 @@ export function startedProcess(words: readonly string[], env?: Record<string, st
   return listening(skua(wordsOf(words), env));
 }
 
-/** A running node on a free port, by the command's own way in but in this process: a start takes a tenth of the time. */
+/**
+ * A running node on a free port, by the command's own way in but in this process: a start takes a tenth of the time.
+ */
 export function startedNode(words: readonly string[]): Promise<Started> {
   return listening(new Here(wordsOf(words)));
 }
 
 /** `skua ...` in this process, to its end. */
-export function ran(words: readonly string[], env?: Record<string, string>, stdin?: NodeJS.ReadableStream): Promise<Ended> {
+export function ran(
+  words: readonly string[],
+  env?: Record<string, string>,
+  stdin?: NodeJS.ReadableStream,
+): Promise<Ended> {
   return new Here(words, env, stdin).ended;
 }
 
 function wordsOf(words: readonly string[]): string[] {
-  return ['start', '--node-port', '0', ...(words.some((word) => SECURITY.has(word)) ? [] : ['--insecure']), ...(words.includes(FILTER) ? [] : [FILTER, '10000']), ...words];
+  return [
+    'start',
+    '--node-port',
+    '0',
+    ...(words.some((word) => SECURITY.has(word)) ? [] : ['--insecure']),
+    ...(words.includes(FILTER) ? [] : [FILTER, '10000']),
+    ...words,
+  ];
 }
 
 async function listening<P extends Started['process']>(process: P): Promise<Started> {

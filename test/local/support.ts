@@ -26,8 +26,22 @@ export class FakeIo implements Io {
   constructor(options: { isTTY?: boolean; env?: Io['env'] } = {}) {
     const isTTY = options.isTTY ?? false;
     this.env = options.env ?? {};
-    this.stdout = { isTTY, columns: 100, write: (text: string) => { this.out += text; this.#tell(); } };
-    this.stderr = { isTTY, columns: 100, write: (text: string) => { this.err += text; this.#tell(); } };
+    this.stdout = {
+      isTTY,
+      columns: 100,
+      write: (text: string) => {
+        this.out += text;
+        this.#tell();
+      },
+    };
+    this.stderr = {
+      isTTY,
+      columns: 100,
+      write: (text: string) => {
+        this.err += text;
+        this.#tell();
+      },
+    };
   }
 
   /** Resolves when the text has been written. */

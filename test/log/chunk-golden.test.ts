@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { putI32, putI64 } from '../../core/base/bytes.ts';
 import { BlockCache } from '../../core/cache/cache.ts';
 import { Checkpoint } from '../../core/log/format/checkpoint.ts';
-import { chunkFileName, decodeFooter, decodeHeader, encodeFooter, encodeHeader, ongoingFileBytes, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
+import {
+  chunkFileName,
+  decodeFooter,
+  decodeHeader,
+  encodeFooter,
+  encodeHeader,
+  ongoingFileBytes,
+  parseChunkFileNames,
+  takeInventory,
+} from '../../core/log/format/chunk-format.ts';
 import { ChunkTable } from '../../core/log/chunk-table/chunk-table.ts';
 import { OngoingChunk } from '../../core/log/chunk/ongoing-chunk.ts';
 import { openCompleted } from '../../core/log/chunk/chunk.ts';
@@ -36,7 +45,14 @@ function recordAt(position: number): Uint8Array {
 
 describe('header', () => {
   it('of chunk 7 is the example', () => {
-    const header = { version: 3, chunkSize: CHUNK_SIZE, startNumber: 7, endNumber: 7, isScavenged: false, chunkId: CHUNK_ID };
+    const header = {
+      version: 3,
+      chunkSize: CHUNK_SIZE,
+      startNumber: 7,
+      endNumber: 7,
+      isScavenged: false,
+      chunkId: CHUNK_ID,
+    };
     const bytes = encodeHeader(header);
     expect(bytes.length).toBe(128);
     expect(bytes.subarray(0, 34)).toEqual(HEADER_7);
@@ -44,13 +60,30 @@ describe('header', () => {
     expect(decodeHeader('chunk-000007.000000', bytes)).toEqual(header);
   });
   it('accepts version 2 and the newer form with byte 34, refuses others', () => {
-    const bytes = encodeHeader({ version: 2, chunkSize: 65_536, startNumber: 1, endNumber: 3, isScavenged: true, chunkId: CHUNK_ID });
+    const bytes = encodeHeader({
+      version: 2,
+      chunkSize: 65_536,
+      startNumber: 1,
+      endNumber: 3,
+      isScavenged: true,
+      chunkId: CHUNK_ID,
+    });
     bytes[34] = 4;
     expect(decodeHeader('f', bytes)).toMatchObject({ version: 2, startNumber: 1, endNumber: 3, isScavenged: true });
-    for (const [at, value, code] of [[0, 1, 'log_corrupt'], [1, 1, 'log_unsupported'], [1, 4, 'log_unsupported'], [35, 1, 'log_unsupported'], [9, 0x80, 'log_corrupt'], [10, 0, 'log_corrupt'], [5, 0x80, 'log_corrupt']] as const) {
+    for (const [at, value, code] of [
+      [0, 1, 'log_corrupt'],
+      [1, 1, 'log_unsupported'],
+      [1, 4, 'log_unsupported'],
+      [35, 1, 'log_unsupported'],
+      [9, 0x80, 'log_corrupt'],
+      [10, 0, 'log_corrupt'],
+      [5, 0x80, 'log_corrupt'],
+    ] as const) {
       const damaged = bytes.slice();
       damaged[at] = value;
-      expect(() => decodeHeader('f', damaged), `byte ${at}`).toThrow(expect.objectContaining({ code, data: expect.objectContaining({ file: 'f' }) }));
+      expect(() => decodeHeader('f', damaged), `byte ${at}`).toThrow(
+        expect.objectContaining({ code, data: expect.objectContaining({ file: 'f' }) }),
+      );
     }
   });
 });
@@ -61,8 +94,16 @@ describe('footer', () => {
     expect(plain.length).toBe(128);
     expect(plain.subarray(0, 17)).toEqual(bytesOf('03 7b 00 00 00 7b 00 00 00 00 00 00 00 00 00 00 00'));
     expect(plain.subarray(17).every((byte) => byte === 0)).toBe(true);
-    expect(encodeFooter(246, 268_439_579, 24).subarray(0, 17)).toEqual(bytesOf('03 f6 00 00 00 1b 10 00 10 00 00 00 00 18 00 00 00'));
-    expect(decodeFooter('f', encodeFooter(246, 268_439_579, 24), 4096)).toMatchObject({ isCompleted: true, mapEntryBytes: 12, physicalBytes: 246, logicalBytes: 268_439_579, mapBytes: 24 });
+    expect(encodeFooter(246, 268_439_579, 24).subarray(0, 17)).toEqual(
+      bytesOf('03 f6 00 00 00 1b 10 00 10 00 00 00 00 18 00 00 00'),
+    );
+    expect(decodeFooter('f', encodeFooter(246, 268_439_579, 24), 4096)).toMatchObject({
+      isCompleted: true,
+      mapEntryBytes: 12,
+      physicalBytes: 246,
+      logicalBytes: 268_439_579,
+      mapBytes: 24,
+    });
   });
   it('with the old map has 32-bit fields', () => {
     const old = new Uint8Array(128);
@@ -70,13 +111,26 @@ describe('footer', () => {
     putI32(old, 1, 200);
     putI32(old, 5, 4000);
     putI32(old, 9, 16);
-    expect(decodeFooter('f', old, 4096)).toMatchObject({ mapEntryBytes: 8, physicalBytes: 200, logicalBytes: 4000, mapBytes: 16 });
+    expect(decodeFooter('f', old, 4096)).toMatchObject({
+      mapEntryBytes: 8,
+      physicalBytes: 200,
+      logicalBytes: 4000,
+      mapBytes: 16,
+    });
   });
   it('that can be no footer is refused with its offset', () => {
     const incomplete = encodeFooter(123, 123, 0);
     incomplete[0] = 2;
-    for (const footer of [incomplete, encodeFooter(123, 122, 0), encodeFooter(123, 123, 13), encodeFooter(4000, 4000, 0), encodeFooter(-1, 5, 0)]) {
-      expect(() => decodeFooter('f', footer, 4096)).toThrow(expect.objectContaining({ code: 'log_corrupt', data: { file: 'f', offset: 3968 } }));
+    for (const footer of [
+      incomplete,
+      encodeFooter(123, 122, 0),
+      encodeFooter(123, 123, 13),
+      encodeFooter(4000, 4000, 0),
+      encodeFooter(-1, 5, 0),
+    ]) {
+      expect(() => decodeFooter('f', footer, 4096)).toThrow(
+        expect.objectContaining({ code: 'log_corrupt', data: { file: 'f', offset: 3968 } }),
+      );
     }
   });
 });
@@ -85,7 +139,11 @@ describe('whole files', () => {
   it('the completed chunk 7 has the recorded MD5', async () => {
     const storage = new MemoryStorage();
     const cache = new BlockCache(1 << 20);
-    const ongoing = await OngoingChunk.create({ storage, cache, digests: nodeDigests, ids: exampleIds, chunkSize: CHUNK_SIZE }, 7, 1);
+    const ongoing = await OngoingChunk.create(
+      { storage, cache, digests: nodeDigests, ids: exampleIds, chunkSize: CHUNK_SIZE },
+      7,
+      1,
+    );
     expect(await storage.size('chunk-000007.000000')).toBe(268_439_552);
     expect(ongoingFileBytes(CHUNK_SIZE)).toBe(268_439_552);
     await ongoing.append(recordAt(7 * CHUNK_SIZE));
@@ -102,7 +160,16 @@ describe('whole files', () => {
   async function mergedTable(wide: boolean): Promise<ChunkTable> {
     const storage = new MemoryStorage();
     const data = new Uint8Array(4096);
-    data.set(encodeHeader({ version: 3, chunkSize: CHUNK_SIZE, startNumber: 7, endNumber: 9, isScavenged: true, chunkId: CHUNK_ID }));
+    data.set(
+      encodeHeader({
+        version: 3,
+        chunkSize: CHUNK_SIZE,
+        startNumber: 7,
+        endNumber: 9,
+        isScavenged: true,
+        chunkId: CHUNK_ID,
+      }),
+    );
     data.set(recordAt(7 * CHUNK_SIZE), 128);
     data.set(recordAt(8 * CHUNK_SIZE + 4000), 251);
     const footer = encodeFooter(246, 268_439_579, 24);
@@ -125,7 +192,10 @@ describe('whole files', () => {
     return table;
   }
 
-  it.each([['12 bytes', true], ['8 bytes', false]] as const)('a merged chunk with map entries of %s is read by position, forward and backward', async (_, wide) => {
+  it.each([
+    ['12 bytes', true],
+    ['8 bytes', false],
+  ] as const)('a merged chunk with map entries of %s is read by position, forward and backward', async (_, wide) => {
     const table = await mergedTable(wide);
     const frame = new RecordFrame();
     const step = (take: () => Outcome): Promise<number> => untilHit(take);
@@ -154,15 +224,42 @@ describe('whole files', () => {
 describe('file names', () => {
   it('are six digits each', () => {
     expect(chunkFileName(7, 12)).toBe('chunk-000007.000012');
-    expect(parseChunkFileNames(['chunk-000002.000001', 'chunk-000001.000000', 'chunk-1.0', 'chunk-000003.000000.tmp', 'Chunk-000004.000000'])).toEqual([
-      { name: 'chunk-000001.000000', number: 1, version: 0 }, { name: 'chunk-000002.000001', number: 2, version: 1 }]);
+    expect(
+      parseChunkFileNames([
+        'chunk-000002.000001',
+        'chunk-000001.000000',
+        'chunk-1.0',
+        'chunk-000003.000000.tmp',
+        'Chunk-000004.000000',
+      ]),
+    ).toEqual([
+      { name: 'chunk-000001.000000', number: 1, version: 0 },
+      { name: 'chunk-000002.000001', number: 2, version: 1 },
+    ]);
   });
   it('give the latest, old and missing chunks of the example', async () => {
-    const names = ['1.0', '2.1', '5.0', '5.1', '5.2', '6.0', '8.7', '10.5'].map((name) => chunkFileName(Number(name.split('.')[0]), Number(name.split('.')[1])));
-    const ends: Record<string, number> = { 'chunk-000002.000001': 2, 'chunk-000005.000002': 7, 'chunk-000008.000007': 8, 'chunk-000010.000005': 14 };
+    const names = ['1.0', '2.1', '5.0', '5.1', '5.2', '6.0', '8.7', '10.5'].map((name) =>
+      chunkFileName(Number(name.split('.')[0]), Number(name.split('.')[1])),
+    );
+    const ends: Record<string, number> = {
+      'chunk-000002.000001': 2,
+      'chunk-000005.000002': 7,
+      'chunk-000008.000007': 8,
+      'chunk-000010.000005': 14,
+    };
     const inventory = await takeInventory(parseChunkFileNames(names), 16, async (file) => ends[file.name]!);
-    expect(inventory.latest.map(({ file, endNumber }) => [file.number, endNumber])).toEqual([[1, 1], [2, 2], [5, 7], [8, 8], [10, 14]]);
-    expect(inventory.old.map((file) => file.name)).toEqual(['chunk-000005.000000', 'chunk-000005.000001', 'chunk-000006.000000']);
+    expect(inventory.latest.map(({ file, endNumber }) => [file.number, endNumber])).toEqual([
+      [1, 1],
+      [2, 2],
+      [5, 7],
+      [8, 8],
+      [10, 14],
+    ]);
+    expect(inventory.old.map((file) => file.name)).toEqual([
+      'chunk-000005.000000',
+      'chunk-000005.000001',
+      'chunk-000006.000000',
+    ]);
     expect(inventory.missing).toEqual([0, 3, 4, 9, 15, 16]);
   });
 });

@@ -36,12 +36,14 @@ interface Node {
 }
 
 let ids: SeededIds;
-beforeEach(() => { ids = new SeededIds(9); });
+beforeEach(() => {
+  ids = new SeededIds(9);
+});
 
 /** Every node starts a day after the one before it. */
 let today = TEST_NOW_MS;
 
-async function start(storage: Storage, nowMs = today += DAY_MS): Promise<Node> {
+async function start(storage: Storage, nowMs = (today += DAY_MS)): Promise<Node> {
   const clock = new ManualClock(nowMs, 'microtask');
   const scavengeStates = MemoryScavengeStates.of(storage);
   const inner = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates });
@@ -55,22 +57,52 @@ async function start(storage: Storage, nowMs = today += DAY_MS): Promise<Node> {
       return inner.run(name, args, options);
     },
   };
-  const log: Log = { debug() {}, info() {}, error() {}, warn: (message) => { warnings.push(message); } };
-  const open = await openTestStore({ storage, clock, ids, jobs, log, scavengeStates, chunkSizeBytes: CHUNK_BYTES, verifyChunks: true });
+  const log: Log = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (message) => {
+      warnings.push(message);
+    },
+  };
+  const open = await openTestStore({
+    storage,
+    clock,
+    ids,
+    jobs,
+    log,
+    scavengeStates,
+    chunkSizeBytes: CHUNK_BYTES,
+    verifyChunks: true,
+  });
   const node: Node = { open, clock, proved, warnings, outcome: 'going on' };
-  void open.failed.then(({ code, data }) => { node.outcome = `${code} ${String(data['file'])}`; });
+  void open.failed.then(({ code, data }) => {
+    node.outcome = `${code} ${String(data['file'])}`;
+  });
   return node;
 }
 
 let nextId = 0;
 async function append({ open }: Pick<Node, 'open'>, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await open.store.append('s', ANY, [{ id: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`, type: 'made', isJson: false, data: new Uint8Array(4_000).fill(7), metadata: new Uint8Array(0) }]);
+  for (let i = 0; i < count; i++)
+    await open.store.append('s', ANY, [
+      {
+        id: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`,
+        type: 'made',
+        isJson: false,
+        data: new Uint8Array(4_000).fill(7),
+        metadata: new Uint8Array(0),
+      },
+    ]);
 }
 
 /** Time passes, and everything is done that it brings about. */
 async function pass({ clock }: Node, ms: number): Promise<void> {
   await clock.advance(ms);
-  for (let i = 0; i < 300; i++) await new Promise((resolve) => { setImmediate(resolve); });
+  for (let i = 0; i < 300; i++)
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
 }
 
 const proofsOf = (node: Node) => node.open.status().proofs!;
@@ -118,7 +150,10 @@ describe('completed chunks', () => {
     const second = await start(storage, today + SCRUB_AGAIN_AFTER_MS + FIRST_MS + 1);
     await pass(second, FIRST_MS);
     await pass(second, LOOK_MS);
-    expect([...second.proved].sort()).toEqual([`${FIRST} ${SCRUB_AGAIN_BYTES_PER_SECOND}`, `${SECOND} ${SCRUB_AGAIN_BYTES_PER_SECOND}`]);
+    expect([...second.proved].sort()).toEqual([
+      `${FIRST} ${SCRUB_AGAIN_BYTES_PER_SECOND}`,
+      `${SECOND} ${SCRUB_AGAIN_BYTES_PER_SECOND}`,
+    ]);
     expect(proofsOf(second).oldestProofAgeMs).toBeLessThanOrEqual(LOOK_MS + FIRST_MS);
     await second.open.close();
   });
@@ -229,8 +264,12 @@ describe('completed chunks', () => {
 
 describe('on a disk', () => {
   let folder = '';
-  beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'skua-proofs-')); });
-  afterEach(async () => { await rm(folder, { recursive: true, force: true }); });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'skua-proofs-'));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
 
   test('proofs outlive a start, and not a change of the file', async () => {
     const storage = new FilesystemStorage({ root: folder });

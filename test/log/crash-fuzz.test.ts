@@ -11,10 +11,9 @@ import { bySize, seedsFrom } from '../support/run-size.ts';
 
 /**
  * One disk that loses its power again and again at random operations, of appends, completions and recoveries, or whose
- * process is killed, which leaves unsynced bytes for the next one to read and the next power loss to take; now and then the
- * system could not write them, and holds them for written. After each
- * the log must end at the last acknowledged position, or behind the one group that was in flight, and hold
- * exactly the bytes that were appended.
+ * process is killed, which leaves unsynced bytes for the next one to read and the next power loss to take; now and then
+ * the system could not write them, and holds them for written. After each the log must end at the last acknowledged
+ * position, or behind the one group that was in flight, and hold exactly the bytes that were appended.
  */
 
 const SEEDS = seedsFrom(1, bySize(25, 200, 1_000));
@@ -54,7 +53,14 @@ class Expectation {
   }
 }
 
-async function work(log: TransactionLog, random: Random, clock: ManualClock, expected: Expectation, steps: number, isFull: boolean): Promise<void> {
+async function work(
+  log: TransactionLog,
+  random: Random,
+  clock: ManualClock,
+  expected: Expectation,
+  steps: number,
+  isFull: boolean,
+): Promise<void> {
   for (let i = 0; i < steps; i++) {
     if (random.chance(0.12)) {
       expected.boundary = (Math.floor(log.end / CHUNK) + 1) * CHUNK;
@@ -64,7 +70,9 @@ async function work(log: TransactionLog, random: Random, clock: ManualClock, exp
       expected.end = expected.boundary;
       expected.boundary = null;
     }
-    const sizes = Array.from({ length: random.int(1, 4) }, () => random.chance(0.2) ? random.int(4_000, 14_000) : random.int(RECORD_MIN, 900));
+    const sizes = Array.from({ length: random.int(1, 4) }, () =>
+      random.chance(0.2) ? random.int(4_000, 14_000) : random.int(RECORD_MIN, 900),
+    );
     const group = groupAt(log.end, sizes, random.int(1, 1_000_000));
     if (group.length > log.remaining) continue;
     expected.flight = { text: textOf(group), end: log.end + group.length };
@@ -107,13 +115,18 @@ async function chain(seed: number): Promise<string | null> {
       if (!EXPECTED.includes(codeOf(error))) throw new Error(`seed ${seed}, loss ${loss}`, { cause: error });
     }
     if (storage.violations.length > 0) return `seed ${seed}, loss ${loss}: ${storage.violations.join()}`;
-    if (!isKilled || random.chance(0.3)) storage = storage.restart(random.pick(['drop', 'keep', 'partial', 'partial', 'clean', 'clean']), random.int(1, 1_000_000));
+    if (!isKilled || random.chance(0.3))
+      storage = storage.restart(
+        random.pick(['drop', 'keep', 'partial', 'partial', 'clean', 'clean']),
+        random.int(1, 1_000_000),
+      );
   }
   const log = await openTestLog(storage);
   const problem = expected.settle(log.end, await logText(log.table));
   if (problem !== null) return `seed ${seed}, at last: ${problem}`;
   const backward = (await readBackward(log.table)).reverse();
-  if (backward.reduce((sum, record) => sum + record.bytes.length + 8, 0) !== expected.text.length) return `seed ${seed}: backward reads differ`;
+  if (backward.reduce((sum, record) => sum + record.bytes.length + 8, 0) !== expected.text.length)
+    return `seed ${seed}: backward reads differ`;
   if (log.remaining < 500) await log.completeChunk();
   await appendGroup(log, [500]);
   await log.close();

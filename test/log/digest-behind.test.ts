@@ -17,7 +17,18 @@ const MD5_BYTES = 16;
 
 /** A chunk whose digest `behind` takes, if anybody does. */
 function chunkOf(storage: MemoryStorage, behind: () => Digest | null): Promise<OngoingChunk> {
-  return OngoingChunk.create({ storage, cache: new BlockCache(0), digests: { ...nodeDigests, md5Behind: behind }, ids: new SeededIds(1), chunkSize: CHUNK, zeroAheadBytes: 2 * BLOCK_BYTES }, 0, 1);
+  return OngoingChunk.create(
+    {
+      storage,
+      cache: new BlockCache(0),
+      digests: { ...nodeDigests, md5Behind: behind },
+      ids: new SeededIds(1),
+      chunkSize: CHUNK,
+      zeroAheadBytes: 2 * BLOCK_BYTES,
+    },
+    0,
+    1,
+  );
 }
 
 async function fill(ongoing: OngoingChunk): Promise<void> {
@@ -35,32 +46,53 @@ function gone(): never {
   throw new SkuaError('io_error', 'The thread is gone.');
 }
 
-test.each([0, 1, 3])('the digest of a chunk goes on behind its writer from the beginning on, where somebody is there to take it when asked for the %d. time again', async (times) => {
-  const storage = new MemoryStorage();
-  const taken = nodeDigests.md5();
-  let asked = 0;
-  let bytes = 0;
-  const ongoing = await chunkOf(storage, () => (asked++ < times ? null : { update: (more) => { bytes += more.length; taken.update(more); }, finish: () => taken.finish() }));
-  await fill(ongoing);
-  await ongoing.complete();
-  expect(asked).toBe(times + 1);
-  expect(bytes).toBeGreaterThan(GROUP * GROUPS);
-  await expectSound(storage, ongoing);
-});
+test.each([0, 1, 3])(
+  'the digest of a chunk goes on behind its writer from the beginning on, where somebody is there to take it when asked for the %d. time again',
+  async (times) => {
+    const storage = new MemoryStorage();
+    const taken = nodeDigests.md5();
+    let asked = 0;
+    let bytes = 0;
+    const ongoing = await chunkOf(storage, () =>
+      asked++ < times
+        ? null
+        : {
+            update: (more) => {
+              bytes += more.length;
+              taken.update(more);
+            },
+            finish: () => taken.finish(),
+          },
+    );
+    await fill(ongoing);
+    await ongoing.complete();
+    expect(asked).toBe(times + 1);
+    expect(bytes).toBeGreaterThan(GROUP * GROUPS);
+    await expectSound(storage, ongoing);
+  },
+);
 
-test.each([1, 2, 9])('where the one behind fails at piece %d the writer takes the digest, and no append knows of it', async (pieces) => {
-  const storage = new MemoryStorage();
-  let left = pieces;
-  let asked = 0;
-  const ongoing = await chunkOf(storage, () => {
-    asked++;
-    return { update: () => { if (--left === 0) gone(); }, finish: gone };
-  });
-  await fill(ongoing);
-  await ongoing.complete();
-  expect({ asked, left }).toEqual({ asked: 1, left: 0 });
-  await expectSound(storage, ongoing);
-});
+test.each([1, 2, 9])(
+  'where the one behind fails at piece %d the writer takes the digest, and no append knows of it',
+  async (pieces) => {
+    const storage = new MemoryStorage();
+    let left = pieces;
+    let asked = 0;
+    const ongoing = await chunkOf(storage, () => {
+      asked++;
+      return {
+        update: () => {
+          if (--left === 0) gone();
+        },
+        finish: gone,
+      };
+    });
+    await fill(ongoing);
+    await ongoing.complete();
+    expect({ asked, left }).toEqual({ asked: 1, left: 0 });
+    await expectSound(storage, ongoing);
+  },
+);
 
 test('where it fails at the end the chunk is an ongoing one again, which is appended to and completed', async () => {
   const storage = new MemoryStorage();
@@ -87,7 +119,9 @@ class SlowReads extends MemoryStorage {
       },
       read: async (position, length) => {
         this.reads++;
-        await new Promise((resolve) => { setImmediate(resolve); });
+        await new Promise((resolve) => {
+          setImmediate(resolve);
+        });
         return file.read(position, length);
       },
       readNow: (position, length, into, at) => {

@@ -11,7 +11,11 @@ import { bySize } from '../support/run-size.ts';
 
 const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 
-interface Epoch { readonly at: number; readonly number: number; readonly previous: number }
+interface Epoch {
+  readonly at: number;
+  readonly number: number;
+  readonly previous: number;
+}
 
 async function epochsOf(storage: FaultyStorage): Promise<Epoch[]> {
   const log = await openTestLog(storage);
@@ -19,14 +23,18 @@ async function epochsOf(storage: FaultyStorage): Promise<Epoch[]> {
   const frame = new RecordFrame();
   for (let at = 0; (await step(() => log.table.readForward(at, frame))) === HIT; at = frame.next) {
     if (frame.type !== SYSTEM) continue;
-    const { epochNumber = 0, prevEpochPosition = 0 } = JSON.parse(decodeText(decodeEpoch(frame).json)) as { epochNumber?: number; prevEpochPosition?: number };
+    const { epochNumber = 0, prevEpochPosition = 0 } = JSON.parse(decodeText(decodeEpoch(frame).json)) as {
+      epochNumber?: number;
+      prevEpochPosition?: number;
+    };
     epochs.push({ at: frame.position, number: epochNumber, previous: prevEpochPosition });
   }
   await log.close();
   return epochs;
 }
 
-const open = (storage: FaultyStorage, seed: number) => openTestStore({ storage, seed, chunkSizeBytes: CHUNK, verifyChunks: false });
+const open = (storage: FaultyStorage, seed: number) =>
+  openTestStore({ storage, seed, chunkSizeBytes: CHUNK, verifyChunks: false });
 
 describe('a start that a crash cuts off', () => {
   it('leaves an epoch that the next one follows, whatever operation it was', async () => {
@@ -45,8 +53,14 @@ describe('a start that a crash cuts off', () => {
         await (await open(again, 3)).close();
         const epochs = await epochsOf(again);
         if (epochs.length === 3) unnoted++;
-        expect(epochs.map(({ previous }) => previous), `crash at operation ${n}, ${mode}`).toEqual([-1, ...epochs.slice(0, -1).map(({ at }) => at)]);
-        expect(epochs.every(({ number }, i) => i === 0 || number > epochs[i - 1]!.number), `crash at operation ${n}, ${mode}`).toBe(true);
+        expect(
+          epochs.map(({ previous }) => previous),
+          `crash at operation ${n}, ${mode}`,
+        ).toEqual([-1, ...epochs.slice(0, -1).map(({ at }) => at)]);
+        expect(
+          epochs.every(({ number }, i) => i === 0 || number > epochs[i - 1]!.number),
+          `crash at operation ${n}, ${mode}`,
+        ).toBe(true);
       }
     }
     expect(unnoted, 'epochs of starts that were cut off').toBeGreaterThan(bySize(0, 4));

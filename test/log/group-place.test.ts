@@ -14,11 +14,23 @@ const HEADER_BYTES = 128;
 /** Groups that were not made for the end of a log at `end`. */
 const WRONG: Readonly<Record<string, (end: number) => Uint8Array>> = {
   'made for another place': (end) => groupAt(end + 8, [300, 400]),
-  'whose first record names another place': (end) => changed(groupAt(end, [300, 400]), (group) => { putI64(group, 6, end + 1); }),
-  'whose last record names another place': (end) => changed(groupAt(end, [300, 400]), (group) => { putI64(group, 306, end); }),
+  'whose first record names another place': (end) =>
+    changed(groupAt(end, [300, 400]), (group) => {
+      putI64(group, 6, end + 1);
+    }),
+  'whose last record names another place': (end) =>
+    changed(groupAt(end, [300, 400]), (group) => {
+      putI64(group, 306, end);
+    }),
   'whose last record is cut': (end) => groupAt(end, [300, 400]).slice(0, 690),
-  'whose last record has two lengths': (end) => changed(groupAt(end, [300, 400]), (group) => { putI32(group, 300, 391); }),
-  'whose last record would begin before it': (end) => changed(groupAt(end, [300]), (group) => { putI32(group, 296, 5_000); }),
+  'whose last record has two lengths': (end) =>
+    changed(groupAt(end, [300, 400]), (group) => {
+      putI32(group, 300, 391);
+    }),
+  'whose last record would begin before it': (end) =>
+    changed(groupAt(end, [300]), (group) => {
+      putI32(group, 296, 5_000);
+    }),
   'of a few bytes': () => new Uint8Array(12),
   'of zeros': () => new Uint8Array(300),
 };
@@ -36,7 +48,9 @@ describe('a group', () => {
       const before = await appendGroup(log, [500]);
       const operations = storage.ops.filter(({ path }) => path === FIRST).length;
       let told: SkuaError | null = null;
-      log.onStop((error) => { told = error; });
+      log.onStop((error) => {
+        told = error;
+      });
       await expect(log.append(groupFor(log.end))).rejects.toMatchObject({ code: 'writer_stopped', message: /defect/ });
       expect(told).toMatchObject({ code: 'writer_stopped' });
       expect(storage.ops.filter(({ path }) => path === FIRST).length).toBe(operations);

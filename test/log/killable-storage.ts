@@ -15,12 +15,24 @@ export class KillableStorage implements Storage {
     this.#left = callsLeft;
   }
 
-  list(folder: string): Promise<string[]> { return this.#inner.list(folder); }
-  size(path: string): Promise<number | null> { return this.#inner.size(path); }
-  modifiedMs(path: string): Promise<number | null> { return this.#inner.modifiedMs(path); }
-  freeBytes(): Promise<number> { return this.#inner.freeBytes(); }
-  lock(): Promise<StorageLock> { return this.#inner.lock(); }
-  async open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return this.#wrap(await this.#inner.open(path, access)); }
+  list(folder: string): Promise<string[]> {
+    return this.#inner.list(folder);
+  }
+  size(path: string): Promise<number | null> {
+    return this.#inner.size(path);
+  }
+  modifiedMs(path: string): Promise<number | null> {
+    return this.#inner.modifiedMs(path);
+  }
+  freeBytes(): Promise<number> {
+    return this.#inner.freeBytes();
+  }
+  lock(): Promise<StorageLock> {
+    return this.#inner.lock();
+  }
+  async open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
+    return this.#wrap(await this.#inner.open(path, access));
+  }
   async create(path: string): Promise<StorageFile> {
     this.#change();
     return this.#wrap(await this.#inner.create(path));
@@ -42,12 +54,26 @@ export class KillableStorage implements Storage {
     const change = (): void => this.#change();
     return {
       path: file.path,
-      get size() { return file.size; },
+      get size() {
+        return file.size;
+      },
       read: (position, length) => file.read(position, length),
-      writeAt(position, bytes) { change(); return file.writeAt(position, bytes); },
-      async truncate(size) { change(); await file.truncate(size); },
-      async sync() { change(); await file.sync(); },
-      async seal() { change(); await file.seal(); },
+      writeAt(position, bytes) {
+        change();
+        return file.writeAt(position, bytes);
+      },
+      async truncate(size) {
+        change();
+        await file.truncate(size);
+      },
+      async sync() {
+        change();
+        await file.sync();
+      },
+      async seal() {
+        change();
+        await file.seal();
+      },
       close: () => file.close(),
     };
   }

@@ -24,7 +24,14 @@ const STREAM = new TextEncoder().encode('s');
 
 export function logOptions(storage: Storage, more: Partial<OpenLogOptions> = {}): OpenLogOptions {
   return {
-    storage, cache: new BlockCache(0), digests: nodeDigests, ids: new SeededIds(7), clock: new ManualClock(), log: silentLog, chunkSizeBytes: CHUNK, ...more,
+    storage,
+    cache: new BlockCache(0),
+    digests: nodeDigests,
+    ids: new SeededIds(7),
+    clock: new ManualClock(),
+    log: silentLog,
+    chunkSizeBytes: CHUNK,
+    ...more,
   };
 }
 
@@ -46,8 +53,19 @@ export function recordAt(position: number, bytes: number, seed = 1): Uint8Array 
   const random = new Random(seed * 7919 + position);
   const id = random.bytes(16);
   encodePrepare(out, 0, {
-    position, flags: 0x27, transactionPosition: position, transactionOffset: 0, expectedVersion: -1, stream: STREAM, eventId: id, correlationId: id,
-    timestampMs: 1_704_164_645_678, timestampTicks: 0, eventType: STREAM, data: random.bytes(bytes - RECORD_MIN), metadata: NOTHING,
+    position,
+    flags: 0x27,
+    transactionPosition: position,
+    transactionOffset: 0,
+    expectedVersion: -1,
+    stream: STREAM,
+    eventId: id,
+    correlationId: id,
+    timestampMs: 1_704_164_645_678,
+    timestampTicks: 0,
+    eventType: STREAM,
+    data: random.bytes(bytes - RECORD_MIN),
+    metadata: NOTHING,
   });
   return out;
 }
@@ -70,7 +88,11 @@ export async function appendGroup(log: TransactionLog, sizes: readonly number[],
   return group;
 }
 
-export interface SeenRecord { readonly position: number; readonly next: number; readonly bytes: Uint8Array }
+export interface SeenRecord {
+  readonly position: number;
+  readonly next: number;
+  readonly bytes: Uint8Array;
+}
 
 /** Takes a step until it does not miss. */
 export async function step(take: () => Outcome): Promise<Outcome> {
@@ -174,7 +196,10 @@ export async function setCheckpoint(storage: Storage, name: string, value: numbe
 }
 
 /** Every file of the folders with its content. */
-export async function contents(storage: Storage, folders: readonly string[] = ['', 'index', 'index/stream-existence']): Promise<Map<string, string>> {
+export async function contents(
+  storage: Storage,
+  folders: readonly string[] = ['', 'index', 'index/stream-existence'],
+): Promise<Map<string, string>> {
   const out = new Map<string, string>();
   for (const folder of folders) {
     for (const name of await storage.list(folder)) {
@@ -185,7 +210,11 @@ export async function contents(storage: Storage, folders: readonly string[] = ['
   return out;
 }
 
-export async function copyTo(from: Storage, to: Storage, folders: readonly string[] = ['', 'index', 'index/stream-existence']): Promise<void> {
+export async function copyTo(
+  from: Storage,
+  to: Storage,
+  folders: readonly string[] = ['', 'index', 'index/stream-existence'],
+): Promise<void> {
   for (const folder of folders) {
     for (const name of await from.list(folder)) {
       const path = folder === '' ? name : `${folder}/${name}`;

@@ -4,7 +4,21 @@ import { openLog } from '../../core/log/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { appendGroup, checkpoint, CHUNK, contentOf, framed, groupAt, logText, ONGOING_FILE, logOptions, openTestLog, readBackward, readForward, textOf } from './kit.ts';
+import {
+  appendGroup,
+  checkpoint,
+  CHUNK,
+  contentOf,
+  framed,
+  groupAt,
+  logText,
+  ONGOING_FILE,
+  logOptions,
+  openTestLog,
+  readBackward,
+  readForward,
+  textOf,
+} from './kit.ts';
 
 /** Opening, appending and completing without faults, on every kind of storage. */
 
@@ -18,15 +32,31 @@ describe.each(STORAGES)('on %s', (_, newStorage) => {
   it('a fresh directory gets its checkpoints and an empty chunk of full length', async () => {
     const storage = newStorage();
     const log = await openTestLog(storage);
-    expect(await storage.list('')).toEqual(['chaser.chk', 'chunk-000000.000000', 'epoch.chk', 'proposal.chk', 'truncate.chk', 'writer.chk']);
-    for (const [name, value] of [['writer', 0], ['chaser', 0], ['epoch', -1], ['proposal', -1], ['truncate', -1]] as const) {
+    expect(await storage.list('')).toEqual([
+      'chaser.chk',
+      'chunk-000000.000000',
+      'epoch.chk',
+      'proposal.chk',
+      'truncate.chk',
+      'writer.chk',
+    ]);
+    for (const [name, value] of [
+      ['writer', 0],
+      ['chaser', 0],
+      ['epoch', -1],
+      ['proposal', -1],
+      ['truncate', -1],
+    ] as const) {
       expect(await storage.size(`${name}.chk`)).toBe(8);
       expect(await checkpoint(storage, `${name}.chk`), name).toBe(value);
     }
     const chunk = await contentOf(storage, 'chunk-000000.000000');
     expect(chunk.length).toBe(ONGOING_FILE);
     expect([...chunk.subarray(0, 18)]).toEqual([2, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    expect(chunk.subarray(18, 34).some((byte) => byte !== 0), 'the chunk has an id').toBe(true);
+    expect(
+      chunk.subarray(18, 34).some((byte) => byte !== 0),
+      'the chunk has an id',
+    ).toBe(true);
     expect(chunk.subarray(34).every((byte) => byte === 0)).toBe(true);
     expect([log.end, log.remaining, log.capacity, log.chunkSize]).toEqual([0, CHUNK, CHUNK, CHUNK]);
     expect(await readForward(log.table)).toEqual([]);
@@ -37,7 +67,11 @@ describe.each(STORAGES)('on %s', (_, newStorage) => {
   it('what was appended is read at once, and again after a stop', async () => {
     const storage = newStorage();
     const log = await openTestLog(storage);
-    const groups = [await appendGroup(log, [100, 200]), await appendGroup(log, [20_000]), await appendGroup(log, [101, 102, 40_000])];
+    const groups = [
+      await appendGroup(log, [100, 200]),
+      await appendGroup(log, [20_000]),
+      await appendGroup(log, [101, 102, 40_000]),
+    ];
     expect(log.end).toBe(300 + 20_000 + 40_203);
     expect(await logText(log.table)).toBe(textOf(...groups));
     await log.close();
@@ -63,7 +97,12 @@ describe.each(STORAGES)('on %s', (_, newStorage) => {
     await appendGroup(log, [700]);
     const forward = await readForward(log.table);
     expect(forward.map((record) => record.position)).toEqual([0, 5_000, 55_000, CHUNK]);
-    expect((await readBackward(log.table)).reverse().map((record) => record.position)).toEqual([0, 5_000, 55_000, CHUNK]);
+    expect((await readBackward(log.table)).reverse().map((record) => record.position)).toEqual([
+      0,
+      5_000,
+      55_000,
+      CHUNK,
+    ]);
     await log.close();
     const again = await openTestLog(storage);
     expect(await logText(again.table)).toBe(textOf(framed(forward)));
@@ -112,11 +151,17 @@ describe.each(STORAGES)('on %s', (_, newStorage) => {
 });
 
 describe('chunk size', () => {
-  it.each([65_535, 65_537, 61_440, 70_000, 0, -4_096, 1_073_741_824 + 4_096, Number.NaN])('%d is refused', async (chunkSizeBytes) => {
-    const storage = new MemoryStorage();
-    await expect(openTestLog(storage, { chunkSizeBytes })).rejects.toMatchObject({ code: 'bad_option', data: { value: chunkSizeBytes } });
-    expect((await storage.list('')).filter((name) => name.startsWith('chunk-'))).toEqual([]);
-  });
+  it.each([65_535, 65_537, 61_440, 70_000, 0, -4_096, 1_073_741_824 + 4_096, Number.NaN])(
+    '%d is refused',
+    async (chunkSizeBytes) => {
+      const storage = new MemoryStorage();
+      await expect(openTestLog(storage, { chunkSizeBytes })).rejects.toMatchObject({
+        code: 'bad_option',
+        data: { value: chunkSizeBytes },
+      });
+      expect((await storage.list('')).filter((name) => name.startsWith('chunk-'))).toEqual([]);
+    },
+  );
 
   it('of an unmeasured new directory is 256 MiB', async () => {
     const storage = new MemoryStorage();

@@ -9,7 +9,24 @@ import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import {
-  appendGroup, checkpoint, CHUNK, contentOf, contents, flip, groupAt, logText, ONGOING_FILE, openTestLog, patch, putFile, readBackward, readForward, recordAt, resize, setCheckpoint, textOf,
+  appendGroup,
+  checkpoint,
+  CHUNK,
+  contentOf,
+  contents,
+  flip,
+  groupAt,
+  logText,
+  ONGOING_FILE,
+  openTestLog,
+  patch,
+  putFile,
+  readBackward,
+  readForward,
+  recordAt,
+  resize,
+  setCheckpoint,
+  textOf,
 } from './kit.ts';
 
 /** What a start makes of every state that a crash, another program or a bad disk leaves. */
@@ -17,7 +34,11 @@ import {
 const FIRST = 'chunk-000000.000000';
 const SECOND = 'chunk-000001.000000';
 
-interface Directory { readonly storage: MemoryStorage; readonly groups: readonly Uint8Array[]; readonly ends: readonly number[] }
+interface Directory {
+  readonly storage: MemoryStorage;
+  readonly groups: readonly Uint8Array[];
+  readonly ends: readonly number[];
+}
 
 /** A cleanly stopped directory with groups of the given record sizes in one chunk. */
 async function directoryOf(...sizes: readonly (readonly number[])[]): Promise<Directory> {
@@ -47,11 +68,17 @@ async function threeChunks(): Promise<MemoryStorage> {
 }
 
 /** Opens, compares the log with the groups, appends one more and reads it all again after another start. */
-async function expectLog(storage: MemoryStorage, groups: readonly Uint8Array[], end = groups.reduce((sum, group) => sum + group.length, 0)): Promise<void> {
+async function expectLog(
+  storage: MemoryStorage,
+  groups: readonly Uint8Array[],
+  end = groups.reduce((sum, group) => sum + group.length, 0),
+): Promise<void> {
   const log = await openTestLog(storage);
   expect(log.end).toBe(end);
   expect(await logText(log.table)).toBe(textOf(...groups));
-  expect(textOf(...(await readBackward(log.table)).map((record) => record.bytes))).toBe(textOf(...(await readForward(log.table)).reverse().map((record) => record.bytes)));
+  expect(textOf(...(await readBackward(log.table)).map((record) => record.bytes))).toBe(
+    textOf(...(await readForward(log.table)).reverse().map((record) => record.bytes)),
+  );
   expect(await checkpoint(storage, 'writer.chk')).toBe(end);
   const more = await appendGroup(log, [321, 123], 99);
   await log.completeChunk();
@@ -66,7 +93,8 @@ async function expectRefusal(storage: MemoryStorage, code: string, data: Record<
   const before = await contents(storage);
   await expect(openTestLog(storage)).rejects.toMatchObject({ code, data });
   const after = await contents(storage);
-  for (const name of before.keys()) if (name.startsWith('chunk-')) expect(after.get(name) === before.get(name), `${name} is untouched`).toBe(true);
+  for (const name of before.keys())
+    if (name.startsWith('chunk-')) expect(after.get(name) === before.get(name), `${name} is untouched`).toBe(true);
 }
 
 const slotAt = (sequence: number): number => slotOffset(CHUNK, sequence);
@@ -123,7 +151,13 @@ describe('the end of the log', () => {
 
   it('is never found from a slot of another place', async () => {
     const { storage, groups, ends } = await directoryOf([300], [400]);
-    for (const [start, end] of [[-CHUNK, ends[1]!], [ends[1]!, CHUNK + 1], [ends[1]!, ends[1]!], [ends[1]!, ends[0]!], [CHUNK, CHUNK + 300]] as const) {
+    for (const [start, end] of [
+      [-CHUNK, ends[1]!],
+      [ends[1]!, CHUNK + 1],
+      [ends[1]!, ends[1]!],
+      [ends[1]!, ends[0]!],
+      [CHUNK, CHUNK + 300],
+    ] as const) {
       const slot = new Uint8Array(SLOT_BYTES);
       encodeSlot(slot, { sequence: 9, start, end, checksum: 0 }, nodeDigests);
       await patch(storage, FIRST, slotAt(9), slot);
@@ -172,7 +206,10 @@ describe('the end of the log', () => {
 });
 
 describe('checkpoint files', () => {
-  it.each([[10, 8], [9, 8]])('of %d bytes are brought to %d and read', async (bytes, expected) => {
+  it.each([
+    [10, 8],
+    [9, 8],
+  ])('of %d bytes are brought to %d and read', async (bytes, expected) => {
     const { storage, groups } = await directoryOf([300], [400]);
     await resize(storage, 'writer.chk', bytes);
     await patch(storage, 'writer.chk', 8, new Uint8Array(bytes - 8).fill(0xee));
@@ -236,7 +273,7 @@ describe('without writer.chk', () => {
     await expectLog(storage, groups);
   });
 
-  it('slots older than chaser.chk don\'t cut the log', async () => {
+  it("slots older than chaser.chk don't cut the log", async () => {
     const { storage, groups, ends } = await directoryOf([300], [400]);
     const foreign = groupAt(ends[1]!, [250, 260, 270], 77);
     await patch(storage, FIRST, 128 + ends[1]!, foreign);
@@ -245,7 +282,7 @@ describe('without writer.chk', () => {
     await expectLog(storage, [...groups, foreign]);
   });
 
-  it('slots of which none holds don\'t empty the log', async () => {
+  it("slots of which none holds don't empty the log", async () => {
     const { storage, ends } = await directoryOf([300], [400]);
     await storage.remove('writer.chk');
     await storage.remove('chaser.chk');
@@ -258,16 +295,19 @@ describe('without writer.chk', () => {
     await log.close();
   });
 
-  it.each([true, false])('a completed last chunk ends the log at its end (next file present: %s)', async (isPresent) => {
-    const storage = new MemoryStorage();
-    const log = await openTestLog(storage);
-    const group = await appendGroup(log, [300, 400]);
-    await log.completeChunk();
-    await log.close();
-    if (!isPresent) await storage.remove(SECOND);
-    await storage.remove('writer.chk');
-    await expectLog(storage, [group], CHUNK);
-  });
+  it.each([true, false])(
+    'a completed last chunk ends the log at its end (next file present: %s)',
+    async (isPresent) => {
+      const storage = new MemoryStorage();
+      const log = await openTestLog(storage);
+      const group = await appendGroup(log, [300, 400]);
+      await log.completeChunk();
+      await log.close();
+      if (!isPresent) await storage.remove(SECOND);
+      await storage.remove('writer.chk');
+      await expectLog(storage, [group], CHUNK);
+    },
+  );
 
   it('and with nothing but an empty chunk the log is empty', async () => {
     const storage = new MemoryStorage();
@@ -332,7 +372,7 @@ describe('a chunk completed in part', () => {
     await expectLog(storage, groups);
   });
 
-  it('an old writer.chk and an empty next chunk don\'t cut it off either', async () => {
+  it("an old writer.chk and an empty next chunk don't cut it off either", async () => {
     const storage = new MemoryStorage();
     const log = await openTestLog(storage);
     const groups = [await appendGroup(log, [300, 400]), await appendGroup(log, [500])];
@@ -386,7 +426,14 @@ describe('chunk files that should not be there, or should', () => {
 
   it('an empty chunk behind the log is removed', async () => {
     const { storage, groups } = await directoryOf([300], [400]);
-    const header = encodeHeader({ version: 3, chunkSize: CHUNK, startNumber: 1, endNumber: 1, isScavenged: false, chunkId: new Uint8Array(16).fill(1) });
+    const header = encodeHeader({
+      version: 3,
+      chunkSize: CHUNK,
+      startNumber: 1,
+      endNumber: 1,
+      isScavenged: false,
+      chunkId: new Uint8Array(16).fill(1),
+    });
     const bytes = new Uint8Array(ONGOING_FILE);
     bytes.set(header);
     await putFile(storage, SECOND, bytes);
@@ -399,7 +446,16 @@ describe('chunk files that should not be there, or should', () => {
   it('a chunk with data behind the log is refused', async () => {
     const { storage } = await directoryOf([300], [400]);
     const bytes = new Uint8Array(ONGOING_FILE);
-    bytes.set(encodeHeader({ version: 3, chunkSize: CHUNK, startNumber: 1, endNumber: 1, isScavenged: false, chunkId: new Uint8Array(16).fill(1) }));
+    bytes.set(
+      encodeHeader({
+        version: 3,
+        chunkSize: CHUNK,
+        startNumber: 1,
+        endNumber: 1,
+        isScavenged: false,
+        chunkId: new Uint8Array(16).fill(1),
+      }),
+    );
     bytes.set(recordAt(CHUNK, 300), 128);
     await putFile(storage, SECOND, bytes);
     await expectRefusal(storage, 'chunk_unexpected', { file: SECOND });
@@ -409,10 +465,22 @@ describe('chunk files that should not be there, or should', () => {
   });
 
   it('an empty chunk far behind the log, or a second version of it, is refused', async () => {
-    for (const [name, number] of [['chunk-000002.000000', 2], ['chunk-000001.000001', 1]] as const) {
+    for (const [name, number] of [
+      ['chunk-000002.000000', 2],
+      ['chunk-000001.000001', 1],
+    ] as const) {
       const { storage } = await directoryOf([300]);
       const bytes = new Uint8Array(ONGOING_FILE);
-      bytes.set(encodeHeader({ version: 3, chunkSize: CHUNK, startNumber: number, endNumber: number, isScavenged: false, chunkId: new Uint8Array(16) }));
+      bytes.set(
+        encodeHeader({
+          version: 3,
+          chunkSize: CHUNK,
+          startNumber: number,
+          endNumber: number,
+          isScavenged: false,
+          chunkId: new Uint8Array(16),
+        }),
+      );
       await putFile(storage, name, bytes);
       await expectRefusal(storage, 'chunk_unexpected', { file: name });
     }
@@ -420,10 +488,19 @@ describe('chunk files that should not be there, or should', () => {
 
   it('leftover temporary files are removed', async () => {
     const { storage, groups } = await directoryOf([300]);
-    for (const name of ['chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp', '00000000-0000-4000-8000-000000000011.scavenge.tmp', 'writer.chk.tmp', `chunk-000000.000000${GONE}`]) await putFile(storage, name, new Uint8Array(5));
+    for (const name of [
+      'chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp',
+      '00000000-0000-4000-8000-000000000011.scavenge.tmp',
+      'writer.chk.tmp',
+      `chunk-000000.000000${GONE}`,
+    ])
+      await putFile(storage, name, new Uint8Array(5));
     await putFile(storage, 'notes.txt', new Uint8Array(5));
     await expectLog(storage, groups);
-    expect((await storage.list('')).filter((name) => !name.startsWith('chunk-') && !name.endsWith('.chk'))).toEqual([BLOCK_SUMS_FILE, 'notes.txt']);
+    expect((await storage.list('')).filter((name) => !name.startsWith('chunk-') && !name.endsWith('.chk'))).toEqual([
+      BLOCK_SUMS_FILE,
+      'notes.txt',
+    ]);
   });
 
   it('a missing chunk in the middle is named, and nothing is changed', async () => {
@@ -440,22 +517,33 @@ describe('chunk files that should not be there, or should', () => {
 
   it('superseded versions are removed', async () => {
     const storage = await threeChunks();
-    const text = await (async () => { const log = await openTestLog(storage); const all = await logText(log.table); await log.close(); return all; })();
+    const text = await (async () => {
+      const log = await openTestLog(storage);
+      const all = await logText(log.table);
+      await log.close();
+      return all;
+    })();
     await putFile(storage, 'chunk-000001.000003', await contentOf(storage, SECOND));
     await putFile(storage, 'chunk-000001.000001', new Uint8Array(3));
     const log = await openTestLog(storage);
     expect(await logText(log.table)).toBe(text);
-    expect((await storage.list('')).filter((name) => name.startsWith('chunk-'))).toEqual([FIRST, 'chunk-000001.000003', 'chunk-000002.000000']);
+    expect((await storage.list('')).filter((name) => name.startsWith('chunk-'))).toEqual([
+      FIRST,
+      'chunk-000001.000003',
+      'chunk-000002.000000',
+    ]);
     await log.close();
   });
 
-  it('a leftover that can\'t be removed does no harm', async () => {
+  it("a leftover that can't be removed does no harm", async () => {
     const storage = new FaultyStorage();
     const log = await openTestLog(storage);
     await appendGroup(log, [300]);
     await log.close();
     await putFile(storage, '00000000-0000-4000-8000-000000000011.scavenge.tmp', new Uint8Array(5));
-    storage.failWhen((op, path) => op === 'remove' && path === '00000000-0000-4000-8000-000000000011.scavenge.tmp' ? 'io_error' : undefined);
+    storage.failWhen((op, path) =>
+      op === 'remove' && path === '00000000-0000-4000-8000-000000000011.scavenge.tmp' ? 'io_error' : undefined,
+    );
     const again = await openTestLog(storage);
     expect(again.end).toBe(300);
     await again.close();
@@ -464,8 +552,12 @@ describe('chunk files that should not be there, or should', () => {
 
 describe('damage is refused with file and offset', () => {
   it.each([
-    ['file type', 0, 0x01, 'log_corrupt', 0], ['version', 1, 0x04, 'log_unsupported', 1], ['chunk size', 4, 0x10, 'log_corrupt', 2], ['number', 6, 0x02, 'log_corrupt', 6],
-    ['last number', 10, 0x04, 'log_corrupt', 10], ['transformation', 35, 0x01, 'log_unsupported', 35],
+    ['file type', 0, 0x01, 'log_corrupt', 0],
+    ['version', 1, 0x04, 'log_unsupported', 1],
+    ['chunk size', 4, 0x10, 'log_corrupt', 2],
+    ['number', 6, 0x02, 'log_corrupt', 6],
+    ['last number', 10, 0x04, 'log_corrupt', 10],
+    ['transformation', 35, 0x01, 'log_unsupported', 35],
   ] as const)('the %s in the header of a completed or an ongoing chunk', async (_, at, xor, code, offset) => {
     for (const name of [SECOND, 'chunk-000002.000000']) {
       const storage = await threeChunks();
@@ -474,7 +566,12 @@ describe('damage is refused with file and offset', () => {
     }
   });
 
-  it.each([[0, 0x01], [4, 0x80], [5, 0xff], [13, 0x05]])('byte %d of a footer', async (at, xor) => {
+  it.each([
+    [0, 0x01],
+    [4, 0x80],
+    [5, 0xff],
+    [13, 0x05],
+  ])('byte %d of a footer', async (at, xor) => {
     const storage = await threeChunks();
     await flip(storage, SECOND, 4_096 - 128 + at, xor);
     await expectRefusal(storage, 'log_corrupt', { file: SECOND, offset: 4_096 - 128 });
@@ -488,11 +585,18 @@ describe('damage is refused with file and offset', () => {
     await expectRefusal(storage, 'log_corrupt', { file: SECOND, offset: 100 });
   });
 
-  it.each([['prefix', 0, 1_000], ['position', 6, 1_000], ['suffix', 1_999, 1_000]] as const)('the %s of a record, when it is read', async (_, at, start) => {
+  it.each([
+    ['prefix', 0, 1_000],
+    ['position', 6, 1_000],
+    ['suffix', 1_999, 1_000],
+  ] as const)('the %s of a record, when it is read', async (_, at, start) => {
     const storage = await threeChunks();
     await flip(storage, SECOND, 128 + start + at);
     const log = await openTestLog(storage);
-    await expect(readForward(log.table)).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND, offset: 128 + start } });
+    await expect(readForward(log.table)).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: SECOND, offset: 128 + start },
+    });
     await expect(readBackward(log.table)).rejects.toMatchObject({ code: 'log_corrupt', data: { file: SECOND } });
     await log.close();
   });

@@ -17,9 +17,16 @@ import { putFile, setCheckpoint } from './kit.ts';
 /** What others put into a data directory stays where it is, with its bytes and its time, and stops nothing. */
 
 const GUID = '00000000-0000-4000-8000-000000000009';
-const LEFTOVERS = ['chunk-000009.000000.tmp', `${GUID}.scavenge.tmp`, `index/${GUID}`, `index/indexmap.${GUID}.indexmap.tmp`, 'proofs/0123456789abcdef0123456789abcdef.tmp'];
+const LEFTOVERS = [
+  'chunk-000009.000000.tmp',
+  `${GUID}.scavenge.tmp`,
+  `index/${GUID}`,
+  `index/indexmap.${GUID}.indexmap.tmp`,
+  'proofs/0123456789abcdef0123456789abcdef.tmp',
+];
 
-const open = (storage: Storage): Promise<DirectoryStore> => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60, beginsProofs: true });
+const open = (storage: Storage): Promise<DirectoryStore> =>
+  openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60, beginsProofs: true });
 
 async function scavenge({ scavenger }: DirectoryStore): Promise<void> {
   const { scavengeId } = await scavenger.start({ threshold: -1 });
@@ -39,11 +46,17 @@ async function withStrangers(): Promise<{ storage: MemoryStorage; expectUntouche
 async function planted(storage: Storage): Promise<() => Promise<void>> {
   await plantStrangers(storage);
   const before = await strangersIn(storage);
-  return async () => { expect(await strangersIn(storage)).toEqual(before); };
+  return async () => {
+    expect(await strangersIn(storage)).toEqual(before);
+  };
 }
 
 test('there are strangers of every kind, in each folder of ours', () => {
-  for (const folder of OWN_FOLDERS) expect(STRANGERS.filter((path) => path.startsWith(folder === '' ? 'chunk-' : `${folder}/`)).length, folder).toBeGreaterThan(10);
+  for (const folder of OWN_FOLDERS)
+    expect(
+      STRANGERS.filter((path) => path.startsWith(folder === '' ? 'chunk-' : `${folder}/`)).length,
+      folder,
+    ).toBeGreaterThan(10);
   expect(STRANGERS.filter(isOwnName)).toEqual([]);
 });
 
@@ -62,7 +75,9 @@ describe('strangers in a data directory', () => {
     await scavenge(node);
     await node.close();
     node = await open(storage);
-    expect(await node.store.readStream('c', { direction: 'forward', from: 0, count: 1_000 })).toMatchObject({ events: { length: 130 } });
+    expect(await node.store.readStream('c', { direction: 'forward', from: 0, count: 1_000 })).toMatchObject({
+      events: { length: 130 },
+    });
     await node.close();
     await expectUntouched();
     expect(await verifyErrors(storage)).toEqual([]);
@@ -104,6 +119,9 @@ describe('strangers in a data directory', () => {
     const expectUntouched = await planted(storage);
     await expect(open(storage)).rejects.toMatchObject({ code: 'not_a_data_directory' });
     await expectUntouched();
-    for (const folder of OWN_FOLDERS) expect((await storage.list(folder)).filter((name) => isOwnName(folder === '' ? name : `${folder}/${name}`))).toEqual([]);
+    for (const folder of OWN_FOLDERS)
+      expect(
+        (await storage.list(folder)).filter((name) => isOwnName(folder === '' ? name : `${folder}/${name}`)),
+      ).toEqual([]);
   });
 });

@@ -6,7 +6,20 @@ import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { appendGroup, checkpoint, CHUNK, contentOf, contents, copyTo, logText, openTestLog, putFile, recordAt, setCheckpoint, textOf } from './kit.ts';
+import {
+  appendGroup,
+  checkpoint,
+  CHUNK,
+  contentOf,
+  contents,
+  copyTo,
+  logText,
+  openTestLog,
+  putFile,
+  recordAt,
+  setCheckpoint,
+  textOf,
+} from './kit.ts';
 
 /** What `truncate.chk` asks for. */
 
@@ -44,7 +57,14 @@ function logUpTo(position: number): string {
 
 /** A scavenged file that keeps the first record of each of its chunks. */
 function scavenged(startNumber: number, endNumber: number): Uint8Array {
-  const header: ChunkHeader = { version: 3, chunkSize: CHUNK, startNumber, endNumber, isScavenged: true, chunkId: new Uint8Array(16).fill(3) };
+  const header: ChunkHeader = {
+    version: 3,
+    chunkSize: CHUNK,
+    startNumber,
+    endNumber,
+    isScavenged: true,
+    chunkId: new Uint8Array(16).fill(3),
+  };
   const count = endNumber - startNumber + 1;
   const bytes = new Uint8Array(Math.ceil((256 + count * 1_012) / 4096) * 4096);
   bytes.set(encodeHeader(header));
@@ -86,7 +106,10 @@ describe('truncation', () => {
     expect(await checkpoint(storage, 'epoch.chk')).toBe(CHUNK >= target ? -1 : CHUNK);
     const last = await contentOf(storage, names.at(-1)!);
     expect(last.length).toBe(69_632);
-    expect(last.subarray(128 + target - (names.length - 1) * CHUNK).every((byte) => byte === 0), 'nothing is left behind the end').toBe(true);
+    expect(
+      last.subarray(128 + target - (names.length - 1) * CHUNK).every((byte) => byte === 0),
+      'nothing is left behind the end',
+    ).toBe(true);
     const more = await appendGroup(log, [700], 5);
     await log.completeChunk();
     await log.close();
@@ -113,7 +136,9 @@ describe('truncation', () => {
     await putFile(storage, 'chunk-000001.000001', scavenged(1, 2));
     await setCheckpoint(storage, 'truncate.chk', 3 * CHUNK + 1_000);
     const log = await openTestLog(storage);
-    expect(await logText(log.table)).toBe(logUpTo(CHUNK) + textOf(recordAt(CHUNK, 1_000), recordAt(2 * CHUNK, 1_000), recordAt(3 * CHUNK, 1_000)));
+    expect(await logText(log.table)).toBe(
+      logUpTo(CHUNK) + textOf(recordAt(CHUNK, 1_000), recordAt(2 * CHUNK, 1_000), recordAt(3 * CHUNK, 1_000)),
+    );
     await log.close();
   });
 
@@ -127,18 +152,26 @@ describe('truncation', () => {
     await log.close();
   });
 
-  it.each([[END - 500, false], [END, true]])('to %i: is the scavenge database kept? %s', async (position, isKept) => {
+  it.each([
+    [END - 500, false],
+    [END, true],
+  ])('to %i: is the scavenge database kept? %s', async (position, isKept) => {
     const storage = await fourChunks();
     await putFile(storage, 'index/scavenging/scavenging.db', new Uint8Array(100));
     await putFile(storage, 'index/scavenging/scavenging.db-wal', new Uint8Array(100));
     await setCheckpoint(storage, 'truncate.chk', position);
     await (await openTestLog(storage)).close();
-    expect(await storage.size('index/scavenging/scavenging.db') !== null).toBe(isKept);
-    expect(await storage.size('index/scavenging/scavenging.db-wal') !== null).toBe(isKept);
+    expect((await storage.size('index/scavenging/scavenging.db')) !== null).toBe(isKept);
+    expect((await storage.size('index/scavenging/scavenging.db-wal')) !== null).toBe(isKept);
   });
 
   it('goes by the end that recovery finds, not by a writer.chk that has stayed behind', async () => {
-    for (const [target, mode] of [[1_500, 'drop'], [1_500, 'clean'], [2_000, 'drop'], [500, 'drop']] as const) {
+    for (const [target, mode] of [
+      [1_500, 'drop'],
+      [1_500, 'clean'],
+      [2_000, 'drop'],
+      [500, 'drop'],
+    ] as const) {
       const before = new FaultyStorage();
       const log = await openTestLog(before);
       const groups = [await appendGroup(log, [500]), await appendGroup(log, [1_000]), await appendGroup(log, [500])];
@@ -146,7 +179,15 @@ describe('truncation', () => {
       await setCheckpoint(storage, 'writer.chk', 0);
       await setCheckpoint(storage, 'truncate.chk', target);
       const lines: string[] = [];
-      const cut = await openTestLog(storage, { truncationBytesMax: 1_500, log: { ...silentLog, warn: (message) => { lines.push(message); } } });
+      const cut = await openTestLog(storage, {
+        truncationBytesMax: 1_500,
+        log: {
+          ...silentLog,
+          warn: (message) => {
+            lines.push(message);
+          },
+        },
+      });
       expect(cut.end).toBe(target);
       expect(await logText(cut.table)).toBe(textOf(...groups).slice(0, target));
       expect(await checkpoint(storage, 'truncate.chk')).toBe(-1);
@@ -164,11 +205,17 @@ describe('truncation', () => {
     await appendGroup(log, [1_000]);
     const storage = before.restart('drop');
     await setCheckpoint(storage, 'truncate.chk', 500);
-    await expect(openTestLog(storage, { truncationBytesMax: 999 })).rejects.toMatchObject({ code: 'truncation_too_large', data: { bytes: 1_000 } });
+    await expect(openTestLog(storage, { truncationBytesMax: 999 })).rejects.toMatchObject({
+      code: 'truncation_too_large',
+      data: { bytes: 1_000 },
+    });
   });
 
   it('cuts damage off that lies behind writer.chk, and is refused where it would stay', async () => {
-    for (const [target, isPossible] of [[500, true], [1_600, false]] as const) {
+    for (const [target, isPossible] of [
+      [500, true],
+      [1_600, false],
+    ] as const) {
       const before = new FaultyStorage();
       const log = await openTestLog(before);
       await appendGroup(log, [500]);
@@ -204,7 +251,12 @@ describe('truncation', () => {
 });
 
 describe('a truncation that is refused changes nothing', () => {
-  async function expectRefusal(storage: Storage, code: string, data: Record<string, unknown>, truncationBytesMax = -1): Promise<void> {
+  async function expectRefusal(
+    storage: Storage,
+    code: string,
+    data: Record<string, unknown>,
+    truncationBytesMax = -1,
+  ): Promise<void> {
     const before = await contents(storage);
     await expect(openTestLog(storage, { truncationBytesMax })).rejects.toMatchObject({ code, data });
     expect(await contents(storage)).toEqual(before);
@@ -226,11 +278,20 @@ describe('a truncation that is refused changes nothing', () => {
     await expectRefusal(storage, 'truncation_too_large', { bytes: CHUNK + DATA }, CHUNK);
   });
 
-  it.each([[-2, 'negative'], [CHUNK + 1_001, 'not at a record'], [CHUNK + 999, 'in a record'], [CHUNK + DATA + 1, 'behind the data of its chunk'], [2 ** 60, 'no log position']])('%d, which is %s', async (value) => {
+  it.each([
+    [-2, 'negative'],
+    [CHUNK + 1_001, 'not at a record'],
+    [CHUNK + 999, 'in a record'],
+    [CHUNK + DATA + 1, 'behind the data of its chunk'],
+    [2 ** 60, 'no log position'],
+  ])('%d, which is %s', async (value) => {
     const storage = await fourChunks();
     if (value === 2 ** 60) await setCheckpoint(storage, 'writer.chk', 2 ** 61);
     await setCheckpoint(storage, 'truncate.chk', value);
-    await expectRefusal(storage, 'checkpoint_corrupt', { file: value === 2 ** 60 ? 'writer.chk' : 'truncate.chk', offset: 0 });
+    await expectRefusal(storage, 'checkpoint_corrupt', {
+      file: value === 2 ** 60 ? 'writer.chk' : 'truncate.chk',
+      offset: 0,
+    });
   });
 
   it('with a chunk missing before the place, or at it', async () => {
@@ -259,7 +320,8 @@ describe('a truncation that is refused changes nothing', () => {
 
 describe('a crash during a truncation', () => {
   it.each([
-    ['in the ongoing chunk', 3 * CHUNK + 1_000, 3 * CHUNK + 1_000], ['in a completed chunk', CHUNK + 3_000, CHUNK + 3_000],
+    ['in the ongoing chunk', 3 * CHUNK + 1_000, 3 * CHUNK + 1_000],
+    ['in a completed chunk', CHUNK + 3_000, CHUNK + 3_000],
     ['in a merged chunk', 2 * CHUNK + 3_000, CHUNK],
   ])('%s, at each operation of it, is made good by the next start', async (name, target, end) => {
     const source = await fourChunks();
@@ -273,7 +335,16 @@ describe('a crash during a truncation', () => {
       const log = await openTestLog(storage).catch(() => null);
       if (log !== null && !storage.isCrashed) break;
       crashes++;
-      for (const [mode, seed] of [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['partial', 3], ['clean', 1], ['clean', 2], ['clean', 3]] as const) {
+      for (const [mode, seed] of [
+        ['drop', 1],
+        ['keep', 1],
+        ['partial', 1],
+        ['partial', 2],
+        ['partial', 3],
+        ['clean', 1],
+        ['clean', 2],
+        ['clean', 3],
+      ] as const) {
         const trial = storage.restart(mode, seed);
         const again = await openTestLog(trial);
         expect(again.end, `crash at operation ${n}, ${mode} ${seed}`).toBe(end);
@@ -282,7 +353,10 @@ describe('a crash during a truncation', () => {
         // Nothing of the truncation comes back, and what was written behind it stays.
         const more = await appendGroup(again, [600], 9);
         const last = trial.restart('drop');
-        expect(await logText((await openTestLog(last)).table), `crash at operation ${n}, ${mode} ${seed}, and a power loss`).toBe(logUpTo(end) + textOf(more));
+        expect(
+          await logText((await openTestLog(last)).table),
+          `crash at operation ${n}, ${mode} ${seed}, and a power loss`,
+        ).toBe(logUpTo(end) + textOf(more));
         expect(await checkpoint(last, 'truncate.chk')).toBe(-1);
       }
     }

@@ -8,7 +8,17 @@ import type { Storage } from '../../core/ports/storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
-import { ORACLE_SETS, fixturePath, installFiles, installFolder, loadOracle, manifest, oracleTimeMs, unpackHistory, unpackSet } from '../support/fixtures.ts';
+import {
+  ORACLE_SETS,
+  fixturePath,
+  installFiles,
+  installFolder,
+  loadOracle,
+  manifest,
+  oracleTimeMs,
+  unpackHistory,
+  unpackSet,
+} from '../support/fixtures.ts';
 import type { Oracle } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { allRow, readRow, readWholeAll, readWholeStream } from '../support/oracle.ts';
@@ -48,25 +58,44 @@ async function expectAnswers(store: EventStore, oracle: Oracle): Promise<void> {
       expect(reverse, `${stream} backward`).toEqual(recorded);
       continue;
     }
-    if (!Array.isArray(forward) || !Array.isArray(reverse)) throw new Error(`${stream}: ${JSON.stringify(forward)}, recorded ${recorded.length} events`);
+    if (!Array.isArray(forward) || !Array.isArray(reverse))
+      throw new Error(`${stream}: ${JSON.stringify(forward)}, recorded ${recorded.length} events`);
     expectRows(`${stream} forward`, forward.map(readRow), recorded);
     expectRows(`${stream} backward`, reverse.reverse().map(readRow), recorded);
   }
 }
 
 async function openSet(name: string, storage: Storage, options: Partial<TestStoreOptions> = {}) {
-  const opened = await openTestStore({ storage, clock: new ManualClock(oracleTimeMs(name), 'microtask'), writeEpoch: false, ...options });
+  const opened = await openTestStore({
+    storage,
+    clock: new ManualClock(oracleTimeMs(name), 'microtask'),
+    writeEpoch: false,
+    ...options,
+  });
   expect(opened.chunkSizeBytes).toBe(manifest[name]!.chunkSize);
   return opened;
 }
 
 let folder = '';
-beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'skua-oracle-')); });
-afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'skua-oracle-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 describe.each(ORACLE_SETS.filter((_, i) => i % bySize(2, 1) === 0))('%s', (name) => {
-  const ways = [['with the index as it came', false], ['with an index rebuilt from the log', true]] as const;
-  it.each(bySize<(typeof ways)[number][]>([ways[ORACLE_SETS.indexOf(name) % 2]!], [ways[(ORACLE_SETS.indexOf(name) + 1) % 2]!], [...ways]))('answers as recorded %s', async (_, withoutIndex) => {
+  const ways = [
+    ['with the index as it came', false],
+    ['with an index rebuilt from the log', true],
+  ] as const;
+  it.each(
+    bySize<(typeof ways)[number][]>(
+      [ways[ORACLE_SETS.indexOf(name) % 2]!],
+      [ways[(ORACLE_SETS.indexOf(name) + 1) % 2]!],
+      [...ways],
+    ),
+  )('answers as recorded %s', async (_, withoutIndex) => {
     const storage = new MemoryStorage();
     await installFiles(storage, unpackSet(name), { withoutIndex });
     const before = await tableNames(storage);
@@ -88,58 +117,71 @@ async function tableNames(storage: Storage): Promise<string[]> {
 }
 
 describe('hash collisions', () => {
-  it.each(bySize(['transactions-2-deleted'], ['transactions-2-deleted', 'orders-2-scavenged']))('%s answers as recorded when every stream has the same hash', async (name) => {
-    const storage = new MemoryStorage();
-    await installFiles(storage, unpackSet(name), { withoutIndex: true });
-    const opened = await openSet(name, storage, { hasher: collidingHasher, memTableEntriesMax: 500 });
-    await expectAnswers(opened.store, loadOracle(name));
-    await opened.close();
-  });
+  it.each(bySize(['transactions-2-deleted'], ['transactions-2-deleted', 'orders-2-scavenged']))(
+    '%s answers as recorded when every stream has the same hash',
+    async (name) => {
+      const storage = new MemoryStorage();
+      await installFiles(storage, unpackSet(name), { withoutIndex: true });
+      const opened = await openSet(name, storage, { hasher: collidingHasher, memTableEntriesMax: 500 });
+      await expectAnswers(opened.store, loadOracle(name));
+      await opened.close();
+    },
+  );
 });
 
 describe('on the file system', () => {
-  it.each(bySize(['transactions-3-scavenged'], ['orders-3-grown', 'transactions-3-scavenged', 'fresh']))('%s answers as recorded', async (name) => {
-    installFolder(folder, unpackSet(name));
-    const opened = await openSet(name, new FilesystemStorage({ root: folder }));
-    await expectAnswers(opened.store, loadOracle(name));
-    await opened.close();
-  });
+  it.each(bySize(['transactions-3-scavenged'], ['orders-3-grown', 'transactions-3-scavenged', 'fresh']))(
+    '%s answers as recorded',
+    async (name) => {
+      installFolder(folder, unpackSet(name));
+      const opened = await openSet(name, new FilesystemStorage({ root: folder }));
+      await expectAnswers(opened.store, loadOracle(name));
+      await opened.close();
+    },
+  );
 });
 
 describe('writing to a recorded directory', () => {
-  it.each(bySize(['crashed'], ['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged']))('%s goes on: what was there stays, and the directory keeps the format', async (name) => {
-    const storage = new MemoryStorage();
-    await installFiles(storage, unpackSet(name));
-    const oracle = loadOracle(name);
-    const opened = await openSet(name, storage, { writeEpoch: true, memTableEntriesMax: 100 });
-    const numbers = new Map<string, string[]>();
-    for (let i = 0; i < 120; i++) {
-      const stream = `added-${i % 7}`;
-      const id = `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
-      const data = new Uint8Array(4000).fill(i);
-      const result = await opened.store.append(stream, (numbers.get(stream)?.length ?? 0) - 1, [{ id, type: 'added', isJson: false, data, metadata: new Uint8Array(0) }]);
-      numbers.set(stream, [...(numbers.get(stream) ?? []), id]);
-      expect(result.firstEventNumber).toBe(numbers.get(stream)!.length - 1);
-    }
-    await opened.close();
-    expect(await findFormatErrors(storage)).toEqual([]);
-    expect(await storage.size('skua.lock'), 'the lock is no file of the log').toBe(null);
+  it.each(bySize(['crashed'], ['crashed', 'orders-5-scavenged', 'mid-3-completed', 'transactions-3-scavenged']))(
+    '%s goes on: what was there stays, and the directory keeps the format',
+    async (name) => {
+      const storage = new MemoryStorage();
+      await installFiles(storage, unpackSet(name));
+      const oracle = loadOracle(name);
+      const opened = await openSet(name, storage, { writeEpoch: true, memTableEntriesMax: 100 });
+      const numbers = new Map<string, string[]>();
+      for (let i = 0; i < 120; i++) {
+        const stream = `added-${i % 7}`;
+        const id = `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
+        const data = new Uint8Array(4000).fill(i);
+        const result = await opened.store.append(stream, (numbers.get(stream)?.length ?? 0) - 1, [
+          { id, type: 'added', isJson: false, data, metadata: new Uint8Array(0) },
+        ]);
+        numbers.set(stream, [...(numbers.get(stream) ?? []), id]);
+        expect(result.firstEventNumber).toBe(numbers.get(stream)!.length - 1);
+      }
+      await opened.close();
+      expect(await findFormatErrors(storage)).toEqual([]);
+      expect(await storage.size('skua.lock'), 'the lock is no file of the log').toBe(null);
 
-    const again = await openSet(name, storage);
-    const all = (await readWholeAll(again.store, 'forward', 1000)).map(allRow);
-    expectRows('$all', all.slice(0, oracle.all.length), oracle.all);
-    expect(all.slice(oracle.all.length).map((row) => row[5])).toEqual(Array.from({ length: 120 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`));
-    for (const [stream, ids] of numbers) {
-      const read = await readWholeStream(again.store, stream, 'forward', 5);
-      expect(Array.isArray(read) && read.map((event) => event.id)).toEqual(ids);
-    }
-    for (const [stream, recorded] of Object.entries(oracle.reads)) {
-      const read = await readWholeStream(again.store, stream, 'forward', 1000);
-      expect(Array.isArray(read) ? read.map(readRow) : read, stream).toEqual(recorded);
-    }
-    await again.close();
-    expect(await findFormatErrors(storage)).toEqual([]);
-  });
+      const again = await openSet(name, storage);
+      const all = (await readWholeAll(again.store, 'forward', 1000)).map(allRow);
+      expectRows('$all', all.slice(0, oracle.all.length), oracle.all);
+      expect(all.slice(oracle.all.length).map((row) => row[5])).toEqual(
+        Array.from({ length: 120 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`),
+      );
+      for (const [stream, ids] of numbers) {
+        const read = await readWholeStream(again.store, stream, 'forward', 5);
+        expect(Array.isArray(read) && read.map((event) => event.id)).toEqual(ids);
+      }
+      for (const [stream, recorded] of Object.entries(oracle.reads)) {
+        const read = await readWholeStream(again.store, stream, 'forward', 1000);
+        expect(Array.isArray(read) ? read.map(readRow) : read, stream).toEqual(recorded);
+      }
+      await again.close();
+      expect(await findFormatErrors(storage)).toEqual([]);
+    },
+  );
 });
 
 /** Everything that `$all` and the streams say, for comparing two openings. */
@@ -173,7 +215,12 @@ describe('the interrupted scavenge', () => {
 /** All 24 recorded histories lie beside the project where it was made; four of them are part of it. */
 const HERE = fixturePath('histories');
 const ALL_HISTORIES = process.env.SKUA_HISTORIES ?? fixturePath('../../../shared/fixtures/histories');
-const archives = (at: string): string[] => (existsSync(at) ? readdirSync(at).filter((name) => name.endsWith('.tar.gz')).sort() : []);
+const archives = (at: string): string[] =>
+  existsSync(at)
+    ? readdirSync(at)
+        .filter((name) => name.endsWith('.tar.gz'))
+        .sort()
+    : [];
 
 /**
  * Where a rebuilt index knows more: a scavenge with a threshold took index entries of events that its chunks keep, and
@@ -185,7 +232,12 @@ const MORE_IN_THE_LOG: Readonly<Record<string, readonly string[]>> = { '07.tar.g
 function takeOutLonger(recorded: Record<string, unknown>, rebuilt: Record<string, unknown>): string[] {
   const longer = Object.keys(recorded).filter((stream) => {
     const [a, b] = [recorded[stream], rebuilt[stream]];
-    return Array.isArray(a) && Array.isArray(b) && b.length > a.length && JSON.stringify(b.slice(b.length - a.length)) === JSON.stringify(a);
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      b.length > a.length &&
+      JSON.stringify(b.slice(b.length - a.length)) === JSON.stringify(a)
+    );
   });
   for (const stream of longer) {
     delete recorded[stream];
@@ -214,12 +266,16 @@ async function expectSameWithEitherIndex(archive: string): Promise<void> {
 }
 
 describe('histories', () => {
-  it.each(bySize(archives(HERE).slice(0, 2), archives(HERE)))('%s reads the same with the recorded and with a rebuilt index', async (archive) => {
-    await expectSameWithEitherIndex(join(HERE, archive));
-  });
+  it.each(bySize(archives(HERE).slice(0, 2), archives(HERE)))(
+    '%s reads the same with the recorded and with a rebuilt index',
+    async (archive) => {
+      await expectSameWithEitherIndex(join(HERE, archive));
+    },
+  );
   const others = archives(ALL_HISTORIES).filter((name) => !archives(HERE).includes(name));
-  if (IS_LONG_RUN) it(`the ${others.length} others, where they are present`, async ({ skip }) => {
-    if (others.length === 0) skip('The other recorded histories do not lie beside the project.');
-    for (const archive of others) await expectSameWithEitherIndex(join(ALL_HISTORIES, archive));
-  });
+  if (IS_LONG_RUN)
+    it(`the ${others.length} others, where they are present`, async ({ skip }) => {
+      if (others.length === 0) skip('The other recorded histories do not lie beside the project.');
+      for (const archive of others) await expectSameWithEitherIndex(join(ALL_HISTORIES, archive));
+    });
 });

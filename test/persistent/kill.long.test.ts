@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { jsonEvent, KurrentDBClient, PARK, persistentSubscriptionToStreamSettingsFromDefaults, RETRY, START } from '@kurrent/kurrentdb-client';
+import {
+  jsonEvent,
+  KurrentDBClient,
+  PARK,
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  RETRY,
+  START,
+} from '@kurrent/kurrentdb-client';
 import type { PersistentSubscriptionToStream } from '@kurrent/kurrentdb-client';
 import { expect, test } from 'vitest';
 import { startedProcess } from '../local/spawn.ts';
@@ -32,7 +39,9 @@ class Work {
     this.random = new Random(seed);
   }
 
-  get missing(): string[] { return this.ids.filter((id) => !this.acked.has(id) && !this.parked.has(id)); }
+  get missing(): string[] {
+    return this.ids.filter((id) => !this.acked.has(id) && !this.parked.has(id));
+  }
 
   until(isDone: () => boolean): Promise<void> {
     return new Promise((resolve) => {
@@ -77,20 +86,40 @@ test('a node that is killed again and again leaves out no event that was neither
   let running: Started | null = null;
   try {
     for (let round = 1; round <= ROUNDS; round++) {
-      const node = running = await startedProcess(['--db', folder]);
-      const client = KurrentDBClient.connectionString(`kurrentdb://${new URL(node.url).host}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`);
+      const node = (running = await startedProcess(['--db', folder]));
+      const client = KurrentDBClient.connectionString(
+        `kurrentdb://${new URL(node.url).host}?tls=false&defaultDeadline=600000&keepAliveTimeout=600000`,
+      );
       if (round === 1) {
-        await client.createPersistentSubscriptionToStream('jobs', 'workers', persistentSubscriptionToStreamSettingsFromDefaults({
-          startFrom: START, messageTimeout: 1_000, checkPointAfter: 100, checkPointLowerBound: 5, checkPointUpperBound: 20, maxRetryCount: 50,
-        }));
+        await client.createPersistentSubscriptionToStream(
+          'jobs',
+          'workers',
+          persistentSubscriptionToStreamSettingsFromDefaults({
+            startFrom: START,
+            messageTimeout: 1_000,
+            checkPointAfter: 100,
+            checkPointLowerBound: 5,
+            checkPointUpperBound: 20,
+            maxRetryCount: 50,
+          }),
+        );
       }
-      const events = Array.from({ length: EVENTS_PER_ROUND }, () => jsonEvent({ id: randomUUID(), type: 'job', data: { round } }));
+      const events = Array.from({ length: EVENTS_PER_ROUND }, () =>
+        jsonEvent({ id: randomUUID(), type: 'job', data: { round } }),
+      );
       await client.appendToStream('jobs', events);
       work.ids.push(...events.map(({ id }) => id));
-      const consumers = Array.from({ length: CONSUMERS }, () => work.consume(client.subscribeToPersistentSubscriptionToStream('jobs', 'workers', { bufferSize: 10 })));
+      const consumers = Array.from({ length: CONSUMERS }, () =>
+        work.consume(client.subscribeToPersistentSubscriptionToStream('jobs', 'workers', { bufferSize: 10 })),
+      );
       const until = work.answers + work.random.int(ANSWERS_MIN, ANSWERS_MAX);
       const isOver = round === ROUNDS ? () => work.missing.length === 0 : () => work.answers >= until;
-      await Promise.race([work.until(isOver), new Promise((resolve) => { setTimeout(resolve, GIVE_UP_MS).unref(); })]);
+      await Promise.race([
+        work.until(isOver),
+        new Promise((resolve) => {
+          setTimeout(resolve, GIVE_UP_MS).unref();
+        }),
+      ]);
       node.process.child.kill('SIGKILL');
       await node.process.ended;
       await Promise.all(consumers);

@@ -18,12 +18,25 @@ import { Random } from '../support/random.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
 import { append, fill, openProven, scavenge, verify } from './proof-kit.ts';
 
-const ANCHOR: Anchor = { format: ANCHOR_FORMAT, chain: 'ab'.repeat(16), chunkSizeBytes: 65_536, position: 1_234, link: 'cd'.repeat(32), receipts: 2, receiptsHead: 'ef'.repeat(32), madeAt: '2026-11-22T00:00:00Z' };
+const ANCHOR: Anchor = {
+  format: ANCHOR_FORMAT,
+  chain: 'ab'.repeat(16),
+  chunkSizeBytes: 65_536,
+  position: 1_234,
+  link: 'cd'.repeat(32),
+  receipts: 2,
+  receiptsHead: 'ef'.repeat(32),
+  madeAt: '2026-11-22T00:00:00Z',
+};
 const never = new AbortController().signal;
 
 let folder: string;
-beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-anchor-')); });
-afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skua-anchor-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 describe('places for anchors', () => {
   it('a file gets a line behind those before it, in a folder that is made', async () => {
@@ -31,7 +44,10 @@ describe('places for anchors', () => {
     const place = filePlace(file);
     await place.put(ANCHOR, never);
     await place.put({ ...ANCHOR, position: 5_678 }, never);
-    const lines = readFileSync(file, 'utf8').trim().split('\n').map((line) => parseAnchor(line, file));
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => parseAnchor(line, file));
     expect(lines).toEqual([ANCHOR, { ...ANCHOR, position: 5_678 }]);
     await expect(filePlace(folder).put(ANCHOR, never)).rejects.toMatchObject({ code: 'EISDIR' });
   });
@@ -41,27 +57,42 @@ describe('places for anchors', () => {
     let status = 204;
     const server: Server = createServer((request, response) => {
       let body = '';
-      request.on('data', (piece: Buffer) => { body += piece.toString(); });
+      request.on('data', (piece: Buffer) => {
+        body += piece.toString();
+      });
       request.on('end', () => {
         seen.push({ method: request.method!, body, authorization: request.headers.authorization });
         response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
       });
     });
-    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
     try {
       const { port } = server.address() as AddressInfo;
       const place = urlPlace(`http://ann:se%3Acret@127.0.0.1:${port}/anchors?token=x`);
       expect(place.name).toBe(`http://127.0.0.1:${port}/anchors`);
       await place.put(ANCHOR, never);
-      expect(seen).toEqual([{ method: 'POST', body: JSON.stringify(ANCHOR), authorization: `Basic ${Buffer.from('ann:se:cret').toString('base64')}` }]);
+      expect(seen).toEqual([
+        {
+          method: 'POST',
+          body: JSON.stringify(ANCHOR),
+          authorization: `Basic ${Buffer.from('ann:se:cret').toString('base64')}`,
+        },
+      ]);
       status = 500;
-      await expect(place.put(ANCHOR, never)).rejects.toMatchObject({ code: 'io_error', message: expect.not.stringContaining('cret') });
+      await expect(place.put(ANCHOR, never)).rejects.toMatchObject({
+        code: 'io_error',
+        message: expect.not.stringContaining('cret'),
+      });
       status = 302;
       await expect(place.put(ANCHOR, never)).rejects.toThrow();
       await expect(place.put(ANCHOR, AbortSignal.abort())).rejects.toThrow();
     } finally {
       server.closeAllConnections();
-      await new Promise((resolve) => { server.close(resolve); });
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
     }
   });
 
@@ -73,7 +104,9 @@ describe('places for anchors', () => {
     const { objects: found } = await objects.list('');
     expect(found.map(({ key }) => key)).toEqual([`${ANCHOR.chain}/00000000000000001234-0000000002`]);
     expect(parseAnchor(decodeText((await objects.get(found[0]!.key))!), 'x')).toEqual(ANCHOR);
-    await expect(objectPlace(objects, 30, () => 0).put({ ...ANCHOR, position: 9 }, never)).rejects.toMatchObject({ code: 'bad_option' });
+    await expect(objectPlace(objects, 30, () => 0).put({ ...ANCHOR, position: 9 }, never)).rejects.toMatchObject({
+      code: 'bad_option',
+    });
   });
 
   it('a lock is asked for as S3 has it: mode, end, and a checksum', async () => {
@@ -82,11 +115,21 @@ describe('places for anchors', () => {
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test');
     try {
       server.state.buckets.set('anchors', new Map());
-      const objects = await openS3({ kind: 's3', bucket: 'anchors', prefix: 'p', endpoint: server.endpoint, region: 'us-east-1' });
+      const objects = await openS3({
+        kind: 's3',
+        bucket: 'anchors',
+        prefix: 'p',
+        endpoint: server.endpoint,
+        region: 'us-east-1',
+      });
       const place = objectPlace(objects, 30, () => Date.UTC(2026, 0, 1));
       await place.put(ANCHOR, never);
       const put = server.requests.find(({ method }) => method === 'PUT')!;
-      expect(put.headers).toMatchObject({ 'x-amz-object-lock-mode': 'COMPLIANCE', 'x-amz-object-lock-retain-until-date': expect.stringContaining('2026-01-31'), 'if-none-match': '*' });
+      expect(put.headers).toMatchObject({
+        'x-amz-object-lock-mode': 'COMPLIANCE',
+        'x-amz-object-lock-retain-until-date': expect.stringContaining('2026-01-31'),
+        'if-none-match': '*',
+      });
       expect(put.headers['content-md5']).toMatch(/^.{24}$/);
       await place.close();
     } finally {
@@ -96,7 +139,10 @@ describe('places for anchors', () => {
   });
 
   it('are told apart by what they begin with', async () => {
-    for (const place of ['s3://no_bucket!/x', 'http://']) await expect(openAnchorLocation({ place, lockDays: 0, s3: { endpoint: null, region: null } })).rejects.toMatchObject({ code: 'bad_option' });
+    for (const place of ['s3://no_bucket!/x', 'http://'])
+      await expect(
+        openAnchorLocation({ place, lockDays: 0, s3: { endpoint: null, region: null } }),
+      ).rejects.toMatchObject({ code: 'bad_option' });
   });
 });
 
@@ -110,7 +156,9 @@ class FakePlace implements AnchorLocation {
     if (this.failures-- > 0) throw new Error('not now');
     this.anchors.push(anchor);
   }
-  async close(): Promise<void> { this.isClosed = true; }
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
 }
 
 describe('anchoring', () => {
@@ -121,7 +169,20 @@ describe('anchoring', () => {
     const place = new FakePlace();
     const warnings: string[] = [];
     let isScavenging = false;
-    const anchoring = new Anchoring({ hashChain: () => open.hashChain, isScavenging: () => isScavenging, place, everyMs: 600_000, clock, meter: silentMeter, log: { ...silentLog, warn: (message) => { warnings.push(message); } } });
+    const anchoring = new Anchoring({
+      hashChain: () => open.hashChain,
+      isScavenging: () => isScavenging,
+      place,
+      everyMs: 600_000,
+      clock,
+      meter: silentMeter,
+      log: {
+        ...silentLog,
+        warn: (message) => {
+          warnings.push(message);
+        },
+      },
+    });
     const stopping = new AbortController();
     const running = anchoring.run(stopping.signal);
     await fill(open, new Random(71), 500);

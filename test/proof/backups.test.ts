@@ -32,7 +32,9 @@ describe('backups of a directory with a chain', () => {
     const second = await backUp(storage, repository, 2);
     expect(second.proofs!.length).toBeGreaterThan(first.proofs!.length);
     // What was stored once is named, not read again.
-    expect(second.proofs!.slice(0, first.proofs!.length).map(({ blob }) => blob)).toEqual(expect.arrayContaining(first.proofs!.filter(({ path }) => path.includes('leaves')).map(({ blob }) => blob)));
+    expect(second.proofs!.slice(0, first.proofs!.length).map(({ blob }) => blob)).toEqual(
+      expect.arrayContaining(first.proofs!.filter(({ path }) => path.includes('leaves')).map(({ blob }) => blob)),
+    );
 
     const latest = new MemoryStorage();
     await restoreBackup(restoreOptions(repository, latest));
@@ -106,7 +108,8 @@ describe('backups of a directory with a chain', () => {
     const report = await copy(storage, target, 'differential');
     expect(report.kept).toBeGreaterThan(0);
     expect(await verify(target, anchors, true)).toMatchObject({ findings: 0, anchors: 2, notes: [] });
-    for (const name of await storage.list('proofs')) expect(await contentOf(target, `proofs/${name}`)).toEqual(await contentOf(storage, `proofs/${name}`));
+    for (const name of await storage.list('proofs'))
+      expect(await contentOf(target, `proofs/${name}`)).toEqual(await contentOf(storage, `proofs/${name}`));
     const restored = new MemoryStorage();
     await restoreCopy({ ...restoreWorld(restored), source: target, place: '/backup' });
     expect(await verify(restored, anchors, true)).toMatchObject({ findings: 0, anchors: 2, notes: [] });

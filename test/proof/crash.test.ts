@@ -15,7 +15,9 @@ let image: FaultyStorage;
 let early: Anchor;
 let operations = 0;
 
-/** A scavenge, an anchor, and another scavenge that merges; the anchors that were made. A crash ends it where it comes. */
+/**
+ * A scavenge, an anchor, and another scavenge that merges; the anchors that were made. A crash ends it where it comes.
+ */
 async function work(storage: FaultyStorage, states: MemoryScavengeStates, made: Anchor[]): Promise<void> {
   const open = await openProven(storage, { scavengeStates: states, seed: 7 });
   await open.store.deleteStream('gone', -2, 'hard');
@@ -48,7 +50,9 @@ describe('a power loss', () => {
       const storage = image.restart('keep');
       storage.crashAt(n);
       const made = [early];
-      await work(storage, new MemoryScavengeStates(), made).catch((error: unknown) => { if (!storage.isCrashed && !isCrash(error)) throw error; });
+      await work(storage, new MemoryScavengeStates(), made).catch((error: unknown) => {
+        if (!storage.isCrashed && !isCrash(error)) throw error;
+      });
       const [mode, seed] = OUTCOMES[turn % OUTCOMES.length]!;
       const found = storage.restart(mode, seed);
       const atOnce = await verify(found, made);
@@ -59,8 +63,10 @@ describe('a power loss', () => {
       made.push(await again.hashChain!.anchor());
       await again.close();
       const afterwards = await verify(found, made, true);
-      if (afterwards.findings > 0 || afterwards.anchors !== made.length) wrong.push(`after a crash at ${n} (${mode}): ${afterwards.told[0]?.message}`);
-      if ((await found.list('proofs')).some((name) => name.endsWith('.tmp'))) wrong.push(`after a crash at ${n}: files of unfinished work stay`);
+      if (afterwards.findings > 0 || afterwards.anchors !== made.length)
+        wrong.push(`after a crash at ${n} (${mode}): ${afterwards.told[0]?.message}`);
+      if ((await found.list('proofs')).some((name) => name.endsWith('.tmp')))
+        wrong.push(`after a crash at ${n}: files of unfinished work stay`);
     }
     expect(wrong).toEqual([]);
   });
@@ -100,8 +106,13 @@ describe('a power loss', () => {
     storage.failWhen((op, path) => (op !== 'read' && path.startsWith('proofs/') ? 'disk_full' : undefined));
     await open.scavenger.start({});
     await open.scavenger.idle();
-    expect(open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('could not be written') });
-    expect((await storage.list('')).filter((name) => /^chunk-\d+\.\d+$/.test(name) && !name.endsWith('.000000'))).toEqual([]);
+    expect(open.scavenger.last()).toMatchObject({
+      result: 'Errored',
+      error: expect.stringContaining('could not be written'),
+    });
+    expect(
+      (await storage.list('')).filter((name) => /^chunk-\d+\.\d+$/.test(name) && !name.endsWith('.000000')),
+    ).toEqual([]);
     expect((await storage.list('')).filter((name) => name.startsWith('chunk-')).length).toBeGreaterThanOrEqual(chunks);
     storage.failWhen(undefined);
     await scavenge(open);

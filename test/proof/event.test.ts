@@ -32,7 +32,11 @@ describe('the tree', () => {
 
   it('gives a path to each leaf whose length is at most the logarithm', () => {
     const leaves = Array.from({ length: 21 }, (_, i) => sha256(Uint8Array.of(i)));
-    expect(leaves.map((_, i) => inclusionPath(sha256, leaves, i).length)).toEqual([...Array(16).fill(5), ...Array(4).fill(4), 2]);
+    expect(leaves.map((_, i) => inclusionPath(sha256, leaves, i).length)).toEqual([
+      ...Array(16).fill(5),
+      ...Array(4).fill(4),
+      2,
+    ]);
   });
 });
 
@@ -65,11 +69,14 @@ describe('the proof of one event', () => {
       expect(verifyEvent({ ...each, record: bytes.toString('base64') }, early, nodeDigests).wrong).not.toBeNull();
       expect(verifyEvent({ ...each, index: each.index ^ 1 }, early, nodeDigests).wrong).not.toBeNull();
     }
-    await expect(open.hashChain!.prove(early, records[3]!.position + 1)).rejects.toMatchObject({ code: 'event_not_found' });
+    await expect(open.hashChain!.prove(early, records[3]!.position + 1)).rejects.toMatchObject({
+      code: 'event_not_found',
+    });
     await open.close();
   });
 
   it('refuses what is no proof', () => {
-    for (const text of ['', '{}', 'null', '{"format":"skua event proof 1"}', '[1]']) expect(() => parseEventProof(text, 'the file')).toThrowError(expect.objectContaining({ code: 'proof_invalid' }));
+    for (const text of ['', '{}', 'null', '{"format":"skua event proof 1"}', '[1]'])
+      expect(() => parseEventProof(text, 'the file')).toThrowError(expect.objectContaining({ code: 'proof_invalid' }));
   });
 });

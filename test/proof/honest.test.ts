@@ -137,7 +137,9 @@ describe('an honest directory', () => {
     await open.scavenger.start({});
     await open.scavenger.idle();
     expect(open.scavenger.last()).toMatchObject({ result: 'Stopped' });
-    expect((await storage.list('')).filter((name) => /^chunk-\d+\.\d+$/.test(name) && !name.endsWith('.000000'))).toEqual([]);
+    expect(
+      (await storage.list('')).filter((name) => /^chunk-\d+\.\d+$/.test(name) && !name.endsWith('.000000')),
+    ).toEqual([]);
     const anchor = await open.hashChain!.anchor();
     await scavenge(open);
     const after = await open.hashChain!.anchor();

@@ -8,7 +8,11 @@ import { append, copyOf, fill, openProven, recordsIn, verify, type Framed } from
 /** All of the log is in the chunk that is being written. */
 const CHUNK_BYTES = 2_097_152;
 
-interface Log { readonly storage: MemoryStorage; readonly anchors: readonly Anchor[]; readonly records: readonly Framed[] }
+interface Log {
+  readonly storage: MemoryStorage;
+  readonly anchors: readonly Anchor[];
+  readonly records: readonly Framed[];
+}
 
 async function logOf(seed: number): Promise<Log> {
   const storage = new MemoryStorage();
@@ -26,7 +30,9 @@ async function logOf(seed: number): Promise<Log> {
 }
 
 let log: Log;
-beforeAll(async () => { log = await logOf(71); });
+beforeAll(async () => {
+  log = await logOf(71);
+});
 
 async function changed({ storage }: Log, { file, offset, size }: Framed, at = size - 12): Promise<MemoryStorage> {
   const copy = await copyOf(storage);
@@ -39,7 +45,11 @@ async function changed({ storage }: Log, { file, offset, size }: Framed, at = si
 
 describe('the chunk that is being written', () => {
   it('is proven up to the newest anchor', async () => {
-    expect(await verify(log.storage, log.anchors)).toMatchObject({ findings: 0, proven: log.records.length, anchors: 3 });
+    expect(await verify(log.storage, log.anchors)).toMatchObject({
+      findings: 0,
+      proven: log.records.length,
+      anchors: 3,
+    });
   });
 
   it('has a changed record named, with the few beside it, and nothing said to be proven', async () => {
@@ -47,7 +57,12 @@ describe('the chunk that is being written', () => {
     const { told, proven, anchors } = await verify(await changed(log, record), log.anchors.slice(-1));
     expect({ proven, anchors }).toEqual({ proven: 0, anchors: 0 });
     expect(told.map(({ code }) => code)).toEqual(['chain', 'changed']);
-    const [, , first, last] = /(\d+) records at positions (\d+) to (\d+)/.exec(told[1]!.message)!.map(Number) as [number, number, number, number];
+    const [, , first, last] = /(\d+) records at positions (\d+) to (\d+)/.exec(told[1]!.message)!.map(Number) as [
+      number,
+      number,
+      number,
+      number,
+    ];
     expect(told[1]).toMatchObject({ file: record.file, position: first });
     expect(record.position).toBeGreaterThanOrEqual(first);
     expect(record.position).toBeLessThanOrEqual(last);
@@ -57,15 +72,25 @@ describe('the chunk that is being written', () => {
   it('has a changed record named alone that fills its block', async () => {
     const record = log.records.find(({ size }) => size > 3 * BLOCK_BYTES)!;
     const { told } = await verify(await changed(log, record, 2 * BLOCK_BYTES), log.anchors.slice(-1));
-    expect(told[1]).toMatchObject({ code: 'changed', file: record.file, position: record.position, message: expect.stringMatching(`^The record at position ${record.position} of `) });
+    expect(told[1]).toMatchObject({
+      code: 'changed',
+      file: record.file,
+      position: record.position,
+      message: expect.stringMatching(`^The record at position ${record.position} of `),
+    });
   });
 
   it('is proven up to the last anchor that holds, behind which the change is', async () => {
     const [first, second] = log.anchors;
     const record = log.records.find(({ position }) => position > first!.position)!;
     const { told, proven, anchors } = await verify(await changed(log, record), log.anchors);
-    expect({ proven, anchors }).toEqual({ proven: log.records.filter(({ position }) => position < first!.position).length, anchors: 1 });
-    expect(told.find(({ position }) => position === second!.position)!.message).toContain(`behind position ${first!.position}, up to which an anchor holds`);
+    expect({ proven, anchors }).toEqual({
+      proven: log.records.filter(({ position }) => position < first!.position).length,
+      anchors: 1,
+    });
+    expect(told.find(({ position }) => position === second!.position)!.message).toContain(
+      `behind position ${first!.position}, up to which an anchor holds`,
+    );
     // What an anchor has proven is under no suspicion, though it lies in the same block.
     expect(told.find(({ code }) => code === 'changed')).toMatchObject({ file: record.file, position: first!.position });
   });
@@ -82,13 +107,19 @@ describe('an anchor of another chain', () => {
     const { anchors } = await logOf(72);
     const { told, proven } = await verify(log.storage, anchors.slice(-1));
     expect(told.map(({ code }) => code)).toEqual(['chain']);
-    expect(told[0]!.message).toContain(`is of another chain, ${anchors[0]!.chain}, than that of this directory, ${log.anchors[0]!.chain}`);
+    expect(told[0]!.message).toContain(
+      `is of another chain, ${anchors[0]!.chain}, than that of this directory, ${log.anchors[0]!.chain}`,
+    );
     expect(proven).toBe(0);
   });
 
   it('keeps those of this one from nothing, wherever they end', async () => {
     const { anchors } = await logOf(73);
     const farther = { ...anchors.at(-1)!, position: CHUNK_BYTES * 5 };
-    expect(await verify(log.storage, [...log.anchors, farther])).toMatchObject({ findings: 1, anchors: 3, proven: log.records.length });
+    expect(await verify(log.storage, [...log.anchors, farther])).toMatchObject({
+      findings: 1,
+      anchors: 3,
+      proven: log.records.length,
+    });
   });
 });

@@ -1,7 +1,15 @@
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { i32, i64 } from '../../core/base/bytes.ts';
-import { decodeFooter, decodeHeader, encodeFooter, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
+import {
+  decodeFooter,
+  decodeHeader,
+  encodeFooter,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  parseChunkFileNames,
+  takeInventory,
+} from '../../core/log/format/chunk-format.ts';
 import type { Anchor } from '../../core/integrity/format/chain-layout.ts';
 import { type ProofSummary, verifyProof } from '../../core/integrity/verify-chain/verify-chain.ts';
 import type { ProofFinding, ProofNote } from '../../core/integrity/verify-chain/verify-report.ts';
@@ -17,7 +25,13 @@ export const CHUNK_BYTES = 65_536;
 
 /** A store with a chain of hashes. */
 export function openProven(storage: Storage, options: Partial<TestStoreOptions> = {}): Promise<DirectoryStore> {
-  return openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 500, beginsProofs: true, ...options });
+  return openTestStore({
+    storage,
+    chunkSizeBytes: CHUNK_BYTES,
+    memTableEntriesMax: 500,
+    beginsProofs: true,
+    ...options,
+  });
 }
 
 let nextId = 0;
@@ -28,8 +42,21 @@ export async function append(open: DirectoryStore, stream: string, data: Uint8Ar
 }
 
 /** Events of several streams: some that a scavenge removes, some that are deleted for good, most that stay. */
-export async function fill(open: DirectoryStore, random: Random, events: number, streams: readonly string[] = ['kept', 'short', 'short', 'gone', 'other']): Promise<void> {
-  await open.store.append('$$short', ANY, [{ id: `10000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`, type: '$metadata', isJson: true, data: encodeText('{"$maxCount":2}'), metadata: new Uint8Array(0) }]);
+export async function fill(
+  open: DirectoryStore,
+  random: Random,
+  events: number,
+  streams: readonly string[] = ['kept', 'short', 'short', 'gone', 'other'],
+): Promise<void> {
+  await open.store.append('$$short', ANY, [
+    {
+      id: `10000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`,
+      type: '$metadata',
+      isJson: true,
+      data: encodeText('{"$maxCount":2}'),
+      metadata: new Uint8Array(0),
+    },
+  ]);
   for (let i = 0; i < events; i++) await append(open, random.pick(streams), random.bytes(random.int(1, 160)));
 }
 
@@ -46,7 +73,10 @@ export async function copyOf(storage: Storage): Promise<MemoryStorage> {
   return copy;
 }
 
-interface Verdict extends ProofSummary { readonly told: readonly ProofFinding[]; readonly notes: readonly ProofNote[] }
+interface Verdict extends ProofSummary {
+  readonly told: readonly ProofFinding[];
+  readonly notes: readonly ProofNote[];
+}
 
 export async function verify(storage: Storage, anchors: readonly Anchor[], isStrict = false): Promise<Verdict> {
   const told: ProofFinding[] = [];
@@ -61,21 +91,45 @@ export async function verify(storage: Storage, anchors: readonly Anchor[], isStr
 }
 
 /** A record in its frame. */
-export interface Framed { readonly file: string; readonly offset: number; readonly size: number; readonly position: number; readonly isScavenged: boolean; readonly isCompleted: boolean }
+export interface Framed {
+  readonly file: string;
+  readonly offset: number;
+  readonly size: number;
+  readonly position: number;
+  readonly isScavenged: boolean;
+  readonly isCompleted: boolean;
+}
 
 /** Every record of the files in force, below a position of the log. */
 export async function recordsIn(storage: Storage, below: number): Promise<Framed[]> {
   const out: Framed[] = [];
   const files = parseChunkFileNames(await storage.list(''));
-  const { latest } = await takeInventory(files, 0, async ({ name }) => decodeHeader(name, (await contentOf(storage, name)).subarray(0, HEADER_BYTES)).endNumber);
-  for (const { file: { name } } of latest) {
+  const { latest } = await takeInventory(
+    files,
+    0,
+    async ({ name }) => decodeHeader(name, (await contentOf(storage, name)).subarray(0, HEADER_BYTES)).endNumber,
+  );
+  for (const {
+    file: { name },
+  } of latest) {
     const bytes = await contentOf(storage, name);
     const header = decodeHeader(name, bytes.subarray(0, HEADER_BYTES));
     const footer = footerOf(name, bytes);
-    for (let at = HEADER_BYTES; at < HEADER_BYTES + (footer?.physicalBytes ?? header.chunkSize) && i32(bytes, at) > 0;) {
+    for (
+      let at = HEADER_BYTES;
+      at < HEADER_BYTES + (footer?.physicalBytes ?? header.chunkSize) && i32(bytes, at) > 0;
+    ) {
       const size = i32(bytes, at) + 8;
       const position = i64(bytes, at + 6);
-      if (position < below) out.push({ file: name, offset: at, size, position, isScavenged: header.isScavenged, isCompleted: footer !== null });
+      if (position < below)
+        out.push({
+          file: name,
+          offset: at,
+          size,
+          position,
+          isScavenged: header.isScavenged,
+          isCompleted: footer !== null,
+        });
       at += size;
     }
   }
@@ -90,7 +144,10 @@ function footerOf(name: string, bytes: Uint8Array) {
   }
 }
 
-/** Gives a file other data, with a footer that fits, and none of what was behind them. Its map and its checksum are `skua verify`'s to judge. */
+/**
+ * Gives a file other data, with a footer that fits, and none of what was behind them. Its map and its checksum are
+ * `skua verify`'s to judge.
+ */
 export function withData(bytes: Uint8Array, name: string, data: Uint8Array): Uint8Array {
   const footer = footerOf(name, bytes);
   if (footer === null) {

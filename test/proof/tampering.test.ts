@@ -10,7 +10,9 @@ const EVERY = bySize(40, 1);
 const BITS_EVERY = bySize(7, 1);
 
 let both: readonly Sample[] = [];
-beforeAll(async () => { both = await samples(EVENTS, 61); });
+beforeAll(async () => {
+  both = await samples(EVENTS, 61);
+});
 
 describe('what somebody does to records behind an anchor, before and behind a scavenge', () => {
   it('is nothing at first', async () => {
@@ -25,17 +27,20 @@ describe('what somebody does to records behind an anchor, before and behind a sc
     const missed: string[] = [];
     for (const { name, storage, anchor, records } of both) {
       const look = async (record: Sample['records'][number], bit: number): Promise<void> => {
-        if (!await isFlipFound(storage, anchor, record, bit)) missed.push(`${name}: bit ${bit} of ${record.position}`);
+        if (!(await isFlipFound(storage, anchor, record, bit)))
+          missed.push(`${name}: bit ${bit} of ${record.position}`);
       };
       for (let i = 0; i < records.length; i += EVERY) await look(records[i]!, random.int(0, records[i]!.size * 8 - 1));
       // And every bit of some.
-      for (const record of [random.pick(records), random.pick(records)]) for (let bit = 0; bit < record.size * 8; bit += BITS_EVERY) await look(record, bit);
+      for (const record of [random.pick(records), random.pick(records)])
+        for (let bit = 0; bit < record.size * 8; bit += BITS_EVERY) await look(record, bit);
     }
     expect(missed).toEqual([]);
   });
 
   it('is found where records are removed, doubled, moved or added', async () => {
     const random = new Random(64);
-    for (const sample of both) expect(await unnoticed(sample, random, bySize({ share: 0.03 }, { share: 1, isOneEach: true }))).toEqual([]);
+    for (const sample of both)
+      expect(await unnoticed(sample, random, bySize({ share: 0.03 }, { share: 1, isOneEach: true }))).toEqual([]);
   });
 });

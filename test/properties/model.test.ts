@@ -25,12 +25,17 @@ function on(storage: Storage, options: Partial<TestStoreOptions> = {}): Subject 
 }
 
 describe('the store and the model agree', () => {
-  it('on memory storage', () => agreesWithModel({ runs: bySize(10, 60, 300), seed: 101 }, () => on(new MemoryStorage())));
-  it('on memory storage when all streams have the same hash', () => agreesWithModel({ runs: bySize(8, 15, 80), seed: 102 }, () => on(new MemoryStorage(), { hasher: collidingHasher })));
-  it('on the file system', () => agreesWithModel({ runs: bySize(3, 6, 30), seed: 103 }, () => {
-    const root = mkdtempSync(join(tmpdir(), 'skua-model-'));
-    return { ...on(new FilesystemStorage({ root })), done: () => rmSync(root, { recursive: true, force: true }) };
-  }));
+  it('on memory storage', () =>
+    agreesWithModel({ runs: bySize(10, 60, 300), seed: 101 }, () => on(new MemoryStorage())));
+  it('on memory storage when all streams have the same hash', () =>
+    agreesWithModel({ runs: bySize(8, 15, 80), seed: 102 }, () =>
+      on(new MemoryStorage(), { hasher: collidingHasher }),
+    ));
+  it('on the file system', () =>
+    agreesWithModel({ runs: bySize(3, 6, 30), seed: 103 }, () => {
+      const root = mkdtempSync(join(tmpdir(), 'skua-model-'));
+      return { ...on(new FilesystemStorage({ root })), done: () => rmSync(root, { recursive: true, force: true }) };
+    }));
 });
 
 it('a store that answers otherwise once in a while is found', async () => {

@@ -11,8 +11,8 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 
 /**
- * Random histories in which the clock is also set back by hours. What readers see, what explain promises and what a scavenge
- * leaves are compared with a list of events, each of which is judged by its own number and its own time.
+ * Random histories in which the clock is also set back by hours. What readers see, what explain promises and what a
+ * scavenge leaves are compared with a list of events, each of which is judged by its own number and its own time.
  */
 
 const HOUR_MS = 3_600_000;
@@ -21,32 +21,66 @@ const NO_BYTES = new Uint8Array(0);
 
 type Step =
   | { readonly do: 'append'; readonly stream: number; readonly count: number; readonly bytes: number }
-  | { readonly do: 'limit'; readonly stream: number; readonly maxAgeHours: number | null; readonly maxCount: number | null; readonly truncateBefore: number | null }
+  | {
+      readonly do: 'limit';
+      readonly stream: number;
+      readonly maxAgeHours: number | null;
+      readonly maxCount: number | null;
+      readonly truncateBefore: number | null;
+    }
   | { readonly do: 'step'; readonly hours: number }
   | { readonly do: 'scavenge' };
 
 const stream = fc.integer({ min: 0, max: STREAMS.length - 1 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 10, arbitrary: fc.record({ do: fc.constant('append' as const), stream, count: fc.integer({ min: 1, max: 12 }), bytes: fc.constantFrom(10, 500, 4_000) }) },
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      do: fc.constant('append' as const),
+      stream,
+      count: fc.integer({ min: 1, max: 12 }),
+      bytes: fc.constantFrom(10, 500, 4_000),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constant('limit' as const), stream, maxAgeHours: fc.option(fc.integer({ min: 1, max: 30 }), { freq: 5 }),
-      maxCount: fc.option(fc.integer({ min: 1, max: 25 }), { freq: 2 }), truncateBefore: fc.option(fc.integer({ min: 0, max: 12 }), { freq: 2 }),
+      do: fc.constant('limit' as const),
+      stream,
+      maxAgeHours: fc.option(fc.integer({ min: 1, max: 30 }), { freq: 5 }),
+      maxCount: fc.option(fc.integer({ min: 1, max: 25 }), { freq: 2 }),
+      truncateBefore: fc.option(fc.integer({ min: 0, max: 12 }), { freq: 2 }),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('step' as const), hours: fc.integer({ min: -24, max: 24 }).filter((hours) => hours !== 0) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('step' as const),
+      hours: fc.integer({ min: -24, max: 24 }).filter((hours) => hours !== 0),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ do: 'scavenge' as const }) },
 );
 const history = fc.array(step, { minLength: 15, maxLength: 50, size: 'max' });
 
-interface Event { readonly number: number; readonly createdMs: number }
-interface Limits { readonly maxAgeMs: number; readonly maxCount: number; readonly truncateBefore: number }
+interface Event {
+  readonly number: number;
+  readonly createdMs: number;
+}
+interface Limits {
+  readonly maxAgeMs: number;
+  readonly maxCount: number;
+  readonly truncateBefore: number;
+}
 const NO_LIMITS: Limits = { maxAgeMs: Infinity, maxCount: Infinity, truncateBefore: 0 };
 
 /** Whether an event is seen at a time, by its own number and time. */
 function isAlive(event: Event, limits: Limits, last: number, nowMs: number): boolean {
-  return event.number >= limits.truncateBefore && event.number > last - limits.maxCount && event.createdMs >= nowMs - limits.maxAgeMs;
+  return (
+    event.number >= limits.truncateBefore &&
+    event.number > last - limits.maxCount &&
+    event.createdMs >= nowMs - limits.maxAgeMs
+  );
 }
 
 class History {
@@ -60,7 +94,15 @@ class History {
   #texts = 0;
 
   async play(steps: readonly Step[]): Promise<void> {
-    this.#open = await openTestStore({ storage: this.#storage, clock: this.#clock, ids: this.#ids, chunkSizeBytes: 65_536, memTableEntriesMax: 20, cacheBytes: 1_048_576, scavenge: { disableMerging: true } });
+    this.#open = await openTestStore({
+      storage: this.#storage,
+      clock: this.#clock,
+      ids: this.#ids,
+      chunkSizeBytes: 65_536,
+      memTableEntriesMax: 20,
+      cacheBytes: 1_048_576,
+      scavenge: { disableMerging: true },
+    });
     try {
       for (const one of steps) await this.#take(one);
       await this.#scavenge();
@@ -69,14 +111,27 @@ class History {
     }
   }
 
-  get #store(): EventStore { return this.#open.store; }
+  get #store(): EventStore {
+    return this.#open.store;
+  }
 
   async #take(one: Step): Promise<void> {
     if (one.do === 'append') {
       const name = STREAMS[one.stream]!;
       const data = new Uint8Array(one.bytes);
-      const { firstEventNumber } = await this.#store.append(name, ANY, Array.from({ length: one.count }, () => ({ id: this.#newId(), type: 'happened', isJson: false, data, metadata: NO_BYTES })));
-      for (let i = 0; i < one.count; i++) this.#events.get(name)!.push({ number: firstEventNumber + i, createdMs: this.#clock.nowMs() });
+      const { firstEventNumber } = await this.#store.append(
+        name,
+        ANY,
+        Array.from({ length: one.count }, () => ({
+          id: this.#newId(),
+          type: 'happened',
+          isJson: false,
+          data,
+          metadata: NO_BYTES,
+        })),
+      );
+      for (let i = 0; i < one.count; i++)
+        this.#events.get(name)!.push({ number: firstEventNumber + i, createdMs: this.#clock.nowMs() });
     } else if (one.do === 'limit') await this.#limit(one);
     else if (one.do === 'step') this.#clock.setNow(this.#clock.nowMs() + one.hours * HOUR_MS);
     else await this.#scavenge();
@@ -84,9 +139,25 @@ class History {
 
   async #limit({ stream: index, maxAgeHours, maxCount, truncateBefore }: Step & { do: 'limit' }): Promise<void> {
     const name = STREAMS[index]!;
-    const members = { ...(maxAgeHours !== null && { $maxAge: maxAgeHours * 3_600 }), ...(maxCount !== null && { $maxCount: maxCount }), ...(truncateBefore !== null && { $tb: truncateBefore }) };
-    await this.#store.append(`$$${name}`, ANY, [{ id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(JSON.stringify(members)), metadata: NO_BYTES }]);
-    this.#limits.set(name, { maxAgeMs: maxAgeHours === null ? Infinity : maxAgeHours * HOUR_MS, maxCount: maxCount ?? Infinity, truncateBefore: truncateBefore ?? 0 });
+    const members = {
+      ...(maxAgeHours !== null && { $maxAge: maxAgeHours * 3_600 }),
+      ...(maxCount !== null && { $maxCount: maxCount }),
+      ...(truncateBefore !== null && { $tb: truncateBefore }),
+    };
+    await this.#store.append(`$$${name}`, ANY, [
+      {
+        id: this.#newId(),
+        type: '$metadata',
+        isJson: true,
+        data: encodeText(JSON.stringify(members)),
+        metadata: NO_BYTES,
+      },
+    ]);
+    this.#limits.set(name, {
+      maxAgeMs: maxAgeHours === null ? Infinity : maxAgeHours * HOUR_MS,
+      maxCount: maxCount ?? Infinity,
+      truncateBefore: truncateBefore ?? 0,
+    });
   }
 
   /** Reads, lets explain promise, scavenges, and looks whether it was kept. */
@@ -113,10 +184,16 @@ class History {
     if (events.length === 0) return new Set();
     const last = events.at(-1)!.number;
     const explanation = await this.#open.scavenger.explain(name);
-    const doomed = events.filter((event) => event.number < last && !isAlive(event, this.#limits.get(name)!, last, this.#clock.nowMs()));
+    const doomed = events.filter(
+      (event) => event.number < last && !isAlive(event, this.#limits.get(name)!, last, this.#clock.nowMs()),
+    );
     expect(countOf(explanation.removed), `explain of ${name}`).toBe(doomed.length);
     expect(countOf(explanation.kept), `explain of ${name}`).toBe(events.length - doomed.length);
-    for (const { number } of doomed) expect(explanation.removed.some(({ from, to }) => from <= number && number <= to), `explain of ${number} in ${name}`).toBe(true);
+    for (const { number } of doomed)
+      expect(
+        explanation.removed.some(({ from, to }) => from <= number && number <= to),
+        `explain of ${number} in ${name}`,
+      ).toBe(true);
     return new Set(doomed.map(({ number }) => number));
   }
 
@@ -124,14 +201,19 @@ class History {
     for (const name of STREAMS) {
       const events = this.#events.get(name)!;
       if (events.length === 0) continue;
-      const alive = events.filter((event) => isAlive(event, this.#limits.get(name)!, events.at(-1)!.number, this.#clock.nowMs())).map(({ number }) => number);
+      const alive = events
+        .filter((event) => isAlive(event, this.#limits.get(name)!, events.at(-1)!.number, this.#clock.nowMs()))
+        .map(({ number }) => number);
       for (const count of [3, 50]) {
         expect(await this.#paged(name, 'forward', count), `${name} forward ${when}`).toEqual(alive);
         expect(await this.#paged(name, 'backward', count), `${name} backward ${when}`).toEqual(alive.toReversed());
       }
       expect(await this.#subscribed(name), `${name} subscribed ${when}`).toEqual(alive);
       for (const { number } of events.slice(0, 5)) {
-        const one = await this.#store.readEvent(name, number).then(() => true, () => false);
+        const one = await this.#store.readEvent(name, number).then(
+          () => true,
+          () => false,
+        );
         expect(one, `event ${number} of ${name} ${when}`).toBe(alive.includes(number));
       }
     }
@@ -177,8 +259,9 @@ function countOf(ranges: Explanation['removed'] | Explanation['kept']): number {
 }
 
 describe('retention where clocks are set back', () => {
-  it('reads, explain and a scavenge agree with a naive model', () => fc.assert(
-    fc.asyncProperty(history, (steps) => new History().play(steps)),
-    { seed: 301, numRuns: bySize(12, 40), endOnFailure: false },
-  ));
+  it('reads, explain and a scavenge agree with a naive model', () =>
+    fc.assert(
+      fc.asyncProperty(history, (steps) => new History().play(steps)),
+      { seed: 301, numRuns: bySize(12, 40), endOnFailure: false },
+    ));
 });

@@ -52,14 +52,31 @@ describe('accumulation', () => {
 
   it('reads up to the point and no further', async () => {
     const learner = await Learner.create('a0, SP0 | M0(a){mc=1} | SP1', { point: 'SP0' });
-    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 1, records: 2, metadata: 0, tombstones: 0, recordCounts: [[0, 2]] });
+    expect(await learner.accumulate()).toEqual({
+      restedMs: 0,
+      chunks: 1,
+      records: 2,
+      metadata: 0,
+      tombstones: 0,
+      recordCounts: [[0, 2]],
+    });
     expect(original(learner.world, 'a')).toBeUndefined();
     expect(ask(learner.world, (state) => state.checkpoint())).toMatchObject({ stage: 'Accumulating', doneChunk: 0 });
   });
 
   it('counts what it saw', async () => {
     const learner = await Learner.create('a0, M0(a){mc=1}, T(b) | SP', { point: 'SP' });
-    expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 2, records: 4, metadata: 1, tombstones: 1, recordCounts: [[0, 3], [1, 1]] });
+    expect(await learner.accumulate()).toEqual({
+      restedMs: 0,
+      chunks: 2,
+      records: 4,
+      metadata: 1,
+      tombstones: 1,
+      recordCounts: [
+        [0, 3],
+        [1, 1],
+      ],
+    });
   });
 
   it('keeps tombstones in both rows', async () => {
@@ -86,8 +103,14 @@ describe('accumulation', () => {
   it('is stopped within a chunk and goes on with it', async () => {
     const ending = new AbortController();
     // Chunk 0 has one at its beginning and three for what it teaches; the sixth is that of chunk 1 after 1 024 records.
-    const onCheckpoint = (_job: string, count: number): void => { if (count === 6) ending.abort(); };
-    const learner = await Learner.create('M0(a){mc=1} | b0..b1100, M1(a){mc=2} | c0 | SP', { point: 'SP', chunkSize: 262_144, onCheckpoint });
+    const onCheckpoint = (_job: string, count: number): void => {
+      if (count === 6) ending.abort();
+    };
+    const learner = await Learner.create('M0(a){mc=1} | b0..b1100, M1(a){mc=2} | c0 | SP', {
+      point: 'SP',
+      chunkSize: 262_144,
+      onCheckpoint,
+    });
     await expect(learner.accumulate(0, { signal: ending.signal })).rejects.toMatchObject({ code: 'aborted' });
     expect(ask(learner.world, (state) => state.checkpoint())).toMatchObject({ stage: 'Accumulating', doneChunk: 0 });
     await expectWorld(learner.world, { weights: [0, 0] });
@@ -97,15 +120,27 @@ describe('accumulation', () => {
   });
 
   it('reads a merged file one logical chunk at a time', async () => {
-    const learner = await Learner.create('a0@old, M0(a){mc=1} | !c0 | M1(a){mc=2}, a1@fresh | T(b) | SP, a2 | a3', { point: 'SP' });
+    const learner = await Learner.create('a0@old, M0(a){mc=1} | !c0 | M1(a){mc=2}, a1@fresh | T(b) | SP, a2 | a3', {
+      point: 'SP',
+    });
     const names = learner.files.chunks.map((file) => file.name);
     const target = '00000000-0000-4000-8000-000000000016.merge.scavenge.tmp';
-    await learner.jobs.run(MERGE_CHUNKS_JOB, { chunkSize: learner.files.chunkSize, sources: names.slice(0, 5), target, chunkId: new Uint8Array(16) });
+    await learner.jobs.run(MERGE_CHUNKS_JOB, {
+      chunkSize: learner.files.chunkSize,
+      sources: names.slice(0, 5),
+      target,
+      chunkId: new Uint8Array(16),
+    });
     await learner.world.storage.rename(target, 'chunk-000000.000009');
     const merged = await Learner.of(learner.world, { point: 'SP' });
     expect(merged.files.chunks.map((file) => file.name)).toEqual(['chunk-000000.000009', names[5]]);
     // A run that was stopped after chunk 0 goes on within the file.
-    for (const [fromChunk, chunks, records] of [[0, 5, 6], [1, 4, 4], [4, 1, 1]] as const) expect(await merged.accumulate(fromChunk)).toMatchObject({ chunks, records });
+    for (const [fromChunk, chunks, records] of [
+      [0, 5, 6],
+      [1, 4, 4],
+      [4, 1, 1],
+    ] as const)
+      expect(await merged.accumulate(fromChunk)).toMatchObject({ chunks, records });
     const ranges = ask(merged.world, (state) => [0, 1, 2, 3, 4].map((chunk) => state.chunkTimeRange(chunk)?.minMs));
     expect(ranges).toEqual([E_MS - 3 * 86_400_000, undefined, E_MS - 86_400_000, E_MS + 3_600_000, E_MS]);
     expect(ask(merged.world, (state) => state.checkpoint())).toMatchObject({ doneChunk: 4 });
@@ -127,10 +162,12 @@ describe('accumulation', () => {
   it('reports the bytes of the log', async () => {
     const learner = await Learner.create('a0, a1 | b0 | SP', { point: 'SP' });
     const progress: number[] = [];
-    await learner.accumulate(0, { onProgress: ({ done, total, unit }) => {
-      expect([unit, total]).toEqual(['bytes', learner.settings.point.position]);
-      progress.push(done);
-    } });
+    await learner.accumulate(0, {
+      onProgress: ({ done, total, unit }) => {
+        expect([unit, total]).toEqual(['bytes', learner.settings.point.position]);
+        progress.push(done);
+      },
+    });
     expect(progress.at(-1)).toBe(learner.settings.point.position);
     expect(progress).toEqual(progress.toSorted((a, b) => a - b));
   });

@@ -1,11 +1,28 @@
 import { describe, expect, it, test } from 'vitest';
 import { bySize } from '../support/run-size.ts';
-import { append, checkpointOf, eventsOf, fill, historyOf, openWorld, recordsBelow, runToEnd, setMetadata, type World } from './control-kit.ts';
+import {
+  append,
+  checkpointOf,
+  eventsOf,
+  fill,
+  historyOf,
+  openWorld,
+  recordsBelow,
+  runToEnd,
+  setMetadata,
+  type World,
+} from './control-kit.ts';
 import { crashAndGoOn, prepare } from './crash-kit.ts';
 
 /** Runs that go on to an older point, what is told of that, and runs that abandon them. */
 
-const JOBS = ['scavenge.accumulate', 'scavenge.calculate', 'scavenge.execute-neighbours', 'scavenge.execute-table', 'scavenge.clean'];
+const JOBS = [
+  'scavenge.accumulate',
+  'scavenge.calculate',
+  'scavenge.execute-neighbours',
+  'scavenge.execute-table',
+  'scavenge.clean',
+];
 
 /** Stops the run when this job is about to run, of files that are written the second one. */
 async function stoppedIn(world: World, job: string): Promise<void> {
@@ -21,7 +38,10 @@ async function stoppedIn(world: World, job: string): Promise<void> {
 
 /** Of what `fill` has left of a stream in the log, whether or not it can be read: the numbers. */
 async function numbersLeft(world: World, stream: string, end: number): Promise<number[]> {
-  return (await recordsBelow(world.open, end)).map((record) => record.split(' ')).filter(([, name]) => name === stream).map(([, , number]) => Number(number));
+  return (await recordsBelow(world.open, end))
+    .map((record) => record.split(' '))
+    .filter(([, name]) => name === stream)
+    .map(([, , number]) => Number(number));
 }
 
 describe.each(JOBS)('a run that was stopped in %s', (job) => {
@@ -42,7 +62,10 @@ describe.each(JOBS)('a run that was stopped in %s', (job) => {
     expect(await scavenger.waiting()).toEqual(waiting);
     const { scavengeId, olderPoint } = await scavenger.start();
     expect(olderPoint).toEqual(waiting);
-    expect([scavenger.last(), scavenger.progress()]).toMatchObject([{ scavengeId, result: 'InProgress', olderPoint: waiting }, { olderPoint: waiting }]);
+    expect([scavenger.last(), scavenger.progress()]).toMatchObject([
+      { scavengeId, result: 'InProgress', olderPoint: waiting },
+      { olderPoint: waiting },
+    ]);
     expect(await scavenger.waiting()).toBeNull();
     await scavenger.idle();
     expect(scavenger.last()).toEqual({ scavengeId, result: 'Success', error: null, olderPoint: waiting });
@@ -51,9 +74,16 @@ describe.each(JOBS)('a run that was stopped in %s', (job) => {
     // The next one takes the rest.
     const next = await scavenger.start();
     await scavenger.idle();
-    expect([next, scavenger.last()]).toEqual([{ scavengeId: next.scavengeId }, { scavengeId: next.scavengeId, result: 'Success', error: null }]);
+    expect([next, scavenger.last()]).toEqual([
+      { scavengeId: next.scavengeId },
+      { scavengeId: next.scavengeId, result: 'Success', error: null },
+    ]);
     expect(await numbersLeft(opened, 'kept', end)).toEqual([37, 38, 39]);
-    expect((await historyOf(opened.open, scavengeId)).map(({ type, members }) => [type, Object.keys(members)]).filter(([type]) => /Started|Completed$/.test(String(type)))).toEqual(expect.arrayContaining([['$scavengeStarted', ['scavengeId', 'nodeEndpoint']]]));
+    expect(
+      (await historyOf(opened.open, scavengeId))
+        .map(({ type, members }) => [type, Object.keys(members)])
+        .filter(([type]) => /Started|Completed$/.test(String(type))),
+    ).toEqual(expect.arrayContaining([['$scavengeStarted', ['scavengeId', 'nodeEndpoint']]]));
     await opened.open.close();
   });
 
@@ -69,7 +99,9 @@ describe.each(JOBS)('a run that was stopped in %s', (job) => {
     expect(await numbersLeft(opened, 'kept', end)).toEqual([37, 38, 39]);
     expect(await numbersLeft(opened, 'doomed', end)).toEqual([39]);
     expect(await eventsOf(opened.open, '$scavengePoints')).toHaveLength(2);
-    expect(opened.lines.some(({ message }) => message.includes(`Abandoned the scavenge to SP-${before.eventNumber}`))).toBe(true);
+    expect(
+      opened.lines.some(({ message }) => message.includes(`Abandoned the scavenge to SP-${before.eventNumber}`)),
+    ).toBe(true);
     // No chunk of the log is learnt from twice.
     expect(opened.jobs.ran.filter((name) => name === 'scavenge.accumulate')).toHaveLength(1);
     await opened.open.close();
@@ -131,7 +163,10 @@ test('asking what waits makes no scavenge database, and starting afresh is not f
   const { scavenger } = world.open;
   expect(await scavenger.waiting()).toBeNull();
   expect((await world.storage.list('index/scavenging')).length).toBe(0);
-  await expect(scavenger.start({ startAfresh: true, syncOnly: true })).rejects.toMatchObject({ code: 'bad_option', message: expect.stringContaining('leave one of them out') });
+  await expect(scavenger.start({ startAfresh: true, syncOnly: true })).rejects.toMatchObject({
+    code: 'bad_option',
+    message: expect.stringContaining('leave one of them out'),
+  });
   await world.open.close();
   expect(await scavenger.waiting()).toBeNull();
 });
@@ -141,7 +176,9 @@ test('a run that began afresh and was stopped is gone on with, not abandoned onc
   const { scavenger } = world.open;
   await fill(world.open);
   await stoppedIn(world, 'scavenge.calculate');
-  world.jobs.hook = (name) => { if (name === 'scavenge.execute-neighbours') void scavenger.stop('current'); };
+  world.jobs.hook = (name) => {
+    if (name === 'scavenge.execute-neighbours') void scavenger.stop('current');
+  };
   await scavenger.start({ startAfresh: true, threads: 2 });
   await scavenger.idle();
   world.jobs.hook = null;
@@ -159,8 +196,21 @@ describe('the power fails in a run that abandons another', () => {
     const step = bySize(401, 23, 7);
     for (const share of bySize([0.5, 0.8], [0.3, 0.5, 0.7, 0.9])) {
       const abandons = Math.floor(prepared.operations * share);
-      for (let operation = 1; operation <= prepared.operations; operation += step) expect(await crashAndGoOn(prepared, { operation, abandons, mode: operation % 2 === 0 ? 'drop' : 'partial', commitsLost: operation % 3, seed: operation })).toEqual([]);
-      for (let commit = 1; commit <= 4; commit++) for (const commitsLost of bySize([commit % 2], [0, 1])) expect(await crashAndGoOn(prepared, { commit, abandons, mode: 'drop', commitsLost, seed: commit })).toEqual([]);
+      for (let operation = 1; operation <= prepared.operations; operation += step)
+        expect(
+          await crashAndGoOn(prepared, {
+            operation,
+            abandons,
+            mode: operation % 2 === 0 ? 'drop' : 'partial',
+            commitsLost: operation % 3,
+            seed: operation,
+          }),
+        ).toEqual([]);
+      for (let commit = 1; commit <= 4; commit++)
+        for (const commitsLost of bySize([commit % 2], [0, 1]))
+          expect(await crashAndGoOn(prepared, { commit, abandons, mode: 'drop', commitsLost, seed: commit })).toEqual(
+            [],
+          );
     }
   });
 });

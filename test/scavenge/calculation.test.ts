@@ -9,7 +9,14 @@ const ROWS: readonly (Expectation & { row: number; log: string })[] = [
   { row: 76, log: 'a0..a259 | a260, M0(a){mc=1}, SP', weights: [520, 0], dp: { a: 260 } },
   { row: 109, log: 'a0, a1 | !a2, a3 | a4, a5, a6 | M0(a){tb=2} | SP', dp: { a: 2 }, rows: { a: 'spent' } },
   { row: 110, log: 'a0@old, a1@old | !a2, a3 | a4@fresh, a5@fresh, a6@fresh | M0(a){age} | SP', dp: { a: 4 } },
-  { row: 9, log: 'a0, a1, T32(a), a2147483648, a2147483649 | SP', weights: [4], dp: { a: 2 }, mdp: { a: 2 }, rows: { a: 'archived' } },
+  {
+    row: 9,
+    log: 'a0, a1, T32(a), a2147483648, a2147483649 | SP',
+    weights: [4],
+    dp: { a: 2 },
+    mdp: { a: 2 },
+    rows: { a: 'archived' },
+  },
   { row: 38, log: 'a0@cutoff, a1, M0(a){age} | SP', weights: [0], dp: { a: 0 }, mdp: { a: 0 } },
 ];
 

@@ -1,11 +1,23 @@
 import { BlockCache } from '../../core/cache/cache.ts';
 import { Hash64, streamHasher, type StreamHasher } from '../../core/base/stream-hash.ts';
-import { align4096, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
+import {
+  align4096,
+  encodeFooter,
+  encodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MD5_BYTES,
+} from '../../core/log/format/chunk-format.ts';
 import { openCompleted, scanChunk } from '../../core/log/chunk/chunk.ts';
 import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/format/records.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
-import { STATUS_ACTIVE, type MetastreamData, type OriginalStreamData, type ScavengeState } from '../../core/ports/scavenge-state.ts';
+import {
+  STATUS_ACTIVE,
+  type MetastreamData,
+  type OriginalStreamData,
+  type ScavengeState,
+} from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
@@ -19,9 +31,17 @@ export const ID = Uint8Array.from({ length: 16 }, (_, i) => i + 1);
 const STATE_OPTIONS = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 };
 const POINT = { position: Number.MAX_SAFE_INTEGER, eventNumber: 0, effectiveNowMs: NOW_MS, threshold: 0 };
 
-export function runSettings(more: Partial<RunSettings['point']> & { unsafe?: boolean; keepsDeletedData?: boolean } = {}): RunSettings {
+export function runSettings(
+  more: Partial<RunSettings['point']> & { unsafe?: boolean; keepsDeletedData?: boolean } = {},
+): RunSettings {
   const { unsafe = false, keepsDeletedData = false, ...point } = more;
-  return { point: { ...POINT, ...point }, unsafeIgnoreHardDelete: unsafe, keepsDeletedData, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
+  return {
+    point: { ...POINT, ...point },
+    unsafeIgnoreHardDelete: unsafe,
+    keepsDeletedData,
+    state: STATE_OPTIONS,
+    throttle: { percent: 100, elapsedMs: 0, restedMs: 0 },
+  };
 }
 
 export interface EventInput {
@@ -41,17 +61,38 @@ export function event(input: EventInput): Uint8Array {
   const { stream, number = 0, position = 0, flags = 0x27, timestampMs = NOW_MS, timestampTicks = 0 } = input;
   const name = new TextEncoder().encode(stream);
   const type = new TextEncoder().encode('t');
-  const data = input.data !== undefined ? new TextEncoder().encode(input.data) : new Uint8Array(input.dataBytes ?? 0).fill(number & 255);
+  const data =
+    input.data !== undefined
+      ? new TextEncoder().encode(input.data)
+      : new Uint8Array(input.dataBytes ?? 0).fill(number & 255);
   const out = new Uint8Array(prepareFrameBytes(name.length, type.length, data.length, 0));
   encodePrepare(out, 0, {
-    position, flags, transactionPosition: position, transactionOffset: 0, expectedVersion: number - 1, stream: name, eventId: input.eventId ?? ID, correlationId: ID,
-    timestampMs, timestampTicks, eventType: type, data, metadata: new Uint8Array(0),
+    position,
+    flags,
+    transactionPosition: position,
+    transactionOffset: 0,
+    expectedVersion: number - 1,
+    stream: name,
+    eventId: input.eventId ?? ID,
+    correlationId: ID,
+    timestampMs,
+    timestampTicks,
+    eventType: type,
+    data,
+    metadata: new Uint8Array(0),
   });
   return out;
 }
 
 /** Writes a completed, unscavenged chunk file of these events, one behind the other; a chunk size must hold them. */
-export async function writeChunkFile(storage: Storage, name: string, number: number, chunkSize: number, events: readonly EventInput[], version = 3): Promise<void> {
+export async function writeChunkFile(
+  storage: Storage,
+  name: string,
+  number: number,
+  chunkSize: number,
+  events: readonly EventInput[],
+  version = 3,
+): Promise<void> {
   const records: Uint8Array[] = [];
   let local = 0;
   for (const input of events) {
@@ -61,7 +102,10 @@ export async function writeChunkFile(storage: Storage, name: string, number: num
   }
   const end = HEADER_BYTES + local;
   const bytes = new Uint8Array(version === 2 ? end + FOOTER_BYTES : align4096(end + FOOTER_BYTES));
-  bytes.set(encodeHeader({ version, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: ID }), 0);
+  bytes.set(
+    encodeHeader({ version, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: ID }),
+    0,
+  );
   let at = HEADER_BYTES;
   for (const record of records) {
     bytes.set(record, at);
@@ -82,14 +126,20 @@ export async function recordsOf(storage: Storage, name: string): Promise<{ posit
   const chunk = await openCompleted(storage, new BlockCache(0), name);
   const out: { position: number; text: string }[] = [];
   await scanChunk(chunk, chunk.startPosition, (frame: RecordFrame) => {
-    out.push({ position: frame.position, text: Buffer.from(frame.bytes.subarray(frame.at, frame.at + frame.length)).toString('latin1') });
+    out.push({
+      position: frame.position,
+      text: Buffer.from(frame.bytes.subarray(frame.at, frame.at + frame.length)).toString('latin1'),
+    });
   });
   await chunk.file.retire();
   return out;
 }
 
 /** A state in which these streams have rows; a name that starts with `$$` is a metastream's. */
-export function statesWith(rows: Readonly<Record<string, Partial<OriginalStreamData & MetastreamData>>>, hasher: StreamHasher = streamHasher): MemoryScavengeStates {
+export function statesWith(
+  rows: Readonly<Record<string, Partial<OriginalStreamData & MetastreamData>>>,
+  hasher: StreamHasher = streamHasher,
+): MemoryScavengeStates {
   const states = new MemoryScavengeStates();
   const state = states.open();
   state.begin();
@@ -104,10 +154,18 @@ function put(state: ScavengeState, name: string, row: Partial<OriginalStreamData
   hasher.hash(name, hash);
   state.register(name, hash.hi, hash.lo);
   const discardPoint = row.discardPoint ?? 0;
-  if (name.startsWith('$$')) state.setMetastream(name, hash.hi, hash.lo, { isTombstoned: row.isTombstoned ?? false, discardPoint });
+  if (name.startsWith('$$'))
+    state.setMetastream(name, hash.hi, hash.lo, { isTombstoned: row.isTombstoned ?? false, discardPoint });
   else {
     state.setOriginal(name, hash.hi, hash.lo, {
-      isTombstoned: false, maxAge: null, maxCount: null, truncateBefore: null, discardPoint, maybeDiscardPoint: discardPoint, status: STATUS_ACTIVE, ...row,
+      isTombstoned: false,
+      maxAge: null,
+      maxCount: null,
+      truncateBefore: null,
+      discardPoint,
+      maybeDiscardPoint: discardPoint,
+      status: STATUS_ACTIVE,
+      ...row,
     });
   }
 }
@@ -121,8 +179,15 @@ export interface ContextOptions {
 export function jobContext(storage: Storage, options: ContextOptions = {}): JobContext {
   const clock = new ManualClock();
   return {
-    storage, digests: nodeDigests, ids: new SeededIds(3), hasher: options.hasher ?? streamHasher, scavengeStates: options.states ?? new MemoryScavengeStates(),
-    progress: () => {}, monotonicMs: () => clock.monotonicMs(), sleep: async () => {}, checkpoint: async () => options.onCheckpoint?.(),
+    storage,
+    digests: nodeDigests,
+    ids: new SeededIds(3),
+    hasher: options.hasher ?? streamHasher,
+    scavengeStates: options.states ?? new MemoryScavengeStates(),
+    progress: () => {},
+    monotonicMs: () => clock.monotonicMs(),
+    sleep: async () => {},
+    checkpoint: async () => options.onCheckpoint?.(),
   };
 }
 
@@ -130,7 +195,8 @@ export function jobContext(storage: Storage, options: ContextOptions = {}): JobC
 export async function errorsIn(storage: Storage): Promise<string[]> {
   const errors: string[] = [];
   for await (const item of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock() })) {
-    if (item.kind === 'finding' && item.severity === 'error') errors.push(`${item.code} ${item.file} ${item.offset}: ${item.message}`);
+    if (item.kind === 'finding' && item.severity === 'error')
+      errors.push(`${item.code} ${item.file} ${item.offset}: ${item.message}`);
   }
   return errors;
 }

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
+import {
+  decodeFooter,
+  decodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MD5_BYTES,
+} from '../../core/log/format/chunk-format.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
@@ -16,7 +22,10 @@ const CHUNK = 8_388_608;
 const TARGET = '00000000-0000-4000-8000-000000000011.merge.scavenge.tmp';
 
 function scavenge(storage: Storage, source: string, target: string, states = statesWith({}), chunkSize = CHUNK) {
-  return executeChunk({ settings: runSettings(), chunkSize, source, target, chunkId: ID }, jobContext(storage, { states }));
+  return executeChunk(
+    { settings: runSettings(), chunkSize, source, target, chunkId: ID },
+    jobContext(storage, { states }),
+  );
 }
 
 function merge(storage: Storage, sources: readonly string[], chunkSize = CHUNK) {
@@ -30,21 +39,39 @@ async function footerOf(storage: Storage, name: string) {
 
 describe('groups of one pass', () => {
   const chunks = (...sizes: number[]) => sizes.map((dataBytes, i) => ({ startNumber: i, endNumber: i, dataBytes }));
-  const groups = (given: { startNumber: number; endNumber: number; dataBytes: number }[]) => mergeGroups(given, 100).map((group) => group.map((chunk) => chunk.startNumber));
+  const groups = (given: { startNumber: number; endNumber: number; dataBytes: number }[]) =>
+    mergeGroups(given, 100).map((group) => group.map((chunk) => chunk.startNumber));
 
   it('takes neighbours as long as they fit one chunk', () => {
-    expect(groups(chunks(50, 50, 50, 50, 1))).toEqual([[0, 1], [2, 3]]);
+    expect(groups(chunks(50, 50, 50, 50, 1))).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
     expect(groups(chunks(60, 50, 50, 0, 0, 1))).toEqual([[1, 2, 3, 4]]);
     expect(groups(chunks(100, 100, 100))).toEqual([]);
-    expect(groups(chunks(100, 0, 100, 0))).toEqual([[0, 1], [2, 3]]);
+    expect(groups(chunks(100, 0, 100, 0))).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
     expect(groups(chunks(120, 10, 10))).toEqual([[1, 2]]);
     expect(groups(chunks(5))).toEqual([]);
     expect(groups([])).toEqual([]);
   });
 
   it('takes chunks that were merged before, and no two with a gap between them', () => {
-    expect(groups([{ startNumber: 0, endNumber: 3, dataBytes: 10 }, { startNumber: 4, endNumber: 4, dataBytes: 10 }])).toEqual([[0, 4]]);
-    expect(groups([{ startNumber: 0, endNumber: 0, dataBytes: 10 }, { startNumber: 2, endNumber: 2, dataBytes: 10 }, { startNumber: 3, endNumber: 3, dataBytes: 10 }])).toEqual([[2, 3]]);
+    expect(
+      groups([
+        { startNumber: 0, endNumber: 3, dataBytes: 10 },
+        { startNumber: 4, endNumber: 4, dataBytes: 10 },
+      ]),
+    ).toEqual([[0, 4]]);
+    expect(
+      groups([
+        { startNumber: 0, endNumber: 0, dataBytes: 10 },
+        { startNumber: 2, endNumber: 2, dataBytes: 10 },
+        { startNumber: 3, endNumber: 3, dataBytes: 10 },
+      ]),
+    ).toEqual([[2, 3]]);
   });
 });
 
@@ -58,13 +85,28 @@ describe('merging chunks', () => {
     await writeChunkFile(storage, 'chunk-000007.000000', 7, size, [record]);
     await writeChunkFile(storage, 'chunk-000008.000000', 8, size, [filler, record]);
     await writeChunkFile(storage, 'chunk-000009.000000', 9, size, []);
-    await scavenge(storage, 'chunk-000008.000000', 'chunk-000008.000001', statesWith({ gone: { isTombstoned: true, discardPoint: 9, maybeDiscardPoint: 9 } }), size);
+    await scavenge(
+      storage,
+      'chunk-000008.000000',
+      'chunk-000008.000001',
+      statesWith({ gone: { isTombstoned: true, discardPoint: 9, maybeDiscardPoint: 9 } }),
+      size,
+    );
     await merge(storage, ['chunk-000007.000000', 'chunk-000008.000001', 'chunk-000009.000000'], size);
     const bytes = await contentOf(storage, TARGET);
-    expect(Buffer.from(bytes.subarray(374, 398)).toString('hex')).toBe('000000000000000000000000' + '7b000000a00f001000000000');
-    expect(Buffer.from(bytes.subarray(bytes.length - FOOTER_BYTES, bytes.length - FOOTER_BYTES + 17)).toString('hex')).toBe('03f60000001b1000100000000018000000');
+    expect(Buffer.from(bytes.subarray(374, 398)).toString('hex')).toBe(
+      '000000000000000000000000' + '7b000000a00f001000000000',
+    );
+    expect(
+      Buffer.from(bytes.subarray(bytes.length - FOOTER_BYTES, bytes.length - FOOTER_BYTES + 17)).toString('hex'),
+    ).toBe('03f60000001b1000100000000018000000');
     expect(bytes.length).toBe(4_096);
-    expect(decodeHeader(TARGET, bytes)).toMatchObject({ startNumber: 7, endNumber: 9, isScavenged: true, chunkSize: size });
+    expect(decodeHeader(TARGET, bytes)).toMatchObject({
+      startNumber: 7,
+      endNumber: 9,
+      isScavenged: true,
+      chunkSize: size,
+    });
   });
 
   it('takes scavenged, unscavenged, old, empty and merged ones', async () => {
@@ -73,12 +115,24 @@ describe('merging chunks', () => {
       const storage = new FaultyStorage({ reads: round === 1 ? 'sync' : 'async' });
       const sources: string[] = [];
       for (let number = 2; number < 8; number++) {
-        const events: EventInput[] = number === 5 ? [] : Array.from({ length: 400 }, (_, i) => ({ stream: random.pick(['a', 'b']), number: i, dataBytes: random.int(0, number === 3 ? 9_000 : 700) }));
+        const events: EventInput[] =
+          number === 5
+            ? []
+            : Array.from({ length: 400 }, (_, i) => ({
+                stream: random.pick(['a', 'b']),
+                number: i,
+                dataBytes: random.int(0, number === 3 ? 9_000 : 700),
+              }));
         const name = `chunk-00000${number}.000000`;
         await writeChunkFile(storage, name, number, CHUNK, events, number === 4 ? 2 : 3);
         if (number % 2 === 0) sources.push(name);
         else {
-          await scavenge(storage, name, `chunk-00000${number}.000001`, statesWith({ a: { discardPoint: 250, maybeDiscardPoint: 250 } }));
+          await scavenge(
+            storage,
+            name,
+            `chunk-00000${number}.000001`,
+            statesWith({ a: { discardPoint: 250, maybeDiscardPoint: 250 } }),
+          );
           sources.push(`chunk-00000${number}.000001`);
         }
       }
@@ -89,7 +143,9 @@ describe('merging chunks', () => {
       const result = await merge(storage, ['chunk-000002.000001', ...sources.slice(3)]);
       expect(await recordsOf(storage, TARGET)).toEqual(expected);
       expect(result.bytesAfter).toBe(await storage.size(TARGET));
-      expect(result.bytesBefore).toBe((await storage.size('chunk-000002.000001'))! + sizes.slice(3).reduce((sum: number, size) => sum + size!, 0));
+      expect(result.bytesBefore).toBe(
+        (await storage.size('chunk-000002.000001'))! + sizes.slice(3).reduce((sum: number, size) => sum + size!, 0),
+      );
       const footer = await footerOf(storage, TARGET);
       const last = expected[expected.length - 1]!;
       expect(footer.logicalBytes).toBe(last.position + last.text.length + 8 - 2 * CHUNK);
@@ -100,31 +156,67 @@ describe('merging chunks', () => {
 
   it('reads the maps of eight bytes that old files have', async () => {
     const storage = new MemoryStorage();
-    await writeChunkFile(storage, 'chunk-000000.000000', 0, CHUNK, Array.from({ length: 40 }, (_, number) => ({ stream: 'a', number, dataBytes: number })));
+    await writeChunkFile(
+      storage,
+      'chunk-000000.000000',
+      0,
+      CHUNK,
+      Array.from({ length: 40 }, (_, number) => ({ stream: 'a', number, dataBytes: number })),
+    );
     await scavenge(storage, 'chunk-000000.000000', 'chunk-000000.000001');
     await shortenMap(storage, 'chunk-000000.000001', 'chunk-000000.000002');
     await writeChunkFile(storage, 'chunk-000001.000000', 1, CHUNK, [{ stream: 'b' }]);
     await merge(storage, ['chunk-000000.000002', 'chunk-000001.000000']);
-    expect(await recordsOf(storage, TARGET)).toEqual([...await recordsOf(storage, 'chunk-000000.000000'), ...await recordsOf(storage, 'chunk-000001.000000')]);
+    expect(await recordsOf(storage, TARGET)).toEqual([
+      ...(await recordsOf(storage, 'chunk-000000.000000')),
+      ...(await recordsOf(storage, 'chunk-000001.000000')),
+    ]);
     expect((await footerOf(storage, TARGET)).mapEntryBytes).toBe(12);
   });
 
   it('refuses chunks that are no neighbours and maps that are damaged, and leaves nothing behind', async () => {
     const storage = new MemoryStorage();
-    for (const number of [0, 1, 2]) await writeChunkFile(storage, `chunk-00000${number}.000000`, number, CHUNK, [{ stream: 'a' }, { stream: 'a', number: 1 }]);
-    await expect(merge(storage, ['chunk-000000.000000', 'chunk-000002.000000'])).rejects.toMatchObject({ code: 'scavenge_failed' });
+    for (const number of [0, 1, 2])
+      await writeChunkFile(storage, `chunk-00000${number}.000000`, number, CHUNK, [
+        { stream: 'a' },
+        { stream: 'a', number: 1 },
+      ]);
+    await expect(merge(storage, ['chunk-000000.000000', 'chunk-000002.000000'])).rejects.toMatchObject({
+      code: 'scavenge_failed',
+    });
     await scavenge(storage, 'chunk-000001.000000', 'chunk-000001.000001');
-    await flip(storage, 'chunk-000001.000001', HEADER_BYTES + (await footerOf(storage, 'chunk-000001.000001')).physicalBytes + 4, 0xff);
-    await expect(merge(storage, ['chunk-000000.000000', 'chunk-000001.000001'])).rejects.toMatchObject({ code: 'log_corrupt' });
-    await expect(merge(storage, ['chunk-000000.000000', 'chunk-000001.000000'], CHUNK * 2)).rejects.toMatchObject({ code: 'log_corrupt' });
+    await flip(
+      storage,
+      'chunk-000001.000001',
+      HEADER_BYTES + (await footerOf(storage, 'chunk-000001.000001')).physicalBytes + 4,
+      0xff,
+    );
+    await expect(merge(storage, ['chunk-000000.000000', 'chunk-000001.000001'])).rejects.toMatchObject({
+      code: 'log_corrupt',
+    });
+    await expect(merge(storage, ['chunk-000000.000000', 'chunk-000001.000000'], CHUNK * 2)).rejects.toMatchObject({
+      code: 'log_corrupt',
+    });
     expect((await storage.list('')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
   it('can be ended, and removes its file whichever operation fails', async () => {
     const prepare = async (storage: Storage) => {
-      await writeChunkFile(storage, 'chunk-000000.000000', 0, CHUNK, Array.from({ length: 300 }, (_, number) => ({ stream: 'a', number, dataBytes: 5_000 })));
+      await writeChunkFile(
+        storage,
+        'chunk-000000.000000',
+        0,
+        CHUNK,
+        Array.from({ length: 300 }, (_, number) => ({ stream: 'a', number, dataBytes: 5_000 })),
+      );
       await scavenge(storage, 'chunk-000000.000000', 'chunk-000000.000001');
-      await writeChunkFile(storage, 'chunk-000001.000000', 1, CHUNK, Array.from({ length: 300 }, (_, number) => ({ stream: 'a', number, dataBytes: 5_000 })));
+      await writeChunkFile(
+        storage,
+        'chunk-000001.000000',
+        1,
+        CHUNK,
+        Array.from({ length: 300 }, (_, number) => ({ stream: 'a', number, dataBytes: 5_000 })),
+      );
       return ['chunk-000000.000001', 'chunk-000001.000000'];
     };
     const measured = new FaultyStorage();
@@ -143,8 +235,12 @@ describe('merging chunks', () => {
       const storage = new FaultyStorage({ reads: 'async' });
       await prepare(storage);
       let checks = 0;
-      const onCheckpoint = () => { if (++checks === ended) throw new SkuaError('aborted', 'The job was ended.'); };
-      await expect(mergeChunks({ chunkSize: CHUNK, sources, target: TARGET, chunkId: ID }, jobContext(storage, { onCheckpoint }))).rejects.toMatchObject({ code: 'aborted' });
+      const onCheckpoint = () => {
+        if (++checks === ended) throw new SkuaError('aborted', 'The job was ended.');
+      };
+      await expect(
+        mergeChunks({ chunkSize: CHUNK, sources, target: TARGET, chunkId: ID }, jobContext(storage, { onCheckpoint })),
+      ).rejects.toMatchObject({ code: 'aborted' });
       expect(await storage.list('')).toEqual(['chunk-000000.000000', ...sources]);
     }
   });
@@ -153,7 +249,11 @@ describe('merging chunks', () => {
 /** Copies a scavenged chunk file with the map and the footer that older versions wrote. */
 async function shortenMap(storage: Storage, from: string, to: string): Promise<void> {
   const bytes = await contentOf(storage, from);
-  const { physicalBytes, logicalBytes, mapBytes } = decodeFooter(from, bytes.subarray(bytes.length - FOOTER_BYTES), bytes.length);
+  const { physicalBytes, logicalBytes, mapBytes } = decodeFooter(
+    from,
+    bytes.subarray(bytes.length - FOOTER_BYTES),
+    bytes.length,
+  );
   const count = mapBytes / 12;
   const out = new Uint8Array(4_096 * Math.ceil((HEADER_BYTES + physicalBytes + count * 8 + FOOTER_BYTES) / 4_096));
   const view = new DataView(out.buffer);

@@ -20,12 +20,18 @@ import { bySize } from '../support/run-size.ts';
 const CHUNKS = 6;
 const STATES = statesWith({ a: { discardPoint: 1_000_000, maybeDiscardPoint: 1_000_000 } });
 
-/** A log of six complete chunks with events of `a`, which go, and of `b`, which stay, and one of `b` in the ongoing chunk. */
+/**
+ * A log of six complete chunks with events of `a`, which go, and of `b`, which stay, and one of `b` in the ongoing
+ * chunk.
+ */
 async function makeLog(storage: Storage, cache?: BlockCache): Promise<TransactionLog> {
   const log = await openTestLog(storage, cache && { cache });
   let number = 0;
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
-    for (let i = 0; i < 14; i++, number++) await log.append(event({ stream: i % 3 === chunk % 3 ? 'b' : 'a', number, position: log.end, dataBytes: (i * 613) % 4_000 }));
+    for (let i = 0; i < 14; i++, number++)
+      await log.append(
+        event({ stream: i % 3 === chunk % 3 ? 'b' : 'a', number, position: log.end, dataBytes: (i * 613) % 4_000 }),
+      );
     await log.completeChunk();
   }
   await log.append(event({ stream: 'b', number, position: log.end }));
@@ -36,20 +42,55 @@ function partsOf(storage: Storage, log: TransactionLog, cache: BlockCache): Swit
   return { storage, cache, table: log.table };
 }
 
-async function executeAndSwitch(storage: Storage, log: TransactionLog, cache: BlockCache, number: number): Promise<void> {
+async function executeAndSwitch(
+  storage: Storage,
+  log: TransactionLog,
+  cache: BlockCache,
+  number: number,
+): Promise<void> {
   const chunk = log.table.chunkAt(number * CHUNK)!;
-  await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: chunk.name, target: `00000000-0000-4000-8000-00000000000${number}.scavenge.tmp`, chunkId: ID }, jobContext(storage, { states: STATES }));
-  await switchChunk(partsOf(storage, log, cache), `00000000-0000-4000-8000-00000000000${number}.scavenge.tmp`, chunk.startNumber, chunk.endNumber);
+  await executeChunk(
+    {
+      settings: runSettings(),
+      chunkSize: CHUNK,
+      source: chunk.name,
+      target: `00000000-0000-4000-8000-00000000000${number}.scavenge.tmp`,
+      chunkId: ID,
+    },
+    jobContext(storage, { states: STATES }),
+  );
+  await switchChunk(
+    partsOf(storage, log, cache),
+    `00000000-0000-4000-8000-00000000000${number}.scavenge.tmp`,
+    chunk.startNumber,
+    chunk.endNumber,
+  );
 }
 
-async function mergeAndSwitch(storage: Storage, log: TransactionLog, cache: BlockCache, first: number, last: number): Promise<void> {
+async function mergeAndSwitch(
+  storage: Storage,
+  log: TransactionLog,
+  cache: BlockCache,
+  first: number,
+  last: number,
+): Promise<void> {
   const sources: string[] = [];
-  for (const chunk of log.table.all()) if (chunk.startNumber >= first && chunk.endNumber <= last) sources.push(chunk.name);
-  await mergeChunks({ chunkSize: CHUNK, sources, target: '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', chunkId: ID }, jobContext(storage));
-  await switchChunk(partsOf(storage, log, cache), '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', first, last);
+  for (const chunk of log.table.all())
+    if (chunk.startNumber >= first && chunk.endNumber <= last) sources.push(chunk.name);
+  await mergeChunks(
+    { chunkSize: CHUNK, sources, target: '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', chunkId: ID },
+    jobContext(storage),
+  );
+  await switchChunk(
+    partsOf(storage, log, cache),
+    '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp',
+    first,
+    last,
+  );
 }
 
-const chunkNames = async (storage: Storage) => (await storage.list('')).filter((name) => name.startsWith('chunk-') || name.endsWith('.tmp'));
+const chunkNames = async (storage: Storage) =>
+  (await storage.list('')).filter((name) => name.startsWith('chunk-') || name.endsWith('.tmp'));
 const textOf = ({ position, bytes }: SeenRecord) => `${position} ${Buffer.from(bytes).toString('latin1')}`;
 const isKept = ({ bytes }: SeenRecord) => bytes[33] === 98;
 const survivors = (records: readonly SeenRecord[]) => records.filter(isKept).map(textOf);
@@ -63,13 +104,37 @@ describe('switching a chunk', () => {
     await executeAndSwitch(storage, log, cache, 1);
     await executeAndSwitch(storage, log, cache, 1);
     await executeAndSwitch(storage, log, cache, 3);
-    expect(await chunkNames(storage)).toEqual(['chunk-000000.000000', 'chunk-000001.000002', 'chunk-000002.000000', 'chunk-000003.000001', 'chunk-000004.000000', 'chunk-000005.000000', 'chunk-000006.000000']);
+    expect(await chunkNames(storage)).toEqual([
+      'chunk-000000.000000',
+      'chunk-000001.000002',
+      'chunk-000002.000000',
+      'chunk-000003.000001',
+      'chunk-000004.000000',
+      'chunk-000005.000000',
+      'chunk-000006.000000',
+    ]);
     await mergeAndSwitch(storage, log, cache, 1, 3);
-    expect(await chunkNames(storage)).toEqual(['chunk-000000.000000', 'chunk-000001.000003', 'chunk-000004.000000', 'chunk-000005.000000', 'chunk-000006.000000']);
+    expect(await chunkNames(storage)).toEqual([
+      'chunk-000000.000000',
+      'chunk-000001.000003',
+      'chunk-000004.000000',
+      'chunk-000005.000000',
+      'chunk-000006.000000',
+    ]);
     await mergeAndSwitch(storage, log, cache, 0, 3);
-    expect(await chunkNames(storage)).toEqual(['chunk-000000.000001', 'chunk-000004.000000', 'chunk-000005.000000', 'chunk-000006.000000']);
+    expect(await chunkNames(storage)).toEqual([
+      'chunk-000000.000001',
+      'chunk-000004.000000',
+      'chunk-000005.000000',
+      'chunk-000006.000000',
+    ]);
     await executeAndSwitch(storage, log, cache, 2);
-    expect(await chunkNames(storage)).toEqual(['chunk-000000.000002', 'chunk-000004.000000', 'chunk-000005.000000', 'chunk-000006.000000']);
+    expect(await chunkNames(storage)).toEqual([
+      'chunk-000000.000002',
+      'chunk-000004.000000',
+      'chunk-000005.000000',
+      'chunk-000006.000000',
+    ]);
     const expected = before.filter((record) => record.position >= 4 * CHUNK || isKept(record)).map(textOf);
     expect((await readForward(log.table)).map(textOf)).toEqual(expected);
     expect((await readBackward(log.table)).map(textOf)).toEqual(expected.toReversed());
@@ -87,16 +152,30 @@ describe('switching a chunk', () => {
     await mergeAndSwitch(storage, log, cache, 1, 2);
     const target = '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp';
     const tries: readonly [number, number, readonly string[]][] = [
-      [2, 3, ['chunk-000003.000000']], [0, 1, ['chunk-000000.000000']], [5, 6, ['chunk-000005.000000']], [0, 9, ['chunk-000000.000000']],
+      [2, 3, ['chunk-000003.000000']],
+      [0, 1, ['chunk-000000.000000']],
+      [5, 6, ['chunk-000005.000000']],
+      [0, 9, ['chunk-000000.000000']],
     ];
     for (const [start, end, sources] of tries) {
       await mergeChunks({ chunkSize: CHUNK, sources, target, chunkId: ID }, jobContext(storage));
-      await expect(switchChunk(partsOf(storage, log, cache), target, start, end)).rejects.toMatchObject({ code: 'scavenge_failed' });
+      await expect(switchChunk(partsOf(storage, log, cache), target, start, end)).rejects.toMatchObject({
+        code: 'scavenge_failed',
+      });
     }
     // A file that is not what it is taken for.
     await mergeChunks({ chunkSize: CHUNK, sources: ['chunk-000003.000000'], target, chunkId: ID }, jobContext(storage));
-    await expect(switchChunk(partsOf(storage, log, cache), target, 4, 4)).rejects.toMatchObject({ code: 'log_corrupt' });
-    expect(await chunkNames(storage)).toEqual(['chunk-000000.000000', 'chunk-000001.000001', 'chunk-000003.000000', 'chunk-000004.000000', 'chunk-000005.000000', 'chunk-000006.000000']);
+    await expect(switchChunk(partsOf(storage, log, cache), target, 4, 4)).rejects.toMatchObject({
+      code: 'log_corrupt',
+    });
+    expect(await chunkNames(storage)).toEqual([
+      'chunk-000000.000000',
+      'chunk-000001.000001',
+      'chunk-000003.000000',
+      'chunk-000004.000000',
+      'chunk-000005.000000',
+      'chunk-000006.000000',
+    ]);
     expect((await readForward(log.table)).length).toBe(CHUNKS * 14 + 1);
     await log.close();
   });
@@ -107,14 +186,37 @@ describe('switching a chunk', () => {
     const log = await makeLog(storage, cache);
     storage.failWhen((op, path) => (op === 'remove' && path.startsWith('chunk-') ? 'io_error' : undefined));
     const leftovers: unknown[] = [];
-    await mergeChunks({ chunkSize: CHUNK, sources: ['chunk-000000.000000', 'chunk-000001.000000'], target: '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', chunkId: ID }, jobContext(storage));
-    await switchChunk({ ...partsOf(storage, log, cache), onLeftover: (file, error) => leftovers.push(file, (error as { code: string }).code) }, '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', 0, 1);
+    await mergeChunks(
+      {
+        chunkSize: CHUNK,
+        sources: ['chunk-000000.000000', 'chunk-000001.000000'],
+        target: '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp',
+        chunkId: ID,
+      },
+      jobContext(storage),
+    );
+    await switchChunk(
+      {
+        ...partsOf(storage, log, cache),
+        onLeftover: (file, error) => leftovers.push(file, (error as { code: string }).code),
+      },
+      '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp',
+      0,
+      1,
+    );
     expect(leftovers).toEqual(['chunk-000000.000000', 'io_error', 'chunk-000001.000000', 'io_error']);
     storage.failWhen(undefined);
     expect((await readForward(log.table)).length).toBe(CHUNKS * 14 + 1);
     await log.close();
     const again = await openTestLog(storage);
-    expect(await chunkNames(storage)).toEqual(['chunk-000000.000001', 'chunk-000002.000000', 'chunk-000003.000000', 'chunk-000004.000000', 'chunk-000005.000000', 'chunk-000006.000000']);
+    expect(await chunkNames(storage)).toEqual([
+      'chunk-000000.000001',
+      'chunk-000002.000000',
+      'chunk-000003.000000',
+      'chunk-000004.000000',
+      'chunk-000005.000000',
+      'chunk-000006.000000',
+    ]);
     expect((await readForward(again.table)).length).toBe(CHUNKS * 14 + 1);
     await again.close();
   });
@@ -128,40 +230,48 @@ describe('a crash at any operation of executing, merging and switching', () => {
     await executeAndSwitch(storage, log, cache, 1);
   }
 
-  it.each(['before', 'middle', 'after'] as const)('%s it takes effect leaves the old files or the new ones', async (moment) => {
-    const measured = new FaultyStorage();
-    const measuredCache = new BlockCache(0);
-    const measuredLog = await makeLog(measured, measuredCache);
-    const first = measured.operations + 1;
-    await work(measured, measuredLog, measuredCache);
-    const operations = measured.operations;
-    const full = (await readForward((await openTestLog(await copyOfLog())).table)).map(textOf);
-    for (let n = first; n <= operations; n += bySize(11, 1)) {
-      const storage = new FaultyStorage({ seed: n });
-      const cache = new BlockCache(0);
-      const log = await makeLog(storage, cache);
-      storage.crashAt(n, moment);
-      // Only the removal of an old file may end without an error.
-      await work(storage, log, cache).catch((error: unknown) => expect(isCrash(error), `operation ${n}: ${String(error)}`).toBe(true));
-      expect(storage.isCrashed).toBe(true);
-      for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
-        const restarted = storage.restart(mode, n);
-        const again = await openTestLog(restarted);
-        const seen = (await readForward(again.table)).map(textOf);
-        for (let chunk = 0; chunk <= CHUNKS; chunk++) {
-          const inChunk = (text: string) => Math.floor(Number(text.split(' ', 1)[0]) / CHUNK) === chunk;
-          const all = full.filter(inChunk);
-          const kept = all.filter((text) => text.slice(text.indexOf(' ') + 1).charCodeAt(33) === 98);
-          expect([all, kept], `operation ${n} ${mode} chunk ${chunk}`).toContainEqual(seen.filter(inChunk));
+  it.each(['before', 'middle', 'after'] as const)(
+    '%s it takes effect leaves the old files or the new ones',
+    async (moment) => {
+      const measured = new FaultyStorage();
+      const measuredCache = new BlockCache(0);
+      const measuredLog = await makeLog(measured, measuredCache);
+      const first = measured.operations + 1;
+      await work(measured, measuredLog, measuredCache);
+      const operations = measured.operations;
+      const full = (await readForward((await openTestLog(await copyOfLog())).table)).map(textOf);
+      for (let n = first; n <= operations; n += bySize(11, 1)) {
+        const storage = new FaultyStorage({ seed: n });
+        const cache = new BlockCache(0);
+        const log = await makeLog(storage, cache);
+        storage.crashAt(n, moment);
+        // Only the removal of an old file may end without an error.
+        await work(storage, log, cache).catch((error: unknown) =>
+          expect(isCrash(error), `operation ${n}: ${String(error)}`).toBe(true),
+        );
+        expect(storage.isCrashed).toBe(true);
+        for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
+          const restarted = storage.restart(mode, n);
+          const again = await openTestLog(restarted);
+          const seen = (await readForward(again.table)).map(textOf);
+          for (let chunk = 0; chunk <= CHUNKS; chunk++) {
+            const inChunk = (text: string) => Math.floor(Number(text.split(' ', 1)[0]) / CHUNK) === chunk;
+            const all = full.filter(inChunk);
+            const kept = all.filter((text) => text.slice(text.indexOf(' ') + 1).charCodeAt(33) === 98);
+            expect([all, kept], `operation ${n} ${mode} chunk ${chunk}`).toContainEqual(seen.filter(inChunk));
+          }
+          await again.close();
+          expect(await errorsIn(restarted), `operation ${n} ${mode}`).toEqual([]);
+          const names = await chunkNames(restarted);
+          expect(
+            names.every((name) => /^chunk-\d{6}\.\d{6}$/.test(name)),
+            names.join(),
+          ).toBe(true);
+          expect(new Set(names.map((name) => name.slice(0, 12))).size, names.join()).toBe(names.length);
         }
-        await again.close();
-        expect(await errorsIn(restarted), `operation ${n} ${mode}`).toEqual([]);
-        const names = await chunkNames(restarted);
-        expect(names.every((name) => /^chunk-\d{6}\.\d{6}$/.test(name)), names.join()).toBe(true);
-        expect(new Set(names.map((name) => name.slice(0, 12))).size, names.join()).toBe(names.length);
       }
-    }
-  });
+    },
+  );
 
   async function copyOfLog(): Promise<FaultyStorage> {
     const storage = new FaultyStorage();
@@ -181,7 +291,9 @@ describe('a crash at any operation of executing, merging and switching', () => {
       const cache = new BlockCache(0);
       const log = await makeLog(storage, cache);
       storage.failAt(n, 'io_error');
-      await work(storage, log, cache).catch((error: unknown) => expect(error, `operation ${n}`).toMatchObject({ code: 'io_error' }));
+      await work(storage, log, cache).catch((error: unknown) =>
+        expect(error, `operation ${n}`).toMatchObject({ code: 'io_error' }),
+      );
       expect(survivors(await readForward(log.table))).toEqual(expected);
       await log.append(event({ stream: 'b', number: 99, position: log.end }));
       await log.close();
@@ -199,16 +311,34 @@ describe('readers during a switch', () => {
     await (await makeLog(inner)).close();
     const cache = new BlockCache(0);
     const log = await openTestLog(storage, { cache });
-    await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: 'chunk-000002.000000', target: '00000000-0000-4000-8000-000000000011.scavenge.tmp', chunkId: ID }, jobContext(inner, { states: STATES }));
+    await executeChunk(
+      {
+        settings: runSettings(),
+        chunkSize: CHUNK,
+        source: 'chunk-000002.000000',
+        target: '00000000-0000-4000-8000-000000000011.scavenge.tmp',
+        chunkId: ID,
+      },
+      jobContext(inner, { states: STATES }),
+    );
     const old = log.table.chunkAt(2 * CHUNK)!;
     let open = () => {};
-    storage.gate = new Promise((resolve) => { open = resolve; });
+    storage.gate = new Promise((resolve) => {
+      open = resolve;
+    });
     const frame = new RecordFrame();
     const filling = log.table.readForward(2 * CHUNK, frame);
     expect(filling).toBeInstanceOf(Promise);
     storage.gate = null;
     let isDone = false;
-    const switching = switchChunk(partsOf(storage, log, cache), '00000000-0000-4000-8000-000000000011.scavenge.tmp', 2, 2).then(() => { isDone = true; });
+    const switching = switchChunk(
+      partsOf(storage, log, cache),
+      '00000000-0000-4000-8000-000000000011.scavenge.tmp',
+      2,
+      2,
+    ).then(() => {
+      isDone = true;
+    });
     for (let i = 0; i < 20; i++) await turn();
     // The new file is in force, and the old one waits for its last reader.
     expect(log.table.chunkAt(2 * CHUNK)).not.toBe(old);
@@ -249,13 +379,22 @@ describe('readers during a switch', () => {
     const scan = async (): Promise<SeenRecord[]> => {
       const out: SeenRecord[] = [];
       await scanLog(log.table, 0, (frame) => {
-        out.push({ position: frame.position, next: frame.next, bytes: frame.bytes.slice(frame.at, frame.at + frame.length) });
+        out.push({
+          position: frame.position,
+          next: frame.next,
+          bytes: frame.bytes.slice(frame.at, frame.at + frame.length),
+        });
         if (random.chance(0.2)) return turn();
         return undefined;
       });
       return out;
     };
-    const readers = [reader(() => readForward(log.table), expected), reader(() => readBackward(log.table), expected.toReversed()), reader(scan, expected), reader(scan, expected)];
+    const readers = [
+      reader(() => readForward(log.table), expected),
+      reader(() => readBackward(log.table), expected.toReversed()),
+      reader(scan, expected),
+      reader(scan, expected),
+    ];
     await Promise.all([
       ...readers,
       (async () => {

@@ -11,9 +11,14 @@ function lateStorage(inner: Storage, release: Promise<void>): Storage {
       const file = await inner.create(path);
       return {
         path,
-        get size() { return file.size; },
+        get size() {
+          return file.size;
+        },
         read: (position, length) => file.read(position, length),
-        writeAt: async (position, bytes) => { await release; await file.writeAt(position, bytes); },
+        writeAt: async (position, bytes) => {
+          await release;
+          await file.writeAt(position, bytes);
+        },
         truncate: (size) => file.truncate(size),
         sync: () => file.sync(),
         seal: () => file.seal(),
@@ -26,12 +31,22 @@ function lateStorage(inner: Storage, release: Promise<void>): Storage {
 it('memory that was lent may be used again once the writer has settled, and not before', async () => {
   const memory = new MemoryStorage();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const writer = await ChunkWriter.create(lateStorage(memory, promise), nodeDigests, { path: 'a.tmp', chunkSize: 8_388_608, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16) });
+  const writer = await ChunkWriter.create(lateStorage(memory, promise), nodeDigests, {
+    path: 'a.tmp',
+    chunkSize: 8_388_608,
+    startNumber: 0,
+    endNumber: 0,
+    chunkId: new Uint8Array(16),
+  });
   const large = new Uint8Array(1_048_576).fill(7);
   const adding = Promise.resolve(writer.addData(large)).then(() => writer.settle());
   let hasSettled = false;
-  void adding.then(() => { hasSettled = true; });
-  await new Promise((done) => { setImmediate(done); });
+  void adding.then(() => {
+    hasSettled = true;
+  });
+  await new Promise((done) => {
+    setImmediate(done);
+  });
   expect(hasSettled).toBe(false);
   resolve();
   await adding;

@@ -8,8 +8,15 @@ it('cleaning refuses weight where hard deletes are ignored, and changes nothing'
   const world = new IndexWorld();
   world.settings = { ...world.settings, unsafeIgnoreHardDelete: true };
   world.original('spent', { status: STATUS_SPENT, truncateBefore: 3 });
-  world.change((state) => { state.addWeight(3, 1); });
-  await expect(world.jobs().run(CLEAN_JOB, { settings: world.settings })).rejects.toMatchObject({ code: 'scavenge_failed' });
+  world.change((state) => {
+    state.addWeight(3, 1);
+  });
+  await expect(world.jobs().run(CLEAN_JOB, { settings: world.settings })).rejects.toMatchObject({
+    code: 'scavenge_failed',
+  });
   const state = world.states.open(STATE_OPTIONS);
-  expect([state.checkpoint()?.stage, state.original('spent', world.hashOf('spent').hi, world.hashOf('spent').lo)?.truncateBefore]).toEqual(['ExecutingIndex', 3]);
+  expect([
+    state.checkpoint()?.stage,
+    state.original('spent', world.hashOf('spent').hi, world.hashOf('spent').lo)?.truncateBefore,
+  ]).toEqual(['ExecutingIndex', 3]);
 });

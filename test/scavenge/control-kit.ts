@@ -28,7 +28,9 @@ export class HookedJobs implements Jobs {
   readonly ran: string[] = [];
   hook: Hook | null = null;
 
-  constructor(inner: Jobs) { this.#inner = inner; }
+  constructor(inner: Jobs) {
+    this.#inner = inner;
+  }
 
   async run(name: string, args: unknown, options?: JobOptions): Promise<unknown> {
     if (name.startsWith('scavenge.')) {
@@ -38,7 +40,9 @@ export class HookedJobs implements Jobs {
     return this.#inner.run(name, args, options);
   }
 
-  close(): Promise<void> { return this.#inner.close(); }
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
 }
 
 export interface World {
@@ -64,18 +68,41 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const states = options.states ?? new MemoryScavengeStates();
   const clock = new ManualClock(options.nowMs ?? TEST_NOW_MS, 'microtask');
   const ids = new SeededIds(options.seed ?? 1);
-  const jobs = new HookedJobs(new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states }));
+  const jobs = new HookedJobs(
+    new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states }),
+  );
   const lines: World['lines'] = [];
-  const line = (level: string) => (message: string, fields: Record<string, unknown> = {}) => { lines.push({ level, message, fields }); };
+  const line =
+    (level: string) =>
+    (message: string, fields: Record<string, unknown> = {}) => {
+      lines.push({ level, message, fields });
+    };
   const log: Log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
-  const open = await openTestStore({ storage, clock, ids, jobs, log, scavengeStates: states, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 50, ...(options.scavenge && { scavenge: options.scavenge }) });
+  const open = await openTestStore({
+    storage,
+    clock,
+    ids,
+    jobs,
+    log,
+    scavengeStates: states,
+    chunkSizeBytes: CHUNK_BYTES,
+    memTableEntriesMax: 50,
+    ...(options.scavenge && { scavenge: options.scavenge }),
+  });
   return { storage, clock, jobs, states, lines, open };
 }
 
 let nextId = 0;
-export async function append(open: DirectoryStore, stream: string, type: string, data: Uint8Array, isJson = false): Promise<number> {
+export async function append(
+  open: DirectoryStore,
+  stream: string,
+  type: string,
+  data: Uint8Array,
+  isJson = false,
+): Promise<number> {
   const id = `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`;
-  return (await open.store.append(stream, ANY, [{ id, type, isJson, data, metadata: new Uint8Array(0) }])).lastEventNumber;
+  return (await open.store.append(stream, ANY, [{ id, type, isJson, data, metadata: new Uint8Array(0) }]))
+    .lastEventNumber;
 }
 
 export async function setMetadata(open: DirectoryStore, stream: string, metadata: object): Promise<void> {
@@ -85,7 +112,8 @@ export async function setMetadata(open: DirectoryStore, stream: string, metadata
 /** Some chunks in which every other event is one of `doomed`, of which only the last stays. */
 export async function fill(open: DirectoryStore, events = 80): Promise<void> {
   await setMetadata(open, 'doomed', { $maxCount: 1 });
-  for (let i = 0; i < events; i++) await append(open, i % 2 === 0 ? 'doomed' : 'kept', 'thing', new Uint8Array(EVENT_BYTES).fill(i));
+  for (let i = 0; i < events; i++)
+    await append(open, i % 2 === 0 ? 'doomed' : 'kept', 'thing', new Uint8Array(EVENT_BYTES).fill(i));
 }
 
 export async function runToEnd(world: World, options = {}): Promise<string> {
@@ -117,8 +145,14 @@ export function jsonOf(event: StoredEvent): Record<string, unknown> {
 }
 
 /** The history of a run: `type` and members. */
-export async function historyOf(open: DirectoryStore, scavengeId: string): Promise<{ type: string; members: Record<string, unknown> }[]> {
-  return (await eventsOf(open, `$scavenges-${scavengeId}`)).map((event) => ({ type: event.type, members: jsonOf(event) }));
+export async function historyOf(
+  open: DirectoryStore,
+  scavengeId: string,
+): Promise<{ type: string; members: Record<string, unknown> }[]> {
+  return (await eventsOf(open, `$scavenges-${scavengeId}`)).map((event) => ({
+    type: event.type,
+    members: jsonOf(event),
+  }));
 }
 
 /** Position, stream and number of every event of `$all` below a position, but those of the history itself. */
@@ -127,7 +161,8 @@ export async function recordsBelow(open: DirectoryStore, position: number): Prom
   for (let from: { commit: number; prepare: number } | 'start' = 'start'; ;) {
     const page = await open.store.readAll({ direction: 'forward', from, count: 1_000 });
     for (const event of page.events) {
-      if (event.preparePosition < position && !event.stream.includes('$scavenge')) out.push(`${event.preparePosition} ${event.stream} ${event.number}`);
+      if (event.preparePosition < position && !event.stream.includes('$scavenge'))
+        out.push(`${event.preparePosition} ${event.stream} ${event.number}`);
     }
     if (page.isEnd) return out;
     from = page.next;

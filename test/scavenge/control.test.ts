@@ -2,7 +2,18 @@ import { expect, test, vi } from 'vitest';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { append, checkpointOf, eventsOf, fill, historyOf, leftovers, openWorld, recordsBelow, runToEnd, type World } from './control-kit.ts';
+import {
+  append,
+  checkpointOf,
+  eventsOf,
+  fill,
+  historyOf,
+  leftovers,
+  openWorld,
+  recordsBelow,
+  runToEnd,
+  type World,
+} from './control-kit.ts';
 
 /** What an uninterrupted run leaves of `fill`. */
 async function undisturbed(events?: number): Promise<{ records: string[]; point: number; files: string[] }> {
@@ -10,7 +21,11 @@ async function undisturbed(events?: number): Promise<{ records: string[]; point:
   await fill(world.open, events);
   await runToEnd(world);
   const point = checkpointOf(world)!.point.position;
-  const result = { records: await recordsBelow(world.open, point), point, files: (await world.storage.list('')).filter((name) => name.startsWith('chunk')) };
+  const result = {
+    records: await recordsBelow(world.open, point),
+    point,
+    files: (await world.storage.list('')).filter((name) => name.startsWith('chunk')),
+  };
   await world.open.close();
   return result;
 }
@@ -42,7 +57,11 @@ test('a run removes what is to go, and says so everywhere', async () => {
   const texts = world.lines.filter(({ fields }) => fields['ScavengeId'] === scavengeId).map(({ message }) => message);
   expect(texts[0]).toBe('Request scavenging: startFromChunk=0&threads=1&threshold=0&syncOnly=False');
   expect(texts.slice(1).every((text) => text.startsWith('SCAVENGING: '))).toBe(true);
-  expect(texts.find((text) => text.includes('Started to scavenge physical chunk: "#0-0 (chunk-000000.000000)" with weight '))).toMatch(/with weight \d+\. 0 => 0 \(0 => 65536\)$/);
+  expect(
+    texts.find((text) =>
+      text.includes('Started to scavenge physical chunk: "#0-0 (chunk-000000.000000)" with weight '),
+    ),
+  ).toMatch(/with weight \d+\. 0 => 0 \(0 => 65536\)$/);
   expect(texts.some((text) => text.includes('Scavenge Completed. Total time taken: '))).toBe(true);
   await world.open.close();
 });
@@ -59,7 +78,10 @@ test('whoever reads that a run has ended may begin the next one, or a backup, at
     return push(line);
   };
   await scavenger.start();
-  while (scavenger.last()!.result === 'InProgress') await new Promise((resolve) => { setImmediate(resolve); });
+  while (scavenger.last()!.result === 'InProgress')
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   expect(told).toEqual(['InProgress']);
   scavenger.hold()();
   await scavenger.start();
@@ -73,7 +95,9 @@ test('a second start is refused with the id of the running one, and a stop of an
   const { scavengeId } = await scavenger.start();
   await expect(scavenger.start()).rejects.toMatchObject({ code: 'scavenge_in_progress', data: { scavengeId } });
   await expect(scavenger.startDryRun()).rejects.toMatchObject({ code: 'scavenge_in_progress' });
-  await expect(scavenger.stop('00000000-0000-0000-0000-000000000000')).rejects.toMatchObject({ code: 'scavenge_not_found' });
+  await expect(scavenger.stop('00000000-0000-0000-0000-000000000000')).rejects.toMatchObject({
+    code: 'scavenge_not_found',
+  });
   await scavenger.idle();
   await expect(scavenger.stop('current')).rejects.toMatchObject({ code: 'scavenge_not_found' });
   await expect(scavenger.stop(scavengeId)).rejects.toMatchObject({ code: 'scavenge_not_found' });
@@ -82,7 +106,13 @@ test('a second start is refused with the id of the running one, and a stop of an
 });
 
 test.each([
-  [{ threads: 0 }], [{ threads: 1.5 }], [{ throttlePercent: 0 }], [{ throttlePercent: 101 }], [{ throttlePercent: 50, threads: 2 }], [{ threshold: 2 ** 31 }], [{ threshold: Number.NaN }],
+  [{ threads: 0 }],
+  [{ threads: 1.5 }],
+  [{ throttlePercent: 0 }],
+  [{ throttlePercent: 101 }],
+  [{ throttlePercent: 50, threads: 2 }],
+  [{ threshold: 2 ** 31 }],
+  [{ threshold: Number.NaN }],
 ])('%j is refused', async (options) => {
   const world = await openWorld();
   await expect(world.open.scavenger.start(options)).rejects.toMatchObject({ code: 'bad_option' });
@@ -90,7 +120,15 @@ test.each([
   await world.open.close();
 });
 
-const JOBS = ['scavenge.accumulate', 'scavenge.calculate', 'scavenge.execute-neighbours', 'scavenge.execute-chunk', 'scavenge.merge-chunks', 'scavenge.execute-table', 'scavenge.clean'];
+const JOBS = [
+  'scavenge.accumulate',
+  'scavenge.calculate',
+  'scavenge.execute-neighbours',
+  'scavenge.execute-chunk',
+  'scavenge.merge-chunks',
+  'scavenge.execute-table',
+  'scavenge.clean',
+];
 /** Jobs that there are only where chunks are merged after they were executed. */
 const ONE_BY_ONE = ['scavenge.execute-chunk', 'scavenge.merge-chunks'];
 
@@ -102,7 +140,8 @@ test.each(JOBS)('a run stopped in %s goes on where it was, under a new id and to
   let stopping: Promise<string> | null = null;
   world.jobs.hook = (name, _args, nth) => {
     // The second chunk or file, so that there is something done.
-    if (name === job && nth === (job.startsWith('scavenge.execute-') && job !== 'scavenge.execute-table' ? 2 : 1)) stopping = scavenger.stop('current');
+    if (name === job && nth === (job.startsWith('scavenge.execute-') && job !== 'scavenge.execute-table' ? 2 : 1))
+      stopping = scavenger.stop('current');
   };
   const first = await runToEnd(world);
   expect(await stopping!).toBe(first);
@@ -116,9 +155,17 @@ test.each(JOBS)('a run stopped in %s goes on where it was, under a new id and to
   // Neither counts for a run that goes on.
   const second = await runToEnd(world, { threshold: 1_000_000, syncOnly: true });
   expect(second).not.toBe(first);
-  expect(scavenger.last()).toEqual({ scavengeId: second, result: 'Success', error: null, olderPoint: { why: 'unfinished', point: checkpointOf(world)!.point } });
+  expect(scavenger.last()).toEqual({
+    scavengeId: second,
+    result: 'Success',
+    error: null,
+    olderPoint: { why: 'unfinished', point: checkpointOf(world)!.point },
+  });
   expect(world.jobs.ran.filter((name) => JOBS.indexOf(name) < Math.min(JOBS.indexOf(job), 2))).toEqual([]);
-  expect(checkpointOf(world)).toMatchObject({ stage: 'Done', point: { position: expected.point, eventNumber: 0, threshold: 0 } });
+  expect(checkpointOf(world)).toMatchObject({
+    stage: 'Done',
+    point: { position: expected.point, eventNumber: 0, threshold: 0 },
+  });
   expect(await eventsOf(world.open, '$scavengePoints')).toHaveLength(1);
   expect(await recordsBelow(world.open, expected.point)).toEqual(expected.records);
   await expectScavenged(world);
@@ -141,7 +188,9 @@ test.each([2, 4, 9])('%d threads give the same result', async (threads) => {
   expect(most).toBe(Math.min(threads, 4));
   expect(await recordsBelow(world.open, expected.point)).toEqual(expected.records);
   expect(checkpointOf(world)!.stage).toBe('Done');
-  expect(world.lines.some(({ level, message }) => level === 'warn' && message.includes(`${threads} threads`))).toBe(threads > 4);
+  expect(world.lines.some(({ level, message }) => level === 'warn' && message.includes(`${threads} threads`))).toBe(
+    threads > 4,
+  );
   await world.open.close();
 });
 
@@ -161,13 +210,23 @@ test('an error in one of several threads ends the others, and the run', async ()
 test('a full disk ends the run with a clear reason; the node serves on, and the next run completes', async () => {
   const world = await openWorld();
   await fill(world.open);
-  world.storage.failWhen((op, path) => (op !== 'read' && op !== 'remove' && path.endsWith('.scavenge.tmp') ? 'disk_full' : undefined));
+  world.storage.failWhen((op, path) =>
+    op !== 'read' && op !== 'remove' && path.endsWith('.scavenge.tmp') ? 'disk_full' : undefined,
+  );
   const id = await runToEnd(world);
   const last = world.open.scavenger.last()!;
   expect(last).toMatchObject({ scavengeId: id, result: 'Errored' });
   expect(last.error).toMatch(/^Error while scavenging DB: .*\.$/);
-  expect((await historyOf(world.open, id)).at(-1)).toMatchObject({ type: '$scavengeCompleted', members: { result: 'Errored', error: last.error } });
-  expect(world.lines.some(({ level, message }) => level === 'error' && message.startsWith('SCAVENGING: Scavenge Failed. Total time taken: '))).toBe(true);
+  expect((await historyOf(world.open, id)).at(-1)).toMatchObject({
+    type: '$scavengeCompleted',
+    members: { result: 'Errored', error: last.error },
+  });
+  expect(
+    world.lines.some(
+      ({ level, message }) =>
+        level === 'error' && message.startsWith('SCAVENGING: Scavenge Failed. Total time taken: '),
+    ),
+  ).toBe(true);
   expect(await leftovers(world.storage)).toEqual([]);
   await append(world.open, 'kept', 'thing', encodeText('still there'));
   world.storage.failWhen(undefined);
@@ -181,11 +240,14 @@ test('a full disk that keeps the history from being written fails no run', async
   const world = await openWorld();
   await fill(world.open);
   world.jobs.hook = (name) => {
-    if (name === 'scavenge.calculate') world.storage.failWhen((op, path) => (op === 'writeAt' && path.endsWith('.000000') ? 'disk_full' : undefined));
+    if (name === 'scavenge.calculate')
+      world.storage.failWhen((op, path) => (op === 'writeAt' && path.endsWith('.000000') ? 'disk_full' : undefined));
   };
   await runToEnd(world);
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Success', error: null });
-  expect(world.lines.filter(({ level, message }) => level === 'error' && message.includes('could not be written')).length).toBeGreaterThan(0);
+  expect(
+    world.lines.filter(({ level, message }) => level === 'error' && message.includes('could not be written')).length,
+  ).toBeGreaterThan(0);
   world.storage.failWhen(undefined);
   await expectScavenged(world);
   await world.open.close();
@@ -194,12 +256,15 @@ test('a full disk that keeps the history from being written fails no run', async
 test('a merge that fails is told, and fails nothing', async () => {
   const world = await openWorld();
   await fill(world.open);
-  world.storage.failWhen((op, path) => (op === 'create' && path.endsWith('.merge.scavenge.tmp') ? 'disk_full' : undefined));
+  world.storage.failWhen((op, path) =>
+    op === 'create' && path.endsWith('.merge.scavenge.tmp') ? 'disk_full' : undefined,
+  );
   const id = await runToEnd(world);
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
   const merges = (await historyOf(world.open, id)).filter(({ type }) => type === '$scavengeMergeCompleted');
   expect(merges.length).toBeGreaterThan(0);
-  for (const { members } of merges) expect(members).toMatchObject({ wasMerged: false, spaceSaved: 0, errorMessage: expect.stringContaining('') });
+  for (const { members } of merges)
+    expect(members).toMatchObject({ wasMerged: false, spaceSaved: 0, errorMessage: expect.stringContaining('') });
   world.storage.failWhen(undefined);
   await world.open.close();
 });
@@ -237,12 +302,28 @@ test('a run that is cut off by a shutdown writes no completion, and the next sta
   await world.open.scavenger.idle();
   await closing!;
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Interrupted' });
-  const again = await openWorld({ storage: world.storage, states: world.states, scavenge: { repairHistory: true }, seed: 2 });
+  const again = await openWorld({
+    storage: world.storage,
+    states: world.states,
+    scavenge: { repairHistory: true },
+    seed: 2,
+  });
   await again.open.scavenger.idle();
   const events = await historyOf(again.open, scavengeId);
-  expect(events.map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeChunksCompleted', '$scavengeChunksCompleted', '$scavengeMergeCompleted', '$scavengeCompleted']);
+  expect(events.map(({ type }) => type)).toEqual([
+    '$scavengeStarted',
+    '$scavengeChunksCompleted',
+    '$scavengeChunksCompleted',
+    '$scavengeMergeCompleted',
+    '$scavengeCompleted',
+  ]);
   const sums = events.slice(1, 4).reduce((sum, { members }) => sum + Number(members['spaceSaved']), 0);
-  expect(events.at(-1)!.members).toMatchObject({ result: 'Interrupted', error: 'The node was restarted.', spaceSaved: sums, maxChunkScavenged: 1 });
+  expect(events.at(-1)!.members).toMatchObject({
+    result: 'Interrupted',
+    error: 'The node was restarted.',
+    spaceSaved: sums,
+    maxChunkScavenged: 1,
+  });
   expect([again.open.scavenger.current(), again.open.scavenger.last()]).toEqual([null, null]);
   await runToEnd(again);
   expect(again.open.scavenger.last()).toMatchObject({ result: 'Success' });
@@ -257,7 +338,9 @@ test('chunks with nothing to do cost no job', async () => {
   world.jobs.ran.length = 0;
   world.lines.length = 0;
   await runToEnd(world);
-  expect(world.jobs.ran.filter((name) => name !== 'scavenge.execute-table' && name !== 'scavenge.merge-chunks')).toEqual(['scavenge.accumulate', 'scavenge.calculate', 'scavenge.clean']);
+  expect(
+    world.jobs.ran.filter((name) => name !== 'scavenge.execute-table' && name !== 'scavenge.merge-chunks'),
+  ).toEqual(['scavenge.accumulate', 'scavenge.calculate', 'scavenge.clean']);
   expect(world.lines.filter(({ message }) => message.includes('Skipped physical chunk: ')).length).toBeGreaterThan(3);
   await world.open.close();
 });
@@ -266,7 +349,9 @@ test('when hard deletes are ignored, a stream can be written again at once', asy
   const world = await openWorld({ scavenge: { unsafeIgnoreHardDelete: true } });
   await append(world.open, 'gone', 'thing', encodeText('personal'));
   await world.open.store.deleteStream('gone', ANY, 'hard');
-  await expect(append(world.open, 'gone', 'thing', encodeText('again'))).rejects.toMatchObject({ code: 'stream_deleted' });
+  await expect(append(world.open, 'gone', 'thing', encodeText('again'))).rejects.toMatchObject({
+    code: 'stream_deleted',
+  });
   await runToEnd(world);
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
   expect(await world.open.store.streamInfo('gone')).toMatchObject({ lastEventNumber: -1, isTombstoned: false });
@@ -284,7 +369,12 @@ test('a point whose chunk could not be completed before the process ended is use
   const again = await openWorld({ storage: world.storage, states: world.states, seed: 3 });
   await runToEnd(again, { syncOnly: true });
   // What the run has added to the point of its checkpoint is its own.
-  expect(again.open.scavenger.last()).toEqual({ scavengeId: expect.any(String), result: 'Success', error: null, olderPoint: { why: 'unreached', point: { ...checkpointOf(again)!.point, emptiesDeleted: undefined } } });
+  expect(again.open.scavenger.last()).toEqual({
+    scavengeId: expect.any(String),
+    result: 'Success',
+    error: null,
+    olderPoint: { why: 'unreached', point: { ...checkpointOf(again)!.point, emptiesDeleted: undefined } },
+  });
   expect(await eventsOf(again.open, '$scavengePoints')).toHaveLength(1);
   await again.open.close();
 });
@@ -294,9 +384,14 @@ test('while the chunk of its point can not be completed, a run fails before it h
   await fill(world.open, 10);
   // The first of three cuts: the other two make it an open chunk again.
   let cuts = 0;
-  world.storage.failWhen((op, path) => (op === 'truncate' && /^chunk-\d+\.\d+$/.test(path) && cuts++ % 3 === 0 ? 'disk_full' : undefined));
+  world.storage.failWhen((op, path) =>
+    op === 'truncate' && /^chunk-\d+\.\d+$/.test(path) && cuts++ % 3 === 0 ? 'disk_full' : undefined,
+  );
   await runToEnd(world);
-  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('chunk-000000.000000') as string });
+  expect(world.open.scavenger.last()).toMatchObject({
+    result: 'Errored',
+    error: expect.stringContaining('chunk-000000.000000') as string,
+  });
   expect(world.jobs.ran).toEqual([]);
   expect(checkpointOf(world)).toBeNull();
   world.storage.failWhen(undefined);
@@ -306,24 +401,39 @@ test('while the chunk of its point can not be completed, a run fails before it h
   await world.open.close();
 });
 
-test.each(['Calculating', 'Done'] as const)('a scavenge database that was %s beyond the end of the log is refused, and the run has a history all the same', async (stage) => {
-  const world = await openWorld();
-  await fill(world.open, 10);
-  const state = world.states.open({ pageSizeBytes: 16_384, cacheBytes: 1, hashUsersCacheEntries: 1 });
-  state.begin();
-  state.commit({ point: { position: 10_000_000, eventNumber: 3, effectiveNowMs: 0, threshold: 0 }, stage });
-  state.close();
-  const id = await runToEnd(world);
-  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('scavenging.db') as string });
-  expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeCompleted']);
-  await world.open.close();
-});
+test.each(['Calculating', 'Done'] as const)(
+  'a scavenge database that was %s beyond the end of the log is refused, and the run has a history all the same',
+  async (stage) => {
+    const world = await openWorld();
+    await fill(world.open, 10);
+    const state = world.states.open({ pageSizeBytes: 16_384, cacheBytes: 1, hashUsersCacheEntries: 1 });
+    state.begin();
+    state.commit({ point: { position: 10_000_000, eventNumber: 3, effectiveNowMs: 0, threshold: 0 }, stage });
+    state.close();
+    const id = await runToEnd(world);
+    expect(world.open.scavenger.last()).toMatchObject({
+      result: 'Errored',
+      error: expect.stringContaining('scavenging.db') as string,
+    });
+    expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual([
+      '$scavengeStarted',
+      '$scavengeCompleted',
+    ]);
+    await world.open.close();
+  },
+);
 
 test('a scavenge database that can not be opened fails the run, whose history has both its ends', async () => {
   const world = await openWorld();
-  world.states.open = () => { throw new SkuaError('scavenge_state_invalid', 'The scavenge database is damaged'); };
+  world.states.open = () => {
+    throw new SkuaError('scavenge_state_invalid', 'The scavenge database is damaged');
+  };
   const id = await runToEnd(world);
-  expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: The scavenge database is damaged.' });
+  expect(world.open.scavenger.last()).toEqual({
+    scavengeId: id,
+    result: 'Errored',
+    error: 'Error while scavenging DB: The scavenge database is damaged.',
+  });
   expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeCompleted']);
   expect((await world.open.store.streamInfo(`$scavenges-${id}`)).metadata.maxAge).toBe(2_592_000);
   await world.open.close();
@@ -359,7 +469,10 @@ test('index tables that are merged away while a job opens them are listed anew',
   expect(failed.size).toBe(2);
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
   await expectScavenged(world);
-  world.jobs.hook = (name) => { if (name === 'scavenge.accumulate') throw new SkuaError('file_not_found', 'There is no such table.', { path: 'index/gone' }); };
+  world.jobs.hook = (name) => {
+    if (name === 'scavenge.accumulate')
+      throw new SkuaError('file_not_found', 'There is no such table.', { path: 'index/gone' });
+  };
   await runToEnd(world);
   expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored' });
   await world.open.close();
@@ -378,9 +491,13 @@ test('a dry run counts and writes nothing, holds the place of a run, and can be 
   const report = (await scavenger.dryRun(scavengeId))!;
   expect(report).toMatchObject({ scavengeId, threshold: 2, totals: { discardable: expect.any(Number) as number } });
   expect(report.totals.discardable).toBe(39);
-  expect([store.end, await world.storage.list(''), checkpointOf(world), scavenger.last(), scavenger.current()]).toEqual([end, files, null, null, null]);
+  expect([store.end, await world.storage.list(''), checkpointOf(world), scavenger.last(), scavenger.current()]).toEqual(
+    [end, files, null, null, null],
+  );
   // What was promised is what a run saves.
-  const executed = (await historyOf(world.open, await runToEnd(world, { threshold: 2 }))).filter(({ type }) => type === '$scavengeChunksCompleted');
+  const executed = (await historyOf(world.open, await runToEnd(world, { threshold: 2 }))).filter(
+    ({ type }) => type === '$scavengeChunksCompleted',
+  );
   expect((await scavenger.dryRun(scavengeId))!.totals.chunksExecuted).toBe(executed.length);
   await world.open.close();
 });
@@ -389,7 +506,9 @@ test('a dry run can be stopped, and the last eight are remembered', async () => 
   const world = await openWorld();
   await fill(world.open, 10);
   const { scavenger } = world.open;
-  world.jobs.hook = () => { void scavenger.stop('current'); };
+  world.jobs.hook = () => {
+    void scavenger.stop('current');
+  };
   const first = await scavenger.startDryRun();
   await scavenger.idle();
   await expect(scavenger.dryRun(first.scavengeId)).rejects.toMatchObject({ code: 'aborted' });
@@ -406,9 +525,16 @@ test('what would happen to one stream is explained, also during a run', async ()
   const world = await openWorld();
   await fill(world.open, 20);
   const seen: unknown[] = [];
-  world.jobs.hook = async (name, _args, nth) => { if (name === 'scavenge.calculate' && nth === 1) seen.push(await world.open.scavenger.explain('doomed')); };
+  world.jobs.hook = async (name, _args, nth) => {
+    if (name === 'scavenge.calculate' && nth === 1) seen.push(await world.open.scavenger.explain('doomed'));
+  };
   await runToEnd(world);
-  expect(seen[0]).toMatchObject({ stream: 'doomed', lastEventNumber: 9, removed: [{ from: 0, to: 8, count: 9, rule: '$maxCount' }], kept: [{ from: 9, to: 9, count: 1 }] });
+  expect(seen[0]).toMatchObject({
+    stream: 'doomed',
+    lastEventNumber: 9,
+    removed: [{ from: 0, to: 8, count: 9, rule: '$maxCount' }],
+    kept: [{ from: 9, to: 9, count: 1 }],
+  });
   const slow = world.open.scavenger.explain('kept');
   const second = world.open.scavenger.explain('kept');
   await expect(world.open.scavenger.explain('kept')).rejects.toMatchObject({ code: 'too_busy' });
@@ -442,9 +568,16 @@ test('a point that is refused although there is no newer one: the run fails, and
   await fill(world.open, 10);
   await runToEnd(world);
   const { store } = world.open;
-  Object.assign(store, { appendInternal: () => Promise.reject(new SkuaError('wrong_expected_version', 'No.', { stream: '$scavenges', expected: 0, actual: 1 })) });
+  Object.assign(store, {
+    appendInternal: () =>
+      Promise.reject(new SkuaError('wrong_expected_version', 'No.', { stream: '$scavenges', expected: 0, actual: 1 })),
+  });
   const id = await runToEnd(world);
-  expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: Failed to add new scavenge point: WrongExpectedVersion.' });
+  expect(world.open.scavenger.last()).toEqual({
+    scavengeId: id,
+    result: 'Errored',
+    error: 'Error while scavenging DB: Failed to add new scavenge point: WrongExpectedVersion.',
+  });
   await world.open.close();
 });
 
@@ -459,20 +592,35 @@ test('progress names the phase, its chunks and bytes, and the time left', async 
   };
   await runToEnd(world);
   expect(seen).toHaveLength(1);
-  const progress = seen[0] as { chunksDone: number; chunksTotal: number; bytesDone: number; bytesTotal: number; remainingSeconds: number };
+  const progress = seen[0] as {
+    chunksDone: number;
+    chunksTotal: number;
+    bytesDone: number;
+    bytesTotal: number;
+    remainingSeconds: number;
+  };
   expect(progress).toMatchObject({ phase: 'Chunk execution', chunksDone: 2, elapsedSeconds: 10 });
   expect(progress.chunksTotal).toBeGreaterThan(5);
   expect(progress.bytesDone).toBeGreaterThan(0);
   expect(progress.bytesDone).toBeLessThan(progress.bytesTotal);
-  expect(progress.remainingSeconds).toBeCloseTo((10 * (progress.bytesTotal - progress.bytesDone)) / progress.bytesDone, 6);
+  expect(progress.remainingSeconds).toBeCloseTo(
+    (10 * (progress.bytesTotal - progress.bytesDone)) / progress.bytesDone,
+    6,
+  );
   expect(world.lines.some(({ message }) => /SCAVENGING: Chunk execution \d+ %/.test(message))).toBe(true);
   await world.open.close();
 });
 
 test('errors of the scavenger are typed', async () => {
   const world = await openWorld();
-  await expect(world.open.scavenger.dryRun('nonsense')).rejects.toSatisfy((error) => isSkuaError(error, 'scavenge_not_found'));
-  await expect(world.open.scavenger.explain('no-such-stream')).rejects.toSatisfy((error) => isSkuaError(error, 'stream_not_found'));
-  await expect(world.open.scavenger.explain('')).rejects.toSatisfy((error) => isSkuaError(error, 'invalid_stream_name'));
+  await expect(world.open.scavenger.dryRun('nonsense')).rejects.toSatisfy((error) =>
+    isSkuaError(error, 'scavenge_not_found'),
+  );
+  await expect(world.open.scavenger.explain('no-such-stream')).rejects.toSatisfy((error) =>
+    isSkuaError(error, 'stream_not_found'),
+  );
+  await expect(world.open.scavenger.explain('')).rejects.toSatisfy((error) =>
+    isSkuaError(error, 'invalid_stream_name'),
+  );
   await world.open.close();
 });

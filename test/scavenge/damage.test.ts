@@ -15,15 +15,29 @@ const TARGET = '00000000-0000-4000-8000-000000000011.scavenge.tmp';
 
 async function twoChunks(events = 400): Promise<MemoryStorage> {
   const storage = new MemoryStorage();
-  for (const [number, name] of [[0, FIRST], [1, SECOND]] as const) {
-    await writeChunkFile(storage, name, number, CHUNK, Array.from({ length: events }, (_, i) => ({ stream: i % 2 === 0 ? 'a' : 'b', number: i + 1, dataBytes: 3_000 })));
+  for (const [number, name] of [
+    [0, FIRST],
+    [1, SECOND],
+  ] as const) {
+    await writeChunkFile(
+      storage,
+      name,
+      number,
+      CHUNK,
+      Array.from({ length: events }, (_, i) => ({ stream: i % 2 === 0 ? 'a' : 'b', number: i + 1, dataBytes: 3_000 })),
+    );
   }
   return storage;
 }
 
 const states = () => statesWith({ a: { discardPoint: 200, maybeDiscardPoint: 200 } });
-const execute = (storage: MemoryStorage, source: string, target = TARGET) => executeChunk({ settings: runSettings(), chunkSize: CHUNK, source, target, chunkId: ID }, jobContext(storage, { states: states() }));
-const merge = (storage: MemoryStorage, ...sources: string[]) => mergeChunks({ chunkSize: CHUNK, sources, target: TARGET, chunkId: ID }, jobContext(storage));
+const execute = (storage: MemoryStorage, source: string, target = TARGET) =>
+  executeChunk(
+    { settings: runSettings(), chunkSize: CHUNK, source, target, chunkId: ID },
+    jobContext(storage, { states: states() }),
+  );
+const merge = (storage: MemoryStorage, ...sources: string[]) =>
+  mergeChunks({ chunkSize: CHUNK, sources, target: TARGET, chunkId: ID }, jobContext(storage));
 
 test('executing a damaged chunk is refused with file and remedy, and leaves nothing', async () => {
   const storage = await twoChunks();
@@ -46,8 +60,14 @@ test('every byte of a scavenged chunk counts, whether it is executed again or me
     const file = await storage.open(second, 'write');
     const [byte] = await file.read(at, 1);
     await file.writeAt(at, Uint8Array.of(byte! ^ 1));
-    await expect(merge(storage, first, second), `merging, byte ${at}`).rejects.toMatchObject({ code: 'log_corrupt', data: { file: second } });
-    await expect(execute(storage, second), `executing, byte ${at}`).rejects.toMatchObject({ code: 'log_corrupt', data: { file: second } });
+    await expect(merge(storage, first, second), `merging, byte ${at}`).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: second },
+    });
+    await expect(execute(storage, second), `executing, byte ${at}`).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { file: second },
+    });
     expect(await storage.size(TARGET)).toBe(null);
     await file.writeAt(at, Uint8Array.of(byte!));
     await file.close();
@@ -68,11 +88,19 @@ test('a run that has to execute a damaged chunk ends as Errored with its name, a
   await flipPayload(world.storage, SECOND);
   const before = await bytesOf(world.storage, SECOND);
   const scavengeId = await runToEnd(world);
-  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining(SECOND) as string });
-  expect((await historyOf(world.open, scavengeId)).at(-1)).toMatchObject({ type: '$scavengeCompleted', members: { result: 'Errored', error: expect.stringContaining(SECOND) as string } });
+  expect(world.open.scavenger.last()).toMatchObject({
+    result: 'Errored',
+    error: expect.stringContaining(SECOND) as string,
+  });
+  expect((await historyOf(world.open, scavengeId)).at(-1)).toMatchObject({
+    type: '$scavengeCompleted',
+    members: { result: 'Errored', error: expect.stringContaining(SECOND) as string },
+  });
   expect((await bytesOf(world.storage, SECOND)).equals(before)).toBe(true);
   // Its neighbour, with which it was to be written into one file, has been executed.
-  expect((await historyOf(world.open, scavengeId)).filter(({ type }) => type === '$scavengeChunksCompleted')).toMatchObject([{ members: { chunkStartNumber: 0, chunkEndNumber: 0 } }]);
+  expect(
+    (await historyOf(world.open, scavengeId)).filter(({ type }) => type === '$scavengeChunksCompleted'),
+  ).toMatchObject([{ members: { chunkStartNumber: 0, chunkEndNumber: 0 } }]);
   expect(await leftovers(world.storage)).toEqual([]);
   await world.open.close();
   expect(await findingsOf(world.storage)).toEqual([`${SECOND}: md5_mismatch`]);
@@ -91,7 +119,9 @@ test('a merge of a damaged chunk is told of in the history, and its files stay',
   };
   const scavengeId = await runToEnd(world);
   const merged = (await historyOf(world.open, scavengeId)).filter(({ type }) => type === '$scavengeMergeCompleted');
-  expect(merged[0]).toMatchObject({ members: { wasMerged: false, errorMessage: expect.stringContaining(damaged) as string } });
+  expect(merged[0]).toMatchObject({
+    members: { wasMerged: false, errorMessage: expect.stringContaining(damaged) as string },
+  });
   for (const name of sources) expect(await world.storage.size(name), name).not.toBe(null);
   expect(await leftovers(world.storage)).toEqual([]);
   await world.open.close();

@@ -7,7 +7,14 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { ScavengeOptions } from '../../core/scavenge/api.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { contentOf as unpacked, fixturePath, installFiles, installFolder, unpackHistory, unpackSet } from '../support/fixtures.ts';
+import {
+  contentOf as unpacked,
+  fixturePath,
+  installFiles,
+  installFolder,
+  unpackHistory,
+  unpackSet,
+} from '../support/fixtures.ts';
 import type { TarFile } from '../support/tar.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -47,7 +54,10 @@ const REPEATS: readonly Repeat[] = [
 ];
 
 /** With threads, a state to go on with, an interrupted run, and explicit transactions. */
-const ON_FILES: readonly string[] = bySize(['mid-2-interrupted'], ['orders-3-grown', 'orders-4-threshold-40', 'mid-2-interrupted', 'transactions-2-deleted']);
+const ON_FILES: readonly string[] = bySize(
+  ['mid-2-interrupted'],
+  ['orders-3-grown', 'orders-4-threshold-40', 'mid-2-interrupted', 'transactions-2-deleted'],
+);
 
 async function inMemory(files: readonly TarFile[]): Promise<Storage> {
   const storage = new MemoryStorage();
@@ -56,9 +66,21 @@ async function inMemory(files: readonly TarFile[]): Promise<Storage> {
 }
 
 /** Runs the scavenge to the point that is in the log. */
-async function scavenge(storage: Storage, point: RecordedPoint, options: ScavengeOptions, store: Partial<TestStoreOptions> = {}): Promise<void> {
+async function scavenge(
+  storage: Storage,
+  point: RecordedPoint,
+  options: ScavengeOptions,
+  store: Partial<TestStoreOptions> = {},
+): Promise<void> {
   const clock = new ManualClock(point.effectiveNowMs, 'microtask');
-  const open = await openTestStore({ storage, clock, writeEpoch: false, verifyChunks: false, scavenge: { keepsDeletedData: true }, ...store });
+  const open = await openTestStore({
+    storage,
+    clock,
+    writeEpoch: false,
+    verifyChunks: false,
+    scavenge: { keepsDeletedData: true },
+    ...store,
+  });
   try {
     await open.scavenger.start({ ...options, syncOnly: true });
     await open.scavenger.idle();
@@ -69,7 +91,12 @@ async function scavenge(storage: Storage, point: RecordedPoint, options: Scaveng
 }
 
 /** Brings `ours` to where the reference began, scavenges it, and compares it with what the reference left. */
-async function repeat(ours: Storage, theirs: Storage, how: Pick<Repeat, 'options' | 'isInterrupted'>, store: Partial<TestStoreOptions> = {}): Promise<void> {
+async function repeat(
+  ours: Storage,
+  theirs: Storage,
+  how: Pick<Repeat, 'options' | 'isInterrupted'>,
+  store: Partial<TestStoreOptions> = {},
+): Promise<void> {
   const reach = await tablesReach(ours);
   const point = how.isInterrupted === true ? await pointAfter(ours, 0) : await extendToPoint(ours, theirs);
   await scavenge(ours, point, how.options ?? {}, store);
@@ -79,35 +106,43 @@ async function repeat(ours: Storage, theirs: Storage, how: Pick<Repeat, 'options
 }
 
 describe('recorded scavenges, in memory and without any state', () => {
-  for (const { before, after, ...how } of REPEATS.filter(({ needsState }, i) => needsState !== true && i % bySize(2, 1) === 0)) {
+  for (const { before, after, ...how } of REPEATS.filter(
+    ({ needsState }, i) => needsState !== true && i % bySize(2, 1) === 0,
+  )) {
     test(`${before} becomes ${after}`, async () => {
       await repeat(await inMemory(unpackSet(before)), await inMemory(unpackSet(after)), how);
     });
   }
 });
 
-if (IS_LONG_RUN) describe('recorded scavenges one after the other, with a state in memory', () => {
-  test('orders-1 to orders-5', async () => {
-    const scavengeStates = new MemoryScavengeStates();
-    for (const { before, after, ...how } of REPEATS.filter(({ before: name }) => name.startsWith('orders-'))) {
-      await repeat(await inMemory(unpackSet(before)), await inMemory(unpackSet(after)), how, { scavengeStates });
-    }
-  });
+if (IS_LONG_RUN)
+  describe('recorded scavenges one after the other, with a state in memory', () => {
+    test('orders-1 to orders-5', async () => {
+      const scavengeStates = new MemoryScavengeStates();
+      for (const { before, after, ...how } of REPEATS.filter(({ before: name }) => name.startsWith('orders-'))) {
+        await repeat(await inMemory(unpackSet(before)), await inMemory(unpackSet(after)), how, { scavengeStates });
+      }
+    });
 
-  // The scavenge with the threshold spared a superseded metadata record and took its index entry, so that only the weight
-  // in the state still tells of it.
-  test('orders-4 without the state of the scavenges before keeps one record more', async () => {
-    const ours = await inMemory(unpackSet('orders-4-threshold-40'));
-    const theirs = await inMemory(unpackSet('orders-5-scavenged'));
-    const point = await extendToPoint(ours, theirs);
-    await scavenge(ours, point, {});
-    expect(await compareRecords(ours, theirs, point.position)).toEqual(['4043 records, recorded 4042', expect.stringMatching(/^5187731 is still there: .*\$\$\$scavenges-.*\$metadata/)]);
+    // The scavenge with the threshold spared a superseded metadata record and took its index entry, so that only the
+    // weight in the state still tells of it.
+    test('orders-4 without the state of the scavenges before keeps one record more', async () => {
+      const ours = await inMemory(unpackSet('orders-4-threshold-40'));
+      const theirs = await inMemory(unpackSet('orders-5-scavenged'));
+      const point = await extendToPoint(ours, theirs);
+      await scavenge(ours, point, {});
+      expect(await compareRecords(ours, theirs, point.position)).toEqual([
+        '4043 records, recorded 4042',
+        expect.stringMatching(/^5187731 is still there: .*\$\$\$scavenges-.*\$metadata/),
+      ]);
+    });
   });
-});
 
 describe('recorded scavenges, on files with worker threads and the recorded scavenge database', () => {
   const folders: string[] = [];
-  afterAll(() => { for (const folder of folders) rmSync(folder, { recursive: true, force: true }); });
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
 
   for (const { before, after, ...how } of REPEATS.filter(({ before: name }) => ON_FILES.includes(name))) {
     test(`${before} becomes ${after}`, async () => {
@@ -118,7 +153,10 @@ describe('recorded scavenges, on files with worker threads and the recorded scav
       const begun: string[] = [];
       const jobs = noting(new WorkerJobs({ root, indexRoot, threads: 1, scavengeThreads: 2, isOffline: true }), begun);
       try {
-        await repeat(new FilesystemStorage({ root, indexRoot }), await inMemory(unpackSet(after)), how, { jobs, scavengeStates: new SqliteScavengeStates({ indexRoot }) });
+        await repeat(new FilesystemStorage({ root, indexRoot }), await inMemory(unpackSet(after)), how, {
+          jobs,
+          scavengeStates: new SqliteScavengeStates({ indexRoot }),
+        });
       } finally {
         await jobs.close();
       }
@@ -142,15 +180,30 @@ function noting(jobs: Jobs, begun: string[]): Jobs {
 
 describe('recorded histories', () => {
   const shared = process.env['SKUA_FIXTURES'];
-  const folder = shared !== undefined && existsSync(join(shared, 'histories')) ? join(shared, 'histories') : fixturePath('histories');
-  const all = readdirSync(folder).filter((name) => name.endsWith('.tar.gz')).sort();
+  const folder =
+    shared !== undefined && existsSync(join(shared, 'histories'))
+      ? join(shared, 'histories')
+      : fixturePath('histories');
+  const all = readdirSync(folder)
+    .filter((name) => name.endsWith('.tar.gz'))
+    .sort();
   for (const archive of bySize(all.slice(0, 1), all)) {
     test(`history ${basename(archive, '.tar.gz')}`, async () => {
       const folders = unpackHistory(join(folder, archive));
       const queries = parametersOf(folders);
       const scavengeStates = new MemoryScavengeStates();
-      const run = async (before: string, after: string, query: string, store: Partial<TestStoreOptions>): Promise<void> => (
-        repeat(await inMemory(folders.get(before)!), await inMemory(folders.get(after)!), { options: optionsOf(query) }, store));
+      const run = async (
+        before: string,
+        after: string,
+        query: string,
+        store: Partial<TestStoreOptions>,
+      ): Promise<void> =>
+        repeat(
+          await inMemory(folders.get(before)!),
+          await inMemory(folders.get(after)!),
+          { options: optionsOf(query) },
+          store,
+        );
       await run('1-before', '2-scavenged', queries.first, { scavengeStates });
       await run('3-before', '4-scavenged', queries.second, { scavengeStates });
       // A node that has lost its state learns all of it again.
@@ -159,7 +212,10 @@ describe('recorded histories', () => {
   }
 });
 
-interface Queries { readonly first: string; readonly second: string }
+interface Queries {
+  readonly first: string;
+  readonly second: string;
+}
 
 function parametersOf(folders: ReadonlyMap<string, readonly TarFile[]>): Queries {
   for (const files of folders.values()) {

@@ -5,7 +5,8 @@ function hashOfChanged(change: (name: string) => string): StreamHasher {
   const hash = (name: string, out: Hash64): void => streamHasher.hash(change(name), out);
   return {
     hash,
-    hashUtf8: (bytes, at, length, out) => hash(Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('utf8'), out),
+    hashUtf8: (bytes, at, length, out) =>
+      hash(Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('utf8'), out),
   };
 }
 

@@ -10,21 +10,35 @@ const METADATA = '{"$maxAge":2592000,"$acl":{"$r":"$ops","$w":[],"$d":[],"$mr":[
 const NODE = '127.0.0.1:2113';
 const ID = 'b07de056-16c3-440f-b285-b2a3efc405b9';
 
-const metadataOf = async (open: DirectoryStore, stream: string) => (await eventsOf(open, `$$${stream}`)).map((event) => decodeText(event.data));
-const linksOf = async (open: DirectoryStore) => (await eventsOf(open, '$scavenges')).map((event) => [event.type, event.isJson, decodeText(event.data)]);
+const metadataOf = async (open: DirectoryStore, stream: string) =>
+  (await eventsOf(open, `$$${stream}`)).map((event) => decodeText(event.data));
+const linksOf = async (open: DirectoryStore) =>
+  (await eventsOf(open, '$scavenges')).map((event) => [event.type, event.isJson, decodeText(event.data)]);
 
 let seed = 100;
 /** The store of `world` is closed, and opened again as a node that looks after its history. */
 async function restart(world: World, historyMaxAgeDays = 30): Promise<World> {
   await world.open.close();
-  const next = await openWorld({ storage: world.storage, states: world.states, seed: seed++, scavenge: { repairHistory: true, historyMaxAgeDays } });
+  const next = await openWorld({
+    storage: world.storage,
+    states: world.states,
+    seed: seed++,
+    scavenge: { repairHistory: true, historyMaxAgeDays },
+  });
   await next.open.scavenger.idle();
   return next;
 }
 
 async function record(open: DirectoryStore, id: string, type: string, members: object): Promise<void> {
-  const number = await append(open, `$scavenges-${id}`, type, encodeText(JSON.stringify({ scavengeId: id, ...members }, null, 2)), true);
-  if (type === '$scavengeStarted' || type === '$scavengeCompleted') await append(open, '$scavenges', '$>', encodeText(`${number}@$scavenges-${id}`));
+  const number = await append(
+    open,
+    `$scavenges-${id}`,
+    type,
+    encodeText(JSON.stringify({ scavengeId: id, ...members }, null, 2)),
+    true,
+  );
+  if (type === '$scavengeStarted' || type === '$scavengeCompleted')
+    await append(open, '$scavenges', '$>', encodeText(`${number}@$scavenges-${id}`));
 }
 
 test('row 119: a history stream that is absent at a start gets its metadata', async () => {
@@ -62,7 +76,10 @@ test('row 121: a run of this node that was started and not completed is complete
   "spaceSaved": 0,
   "maxChunkScavenged": 0
 }`);
-  expect(await linksOf(next.open)).toEqual([['$>', false, `0@$scavenges-${ID}`], ['$>', false, `1@$scavenges-${ID}`]]);
+  expect(await linksOf(next.open)).toEqual([
+    ['$>', false, `0@$scavenges-${ID}`],
+    ['$>', false, `1@$scavenges-${ID}`],
+  ]);
   expect(await metadataOf(next.open, `$scavenges-${ID}`)).toEqual([METADATA]);
   // Once is enough.
   const third = await restart(next);
@@ -74,12 +91,28 @@ test('row 122: what its chunks took and saved is summed up', async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
   for (const chunk of [0, 1]) {
-    await record(world.open, ID, '$scavengeChunksCompleted', { chunkStartNumber: chunk, chunkEndNumber: chunk, timeTaken: '00:00:01', wasScavenged: true, spaceSaved: 2_147_483_647, nodeEndpoint: NODE, errorMessage: '' });
+    await record(world.open, ID, '$scavengeChunksCompleted', {
+      chunkStartNumber: chunk,
+      chunkEndNumber: chunk,
+      timeTaken: '00:00:01',
+      wasScavenged: true,
+      spaceSaved: 2_147_483_647,
+      nodeEndpoint: NODE,
+      errorMessage: '',
+    });
   }
   const next = await restart(world);
   expect((await historyOf(next.open, ID)).at(-1)).toEqual({
     type: '$scavengeCompleted',
-    members: { scavengeId: ID, nodeEndpoint: NODE, result: 'Interrupted', error: 'The node was restarted.', timeTaken: '00:00:02', spaceSaved: 4_294_967_294, maxChunkScavenged: 1 },
+    members: {
+      scavengeId: ID,
+      nodeEndpoint: NODE,
+      result: 'Interrupted',
+      error: 'The node was restarted.',
+      timeTaken: '00:00:02',
+      spaceSaved: 4_294_967_294,
+      maxChunkScavenged: 1,
+    },
   });
   await next.open.close();
 });
@@ -87,15 +120,36 @@ test('row 122: what its chunks took and saved is summed up', async () => {
 test('row 122 with merges and tables, over more events than a page has', async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
-  for (let chunk = 0; chunk < 120; chunk++) await record(world.open, ID, '$scavengeChunksCompleted', { chunkStartNumber: chunk, chunkEndNumber: chunk, timeTaken: '00:00:00.5000000', spaceSaved: 10 });
-  await record(world.open, ID, '$scavengeMergeCompleted', { chunkStartNumber: 0, chunkEndNumber: 200, timeTaken: '1.00:00:00', spaceSaved: -1_000, wasMerged: true });
-  await record(world.open, ID, '$scavengeIndexCompleted', { level: 0, index: 0, timeTaken: '00:00:00.0000001', spaceSaved: 5 });
+  for (let chunk = 0; chunk < 120; chunk++)
+    await record(world.open, ID, '$scavengeChunksCompleted', {
+      chunkStartNumber: chunk,
+      chunkEndNumber: chunk,
+      timeTaken: '00:00:00.5000000',
+      spaceSaved: 10,
+    });
+  await record(world.open, ID, '$scavengeMergeCompleted', {
+    chunkStartNumber: 0,
+    chunkEndNumber: 200,
+    timeTaken: '1.00:00:00',
+    spaceSaved: -1_000,
+    wasMerged: true,
+  });
+  await record(world.open, ID, '$scavengeIndexCompleted', {
+    level: 0,
+    index: 0,
+    timeTaken: '00:00:00.0000001',
+    spaceSaved: 5,
+  });
   const next = await restart(world);
-  expect((await historyOf(next.open, ID)).at(-1)!.members).toMatchObject({ timeTaken: '1.00:01:00.0000001', spaceSaved: 205, maxChunkScavenged: 119 });
+  expect((await historyOf(next.open, ID)).at(-1)!.members).toMatchObject({
+    timeTaken: '1.00:01:00.0000001',
+    spaceSaved: 205,
+    maxChunkScavenged: 119,
+  });
   await next.open.close();
 });
 
-test('row 123: nothing is written where both events are there, or the run is another node\'s', async () => {
+test("row 123: nothing is written where both events are there, or the run is another node's", async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
   await record(world.open, ID, '$scavengeCompleted', { nodeEndpoint: NODE, result: 'Success' });
@@ -134,7 +188,12 @@ test('a run that is started at once is not taken for one that was cut off', asyn
   const world = await openWorld();
   await fill(world.open, 10);
   await world.open.close();
-  const next = await openWorld({ storage: world.storage, states: world.states, seed: 9, scavenge: { repairHistory: true } });
+  const next = await openWorld({
+    storage: world.storage,
+    states: world.states,
+    seed: 9,
+    scavenge: { repairHistory: true },
+  });
   const id = await runToEnd(next);
   const types = (await historyOf(next.open, id)).map(({ type }) => type);
   expect(types.filter((type) => type === '$scavengeCompleted')).toHaveLength(1);
@@ -148,29 +207,85 @@ test('row 124: a successful run links exactly its first and its last event, and 
   await fill(world.open);
   const id = await runToEnd(world);
   const events = await eventsOf(world.open, `$scavenges-${id}`);
-  expect(await linksOf(world.open)).toEqual([['$>', false, `0@$scavenges-${id}`], ['$>', false, `${events.length - 1}@$scavenges-${id}`]]);
+  expect(await linksOf(world.open)).toEqual([
+    ['$>', false, `0@$scavenges-${id}`],
+    ['$>', false, `${events.length - 1}@$scavenges-${id}`],
+  ]);
   expect(await metadataOf(world.open, `$scavenges-${id}`)).toEqual([METADATA]);
   expect(await metadataOf(world.open, '$scavenges')).toEqual([METADATA]);
   const first = await eventsOf(world.open, `$$$scavenges-${id}`);
   expect(first[0]!.preparePosition).toBeLessThan(events[0]!.preparePosition);
   expect(decodeText(events[0]!.data)).toBe(`{\n  "scavengeId": "${id}",\n  "nodeEndpoint": "${NODE}"\n}`);
-  const members = new Map(events.map((event) => [event.type, Object.keys(JSON.parse(decodeText(event.data)) as object)]));
+  const members = new Map(
+    events.map((event) => [event.type, Object.keys(JSON.parse(decodeText(event.data)) as object)]),
+  );
   expect(Object.fromEntries(members)).toEqual({
     $scavengeStarted: ['scavengeId', 'nodeEndpoint'],
-    $scavengeChunksCompleted: ['scavengeId', 'chunkStartNumber', 'chunkEndNumber', 'timeTaken', 'wasScavenged', 'spaceSaved', 'nodeEndpoint', 'errorMessage'],
-    $scavengeMergeCompleted: ['scavengeId', 'chunkStartNumber', 'chunkEndNumber', 'timeTaken', 'spaceSaved', 'wasMerged', 'nodeEndpoint', 'errorMessage'],
-    $scavengeIndexCompleted: ['scavengeId', 'level', 'index', 'timeTaken', 'entriesDeleted', 'entriesKept', 'spaceSaved', 'wasScavenged', 'nodeEndpoint', 'errorMessage'],
-    $scavengeCompleted: ['scavengeId', 'nodeEndpoint', 'result', 'error', 'timeTaken', 'spaceSaved', 'maxChunkScavenged'],
+    $scavengeChunksCompleted: [
+      'scavengeId',
+      'chunkStartNumber',
+      'chunkEndNumber',
+      'timeTaken',
+      'wasScavenged',
+      'spaceSaved',
+      'nodeEndpoint',
+      'errorMessage',
+    ],
+    $scavengeMergeCompleted: [
+      'scavengeId',
+      'chunkStartNumber',
+      'chunkEndNumber',
+      'timeTaken',
+      'spaceSaved',
+      'wasMerged',
+      'nodeEndpoint',
+      'errorMessage',
+    ],
+    $scavengeIndexCompleted: [
+      'scavengeId',
+      'level',
+      'index',
+      'timeTaken',
+      'entriesDeleted',
+      'entriesKept',
+      'spaceSaved',
+      'wasScavenged',
+      'nodeEndpoint',
+      'errorMessage',
+    ],
+    $scavengeCompleted: [
+      'scavengeId',
+      'nodeEndpoint',
+      'result',
+      'error',
+      'timeTaken',
+      'spaceSaved',
+      'maxChunkScavenged',
+    ],
   });
   const all = await historyOf(world.open, id);
   const saved = all.slice(1, -1).reduce((sum, event) => sum + Number(event.members['spaceSaved']), 0);
-  const chunks = all.filter(({ type }) => type === '$scavengeChunksCompleted').map((event) => Number(event.members['chunkEndNumber']));
-  expect(all.at(-1)!.members).toMatchObject({ result: 'Success', error: null, spaceSaved: saved, maxChunkScavenged: Math.max(...chunks) });
+  const chunks = all
+    .filter(({ type }) => type === '$scavengeChunksCompleted')
+    .map((event) => Number(event.members['chunkEndNumber']));
+  expect(all.at(-1)!.members).toMatchObject({
+    result: 'Success',
+    error: null,
+    spaceSaved: saved,
+    maxChunkScavenged: Math.max(...chunks),
+  });
   await world.open.close();
 });
 
 test('texts of durations', () => {
-  const texts: [number, string][] = [[0, '00:00:00'], [2_000, '00:00:02'], [40.1198, '00:00:00.0401198'], [18.607, '00:00:00.0186070'], [3_723_004, '01:02:03.0040000'], [86_400_000 * 12 + 1, '12.00:00:00.0010000']];
+  const texts: [number, string][] = [
+    [0, '00:00:00'],
+    [2_000, '00:00:02'],
+    [40.1198, '00:00:00.0401198'],
+    [18.607, '00:00:00.0186070'],
+    [3_723_004, '01:02:03.0040000'],
+    [86_400_000 * 12 + 1, '12.00:00:00.0010000'],
+  ];
   for (const [ms, text] of texts) {
     expect(timeSpanText(ms)).toBe(text);
     expect(parseTimeSpan(text)).toBeCloseTo(ms, 4);

@@ -5,7 +5,9 @@ import { rangeOf } from '../index/world.ts';
 import { type Entry, IndexWorld } from './index-kit.ts';
 import { IS_LONG_RUN, bySize } from '../support/run-size.ts';
 
-const GROUPS: readonly (readonly Entry[])[] = [0, 1, 2].map((group) => [0, 1].map((n) => ({ stream: 'a', number: group * 2 + n, position: (group * 2 + n) * 100 })));
+const GROUPS: readonly (readonly Entry[])[] = [0, 1, 2].map((group) =>
+  [0, 1].map((n) => ({ stream: 'a', number: group * 2 + n, position: (group * 2 + n) * 100 })),
+);
 const DISCARD_POINT = 5;
 
 async function prepared(seed: number): Promise<{ world: IndexWorld; storage: FaultyStorage }> {

@@ -10,7 +10,13 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobOptions } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import type { MetastreamData, OriginalStreamData, ScavengePoint, ScavengeState, ScavengeStateOptions } from '../../core/ports/scavenge-state.ts';
+import type {
+  MetastreamData,
+  OriginalStreamData,
+  ScavengePoint,
+  ScavengeState,
+  ScavengeStateOptions,
+} from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { clean, CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
 import { executeTable, EXECUTE_TABLE_JOB, type ExecuteTableArgs } from '../../core/scavenge/index-execution.ts';
@@ -22,15 +28,31 @@ import { type IndexOptions, openIndex } from '../index/world.ts';
 
 /** Index entries, the scavenge database and the jobs of the last two stages, without a log but for single chunks. */
 
-export const STATE_OPTIONS: ScavengeStateOptions = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 };
-export const POINT: ScavengePoint = { position: 10_000, eventNumber: 0, effectiveNowMs: Date.UTC(2022, 0, 5), threshold: 0 };
+export const STATE_OPTIONS: ScavengeStateOptions = {
+  pageSizeBytes: 16_384,
+  cacheBytes: 1_048_576,
+  hashUsersCacheEntries: 100,
+};
+export const POINT: ScavengePoint = {
+  position: 10_000,
+  eventNumber: 0,
+  effectiveNowMs: Date.UTC(2022, 0, 5),
+  threshold: 0,
+};
 export const CHUNK_BYTES = 65_536;
 const NOTHING = new Uint8Array(0);
 const text = new TextEncoder();
 
-export interface Entry { readonly stream: string; readonly number: number; readonly position: number }
+export interface Entry {
+  readonly stream: string;
+  readonly number: number;
+  readonly position: number;
+}
 
-export interface RunResult { readonly reports: readonly TableReport[]; readonly error: unknown }
+export interface RunResult {
+  readonly reports: readonly TableReport[];
+  readonly error: unknown;
+}
 
 export class IndexWorld {
   readonly storage: Storage;
@@ -39,9 +61,20 @@ export class IndexWorld {
   readonly clock = new ManualClock(Date.UTC(2022, 0, 6), 'microtask');
   readonly #ids: SeededIds;
   chunks: string[] = [];
-  settings: RunSettings = { point: POINT, unsafeIgnoreHardDelete: false, keepsDeletedData: false, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
+  settings: RunSettings = {
+    point: POINT,
+    unsafeIgnoreHardDelete: false,
+    keepsDeletedData: false,
+    state: STATE_OPTIONS,
+    throttle: { percent: 100, elapsedMs: 0, restedMs: 0 },
+  };
 
-  constructor(storage: Storage = new MemoryStorage(), hasher: StreamHasher = streamHasher, states = new MemoryScavengeStates(), seed = 3) {
+  constructor(
+    storage: Storage = new MemoryStorage(),
+    hasher: StreamHasher = streamHasher,
+    states = new MemoryScavengeStates(),
+    seed = 3,
+  ) {
     this.storage = storage;
     this.hasher = hasher;
     this.states = states;
@@ -49,12 +82,30 @@ export class IndexWorld {
   }
 
   jobs(more: Readonly<Record<string, Job>> = {}): InlineJobs {
-    const jobs = { ...TABLE_JOBS, [EXECUTE_TABLE_JOB]: executeTable, [CLEAN_JOB]: clean, ...more } as Record<string, Job>;
-    return new InlineJobs({ jobs, storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock, hasher: this.hasher, scavengeStates: this.states });
+    const jobs = { ...TABLE_JOBS, [EXECUTE_TABLE_JOB]: executeTable, [CLEAN_JOB]: clean, ...more } as Record<
+      string,
+      Job
+    >;
+    return new InlineJobs({
+      jobs,
+      storage: this.storage,
+      digests: nodeDigests,
+      ids: this.#ids,
+      clock: this.clock,
+      hasher: this.hasher,
+      scavengeStates: this.states,
+    });
   }
 
   open(options: IndexOptions = {}): Promise<StreamIndex> {
-    return openIndex(this.storage, { clock: this.clock, ids: this.#ids, hasher: this.hasher, jobs: this.jobs(), tablesPerLevelMax: 100, ...options });
+    return openIndex(this.storage, {
+      clock: this.clock,
+      ids: this.#ids,
+      hasher: this.hasher,
+      jobs: this.jobs(),
+      tablesPerLevelMax: 100,
+      ...options,
+    });
   }
 
   hashOf(name: string): Hash64 {
@@ -89,14 +140,25 @@ export class IndexWorld {
   }
 
   register(...names: readonly string[]): void {
-    this.change((state) => { for (const name of names) state.register(name, this.hashOf(name).hi, this.hashOf(name).lo); });
+    this.change((state) => {
+      for (const name of names) state.register(name, this.hashOf(name).hi, this.hashOf(name).lo);
+    });
   }
 
   original(name: string, data: Partial<OriginalStreamData>): void {
     const { hi, lo } = this.hashOf(name);
     this.change((state) => {
       state.register(name, hi, lo);
-      state.setOriginal(name, hi, lo, { isTombstoned: false, maxAge: null, maxCount: null, truncateBefore: null, discardPoint: 0, maybeDiscardPoint: 0, status: 1, ...data });
+      state.setOriginal(name, hi, lo, {
+        isTombstoned: false,
+        maxAge: null,
+        maxCount: null,
+        truncateBefore: null,
+        discardPoint: 0,
+        maybeDiscardPoint: 0,
+        status: 1,
+        ...data,
+      });
     });
   }
 
@@ -109,7 +171,12 @@ export class IndexWorld {
   }
 
   get files(): RunFiles {
-    return { chunkSize: CHUNK_BYTES, chunks: this.chunks.map((name) => ({ name, ongoingBytes: null })), tables: [], memTables: [] };
+    return {
+      chunkSize: CHUNK_BYTES,
+      chunks: this.chunks.map((name) => ({ name, ongoingBytes: null })),
+      tables: [],
+      memTables: [],
+    };
   }
 
   args(execution: TableExecution): ExecuteTableArgs {
@@ -123,8 +190,11 @@ export class IndexWorld {
     try {
       await index.scavengeTables({
         jobOptions,
-        execute: async (execution) => await jobs.run(EXECUTE_TABLE_JOB, this.args(execution), jobOptions) as TableExecuted,
-        onTable: (report) => { reports.push(report); },
+        execute: async (execution) =>
+          (await jobs.run(EXECUTE_TABLE_JOB, this.args(execution), jobOptions)) as TableExecuted,
+        onTable: (report) => {
+          reports.push(report);
+        },
       });
     } catch (caught) {
       error = caught;
@@ -143,15 +213,33 @@ export class IndexWorld {
       const record = new Uint8Array(prepareFrameBytes(stream.length, type.length, 0, 0));
       const id = this.#ids.uuidBytes();
       encodePrepare(record, 0, {
-        position: entry.position, flags: 0x27, transactionPosition: entry.position, transactionOffset: 0, expectedVersion: entry.number - 1, stream, eventId: id, correlationId: id,
-        timestampMs: POINT.effectiveNowMs - 1_000, timestampTicks: 0, eventType: type, data: NOTHING, metadata: NOTHING,
+        position: entry.position,
+        flags: 0x27,
+        transactionPosition: entry.position,
+        transactionOffset: 0,
+        expectedVersion: entry.number - 1,
+        stream,
+        eventId: id,
+        correlationId: id,
+        timestampMs: POINT.effectiveNowMs - 1_000,
+        timestampTicks: 0,
+        eventType: type,
+        data: NOTHING,
+        metadata: NOTHING,
       });
       putI32(map, i * 12, at);
       putI64(map, i * 12 + 4, entry.position - number * CHUNK_BYTES);
       records.push(record);
       at += record.length;
     }
-    const header = encodeHeader({ version: 3, chunkSize: CHUNK_BYTES, startNumber: number, endNumber: number, isScavenged: true, chunkId: this.#ids.uuidBytes() });
+    const header = encodeHeader({
+      version: 3,
+      chunkSize: CHUNK_BYTES,
+      startNumber: number,
+      endNumber: number,
+      isScavenged: true,
+      chunkId: this.#ids.uuidBytes(),
+    });
     const content = Buffer.concat([header, ...records, map, encodeFooter(at, CHUNK_BYTES, map.length)]);
     const name = `chunk-${String(number).padStart(6, '0')}.000001`;
     const file = await this.storage.create(name);
@@ -163,11 +251,17 @@ export class IndexWorld {
 
   /** What is left: `stream#number@position` for the given streams, ascending. */
   async left(index: StreamIndex, streams: readonly string[]): Promise<string[]> {
-    const names = new Map(streams.map((name) => { const { hi, lo } = this.hashOf(name); return [`${hi}/${lo}`, name]; }));
+    const names = new Map(
+      streams.map((name) => {
+        const { hi, lo } = this.hashOf(name);
+        return [`${hi}/${lo}`, name];
+      }),
+    );
     const out: string[] = [];
     for (const { file } of index.tables()) {
       for await (const batch of index.readTable(file)) {
-        for (let i = 0; i < batch.count; i++) out.push(`${names.get(`${batch.hi[i]}/${batch.lo[i]}`) ?? '?'}#${batch.versions[i]}@${batch.positions[i]}`);
+        for (let i = 0; i < batch.count; i++)
+          out.push(`${names.get(`${batch.hi[i]}/${batch.lo[i]}`) ?? '?'}#${batch.versions[i]}@${batch.positions[i]}`);
       }
     }
     return out.sort((a, b) => Number(a.split('@')[1]) - Number(b.split('@')[1]));

@@ -21,10 +21,35 @@ describe('index execution of one stream', () => {
     ['keeps from the discard point on', (w) => w.original('a', { discardPoint: 3, maybeDiscardPoint: 5 }), '3 4 5'],
     ['knows the discard point of a metastream', (w) => w.metastream('a', { discardPoint: 2 }), '2 3 4 5'],
     ['drops a metastream whose original is tombstoned', (w) => w.metastream('a', { isTombstoned: true }), ''],
-    ['judges a tombstoned original by its discard point', (w) => w.original('a', { isTombstoned: true, discardPoint: 5 }), '5'],
-    ['asks the original before the metastream', (w) => { w.original('a', { discardPoint: 1 }); w.metastream('a', { discardPoint: 4 }); }, '1 2 3 4 5'],
-    ['keeps what stands at or beyond the scavenge point', (w) => { w.original('a', { discardPoint: 6 }); w.settings = { ...w.settings, point: { ...w.settings.point, position: 300 } }; }, '3 4 5'],
-    ['drops all of a tombstoned stream where hard deletes are ignored', (w) => { w.original('a', { isTombstoned: true, discardPoint: 5 }); w.settings = { ...w.settings, unsafeIgnoreHardDelete: true }; }, ''],
+    [
+      'judges a tombstoned original by its discard point',
+      (w) => w.original('a', { isTombstoned: true, discardPoint: 5 }),
+      '5',
+    ],
+    [
+      'asks the original before the metastream',
+      (w) => {
+        w.original('a', { discardPoint: 1 });
+        w.metastream('a', { discardPoint: 4 });
+      },
+      '1 2 3 4 5',
+    ],
+    [
+      'keeps what stands at or beyond the scavenge point',
+      (w) => {
+        w.original('a', { discardPoint: 6 });
+        w.settings = { ...w.settings, point: { ...w.settings.point, position: 300 } };
+      },
+      '3 4 5',
+    ],
+    [
+      'drops all of a tombstoned stream where hard deletes are ignored',
+      (w) => {
+        w.original('a', { isTombstoned: true, discardPoint: 5 });
+        w.settings = { ...w.settings, unsafeIgnoreHardDelete: true };
+      },
+      '',
+    ],
   ])('%s', async (_what, prepare, left) => {
     const world = new IndexWorld();
     const index = await world.open();
@@ -32,8 +57,13 @@ describe('index execution of one stream', () => {
     await world.tables(index, [SIX, entries('b', [50, 150])]);
     const { error } = await world.run(index);
     expect(error).toBeNull();
-    expect((await world.left(index, ['a', 'b'])).filter((e) => e.startsWith('a')).map((e) => e[2]).join(' ')).toBe(left);
-    expect((await world.left(index, ['b']))).toEqual(expect.arrayContaining(['b#0@50', 'b#1@150']));
+    expect(
+      (await world.left(index, ['a', 'b']))
+        .filter((e) => e.startsWith('a'))
+        .map((e) => e[2])
+        .join(' '),
+    ).toBe(left);
+    expect(await world.left(index, ['b'])).toEqual(expect.arrayContaining(['b#0@50', 'b#1@150']));
     await index.close();
   });
 
@@ -46,12 +76,23 @@ describe('index execution of one stream', () => {
       await world.tables(index, [[...SIX, { stream: 'a', number: TOMBSTONE, position: 600 }]]);
       const { reports } = await world.run(index);
       expect(await world.left(index, ['a'])).toEqual(unsafe ? [] : [`a#${TOMBSTONE}@600`]);
-      expect(reports).toMatchObject([{ level: 0, index: 0, entriesDeleted: unsafe ? 7 : 6, entriesKept: unsafe ? 0 : 1, wasScavenged: true, error: '' }]);
+      expect(reports).toMatchObject([
+        {
+          level: 0,
+          index: 0,
+          entriesDeleted: unsafe ? 7 : 6,
+          entriesKept: unsafe ? 0 : 1,
+          wasScavenged: true,
+          error: '',
+        },
+      ]);
       // A table without an entry can be opened again.
       await index.close();
       const again = await world.open();
       expect(again.wasReset).toBeNull();
-      expect(await rangeOf(again, [world.hashOf('a').hi, world.hashOf('a').lo], 0, TOMBSTONE)).toEqual(unsafe ? [] : [[TOMBSTONE, 600]]);
+      expect(await rangeOf(again, [world.hashOf('a').hi, world.hashOf('a').lo], 0, TOMBSTONE)).toEqual(
+        unsafe ? [] : [[TOMBSTONE, 600]],
+      );
       await again.close();
     }
   });
@@ -60,11 +101,18 @@ describe('index execution of one stream', () => {
     const world = new IndexWorld();
     const index = await world.open({ memTableEntriesMax: 200_000, cacheDepth: 8 });
     const streams = Array.from({ length: 500 }, (_, i) => `stream-${i}`);
-    const all = streams.flatMap((stream, i) => entries(stream, Array.from({ length: 200 }, (_, n) => n * 500 + i)));
+    const all = streams.flatMap((stream, i) =>
+      entries(
+        stream,
+        Array.from({ length: 200 }, (_, n) => n * 500 + i),
+      ),
+    );
     world.settings = { ...world.settings, point: { ...world.settings.point, position: 90_000 } };
     for (const [i, stream] of streams.entries()) if (i % 3 === 0) world.original(stream, { discardPoint: i % 250 });
     await world.tables(index, [all]);
-    const expected = all.filter((e, i) => e.position >= 90_000 || Math.floor(i / 200) % 3 !== 0 || e.number >= Math.floor(i / 200) % 250);
+    const expected = all.filter(
+      (e, i) => e.position >= 90_000 || Math.floor(i / 200) % 3 !== 0 || e.number >= Math.floor(i / 200) % 250,
+    );
     const bytesBefore = (await world.storage.size(index.tables()[0]!.file))!;
     const { reports } = await world.run(index);
     expect(reports).toMatchObject([{ entriesKept: expected.length, entriesDeleted: 100_000 - expected.length }]);
@@ -72,7 +120,9 @@ describe('index execution of one stream', () => {
     expect(reports[0]!.spaceSaved).toBeGreaterThanOrEqual((100_000 - expected.length) * 24);
     for (const i of [0, 1, 3, 249, 250, 252, 499]) {
       const { hi, lo } = world.hashOf(streams[i]!);
-      expect(await rangeOf(index, [hi, lo], 0, 999)).toEqual(expected.filter((e) => e.stream === streams[i]).map((e) => [e.number, e.position]));
+      expect(await rangeOf(index, [hi, lo], 0, 999)).toEqual(
+        expected.filter((e) => e.stream === streams[i]).map((e) => [e.number, e.position]),
+      );
     }
     await index.close();
     const again = await world.open({ cacheDepth: 8 });
@@ -84,7 +134,12 @@ describe('index execution of one stream', () => {
 describe('index execution where streams share a hash', () => {
   it('judges each entry by the stream of its record', async () => {
     const world = new IndexWorld(new MemoryStorage(), pairHasher);
-    const mixed = [...entries('x', [0, 300, 600]), ...entries('y', [150, 450, 750]), ...entries('$$x', [1_000, 1_200]), ...entries('$$y', [1_100, 1_300])];
+    const mixed = [
+      ...entries('x', [0, 300, 600]),
+      ...entries('y', [150, 450, 750]),
+      ...entries('$$x', [1_000, 1_200]),
+      ...entries('$$y', [1_100, 1_300]),
+    ];
     await world.chunk(0, mixed);
     world.register('x', 'y', '$$x', '$$y');
     world.original('x', { discardPoint: 2 });
@@ -102,13 +157,21 @@ describe('index execution where streams share a hash', () => {
   it('drops entries without a record, also when every name has one hash and the chunks are read from disk', async () => {
     const world = new IndexWorld(new FaultyStorage({ reads: 'async' }), collidingHasher);
     const records = [...entries('a', [0, 200, 400]), ...entries('b', [100, 65_736])];
-    await world.chunk(0, records.filter((e) => e.position < 65_536));
-    await world.chunk(1, records.filter((e) => e.position >= 65_536));
+    await world.chunk(
+      0,
+      records.filter((e) => e.position < 65_536),
+    );
+    await world.chunk(
+      1,
+      records.filter((e) => e.position >= 65_536),
+    );
     world.settings = { ...world.settings, point: { ...world.settings.point, position: 100_000 } };
     world.register('a', 'b', 'c');
     world.original('b', { discardPoint: 1 });
     const index = await world.open();
-    await world.tables(index, [[...records, { stream: 'a', number: 3, position: 70_000 }, { stream: 'c', number: 9, position: 100_001 }]]);
+    await world.tables(index, [
+      [...records, { stream: 'a', number: 3, position: 70_000 }, { stream: 'c', number: 9, position: 100_001 }],
+    ]);
     expect((await world.run(index)).error).toBeNull();
     expect(await world.left(index, ['a'])).toEqual(['a#0@0', 'a#1@200', 'a#2@400', 'a#1@65736', 'a#9@100001']);
     await index.close();
@@ -131,11 +194,21 @@ describe('the tables of an index', () => {
     const world = new IndexWorld();
     world.original('a', { discardPoint: 1 });
     const index = await world.open({ tablesPerLevelMax: 2 });
-    await world.tables(index, SIX.slice(0, 5).map((e) => [e]));
-    const shape = (): string => index.tables().map((table) => `${table.level}:${table.entries}`).join(' ');
+    await world.tables(
+      index,
+      SIX.slice(0, 5).map((e) => [e]),
+    );
+    const shape = (): string =>
+      index
+        .tables()
+        .map((table) => `${table.level}:${table.entries}`)
+        .join(' ');
     expect(shape()).toBe('0:1 2:4');
     const { reports } = await world.run(index);
-    expect(reports.map((r) => [r.level, r.index, r.wasScavenged])).toEqual([[0, 0, false], [2, 0, true]]);
+    expect(reports.map((r) => [r.level, r.index, r.wasScavenged])).toEqual([
+      [0, 0, false],
+      [2, 0, true],
+    ]);
     expect(shape()).toBe('0:1 2:3');
     expect(index.commitCheckpoint).toBe(400);
     await index.close();
@@ -173,23 +246,43 @@ describe('the tables of an index', () => {
     const files = await world.storage.list('index');
     const stop = new AbortController();
     const jobs = world.jobs({
-      [EXECUTE_TABLE_JOB]: (args: never, context) => executeTable(args as ExecuteTableArgs, { ...context, progress: () => stop.abort() }),
+      [EXECUTE_TABLE_JOB]: (args: never, context) =>
+        executeTable(args as ExecuteTableArgs, { ...context, progress: () => stop.abort() }),
     });
     const { reports, error } = await world.run(index, { signal: stop.signal }, jobs);
     expect(error).toMatchObject({ code: 'aborted' });
-    expect(reports).toMatchObject([{ level: -1, index: -1, entriesKept: 2, entriesDeleted: 0, wasScavenged: false, spaceSaved: 0, error: 'Scavenge cancelled' }]);
+    expect(reports).toMatchObject([
+      {
+        level: -1,
+        index: -1,
+        entriesKept: 2,
+        entriesDeleted: 0,
+        wasScavenged: false,
+        spaceSaved: 0,
+        error: 'Scavenge cancelled',
+      },
+    ]);
     expect(await contentOf(world.storage, 'index/indexmap')).toEqual(map);
     expect(await world.storage.list('index')).toEqual(files);
     // Between two tables: the first one stays scavenged.
     const between = new AbortController();
     const counted: number[] = [];
-    await expect(index.scavengeTables({
-      jobOptions: { signal: between.signal },
-      execute: async (execution) => await world.jobs().run(EXECUTE_TABLE_JOB, world.args(execution)) as never,
-      onTable: (report) => { counted.push(report.level); between.abort(); },
-    })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(
+      index.scavengeTables({
+        jobOptions: { signal: between.signal },
+        execute: async (execution) => (await world.jobs().run(EXECUTE_TABLE_JOB, world.args(execution))) as never,
+        onTable: (report) => {
+          counted.push(report.level);
+          between.abort();
+        },
+      }),
+    ).rejects.toMatchObject({ code: 'aborted' });
     expect(counted).toEqual([0, -1]);
-    expect(await world.left(index, ['a', 'b'])).toEqual([...SIX.map((e) => `a#${e.number}@${e.position}`), 'b#1@150'].sort((x, y) => Number(x.split('@')[1]) - Number(y.split('@')[1])));
+    expect(await world.left(index, ['a', 'b'])).toEqual(
+      [...SIX.map((e) => `a#${e.number}@${e.position}`), 'b#1@150'].sort(
+        (x, y) => Number(x.split('@')[1]) - Number(y.split('@')[1]),
+      ),
+    );
     await index.close();
     const again = await world.open();
     expect(again.wasReset).toBeNull();
@@ -205,10 +298,18 @@ describe('the tables of an index', () => {
       await world.tables(index, [SIX]);
       const files = await storage.list('index');
       let failures = 1;
-      storage.failWhen((what, path) => (what === op && path.startsWith('index/') && failures-- > 0 ? (op === 'sync' ? 'sync_failed' : 'disk_full') : undefined));
+      storage.failWhen((what, path) =>
+        what === op && path.startsWith('index/') && failures-- > 0
+          ? op === 'sync'
+            ? 'sync_failed'
+            : 'disk_full'
+          : undefined,
+      );
       const { reports, error } = await world.run(index);
       expect(error, op).toMatchObject({ code: op === 'sync' ? 'sync_failed' : 'disk_full' });
-      expect(reports, op).toMatchObject([{ level: -1, index: -1, entriesKept: 6, wasScavenged: false, error: (error as Error).message }]);
+      expect(reports, op).toMatchObject([
+        { level: -1, index: -1, entriesKept: 6, wasScavenged: false, error: (error as Error).message },
+      ]);
       expect(await rangeOf(index, [world.hashOf('a').hi, world.hashOf('a').lo], 0, 99), op).toHaveLength(6);
       // What a failed rename left on the disk is not known, so that file stays until the next start.
       if (op !== 'rename') expect(await storage.list('index'), op).toEqual(files);
@@ -228,7 +329,9 @@ describe('the tables of an index', () => {
     await world.tables(index, [SIX]);
     const files = await world.storage.list('index');
     const { reports } = await world.run(index);
-    expect(reports).toMatchObject([{ level: 0, index: 0, entriesDeleted: 0, entriesKept: 6, wasScavenged: false, spaceSaved: 0, error: '' }]);
+    expect(reports).toMatchObject([
+      { level: 0, index: 0, entriesDeleted: 0, entriesKept: 6, wasScavenged: false, spaceSaved: 0, error: '' },
+    ]);
     expect(await world.storage.list('index')).toEqual(files);
     const path = index.tables()[0]!.file;
     await index.close();
@@ -291,7 +394,9 @@ describe('the tables of an index', () => {
     const index = await world.open();
     await world.tables(index, [[...SIX.slice(0, 2), { stream: 'a', number: 2, position: 50 }]]);
     const [table] = index.tables();
-    const result = await world.jobs().run(EXECUTE_TABLE_JOB, world.args({ source: table!.file, target: 'index/x', bloomPath: null, cacheDepth: 16 }));
+    const result = await world
+      .jobs()
+      .run(EXECUTE_TABLE_JOB, world.args({ source: table!.file, target: 'index/x', bloomPath: null, cacheDepth: 16 }));
     expect(result).toMatchObject({ entriesOutOfOrder: 1, wasWritten: false });
     expect(await world.storage.size('index/x')).toBeNull();
     await index.close();

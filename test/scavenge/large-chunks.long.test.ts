@@ -15,8 +15,8 @@ import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
 
 /**
- * Chunks of many blocks: workers read into two buffers in turns while earlier ones are still being written, so every byte
- * that survives must be compared. Small chunks, as elsewhere, never get that far.
+ * Chunks of many blocks: workers read into two buffers in turns while earlier ones are still being written, so every
+ * byte that survives must be compared. Small chunks, as elsewhere, never get that far.
  */
 
 const CHUNK_BYTES = 8_388_608;
@@ -42,16 +42,35 @@ it('what survives of chunks of many blocks is what was written, byte for byte', 
   const jobs = new WorkerJobs({ root, indexRoot: storage.indexRoot });
   const random = new Random(11);
   const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });
-  const open = await openTestStore({ storage, jobs, clock: systemClock, ids: systemIds, chunkSizeBytes: CHUNK_BYTES, scavengeStates });
+  const open = await openTestStore({
+    storage,
+    jobs,
+    clock: systemClock,
+    ids: systemIds,
+    chunkSizeBytes: CHUNK_BYTES,
+    scavengeStates,
+  });
   const { store, scavenger } = open;
   try {
-    const event = (bytes: number): NewEvent => ({ id: crypto.randomUUID(), type: 'noted', isJson: false, data: Uint8Array.from({ length: bytes }, () => random.int(0, 255)), metadata: new Uint8Array(0) });
-    // Runs that go and runs that stay, each from a few records to more than two blocks, and records larger than a write buffer.
+    const event = (bytes: number): NewEvent => ({
+      id: crypto.randomUUID(),
+      type: 'noted',
+      isJson: false,
+      data: Uint8Array.from({ length: bytes }, () => random.int(0, 255)),
+      metadata: new Uint8Array(0),
+    });
+    // Runs that go and runs that stay, each from a few records to more than two blocks, and records larger than a write
+    // buffer.
     while (store.end < 4 * CHUNK_BYTES) {
       const stream = random.pick(['kept', 'gone']);
       const batches = random.pick([1, 3, 60]);
       const bytes = random.pick([300, 2_000, 2_000, 40_000]);
-      for (let i = 0; i < batches; i++) await store.append(stream, ANY, Array.from({ length: BATCH }, () => event(bytes)));
+      for (let i = 0; i < batches; i++)
+        await store.append(
+          stream,
+          ANY,
+          Array.from({ length: BATCH }, () => event(bytes)),
+        );
     }
     const before = await contentOf(store);
     await store.deleteStream('gone', ANY, 'hard');
@@ -70,6 +89,7 @@ it('what survives of chunks of many blocks is what was written, byte for byte', 
     await jobs.close();
   }
   const run = verifyDirectory({ storage, digests: nodeDigests, clock: systemClock });
-  for (let next = await run.next(); next.done !== true; next = await run.next()) if (next.value.kind === 'finding') expect.fail(next.value.message);
+  for (let next = await run.next(); next.done !== true; next = await run.next())
+    if (next.value.kind === 'finding') expect.fail(next.value.message);
   rmSync(root, { recursive: true, force: true });
 });

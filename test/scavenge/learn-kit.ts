@@ -43,18 +43,41 @@ export class Learner {
     this.world = world;
     this.files = files;
     this.settings = settings;
-    const scavengeStates: ScavengeStates = { open: () => world.state(), openTemporary: (given) => new MemoryScavengeStates().openTemporary(given), storedCheckpoint: () => world.state().checkpoint(), isOnDisk: () => false, check: () => null, remove: () => {} };
-    const watched = (name: string, job: Job): Job => (args: never, context: JobContext) => {
-      let count = 0;
-      return job(args, { ...context, checkpoint: () => {
-        options.onCheckpoint?.(name, ++count);
-        return context.checkpoint();
-      } });
+    const scavengeStates: ScavengeStates = {
+      open: () => world.state(),
+      openTemporary: (given) => new MemoryScavengeStates().openTemporary(given),
+      storedCheckpoint: () => world.state().checkpoint(),
+      isOnDisk: () => false,
+      check: () => null,
+      remove: () => {},
     };
-    const jobs = { ...JOBS, [ACCUMULATE_JOB]: accumulate, [CALCULATE_JOB]: calculate, [DRY_RUN_JOB]: dryRun, [EXPLAIN_JOB]: explain } as Record<string, Job>;
+    const watched =
+      (name: string, job: Job): Job =>
+      (args: never, context: JobContext) => {
+        let count = 0;
+        return job(args, {
+          ...context,
+          checkpoint: () => {
+            options.onCheckpoint?.(name, ++count);
+            return context.checkpoint();
+          },
+        });
+      };
+    const jobs = {
+      ...JOBS,
+      [ACCUMULATE_JOB]: accumulate,
+      [CALCULATE_JOB]: calculate,
+      [DRY_RUN_JOB]: dryRun,
+      [EXPLAIN_JOB]: explain,
+    } as Record<string, Job>;
     this.jobs = new InlineJobs({
       jobs: Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, watched(name, job)])),
-      storage: world.storage, digests: nodeDigests, ids: new SeededIds(5), clock: world.clock, hasher: world.hasher, scavengeStates,
+      storage: world.storage,
+      digests: nodeDigests,
+      ids: new SeededIds(5),
+      clock: world.clock,
+      hasher: world.hasher,
+      scavengeStates,
     });
   }
 
@@ -66,26 +89,52 @@ export class Learner {
   static async of(world: World, options: LearnerOptions): Promise<Learner> {
     const chunks = (await world.files()).map(({ name }) => ({ name, ongoingBytes: null }));
     const end: ScavengePoint = { position: world.log.end, eventNumber: 0, effectiveNowMs: E_MS, threshold: 0 };
-    const point = { ...(options.point === undefined ? end : pointOf(world.log, options.point)), ...(options.threshold !== undefined && { threshold: options.threshold }) };
-    const settings: RunSettings = { point, unsafeIgnoreHardDelete: options.unsafe ?? false, keepsDeletedData: options.keepsDeletedData ?? true, state: STATE_OPTIONS, throttle: { percent: 100, elapsedMs: 0, restedMs: 0 } };
+    const point = {
+      ...(options.point === undefined ? end : pointOf(world.log, options.point)),
+      ...(options.threshold !== undefined && { threshold: options.threshold }),
+    };
+    const settings: RunSettings = {
+      point,
+      unsafeIgnoreHardDelete: options.unsafe ?? false,
+      keepsDeletedData: options.keepsDeletedData ?? true,
+      state: STATE_OPTIONS,
+      throttle: { percent: 100, elapsedMs: 0, restedMs: 0 },
+    };
     const index = await writeIndex(world, options.tablesCount ?? 1);
     return new Learner(world, { chunkSize: world.log.chunkSize, chunks, ...index }, settings, options);
   }
 
   accumulate(fromChunk = 0, options: JobOptions = {}): Promise<AccumulateResult> {
-    return this.jobs.run(ACCUMULATE_JOB, { files: this.files, settings: this.settings, fromChunk }, options) as Promise<AccumulateResult>;
+    return this.jobs.run(
+      ACCUMULATE_JOB,
+      { files: this.files, settings: this.settings, fromChunk },
+      options,
+    ) as Promise<AccumulateResult>;
   }
 
   calculate(options: JobOptions = {}, after: StreamHandle | null = null): Promise<CalculateResult> {
-    return this.jobs.run(CALCULATE_JOB, { files: this.files, settings: this.settings, after }, options) as Promise<CalculateResult>;
+    return this.jobs.run(
+      CALCULATE_JOB,
+      { files: this.files, settings: this.settings, after },
+      options,
+    ) as Promise<CalculateResult>;
   }
 
   dryRun(options: JobOptions = {}): Promise<DryRunReport> {
-    return this.jobs.run(DRY_RUN_JOB, { files: this.files, settings: this.settings, scavengeId: 'dry' }, options) as Promise<DryRunReport>;
+    return this.jobs.run(
+      DRY_RUN_JOB,
+      { files: this.files, settings: this.settings, scavengeId: 'dry' },
+      options,
+    ) as Promise<DryRunReport>;
   }
 
   explain(stream: string): Promise<Explanation> {
-    return this.jobs.run(EXPLAIN_JOB, { files: this.files, settings: this.settings, stream, olderPoint: this.olderPoint }) as Promise<Explanation>;
+    return this.jobs.run(EXPLAIN_JOB, {
+      files: this.files,
+      settings: this.settings,
+      stream,
+      olderPoint: this.olderPoint,
+    }) as Promise<Explanation>;
   }
 }
 
@@ -106,7 +155,15 @@ async function writeIndex(world: World, count: number): Promise<{ tables: string
   for (let i = 0; i < count; i++) {
     const path = `index/00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
     await world.storage.remove(path);
-    const args: WriteTableArgs = { path, bloomPath: null, cacheDepth: 16, columns: columnsOf(world, records.filter((_, k) => Math.floor((k * count) / records.length) === i)) };
+    const args: WriteTableArgs = {
+      path,
+      bloomPath: null,
+      cacheDepth: 16,
+      columns: columnsOf(
+        world,
+        records.filter((_, k) => Math.floor((k * count) / records.length) === i),
+      ),
+    };
     await jobs.run(WRITE_TABLE_JOB, args);
     tables.unshift(path);
   }

@@ -4,7 +4,17 @@ import { MemTable } from '../../core/index/mem-table/mem-table.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { FrozenMemTable } from '../../core/scavenge/sources/run-index.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';
-import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, STAYS, YOUNG } from '../../core/streams/format/retention.ts';
+import {
+  type Decision,
+  DISCARD,
+  DiscardPoints,
+  GONE,
+  MAYBE,
+  Retention,
+  type RetentionLimits,
+  STAYS,
+  YOUNG,
+} from '../../core/streams/format/retention.ts';
 import { Random } from '../support/random.ts';
 
 const text = new TextEncoder();
@@ -31,16 +41,24 @@ describe('a frozen memtable', () => {
     const list = new EntryList();
     for (let hash = 0; hash < 41; hash++) {
       const [hi, lo] = [hash * 0x0600_0000, hash * 7];
-      const own = entries.filter((entry) => entry[0] === hi && entry[1] === lo).sort((a, b) => a[2] - b[2] || a[3] - b[3]);
+      const own = entries
+        .filter((entry) => entry[0] === hi && entry[1] === lo)
+        .sort((a, b) => a[2] - b[2] || a[3] - b[3]);
       for (const version of [0, 7, 25, 49, 60, TOMBSTONE]) {
         const floor = own.filter((entry) => entry[2] <= version).at(-1);
-        expect(frozen.floor(hi, lo, version, out) ? [out.version, out.position] : null).toEqual(floor === undefined ? null : [floor[2], floor[3]]);
+        expect(frozen.floor(hi, lo, version, out) ? [out.version, out.position] : null).toEqual(
+          floor === undefined ? null : [floor[2], floor[3]],
+        );
         const ceiling = own.find((entry) => entry[2] >= version);
-        expect(frozen.ceiling(hi, lo, version, out) ? [out.version, out.position] : null).toEqual(ceiling === undefined ? null : [ceiling[2], ceiling[3]]);
+        expect(frozen.ceiling(hi, lo, version, out) ? [out.version, out.position] : null).toEqual(
+          ceiling === undefined ? null : [ceiling[2], ceiling[3]],
+        );
       }
       list.clear();
       frozen.range(hi, lo, 10, 30, list);
-      expect(Array.from({ length: list.length }, (_, i) => [list.versions[i], list.positions[i]]).reverse()).toEqual(own.filter((entry) => entry[2] >= 10 && entry[2] <= 30).map((entry) => [entry[2], entry[3]]));
+      expect(Array.from({ length: list.length }, (_, i) => [list.versions[i], list.positions[i]]).reverse()).toEqual(
+        own.filter((entry) => entry[2] >= 10 && entry[2] <= 30).map((entry) => [entry[2], entry[3]]),
+      );
     }
   });
 });
@@ -68,13 +86,21 @@ describe('names seen before', () => {
   it('are not remembered when they are long', () => {
     const seen = new SeenNames();
     const name = new Uint8Array(65).fill(97);
-    expect([seen.has(name, 0, 65), seen.has(name, 0, 65), seen.has(name, 0, 64), seen.has(name, 0, 64)]).toEqual([false, false, false, true]);
+    expect([seen.has(name, 0, 65), seen.has(name, 0, 65), seen.has(name, 0, 64), seen.has(name, 0, 64)]).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
   });
 
   it('as hashes are never forgotten', () => {
     const seen = new SeenHashes();
     const random = new Random(8);
-    const hashes = Array.from({ length: 5_000 }, () => [random.int(0, 0x7fff_fffe) * 2, random.int(0, 0x7fff_fffe)] as const);
+    const hashes = Array.from(
+      { length: 5_000 },
+      () => [random.int(0, 0x7fff_fffe) * 2, random.int(0, 0x7fff_fffe)] as const,
+    );
     const wrong = hashes.filter(([hi, lo]) => seen.addAndTest(hi, lo)).length;
     expect(wrong).toBeLessThan(10);
     expect(hashes.every(([hi, lo]) => seen.addAndTest(hi, lo))).toBe(true);
@@ -88,7 +114,12 @@ describe('the decision about an event', () => {
     made.setForScavenge({ ...none, ...data }, data.isTombstoned ?? false, last, 1_000_000, 5);
     return made;
   };
-  const range = (minMs: number, minTicks: number, maxMs: number, maxTicks: number) => ({ minMs, minTicks, maxMs, maxTicks });
+  const range = (minMs: number, minTicks: number, maxMs: number, maxTicks: number) => ({
+    minMs,
+    minTicks,
+    maxMs,
+    maxTicks,
+  });
 
   it('compares times by milliseconds, then ticks', () => {
     // The cutoff is 990 000 ms and 5 ticks.
@@ -112,7 +143,11 @@ describe('the decision about an event', () => {
 
   it('hides even the last event from readers, by ticks of their own time', () => {
     const seen = Retention.forReaders({ maxAge: 10 }, 9, 1_000_000.5);
-    expect([seen.ruleAgainst(9, 990_000, 4_999), seen.ruleAgainst(9, 990_000, 5_000), seen.ruleAgainst(9, 989_999, 9_999)]).toEqual(['$maxAge', null, '$maxAge']);
+    expect([
+      seen.ruleAgainst(9, 990_000, 4_999),
+      seen.ruleAgainst(9, 990_000, 5_000),
+      seen.ruleAgainst(9, 989_999, 9_999),
+    ]).toEqual(['$maxAge', null, '$maxAge']);
   });
 
   it.each<[string, Decision[], number, number]>([

@@ -16,15 +16,26 @@ export interface Point {
   readonly threshold: number;
 }
 
-interface Rules { readonly truncateBefore: number; readonly maxCount: number; readonly maxAgeTicks: number }
+interface Rules {
+  readonly truncateBefore: number;
+  readonly maxCount: number;
+  readonly maxAgeTicks: number;
+}
 const NO_RULES: Rules = { truncateBefore: 0, maxCount: Infinity, maxAgeTicks: Infinity };
 
 /** The scavenge point that was written last, or null. */
 export function latestPoint(log: readonly RawRecord[]): Point | null {
-  const record = log.findLast(({ prepare }) => prepare?.stream === '$scavengePoints' && prepare.type === '$scavengePoint');
+  const record = log.findLast(
+    ({ prepare }) => prepare?.stream === '$scavengePoints' && prepare.type === '$scavengePoint',
+  );
   if (record === undefined) return null;
   const { number, ticks, data } = record.prepare!;
-  return { position: record.position, number, ticks, threshold: (JSON.parse(data) as { threshold?: number }).threshold ?? 0 };
+  return {
+    position: record.position,
+    number,
+    ticks,
+    threshold: (JSON.parse(data) as { threshold?: number }).threshold ?? 0,
+  };
 }
 
 /** The records that must go, and why. */
@@ -51,21 +62,33 @@ export function doomedBy(log: readonly RawRecord[], point: Point): Map<number, R
   return doomed;
 }
 
-/** The records that must lose their data: the last events of streams that were deleted softly, and have not been written since. */
+/**
+ * The records that must lose their data: the last events of streams that were deleted softly, and have not been written
+ * since.
+ */
 export function emptiedBy(log: readonly RawRecord[], point: Point): Set<number> {
-  const before = log.filter(({ position, prepare }) => position < point.position && prepare !== null).map(({ position, prepare }) => ({ position, ...prepare! }));
+  const before = log
+    .filter(({ position, prepare }) => position < point.position && prepare !== null)
+    .map(({ position, prepare }) => ({ position, ...prepare! }));
   const emptied = new Set<number>();
   for (const [stream, records] of Map.groupBy(before, (record) => record.stream)) {
     if (stream.startsWith('$$') || records.some(({ isTombstone }) => isTombstone)) continue;
     const metadata = before.findLast((record) => record.stream === `$$${stream}`);
     if (metadata === undefined || !/^\{"\$tb":9223372036854775807[,}]/.test(metadata.data)) continue;
     const last = Math.max(...records.map(({ number }) => number));
-    for (const { position, number } of records) if (number === last && position < metadata.position) emptied.add(position);
+    for (const { position, number } of records)
+      if (number === last && position < metadata.position) emptied.add(position);
   }
   return emptied;
 }
 
-interface Case { readonly isMetastream: boolean; readonly isTombstoned: boolean; readonly rules: Rules; readonly last: number; readonly point: Point }
+interface Case {
+  readonly isMetastream: boolean;
+  readonly isTombstoned: boolean;
+  readonly rules: Rules;
+  readonly last: number;
+  readonly point: Point;
+}
 
 function reasonFor(event: RawPrepare, { isMetastream, isTombstoned, rules, last, point }: Case): Reason | null {
   if (event.isTombstone) return null;

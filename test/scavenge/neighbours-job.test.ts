@@ -25,13 +25,26 @@ interface Member {
   readonly version?: number;
 }
 
-interface Source { readonly name: string; readonly startNumber: number; readonly endNumber: number; readonly dataBytes: number; readonly isExecuted: boolean }
+interface Source {
+  readonly name: string;
+  readonly startNumber: number;
+  readonly endNumber: number;
+  readonly dataBytes: number;
+  readonly isExecuted: boolean;
+}
 
 const FIRST = 3;
 /** Events of `a` go, those of `b` stay. */
-const half = (count: number, dataBytes: number, random = new Random(dataBytes)): EventInput[] => Array.from({ length: count }, (_, i) => ({ stream: i % 2 === 0 ? 'a' : 'b', number: i, dataBytes: random.int(0, 2 * dataBytes) }));
-const kept = (count: number, dataBytes: number): EventInput[] => Array.from({ length: count }, (_, number) => ({ stream: 'b', number, dataBytes }));
-const gone = (count: number, dataBytes: number): EventInput[] => Array.from({ length: count }, (_, number) => ({ stream: 'a', number, dataBytes }));
+const half = (count: number, dataBytes: number, random = new Random(dataBytes)): EventInput[] =>
+  Array.from({ length: count }, (_, i) => ({
+    stream: i % 2 === 0 ? 'a' : 'b',
+    number: i,
+    dataBytes: random.int(0, 2 * dataBytes),
+  }));
+const kept = (count: number, dataBytes: number): EventInput[] =>
+  Array.from({ length: count }, (_, number) => ({ stream: 'b', number, dataBytes }));
+const gone = (count: number, dataBytes: number): EventInput[] =>
+  Array.from({ length: count }, (_, number) => ({ stream: 'a', number, dataBytes }));
 
 async function write(storage: Storage, members: readonly Member[], chunkSize = CHUNK): Promise<Source[]> {
   const sources: Source[] = [];
@@ -40,13 +53,22 @@ async function write(storage: Storage, members: readonly Member[], chunkSize = C
     const name = `chunk-00000${number}.000000`;
     await writeChunkFile(storage, name, number, chunkSize, events, version);
     const records = await recordsOf(storage, name);
-    sources.push({ name, startNumber: number, endNumber: number, dataBytes: records.reduce((sum, { text }) => sum + text.length + 8, 0), isExecuted });
+    sources.push({
+      name,
+      startNumber: number,
+      endNumber: number,
+      dataBytes: records.reduce((sum, { text }) => sum + text.length + 8, 0),
+      isExecuted,
+    });
   }
   return sources;
 }
 
 function together(storage: Storage, sources: readonly Source[], options: ContextOptions & { chunkSize?: number } = {}) {
-  return executeNeighbours({ settings: runSettings(), chunkSize: options.chunkSize ?? CHUNK, sources, target: TARGET, chunkId: ID }, jobContext(storage, { states: STATES, ...options }));
+  return executeNeighbours(
+    { settings: runSettings(), chunkSize: options.chunkSize ?? CHUNK, sources, target: TARGET, chunkId: ID },
+    jobContext(storage, { states: STATES, ...options }),
+  );
 }
 
 /** What execution and merging leave one after the other, and their results. */
@@ -54,7 +76,13 @@ async function oneByOne(storage: Storage, sources: readonly Source[]) {
   const executed = [];
   const files: string[] = [];
   for (const { name, isExecuted } of sources) {
-    if (isExecuted) executed.push(await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: name, target: `${name}-executed`, chunkId: ID }, jobContext(storage, { states: STATES })));
+    if (isExecuted)
+      executed.push(
+        await executeChunk(
+          { settings: runSettings(), chunkSize: CHUNK, source: name, target: `${name}-executed`, chunkId: ID },
+          jobContext(storage, { states: STATES }),
+        ),
+      );
     files.push(isExecuted ? `${name}-executed` : name);
   }
   await mergeChunks({ chunkSize: CHUNK, sources: files, target: 'expected.tmp', chunkId: ID }, jobContext(storage));
@@ -62,7 +90,11 @@ async function oneByOne(storage: Storage, sources: readonly Source[]) {
 }
 
 /** As many of the chunks as are expected go into the file, which is the one that they would get one after the other. */
-async function expectSame(members: readonly Member[], count = members.length, reads: 'sync' | 'async' = 'async'): Promise<void> {
+async function expectSame(
+  members: readonly Member[],
+  count = members.length,
+  reads: 'sync' | 'async' = 'async',
+): Promise<void> {
   const storage = new FaultyStorage({ reads });
   const sources = await write(storage, members);
   const result = await together(storage, sources);
@@ -72,8 +104,21 @@ async function expectSame(members: readonly Member[], count = members.length, re
   expect(Buffer.compare(bytes, expected.bytes)).toBe(0);
   expect(result.bytesAfter).toBe(bytes.length);
   const executed = result.written.filter((_, i) => sources[i]!.isExecuted);
-  expect(executed.map(({ recordsKept, recordsDiscarded, bytesBefore, bytesAfter }) => ({ recordsKept, recordsDiscarded, bytesBefore, bytesAfter })))
-    .toEqual(expected.executed.map(({ recordsKept, recordsDiscarded, bytesBefore, bytesAfter }) => ({ recordsKept, recordsDiscarded, bytesBefore, bytesAfter })));
+  expect(
+    executed.map(({ recordsKept, recordsDiscarded, bytesBefore, bytesAfter }) => ({
+      recordsKept,
+      recordsDiscarded,
+      bytesBefore,
+      bytesAfter,
+    })),
+  ).toEqual(
+    expected.executed.map(({ recordsKept, recordsDiscarded, bytesBefore, bytesAfter }) => ({
+      recordsKept,
+      recordsDiscarded,
+      bytesBefore,
+      bytesAfter,
+    })),
+  );
 }
 
 describe('executing neighbours into one file', () => {
@@ -83,23 +128,34 @@ describe('executing neighbours into one file', () => {
 
   it('takes skipped, empty, emptied and old ones, and one that is alone', async () => {
     for (const members of [
-      [{ events: half(200, 700) }, { events: kept(40, 900), isExecuted: false }, { events: [] }, { events: gone(90, 3_000) }, { events: half(100, 600), version: 2 }],
+      [
+        { events: half(200, 700) },
+        { events: kept(40, 900), isExecuted: false },
+        { events: [] },
+        { events: gone(90, 3_000) },
+        { events: half(100, 600), version: 2 },
+      ],
       [{ events: kept(40, 900), isExecuted: false, version: 2 }, { events: half(200, 700) }],
       [{ events: gone(90, 3_000) }, { events: gone(90, 3_000) }],
       [{ events: half(300, 1_000) }],
-    ] satisfies Member[][]) await expectSame(members);
+    ] satisfies Member[][])
+      await expectSame(members);
   });
 
-  it.each(['sync', 'async'] as const)('ends its file before the chunk that does not fit, and gives it the checksum of its new header (reads: %s)', async (reads) => {
-    for (const [members, count] of [
-      // By a little, which shows at the end of the chunk, and by so much that it can be foreseen.
-      [[{ events: half(850, 1_000) }, { events: half(850, 1_000) }, { events: half(300, 1_000) }], 2],
-      [[{ events: half(500, 1_000) }, { events: kept(900, 1_000) }], 1],
-      // A skipped one is not begun.
-      [[{ events: half(500, 1_000) }, { events: kept(800, 1_000), isExecuted: false }], 1],
-      [[{ events: gone(90, 3_000) }, { events: kept(600, 900) }, { events: kept(600, 900) }], 2],
-    ] satisfies [Member[], number][]) await expectSame(members, count, reads);
-  });
+  it.each(['sync', 'async'] as const)(
+    'ends its file before the chunk that does not fit, and gives it the checksum of its new header (reads: %s)',
+    async (reads) => {
+      for (const [members, count] of [
+        // By a little, which shows at the end of the chunk, and by so much that it can be foreseen.
+        [[{ events: half(850, 1_000) }, { events: half(850, 1_000) }, { events: half(300, 1_000) }], 2],
+        [[{ events: half(500, 1_000) }, { events: kept(900, 1_000) }], 1],
+        // A skipped one is not begun.
+        [[{ events: half(500, 1_000) }, { events: kept(800, 1_000), isExecuted: false }], 1],
+        [[{ events: gone(90, 3_000) }, { events: kept(600, 900) }, { events: kept(600, 900) }], 2],
+      ] satisfies [Member[], number][])
+        await expectSame(members, count, reads);
+    },
+  );
 
   it('foresees that a chunk does not fit, and reads no more of it', async () => {
     const storage = new MemoryStorage();
@@ -122,7 +178,10 @@ describe('executing neighbours into one file', () => {
 
   it('makes no file where nothing that fits is to be executed', async () => {
     const storage = new MemoryStorage();
-    const sources = await write(storage, [{ events: kept(300, 1_000), isExecuted: false }, { events: kept(900, 1_000) }]);
+    const sources = await write(storage, [
+      { events: kept(300, 1_000), isExecuted: false },
+      { events: kept(900, 1_000) },
+    ]);
     expect(await together(storage, sources)).toMatchObject({ bytesAfter: null, written: [{ recordsDiscarded: 0 }] });
     expect(await storage.list('')).toEqual(sources.map(({ name }) => name));
   });
@@ -140,12 +199,18 @@ describe('executing neighbours into one file', () => {
     for (const damaged of [0, 1]) {
       for (const isExecuted of [true, false]) {
         const storage = new MemoryStorage();
-        const sources = await write(storage, [{ events: half(60, 1_000), isExecuted }, { events: half(60, 1_000), isExecuted }]);
+        const sources = await write(storage, [
+          { events: half(60, 1_000), isExecuted },
+          { events: half(60, 1_000), isExecuted },
+        ]);
         const file = await storage.open(sources[damaged]!.name, 'write');
         const [byte] = await file.read(5_000, 1);
         await file.writeAt(5_000, Uint8Array.of(byte! ^ 1));
         await file.close();
-        await expect(together(storage, sources)).rejects.toMatchObject({ code: 'log_corrupt', data: { file: sources[damaged]!.name } });
+        await expect(together(storage, sources)).rejects.toMatchObject({
+          code: 'log_corrupt',
+          data: { file: sources[damaged]!.name },
+        });
         expect(await storage.size(TARGET)).toBeNull();
       }
     }
@@ -153,7 +218,11 @@ describe('executing neighbours into one file', () => {
 
   it('can be ended, and removes its file whichever operation fails', async () => {
     // The third does not fit.
-    const members: Member[] = [{ events: half(850, 1_000) }, { events: half(850, 1_000) }, { events: half(300, 1_000) }];
+    const members: Member[] = [
+      { events: half(850, 1_000) },
+      { events: half(850, 1_000) },
+      { events: half(300, 1_000) },
+    ];
     const measured = new FaultyStorage();
     const sources = await write(measured, members);
     const first = measured.operations + 1;
@@ -170,7 +239,9 @@ describe('executing neighbours into one file', () => {
       const storage = new FaultyStorage({ reads: 'async' });
       await write(storage, members);
       let checks = 0;
-      const onCheckpoint = () => { if (++checks === ended) throw new SkuaError('aborted', 'The job was ended.'); };
+      const onCheckpoint = () => {
+        if (++checks === ended) throw new SkuaError('aborted', 'The job was ended.');
+      };
       await expect(together(storage, sources, { onCheckpoint })).rejects.toMatchObject({ code: 'aborted' });
       expect(await storage.list('')).toEqual(sources.map(({ name }) => name));
     }

@@ -63,7 +63,11 @@ export async function expectWorld(world: World, expected: Expectation): Promise<
     if (expected.idx === undefined) await expectIndex(world, indexedOf(world, left), false);
   }
   if (expected.idx !== undefined) await expectIndex(world, parseLabels(expected.idx), expected.idxAsRead ?? false);
-  if (expected.versions !== undefined) expect((await world.files()).map((file) => file.version), 'versions of the files').toEqual(expected.versions);
+  if (expected.versions !== undefined)
+    expect(
+      (await world.files()).map((file) => file.version),
+      'versions of the files',
+    ).toEqual(expected.versions);
   expectState(world, expected);
 }
 
@@ -71,23 +75,39 @@ async function expectIndex(world: World, labels: readonly string[], asRead: bool
   let records = await world.indexLeft();
   const key = (record: RecordSpec & { indexNumber: number }): string => `${record.stream}/${record.indexNumber}`;
   if (asRead) records = records.filter((record, i) => records.findIndex((other) => key(other) === key(record)) === i);
-  expect(records.map((record) => record.label), 'entries left in the index').toEqual(labels);
+  expect(
+    records.map((record) => record.label),
+    'entries left in the index',
+  ).toEqual(labels);
 }
 
 /** The records among those left that have a number. */
 function indexedOf(world: World, left: readonly (readonly string[])[]): string[] {
-  return left.flatMap((labels, chunk) => labels.filter((label) => world.log.chunks[chunk]!.records.some((record) => record.label === label && record.indexNumber >= 0)));
+  return left.flatMap((labels, chunk) =>
+    labels.filter((label) =>
+      world.log.chunks[chunk]!.records.some((record) => record.label === label && record.indexNumber >= 0),
+    ),
+  );
 }
 
-const STATES: Record<number, RowState> = { [STATUS_ACTIVE]: 'active', [STATUS_ARCHIVED]: 'archived', [STATUS_SPENT]: 'spent' };
+const STATES: Record<number, RowState> = {
+  [STATUS_ACTIVE]: 'active',
+  [STATUS_ARCHIVED]: 'archived',
+  [STATUS_SPENT]: 'spent',
+};
 
 function expectState(world: World, { weights, rows, dp, mdp }: Expectation): void {
   const state = world.state();
   try {
-    if (weights !== undefined) expect(weights.map((_, chunk) => state.weight(chunk, chunk)), 'weights').toEqual(weights);
+    if (weights !== undefined)
+      expect(
+        weights.map((_, chunk) => state.weight(chunk, chunk)),
+        'weights',
+      ).toEqual(weights);
     for (const [stream, status] of Object.entries(rows ?? {})) {
       const { hi, lo } = world.hash(stream);
-      if (stream.startsWith('$$')) expect(state.metastream(stream, hi, lo) === undefined ? 'gone' : 'kept', `row of ${stream}`).toBe(status);
+      if (stream.startsWith('$$'))
+        expect(state.metastream(stream, hi, lo) === undefined ? 'gone' : 'kept', `row of ${stream}`).toBe(status);
       else {
         const data = state.original(stream, hi, lo);
         expect(data === undefined ? 'gone' : STATES[data.status], `row of ${stream}`).toBe(status);

@@ -1,6 +1,29 @@
 import { putI32, putI64 } from '../../core/base/bytes.ts';
-import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
-import { COMMIT, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, putEventNumber64, putTimestamp, TOMBSTONE } from '../../core/log/format/records.ts';
+import {
+  align4096,
+  chunkFileName,
+  encodeFooter,
+  encodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MD5_BYTES,
+} from '../../core/log/format/chunk-format.ts';
+import {
+  COMMIT,
+  encodePrepare,
+  FLAG_COMMITTED,
+  FLAG_DATA,
+  FLAG_JSON,
+  FLAG_REDACTED,
+  FLAG_STREAM_DELETE,
+  FLAG_TRANSACTION_BEGIN,
+  FLAG_TRANSACTION_END,
+  FRAME_BYTES,
+  prepareFrameBytes,
+  putEventNumber64,
+  putTimestamp,
+  TOMBSTONE,
+} from '../../core/log/format/records.ts';
 import type { ScavengePoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
@@ -35,7 +58,10 @@ const NOTHING = new Uint8Array(0);
 /** Encodes a log: each chunk's records one behind the other from the chunk's start. */
 export function buildLog(text: string, chunkSize: number): NotationLog {
   const encoding = new Encoding();
-  const chunks = parseLog(text).map((chunk, number) => ({ isEmptied: chunk.isEmptied, records: encodeChunk(chunk, number, chunkSize, encoding) }));
+  const chunks = parseLog(text).map((chunk, number) => ({
+    isEmptied: chunk.isEmptied,
+    records: encodeChunk(chunk, number, chunkSize, encoding),
+  }));
   const records = chunks.flatMap((chunk) => chunk.records);
   const labels = chunks.map((chunk) => (chunk.isEmptied ? [] : chunk.records.map((record) => record.label)));
   return { chunkSize, chunks, records, labels, end: chunks.length * chunkSize };
@@ -46,7 +72,8 @@ function encodeChunk(chunk: ChunkSpec, number: number, chunkSize: number, encodi
   return chunk.records.map((spec) => {
     const record = encoding.encode(spec, number, position);
     position += record.bytes.length;
-    if (position > (number + 1) * chunkSize) throw new Error(`Chunk ${number} of the log does not fit ${chunkSize} bytes.`);
+    if (position > (number + 1) * chunkSize)
+      throw new Error(`Chunk ${number} of the log does not fit ${chunkSize} bytes.`);
     return record;
   });
 }
@@ -60,10 +87,20 @@ export function recordOf(log: NotationLog, label: string): LogRecord {
 /** The scavenge point with that label. */
 export function pointOf(log: NotationLog, label: string): ScavengePoint {
   const record = recordOf(log, label);
-  return { position: record.position, eventNumber: record.number, effectiveNowMs: record.timeMs, threshold: Number(record.settings['th'] ?? 0) };
+  return {
+    position: record.position,
+    eventNumber: record.number,
+    effectiveNowMs: record.timeMs,
+    threshold: Number(record.settings['th'] ?? 0),
+  };
 }
 
-interface OpenTransaction { readonly position: number; readonly stream: string; readonly data: LogRecord[]; hasTombstone: boolean }
+interface OpenTransaction {
+  readonly position: number;
+  readonly stream: string;
+  readonly data: LogRecord[];
+  hasTombstone: boolean;
+}
 
 /** What encoding a record needs to know of those before it. */
 class Encoding {
@@ -77,13 +114,16 @@ class Encoding {
     const record: LogRecord = { ...spec, timeMs: timeOf(spec), chunk, position, bytes, indexNumber: -1 };
     if (spec.transaction === null) {
       record.indexNumber = ownNumber(spec);
-      if (record.indexNumber < TOMBSTONE) this.#next.set(spec.stream, Math.max(this.#next.get(spec.stream) ?? 0, record.indexNumber + 1));
-    } else if (spec.kind === 'data' || spec.kind === 'tombstone') this.#transactions.get(spec.transaction)!.data.push(record);
+      if (record.indexNumber < TOMBSTONE)
+        this.#next.set(spec.stream, Math.max(this.#next.get(spec.stream) ?? 0, record.indexNumber + 1));
+    } else if (spec.kind === 'data' || spec.kind === 'tombstone')
+      this.#transactions.get(spec.transaction)!.data.push(record);
     return record;
   }
 
   #prepare(spec: RecordSpec, position: number): Uint8Array {
-    if (spec.begins) this.#transactions.set(spec.transaction!, { position, stream: spec.stream, data: [], hasTombstone: false });
+    if (spec.begins)
+      this.#transactions.set(spec.transaction!, { position, stream: spec.stream, data: [], hasTombstone: false });
     const transaction = spec.transaction === null ? null : this.#transactions.get(spec.transaction)!;
     if (transaction !== null && spec.kind === 'tombstone') transaction.hasTombstone = true;
     const stream = utf8.encode(spec.stream);
@@ -91,10 +131,20 @@ class Encoding {
     const data = dataOf(spec);
     const out = new Uint8Array(prepareFrameBytes(stream.length, eventType.length, data.length, 0));
     encodePrepare(out, 0, {
-      position, flags: flagsOf(spec), transactionPosition: transaction?.position ?? position,
-      transactionOffset: transaction === null ? 0 : spec.kind === 'begin' || spec.kind === 'end' ? -1 : transaction.data.length,
-      expectedVersion: expectedVersionOf(spec), stream, eventId: this.#ids.uuidBytes(), correlationId: this.#ids.uuidBytes(),
-      timestampMs: timeOf(spec), timestampTicks: 0, eventType, data, metadata: NOTHING,
+      position,
+      flags: flagsOf(spec),
+      transactionPosition: transaction?.position ?? position,
+      transactionOffset:
+        transaction === null ? 0 : spec.kind === 'begin' || spec.kind === 'end' ? -1 : transaction.data.length,
+      expectedVersion: expectedVersionOf(spec),
+      stream,
+      eventId: this.#ids.uuidBytes(),
+      correlationId: this.#ids.uuidBytes(),
+      timestampMs: timeOf(spec),
+      timestampTicks: 0,
+      eventType,
+      data,
+      metadata: NOTHING,
     });
     return out;
   }
@@ -104,7 +154,9 @@ class Encoding {
     const transaction = this.#transactions.get(spec.transaction!)!;
     const { stream, data, hasTombstone } = transaction;
     const first = hasTombstone ? TOMBSTONE : (this.#next.get(stream) ?? 0);
-    data.forEach((record, i) => { record.indexNumber = hasTombstone ? TOMBSTONE : first + i; });
+    data.forEach((record, i) => {
+      record.indexNumber = hasTombstone ? TOMBSTONE : first + i;
+    });
     if (!hasTombstone) this.#next.set(stream, first + data.length);
     const length = 58;
     const out = new Uint8Array(length + FRAME_BYTES);
@@ -139,15 +191,22 @@ function expectedVersionOf(spec: RecordSpec): number {
 
 function typeOf(spec: RecordSpec): string {
   if (spec.kind === 'begin' || spec.kind === 'end') return '';
-  if (spec.kind === 'metadata' || spec.kind === 'metadata-typed' || spec.stream.startsWith('$$') && spec.kind !== 'not-json') return '$metadata';
+  if (
+    spec.kind === 'metadata' ||
+    spec.kind === 'metadata-typed' ||
+    (spec.stream.startsWith('$$') && spec.kind !== 'not-json')
+  )
+    return '$metadata';
   if (spec.kind === 'point') return '$scavengePoint';
   return spec.kind === 'tombstone' || spec.kind === 'tombstone-32' ? '$streamDeleted' : 'happened';
 }
 
 function dataOf(spec: RecordSpec): Uint8Array {
-  if (spec.kind === 'begin' || spec.kind === 'end' || spec.kind === 'tombstone' || spec.kind === 'tombstone-32') return NOTHING;
+  if (spec.kind === 'begin' || spec.kind === 'end' || spec.kind === 'tombstone' || spec.kind === 'tombstone-32')
+    return NOTHING;
   if (spec.kind === 'not-json') return utf8.encode('no JSON');
-  if (spec.kind === 'point') return utf8.encode(spec.settings['th'] === undefined ? '{}' : `{\n  "threshold": ${spec.settings['th']}\n}`);
+  if (spec.kind === 'point')
+    return utf8.encode(spec.settings['th'] === undefined ? '{}' : `{\n  "threshold": ${spec.settings['th']}\n}`);
   return utf8.encode(typeOf(spec) === '$metadata' ? metadataJson(spec.settings) : `{"of":"${spec.label}"}`);
 }
 
@@ -157,18 +216,35 @@ function flagsOf(spec: RecordSpec): number {
   if (spec.kind === 'end') return FLAG_TRANSACTION_END;
   const isDelete = spec.kind === 'tombstone' || spec.kind === 'tombstone-32';
   const content = isDelete ? FLAG_STREAM_DELETE : spec.kind === 'not-json' ? FLAG_DATA : FLAG_DATA | FLAG_JSON;
-  if (spec.transaction === null) return content | whole | FLAG_COMMITTED | (spec.settings['redacted'] === undefined ? 0 : FLAG_REDACTED);
+  if (spec.transaction === null)
+    return content | whole | FLAG_COMMITTED | (spec.settings['redacted'] === undefined ? 0 : FLAG_REDACTED);
   return content | (spec.isWhole ? whole : spec.begins ? FLAG_TRANSACTION_BEGIN : 0);
 }
 
 /** A completed chunk file over these framed records; with a map when it counts as scavenged. */
-export function completedChunk(file: { chunkSize: number; start: number; isScavenged: boolean; chunkId: Uint8Array }, records: readonly { readonly position: number; readonly bytes: Uint8Array }[]): Uint8Array {
+export function completedChunk(
+  file: { chunkSize: number; start: number; isScavenged: boolean; chunkId: Uint8Array },
+  records: readonly { readonly position: number; readonly bytes: Uint8Array }[],
+): Uint8Array {
   const base = file.start * file.chunkSize;
   const last = records.at(-1);
-  const dataBytes = file.isScavenged ? records.reduce((sum, { bytes }) => sum + bytes.length, 0) : last === undefined ? 0 : last.position + last.bytes.length - base;
+  const dataBytes = file.isScavenged
+    ? records.reduce((sum, { bytes }) => sum + bytes.length, 0)
+    : last === undefined
+      ? 0
+      : last.position + last.bytes.length - base;
   const mapBytes = file.isScavenged ? records.length * 12 : 0;
   const out = new Uint8Array(align4096(HEADER_BYTES + dataBytes + mapBytes + FOOTER_BYTES));
-  out.set(encodeHeader({ version: 3, chunkSize: file.chunkSize, startNumber: file.start, endNumber: file.start, isScavenged: file.isScavenged, chunkId: file.chunkId }));
+  out.set(
+    encodeHeader({
+      version: 3,
+      chunkSize: file.chunkSize,
+      startNumber: file.start,
+      endNumber: file.start,
+      isScavenged: file.isScavenged,
+      chunkId: file.chunkId,
+    }),
+  );
   let actual = 0;
   records.forEach(({ position, bytes }, i) => {
     if (!file.isScavenged) actual = position - base;

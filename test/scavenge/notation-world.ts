@@ -14,7 +14,12 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import type {
+  ScavengeCheckpoint,
+  ScavengeState,
+  ScavengeStateOptions,
+  ScavengeStates,
+} from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { LastScavenge, ScavengeOptions } from '../../core/scavenge/api.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
@@ -28,7 +33,11 @@ import { openTestStore, type TestStoreOptions } from '../support/test-store.ts';
 import { E_MS } from './notation.ts';
 import { buildLog, installLog, recordOf, type LogRecord, type NotationLog } from './notation-log.ts';
 
-export const STATE_OPTIONS: ScavengeStateOptions = { pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 1_000 };
+export const STATE_OPTIONS: ScavengeStateOptions = {
+  pageSizeBytes: 16_384,
+  cacheBytes: 1_048_576,
+  hashUsersCacheEntries: 1_000,
+};
 
 export interface WorldOptions {
   readonly chunkSize?: number;
@@ -36,9 +45,15 @@ export interface WorldOptions {
   readonly collide?: Readonly<Record<string, string>>;
   /** Records that an earlier scavenge took from chunks that have others left. */
   readonly gone?: readonly string[];
-  /** Index tables to write, one a level, the first one the newest: labels of their entries. Default: the index is built from the log. */
+  /**
+   * Index tables to write, one a level, the first one the newest: labels of their entries. Default: the index is built
+   * from the log.
+   */
   readonly tables?: readonly (readonly string[])[];
-  /** Label of the last record that those tables reach to; what is behind it is read from the log. Default: the last record. */
+  /**
+   * Label of the last record that those tables reach to; what is behind it is read from the log. Default: the last
+   * record.
+   */
   readonly tablesTo?: string;
   /** The scavenge state that an earlier run left. */
   readonly state?: (state: ScavengeState, world: World) => void;
@@ -73,7 +88,10 @@ export interface Run {
   readonly history: readonly HistoryEvent[];
 }
 
-export interface HistoryEvent { readonly type: string; readonly data: Readonly<Record<string, unknown>> }
+export interface HistoryEvent {
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
 
 /** A data directory that was written in notation, and runs of a scavenge on it. */
 export class World {
@@ -86,7 +104,12 @@ export class World {
   /** While a run is under way. */
   opened: DirectoryStore | null = null;
   /** Runs scavenges somewhere else than on a node, those excepted in which a test steps in. */
-  static elsewhere: ((world: World, options: Omit<RunOptions, 'hooks' | 'store' | 'inspect'>) => Promise<Omit<Run, 'jobs' | 'committed'>>) | null = null;
+  static elsewhere:
+    | ((
+        world: World,
+        options: Omit<RunOptions, 'hooks' | 'store' | 'inspect'>,
+      ) => Promise<Omit<Run, 'jobs' | 'committed'>>)
+    | null = null;
 
   private constructor(text: string, options: WorldOptions) {
     this.log = buildLog(text, options.chunkSize ?? 65_536);
@@ -105,8 +128,12 @@ export class World {
     return world;
   }
 
-  get states(): ScavengeStates { return this.#states; }
-  state(): ScavengeState { return this.#states.open(STATE_OPTIONS); }
+  get states(): ScavengeStates {
+    return this.#states;
+  }
+  state(): ScavengeState {
+    return this.#states.open(STATE_OPTIONS);
+  }
 
   hash(stream: string): Hash64 {
     const hash = new Hash64();
@@ -115,7 +142,13 @@ export class World {
   }
 
   async #writeTables(tables: readonly (readonly string[])[], tablesTo: string | undefined): Promise<void> {
-    const jobs = new InlineJobs({ jobs: JOBS, storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock });
+    const jobs = new InlineJobs({
+      jobs: JOBS,
+      storage: this.storage,
+      digests: nodeDigests,
+      ids: this.#ids,
+      clock: this.clock,
+    });
     const levels: string[][] = [];
     for (const labels of tables) {
       const table = new MemTable(1_000);
@@ -124,17 +157,33 @@ export class World {
         table.add(hi, lo, record.indexNumber, record.position);
       }
       const name = newGuid(this.#ids);
-      const args: WriteTableArgs = { path: `index/${name}`, bloomPath: `index/${name}.bloomfilter`, cacheDepth: 16, columns: table.columns() };
+      const args: WriteTableArgs = {
+        path: `index/${name}`,
+        bloomPath: `index/${name}.bloomfilter`,
+        cacheDepth: 16,
+        columns: table.columns(),
+      };
       await jobs.run(WRITE_TABLE_JOB, args);
       levels.push([name]);
     }
     const last = (tablesTo === undefined ? this.log.records.at(-1)! : recordOf(this.log, tablesTo)).position;
-    await saveIndexMap({ commitCheckpoint: last, prepareCheckpoint: last, levels }, this.storage, nodeDigests, this.#ids);
+    await saveIndexMap(
+      { commitCheckpoint: last, prepareCheckpoint: last, levels },
+      this.storage,
+      nodeDigests,
+      this.#ids,
+    );
   }
 
   /** Runs a scavenge to its end on a store that is opened for it. */
   async run(options: RunOptions = {}): Promise<Run> {
-    if (World.elsewhere !== null && options.hooks === undefined && options.store === undefined && options.inspect === undefined) return { jobs: [], committed: [], ...await World.elsewhere(this, options) };
+    if (
+      World.elsewhere !== null &&
+      options.hooks === undefined &&
+      options.store === undefined &&
+      options.inspect === undefined
+    )
+      return { jobs: [], committed: [], ...(await World.elsewhere(this, options)) };
     const { unsafe = false, merging = false, hooks = {}, store: more = {}, inspect, ...request } = options;
     const jobs: { name: string; args: unknown }[] = [];
     const committed: ScavengeCheckpoint[] = [];
@@ -143,9 +192,24 @@ export class World {
       hooks.committed?.(checkpoint, this);
     });
     const open = await this.open({
-      ...more, scavengeStates,
-      jobs: new InlineJobs({ jobs: this.#hooked(hooks, jobs), storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock, hasher: this.hasher, scavengeStates }),
-      scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, keepsDeletedData: true, repairHistory: false, ...more.scavenge },
+      ...more,
+      scavengeStates,
+      jobs: new InlineJobs({
+        jobs: this.#hooked(hooks, jobs),
+        storage: this.storage,
+        digests: nodeDigests,
+        ids: this.#ids,
+        clock: this.clock,
+        hasher: this.hasher,
+        scavengeStates,
+      }),
+      scavenge: {
+        disableMerging: !merging,
+        unsafeIgnoreHardDelete: unsafe,
+        keepsDeletedData: true,
+        repairHistory: false,
+        ...more.scavenge,
+      },
     });
     try {
       this.opened = open;
@@ -164,33 +228,61 @@ export class World {
   /** Opens the store without starting anything. */
   open(options: Partial<TestStoreOptions> = {}): Promise<DirectoryStore> {
     const scavengeStates = options.scavengeStates ?? this.#states;
-    const jobs = new InlineJobs({ jobs: JOBS, storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock, hasher: this.hasher, scavengeStates });
-    return openTestStore({ storage: this.storage, clock: this.clock, ids: this.#ids, hasher: this.hasher, jobs, scavengeStates, writeEpoch: false, verifyChunks: false, scavenge: { repairHistory: false }, ...options });
+    const jobs = new InlineJobs({
+      jobs: JOBS,
+      storage: this.storage,
+      digests: nodeDigests,
+      ids: this.#ids,
+      clock: this.clock,
+      hasher: this.hasher,
+      scavengeStates,
+    });
+    return openTestStore({
+      storage: this.storage,
+      clock: this.clock,
+      ids: this.#ids,
+      hasher: this.hasher,
+      jobs,
+      scavengeStates,
+      writeEpoch: false,
+      verifyChunks: false,
+      scavenge: { repairHistory: false },
+      ...options,
+    });
   }
 
   /** Waits for a promise; when nothing else can happen any more, time goes on. */
   async settle<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
-    const settled = promise.finally(() => { isSettled = true; });
+    const settled = promise.finally(() => {
+      isSettled = true;
+    });
     settled.catch(() => {});
     for (let turns = 0; !isSettled; turns++) {
       if (turns % 64 === 63) await this.clock.advance(250);
-      await new Promise((resolve) => { setImmediate(resolve); });
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     }
     return settled;
   }
 
   #hooked(hooks: Hooks, begun: { name: string; args: unknown }[]): Record<string, Job> {
-    return Object.fromEntries(Object.entries(JOBS).map(([name, job]) => [name, async (args: never, context: JobContext) => {
-      if (name.startsWith('scavenge.')) begun.push({ name, args });
-      await hooks.job?.(name, args, this);
-      let count = 0;
-      const checkpoint = (): Promise<void> => {
-        hooks.checkpoint?.(name, args, ++count, this);
-        return context.checkpoint();
-      };
-      return job(args, { ...context, checkpoint });
-    }]));
+    return Object.fromEntries(
+      Object.entries(JOBS).map(([name, job]) => [
+        name,
+        async (args: never, context: JobContext) => {
+          if (name.startsWith('scavenge.')) begun.push({ name, args });
+          await hooks.job?.(name, args, this);
+          let count = 0;
+          const checkpoint = (): Promise<void> => {
+            hooks.checkpoint?.(name, args, ++count, this);
+            return context.checkpoint();
+          };
+          return job(args, { ...context, checkpoint });
+        },
+      ]),
+    );
   }
 
   /** Asks the run that is active to stop. */
@@ -227,7 +319,8 @@ export class World {
       await scanChunk(chunk, 0, (frame) => {
         if (frame.position >= this.log.end) return;
         const record = byPosition.get(frame.position);
-        if (record === undefined || !equalBytes(frame.bytes, frame.at - 4, record.bytes, 0, frame.length + FRAME_BYTES)) throw new Error(`${file.name} holds another record at ${frame.position}.`);
+        if (record === undefined || !equalBytes(frame.bytes, frame.at - 4, record.bytes, 0, frame.length + FRAME_BYTES))
+          throw new Error(`${file.name} holds another record at ${frame.position}.`);
         labels[record.chunk]!.push(record.label);
       });
       await chunk.file.file.close();
@@ -238,13 +331,25 @@ export class World {
   /** The chunk files in force that hold chunks of the log. */
   async files(): Promise<{ name: string; start: number; end: number; version: number; isScavenged: boolean }[]> {
     const names = parseChunkFileNames(await this.storage.list(''));
-    const inventory = await takeInventory(names, -1, async (file) => (await readHeader(this.storage, file.name)).endNumber);
+    const inventory = await takeInventory(
+      names,
+      -1,
+      async (file) => (await readHeader(this.storage, file.name)).endNumber,
+    );
     if (inventory.missing.length > 0) throw new Error(`Chunks are missing: ${inventory.missing.join()}.`);
     const files = inventory.latest.filter(({ file }) => file.number < this.log.chunks.length);
-    return Promise.all(files.map(async ({ file, endNumber }) => {
-      const header = await readHeader(this.storage, file.name);
-      return { name: file.name, start: file.number, end: endNumber, version: file.version, isScavenged: header.isScavenged };
-    }));
+    return Promise.all(
+      files.map(async ({ file, endNumber }) => {
+        const header = await readHeader(this.storage, file.name);
+        return {
+          name: file.name,
+          start: file.number,
+          end: endNumber,
+          version: file.version,
+          isScavenged: header.isScavenged,
+        };
+      }),
+    );
   }
 
   /** Records of the log that the index tables have, in the order of the log. Fails for an entry that fits no record. */
@@ -255,7 +360,13 @@ export class World {
       if (entry.position >= this.log.end) continue;
       const record = byPosition.get(entry.position);
       const hash = record && this.hash(record.stream);
-      if (record === undefined || record.indexNumber !== entry.version || hash!.hi !== entry.hi || hash!.lo !== entry.lo) throw new Error(`The index has number ${entry.version} at ${entry.position}, which no record has.`);
+      if (
+        record === undefined ||
+        record.indexNumber !== entry.version ||
+        hash!.hi !== entry.hi ||
+        hash!.lo !== entry.lo
+      )
+        throw new Error(`The index has number ${entry.version} at ${entry.position}, which no record has.`);
       left.push(record);
     }
     return left.sort((a, b) => a.position - b.position);
@@ -263,15 +374,18 @@ export class World {
 }
 
 /** All entries of the tables, in the order of levels, tables and files. */
-export async function readIndexEntries(storage: Storage): Promise<{ table: string; hi: number; lo: number; version: number; position: number }[]> {
+export async function readIndexEntries(
+  storage: Storage,
+): Promise<{ table: string; hi: number; lo: number; version: number; position: number }[]> {
   const map = await loadIndexMap(storage, nodeDigests);
   const entries: { table: string; hi: number; lo: number; version: number; position: number }[] = [];
   for (const table of map?.levels.flat() ?? []) {
     const source = await TableSource.open(storage, `index/${table}`);
-    while (await source.fill()) while (source.next()) {
-      const { hi, lo, version, position } = source.entry;
-      entries.push({ table, hi, lo, version, position });
-    }
+    while (await source.fill())
+      while (source.next()) {
+        const { hi, lo, version, position } = source.entry;
+        entries.push({ table, hi, lo, version, position });
+      }
     await source.close();
   }
   return entries;
@@ -279,7 +393,10 @@ export async function readIndexEntries(storage: Storage): Promise<{ table: strin
 
 async function readHistory(open: DirectoryStore, stream: string): Promise<HistoryEvent[]> {
   const events = await readWholeStream(open.store, stream, 'forward', 1_000);
-  return (events as StoredEvent[]).map((event) => ({ type: event.type, data: JSON.parse(decodeText(event.data)) as Record<string, unknown> }));
+  return (events as StoredEvent[]).map((event) => ({
+    type: event.type,
+    data: JSON.parse(decodeText(event.data)) as Record<string, unknown>,
+  }));
 }
 
 function watchedState(state: ScavengeState, committed: (checkpoint: ScavengeCheckpoint) => void): ScavengeState {

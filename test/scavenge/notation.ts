@@ -1,15 +1,19 @@
 /**
  * The notation in which the tables of scenarios are written:
  *
- *   log    := chunk { '|' chunk }            chunk := ['!'] record { ',' record } | '∅' | '='
- *   a0     event 0 of stream a; a0..a3 four of them; a0' another record with the same number
- *   M2(a){mc=1, tb=3, age=60}    event 2 of $$a with that metadata; M2 alone means M2(a); tb=MAX is a soft delete; age alone is two days
- *   T(a)   tombstone; T32(a) one with the number 2147483647; T(a)#2 one that is transaction 2 by itself; T(a)+#2 one within transaction 2
+ *   log := chunk { '|' chunk }    chunk := ['!'] record { ',' record } | '∅' | '='
+ *   a0    event 0 of stream a; a0..a3 four of them; a0' another record with the same number
+ *   M2(a){mc=1, tb=3, age=60}    event 2 of $$a with that metadata; M2 alone means M2(a); tb=MAX is a soft delete;
+ *         age alone is two days
+ *   T(a)  tombstone; T32(a) one with the number 2147483647; T(a)#2 one that is transaction 2 by itself;
+ *         T(a)+#2 one within transaction 2
  *   SP, SP0, SP{th=5}    scavenge points, numbered in order of the log
- *   tb#1, tp#1, te#1, c#1    begin, data, end and commit of transaction 1; tp#1(begin) data that also begins it; tb#1($$a) of another stream; 3×tp#1 three
- *   D0(a){mc=1}    event of type $metadata in stream a itself;  N1($$a)    event of another type, not JSON
- *   @old, @fresh, @cutoff, @cutoff-1s, @25m    when it was written: E - 3 days, E - 1 day, E - 2 days, ..., 25 minutes before E; without a mark later than E
- *   !      before the records of a chunk: they are gone, and their index entries are still there
+ *   tb#1, tp#1, te#1, c#1    begin, data, end and commit of transaction 1; tp#1(begin) data that also begins it;
+ *         tb#1($$a) of another stream; 3×tp#1 three
+ *   D0(a){mc=1}    event of type $metadata in stream a itself; N1($$a) event of another type, not JSON
+ *   @old, @fresh, @cutoff, @cutoff-1s, @25m    when it was written: E - 3 days, E - 1 day, E - 2 days, ...,
+ *         25 minutes before E; without a mark later than E
+ *   !     before the records of a chunk: they are gone, and their index entries are still there
  */
 
 /** 2022-01-05T00:00:00Z, EffectiveNow of every scavenge point. */
@@ -19,7 +23,18 @@ const DAY = 86_400_000;
 export const AGE_DEFAULT_S = 172_800;
 const CUTOFF_MS = E_MS - AGE_DEFAULT_S * SECOND;
 
-export type RecordKind = 'event' | 'metadata' | 'metadata-typed' | 'not-json' | 'tombstone' | 'tombstone-32' | 'point' | 'begin' | 'data' | 'end' | 'commit';
+export type RecordKind =
+  | 'event'
+  | 'metadata'
+  | 'metadata-typed'
+  | 'not-json'
+  | 'tombstone'
+  | 'tombstone-32'
+  | 'point'
+  | 'begin'
+  | 'data'
+  | 'end'
+  | 'commit';
 
 export interface RecordSpec {
   /** As it is written, without braces and marks; in expectations this is all there is. */
@@ -49,7 +64,10 @@ export function parseLog(text: string): ChunkSpec[] {
   return text.split('|').map((part) => {
     const chunk = part.trim();
     const isEmptied = chunk.startsWith('!');
-    return { isEmptied, records: splitRecords(isEmptied ? chunk.slice(1) : chunk).flatMap((token) => parseRecords(token, points)) };
+    return {
+      isEmptied,
+      records: splitRecords(isEmptied ? chunk.slice(1) : chunk).flatMap((token) => parseRecords(token, points)),
+    };
   });
 }
 
@@ -79,7 +97,10 @@ function parseRecords(token: string, points: { next: number }): RecordSpec[] {
   const range = /^([a-z]+)(\d+)\.\.([a-z]+)(\d+)$/.exec(body!);
   if (range !== null) {
     const [, stream, from, , to] = range;
-    return Array.from({ length: Number(to) - Number(from) + 1 }, (_, i) => ({ ...common, ...parseBody(`${stream}${Number(from) + i}`, points)! }));
+    return Array.from({ length: Number(to) - Number(from) + 1 }, (_, i) => ({
+      ...common,
+      ...parseBody(`${stream}${Number(from) + i}`, points)!,
+    }));
   }
   return Array.from({ length: Number(times ?? 1) }, () => {
     const record = parseBody(body!, points);
@@ -91,7 +112,16 @@ function parseRecords(token: string, points: { next: number }): RecordSpec[] {
 type Body = Omit<RecordSpec, 'timeMs' | 'settings'>;
 
 function parseBody(body: string, points: { next: number }): Body | null {
-  const record = (kind: RecordKind, stream: string, number: number, more: Partial<Body> = {}): Body => ({ label: body, kind, stream, number, transaction: null, begins: false, isWhole: false, ...more });
+  const record = (kind: RecordKind, stream: string, number: number, more: Partial<Body> = {}): Body => ({
+    label: body,
+    kind,
+    stream,
+    number,
+    transaction: null,
+    begins: false,
+    isWhole: false,
+    ...more,
+  });
   let m = /^([a-z]+)(\d+)'*$/.exec(body);
   if (m !== null) return record('event', m[1]!, Number(m[2]));
   m = /^([MDN])(\d+)(?:\((.+)\))?$/.exec(body);
@@ -102,19 +132,31 @@ function parseBody(body: string, points: { next: number }): Body | null {
     return record(m[1] === 'D' ? 'metadata-typed' : 'not-json', stream, Number(m[2]), { label });
   }
   m = /^T(32)?\((.+)\)(?:(\+?)#(\d+))?$/.exec(body);
-  if (m !== null) return record(m[1] === undefined ? 'tombstone' : 'tombstone-32', m[2]!, m[3] === '+' ? -1 : Infinity, { transaction: m[4] === undefined ? null : Number(m[4]), isWhole: m[3] !== '+', begins: m[3] !== '+' });
+  if (m !== null)
+    return record(m[1] === undefined ? 'tombstone' : 'tombstone-32', m[2]!, m[3] === '+' ? -1 : Infinity, {
+      transaction: m[4] === undefined ? null : Number(m[4]),
+      isWhole: m[3] !== '+',
+      begins: m[3] !== '+',
+    });
   m = /^SP(\d*)$/.exec(body);
-  if (m !== null) return record('point', '$scavengePoints', m[1] === '' ? points.next++ : (points.next = Number(m[1]) + 1) - 1);
+  if (m !== null)
+    return record('point', '$scavengePoints', m[1] === '' ? points.next++ : (points.next = Number(m[1]) + 1) - 1);
   m = /^(tb|tp|te|tm|c)#(\d+)(?:\((.+)\))?$/.exec(body);
   if (m === null) return null;
   const kinds: Record<string, RecordKind> = { tb: 'begin', tp: 'data', te: 'end', tm: 'data', c: 'commit' };
   const begins = m[1] === 'tb' || m[3] === 'begin';
-  return record(kinds[m[1]!]!, m[3] === undefined || m[3] === 'begin' ? 'a' : m[3], -1, { transaction: Number(m[2]), begins });
+  return record(kinds[m[1]!]!, m[3] === undefined || m[3] === 'begin' ? 'a' : m[3], -1, {
+    transaction: Number(m[2]),
+    begins,
+  });
 }
 
 function settingsOf(text: string): Record<string, string> {
   const settings: Record<string, string> = {};
-  for (const part of text.split(',').map((one) => one.trim()).filter((one) => one !== '')) {
+  for (const part of text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')) {
     const [key, value] = part.split('=') as [string, string | undefined];
     settings[key] = value ?? '';
   }
@@ -136,8 +178,10 @@ function timeOf(mark: string | undefined): number {
 export function metadataJson(settings: Readonly<Record<string, string>>): string {
   const members: string[] = [];
   if (settings['mc'] !== undefined) members.push(`"$maxCount":${settings['mc']}`);
-  if (settings['tb'] !== undefined) members.push(`"$tb":${settings['tb'] === 'MAX' ? '9223372036854775807' : settings['tb']}`);
-  if (settings['age'] !== undefined) members.push(`"$maxAge":${settings['age'] === '' ? AGE_DEFAULT_S : ageSeconds(settings['age'])}`);
+  if (settings['tb'] !== undefined)
+    members.push(`"$tb":${settings['tb'] === 'MAX' ? '9223372036854775807' : settings['tb']}`);
+  if (settings['age'] !== undefined)
+    members.push(`"$maxAge":${settings['age'] === '' ? AGE_DEFAULT_S : ageSeconds(settings['age'])}`);
   return `{${members.join(',')}}`;
 }
 

@@ -8,16 +8,32 @@ import { append, CHUNK_BYTES, checkpointOf, eventsOf, openWorld, runToEnd, setMe
 
 const EMPTY = new Uint8Array(0);
 const chunkOf = (position: number) => Math.floor(position / CHUNK_BYTES);
-const point = (over: object = {}) => ({ id: '10000000-0000-4000-8000-000000000001', type: '$scavengePoint', isJson: true, data: encodeText('{}'), metadata: EMPTY, ...over });
+const point = (over: object = {}) => ({
+  id: '10000000-0000-4000-8000-000000000001',
+  type: '$scavengePoint',
+  isJson: true,
+  data: encodeText('{}'),
+  metadata: EMPTY,
+  ...over,
+});
 
-test.each([[undefined, '{}'], [0, '{}'], [2000, '{\n  "threshold": 2000\n}'], [-1, '{\n  "threshold": -1\n}']])('a threshold of %s is stored as %j', async (threshold, text) => {
+test.each([
+  [undefined, '{}'],
+  [0, '{}'],
+  [2000, '{\n  "threshold": 2000\n}'],
+  [-1, '{\n  "threshold": -1\n}'],
+])('a threshold of %s is stored as %j', async (threshold, text) => {
   const world = await openWorld();
   await runToEnd(world, threshold === undefined ? {} : { threshold });
   const [event] = await eventsOf(world.open, '$scavengePoints');
   expect(event).toMatchObject({ number: 0, type: '$scavengePoint', isJson: true });
   expect(decodeText(event!.data)).toBe(text);
   expect(event!.metadata).toHaveLength(0);
-  expect(checkpointOf(world)!.point).toMatchObject({ position: event!.preparePosition, eventNumber: 0, threshold: threshold ?? 0 });
+  expect(checkpointOf(world)!.point).toMatchObject({
+    position: event!.preparePosition,
+    eventNumber: 0,
+    threshold: threshold ?? 0,
+  });
   await world.open.close();
 });
 
@@ -25,7 +41,10 @@ test('EffectiveNow is the time of the record, to the tick', async () => {
   const world = await openWorld({ nowMs: Date.UTC(2026, 10, 22) + 0.4567 });
   await runToEnd(world);
   const [event] = await eventsOf(world.open, '$scavengePoints');
-  expect(checkpointOf(world)!.point).toMatchObject({ effectiveNowMs: event!.createdMs, effectiveNowTicks: event!.createdTicks });
+  expect(checkpointOf(world)!.point).toMatchObject({
+    effectiveNowMs: event!.createdMs,
+    effectiveNowTicks: event!.createdTicks,
+  });
   expect(event!.createdTicks).toBeGreaterThan(4_000);
   await world.open.close();
 });
@@ -73,13 +92,19 @@ test('the point of an administrator is used, with its threshold', async () => {
 });
 
 test.each([
-  ['another type', { type: 'note' }], ['no JSON', { data: encodeText('nonsense') }], ['no object', { data: encodeText('7') }],
-  ['a threshold that is no number', { data: encodeText('{"threshold":"2"}') }], ['a threshold beyond 32 bits', { data: encodeText('{"threshold":4294967296}') }],
+  ['another type', { type: 'note' }],
+  ['no JSON', { data: encodeText('nonsense') }],
+  ['no object', { data: encodeText('7') }],
+  ['a threshold that is no number', { data: encodeText('{"threshold":"2"}') }],
+  ['a threshold beyond 32 bits', { data: encodeText('{"threshold":4294967296}') }],
 ])('an event of %s at the end of the stream fails the run', async (_what, over) => {
   const world = await openWorld();
   await world.open.store.append('$scavengePoints', ANY, [point(over)]);
   await runToEnd(world);
-  expect(world.open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringMatching(/^Error while scavenging DB: .*\$scavengePoints.*\.$/) as string });
+  expect(world.open.scavenger.last()).toMatchObject({
+    result: 'Errored',
+    error: expect.stringMatching(/^Error while scavenging DB: .*\$scavengePoints.*\.$/) as string,
+  });
   await world.open.close();
 });
 

@@ -26,7 +26,8 @@ function textOf(events: readonly StoredEvent[] | { readonly error: string }): st
 
 export async function readEverything(store: EventStore, streams: Iterable<string>): Promise<Reads> {
   const out = new Map<string, string>();
-  for (const stream of [...streams].sort()) out.set(stream, textOf(await readWholeStream(store, stream, 'forward', 11)));
+  for (const stream of [...streams].sort())
+    out.set(stream, textOf(await readWholeStream(store, stream, 'forward', 11)));
   return { all: textOf(await readWholeAll(store, 'forward', 50)), streams: out };
 }
 
@@ -38,20 +39,32 @@ export function streamsOf(log: Iterable<RawRecord>): Set<string> {
 
 /** The log as text of `$all` must be, by its records: without what a scavenge emptied. */
 function allText(log: readonly RawRecord[]): string {
-  return log.filter(({ prepare }) => prepare !== null && prepare.stream !== EPOCHS && !prepare.isEmptied).map(({ position, prepare }) => `${prepare!.number}@${position}`).join(' ');
+  return log
+    .filter(({ prepare }) => prepare !== null && prepare.stream !== EPOCHS && !prepare.isEmptied)
+    .map(({ position, prepare }) => `${prepare!.number}@${position}`)
+    .join(' ');
 }
 
 /**
- * What is wrong with what readers are given, in view of the log. Of the records in `unsure`, which must go but are still
- * there, the index need not know.
+ * What is wrong with what readers are given, in view of the log. Of the records in `unsure`, which must go but are
+ * still there, the index need not know.
  */
-export async function findReadErrors(store: EventStore, log: readonly RawRecord[], unsure: ReadonlySet<number>, nowMs: number): Promise<string[]> {
+export async function findReadErrors(
+  store: EventStore,
+  log: readonly RawRecord[],
+  unsure: ReadonlySet<number>,
+  nowMs: number,
+): Promise<string[]> {
   const wrong: string[] = [];
   const all = await readWholeAll(store, 'forward', 37);
   if (textOf(all) !== allText(log)) wrong.push(`$all reads ${textOf(all)}, the log holds ${allText(log)}`);
-  if (textOf((await readWholeAll(store, 'backward', 23)).reverse()) !== textOf(all)) wrong.push('$all backward is not the reverse of $all forward');
+  if (textOf((await readWholeAll(store, 'backward', 23)).reverse()) !== textOf(all))
+    wrong.push('$all backward is not the reverse of $all forward');
   const upper = foldStreams(all, nowMs);
-  const lower = foldStreams(all.filter((event) => !unsure.has(event.position)), nowMs);
+  const lower = foldStreams(
+    all.filter((event) => !unsure.has(event.position)),
+    nowMs,
+  );
   for (const stream of upper.keys()) {
     const most = textOf(upper.get(stream)!);
     const least = lower.get(stream) === undefined ? '' : textOf(lower.get(stream)!);
@@ -62,7 +75,8 @@ export async function findReadErrors(store: EventStore, log: readonly RawRecord[
       const has = new Set(read.split(' '));
       const isMissing = least.split(' ').some((event) => event !== '' && !has.has(event));
       const isTooMuch = read.split(' ').some((event) => event !== '' && !most.split(' ').includes(event));
-      if (isMissing || isTooMuch) wrong.push(`${stream} reads ${read}, the log says ${least}${most === least ? '' : ` to ${most}`}`);
+      if (isMissing || isTooMuch)
+        wrong.push(`${stream} reads ${read}, the log says ${least}${most === least ? '' : ` to ${most}`}`);
     }
   }
   return wrong;
@@ -73,7 +87,8 @@ async function indexPositions(storage: Storage): Promise<Set<number>> {
   const positions = new Set<number>();
   const map = await loadIndexMap(storage, nodeDigests);
   for (const name of map?.levels.flat() ?? []) {
-    for await (const batch of readBatches(storage, `index/${name}`)) for (let i = 0; i < batch.count; i++) positions.add(batch.positions[i]!);
+    for await (const batch of readBatches(storage, `index/${name}`))
+      for (let i = 0; i < batch.count; i++) positions.add(batch.positions[i]!);
   }
   return positions;
 }
@@ -99,7 +114,10 @@ export interface Verdict {
 }
 
 /** Compares what a completed run left with what it should have left. */
-export async function judge(storage: Storage, { universe, after, point, carried, sharing, keepsDeletedData }: Judged): Promise<Verdict> {
+export async function judge(
+  storage: Storage,
+  { universe, after, point, carried, sharing, keepsDeletedData }: Judged,
+): Promise<Verdict> {
   const wrong: string[] = [];
   const doomed = new Map([...carried, ...doomedBy(universe, point)]);
   const current = doomedBy(universe, point);
@@ -124,11 +142,18 @@ export async function judge(storage: Storage, { universe, after, point, carried,
     else wrong.push(`${what} has other bytes`);
     if (isCertain(position)) skipped.add(chunk);
   }
-  for (const record of after) if (!universe.some((before) => before.position === record.position)) wrong.push(`a record at ${record.position} came from nowhere`);
+  for (const record of after)
+    if (!universe.some((before) => before.position === record.position))
+      wrong.push(`a record at ${record.position} came from nowhere`);
   for (const chunk of skipped) {
     if (point.threshold <= 0) wrong.push(`chunk ${chunk} still holds records that must go`);
     else if (executed.has(chunk)) {
-      const gone = universe.filter((record) => record.chunk === chunk && (present.get(record.position)?.bytes !== record.bytes) && (isCertain(record.position) || emptied.has(record.position)));
+      const gone = universe.filter(
+        (record) =>
+          record.chunk === chunk &&
+          present.get(record.position)?.bytes !== record.bytes &&
+          (isCertain(record.position) || emptied.has(record.position)),
+      );
       if (gone.length > 0) wrong.push(`chunk ${chunk} was rewritten and still holds records that must go`);
     }
   }
@@ -136,7 +161,8 @@ export async function judge(storage: Storage, { universe, after, point, carried,
   for (const [position, reason] of current) {
     if (!indexed.has(position)) continue;
     // Whether an event has expired only its record can tell.
-    if (reason !== 'age' || (sharing === 'all' && !present.has(position))) wrong.push(`the index still has an entry for ${position}, which went by the rule ${reason}`);
+    if (reason !== 'age' || (sharing === 'all' && !present.has(position)))
+      wrong.push(`the index still has an entry for ${position}, which went by the rule ${reason}`);
   }
   const left = new Map([...doomed].filter(([position]) => present.has(position)));
   return { wrong, left };
@@ -153,6 +179,6 @@ export async function checkClosed(storage: Storage, hasher: StreamHasher): Promi
   for await (const finding of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock(), hasher })) {
     if (finding.kind === 'finding') wrong.push(`verification: ${finding.severity} ${finding.code}: ${finding.message}`);
   }
-  wrong.push(...await findFormatErrors(storage));
+  wrong.push(...(await findFormatErrors(storage)));
   return wrong;
 }

@@ -48,7 +48,17 @@ export interface HistoryOptions {
 }
 
 /** What happened in a history, so that a test can see that everything was met. */
-export interface Tally { emptied: number; runs: number; stopped: number; errored: number; shutDown: number; skipped: number; removed: number; merged: number; forgotten: number }
+export interface Tally {
+  emptied: number;
+  runs: number;
+  stopped: number;
+  errored: number;
+  shutDown: number;
+  skipped: number;
+  removed: number;
+  merged: number;
+  forgotten: number;
+}
 export function newTally(): Tally {
   return { emptied: 0, runs: 0, stopped: 0, errored: 0, shutDown: 0, skipped: 0, removed: 0, merged: 0, forgotten: 0 };
 }
@@ -95,7 +105,10 @@ class History {
     this.#random = new Random(seed);
     this.#ids = new SeededIds(seed);
     this.#place = place ?? null;
-    this.#faulty = place === undefined ? new FaultyStorage({ seed, reads: this.#random.pick(['sync', 'async', 'async', 'async', 'async']) }) : null;
+    this.#faulty =
+      place === undefined
+        ? new FaultyStorage({ seed, reads: this.#random.pick(['sync', 'async', 'async', 'async', 'async']) })
+        : null;
     this.#storage = place?.storage ?? this.#faulty!;
     this.#states = place?.states ?? new MemoryScavengeStates();
     this.#hasherName = hasher ?? this.#random.pick(['plain', 'plain', 'pairs', 'withMetastream', 'all']);
@@ -108,9 +121,15 @@ class History {
     this.#memTableEntriesMax = this.#random.int(15, 150);
   }
 
-  get about(): string { return `hashes ${this.#hasherName}, rules ${this.#rules}, data of deleted streams ${this.#keepsDeletedData ? 'kept' : 'removed'}, merging ${this.#disableMerging ? 'off' : this.#mergesWhileExecuting ? 'at once' : 'on'}`; }
-  get #hasher() { return HASHERS[this.#hasherName]; }
-  get #store() { return this.#open!.store; }
+  get about(): string {
+    return `hashes ${this.#hasherName}, rules ${this.#rules}, data of deleted streams ${this.#keepsDeletedData ? 'kept' : 'removed'}, merging ${this.#disableMerging ? 'off' : this.#mergesWhileExecuting ? 'at once' : 'on'}`;
+  }
+  get #hasher() {
+    return HASHERS[this.#hasherName];
+  }
+  get #store() {
+    return this.#open!.store;
+  }
 
   async play(rounds: number): Promise<void> {
     await this.#reopen();
@@ -130,17 +149,39 @@ class History {
 
   async #reopen(): Promise<void> {
     await this.close();
-    const inner = this.#place?.jobs?.() ?? new InlineJobs({ jobs: JOBS, storage: this.#storage, digests: nodeDigests, ids: this.#ids, clock: this.#clock, hasher: this.#hasher, scavengeStates: this.#states });
-    const jobs: Jobs = this.#jobs = {
+    const inner =
+      this.#place?.jobs?.() ??
+      new InlineJobs({
+        jobs: JOBS,
+        storage: this.#storage,
+        digests: nodeDigests,
+        ids: this.#ids,
+        clock: this.#clock,
+        hasher: this.#hasher,
+        scavengeStates: this.#states,
+      });
+    const jobs: Jobs = (this.#jobs = {
       run: (name: string, args: unknown, options?: JobOptions) => {
         if (this.#faulty === null && name.startsWith('scavenge.')) this.#countDown();
         return inner.run(name, args, options);
       },
       close: () => inner.close(),
-    };
+    });
     this.#open = await openTestStore({
-      storage: this.#storage, clock: this.#clock, ids: this.#ids, jobs, hasher: this.#hasher, scavengeStates: this.#states, chunkSizeBytes: CHUNK_BYTES,
-      memTableEntriesMax: this.#memTableEntriesMax, verifyChunks: false, scavenge: { disableMerging: this.#disableMerging, mergesWhileExecuting: this.#mergesWhileExecuting, keepsDeletedData: this.#keepsDeletedData },
+      storage: this.#storage,
+      clock: this.#clock,
+      ids: this.#ids,
+      jobs,
+      hasher: this.#hasher,
+      scavengeStates: this.#states,
+      chunkSizeBytes: CHUNK_BYTES,
+      memTableEntriesMax: this.#memTableEntriesMax,
+      verifyChunks: false,
+      scavenge: {
+        disableMerging: this.#disableMerging,
+        mergesWhileExecuting: this.#mergesWhileExecuting,
+        keepsDeletedData: this.#keepsDeletedData,
+      },
     });
   }
 
@@ -157,19 +198,27 @@ class History {
   async #writeOne(stream: string): Promise<void> {
     const random = this.#random;
     const choice = random.int(0, 99);
-    if (choice < 60) await this.#store.append(stream, ANY, Array.from({ length: random.int(1, 8) }, () => newEvent(random, 'happened', null, DATA_BYTES_MAX)));
-    else if (choice < 76) await this.#store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', this.#metadata())]);
+    if (choice < 60)
+      await this.#store.append(
+        stream,
+        ANY,
+        Array.from({ length: random.int(1, 8) }, () => newEvent(random, 'happened', null, DATA_BYTES_MAX)),
+      );
+    else if (choice < 76)
+      await this.#store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', this.#metadata())]);
     else if (choice < 80 && this.#rules !== 'age') await this.#store.deleteStream(stream, ANY, 'soft');
     // So that not all of them end soon.
     else if (choice < 83 && /[01]$/.test(stream)) await this.#store.deleteStream(stream, ANY, 'hard');
-    else if (this.#stepsBack && random.chance(0.45)) this.#clock.setNow(this.#clock.nowMs() - random.int(1, 30) * HOUR_MS);
+    else if (this.#stepsBack && random.chance(0.45))
+      this.#clock.setNow(this.#clock.nowMs() - random.int(1, 30) * HOUR_MS);
     else this.#clock.setNow(this.#clock.nowMs() + random.int(1, this.#stepsBack ? 40 : 12) * HOUR_MS);
   }
 
   #metadata(): string {
     const random = this.#random;
     const keys: Record<string, number> = {};
-    const isUsed = (rule: string): boolean => (this.#rules === 'all' ? random.chance(0.4) : this.#rules === rule && random.chance(0.8));
+    const isUsed = (rule: string): boolean =>
+      this.#rules === 'all' ? random.chance(0.4) : this.#rules === rule && random.chance(0.8);
     if (isUsed('count')) keys['$maxCount'] = random.int(1, 12);
     if (isUsed('tb')) keys['$tb'] = random.int(0, 30);
     if (isUsed('age')) keys['$maxAge'] = random.int(1, 5) * DAY_S;
@@ -180,10 +229,13 @@ class History {
   async #syncOnly(): Promise<void> {
     const before = await readRawLog(this.#storage);
     await this.#run({ syncOnly: true });
-    if (this.#open!.scavenger.last()?.result !== 'Success') this.wrong.push(`a run that has nothing to do ended ${JSON.stringify(this.#open!.scavenger.last())}`);
+    if (this.#open!.scavenger.last()?.result !== 'Success')
+      this.wrong.push(`a run that has nothing to do ended ${JSON.stringify(this.#open!.scavenger.last())}`);
     const after = await readRawLog(this.#storage);
-    if (before.some((record, i) => after[i]!.bytes !== record.bytes)) this.wrong.push('a run that had nothing to do changed the log');
-    if (latestPoint(after)?.number !== latestPoint(before)?.number) this.wrong.push('a run with syncOnly wrote a scavenge point');
+    if (before.some((record, i) => after[i]!.bytes !== record.bytes))
+      this.wrong.push('a run that had nothing to do changed the log');
+    if (latestPoint(after)?.number !== latestPoint(before)?.number)
+      this.wrong.push('a run with syncOnly wrote a scavenge point');
   }
 
   async #run(options: ScavengeOptions): Promise<void> {
@@ -194,7 +246,11 @@ class History {
   #options(threshold: number): ScavengeOptions {
     const threads = this.#random.int(1, 4);
     // Time stands still on the faulty disk, and so there are no pauses.
-    return { threshold, threads, throttlePercent: threads === 1 && this.#faulty !== null ? this.#random.pick([1, 50, 100]) : 100 };
+    return {
+      threshold,
+      threads,
+      throttlePercent: threads === 1 && this.#faulty !== null ? this.#random.pick([1, 50, 100]) : 100,
+    };
   }
 
   /** Starts again and again until a run has completed, and judges what it left. */
@@ -220,7 +276,8 @@ class History {
         await this.#write(this.#random.int(1, 10));
       }
       const point = latestPoint(await readRawLog(this.#storage));
-      if (this.#carried.size === 0 && this.#place === null && (point?.threshold ?? 1) <= 0 && this.#random.chance(0.1)) await this.#forgetState();
+      if (this.#carried.size === 0 && this.#place === null && (point?.threshold ?? 1) <= 0 && this.#random.chance(0.1))
+        await this.#forgetState();
       if (this.#random.chance(0.3)) await this.#reopen();
       for (const record of await readRawLog(this.#storage)) universe.set(record.position, record);
     }
@@ -244,7 +301,9 @@ class History {
   }
 
   #armInterruption(): void {
-    const kind = this.#random.pick(this.#faulty === null ? ['stop', 'close'] as const : ['stop', 'stop', 'close', 'disk-full'] as const);
+    const kind = this.#random.pick(
+      this.#faulty === null ? (['stop', 'close'] as const) : (['stop', 'stop', 'close', 'disk-full'] as const),
+    );
     this.#countdown = this.#faulty === null ? this.#random.int(1, 12) : this.#random.int(1, 160);
     let isFull = false;
     this.#interruption = () => {
@@ -257,7 +316,8 @@ class History {
     };
     this.#faulty?.failWhen((op, path) => {
       if (op !== 'read') this.#countDown();
-      if (!isFull || (op !== 'writeAt' && op !== 'create') || !/\.scavenge\.tmp$|^index\/[0-9a-f-]{36}/.test(path)) return undefined;
+      if (!isFull || (op !== 'writeAt' && op !== 'create') || !/\.scavenge\.tmp$|^index\/[0-9a-f-]{36}/.test(path))
+        return undefined;
       return 'disk_full';
     });
   }
@@ -283,7 +343,9 @@ class History {
       while (!isOver) {
         const { all } = await readEverything(store, []);
         if (texts.at(-1) !== all) texts.push(all);
-        await new Promise((resolve) => { setImmediate(resolve); });
+        await new Promise((resolve) => {
+          setImmediate(resolve);
+        });
       }
     })();
     return async () => {
@@ -303,10 +365,19 @@ class History {
     const after = await readRawLog(this.#storage);
     for (const record of after) {
       const before = universe.get(record.position);
-      if (before !== undefined && before.bytes !== record.bytes && (this.#keepsDeletedData || before.prepare === null || record.bytes !== emptiedBytes(before))) this.wrong.push(`the record at ${record.position} changed in a run that ended ${last?.result}`);
+      if (
+        before !== undefined &&
+        before.bytes !== record.bytes &&
+        (this.#keepsDeletedData || before.prepare === null || record.bytes !== emptiedBytes(before))
+      )
+        this.wrong.push(`the record at ${record.position} changed in a run that ended ${last?.result}`);
     }
     const unsure = new Set(after.map((record) => record.position));
-    this.wrong.push(...(await findReadErrors(this.#store, after, unsure, this.#clock.nowMs())).map((problem) => `after a run that ended ${last?.result}: ${problem}`));
+    this.wrong.push(
+      ...(await findReadErrors(this.#store, after, unsure, this.#clock.nowMs())).map(
+        (problem) => `after a run that ended ${last?.result}: ${problem}`,
+      ),
+    );
     // A scavenger that was closed does not open again.
     if (last?.result !== 'Stopped' && last?.result !== 'Errored') await this.#reopen();
   }
@@ -317,7 +388,14 @@ class History {
     const records = [...universe.values()].sort((a, b) => a.position - b.position);
     const point = this.#asCounted(latestPoint(records)!);
     const sharing = this.#hasherName === 'all' ? 'all' : this.#hasherName === 'plain' ? 'none' : 'some';
-    const { wrong, left } = await judge(this.#storage, { universe: records, after, point, carried: this.#carried, sharing, keepsDeletedData: this.#keepsDeletedData });
+    const { wrong, left } = await judge(this.#storage, {
+      universe: records,
+      after,
+      point,
+      carried: this.#carried,
+      sharing,
+      keepsDeletedData: this.#keepsDeletedData,
+    });
     this.wrong.push(...wrong.map((problem) => `after ${JSON.stringify(point)}: ${problem}`));
     this.#carried = left;
     this.#checkState(point);
@@ -330,7 +408,7 @@ class History {
     const chunks = names.filter((name) => name.startsWith('chunk-'));
     // A number that is missing is covered by the file before it.
     if (Number(chunks.at(-1)!.slice(6, 12)) >= chunks.length) this.#tally.merged++;
-    this.wrong.push(...await findReadErrors(this.#store, after, new Set(left.keys()), this.#clock.nowMs()));
+    this.wrong.push(...(await findReadErrors(this.#store, after, new Set(left.keys()), this.#clock.nowMs())));
     this.#checkSeen(seen, records, after);
   }
 
@@ -340,7 +418,8 @@ class History {
     const { effectiveNowMs = 0, effectiveNowTicks = 0 } = state.checkpoint()?.point ?? {};
     state.close();
     const ticks = ticksOf(effectiveNowMs, effectiveNowTicks);
-    if (ticks > point.ticks) this.wrong.push(`the run took ${ticks} for the time of a point that was written at ${point.ticks}`);
+    if (ticks > point.ticks)
+      this.wrong.push(`the run took ${ticks} for the time of a point that was written at ${point.ticks}`);
     return { ...point, ticks };
   }
 
@@ -348,21 +427,28 @@ class History {
   #checkState(point: Point): void {
     const state = this.#states.open({ pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 });
     const checkpoint = state.checkpoint();
-    if (checkpoint?.stage !== 'Done' || checkpoint.point.eventNumber !== point.number) this.wrong.push(`the checkpoint is ${JSON.stringify(checkpoint)} after a run to ${JSON.stringify(point)}`);
-    if (point.threshold <= 0 && !state.allWeightsZero()) this.wrong.push('weights are left although every chunk was rewritten');
+    if (checkpoint?.stage !== 'Done' || checkpoint.point.eventNumber !== point.number)
+      this.wrong.push(`the checkpoint is ${JSON.stringify(checkpoint)} after a run to ${JSON.stringify(point)}`);
+    if (point.threshold <= 0 && !state.allWeightsZero())
+      this.wrong.push('weights are left although every chunk was rewritten');
     state.close();
   }
 
-  /** Readers during the run saw, each time, everything that stays as far as it was written by then, and nothing twice. */
+  /**
+   * Readers during the run saw, each time, everything that stays as far as it was written by then, and nothing twice.
+   */
   #checkSeen(seen: readonly string[], records: readonly RawRecord[], after: readonly RawRecord[]): void {
     const known = new Set(records.map((record) => record.position));
-    const lasting = after.filter(({ prepare }) => prepare !== null && prepare.stream !== '$epoch-information' && !prepare.isEmptied).map((record) => record.position);
+    const lasting = after
+      .filter(({ prepare }) => prepare !== null && prepare.stream !== '$epoch-information' && !prepare.isEmptied)
+      .map((record) => record.position);
     for (const text of seen) {
       const positions = text === '' ? [] : text.split(' ').map((event) => Number(event.split('@')[1]));
       const has = new Set(positions);
       if (has.size !== positions.length) this.wrong.push('a reader during the run saw an event twice');
       const end = positions.at(-1) ?? -1;
-      if (positions.some((position) => !known.has(position))) this.wrong.push('a reader during the run saw an event that is not in the log');
+      if (positions.some((position) => !known.has(position)))
+        this.wrong.push('a reader during the run saw an event that is not in the log');
       const missed = lasting.filter((position) => position <= end && !has.has(position));
       if (missed.length > 0) this.wrong.push(`a reader during the run missed ${missed.join()}`);
     }
@@ -373,7 +459,10 @@ class History {
     const streams = [...before.streams.keys()].filter((stream) => !/^(\$\$)?\$scavenge/.test(stream));
     const after = await readEverything(this.#store, streams);
     for (const stream of streams) {
-      if (after.streams.get(stream) !== before.streams.get(stream)) this.wrong.push(`${stream} read ${before.streams.get(stream)} before the run, and ${after.streams.get(stream)} after it`);
+      if (after.streams.get(stream) !== before.streams.get(stream))
+        this.wrong.push(
+          `${stream} read ${before.streams.get(stream)} before the run, and ${after.streams.get(stream)} after it`,
+        );
     }
   }
 
@@ -381,10 +470,14 @@ class History {
     const streams = streamsOf(await readRawLog(this.#storage));
     const before = await readEverything(this.#store, streams);
     await this.close();
-    this.wrong.push(...await checkClosed(this.#storage, this.#hasher));
+    this.wrong.push(...(await checkClosed(this.#storage, this.#hasher)));
     this.wrong.push(...(this.#faulty?.violations ?? []));
     await this.#reopen();
     const after = await readEverything(this.#store, streams);
-    for (const [stream, text] of before.streams) if (after.streams.get(stream) !== text) this.wrong.push(`${stream} read ${text} before it was closed, and ${after.streams.get(stream)} when it was opened again`);
+    for (const [stream, text] of before.streams)
+      if (after.streams.get(stream) !== text)
+        this.wrong.push(
+          `${stream} read ${text} before it was closed, and ${after.streams.get(stream)} when it was opened again`,
+        );
   }
 }

@@ -15,7 +15,8 @@ describe('random histories against a naive model', () => {
 
   it('leave exactly what must stay where a clock is set back by hours: each event goes by its own time', async () => {
     const tally = newTally();
-    for (const seed of seedsFrom(701, bySize(1, 4, 20))) expect(await playHistory({ seed, stepsBack: true }, tally)).toEqual([]);
+    for (const seed of seedsFrom(701, bySize(1, 4, 20)))
+      expect(await playHistory({ seed, stepsBack: true }, tally)).toEqual([]);
     expect(tally.removed).toBeGreaterThan(0);
   });
 });

@@ -39,7 +39,10 @@ export function ticksOf(ms: number, ticks: number): number {
   return (ms - FIRST_MS) * 10_000 + ticks;
 }
 
-/** Every record of the log, read from the files alone: of each chunk the newest version counts. Also while a store has them open. */
+/**
+ * Every record of the log, read from the files alone: of each chunk the newest version counts. Also while a store has
+ * them open.
+ */
 export async function readRawLog(storage: Storage): Promise<RawRecord[]> {
   const names = (await storage.list('')).filter((name) => /^chunk-\d{6}\.\d{6}$/.test(name));
   const newest = new Map<number, string>();
@@ -98,12 +101,16 @@ function prepareOf(frame: RecordFrame): RawPrepare {
     data: Buffer.from(prepare.data).toString('utf8'),
     dataBytes: prepare.data.length,
     metadataBytes: prepare.metadata.length,
-    isEmptied: (prepare.flags & 0x200) !== 0 && prepare.metadata.length === 0 && prepare.data.every((byte) => byte === 0),
+    isEmptied:
+      (prepare.flags & 0x200) !== 0 && prepare.metadata.length === 0 && prepare.data.every((byte) => byte === 0),
     ticks: ticksOf(prepare.timestampMs, prepare.timestampTicks),
   };
 }
 
-/** The bytes that a record has once a scavenge has emptied it: all of it stays but what data and metadata held, and the flag tells. */
+/**
+ * The bytes that a record has once a scavenge has emptied it: all of it stays but what data and metadata held, and the
+ * flag tells.
+ */
 export function emptiedBytes({ bytes, prepare }: RawRecord): string {
   const out = Buffer.from(bytes, 'latin1');
   const { dataBytes, metadataBytes } = prepare!;

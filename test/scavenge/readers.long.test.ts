@@ -23,7 +23,15 @@ const CHUNK_BYTES = 65_536;
 const ROUNDS = bySize(3, 3, 8);
 
 function event(random: Random, data: Uint8Array = new Uint8Array(random.int(200, 900))): NewEvent {
-  return { id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40)).padStart(12, '0').slice(-12)}`, type: 'noted', isJson: false, data, metadata: new Uint8Array(0) };
+  return {
+    id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40))
+      .padStart(12, '0')
+      .slice(-12)}`,
+    type: 'noted',
+    isJson: false,
+    data,
+    metadata: new Uint8Array(0),
+  };
 }
 
 /** Appends and reads in a row while one scavenge runs; what they cost grows with every turn. */
@@ -51,10 +59,18 @@ class Follower {
 
   async reaches(isLast: (event: StoredEvent) => boolean): Promise<void> {
     const there = new Promise<void>((resolve) => {
-      this.#onEvent = () => { const last = this.seen.at(-1); if (last !== undefined && isLast(last)) resolve(); };
+      this.#onEvent = () => {
+        const last = this.seen.at(-1);
+        if (last !== undefined && isLast(last)) resolve();
+      };
       this.#onEvent();
     });
-    await Promise.race([there, this.#done.then(() => { throw new Error('The subscription ended.'); })]);
+    await Promise.race([
+      there,
+      this.#done.then(() => {
+        throw new Error('The subscription ended.');
+      }),
+    ]);
     this.#ending.abort();
     await this.#done;
   }
@@ -82,12 +98,15 @@ async function play(open: DirectoryStore): Promise<void> {
     const { firstEventNumber } = await store.append(stream, ANY, [event(random)]);
     if (KEPT.includes(stream)) written.push(`${firstEventNumber}@${stream}`);
   };
-  await store.append('$$capped', ANY, [{ ...event(random, encodeText('{"$maxCount":3}')), type: '$metadata', isJson: true }]);
+  await store.append('$$capped', ANY, [
+    { ...event(random, encodeText('{"$maxCount":3}')), type: '$metadata', isJson: true },
+  ]);
   const first = new Follower((signal) => store.subscribeToAll({ after: 'start', signal }));
   const one = new Follower((signal) => store.subscribeToStream('kept-2', { after: -1, signal }));
   const late: Follower[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    for (let i = 0; i < 90; i++) await append(random.pick([...KEPT, 'capped', 'capped', `gone-${round}`, `gone-${round}`]));
+    for (let i = 0; i < 90; i++)
+      await append(random.pick([...KEPT, 'capped', 'capped', `gone-${round}`, `gone-${round}`]));
     await store.deleteStream(`gone-${round}`, ANY, round % 2 === 0 ? 'hard' : 'soft');
     await scavenger.start({ threads: 2, threshold: round === 3 ? -1 : 0 });
     late.push(new Follower((signal) => store.subscribeToAll({ after: 'start', signal })));
@@ -115,7 +134,12 @@ async function play(open: DirectoryStore): Promise<void> {
 
 describe('readers and subscriptions during scavenges', () => {
   it('in memory', async () => {
-    const open = await openTestStore({ storage: new MemoryStorage(), clock: systemClock, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 100 });
+    const open = await openTestStore({
+      storage: new MemoryStorage(),
+      clock: systemClock,
+      chunkSizeBytes: CHUNK_BYTES,
+      memTableEntriesMax: 100,
+    });
     await play(open);
     await open.close();
   });
@@ -125,7 +149,15 @@ describe('readers and subscriptions during scavenges', () => {
     const storage = new FilesystemStorage({ root });
     const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot, isOffline: true });
     try {
-      const open = await openTestStore({ storage, jobs, clock: systemClock, ids: systemIds, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 100, scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
+      const open = await openTestStore({
+        storage,
+        jobs,
+        clock: systemClock,
+        ids: systemIds,
+        chunkSizeBytes: CHUNK_BYTES,
+        memTableEntriesMax: 100,
+        scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }),
+      });
       await play(open);
       await open.close();
     } finally {

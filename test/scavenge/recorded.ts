@@ -3,7 +3,13 @@ import { loadIndexMap } from '../../core/index/format/index-map.ts';
 import { Chunk, scanChunk, openCompleted } from '../../core/log/chunk/chunk.ts';
 import { chunkFileName, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
 import { hasFooter, readHeader } from '../../core/log/format/chunk-files.ts';
-import { decodePrepare, FRAME_BYTES, PREPARE, type PrepareRecord, type RecordFrame } from '../../core/log/format/records.ts';
+import {
+  decodePrepare,
+  FRAME_BYTES,
+  PREPARE,
+  type PrepareRecord,
+  type RecordFrame,
+} from '../../core/log/format/records.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { guidFromUuidBytes } from '../../core/base/guid.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
@@ -31,9 +37,15 @@ export interface RecordedPoint {
 /** Visits all records of a stopped directory, in the order of the log. */
 export async function scanDirectory(storage: Storage, visit: (frame: RecordFrame) => void): Promise<void> {
   const writer = await checkpoint(storage, 'writer.chk');
-  const inventory = await takeInventory(parseChunkFileNames(await storage.list('')), -1, async (file) => (await readHeader(storage, file.name)).endNumber);
+  const inventory = await takeInventory(
+    parseChunkFileNames(await storage.list('')),
+    -1,
+    async (file) => (await readHeader(storage, file.name)).endNumber,
+  );
   for (const { file } of inventory.latest) {
-    const chunk = (await hasFooter(storage, file.name)) ? await openCompleted(storage, new BlockCache(0), file.name) : await openOngoing(storage, file.name, writer);
+    const chunk = (await hasFooter(storage, file.name))
+      ? await openCompleted(storage, new BlockCache(0), file.name)
+      : await openOngoing(storage, file.name, writer);
     await scanChunk(chunk, 0, visit);
     await chunk.file.file.close();
   }
@@ -42,14 +54,24 @@ export async function scanDirectory(storage: Storage, visit: (frame: RecordFrame
 async function openOngoing(storage: Storage, name: string, writer: number): Promise<Chunk> {
   const header = await readHeader(storage, name);
   const file = await storage.open(name, 'read');
-  return new Chunk(name, new BlockCache(0).attach(file), header, null, Math.max(0, writer - header.startNumber * header.chunkSize));
+  return new Chunk(
+    name,
+    new BlockCache(0).attach(file),
+    header,
+    null,
+    Math.max(0, writer - header.startNumber * header.chunkSize),
+  );
 }
 
 /** Framed records in [from, to). */
 export async function recordsOf(storage: Storage, from: number, to: number): Promise<RawRecord[]> {
   const records: RawRecord[] = [];
   await scanDirectory(storage, (frame) => {
-    if (frame.position >= from && frame.position < to) records.push({ position: frame.position, bytes: frame.bytes.slice(frame.at - 4, frame.at + frame.length + FRAME_BYTES - 4) });
+    if (frame.position >= from && frame.position < to)
+      records.push({
+        position: frame.position,
+        bytes: frame.bytes.slice(frame.at - 4, frame.at + frame.length + FRAME_BYTES - 4),
+      });
   });
   return records;
 }
@@ -83,7 +105,9 @@ export async function extendToPoint(before: Storage, after: Storage): Promise<Re
     const name = chunkFileName(number, 0);
     const isNew = (await before.size(name)) === null;
     const chunkId = isNew ? guidFromUuidBytes(ids.uuidBytes()) : (await readHeader(before, name)).chunkId;
-    const old = isNew ? [] : [{ position: base, bytes: await dataOf(before, name, writer - base) }].filter(({ bytes }) => bytes.length > 0);
+    const old = isNew
+      ? []
+      : [{ position: base, bytes: await dataOf(before, name, writer - base) }].filter(({ bytes }) => bytes.length > 0);
     const all = [...old, ...records.filter(({ position }) => position >= base && position < base + chunkSize)];
     all.reduce((end, { position, bytes }) => {
       if (position !== end) throw new Error(`A record before ${position} is not in the recorded directory.`);
@@ -114,7 +138,9 @@ export async function compareRecords(ours: Storage, theirs: Storage, to: number)
   const found = new Map((await recordsOf(ours, 0, to)).map((record) => [record.position, record.bytes]));
   const count = found.size;
   const differences: string[] = [];
-  const tell = (text: string): void => { if (differences.length < SHOWN_MAX) differences.push(text); };
+  const tell = (text: string): void => {
+    if (differences.length < SHOWN_MAX) differences.push(text);
+  };
   for (const { position, bytes } of expected) {
     const own = found.get(position);
     if (own === undefined) tell(`${position} is gone: ${describe(bytes)}`);
@@ -136,13 +162,23 @@ export async function tablesReach(storage: Storage): Promise<number> {
 }
 
 /**
- * How the entries at or below `to` differ. Up to where the tables of the directory reached before the scavenge, both had
- * the same entries on disk; what lay behind them the reference kept in memory, where no scavenge comes.
+ * How the entries at or below `to` differ. Up to where the tables of the directory reached before the scavenge, both
+ * had the same entries on disk; what lay behind them the reference kept in memory, where no scavenge comes.
  */
 export async function compareEntries(ours: Storage, theirs: Storage, to: number): Promise<string[]> {
-  const keys = async (storage: Storage): Promise<Set<string>> => new Set((await readIndexEntries(storage)).filter(({ position }) => position <= to).map(({ hi, lo, version, position }) => `${position} ${hi} ${lo} ${version}`));
+  const keys = async (storage: Storage): Promise<Set<string>> =>
+    new Set(
+      (await readIndexEntries(storage))
+        .filter(({ position }) => position <= to)
+        .map(({ hi, lo, version, position }) => `${position} ${hi} ${lo} ${version}`),
+    );
   const own = await keys(ours);
   const expected = await keys(theirs);
-  const differences = [...[...expected].filter((key) => !own.has(key)).map((key) => `gone: ${key}`), ...[...own].filter((key) => !expected.has(key)).map((key) => `still there: ${key}`)];
-  return differences.length === 0 ? [] : [`${own.size} entries, recorded ${expected.size}`, ...differences.slice(0, SHOWN_MAX)];
+  const differences = [
+    ...[...expected].filter((key) => !own.has(key)).map((key) => `gone: ${key}`),
+    ...[...own].filter((key) => !expected.has(key)).map((key) => `still there: ${key}`),
+  ];
+  return differences.length === 0
+    ? []
+    : [`${own.size} entries, recorded ${expected.size}`, ...differences.slice(0, SHOWN_MAX)];
 }

@@ -15,7 +15,15 @@ import { emptiedBytes, type RawRecord, readRawLog } from './raw-log.ts';
 const ID = 'aaaaaaaa-0000-4000-8000-000000000001';
 
 async function write(world: World, stream: string, secret: string, id: string): Promise<void> {
-  await world.open.store.append(stream, ANY, [{ id, type: 'told', isJson: true, data: encodeText(`{"secret":"${secret}"}`), metadata: encodeText(`{"who":"${secret}"}`) }]);
+  await world.open.store.append(stream, ANY, [
+    {
+      id,
+      type: 'told',
+      isJson: true,
+      data: encodeText(`{"secret":"${secret}"}`),
+      metadata: encodeText(`{"who":"${secret}"}`),
+    },
+  ]);
 }
 
 /** A stream with one event that is deleted, and one that lives on. Nothing else can be removed. */
@@ -32,7 +40,10 @@ async function recordOf(world: World, stream = 'gone'): Promise<RawRecord> {
 }
 
 async function all(world: World): Promise<string[]> {
-  const [forward, backward] = [await readWholeAll(world.open.store, 'forward', 3), await readWholeAll(world.open.store, 'backward', 2)];
+  const [forward, backward] = [
+    await readWholeAll(world.open.store, 'forward', 3),
+    await readWholeAll(world.open.store, 'backward', 2),
+  ];
   expect(backward.toReversed().map(({ position }) => position)).toEqual(forward.map(({ position }) => position));
   return forward.map(({ stream }) => stream);
 }
@@ -41,7 +52,10 @@ async function firstChunk(world: World): Promise<string> {
   return (await world.storage.list('')).find((name) => name.startsWith('chunk-000000'))!;
 }
 
-async function proved(world: World, what: { stream?: string; events?: string[] }): Promise<{ findings: ErasureFinding[]; summary: ErasureSummary }> {
+async function proved(
+  world: World,
+  what: { stream?: string; events?: string[] },
+): Promise<{ findings: ErasureFinding[]; summary: ErasureSummary }> {
   const findings: ErasureFinding[] = [];
   const search = checkErasure({ storage: world.storage, ...what });
   for (;;) {
@@ -60,7 +74,16 @@ describe('the last event of a soft-deleted stream', () => {
     await runToEnd(world);
     expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
     const after = await recordOf(world);
-    expect(after).toMatchObject({ position: before.position, prepare: { number: 0, type: 'told', isEmptied: true, metadataBytes: 0, dataBytes: before.prepare!.dataBytes + before.prepare!.metadataBytes } });
+    expect(after).toMatchObject({
+      position: before.position,
+      prepare: {
+        number: 0,
+        type: 'told',
+        isEmptied: true,
+        metadataBytes: 0,
+        dataBytes: before.prepare!.dataBytes + before.prepare!.metadataBytes,
+      },
+    });
     expect(after.bytes).toBe(emptiedBytes(before));
     expect(after.bytes).not.toContain('mine');
     expect(after.bytes.length).toBe(before.bytes.length);
@@ -76,7 +99,11 @@ describe('the last event of a soft-deleted stream', () => {
     await runToEnd(world);
     expect(await firstChunk(world)).toBe('chunk-000000.000001');
     await world.open.close();
-    const fresh = await openWorld({ storage: world.storage, seed: 2, scavenge: { repairHistory: false, disableMerging: true } });
+    const fresh = await openWorld({
+      storage: world.storage,
+      seed: 2,
+      scavenge: { repairHistory: false, disableMerging: true },
+    });
     await runToEnd(fresh);
     expect(await firstChunk(fresh)).toBe('chunk-000000.000001');
     const state = fresh.states.open();
@@ -99,7 +126,13 @@ describe('the last event of a soft-deleted stream', () => {
     await runToEnd(old);
     await old.open.close();
     let seed = 1;
-    const opened = (keepsDeletedData: boolean) => openWorld({ storage: old.storage, states: old.states, seed: ++seed, scavenge: { repairHistory: false, keepsDeletedData } });
+    const opened = (keepsDeletedData: boolean) =>
+      openWorld({
+        storage: old.storage,
+        states: old.states,
+        seed: ++seed,
+        scavenge: { repairHistory: false, keepsDeletedData },
+      });
     const learnt = ({ lines }: World) => lines.filter(({ message }) => message.includes('rebuilt from the log')).length;
     const world = await opened(false);
     expect((await world.open.scavenger.explain('gone')).redacted).toMatchObject({ number: 0 });
@@ -109,22 +142,36 @@ describe('the last event of a soft-deleted stream', () => {
       throw new Error('cut off');
     });
     await runToEnd(world);
-    expect([world.open.scavenger.last()?.result, remove.mock.calls.length, checkpointOf(world)]).toEqual(['Errored', 2, null]);
+    expect([world.open.scavenger.last()?.result, remove.mock.calls.length, checkpointOf(world)]).toEqual([
+      'Errored',
+      2,
+      null,
+    ]);
     for (let i = 0; i < 3; i++) {
       await runToEnd(world);
-      expect([(await recordOf(world)).prepare!.isEmptied, learnt(world), checkpointOf(world)]).toMatchObject([true, 1, { stage: 'Done', point: { emptiesDeleted: true } }]);
+      expect([(await recordOf(world)).prepare!.isEmptied, learnt(world), checkpointOf(world)]).toMatchObject([
+        true,
+        1,
+        { stage: 'Done', point: { emptiesDeleted: true } },
+      ]);
     }
     await world.open.close();
-    // Once more, when runs have kept such data again meanwhile; that of a run which is gone on with counts for the run it was.
+    // Once more, when runs have kept such data again meanwhile; that of a run which is gone on with counts for the run
+    // it was.
     const keeping = await opened(true);
     await keeping.open.store.deleteStream('kept', ANY, 'soft');
-    keeping.jobs.hook = (name) => { if (name === CLEAN_JOB) throw new Error('cut off'); };
+    keeping.jobs.hook = (name) => {
+      if (name === CLEAN_JOB) throw new Error('cut off');
+    };
     await runToEnd(keeping);
     keeping.jobs.hook = null;
     await keeping.open.close();
     const last = await opened(false);
     await runToEnd(last);
-    expect([(await recordOf(last, 'kept')).prepare!.isEmptied, checkpointOf(last)!.point.emptiesDeleted]).toEqual([false, undefined]);
+    expect([(await recordOf(last, 'kept')).prepare!.isEmptied, checkpointOf(last)!.point.emptiesDeleted]).toEqual([
+      false,
+      undefined,
+    ]);
     await runToEnd(last);
     expect([(await recordOf(last, 'kept')).prepare!.isEmptied, learnt(last)]).toEqual([true, 1]);
     await last.open.close();
@@ -135,13 +182,21 @@ describe('the last event of a soft-deleted stream', () => {
     const old = await deleted({ keepsDeletedData: true });
     await runToEnd(old);
     await old.open.close();
-    const world = await openWorld({ storage: old.storage, states: old.states, seed: 2, scavenge: { repairHistory: false } });
+    const world = await openWorld({
+      storage: old.storage,
+      states: old.states,
+      seed: 2,
+      scavenge: { repairHistory: false },
+    });
     vi.spyOn(old.states, 'remove').mockImplementationOnce(() => {
       old.states.remove();
       void world.open.scavenger.stop('current');
     });
     await runToEnd(world);
-    expect([world.open.scavenger.last()?.result, checkpointOf(world)]).toMatchObject(['Stopped', { stage: 'Accumulating', point: { emptiesDeleted: true } }]);
+    expect([world.open.scavenger.last()?.result, checkpointOf(world)]).toMatchObject([
+      'Stopped',
+      { stage: 'Accumulating', point: { emptiesDeleted: true } },
+    ]);
     await runToEnd(world);
     expect([(await recordOf(world)).prepare!.isEmptied, checkpointOf(world)]).toMatchObject([true, { stage: 'Done' }]);
     await world.open.close();
@@ -152,7 +207,12 @@ describe('the last event of a soft-deleted stream', () => {
     await runToEnd(world);
     const { store } = world.open;
     expect(await all(world)).not.toContain('gone');
-    const filtered = await store.readAll({ direction: 'forward', from: 'start', count: 100, filter: { on: 'stream', prefixes: ['gone'] } });
+    const filtered = await store.readAll({
+      direction: 'forward',
+      from: 'start',
+      count: 100,
+      filter: { on: 'stream', prefixes: ['gone'] },
+    });
     expect(filtered.events).toEqual([]);
     const signal = new AbortController();
     const seen: StoredEvent[] = [];
@@ -193,20 +253,40 @@ describe('the last event of a soft-deleted stream', () => {
     await runToEnd(world);
     const explanation = await world.open.scavenger.explain('gone');
     expect(explanation).not.toHaveProperty('redacted');
-    expect(explanation.kept).toMatchObject([{ from: 0, to: 0, why: 'last event of the deleted stream, without its data' }]);
+    expect(explanation.kept).toMatchObject([
+      { from: 0, to: 0, why: 'last event of the deleted stream, without its data' },
+    ]);
     const ofStream = await proved(world, { stream: 'gone' });
     expect(ofStream.summary).toMatchObject({ traces: 0, redacted: 1 });
-    expect(ofStream.findings.map(({ what }) => what)).toContain("event 0 of 'gone', whose data and metadata a scavenge has removed");
+    expect(ofStream.findings.map(({ what }) => what)).toContain(
+      "event 0 of 'gone', whose data and metadata a scavenge has removed",
+    );
     const ofId = await proved(world, { events: [ID] });
     expect(ofId).toMatchObject({ summary: { traces: 0, residues: 1, redacted: 1 }, findings: [{ kind: 'residue' }] });
     await world.open.close();
-    const { chunks, totals } = await (await learn('a0, b0 | M0(a){tb=MAX}, SP', { point: 'SP', keepsDeletedData: false })).dryRun();
-    expect(chunks.map(({ weight, discardable, redactable, wouldExecute }) => [weight, discardable, redactable, wouldExecute])).toEqual([[2, 0, 1, true], [0, 0, 0, false]]);
+    const { chunks, totals } = await (
+      await learn('a0, b0 | M0(a){tb=MAX}, SP', { point: 'SP', keepsDeletedData: false })
+    ).dryRun();
+    expect(
+      chunks.map(({ weight, discardable, redactable, wouldExecute }) => [
+        weight,
+        discardable,
+        redactable,
+        wouldExecute,
+      ]),
+    ).toEqual([
+      [2, 0, 1, true],
+      [0, 0, 0, false],
+    ]);
     expect(totals).toMatchObject({ redactable: 1, discardable: 0 });
   });
 
   it('is emptied by several threads, in neighbours that become one file, and by a later merge as it is', async () => {
-    for (const [mergesWhileExecuting, threads] of [[true, 1], [true, 4], [false, 4]] as const) {
+    for (const [mergesWhileExecuting, threads] of [
+      [true, 1],
+      [true, 4],
+      [false, 4],
+    ] as const) {
       const world = await openWorld({ scavenge: { repairHistory: false, mergesWhileExecuting } });
       for (let i = 0; i < 60; i++) {
         const id = `dddddddd-0000-4000-8000-${String(i).padStart(12, '0')}`;
@@ -216,7 +296,9 @@ describe('the last event of a soft-deleted stream', () => {
       for (let i = 0; i < 6; i++) await world.open.store.deleteStream(`gone-${i}`, ANY, 'soft');
       const before = new Map((await readRawLog(world.storage)).map((record) => [record.position, record]));
       await runToEnd(world, { threads });
-      const left = (await readRawLog(world.storage)).filter(({ prepare }) => prepare?.stream.startsWith('gone-') === true);
+      const left = (await readRawLog(world.storage)).filter(
+        ({ prepare }) => prepare?.stream.startsWith('gone-') === true,
+      );
       expect(left).toHaveLength(6);
       for (const record of left) expect(record.bytes).toBe(emptiedBytes(before.get(record.position)!));
       expect((await all(world)).some((stream) => stream.startsWith('gone-'))).toBe(false);
@@ -243,7 +325,12 @@ describe('comparing a copy with another log', () => {
     await world.open.close();
     const [whole, empty] = [framed(gone.bytes), framed(emptiedBytes(gone))];
     const same = (a: Uint8Array, b: Uint8Array) => isSameRecord(a, 0, b, 0, a.length);
-    expect([same(whole, whole), same(whole, empty), same(empty, whole), same(empty, empty)]).toEqual([true, true, true, true]);
+    expect([same(whole, whole), same(whole, empty), same(empty, whole), same(empty, empty)]).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     // Another id; data that say something else; another event of the same length.
     expect(whole.indexOf('mine')).toBeGreaterThan(0);
     for (const at of [whole.indexOf('gone') + 5, whole.indexOf('mine')]) {

@@ -23,8 +23,9 @@ import { runSettings } from './chunk-kit.ts';
 import { append, setMetadata } from './control-kit.ts';
 
 /**
- * Whoever reads a chunk in a worker or in another process, and is held in the middle of it while a scavenge replaces it and its
- * file is cut, goes on with what has taken its place, or is told that the file is gone. Nobody takes it for damage.
+ * Whoever reads a chunk in a worker or in another process, and is held in the middle of it while a scavenge replaces it
+ * and its file is cut, goes on with what has taken its place, or is told that the file is gone. Nobody takes it for
+ * damage.
  */
 const CHUNK_BYTES = 4 * DISCARD_STEP_BYTES;
 const EVENT_BYTES = 1_000_000;
@@ -36,8 +37,12 @@ const HELD_AT = 2 * DISCARD_STEP_BYTES;
 class HeldStorage extends FilesystemStorage {
   readonly #reached = Promise.withResolvers<void>();
   readonly #released = Promise.withResolvers<void>();
-  get reached(): Promise<void> { return this.#reached.promise; }
-  release(): void { this.#released.resolve(); }
+  get reached(): Promise<void> {
+    return this.#reached.promise;
+  }
+  release(): void {
+    this.#released.resolve();
+  }
 
   override async open(name: string, access: 'read' | 'write'): Promise<StorageFile> {
     const file = await super.open(name, access);
@@ -50,7 +55,18 @@ class HeldStorage extends FilesystemStorage {
       }
       return file.read(position, length, into);
     };
-    return { path: file.path, get size() { return file.size; }, read, writeAt: (...of) => file.writeAt(...of), truncate: (size) => file.truncate(size), sync: () => file.sync(), seal: () => file.seal(), close: () => file.close() };
+    return {
+      path: file.path,
+      get size() {
+        return file.size;
+      },
+      read,
+      writeAt: (...of) => file.writeAt(...of),
+      truncate: (size) => file.truncate(size),
+      sync: () => file.sync(),
+      seal: () => file.seal(),
+      close: () => file.close(),
+    };
   }
 }
 
@@ -66,12 +82,34 @@ beforeEach(async () => {
   held = new HeldStorage({ root, isBlocking: true });
   const storage = new FilesystemStorage({ root });
   const scavengeStates = new MemoryScavengeStates();
-  const over = (of: Storage) => new InlineJobs({ jobs: JOBS, storage: of, digests: nodeDigests, ids: systemIds, clock: systemClock, scavengeStates });
+  const over = (of: Storage) =>
+    new InlineJobs({
+      jobs: JOBS,
+      storage: of,
+      digests: nodeDigests,
+      ids: systemIds,
+      clock: systemClock,
+      scavengeStates,
+    });
   const [plain, holding] = [over(storage), over(held)];
-  jobs = { run: (name, args, options) => (heldNames.has(name) ? holding : plain).run(name, args, options), close: async () => { await Promise.all([plain.close(), holding.close()]); } };
-  open = await openTestStore({ storage, jobs, scavengeStates, clock: systemClock, ids: systemIds, chunkSizeBytes: CHUNK_BYTES, verifyChunks: false });
+  jobs = {
+    run: (name, args, options) => (heldNames.has(name) ? holding : plain).run(name, args, options),
+    close: async () => {
+      await Promise.all([plain.close(), holding.close()]);
+    },
+  };
+  open = await openTestStore({
+    storage,
+    jobs,
+    scavengeStates,
+    clock: systemClock,
+    ids: systemIds,
+    chunkSizeBytes: CHUNK_BYTES,
+    verifyChunks: false,
+  });
   await setMetadata(open, 'doomed', { $maxCount: 1 });
-  for (let i = 0; i < 40; i++) await append(open, i % 2 === 0 ? 'doomed' : 'kept', 'thing', new Uint8Array(EVENT_BYTES).fill(i + 1));
+  for (let i = 0; i < 40; i++)
+    await append(open, i % 2 === 0 ? 'doomed' : 'kept', 'thing', new Uint8Array(EVENT_BYTES).fill(i + 1));
 });
 afterEach(async () => {
   held.release();
@@ -110,9 +148,19 @@ describe('a reader that is held in a chunk which is replaced and cut', () => {
 
   it.each([
     [VERIFY_CHUNK_JOB, () => ({ name: FIRST })],
-    [DRY_RUN_JOB, () => ({ scavengeId: 'x', settings: runSettings({ position: CHUNK_BYTES }), files: { chunkSize: CHUNK_BYTES, chunks: [{ name: FIRST, ongoingBytes: null }], tables: [], memTables: [] } })],
+    [
+      DRY_RUN_JOB,
+      () => ({
+        scavengeId: 'x',
+        settings: runSettings({ position: CHUNK_BYTES }),
+        files: { chunkSize: CHUNK_BYTES, chunks: [{ name: FIRST, ongoingBytes: null }], tables: [], memTables: [] },
+      }),
+    ],
   ])('%s, which reads it from end to end, is told that it is gone', async (name, args) => {
-    const running = jobs.run(name, args()).then(() => 'done', (error: unknown) => (isSkuaError(error, 'file_not_found') ? 'gone' : error));
+    const running = jobs.run(name, args()).then(
+      () => 'done',
+      (error: unknown) => (isSkuaError(error, 'file_not_found') ? 'gone' : error),
+    );
     await held.reached;
     await replaceFirst();
     held.release();

@@ -1,7 +1,10 @@
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import type { Random } from '../support/random.ts';
 
-/** Reads take some turns of the event loop, and fail when the file is closed before they end, as on a descriptor that is gone. */
+/**
+ * Reads take some turns of the event loop, and fail when the file is closed before they end, as on a descriptor that is
+ * gone.
+ */
 export class SlowStorage implements Storage {
   readonly #inner: Storage;
   readonly #random: Random;
@@ -16,15 +19,33 @@ export class SlowStorage implements Storage {
     this.#turnsMax = turnsMax;
   }
 
-  list(folder: string): Promise<string[]> { return this.#inner.list(folder); }
-  size(path: string): Promise<number | null> { return this.#inner.size(path); }
-  modifiedMs(path: string): Promise<number | null> { return this.#inner.modifiedMs(path); }
-  async open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return this.#slow(await this.#inner.open(path, access)); }
-  async create(path: string): Promise<StorageFile> { return this.#slow(await this.#inner.create(path)); }
-  rename(from: string, to: string): Promise<void> { return this.#inner.rename(from, to); }
-  remove(path: string): Promise<void> { return this.#inner.remove(path); }
-  freeBytes(): Promise<number> { return this.#inner.freeBytes(); }
-  lock(): Promise<StorageLock> { return this.#inner.lock(); }
+  list(folder: string): Promise<string[]> {
+    return this.#inner.list(folder);
+  }
+  size(path: string): Promise<number | null> {
+    return this.#inner.size(path);
+  }
+  modifiedMs(path: string): Promise<number | null> {
+    return this.#inner.modifiedMs(path);
+  }
+  async open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
+    return this.#slow(await this.#inner.open(path, access));
+  }
+  async create(path: string): Promise<StorageFile> {
+    return this.#slow(await this.#inner.create(path));
+  }
+  rename(from: string, to: string): Promise<void> {
+    return this.#inner.rename(from, to);
+  }
+  remove(path: string): Promise<void> {
+    return this.#inner.remove(path);
+  }
+  freeBytes(): Promise<number> {
+    return this.#inner.freeBytes();
+  }
+  lock(): Promise<StorageLock> {
+    return this.#inner.lock();
+  }
 
   #slow(file: StorageFile): StorageFile {
     let isOpen = true;
@@ -38,7 +59,9 @@ export class SlowStorage implements Storage {
     };
     return {
       path: file.path,
-      get size() { return file.size; },
+      get size() {
+        return file.size;
+      },
       read,
       writeAt: (position, bytes) => file.writeAt(position, bytes),
       truncate: (size) => file.truncate(size),
@@ -53,5 +76,7 @@ export class SlowStorage implements Storage {
 }
 
 export function turn(): Promise<void> {
-  return new Promise((resolve) => { setImmediate(resolve); });
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

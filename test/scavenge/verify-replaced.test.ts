@@ -12,7 +12,10 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 
 /** A chunk whose checksum is compared while a scavenge replaces and discards it may be cut short under the reader. */
-test.each([[true, 'going on'], [false, 'log_corrupt']])('a wrong checksum counts unless the chunk was replaced meanwhile: %s', async (isReplaced, expected) => {
+test.each([
+  [true, 'going on'],
+  [false, 'log_corrupt'],
+])('a wrong checksum counts unless the chunk was replaced meanwhile: %s', async (isReplaced, expected) => {
   const storage = new MemoryStorage();
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = new SeededIds(9);
@@ -35,10 +38,26 @@ test.each([[true, 'going on'], [false, 'log_corrupt']])('a wrong checksum counts
       return false;
     },
   };
-  const open = await openTestStore({ storage, clock, ids, jobs, scavengeStates, chunkSizeBytes: 131_072, verifyChunks: true });
+  const open = await openTestStore({
+    storage,
+    clock,
+    ids,
+    jobs,
+    scavengeStates,
+    chunkSizeBytes: 131_072,
+    verifyChunks: true,
+  });
   let outcome = 'going on';
-  void open.failed.then(({ code }) => { outcome = code; });
-  const event = { id: '00000000-0000-4000-8000-000000000001', type: 'made', isJson: false, data: new Uint8Array(10), metadata: new Uint8Array(0) };
+  void open.failed.then(({ code }) => {
+    outcome = code;
+  });
+  const event = {
+    id: '00000000-0000-4000-8000-000000000001',
+    type: 'made',
+    isJson: false,
+    data: new Uint8Array(10),
+    metadata: new Uint8Array(0),
+  };
   await open.store.append('s', ANY, [event]);
   // Its point completes the first chunk.
   await open.scavenger.start({});

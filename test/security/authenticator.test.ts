@@ -14,8 +14,10 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const login = (name: string, password: string, address: string | null = null) => world.security.authenticator.login(name, password, address);
-const code = (name: string, password: string, address: string | null = null) => outcome(() => login(name, password, address));
+const login = (name: string, password: string, address: string | null = null) =>
+  world.security.authenticator.login(name, password, address);
+const code = (name: string, password: string, address: string | null = null) =>
+  outcome(() => login(name, password, address));
 const KIM: Principal = { name: 'kim', roles: ['pickers'] };
 
 describe('a verified login', () => {
@@ -29,7 +31,14 @@ describe('a verified login', () => {
 
   test('says nothing of another password, name or spelling', async () => {
     await login('kim', 'secret');
-    for (const [name, password] of [['kim', 'Secret'], ['kim', ''], ['Kim', 'secret'], ['kim ', 'secret'], ['admin', 'secret']] as const) expect(await code(name, password)).toBe('not_authenticated');
+    for (const [name, password] of [
+      ['kim', 'Secret'],
+      ['kim', ''],
+      ['Kim', 'secret'],
+      ['kim ', 'secret'],
+      ['admin', 'secret'],
+    ] as const)
+      expect(await code(name, password)).toBe('not_authenticated');
   });
 
   test('lasts a minute', async () => {
@@ -47,7 +56,11 @@ describe('a verified login', () => {
     ['being disabled', 'not_authenticated', () => world.security.users.disable('kim')],
     ['a deletion', 'not_authenticated', () => world.security.users.delete('kim')],
     ['a hard deletion', 'not_authenticated', () => world.store.deleteStream('$user-kim', -2, 'hard')],
-    ['a record written past us', 'not_authenticated', () => world.store.append('$user-kim', -2, [json('$UserUpdated', '{}')])],
+    [
+      'a record written past us',
+      'not_authenticated',
+      () => world.store.append('$user-kim', -2, [json('$UserUpdated', '{}')]),
+    ],
     ['metadata that hides the record', 'not_authenticated', () => setMetadata(world.store, '$user-kim', { $tb: 9 })],
   ];
   test('is known again by what it gave out, for a minute', async () => {
@@ -60,7 +73,7 @@ describe('a verified login', () => {
 
   test('is known again whatever others guess meanwhile, over its connection and by its password', async () => {
     const kim = await login('kim', 'secret', '10.0.0.1');
-    for (let i = 0; i < 2 * COMPARED_MAX / 3; i++) await code('kim', `wrong${i}`, '10.0.0.1');
+    for (let i = 0; i < (2 * COMPARED_MAX) / 3; i++) await code('kim', `wrong${i}`, '10.0.0.1');
     expect(await code('kim', 'wrong', '10.0.0.1')).toBe('too_many_failures');
     expect(world.security.authenticator.stillKnows(kim, null)).toBe(true);
     expect(await login('kim', 'secret', '10.0.0.1')).toBe(kim);
@@ -69,11 +82,17 @@ describe('a verified login', () => {
 
   test('is known for as long as it is used beside guesses without end, and no longer', async () => {
     const kim = await login('kim', 'secret', '10.0.0.1');
-    const guessOn = async () => { for (let i = 0; i < FAMILIAR_FAILURES_MAX + 10; i++) await code('kim', `wrong${i}`, '10.0.0.1'); };
+    const guessOn = async () => {
+      for (let i = 0; i < FAMILIAR_FAILURES_MAX + 10; i++) await code('kim', `wrong${i}`, '10.0.0.1');
+    };
     for (let i = 0; i < 12; i++) {
       await guessOn();
       await world.clock.advance(LOGIN_LIFE_MS / 3);
-      expect(i % 2 === 0 ? world.security.authenticator.stillKnows(kim, '10.0.0.1') : await login('kim', 'secret', '10.0.0.1') === kim).toBe(true);
+      expect(
+        i % 2 === 0
+          ? world.security.authenticator.stillKnows(kim, '10.0.0.1')
+          : (await login('kim', 'secret', '10.0.0.1')) === kim,
+      ).toBe(true);
     }
     await world.security.users.resetPassword('kim', 'new');
     expect(world.security.authenticator.stillKnows(kim, '10.0.0.1')).toBe(false);
@@ -104,7 +123,9 @@ describe('a verified login', () => {
   test('is forgotten for the sake of a thousand later ones', async () => {
     const names = Array.from({ length: LOGINS_MAX }, (_, i) => `u${i}`);
     for (const loginName of names) {
-      const { salt, hash } = JSON.parse(new TextDecoder().decode((await world.store.readEvent('$user-kim', 'last')).data)) as { salt: string; hash: string };
+      const { salt, hash } = JSON.parse(
+        new TextDecoder().decode((await world.store.readEvent('$user-kim', 'last')).data),
+      ) as { salt: string; hash: string };
       await world.store.append(`$user-${loginName}`, -1, [json('$UserCreated', { loginName, salt, hash, groups: [] })]);
     }
     await login('kim', 'secret');
@@ -154,7 +175,9 @@ describe('logins at the same time', () => {
 
   test('from two addresses do not take all room from a third', async () => {
     const open = world.keys.hold();
-    const crowd = ['10.0.0.1', '10.0.0.2'].flatMap((address) => Array.from({ length: 48 }, (_, i) => code(`nobody${i} ${address}`, 'x', address)));
+    const crowd = ['10.0.0.1', '10.0.0.2'].flatMap((address) =>
+      Array.from({ length: 48 }, (_, i) => code(`nobody${i} ${address}`, 'x', address)),
+    );
     const kim = code('kim', 'secret', '10.0.0.3');
     const admin = code('admin', 'changeit', '10.0.0.3');
     await world.clock.advance(1);
@@ -208,7 +231,9 @@ describe('failures', () => {
     expect(await code('admin', 'changeit', '10.0.0.1')).toBe('ok');
     expect(await code('kim', 'secret')).toBe('ok');
     // It is verified elsewhere; to compare with that would be another way to guess.
-    expect(() => login('kim', 'secret', '10.0.0.1')).toThrow(expect.objectContaining({ data: { retryAfterSeconds: 50 } }));
+    expect(() => login('kim', 'secret', '10.0.0.1')).toThrow(
+      expect.objectContaining({ data: { retryAfterSeconds: 50 } }),
+    );
     await world.clock.advance(49_999);
     expect(await code('kim', 'secret', '10.0.0.1')).toBe('too_many_failures');
     await world.clock.advance(1);
@@ -222,7 +247,8 @@ describe('failures', () => {
   test('do not close it for the right password where the user has logged in before, though they are told so', async () => {
     await login('kim', 'secret', '10.0.0.1');
     await world.clock.advance(LOGIN_LIFE_MS);
-    for (let i = 0; i < 30; i++) expect(await code('kim', `wrong${i}`, '10.0.0.1')).toBe(i < 10 ? 'not_authenticated' : 'too_many_failures');
+    for (let i = 0; i < 30; i++)
+      expect(await code('kim', `wrong${i}`, '10.0.0.1')).toBe(i < 10 ? 'not_authenticated' : 'too_many_failures');
     expect(world.keys.derivations).toHaveLength(31);
     expect(await code('kim', 'secret', '10.0.0.1')).toBe('ok');
     expect(world.keys.derivations).toHaveLength(32);
@@ -261,7 +287,14 @@ describe('failures', () => {
 
   test('cost a derivation for unknown, disabled and known alike', async () => {
     await world.security.users.disable('ops');
-    for (const [name, password] of [['kim', 'wrong'], ['nobody', 'x'], ['ops', 'changeit'], ['x'.repeat(3_000), 'x'], ['kim', 'x'.repeat(3_000)], ['\ud800', 'x']] as const) {
+    for (const [name, password] of [
+      ['kim', 'wrong'],
+      ['nobody', 'x'],
+      ['ops', 'changeit'],
+      ['x'.repeat(3_000), 'x'],
+      ['kim', 'x'.repeat(3_000)],
+      ['\ud800', 'x'],
+    ] as const) {
       world.keys.derivations = [];
       expect(await code(name, password)).toBe('not_authenticated');
       expect(world.keys.derivations).toEqual(['scrypt']);
@@ -270,9 +303,13 @@ describe('failures', () => {
 });
 
 describe('where passwords are to be such as the reference database accepts', () => {
-  const stored = async (each: World) => JSON.parse((await contentOf(each.store, '$user-kim')).at(-1)!.replace('$UserUpdated ', '').replace('$UserCreated ', '')) as { hash: string; groups: string[] };
+  const stored = async (each: World) =>
+    JSON.parse(
+      (await contentOf(each.store, '$user-kim')).at(-1)!.replace('$UserUpdated ', '').replace('$UserCreated ', ''),
+    ) as { hash: string; groups: string[] };
   const isStrong = async (each: World) => (await stored(each)).hash.startsWith('$scrypt$');
-  const as = (each: RunningSecurity, password = 'secret') => outcome(() => each.authenticator.login('kim', password, null));
+  const as = (each: RunningSecurity, password = 'secret') =>
+    outcome(() => each.authenticator.login('kim', password, null));
   let compatible: RunningSecurity;
   beforeEach(async () => {
     compatible = world.another({ passwordFormat: 'compatible' });
@@ -286,7 +323,11 @@ describe('where passwords are to be such as the reference database accepts', () 
     expect(await isStrong(world)).toBe(true);
     const kim = await compatible.authenticator.login('kim', 'secret', null);
     expect(world.writes).toEqual(['append $user-kim']);
-    expect(await stored(world)).toEqual({ ...before, salt: expect.any(String), hash: expect.stringMatching(/^[A-Za-z0-9+/]{27}=$/) });
+    expect(await stored(world)).toEqual({
+      ...before,
+      salt: expect.any(String),
+      hash: expect.stringMatching(/^[A-Za-z0-9+/]{27}=$/),
+    });
     // The caller is the one of the new record: nothing that goes on is ended by it.
     expect(await compatible.authenticator.hasChanged!(kim)).toBe(false);
     expect(compatible.authenticator.stillKnows(kim, null)).toBe(true);
@@ -306,7 +347,9 @@ describe('where passwords are to be such as the reference database accepts', () 
   });
 
   test('many at once store it once', async () => {
-    expect(await Promise.all(Array.from({ length: 8 }, () => as(compatible)))).toEqual(Array.from({ length: 8 }, () => 'ok'));
+    expect(await Promise.all(Array.from({ length: 8 }, () => as(compatible)))).toEqual(
+      Array.from({ length: 8 }, () => 'ok'),
+    );
     expect(world.writes).toEqual(['append $user-kim']);
   });
 
@@ -329,17 +372,24 @@ describe('where passwords are to be such as the reference database accepts', () 
     expect(await isStrong(world)).toBe(false);
   });
 
-  test.each(['reset', 'disabled', 'deleted'] as const)('a user who is %s meanwhile is what others made of him', async (what) => {
-    const change = { reset: () => world.security.users.resetPassword('kim', 'other'), disabled: () => world.security.users.disable('kim'), deleted: () => world.security.users.delete('kim') }[what];
-    let isFirst = true;
-    world.beforeWrite = async (stream) => {
-      if (stream !== '$user-kim' || !isFirst) return;
-      isFirst = false;
-      await change();
-    };
-    expect(await as(compatible)).toBe('not_authenticated');
-    expect(await as(compatible, 'other')).toBe(what === 'reset' ? 'ok' : 'not_authenticated');
-  });
+  test.each(['reset', 'disabled', 'deleted'] as const)(
+    'a user who is %s meanwhile is what others made of him',
+    async (what) => {
+      const change = {
+        reset: () => world.security.users.resetPassword('kim', 'other'),
+        disabled: () => world.security.users.disable('kim'),
+        deleted: () => world.security.users.delete('kim'),
+      }[what];
+      let isFirst = true;
+      world.beforeWrite = async (stream) => {
+        if (stream !== '$user-kim' || !isFirst) return;
+        isFirst = false;
+        await change();
+      };
+      expect(await as(compatible)).toBe('not_authenticated');
+      expect(await as(compatible, 'other')).toBe(what === 'reset' ? 'ok' : 'not_authenticated');
+    },
+  );
 
   test('nobody who is refused changes anything', async () => {
     await world.security.users.disable('kim');

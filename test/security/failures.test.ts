@@ -44,13 +44,18 @@ test('a name and an address are not mixed up', () => {
 });
 
 describe('where a user has logged in', () => {
-  const isFamiliar = (failures: Failures, name: string, address: string | null) => failures.callerOf(name, address).isFamiliar;
+  const isFamiliar = (failures: Failures, name: string, address: string | null) =>
+    failures.callerOf(name, address).isFamiliar;
 
   test('is familiar for this user and a week', async () => {
     const clock = new ManualClock();
     const failures = new Failures(clock);
     failures.succeeded('kim', '10.0.0.1');
-    expect([isFamiliar(failures, 'kim', '10.0.0.1'), isFamiliar(failures, 'kim', '10.0.0.2'), isFamiliar(failures, 'ada', '10.0.0.1')]).toEqual([true, false, false]);
+    expect([
+      isFamiliar(failures, 'kim', '10.0.0.1'),
+      isFamiliar(failures, 'kim', '10.0.0.2'),
+      isFamiliar(failures, 'ada', '10.0.0.1'),
+    ]).toEqual([true, false, false]);
     await clock.advance(FAMILIAR_MS - 1);
     expect(isFamiliar(failures, 'kim', '10.0.0.1')).toBe(true);
     await clock.advance(1);
@@ -60,14 +65,21 @@ describe('where a user has logged in', () => {
   test('is a whole network in IPv6', () => {
     const failures = new Failures(new ManualClock());
     failures.succeeded('kim', '2001:db8::1');
-    expect([isFamiliar(failures, 'kim', '2001:db8::2'), isFamiliar(failures, 'kim', '2001:db8:0:1::1')]).toEqual([true, false]);
+    expect([isFamiliar(failures, 'kim', '2001:db8::2'), isFamiliar(failures, 'kim', '2001:db8:0:1::1')]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test('is forgotten for sixteen later ones of the same user, and for a thousand users', () => {
     const failures = new Failures(new ManualClock());
     failures.succeeded('ada', '10.0.0.1');
     for (let i = 0; i <= PLACES_PER_USER_MAX; i++) failures.succeeded('kim', `10.0.0.${i}`);
-    expect([isFamiliar(failures, 'kim', '10.0.0.0'), isFamiliar(failures, 'kim', '10.0.0.1'), isFamiliar(failures, 'ada', '10.0.0.1')]).toEqual([false, true, true]);
+    expect([
+      isFamiliar(failures, 'kim', '10.0.0.0'),
+      isFamiliar(failures, 'kim', '10.0.0.1'),
+      isFamiliar(failures, 'ada', '10.0.0.1'),
+    ]).toEqual([false, true, true]);
     for (let i = 2; i <= FAMILIAR_USERS_MAX; i++) failures.succeeded(`user ${i}`, '10.0.0.1');
     expect([isFamiliar(failures, 'ada', '10.0.0.1'), isFamiliar(failures, 'kim', '10.0.0.1')]).toEqual([false, true]);
   });

@@ -9,11 +9,15 @@ const text = encodeText;
 
 describe('keys by Node.js', () => {
   test('PBKDF2 as in RFC 6070', async () => {
-    expect(hex(await nodeKeys.pbkdf2Sha1(text('password'), text('salt'), 4_096, 20))).toBe('4b007901b765489abead49d926f721d065a429c1');
+    expect(hex(await nodeKeys.pbkdf2Sha1(text('password'), text('salt'), 4_096, 20))).toBe(
+      '4b007901b765489abead49d926f721d065a429c1',
+    );
   });
 
   test('scrypt as in RFC 7914', async () => {
-    expect(hex(await nodeKeys.scrypt(text('password'), text('NaCl'), { n: 1_024, r: 8, p: 16 }, 64)).slice(0, 32)).toBe('fdbabe1c9d3472007856e7190d01e9fe');
+    expect(hex(await nodeKeys.scrypt(text('password'), text('NaCl'), { n: 1_024, r: 8, p: 16 }, 64)).slice(0, 32)).toBe(
+      'fdbabe1c9d3472007856e7190d01e9fe',
+    );
   });
 
   test('scrypt takes the memory that a strong password needs', async () => {
@@ -23,7 +27,9 @@ describe('keys by Node.js', () => {
   test('HMAC-SHA256 as in RFC 4231, with a key used twice', () => {
     const key = text('Jefe');
     for (let i = 0; i < 2; i++) {
-      expect(hex(nodeKeys.hmac('sha256', key, text('what do ya want for nothing?')))).toBe('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843');
+      expect(hex(nodeKeys.hmac('sha256', key, text('what do ya want for nothing?')))).toBe(
+        '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
+      );
     }
   });
 

@@ -24,7 +24,12 @@ export class FakeKeys implements Keys {
   gate: Promise<void> | null = null;
   readonly #random = new Random(7);
 
-  async pbkdf2Sha1(password: Uint8Array, salt: Uint8Array, _iterations: number, lengthBytes: number): Promise<Uint8Array> {
+  async pbkdf2Sha1(
+    password: Uint8Array,
+    salt: Uint8Array,
+    _iterations: number,
+    lengthBytes: number,
+  ): Promise<Uint8Array> {
     return this.#derive('pbkdf2', password, salt, lengthBytes);
   }
   async scrypt(password: Uint8Array, salt: Uint8Array, _cost: unknown, lengthBytes: number): Promise<Uint8Array> {
@@ -35,8 +40,12 @@ export class FakeKeys implements Keys {
     if (this.gate !== null) await this.gate;
     return new Uint8Array(createHmac('sha512', salt).update(kind).update(password).digest()).slice(0, lengthBytes);
   }
-  equal(a: Uint8Array, b: Uint8Array): boolean { return a.length === b.length && timingSafeEqual(a, b); }
-  randomBytes(length: number): Uint8Array { return this.#random.bytes(length); }
+  equal(a: Uint8Array, b: Uint8Array): boolean {
+    return a.length === b.length && timingSafeEqual(a, b);
+  }
+  randomBytes(length: number): Uint8Array {
+    return this.#random.bytes(length);
+  }
   readonly hmac = nodeKeys.hmac;
   readonly hmacText = nodeKeys.hmacText;
   readonly hkdfSha256 = nodeKeys.hkdfSha256;
@@ -60,11 +69,21 @@ export class FakeKeys implements Keys {
 /** Keeps what is logged. */
 export class KeptLog implements Log {
   readonly lines: { readonly level: string; readonly message: string }[] = [];
-  debug(message: string): void { this.lines.push({ level: 'debug', message }); }
-  info(message: string): void { this.lines.push({ level: 'info', message }); }
-  warn(message: string): void { this.lines.push({ level: 'warn', message }); }
-  error(message: string): void { this.lines.push({ level: 'error', message }); }
-  at(level: string): string[] { return this.lines.filter((line) => line.level === level).map(({ message }) => message); }
+  debug(message: string): void {
+    this.lines.push({ level: 'debug', message });
+  }
+  info(message: string): void {
+    this.lines.push({ level: 'info', message });
+  }
+  warn(message: string): void {
+    this.lines.push({ level: 'warn', message });
+  }
+  error(message: string): void {
+    this.lines.push({ level: 'error', message });
+  }
+  at(level: string): string[] {
+    return this.lines.filter((line) => line.level === level).map(({ message }) => message);
+  }
 }
 
 export interface Observed {
@@ -80,7 +99,11 @@ export function observe(store: EventStore): Observed {
   const known = new Map<string, StreamInfo>();
   const own = (store as ObservableStore).streamInfoNow?.bind(store);
   const observed: Observed = { store: null as unknown as ObservableStore, writes: [], beforeWrite: () => {} };
-  const write = async (kind: string, name: 'append' | 'appendInternal' | 'deleteStream', args: [string, ...unknown[]]) => {
+  const write = async (
+    kind: string,
+    name: 'append' | 'appendInternal' | 'deleteStream',
+    args: [string, ...unknown[]],
+  ) => {
     await observed.beforeWrite(args[0]);
     observed.writes.push(`${kind} ${args[0]}`);
     try {
@@ -121,16 +144,25 @@ export interface World extends Observed {
   close(): Promise<void>;
 }
 
-export const CONFIG: SecurityConfig = { passwordFormat: 'strong', allowAnonymousStreamAccess: false, adminPassword: 'changeit', opsPassword: 'changeit' };
+export const CONFIG: SecurityConfig = {
+  passwordFormat: 'strong',
+  allowAnonymousStreamAccess: false,
+  adminPassword: 'changeit',
+  opsPassword: 'changeit',
+};
 
 /** Security over a real store in memory. */
-export async function openWorld(config: Partial<SecurityConfig> = {}, options: { readonly storage?: MemoryStorage; readonly start?: boolean } = {}): Promise<World> {
+export async function openWorld(
+  config: Partial<SecurityConfig> = {},
+  options: { readonly storage?: MemoryStorage; readonly start?: boolean } = {},
+): Promise<World> {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const opened = await openTestStore({ storage: options.storage ?? new MemoryStorage(), clock, verifyChunks: false });
   const observed = observe(opened.store);
   const keys = new FakeKeys();
   const log = new KeptLog();
-  const another = (over: Partial<SecurityConfig> = {}) => build(observed.store, keys, clock, log, { ...CONFIG, ...config, ...over });
+  const another = (over: Partial<SecurityConfig> = {}) =>
+    build(observed.store, keys, clock, log, { ...CONFIG, ...config, ...over });
   const security = another();
   if (options.start !== false) await security.start();
   return Object.assign(observed, { security, keys, clock, log, another, close: () => opened.close() });
@@ -149,7 +181,13 @@ export async function contentOf(store: EventStore, stream: string): Promise<stri
 let counter = 0;
 export function json(type: string, data: unknown) {
   const id = `00000000-0000-4000-9000-${String(++counter).padStart(12, '0')}`;
-  return { id, type, isJson: true, data: encodeText(typeof data === 'string' ? data : JSON.stringify(data)), metadata: new Uint8Array(0) };
+  return {
+    id,
+    type,
+    isJson: true,
+    data: encodeText(typeof data === 'string' ? data : JSON.stringify(data)),
+    metadata: new Uint8Array(0),
+  };
 }
 
 export function setMetadata(store: EventStore, stream: string, metadata: unknown) {
@@ -162,7 +200,11 @@ export function leave(store: EventStore, stream: string, data: unknown) {
 }
 
 /** Leaves a user with the empty password, as the reference database lets one have it. */
-export async function giveEmptyPassword({ store, keys }: Pick<World, 'store' | 'keys'>, loginName: string, groups: readonly string[] = []): Promise<void> {
+export async function giveEmptyPassword(
+  { store, keys }: Pick<World, 'store' | 'keys'>,
+  loginName: string,
+  groups: readonly string[] = [],
+): Promise<void> {
   const secret = await new Passwords(keys, silentMeter, 'compatible').create('');
   await store.append(`$user-${loginName}`, -2, [json('$UserUpdated', { loginName, ...secret, groups })]);
 }

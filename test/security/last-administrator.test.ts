@@ -16,7 +16,8 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const add = (loginName: string, groups: readonly string[]) => users.create({ loginName, fullName: null, groups, password: 'secret' });
+const add = (loginName: string, groups: readonly string[]) =>
+  users.create({ loginName, fullName: null, groups, password: 'secret' });
 
 /** Everything by which a user stops being an administrator who can log in. */
 const WAYS: readonly (readonly [string, (users: Users, name: string) => Promise<void>])[] = [
@@ -52,7 +53,9 @@ describe.each(WAYS)('the last one is not %s', (_, remove) => {
     await add('gone', ['$admins']);
     await users.delete('gone');
     await add('broken', ['$admins']);
-    await world.store.append('$user-broken', -2, [json('$UserUpdated', { loginName: 'broken', groups: ['$admins'], salt: '', hash: '' })]);
+    await world.store.append('$user-broken', -2, [
+      json('$UserUpdated', { loginName: 'broken', groups: ['$admins'], salt: '', hash: '' }),
+    ]);
     expect(await outcome(() => remove(users, 'ann'))).toBe('last_administrator');
     // These are none, and may go.
     for (const name of ['off', 'broken']) expect(await outcome(() => remove(users, name))).toBe('ok');
@@ -61,7 +64,10 @@ describe.each(WAYS)('the last one is not %s', (_, remove) => {
 
   test('by two who remove each other at the same time, here or on two nodes', async () => {
     const others = world.another();
-    for (const [first, second] of [[users, users], [users, others.users]] as const) {
+    for (const [first, second] of [
+      [users, users],
+      [users, others.users],
+    ] as const) {
       await add('ann', ['$admins']);
       await add('bob', ['$admins']);
       await users.delete('admin').catch(() => {});
@@ -85,28 +91,40 @@ test('changes that leave the administrator one write as before', async () => {
 });
 
 describe('on a bucket, where every function and node writes to the same log', () => {
-  test.each(WAYS)('one that was %s by another process between the decision and the commit counts', async (_, remove) => {
-    const bucket = new Bucket();
-    const hooks = new HookedObjects(bucket.objects);
-    const [one, other] = [await bucket.open({}, () => hooks), await bucket.open()];
-    const keys = new FakeKeys();
-    const over = (store: EventStore, seed: number) => createSecurity({ store, keys, clock: bucket.clock, ids: new SeededIds(seed), log: silentLog, meter: silentMeter }, CONFIG);
-    const [first, second] = [over(one.store, 7), over(other.store, 8)];
-    await first.start();
-    for (const loginName of ['ann', 'bob']) await first.users.create({ loginName, fullName: null, groups: ['$admins'], password: 'secret' });
-    await first.users.delete('admin');
-    let isDone = false;
-    hooks.onCreate = async (__, create) => {
-      if (!isDone) {
-        isDone = true;
-        await remove(second.users, 'bob');
-      }
-      return create();
-    };
-    expect(await outcome(() => remove(first.users, 'ann'))).toBe('last_administrator');
-    expect(isDone).toBe(true);
-    expect((await second.users.list()).filter(({ groups, isDisabled }) => groups.includes('$admins') && !isDisabled).map(({ loginName }) => loginName)).toEqual(['ann']);
-    await one.close();
-    await other.close();
-  });
+  test.each(WAYS)(
+    'one that was %s by another process between the decision and the commit counts',
+    async (_, remove) => {
+      const bucket = new Bucket();
+      const hooks = new HookedObjects(bucket.objects);
+      const [one, other] = [await bucket.open({}, () => hooks), await bucket.open()];
+      const keys = new FakeKeys();
+      const over = (store: EventStore, seed: number) =>
+        createSecurity(
+          { store, keys, clock: bucket.clock, ids: new SeededIds(seed), log: silentLog, meter: silentMeter },
+          CONFIG,
+        );
+      const [first, second] = [over(one.store, 7), over(other.store, 8)];
+      await first.start();
+      for (const loginName of ['ann', 'bob'])
+        await first.users.create({ loginName, fullName: null, groups: ['$admins'], password: 'secret' });
+      await first.users.delete('admin');
+      let isDone = false;
+      hooks.onCreate = async (__, create) => {
+        if (!isDone) {
+          isDone = true;
+          await remove(second.users, 'bob');
+        }
+        return create();
+      };
+      expect(await outcome(() => remove(first.users, 'ann'))).toBe('last_administrator');
+      expect(isDone).toBe(true);
+      expect(
+        (await second.users.list())
+          .filter(({ groups, isDisabled }) => groups.includes('$admins') && !isDisabled)
+          .map(({ loginName }) => loginName),
+      ).toEqual(['ann']);
+      await one.close();
+      await other.close();
+    },
+  );
 });

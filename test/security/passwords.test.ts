@@ -23,11 +23,14 @@ describe('real derivations', () => {
     expect(await passwords.matches(await passwords.create(''), '')).toBe(true);
   });
 
-  test.each(['strong', 'compatible'] as const)('a recorded secret matches where %s ones are written', async (format) => {
-    const passwords = new Passwords(nodeKeys, silentMeter, format);
-    expect(await passwords.matches(RECORDED, 'n3w-Pass')).toBe(true);
-    expect(await passwords.matches(RECORDED, 'n3w-pass')).toBe(false);
-  });
+  test.each(['strong', 'compatible'] as const)(
+    'a recorded secret matches where %s ones are written',
+    async (format) => {
+      const passwords = new Passwords(nodeKeys, silentMeter, format);
+      expect(await passwords.matches(RECORDED, 'n3w-Pass')).toBe(true);
+      expect(await passwords.matches(RECORDED, 'n3w-pass')).toBe(false);
+    },
+  );
 
   test('both kinds are verified whichever is written', async () => {
     const strong = new Passwords(nodeKeys, silentMeter, 'strong');
@@ -58,8 +61,17 @@ describe('what is stored', () => {
 
 describe('what can be no secret', () => {
   test.each([
-    '', '$', '$scrypt$', '$scrypt$ln=15,r=8,p=1$AAAA', '$scrypt$ln=30,r=8,p=1$AAAA$AAAA', '$scrypt$ln=15,r=64,p=1$AAAA$AAAA', '$scrypt$ln=15,r=8,p=99$AAAA$AAAA',
-    '$scrypt$ln=0,r=8,p=1$AAAA$AAAA', '$scrypt$ln=15,r=8,p=1$A=A=$AAAA', '$argon2id$v=19$x', 'not base64',
+    '',
+    '$',
+    '$scrypt$',
+    '$scrypt$ln=15,r=8,p=1$AAAA',
+    '$scrypt$ln=30,r=8,p=1$AAAA$AAAA',
+    '$scrypt$ln=15,r=64,p=1$AAAA$AAAA',
+    '$scrypt$ln=15,r=8,p=99$AAAA$AAAA',
+    '$scrypt$ln=0,r=8,p=1$AAAA$AAAA',
+    '$scrypt$ln=15,r=8,p=1$A=A=$AAAA',
+    '$argon2id$v=19$x',
+    'not base64',
   ])('%j matches nothing and costs a derivation', async (hash) => {
     const { passwords, keys } = make('strong');
     expect(await passwords.matches({ salt: '', hash }, '')).toBe(false);
@@ -81,7 +93,11 @@ describe('the cost of an answer', () => {
       const { passwords, keys } = make(format);
       const secret = await passwords.create('x');
       const costs: string[][] = [];
-      for (const [candidate, password] of [[secret, 'x'], [secret, 'y'], [null, 'x']] as const) {
+      for (const [candidate, password] of [
+        [secret, 'x'],
+        [secret, 'y'],
+        [null, 'x'],
+      ] as const) {
         keys.derivations = [];
         await passwords.matches(candidate, password);
         costs.push(keys.derivations);
@@ -114,8 +130,23 @@ describe('the queue', () => {
     const { passwords, keys } = make('strong');
     const open = keys.hold();
     const ended: string[] = [];
-    const wait = (place: string, isFamiliar = false) => passwords.matches(null, 'x', { place, isFamiliar }).then(() => { ended.push(isFamiliar ? place.toUpperCase() : place); });
-    const all = [wait('-'), wait('-'), wait('a'), wait('a'), wait('a'), wait('b'), wait('b'), wait('c'), wait('a', true), wait('d', true), wait('a', true)];
+    const wait = (place: string, isFamiliar = false) =>
+      passwords.matches(null, 'x', { place, isFamiliar }).then(() => {
+        ended.push(isFamiliar ? place.toUpperCase() : place);
+      });
+    const all = [
+      wait('-'),
+      wait('-'),
+      wait('a'),
+      wait('a'),
+      wait('a'),
+      wait('b'),
+      wait('b'),
+      wait('c'),
+      wait('a', true),
+      wait('d', true),
+      wait('a', true),
+    ];
     open();
     await Promise.all(all);
     expect(ended.join('')).toBe('--ADAabcaba');
@@ -124,8 +155,10 @@ describe('the queue', () => {
   test('gives room to who has less of it, and at last to those who are familiar', async () => {
     const { passwords, keys } = make('strong');
     const open = keys.hold();
-    const wait = (place: string, isFamiliar = false) => outcome(() => passwords.matches(null, 'x', { place, isFamiliar }));
-    const count = async (results: Promise<string>[]) => (await Promise.all(results)).filter((each) => each === 'ok').length;
+    const wait = (place: string, isFamiliar = false) =>
+      outcome(() => passwords.matches(null, 'x', { place, isFamiliar }));
+    const count = async (results: Promise<string>[]) =>
+      (await Promise.all(results)).filter((each) => each === 'ok').length;
     const crowds = ['a', 'b'].map((place) => Array.from({ length: 60 }, () => wait(place)));
     const few = Array.from({ length: 30 }, () => wait('c'));
     const familiar = Array.from({ length: 60 }, () => wait('a', true));
@@ -133,7 +166,7 @@ describe('the queue', () => {
     // At most 48 of one place; those who are familiar push out the last of whoever has most.
     expect(await count(familiar)).toBe(48);
     expect(await count([...crowds.flat(), ...few])).toBe(66 - 48);
-    expect(await count(crowds[0]!) - await count(few)).toBeLessThanOrEqual(3);
+    expect((await count(crowds[0]!)) - (await count(few))).toBeLessThanOrEqual(3);
     expect(await count([wait('a')])).toBe(1);
   });
 
@@ -141,7 +174,9 @@ describe('the queue', () => {
     const { passwords, keys } = make('strong');
     keys.gate = Promise.reject(new Error('no memory'));
     keys.gate.catch(() => {});
-    expect(await Promise.all([1, 2, 3].map(() => outcome(() => passwords.create('x'))))).toEqual(Array.from({ length: 3 }, () => 'Error: no memory'));
+    expect(await Promise.all([1, 2, 3].map(() => outcome(() => passwords.create('x'))))).toEqual(
+      Array.from({ length: 3 }, () => 'Error: no memory'),
+    );
     keys.gate = null;
     expect(await outcome(() => passwords.create('x'))).toBe('ok');
   });

@@ -21,7 +21,10 @@ beforeAll(async () => {
   await installFiles(storage, unpackSet('orders-1-before'));
   const clock = new ManualClock(Date.UTC(2026, 10, 21, 7, 28, 12), 'microtask');
   opened = await openTestStore({ storage, clock });
-  security = createSecurity({ store: opened.store, keys: nodeKeys, clock, ids: new SeededIds(), log: silentLog, meter: silentMeter }, CONFIG);
+  security = createSecurity(
+    { store: opened.store, keys: nodeKeys, clock, ids: new SeededIds(), log: silentLog, meter: silentMeter },
+    CONFIG,
+  );
   const before = opened.store.end;
   await security.start();
   endAfterStart = opened.store.end - before;
@@ -33,18 +36,39 @@ describe('users of a directory of the reference database', () => {
     expect(endAfterStart).toBe(0);
   });
 
-  test.each([['admin', 'changeit', ['$admins']], ['ops', 'changeit', ['$ops']], ['ouro', 'n3w-Pass', ['accounting']]])('%s logs in', async (name, password, roles) => {
+  test.each([
+    ['admin', 'changeit', ['$admins']],
+    ['ops', 'changeit', ['$ops']],
+    ['ouro', 'n3w-Pass', ['accounting']],
+  ])('%s logs in', async (name, password, roles) => {
     expect(await security.authenticator.login(name, password, null)).toEqual({ name, roles });
   });
 
-  test.each([['admin', 'Changeit'], ['ouro', 'changeit'], ['gone', 'changeit'], ['gone', ''], ['Admin', 'changeit'], ['nobody', 'changeit'], ['', '']])('%s with %j does not', async (name, password) => {
+  test.each([
+    ['admin', 'Changeit'],
+    ['ouro', 'changeit'],
+    ['gone', 'changeit'],
+    ['gone', ''],
+    ['Admin', 'changeit'],
+    ['nobody', 'changeit'],
+    ['', ''],
+  ])('%s with %j does not', async (name, password) => {
     expect(await outcome(() => security.authenticator.login(name, password, null))).toBe('not_authenticated');
   });
 
   test('are listed as recorded', async () => {
-    expect((await security.users.list()).map(({ loginName, fullName, groups, isDisabled }) => [loginName, fullName, groups, isDisabled])).toEqual([
-      ['admin', 'Event Store Administrator', ['$admins'], false], ['gone', 'Was Disabled', [], true],
-      ['ops', 'Event Store Operations', ['$ops'], false], ['ouro', 'Ouro Boros', ['accounting'], false],
+    expect(
+      (await security.users.list()).map(({ loginName, fullName, groups, isDisabled }) => [
+        loginName,
+        fullName,
+        groups,
+        isDisabled,
+      ]),
+    ).toEqual([
+      ['admin', 'Event Store Administrator', ['$admins'], false],
+      ['gone', 'Was Disabled', [], true],
+      ['ops', 'Event Store Operations', ['$ops'], false],
+      ['ouro', 'Ouro Boros', ['accounting'], false],
     ]);
     const { updatedMs, updatedTicks } = await security.users.get('ouro');
     expect([new Date(updatedMs).toISOString(), updatedTicks]).toEqual(['2026-11-21T07:18:51.400Z', 3_654]);

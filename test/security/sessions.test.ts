@@ -38,12 +38,26 @@ async function member(token: string, seed: number, ...previous: readonly string[
   const keys = new FakeKeys();
   // Members draw other bytes each.
   keys.randomBytes(seed);
-  const security = createSecurity({
-    store: world.store, keys, clock: world.clock, ids: new SeededIds(seed), log: world.log, meter: silentMeter, sessions: { secrets: async () => [token, ...previous] },
-  }, CONFIG);
+  const security = createSecurity(
+    {
+      store: world.store,
+      keys,
+      clock: world.clock,
+      ids: new SeededIds(seed),
+      log: world.log,
+      meter: silentMeter,
+      sessions: { secrets: async () => [token, ...previous] },
+    },
+    CONFIG,
+  );
   await security.start();
   const sessions = security.sessions!;
-  return { ...security, sessions, login: async (name = 'kim', password = 'kim-pass') => (await sessions.begin(await security.authenticator.login(name, password, null))).value };
+  return {
+    ...security,
+    sessions,
+    login: async (name = 'kim', password = 'kim-pass') =>
+      (await sessions.begin(await security.authenticator.login(name, password, null))).value,
+  };
 }
 
 async function userOf({ sessions }: Node, value: string): Promise<Principal | null> {
@@ -80,8 +94,20 @@ describe('a session', () => {
   test('with any other character is none', async () => {
     const value = await one.login();
     const other = (character: string) => (character === 'A' ? 'B' : 'A');
-    for (let i = 0; i < value.length; i++) expect(await userOf(one, value.slice(0, i) + other(value[i]!) + value.slice(i + 1)), `character ${i}`).toBeNull();
-    for (const forged of ['', '2', '2..', '2.e30.', `${value}.`, value.slice(0, -1), `${value}A`, 'x'.repeat(10_000), value.replace('2.', '1.')]) expect(await userOf(one, forged)).toBeNull();
+    for (let i = 0; i < value.length; i++)
+      expect(await userOf(one, value.slice(0, i) + other(value[i]!) + value.slice(i + 1)), `character ${i}`).toBeNull();
+    for (const forged of [
+      '',
+      '2',
+      '2..',
+      '2.e30.',
+      `${value}.`,
+      value.slice(0, -1),
+      `${value}A`,
+      'x'.repeat(10_000),
+      value.replace('2.', '1.'),
+    ])
+      expect(await userOf(one, forged)).toBeNull();
     expect(await userOf(one, value)).toEqual(KIM);
   });
 
@@ -89,8 +115,10 @@ describe('a session', () => {
     const value = await one.login();
     const [version, claims, signature] = value.split('.');
     const list = JSON.parse(new TextDecoder().decode(decodeBase64Url(claims!)!)) as unknown[];
-    const with_ = (i: number, changed: unknown) => `${version}.${encodeBase64Url(encodeText(JSON.stringify(list.with(i, changed))))}.${signature}`;
-    for (const forged of [with_(2, 'admin'), with_(4, Number(list[4]) + 1), with_(1, 'other'), with_(0, 'other')]) expect(await userOf(one, forged)).toBeNull();
+    const with_ = (i: number, changed: unknown) =>
+      `${version}.${encodeBase64Url(encodeText(JSON.stringify(list.with(i, changed))))}.${signature}`;
+    for (const forged of [with_(2, 'admin'), with_(4, Number(list[4]) + 1), with_(1, 'other'), with_(0, 'other')])
+      expect(await userOf(one, forged)).toBeNull();
   });
 
   test('of a user who is another by then is not begun', async () => {
@@ -111,25 +139,45 @@ describe('a session', () => {
 
 describe('a change of the user ends it at once, everywhere', () => {
   test.each<[string, (node: Node) => Promise<void>]>([
-    ['a password', (node) => node.users.resetPassword('kim', 'new-pass')], ['groups', (node) => node.users.update('kim', { groups: ['$ops'] })], ['a full name', (node) => node.users.update('kim', { fullName: 'Kim' })],
-    ['disabled', (node) => node.users.disable('kim')], ['deleted', (node) => node.users.delete('kim')],
+    ['a password', (node) => node.users.resetPassword('kim', 'new-pass')],
+    ['groups', (node) => node.users.update('kim', { groups: ['$ops'] })],
+    ['a full name', (node) => node.users.update('kim', { fullName: 'Kim' })],
+    ['disabled', (node) => node.users.disable('kim')],
+    ['deleted', (node) => node.users.delete('kim')],
   ])('%s', async (_, change) => {
     const value = await one.login();
     const session = (await one.sessions.find(value))!;
     expect([await userOf(two, value), await one.authenticator.hasChanged!(session.principal)]).toEqual([KIM, false]);
     await change(two);
     for (const node of [one, two]) expect(await userOf(node, value)).toBeNull();
-    expect([await one.authenticator.hasChanged!(session.principal), await one.sessions.resume(session.proof)]).toEqual([true, null]);
+    expect([await one.authenticator.hasChanged!(session.principal), await one.sessions.resume(session.proof)]).toEqual([
+      true,
+      null,
+    ]);
   });
 
   /** Whether a session counts in another store, as after a restore, where the stream of its user has this record. */
   async function countsElsewhere(value: string, record: string): Promise<boolean> {
     const restored = await openWorld();
-    const write = (stream: string, type: string, data: string) => restored.store.append(stream, ANY, [{ id: crypto.randomUUID(), type, isJson: true, data: encodeText(data), metadata: new Uint8Array(0) }]);
+    const write = (stream: string, type: string, data: string) =>
+      restored.store.append(stream, ANY, [
+        { id: crypto.randomUUID(), type, isJson: true, data: encodeText(data), metadata: new Uint8Array(0) },
+      ]);
     await write('$$$user-kim', '$metadata', '{}');
     await write('$user-kim', '$UserCreated', record);
     const keys = new FakeKeys();
-    const { sessions } = createSecurity({ store: restored.store, keys, clock: world.clock, ids: new SeededIds(4), log: world.log, meter: silentMeter, sessions: { secrets: async () => ['shared'] } }, CONFIG);
+    const { sessions } = createSecurity(
+      {
+        store: restored.store,
+        keys,
+        clock: world.clock,
+        ids: new SeededIds(4),
+        log: world.log,
+        meter: silentMeter,
+        sessions: { secrets: async () => ['shared'] },
+      },
+      CONFIG,
+    );
     const found = await sessions!.find(value);
     await restored.close();
     return found !== null;
@@ -140,7 +188,13 @@ describe('a change of the user ends it at once, everywhere', () => {
     const [line] = await contentOf(world.store, '$user-kim');
     const record = JSON.parse(line!.slice(line!.indexOf(' ') + 1)) as Record<string, unknown>;
     expect(await countsElsewhere(value, JSON.stringify(record))).toBe(true);
-    for (const other of [{ ...record, hash: 'b3RoZXI=' }, { ...record, salt: 'b3RoZXI=' }, { ...record, groups: ['$admins'] }, { ...record, disabled: true }]) expect(await countsElsewhere(value, JSON.stringify(other))).toBe(false);
+    for (const other of [
+      { ...record, hash: 'b3RoZXI=' },
+      { ...record, salt: 'b3RoZXI=' },
+      { ...record, groups: ['$admins'] },
+      { ...record, disabled: true },
+    ])
+      expect(await countsElsewhere(value, JSON.stringify(other))).toBe(false);
   });
 
   test('changes of others end nothing', async () => {
@@ -156,21 +210,35 @@ describe('logging out', () => {
     const { principal } = (await one.sessions.find(value))!;
     expect(await userOf(two, value)).toEqual(KIM);
     expect(await one.sessions.end(value)).toBe(true);
-    for (const node of [one, two, await member('shared', 9)]) expect([await userOf(node, value), await userOf(node, other)]).toEqual([null, KIM]);
-    expect([await one.authenticator.hasChanged!(principal), await one.sessions.end(value), await one.sessions.end('2.x.y')]).toEqual([true, false, false]);
+    for (const node of [one, two, await member('shared', 9)])
+      expect([await userOf(node, value), await userOf(node, other)]).toEqual([null, KIM]);
+    expect([
+      await one.authenticator.hasChanged!(principal),
+      await one.sessions.end(value),
+      await one.sessions.end('2.x.y'),
+    ]).toEqual([true, false, false]);
     expect(await written()).toEqual(['$ui-session-ended']);
     const { metadata } = await world.store.streamInfo(SESSION_ENDS_STREAM);
-    expect(metadata).toEqual({ maxCount: 100_000, acl: { read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] } });
+    expect(metadata).toEqual({
+      maxCount: 100_000,
+      acl: { read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] },
+    });
   });
 
   test('with the ends taken away nobody is logged in any more, and who logs in then is', async () => {
     const [value, ended] = [await one.login(), await one.login()];
     await one.sessions.end(ended);
     await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'soft');
-    for (const node of [one, two, await member('shared', 9)]) expect([await userOf(node, value), await userOf(node, ended)]).toEqual([null, null]);
+    for (const node of [one, two, await member('shared', 9)])
+      expect([await userOf(node, value), await userOf(node, ended)]).toEqual([null, null]);
     await world.clock.advance(1);
     const later = await two.login();
-    for (const node of [one, two, await member('shared', 10)]) expect([await userOf(node, later), await userOf(node, value), await userOf(node, ended)]).toEqual([KIM, null, null]);
+    for (const node of [one, two, await member('shared', 10)])
+      expect([await userOf(node, later), await userOf(node, value), await userOf(node, ended)]).toEqual([
+        KIM,
+        null,
+        null,
+      ]);
     await two.sessions.end(later);
     for (const node of [one, two]) expect(await userOf(node, later)).toBeNull();
   });
@@ -186,9 +254,20 @@ describe('logging out', () => {
   test('with the stream truncated beyond its end nobody is logged in, and who wants to is told why', async () => {
     const [value, ended] = [await one.login(), await one.login()];
     await one.sessions.end(ended);
-    await world.store.append(`$$${SESSION_ENDS_STREAM}`, ANY, [{ id: crypto.randomUUID(), type: '$metadata', isJson: true, data: encodeText('{"$tb":100}'), metadata: new Uint8Array(0) }]);
+    await world.store.append(`$$${SESSION_ENDS_STREAM}`, ANY, [
+      {
+        id: crypto.randomUUID(),
+        type: '$metadata',
+        isJson: true,
+        data: encodeText('{"$tb":100}'),
+        metadata: new Uint8Array(0),
+      },
+    ]);
     expect(await userOf(one, value)).toBeNull();
-    await expect(one.login()).rejects.toMatchObject({ code: 'invalid_metadata', data: { stream: SESSION_ENDS_STREAM } });
+    await expect(one.login()).rejects.toMatchObject({
+      code: 'invalid_metadata',
+      data: { stream: SESSION_ENDS_STREAM },
+    });
     await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'soft');
     expect(await userOf(one, await one.login())).toEqual(KIM);
   });
@@ -198,7 +277,15 @@ describe('logging out', () => {
     for (let i = 0; i < 3; i++) await one.sessions.end(await one.login());
     await world.clock.advance(1_000);
     const since = await one.login();
-    await world.store.append(`$$${SESSION_ENDS_STREAM}`, ANY, [{ id: crypto.randomUUID(), type: '$metadata', isJson: true, data: encodeText('{"$maxCount":1}'), metadata: new Uint8Array(0) }]);
+    await world.store.append(`$$${SESSION_ENDS_STREAM}`, ANY, [
+      {
+        id: crypto.randomUUID(),
+        type: '$metadata',
+        isJson: true,
+        data: encodeText('{"$maxCount":1}'),
+        metadata: new Uint8Array(0),
+      },
+    ]);
     for (const node of [one, two]) expect([await userOf(node, before), await userOf(node, since)]).toEqual([null, KIM]);
     await world.clock.advance(1_000);
     await one.sessions.end(await one.login());
@@ -211,15 +298,35 @@ describe('logging out', () => {
     await one.sessions.end(await one.login());
     await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'soft');
     const ahead = world.clock.nowMs() + 300_000;
-    await world.store.append(SESSION_ENDS_STREAM, ANY, [{ id: crypto.randomUUID(), type: '$ui-session-ended', isJson: true, data: encodeText(JSON.stringify({ session: '', endedMs: ahead })), metadata: new Uint8Array(0) }]);
+    await world.store.append(SESSION_ENDS_STREAM, ANY, [
+      {
+        id: crypto.randomUUID(),
+        type: '$ui-session-ended',
+        isJson: true,
+        data: encodeText(JSON.stringify({ session: '', endedMs: ahead })),
+        metadata: new Uint8Array(0),
+      },
+    ]);
     const value = await one.login();
-    for (const node of [one, two]) expect(await node.sessions.find(value)).toMatchObject({ principal: KIM, endsMs: world.clock.nowMs() + SESSION_MS });
+    for (const node of [one, two])
+      expect(await node.sessions.find(value)).toMatchObject({
+        principal: KIM,
+        endsMs: world.clock.nowMs() + SESSION_MS,
+      });
   });
 
   test('what others have written to the stream ends nothing', async () => {
     const value = await one.login();
     for (const data of [{ session: 7, endedMs: 1 }, { session: 'other' }, {}, 'text', null]) {
-      await world.store.append(SESSION_ENDS_STREAM, ANY, [{ id: crypto.randomUUID(), type: '$ui-session-ended', isJson: true, data: encodeText(JSON.stringify(data)), metadata: new Uint8Array(0) }]);
+      await world.store.append(SESSION_ENDS_STREAM, ANY, [
+        {
+          id: crypto.randomUUID(),
+          type: '$ui-session-ended',
+          isJson: true,
+          data: encodeText(JSON.stringify(data)),
+          metadata: new Uint8Array(0),
+        },
+      ]);
     }
     for (const node of [one, two]) expect(await userOf(node, value)).toEqual(KIM);
   });
@@ -228,20 +335,26 @@ describe('logging out', () => {
 describe('keys', () => {
   test('are kept nowhere: logins write nothing, and whoever has the secret has the keys', async () => {
     const values = await Promise.all([one.login(), two.login(), one.login('second', 'x'), two.login('second', 'x')]);
-    for (const value of values) for (const node of [one, two, await member('shared', 9)]) expect(await userOf(node, value)).not.toBeNull();
+    for (const value of values)
+      for (const node of [one, two, await member('shared', 9)]) expect(await userOf(node, value)).not.toBeNull();
     expect((await world.store.streamInfo(SESSION_ENDS_STREAM)).lastEventNumber).toBe(-1);
   });
 
   test('change every day, and the one before counts as long as what it has signed', async () => {
-    await world.clock.advance(DAY_MS - world.clock.nowMs() % DAY_MS - 1);
+    await world.clock.advance(DAY_MS - (world.clock.nowMs() % DAY_MS) - 1);
     const last = await one.login();
     await world.clock.advance(1);
     const first = await two.login();
     await world.clock.advance(SESSION_MS - 2);
-    for (const node of [one, two, await member('shared', 9)]) expect([await userOf(node, last), await userOf(node, first)]).toEqual([KIM, KIM]);
+    for (const node of [one, two, await member('shared', 9)])
+      expect([await userOf(node, last), await userOf(node, first)]).toEqual([KIM, KIM]);
     // The key of a day is that of the day which the session names.
     const keys = new SessionKeys(new FakeKeys(), async () => ['shared']);
-    const [today, tomorrow, again] = [await keys.signing(0), await keys.signing(DAY_MS), await keys.signing(DAY_MS - 1)];
+    const [today, tomorrow, again] = [
+      await keys.signing(0),
+      await keys.signing(DAY_MS),
+      await keys.signing(DAY_MS - 1),
+    ];
     expect([today.id, today.bytes]).toEqual([again.id, again.bytes]);
     expect(tomorrow.bytes).not.toEqual(today.bytes);
     expect([await keys.keyOf(today.id, DAY_MS), await keys.keyOf('other', 0)]).toEqual([tomorrow, null]);
@@ -251,8 +364,15 @@ describe('keys', () => {
     const value = await one.login();
     const rotated = await member('new', 9, 'shared');
     const later = await rotated.login();
-    expect([await userOf(rotated, value), await userOf(rotated, later), await userOf(one, later)]).toEqual([KIM, KIM, null]);
-    expect([await userOf(await member('new', 10), value), await userOf(await member('new', 11), later)]).toEqual([null, KIM]);
+    expect([await userOf(rotated, value), await userOf(rotated, later), await userOf(one, later)]).toEqual([
+      KIM,
+      KIM,
+      null,
+    ]);
+    expect([await userOf(await member('new', 10), value), await userOf(await member('new', 11), later)]).toEqual([
+      null,
+      KIM,
+    ]);
   });
 
   test('that are not known make a session none, with one warning', async () => {
@@ -273,10 +393,30 @@ describe('keys', () => {
   test('are asked for by a session that may count alone', async () => {
     const asked: boolean[] = [];
     const keys = new FakeKeys();
-    const { sessions } = createSecurity({ store: world.store, keys, clock: world.clock, ids: new SeededIds(5), log: world.log, meter: silentMeter, sessions: { secrets: async (isBeginning) => { asked.push(isBeginning); return ['shared']; } } }, CONFIG);
+    const { sessions } = createSecurity(
+      {
+        store: world.store,
+        keys,
+        clock: world.clock,
+        ids: new SeededIds(5),
+        log: world.log,
+        meter: silentMeter,
+        sessions: {
+          secrets: async (isBeginning) => {
+            asked.push(isBeginning);
+            return ['shared'];
+          },
+        },
+      },
+      CONFIG,
+    );
     const value = await one.login();
-    const long = [...JSON.parse(new TextDecoder().decode(decodeBase64Url(value.split('.')[1]!)!)) as unknown[]].with(4, world.clock.nowMs() + 2 * SESSION_MS);
-    for (const none of ['x', '2.e30.AA', `2.${encodeBase64Url(encodeText(JSON.stringify(long)))}.AAAA`]) expect(await sessions!.find(none)).toBeNull();
+    const long = [...(JSON.parse(new TextDecoder().decode(decodeBase64Url(value.split('.')[1]!)!)) as unknown[])].with(
+      4,
+      world.clock.nowMs() + 2 * SESSION_MS,
+    );
+    for (const none of ['x', '2.e30.AA', `2.${encodeBase64Url(encodeText(JSON.stringify(long)))}.AAAA`])
+      expect(await sessions!.find(none)).toBeNull();
     expect(asked).toEqual([]);
     expect(await sessions!.find(value)).not.toBeNull();
     expect(asked).toEqual([false]);
@@ -286,7 +426,9 @@ describe('keys', () => {
 test('a session that another member has verified is resumed as the user is now', async () => {
   const session = (await one.sessions.find(await one.login()))!;
   expect(await two.sessions.resume(session.proof)).toEqual(KIM);
-  expect(await two.sessions.resume({ ...session.proof, lastEventNumber: session.proof.lastEventNumber + 1 })).toBeNull();
+  expect(
+    await two.sessions.resume({ ...session.proof, lastEventNumber: session.proof.lastEventNumber + 1 }),
+  ).toBeNull();
   expect(await two.sessions.resume({ ...session.proof, user: 'nobody' })).toBeNull();
   expect(await two.sessions.resume({ ...session.proof, user: '\u0000' })).toBeNull();
 });

@@ -6,8 +6,18 @@ import { contentOf, giveEmptyPassword, openWorld, outcome } from './kit.ts';
 describe('a first start', () => {
   test('creates the default users with their groups and passwords', async () => {
     const world = await openWorld({ adminPassword: 'a!', opsPassword: 'o!' });
-    expect((await world.security.users.list()).map(({ loginName, groups }) => [loginName, groups])).toEqual([['admin', ['$admins']], ['ops', ['$ops']]]);
-    expect(world.writes).toEqual(['append $$$user-admin', 'append $user-admin', 'append $users', 'append $$$user-ops', 'append $user-ops', 'append $users']);
+    expect((await world.security.users.list()).map(({ loginName, groups }) => [loginName, groups])).toEqual([
+      ['admin', ['$admins']],
+      ['ops', ['$ops']],
+    ]);
+    expect(world.writes).toEqual([
+      'append $$$user-admin',
+      'append $user-admin',
+      'append $users',
+      'append $$$user-ops',
+      'append $user-ops',
+      'append $users',
+    ]);
     expect(await outcome(() => world.security.authenticator.login('admin', 'a!', null))).toBe('ok');
     expect(await outcome(() => world.security.authenticator.login('ops', 'o!', null))).toBe('ok');
     expect(await contentOf(world.store, '$users')).toEqual(['$User admin', '$User ops']);

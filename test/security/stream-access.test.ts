@@ -5,7 +5,9 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { json, leave, openWorld, outcome, principal, setMetadata, type World } from './kit.ts';
 
 let world: World;
-beforeEach(async () => { world = await openWorld(); });
+beforeEach(async () => {
+  world = await openWorld();
+});
 afterEach(() => world.close());
 
 const ADMIN = principal('admin', '$admins');
@@ -23,17 +25,28 @@ function check(who: Principal, action: StreamAction, stream: string, security = 
 /** What each of the five actions comes to: r, w, d, m (metadata read), M (metadata write) where allowed, else a dot. */
 async function rights(who: Principal, stream: string, security = world.security): Promise<string> {
   let text = '';
-  for (const [i, action] of ACTIONS.entries()) text += (await check(who, action, stream, security)) === 'ok' ? 'rwdmM'[i]! : '.';
+  for (const [i, action] of ACTIONS.entries())
+    text += (await check(who, action, stream, security)) === 'ok' ? 'rwdmM'[i]! : '.';
   return text;
 }
 
 describe('examples', () => {
   test.each<[string, Principal, StreamAction, string]>([
-    ['orders-1', KIM, 'read', 'ok'], ['orders-1', KIM, 'write', 'ok'], ['orders-1', KIM, 'delete', 'ok'], ['orders-1', ANONYMOUS, 'read', WHO],
-    ['$scavenges', OPS, 'read', 'ok'], ['$scavenges', KIM, 'read', NO], ['$scavenges', OPS, 'write', NO], ['$settings', OPS, 'read', NO],
-    ['$all', OPS, 'read', NO], ['$all', ADMIN, 'read', 'ok'],
+    ['orders-1', KIM, 'read', 'ok'],
+    ['orders-1', KIM, 'write', 'ok'],
+    ['orders-1', KIM, 'delete', 'ok'],
+    ['orders-1', ANONYMOUS, 'read', WHO],
+    ['$scavenges', OPS, 'read', 'ok'],
+    ['$scavenges', KIM, 'read', NO],
+    ['$scavenges', OPS, 'write', NO],
+    ['$settings', OPS, 'read', NO],
+    ['$all', OPS, 'read', NO],
+    ['$all', ADMIN, 'read', 'ok'],
   ])('%s, %o, %s: %s', async (stream, who, action, expected) => {
-    await setMetadata(world.store, '$scavenges', { $maxAge: 2_592_000, $acl: { $r: '$ops', $w: [], $d: [], $mr: [], $mw: [] } });
+    await setMetadata(world.store, '$scavenges', {
+      $maxAge: 2_592_000,
+      $acl: { $r: '$ops', $w: [], $d: [], $mr: [], $mw: [] },
+    });
     expect(await check(who, action, stream)).toBe(expected);
     // The second time all that is needed is in memory.
     expect(await check(who, action, stream)).toBe(expected);
@@ -43,7 +56,11 @@ describe('examples', () => {
 describe('rules', () => {
   test('1: an empty name is $all, which nobody writes or deletes', async () => {
     for (const stream of ['', '$all']) {
-      expect([await rights(ADMIN, stream), await rights(SYSTEM, stream), await rights(KIM, stream)]).toEqual(['r..mM', 'r..mM', '.....']);
+      expect([await rights(ADMIN, stream), await rights(SYSTEM, stream), await rights(KIM, stream)]).toEqual([
+        'r..mM',
+        'r..mM',
+        '.....',
+      ]);
       expect(await check(ADMIN, 'write', stream)).toBe(NO);
       expect(await check(ANONYMOUS, 'write', stream)).toBe(WHO);
     }
@@ -51,51 +68,92 @@ describe('rules', () => {
 
   test('2: a metadata stream has the metadata rights of its stream, and is deleted by nobody', async () => {
     await setMetadata(world.store, 'x', { $acl: { $mr: 'kim', $mw: 'leads' } });
-    expect([await check(KIM, 'read', '$$x'), await check(KIM, 'write', '$$x'), await check(LEAD, 'read', '$$x'), await check(LEAD, 'write', '$$x')]).toEqual(['ok', NO, NO, 'ok']);
+    expect([
+      await check(KIM, 'read', '$$x'),
+      await check(KIM, 'write', '$$x'),
+      await check(LEAD, 'read', '$$x'),
+      await check(LEAD, 'write', '$$x'),
+    ]).toEqual(['ok', NO, NO, 'ok']);
     for (const who of [ADMIN, SYSTEM, KIM]) expect(await check(who, 'delete', '$$x')).toBe(NO);
     await setMetadata(world.store, '$x', { $acl: { $mr: 'kim' } });
-    expect([await check(KIM, 'read', '$$$x'), await check(LEAD, 'read', '$$$x'), await check(KIM, 'read', '$x'), await check(KIM, 'metadataRead', '$x')]).toEqual(['ok', NO, NO, 'ok']);
+    expect([
+      await check(KIM, 'read', '$$$x'),
+      await check(LEAD, 'read', '$$$x'),
+      await check(KIM, 'read', '$x'),
+      await check(KIM, 'metadataRead', '$x'),
+    ]).toEqual(['ok', NO, NO, 'ok']);
     // The metadata of a metadata stream is fixed: it is a system stream without a list.
     expect([await rights(KIM, '$$$$x'), await rights(ADMIN, '$$$$x')]).toEqual(['.....', 'rw.mM']);
     await setMetadata(world.store, '$all', { $acl: { $r: 'kim', $mr: 'lee' } });
-    expect([await check(KIM, 'read', '$all'), await check(LEAD, 'read', '$$$all'), await check(KIM, 'read', '$$$all')]).toEqual(['ok', 'ok', NO]);
+    expect([
+      await check(KIM, 'read', '$all'),
+      await check(LEAD, 'read', '$$$all'),
+      await check(KIM, 'read', '$$$all'),
+    ]).toEqual(['ok', 'ok', NO]);
   });
 
   test('3: the anonymous caller is refused, unless the option lets everybody in', async () => {
     await setMetadata(world.store, 'open', { $acl: { $r: '$all', $w: ['kim', '$all'], $d: 'kim' } });
-    expect([await rights(ANONYMOUS, 'open'), await rights(ANONYMOUS, 'plain'), await rights(ANONYMOUS, '$all')]).toEqual(['.....', '.....', '.....']);
+    expect([
+      await rights(ANONYMOUS, 'open'),
+      await rights(ANONYMOUS, 'plain'),
+      await rights(ANONYMOUS, '$all'),
+    ]).toEqual(['.....', '.....', '.....']);
     const open = world.another({ allowAnonymousStreamAccess: true });
-    expect([await rights(ANONYMOUS, 'open', open), await rights(ANONYMOUS, 'plain', open), await rights(ANONYMOUS, '$x', open)]).toEqual(['rw.mM', 'rwdmM', '.....']);
+    expect([
+      await rights(ANONYMOUS, 'open', open),
+      await rights(ANONYMOUS, 'plain', open),
+      await rights(ANONYMOUS, '$x', open),
+    ]).toEqual(['rw.mM', 'rwdmM', '.....']);
     expect(await check(ANONYMOUS, 'read', '$x', open)).toBe(WHO);
     expect(await check(KIM, 'read', '$x', open)).toBe(NO);
   });
 
-  test.each([ADMIN, SYSTEM, principal('admin'), principal('x', '$admins'), principal('x', '$admin')])('4: %o may do everything, at once', async (who) => {
-    await setMetadata(world.store, 'x', { $acl: { $r: [], $w: [], $d: [], $mr: [], $mw: [] } });
-    for (const stream of ['x', '$y', '$settings']) {
-      for (const action of ACTIONS) expect(world.security.access.check(who, action, stream)).toBeUndefined();
-      expect(world.security.access.authorizeWrite(who, 'write', stream)).toBeNull();
-    }
-  });
+  test.each([ADMIN, SYSTEM, principal('admin'), principal('x', '$admins'), principal('x', '$admin')])(
+    '4: %o may do everything, at once',
+    async (who) => {
+      await setMetadata(world.store, 'x', { $acl: { $r: [], $w: [], $d: [], $mr: [], $mw: [] } });
+      for (const stream of ['x', '$y', '$settings']) {
+        for (const action of ACTIONS) expect(world.security.access.check(who, action, stream)).toBeUndefined();
+        expect(world.security.access.authorizeWrite(who, 'write', stream)).toBeNull();
+      }
+    },
+  );
 
   test('5: action by action, the list of the stream, then the configured one, then the built-in one', async () => {
     await setMetadata(world.store, 'x', { $acl: { $r: 'kim' } });
     expect([await rights(KIM, 'x'), await rights(LEAD, 'x')]).toEqual(['rwdmM', '.wdmM']);
-    await world.store.append('$settings', -2, [json('anything', { $userStreamAcl: { $r: '$all', $w: 'leads', $d: [] } })]);
-    expect([await rights(KIM, 'x'), await rights(LEAD, 'x'), await rights(KIM, 'other')]).toEqual(['r..mM', '.w.mM', 'r..mM']);
+    await world.store.append('$settings', -2, [
+      json('anything', { $userStreamAcl: { $r: '$all', $w: 'leads', $d: [] } }),
+    ]);
+    expect([await rights(KIM, 'x'), await rights(LEAD, 'x'), await rights(KIM, 'other')]).toEqual([
+      'r..mM',
+      '.w.mM',
+      'r..mM',
+    ]);
     expect([await rights(KIM, '$x'), await rights(ADMIN, 'x')]).toEqual(['.....', 'rwdmM']);
   });
 
   test('6 and 7: names and groups are compared alike; nobody is named by nothing', async () => {
     await setMetadata(world.store, 'x', { $acl: { $r: ['pickers', 'lee'], $w: [], $d: '', $mr: '*', $mw: ['', '*'] } });
-    expect([await rights(KIM, 'x'), await rights(LEAD, 'x'), await rights(principal('no'), 'x'), await rights(principal(''), 'x'), await rights(principal('ops'), 'x')]).toEqual(['r....', 'r....', '.....', '.....', '.....']);
+    expect([
+      await rights(KIM, 'x'),
+      await rights(LEAD, 'x'),
+      await rights(principal('no'), 'x'),
+      await rights(principal(''), 'x'),
+      await rights(principal('ops'), 'x'),
+    ]).toEqual(['r....', 'r....', '.....', '.....', '.....']);
   });
 
   test('a list that can not be understood, as another program may have left it, lets in administrators only', async () => {
     for (const acl of [7, 'kim', ['kim'], { $r: 7 }, { $r: [7] }, { $r: 'kim', $w: {} }]) {
       expect(await outcome(() => setMetadata(world.store, 'x', { $maxCount: 3, $acl: acl }))).toBe('invalid_metadata');
       await leave(world.store, '$$x', { $maxCount: 3, $acl: acl });
-      expect([await rights(LEAD, 'x'), await rights(KIM, 'x'), await rights(ADMIN, 'x')]).toEqual(['.....', '.....', 'rwdmM']);
+      expect([await rights(LEAD, 'x'), await rights(KIM, 'x'), await rights(ADMIN, 'x')]).toEqual([
+        '.....',
+        '.....',
+        'rwdmM',
+      ]);
     }
     expect(world.log.at('warn').length).toBeGreaterThan(0);
   });
@@ -128,8 +186,11 @@ describe('rules', () => {
   test('a hard-deleted stream says so to everyone who is known', async () => {
     await world.store.append('$x', -1, [json('made', {})]);
     await world.store.deleteStream('$x', -2, 'hard');
-    for (const stream of ['$x', '$$$x']) expect([await check(KIM, 'read', stream), await check(ANONYMOUS, 'read', stream)]).toEqual(['ok', WHO]);
-    expect(await outcome(() => world.store.readStream('$x', { direction: 'forward', from: 0, count: 1 }))).toBe('stream_deleted');
+    for (const stream of ['$x', '$$$x'])
+      expect([await check(KIM, 'read', stream), await check(ANONYMOUS, 'read', stream)]).toEqual(['ok', WHO]);
+    expect(await outcome(() => world.store.readStream('$x', { direction: 'forward', from: 0, count: 1 }))).toBe(
+      'stream_deleted',
+    );
   });
 
   test('names that no stream can have are refused as such', async () => {
@@ -151,18 +212,31 @@ describe('$settings', () => {
     expect([await rights(OPS, '$x'), await rights(OPS, 'x')]).toEqual(['.....', 'rwdmM']);
   });
 
-  test.each([['7', '.....'], ['[]', '.....'], ['not json', '.....'], ['{"$userStreamAcl": 7}', '.....'], ['{"$systemStreamAcl": {"$r": 1}, "$userStreamAcl": {"$r": []}}', '.wdmM']])('%s, as another program may have left it, is for administrators only where it can not be understood, with one error in the log', async (data, expected) => {
-    await write({ $userStreamAcl: { $r: 'leads' } });
-    expect(await rights(KIM, 'x')).toBe('.wdmM');
-    expect(await outcome(() => write(data))).toBe('invalid_metadata');
-    expect(await rights(KIM, 'x')).toBe('.wdmM');
-    await leave(world.store, '$settings', data);
-    expect([await rights(KIM, 'x'), await rights(KIM, '$x'), await rights(ADMIN, 'x')]).toEqual([expected, '.....', 'rwdmM']);
-    expect(world.log.at('error')).toHaveLength(1);
-    await write({ $userStreamAcl: { $r: 'leads' } });
-    expect(await rights(KIM, 'x')).toBe('.wdmM');
-    expect(world.log.at('error')).toHaveLength(1);
-  });
+  test.each([
+    ['7', '.....'],
+    ['[]', '.....'],
+    ['not json', '.....'],
+    ['{"$userStreamAcl": 7}', '.....'],
+    ['{"$systemStreamAcl": {"$r": 1}, "$userStreamAcl": {"$r": []}}', '.wdmM'],
+  ])(
+    '%s, as another program may have left it, is for administrators only where it can not be understood, with one error in the log',
+    async (data, expected) => {
+      await write({ $userStreamAcl: { $r: 'leads' } });
+      expect(await rights(KIM, 'x')).toBe('.wdmM');
+      expect(await outcome(() => write(data))).toBe('invalid_metadata');
+      expect(await rights(KIM, 'x')).toBe('.wdmM');
+      await leave(world.store, '$settings', data);
+      expect([await rights(KIM, 'x'), await rights(KIM, '$x'), await rights(ADMIN, 'x')]).toEqual([
+        expected,
+        '.....',
+        'rwdmM',
+      ]);
+      expect(world.log.at('error')).toHaveLength(1);
+      await write({ $userStreamAcl: { $r: 'leads' } });
+      expect(await rights(KIM, 'x')).toBe('.wdmM');
+      expect(world.log.at('error')).toHaveLength(1);
+    },
+  );
 
   test('may hold what we do not know', async () => {
     await write({ comment: ['x'], $userStreamAcl: { $r: 'leads' } });
@@ -183,15 +257,32 @@ describe('what is in memory is decided without a promise', () => {
 
 describe('writes are decided where they take their place', () => {
   async function write(who: Principal, stream: string, type = 'made', data: unknown = {}): Promise<string> {
-    return outcome(async () => world.store.append(stream, -2, [json(type, data)], await world.security.access.authorizeWrite(who, 'write', stream) ?? undefined));
+    return outcome(async () =>
+      world.store.append(
+        stream,
+        -2,
+        [json(type, data)],
+        (await world.security.access.authorizeWrite(who, 'write', stream)) ?? undefined,
+      ),
+    );
   }
 
   test('by the list of the stream, or for its metadata stream by the same list', async () => {
     await setMetadata(world.store, 'x', { $acl: { $w: 'leads', $mw: 'kim' } });
-    expect([await write(KIM, 'x'), await write(LEAD, 'x'), await write(LEAD, '$$x'), await write(KIM, '$x'), await write(ADMIN, '$x')]).toEqual([NO, 'ok', NO, NO, 'ok']);
+    expect([
+      await write(KIM, 'x'),
+      await write(LEAD, 'x'),
+      await write(LEAD, '$$x'),
+      await write(KIM, '$x'),
+      await write(ADMIN, '$x'),
+    ]).toEqual([NO, 'ok', NO, NO, 'ok']);
     expect(await write(KIM, '$$x', '$metadata', { $acl: { $w: 'kim' } })).toBe('ok');
     expect([await write(KIM, 'x'), await write(LEAD, 'x')]).toEqual(['ok', NO]);
-    expect([await write(ADMIN, '$all'), await write(ANONYMOUS, 'x'), await outcome(() => world.security.access.authorizeWrite(ADMIN, 'delete', '$$x'))]).toEqual([NO, WHO, NO]);
+    expect([
+      await write(ADMIN, '$all'),
+      await write(ANONYMOUS, 'x'),
+      await outcome(() => world.security.access.authorizeWrite(ADMIN, 'delete', '$$x')),
+    ]).toEqual([NO, WHO, NO]);
   });
 
   test('by the list that was written just before them', async () => {
@@ -210,7 +301,15 @@ describe('writes are decided where they take their place', () => {
   test('deletions too', async () => {
     await world.store.append('x', -1, [json('made', {})]);
     await setMetadata(world.store, 'x', { $acl: { $d: 'leads' } });
-    const remove = (who: Principal) => outcome(async () => world.store.deleteStream('x', -2, 'soft', await world.security.access.authorizeWrite(who, 'delete', 'x') ?? undefined));
+    const remove = (who: Principal) =>
+      outcome(async () =>
+        world.store.deleteStream(
+          'x',
+          -2,
+          'soft',
+          (await world.security.access.authorizeWrite(who, 'delete', 'x')) ?? undefined,
+        ),
+      );
     expect([await remove(KIM), await remove(LEAD)]).toEqual([NO, 'ok']);
   });
 });

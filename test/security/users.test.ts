@@ -10,7 +10,8 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const KIM = { loginName: 'kim', fullName: 'Kim Doe', groups: ['pickers'], password: 'secret1!' };
-const login = (name: string, password: string) => outcome(() => world.security.authenticator.login(name, password, null));
+const login = (name: string, password: string) =>
+  outcome(() => world.security.authenticator.login(name, password, null));
 const metadataOf = (stream: string) => contentOf(world.store, `$$${stream}`).then((all) => all.at(-1));
 const NOTIFICATIONS = '$users-password-notifications';
 
@@ -18,9 +19,13 @@ describe('creating', () => {
   test('writes access list, record and list entry, as the reference database does', async () => {
     await world.security.users.create(KIM);
     expect(world.writes).toEqual(['append $$$user-kim', 'append $user-kim', 'append $users']);
-    expect(await contentOf(world.store, '$$$user-kim')).toEqual(['$metadata {"$acl":{"$w":"$admins","$d":"$admins","$mw":"$admins"}}']);
+    expect(await contentOf(world.store, '$$$user-kim')).toEqual([
+      '$metadata {"$acl":{"$w":"$admins","$d":"$admins","$mw":"$admins"}}',
+    ]);
     const [record] = await contentOf(world.store, '$user-kim');
-    expect(record!.replace(/("salt"|"hash"): ".*"/g, '$1: "..."')).toBe('$UserCreated {\n  "loginName": "kim",\n  "fullName": "Kim Doe",\n  "salt": "...",\n  "hash": "...",\n  "groups": [\n    "pickers"\n  ]\n}');
+    expect(record!.replace(/("salt"|"hash"): ".*"/g, '$1: "..."')).toBe(
+      '$UserCreated {\n  "loginName": "kim",\n  "fullName": "Kim Doe",\n  "salt": "...",\n  "hash": "...",\n  "groups": [\n    "pickers"\n  ]\n}',
+    );
     expect((await contentOf(world.store, '$users')).at(-1)).toBe('$User kim');
     expect((await world.store.readEvent('$users', 'last')).isJson).toBe(false);
     expect(await login('kim', 'secret1!')).toBe('ok');
@@ -53,7 +58,9 @@ describe('creating', () => {
     await world.security.users.create({ ...KIM, password: 'secret2!' });
     expect((await world.store.readEvent('$user-kim', 'last')).number).toBe(1);
     expect(await contentOf(world.store, '$user-kim')).toHaveLength(1);
-    expect(await metadataOf('$user-kim')).toBe('$metadata {"$tb":1,"$acl":{"$w":"$admins","$d":"$admins","$mw":"$admins"}}');
+    expect(await metadataOf('$user-kim')).toBe(
+      '$metadata {"$tb":1,"$acl":{"$w":"$admins","$d":"$admins","$mw":"$admins"}}',
+    );
     expect(await login('kim', 'secret2!')).toBe('ok');
     expect((await contentOf(world.store, '$users')).filter((line) => line.endsWith(' kim'))).toHaveLength(1);
   });
@@ -94,7 +101,9 @@ describe('creating', () => {
 
   test('twice at once: the same password is success for both, another is refused for one', async () => {
     expect(await Promise.all([1, 2].map(() => outcome(() => world.security.users.create(KIM))))).toEqual(['ok', 'ok']);
-    const both = await Promise.all(['a', 'b'].map((password) => outcome(() => world.security.users.create({ ...KIM, loginName: 'lee', password }))));
+    const both = await Promise.all(
+      ['a', 'b'].map((password) => outcome(() => world.security.users.create({ ...KIM, loginName: 'lee', password }))),
+    );
     expect(both.toSorted()).toEqual(['ok', 'user_exists']);
     expect(await login('lee', both[0] === 'ok' ? 'a' : 'b')).toBe('ok');
     expect(await contentOf(world.store, '$user-lee')).toHaveLength(1);
@@ -102,23 +111,43 @@ describe('creating', () => {
 
   test('many at once are all listed', async () => {
     const names = Array.from({ length: 30 }, (_, i) => `user${String(i).padStart(2, '0')}`);
-    expect(new Set(await Promise.all(names.map((loginName) => outcome(() => world.security.users.create({ ...KIM, loginName })))))).toEqual(new Set(['ok']));
+    expect(
+      new Set(
+        await Promise.all(names.map((loginName) => outcome(() => world.security.users.create({ ...KIM, loginName })))),
+      ),
+    ).toEqual(new Set(['ok']));
     expect((await world.security.users.list()).map(({ loginName }) => loginName)).toEqual(['admin', 'ops', ...names]);
   });
 });
 
 describe('limits', () => {
   test.each([
-    [{ loginName: '' }], [{ loginName: 'svc:reader' }], [{ loginName: ':' }], [{ loginName: 'connector:parcels' }], [{ loginName: 'x'.repeat(1_017) }], [{ loginName: 'a\nb' }], [{ loginName: '\ud800' }], [{ fullName: 'x'.repeat(1_025) }],
-    [{ groups: Array.from({ length: 101 }, (_, i) => `g${i}`) }], [{ groups: ['x'.repeat(257)] }], [{ groups: [''] }], [{ password: 'x'.repeat(1_025) }],
-    [{ password: '€'.repeat(400) }], [{ password: '\udc00' }],
+    [{ loginName: '' }],
+    [{ loginName: 'svc:reader' }],
+    [{ loginName: ':' }],
+    [{ loginName: 'connector:parcels' }],
+    [{ loginName: 'x'.repeat(1_017) }],
+    [{ loginName: 'a\nb' }],
+    [{ loginName: '\ud800' }],
+    [{ fullName: 'x'.repeat(1_025) }],
+    [{ groups: Array.from({ length: 101 }, (_, i) => `g${i}`) }],
+    [{ groups: ['x'.repeat(257)] }],
+    [{ groups: [''] }],
+    [{ password: 'x'.repeat(1_025) }],
+    [{ password: '€'.repeat(400) }],
+    [{ password: '\udc00' }],
   ])('%j is refused before anything is written', async (over) => {
     expect(await outcome(() => world.security.users.create({ ...KIM, ...over }))).toBe('invalid_user');
     expect(world.writes).toEqual([]);
   });
 
   test('the largest of all is a user', async () => {
-    const largest = { loginName: 'x'.repeat(1_016), fullName: 'x'.repeat(1_024), groups: Array.from({ length: 100 }, (_, i) => String(i).padStart(256, 'g')), password: 'x'.repeat(1_024) };
+    const largest = {
+      loginName: 'x'.repeat(1_016),
+      fullName: 'x'.repeat(1_024),
+      groups: Array.from({ length: 100 }, (_, i) => String(i).padStart(256, 'g')),
+      password: 'x'.repeat(1_024),
+    };
     expect(await outcome(() => world.security.users.create(largest))).toBe('ok');
     expect(await login(largest.loginName, largest.password)).toBe('ok');
     expect(await login(`${largest.loginName}x`, largest.password)).toBe('not_authenticated');
@@ -142,9 +171,19 @@ describe('changing', () => {
 
   test('is in no other groups because somebody created it again', async () => {
     await world.security.users.create({ loginName: 'ann', fullName: 'Ann', groups: ['a', 'b'], password: 'secret' });
-    const again = (more: object) => outcome(() => world.security.users.create({ loginName: 'ann', fullName: 'Ann', groups: ['a', 'b'], password: 'secret', ...more }));
+    const again = (more: object) =>
+      outcome(() =>
+        world.security.users.create({
+          loginName: 'ann',
+          fullName: 'Ann',
+          groups: ['a', 'b'],
+          password: 'secret',
+          ...more,
+        }),
+      );
     expect(await again({ groups: ['b', 'a'] })).toBe('ok');
-    for (const other of [{ groups: ['a'] }, { groups: ['a', 'b', '$admins'] }, { groups: [] }]) expect(await again(other)).toBe('user_exists');
+    for (const other of [{ groups: ['a'] }, { groups: ['a', 'b', '$admins'] }, { groups: [] }])
+      expect(await again(other)).toBe('user_exists');
     expect((await world.security.users.get('ann')).groups).toEqual(['a', 'b']);
   });
 
@@ -164,7 +203,12 @@ describe('changing', () => {
   test('updates names and groups, and nothing else', async () => {
     const before = await last();
     await world.security.users.update('kim', { fullName: 'Kim D.', groups: ['pickers', 'leads'] });
-    expect(await last()).toBe(before.replace('$UserCreated', '$UserUpdated').replace('Kim Doe', 'Kim D.').replace('    "pickers"', '    "pickers",\n    "leads"'));
+    expect(await last()).toBe(
+      before
+        .replace('$UserCreated', '$UserUpdated')
+        .replace('Kim Doe', 'Kim D.')
+        .replace('    "pickers"', '    "pickers",\n    "leads"'),
+    );
     expect(await login('kim', 'secret1!')).toBe('ok');
   });
 
@@ -192,17 +236,28 @@ describe('changing', () => {
   });
 
   test('tells whoever does not know the password nothing of who there is, neither by the answer nor by what it costs', async () => {
-    const { security: { users }, keys } = world;
+    const {
+      security: { users },
+      keys,
+    } = world;
     const asked = async (name: string, isLocal: boolean, password: string) => {
       keys.derivations = [];
-      const told: unknown = await users.changePassword(name, password, 'x', '10.0.0.3', isLocal).catch((refusal: unknown) => refusal);
+      const told: unknown = await users
+        .changePassword(name, password, 'x', '10.0.0.3', isLocal)
+        .catch((refusal: unknown) => refusal);
       const { code, message } = told as { readonly code: string; readonly message: string };
       return [code, message, keys.derivations];
     };
-    for (const [isLocal, password] of [[false, 'wrong'], [true, 'wrong'], [false, ''], [true, '']] as const) {
+    for (const [isLocal, password] of [
+      [false, 'wrong'],
+      [true, 'wrong'],
+      [false, ''],
+      [true, ''],
+    ] as const) {
       const known = await asked('kim', isLocal, password);
       expect(known[0]).toBe('wrong_password');
-      for (const name of ['no', 'x'.repeat(5_000), '\ud800', '']) expect(await asked(name, isLocal, password)).toEqual(known);
+      for (const name of ['no', 'x'.repeat(5_000), '\ud800', ''])
+        expect(await asked(name, isLocal, password)).toEqual(known);
     }
     // Guesses at what is not there are limited alike.
     for (let i = 0; i < 10; i++) await asked('nobody', false, 'wrong');
@@ -210,10 +265,20 @@ describe('changing', () => {
   });
 
   test('counts wrong passwords there with those of logins', async () => {
-    for (let i = 0; i < 5; i++) expect(await outcome(() => world.security.users.changePassword('kim', 'wrong', 'x', '10.0.0.1'))).toBe('wrong_password');
-    for (let i = 0; i < 5; i++) expect(await outcome(() => world.security.authenticator.login('kim', 'wrong', '10.0.0.1'))).toBe('not_authenticated');
-    expect(await outcome(() => world.security.users.changePassword('kim', 'secret1!', 'x', '10.0.0.1'))).toBe('too_many_failures');
-    expect(await outcome(() => world.security.authenticator.login('kim', 'secret1!', '10.0.0.1'))).toBe('too_many_failures');
+    for (let i = 0; i < 5; i++)
+      expect(await outcome(() => world.security.users.changePassword('kim', 'wrong', 'x', '10.0.0.1'))).toBe(
+        'wrong_password',
+      );
+    for (let i = 0; i < 5; i++)
+      expect(await outcome(() => world.security.authenticator.login('kim', 'wrong', '10.0.0.1'))).toBe(
+        'not_authenticated',
+      );
+    expect(await outcome(() => world.security.users.changePassword('kim', 'secret1!', 'x', '10.0.0.1'))).toBe(
+      'too_many_failures',
+    );
+    expect(await outcome(() => world.security.authenticator.login('kim', 'secret1!', '10.0.0.1'))).toBe(
+      'too_many_failures',
+    );
     expect(await outcome(() => world.security.authenticator.login('kim', 'secret1!', '10.0.0.2'))).toBe('ok');
   });
 
@@ -250,14 +315,26 @@ describe('changing', () => {
 
   test('nobody there is told so', async () => {
     const { users } = world.security;
-    for (const action of [() => users.get('no'), () => users.update('no', { fullName: null, groups: [] }), () => users.delete('no'), () => users.enable('no'), () => users.disable('no'),
-      () => users.resetPassword('no', 'x'), () => users.get('x'.repeat(5_000)), () => users.get('\ud800')]) {
+    for (const action of [
+      () => users.get('no'),
+      () => users.update('no', { fullName: null, groups: [] }),
+      () => users.delete('no'),
+      () => users.enable('no'),
+      () => users.disable('no'),
+      () => users.resetPassword('no', 'x'),
+      () => users.get('x'.repeat(5_000)),
+      () => users.get('\ud800'),
+    ]) {
       expect(await outcome(action)).toBe('user_not_found');
     }
   });
 
   test('two changes at once both count', async () => {
-    await Promise.all([world.security.users.update('kim', { fullName: 'K', groups: ['new'] }), world.security.users.disable('kim'), world.security.users.resetPassword('kim', 'z')]);
+    await Promise.all([
+      world.security.users.update('kim', { fullName: 'K', groups: ['new'] }),
+      world.security.users.disable('kim'),
+      world.security.users.resetPassword('kim', 'z'),
+    ]);
     expect(await world.security.users.get('kim')).toMatchObject({ fullName: 'K', groups: ['new'], isDisabled: true });
     await world.security.users.enable('kim');
     expect(await login('kim', 'z')).toBe('ok');
@@ -265,7 +342,12 @@ describe('changing', () => {
 
   test('does not bring a user back who was deleted meanwhile', async () => {
     const { users } = world.security;
-    for (const change of [() => users.update('kim', { fullName: 'K' }), () => users.disable('kim'), () => users.resetPassword('kim', 'x'), () => users.changePassword('kim', 'secret1!', 'x')]) {
+    for (const change of [
+      () => users.update('kim', { fullName: 'K' }),
+      () => users.disable('kim'),
+      () => users.resetPassword('kim', 'x'),
+      () => users.changePassword('kim', 'secret1!', 'x'),
+    ]) {
       await users.create(KIM);
       world.beforeWrite = async (stream) => {
         if (stream !== '$user-kim') return;
@@ -285,7 +367,9 @@ describe('changing', () => {
       await world.store.append('$user-kim', -2, [json('$UserUpdated', { loginName: 'kim', salt: '', hash: '' })]);
       world.beforeWrite = intruder;
     };
-    expect(await outcome(() => world.security.users.update('kim', { fullName: null, groups: [] }))).toBe('wrong_expected_version');
+    expect(await outcome(() => world.security.users.update('kim', { fullName: null, groups: [] }))).toBe(
+      'wrong_expected_version',
+    );
   });
 });
 
@@ -301,7 +385,8 @@ test('a record that is none is no user, and damages no list', async () => {
 });
 
 test('names listed twice are shown once, in order', async () => {
-  for (const name of ['ops', 'zoe', 'admin', 'ops']) await world.store.append('$users', -2, [{ ...json('$User', name), isJson: false }]);
+  for (const name of ['ops', 'zoe', 'admin', 'ops'])
+    await world.store.append('$users', -2, [{ ...json('$User', name), isJson: false }]);
   await setMetadata(world.store, 'unrelated', {});
   expect((await world.security.users.list()).map(({ loginName }) => loginName)).toEqual(['admin', 'ops']);
 });

@@ -5,8 +5,12 @@ import { NOW_MS } from './tick-kit.ts';
 export class AutoClock implements Clock {
   #ms = 0;
 
-  nowMs(): number { return NOW_MS + this.#ms; }
-  monotonicMs(): number { return this.#ms; }
+  nowMs(): number {
+    return NOW_MS + this.#ms;
+  }
+  monotonicMs(): number {
+    return this.#ms;
+  }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const dueMs = this.#ms + ms;
@@ -15,7 +19,9 @@ export class AutoClock implements Clock {
   }
 
   yield(): Promise<void> {
-    return new Promise((resolve) => { setImmediate(resolve); });
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   }
 
   advance(ms: number): void {

@@ -23,7 +23,13 @@ export async function memoryScratch(): Promise<TemporaryStorage> {
 /** What makes the backups of a process; `seed` tells processes apart. */
 export function backupsOf(objects: ObjectStore, repository: ObjectStore, clock: AutoClock, seed: number): TickBackups {
   return new TickBackups({
-    world: worldOf(objects, clock, seed), options: OPTIONS, newTemporaryStorage: memoryScratch, everyMs: HOUR_MS, keep: null, throttleBytesPerSecond: 0, parallel: 1,
+    world: worldOf(objects, clock, seed),
+    options: OPTIONS,
+    newTemporaryStorage: memoryScratch,
+    everyMs: HOUR_MS,
+    keep: null,
+    throttleBytesPerSecond: 0,
+    parallel: 1,
     repository: () => openRepositoryOf(repository, clock, seed),
   });
 }
@@ -38,7 +44,7 @@ function shared(objects: ObjectStore): ObjectStore {
     get: (target, name) => {
       if (name === 'close') return async () => {};
       const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) as unknown : value;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
 }
@@ -52,7 +58,11 @@ export async function restored(repository: ObjectStore, clock: AutoClock): Promi
 }
 
 /** The records of a restored directory up to the end of the backup, which are those of the store at that moment. */
-export async function expectRestored(repository: ObjectStore, clock: AutoClock, directory: MemoryStorage): Promise<void> {
+export async function expectRestored(
+  repository: ObjectStore,
+  clock: AutoClock,
+  directory: MemoryStorage,
+): Promise<void> {
   const given = await readRawLog(directory);
   const back = await readRawLog(await restored(repository, clock));
   // A start writes an epoch behind the end.

@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { Carry, COMMIT_HEADER_BYTES, decodeCommitObject, encodeCommit } from '../../core/shared-log/format/commit-object.ts';
+import {
+  Carry,
+  COMMIT_HEADER_BYTES,
+  decodeCommitObject,
+  encodeCommit,
+} from '../../core/shared-log/format/commit-object.ts';
 import type { Commit } from '../../core/shared-log/format/commit-object.ts';
-import { commitKey, commitNumberOf, manifestKey, manifestNumberOf, newFileKey } from '../../core/shared-log/format/object-keys.ts';
+import {
+  commitKey,
+  commitNumberOf,
+  manifestKey,
+  manifestNumberOf,
+  newFileKey,
+} from '../../core/shared-log/format/object-keys.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -10,7 +21,15 @@ const random = new Random(7);
 
 function commit(number: number, bytes = 100): Commit {
   const start = number * 1_000_000_000_000;
-  return { number, writer: random.bytes(16), nonce: random.bytes(16), start, end: start + bytes, endsChunk: number % 2 === 0, records: random.bytes(bytes) };
+  return {
+    number,
+    writer: random.bytes(16),
+    nonce: random.bytes(16),
+    start,
+    end: start + bytes,
+    endsChunk: number % 2 === 0,
+    records: random.bytes(bytes),
+  };
 }
 
 const alone = (one: Commit) => encodeCommit(one, [], nodeDigests);
@@ -24,10 +43,33 @@ describe('the bytes of a commit object', () => {
   });
 
   test('have their fields where the layout says', () => {
-    const bytes = encodeCommit({ number: 0x0102, writer: new Uint8Array(16).fill(0xaa), nonce: new Uint8Array(16).fill(0xbb), start: 0x0304, end: 0x0306, endsChunk: true, records: Uint8Array.of(1, 2) }, [], nodeDigests);
+    const bytes = encodeCommit(
+      {
+        number: 0x0102,
+        writer: new Uint8Array(16).fill(0xaa),
+        nonce: new Uint8Array(16).fill(0xbb),
+        start: 0x0304,
+        end: 0x0306,
+        endsChunk: true,
+        records: Uint8Array.of(1, 2),
+      },
+      [],
+      nodeDigests,
+    );
     expect(Buffer.from(bytes).toString('hex')).toBe(
-      '536b75614c6f6743' + '0100' + '0100' + '00000000' + '0201000000000000' + 'aa'.repeat(16) + 'bb'.repeat(16) + '0403000000000000' + '0603000000000000' + Buffer.from(Uint32Array.of(nodeDigests.crc32(Uint8Array.of(1, 2))).buffer).toString('hex')
-      + Buffer.from(Uint32Array.of(nodeDigests.crc32(bytes.subarray(0, 76))).buffer).toString('hex') + '0102');
+      '536b75614c6f6743' +
+        '0100' +
+        '0100' +
+        '00000000' +
+        '0201000000000000' +
+        'aa'.repeat(16) +
+        'bb'.repeat(16) +
+        '0403000000000000' +
+        '0603000000000000' +
+        Buffer.from(Uint32Array.of(nodeDigests.crc32(Uint8Array.of(1, 2))).buffer).toString('hex') +
+        Buffer.from(Uint32Array.of(nodeDigests.crc32(bytes.subarray(0, 76))).buffer).toString('hex') +
+        '0102',
+    );
   });
 
   test('no changed byte and no cut goes unnoticed', () => {
@@ -35,9 +77,15 @@ describe('the bytes of a commit object', () => {
     for (let at = 0; at < bytes.length; at++) {
       const changed = bytes.slice();
       changed[at]! ^= 1 << (at % 8);
-      expect(() => decode(3, changed), `byte ${at}`).toThrow(expect.objectContaining({ code: 'log_corrupt', data: expect.objectContaining({ key: commitKey(3) }) as unknown }));
+      expect(() => decode(3, changed), `byte ${at}`).toThrow(
+        expect.objectContaining({
+          code: 'log_corrupt',
+          data: expect.objectContaining({ key: commitKey(3) }) as unknown,
+        }),
+      );
     }
-    for (let length = 0; length < bytes.length; length++) expect(() => decode(3, bytes.subarray(0, length))).toThrow(expect.objectContaining({ code: 'log_corrupt' }));
+    for (let length = 0; length < bytes.length; length++)
+      expect(() => decode(3, bytes.subarray(0, length))).toThrow(expect.objectContaining({ code: 'log_corrupt' }));
     const longer = new Uint8Array(bytes.length + 1);
     longer.set(bytes);
     expect(() => decode(3, longer)).toThrow(/1 extra bytes/);
@@ -45,8 +93,12 @@ describe('the bytes of a commit object', () => {
 
   test('say which commit they are, and carry none but those directly before it', () => {
     expect(() => decode(4, alone(commit(3)))).toThrow(/names commit 3 where 4 must be/);
-    expect(() => decode(3, encodeCommit(commit(3), [alone(commit(1))], nodeDigests))).toThrow(expect.objectContaining({ code: 'log_corrupt', data: { key: commitKey(3), offset: COMMIT_HEADER_BYTES + 100 } }));
-    expect(() => decode(3, encodeCommit(commit(3), [encodeCommit(commit(2), [alone(commit(1))], nodeDigests)], nodeDigests))).toThrow(/carries a commit that carries others/);
+    expect(() => decode(3, encodeCommit(commit(3), [alone(commit(1))], nodeDigests))).toThrow(
+      expect.objectContaining({ code: 'log_corrupt', data: { key: commitKey(3), offset: COMMIT_HEADER_BYTES + 100 } }),
+    );
+    expect(() =>
+      decode(3, encodeCommit(commit(3), [encodeCommit(commit(2), [alone(commit(1))], nodeDigests)], nodeDigests)),
+    ).toThrow(/carries a commit that carries others/);
   });
 });
 
@@ -86,7 +138,14 @@ describe('keys', () => {
   });
 
   test('of something else are none', () => {
-    for (const key of ['log/7', 'log/0000000000000000000x', 'log/00000000000000000007/a', 'logs/0000000000000000007', 'log/99999999999999999999']) expect(commitNumberOf(key), key).toBeNull();
+    for (const key of [
+      'log/7',
+      'log/0000000000000000000x',
+      'log/00000000000000000007/a',
+      'logs/0000000000000000007',
+      'log/99999999999999999999',
+    ])
+      expect(commitNumberOf(key), key).toBeNull();
     expect(manifestNumberOf('log/00000000000000000007')).toBeNull();
     expect(newFileKey(new SeededIds(1))).toMatch(/^files\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });

@@ -13,15 +13,22 @@ import { Bucket, event, HookedObjects, SMALL } from './setup.ts';
 
 type Opened = Awaited<ReturnType<Bucket['open']>>;
 
-const ids = async ({ store }: Opened, stream = 's') => (await store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(({ id }) => id);
+const ids = async ({ store }: Opened, stream = 's') =>
+  (await store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(({ id }) => id);
 const unknown = () => new SkuaError('outcome_unknown', 'Lost.', {});
 
-async function faulty(bucket: Bucket, options: ObjectLogOptions = {}): Promise<Opened & { readonly faults: FaultyObjects }> {
+async function faulty(
+  bucket: Bucket,
+  options: ObjectLogOptions = {},
+): Promise<Opened & { readonly faults: FaultyObjects }> {
   const faults = new FaultyObjects(bucket.objects);
   return Object.assign(await bucket.open(options, () => faults), { faults });
 }
 
-async function hooked(bucket: Bucket, options: ObjectLogOptions = {}): Promise<Opened & { readonly hooks: HookedObjects }> {
+async function hooked(
+  bucket: Bucket,
+  options: ObjectLogOptions = {},
+): Promise<Opened & { readonly hooks: HookedObjects }> {
   const hooks = new HookedObjects(bucket.objects);
   return Object.assign(await bucket.open(options, () => hooks), { hooks });
 }
@@ -33,21 +40,26 @@ async function compactAndRemove(bucket: Bucket, number: number): Promise<void> {
 }
 
 describe('a commit whose reply was lost', () => {
-  test.each(['before', 'after', 'late', 'throttle'] as const)('%s its effect is put there again and counts once', async (fault) => {
-    const bucket = new Bucket();
-    const instance = await faulty(bucket);
-    const [first, second] = [event(), event()];
-    await instance.store.append('s', NO_STREAM, [event()]);
-    instance.faults.faultAt(1, fault);
-    expect(await instance.store.append('s', 0, [first])).toMatchObject({ lastEventNumber: 1, isRepeat: false });
-    expect(await instance.store.append('s', 1, [second])).toMatchObject({ lastEventNumber: 2 });
-    await instance.faults.settle();
-    expect((await ids(await bucket.open())).slice(1)).toEqual([first.id, second.id]);
-    const creates = instance.faults.calls.filter(({ op, key }) => op === 'create' && key.startsWith('log/')).map(({ key }) => key);
-    expect(creates).toEqual([commitKey(1), commitKey(2), commitKey(2), commitKey(3)]);
-  });
+  test.each(['before', 'after', 'late', 'throttle'] as const)(
+    '%s its effect is put there again and counts once',
+    async (fault) => {
+      const bucket = new Bucket();
+      const instance = await faulty(bucket);
+      const [first, second] = [event(), event()];
+      await instance.store.append('s', NO_STREAM, [event()]);
+      instance.faults.faultAt(1, fault);
+      expect(await instance.store.append('s', 0, [first])).toMatchObject({ lastEventNumber: 1, isRepeat: false });
+      expect(await instance.store.append('s', 1, [second])).toMatchObject({ lastEventNumber: 2 });
+      await instance.faults.settle();
+      expect((await ids(await bucket.open())).slice(1)).toEqual([first.id, second.id]);
+      const creates = instance.faults.calls
+        .filter(({ op, key }) => op === 'create' && key.startsWith('log/'))
+        .map(({ key }) => key);
+      expect(creates).toEqual([commitKey(1), commitKey(2), commitKey(2), commitKey(3)]);
+    },
+  );
 
-  test('is another writer\'s if that was first', async () => {
+  test("is another writer's if that was first", async () => {
     const bucket = new Bucket();
     const [instance, other] = [await hooked(bucket), await bucket.open()];
     let n = 0;
@@ -56,7 +68,9 @@ describe('a commit whose reply was lost', () => {
       await other.store.append('s', ANY, [event()]);
       throw unknown();
     };
-    await expect(instance.store.append('s', NO_STREAM, [event()])).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    await expect(instance.store.append('s', NO_STREAM, [event()])).rejects.toMatchObject({
+      code: 'wrong_expected_version',
+    });
     expect(await ids(other)).toHaveLength(1);
   });
 
@@ -65,8 +79,14 @@ describe('a commit whose reply was lost', () => {
     const instance = await faulty(bucket, { commitDeadlineMs: 3_000 });
     instance.faults.faultWhen((op) => (op === 'create' ? 'before' : undefined));
     const [first, second] = [event(), event()];
-    await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({ code: 'commit_outcome_unknown', data: { number: 1 } });
-    await expect(instance.store.append('s', ANY, [second])).rejects.toMatchObject({ code: 'storage_unreachable', data: { number: 1 } });
+    await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({
+      code: 'commit_outcome_unknown',
+      data: { number: 1 },
+    });
+    await expect(instance.store.append('s', ANY, [second])).rejects.toMatchObject({
+      code: 'storage_unreachable',
+      data: { number: 1 },
+    });
     instance.faults.faultWhen(undefined);
     expect(await instance.store.append('s', ANY, [second])).toMatchObject({ lastEventNumber: 1 });
     expect(await ids(await bucket.open())).toEqual([first.id, second.id]);
@@ -96,7 +116,9 @@ describe('a commit whose reply was lost', () => {
   test('has lost when a read finds another one at its number', async () => {
     const bucket = new Bucket();
     const [instance, other] = [await hooked(bucket, { commitDeadlineMs: 100 }), await bucket.open()];
-    instance.hooks.onCreate = async () => { throw unknown(); };
+    instance.hooks.onCreate = async () => {
+      throw unknown();
+    };
     const first = event();
     await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
     const winner = event();
@@ -112,7 +134,9 @@ describe('what the store refuses for certain', () => {
   test('is told as it is, and the log goes on', async () => {
     const bucket = new Bucket();
     const instance = await hooked(bucket);
-    instance.hooks.onCreate = async () => { throw new SkuaError('storage_denied', 'Not you.', {}); };
+    instance.hooks.onCreate = async () => {
+      throw new SkuaError('storage_denied', 'Not you.', {});
+    };
     await expect(instance.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'storage_denied' });
     instance.hooks.onCreate = null;
     expect(await instance.store.append('s', NO_STREAM, [event()])).toMatchObject({ lastEventNumber: 0 });
@@ -136,10 +160,18 @@ describe('what the store refuses for certain', () => {
     const bucket = new Bucket();
     const hooks = new HookedObjects(bucket.objects);
     const lines: string[] = [];
-    const note = (line: string): void => { lines.push(line); };
-    const instance = await openObjectStore({ ...bucket.world(), objects: hooks, log: { ...silentLog, error: note, info: note } }, SMALL);
-    hooks.onCreate = async () => { throw new SkuaError('storage_denied', 'Read-only.', {}); };
-    for (let i = 0; i < 3; i++) await expect(instance.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'storage_denied' });
+    const note = (line: string): void => {
+      lines.push(line);
+    };
+    const instance = await openObjectStore(
+      { ...bucket.world(), objects: hooks, log: { ...silentLog, error: note, info: note } },
+      SMALL,
+    );
+    hooks.onCreate = async () => {
+      throw new SkuaError('storage_denied', 'Read-only.', {});
+    };
+    for (let i = 0; i < 3; i++)
+      await expect(instance.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'storage_denied' });
     hooks.onCreate = null;
     for (let i = 0; i < 2; i++) await instance.store.append('s', ANY, [event()]);
     expect(lines).toEqual(['nothing can be committed', 'commits work again']);
@@ -150,7 +182,9 @@ describe('what the store refuses for certain', () => {
     const bucket = new Bucket();
     const [instance, other] = [await hooked(bucket), await bucket.open()];
     await other.store.append('s', ANY, [event()]);
-    instance.hooks.onGet = async () => { throw new SkuaError('storage_unreachable', 'Gone.', {}); };
+    instance.hooks.onGet = async () => {
+      throw new SkuaError('storage_unreachable', 'Gone.', {});
+    };
     const second = event();
     await expect(instance.store.append('s', ANY, [second])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
     instance.hooks.onGet = null;
@@ -159,7 +193,10 @@ describe('what the store refuses for certain', () => {
   });
 });
 
-/** A store that creates the object and says that it was there: below a network file system the reply was lost, and its repeat found its own work. */
+/**
+ * A store that creates the object and says that it was there: below a network file system the reply was lost, and its
+ * repeat found its own work.
+ */
 const lateTwin = async (_key: string, create: () => Promise<'created' | 'exists'>) => {
   await create();
   return 'exists' as const;
@@ -177,7 +214,9 @@ describe('a create that took the number and was told that it is taken', () => {
     const bucket = new Bucket();
     const instance = await hooked(bucket);
     instance.hooks.onCreate = lateTwin;
-    instance.hooks.onGet = async () => { throw new SkuaError('storage_unreachable', 'Gone.', {}); };
+    instance.hooks.onGet = async () => {
+      throw new SkuaError('storage_unreachable', 'Gone.', {});
+    };
     const first = event();
     await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
     instance.hooks.onCreate = instance.hooks.onGet = null;
@@ -201,7 +240,10 @@ describe('a create that took the number and was told that it is taken', () => {
   });
 });
 
-describe.each([['both clocks', true], ['the wall clock alone', false]])('a process that stands still during a commit, by %s,', (_, monotonic) => {
+describe.each([
+  ['both clocks', true],
+  ['the wall clock alone', false],
+])('a process that stands still during a commit, by %s,', (_, monotonic) => {
   test('does not believe that it won where commits had been removed', async () => {
     const bucket = new Bucket();
     const [instance, other] = [await hooked(bucket), await bucket.open()];
@@ -296,5 +338,8 @@ test('a store that lies about what it holds is found out', async () => {
   const bytes = (await bucket.objects.get(commitKey(1)))!;
   bytes[100]! ^= 1;
   await bucket.objects.put(commitKey(1), bytes);
-  await expect(instance.store.readEvent('s', 0)).rejects.toMatchObject({ code: 'log_corrupt', data: { key: commitKey(1) } });
+  await expect(instance.store.readEvent('s', 0)).rejects.toMatchObject({
+    code: 'log_corrupt',
+    data: { key: commitKey(1) },
+  });
 });

@@ -1,12 +1,28 @@
 import { streamHasher, Hash64 } from '../../core/base/stream-hash.ts';
 import { MemTable } from '../../core/index/mem-table/mem-table.ts';
 import { MERGE_TABLES_JOB, TABLE_JOBS, WRITE_TABLE_JOB } from '../../core/index/jobs/jobs.ts';
-import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
+import {
+  align4096,
+  chunkFileName,
+  encodeFooter,
+  encodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MD5_BYTES,
+} from '../../core/log/format/chunk-format.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../core/log/format/records.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
 import type { Commit } from '../../core/shared-log/format/commit-object.ts';
 import { newFileKey, commitKey } from '../../core/shared-log/format/object-keys.ts';
-import { type DroppedObject, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, createManifest, newestManifest } from '../../core/shared-log/format/manifest.ts';
+import {
+  type DroppedObject,
+  type ObjectChunk,
+  type ObjectFile,
+  type ObjectManifest,
+  type ObjectOngoing,
+  createManifest,
+  newestManifest,
+} from '../../core/shared-log/format/manifest.ts';
 import { commitsBetween, listBehind } from '../../core/shared-log/tail/tail.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -22,14 +38,18 @@ export interface CompactOptions {
 }
 
 /** The boundary of the last compaction, the number of its manifest, or why there was none. */
-export type Compacted = { readonly kind: 'done'; readonly manifest: ObjectManifest } | { readonly kind: 'nothing' } | { readonly kind: 'lost' };
+export type Compacted =
+  | { readonly kind: 'done'; readonly manifest: ObjectManifest }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'lost' };
 
 /** Tables that may stand beside each other. */
 const TABLES_MAX = 3;
 
 /**
- * The least that a tick does, for tests of what reads its work: commits become segments, completed chunks and an index table, and
- * a manifest puts them in force. It removes nothing. An old file that is gone means that others have gone on: `lost`.
+ * The least that a tick does, for tests of what reads its work: commits become segments, completed chunks and an index
+ * table, and a manifest puts them in force. It removes nothing. An old file that is gone means that others have gone
+ * on: `lost`.
  */
 export async function compact(world: ObjectWorld, options: CompactOptions = {}): Promise<Compacted> {
   const old = await newestManifest(world.objects, world.digests);
@@ -43,7 +63,7 @@ export async function compact(world: ObjectWorld, options: CompactOptions = {}):
     for (const commit of commits) await work.add(commit);
     const files = await work.index(commits, options);
     const manifest = await work.manifest(files);
-    return await createManifest(world, manifest) === 'created' ? { kind: 'done', manifest } : { kind: 'lost' };
+    return (await createManifest(world, manifest)) === 'created' ? { kind: 'done', manifest } : { kind: 'lost' };
   } catch (error) {
     if (error instanceof Gone) return { kind: 'lost' };
     throw error;
@@ -77,7 +97,9 @@ class Compaction {
     this.#boundary = old.boundary;
   }
 
-  get #size(): number { return this.#old.chunkSizeBytes; }
+  get #size(): number {
+    return this.#old.chunkSizeBytes;
+  }
 
   async add({ number, start, end, endsChunk, records }: Commit): Promise<void> {
     if (start !== this.#end || (this.#endsChunk && this.#ongoing !== null)) await this.#completeChunk();
@@ -106,9 +128,19 @@ class Compaction {
     const key = newFileKey(this.#world.ids);
     await this.#world.objects.put(key, bytes);
     const number = Math.floor(this.#from / this.#size);
-    const header = encodeHeader({ version: 3, chunkSize: this.#size, startNumber: number, endNumber: number, isScavenged: false, chunkId: this.#world.ids.uuidBytes() });
+    const header = encodeHeader({
+      version: 3,
+      chunkSize: this.#size,
+      startNumber: number,
+      endNumber: number,
+      isScavenged: false,
+      chunkId: this.#world.ids.uuidBytes(),
+    });
     this.#ongoing ??= { name: chunkFileName(number, 0), number, header: hex(header), segments: [] };
-    this.#ongoing = { ...this.#ongoing, segments: [...this.#ongoing.segments, { key, from: this.#from, to: this.#from + bytes.length }] };
+    this.#ongoing = {
+      ...this.#ongoing,
+      segments: [...this.#ongoing.segments, { key, from: this.#from, to: this.#from + bytes.length }],
+    };
     this.#parts = [];
   }
 
@@ -118,7 +150,7 @@ class Compaction {
     const ongoing = this.#ongoing;
     if (ongoing === null) return;
     const { objects, digests, ids } = this.#world;
-    const data = concat(...await Promise.all(ongoing.segments.map(({ key }) => this.#get(key))));
+    const data = concat(...(await Promise.all(ongoing.segments.map(({ key }) => this.#get(key)))));
     const file = new Uint8Array(align4096(HEADER_BYTES + data.length + FOOTER_BYTES));
     file.set(Buffer.from(ongoing.header, 'hex'), 0);
     file.set(data, HEADER_BYTES);
@@ -130,14 +162,25 @@ class Compaction {
     await objects.put(key, file);
     for (const segment of ongoing.segments) this.#drop(segment.key);
     this.#chunks.push({
-      name: ongoing.name, key, sizeBytes: file.length, startNumber: ongoing.number, endNumber: ongoing.number, isScavenged: false,
-      physicalBytes: data.length, logicalBytes: data.length, mapBytes: 0, mapEntryBytes: 12,
+      name: ongoing.name,
+      key,
+      sizeBytes: file.length,
+      startNumber: ongoing.number,
+      endNumber: ongoing.number,
+      isScavenged: false,
+      physicalBytes: data.length,
+      logicalBytes: data.length,
+      mapBytes: 0,
+      mapEntryBytes: 12,
     });
     this.#ongoing = null;
   }
 
   /** A table with the new entries; all tables become one when they are too many. */
-  async index(commits: readonly Commit[], { cacheDepth = 14, bloomFilters = true }: CompactOptions): Promise<ObjectFile[]> {
+  async index(
+    commits: readonly Commit[],
+    { cacheDepth = 14, bloomFilters = true }: CompactOptions,
+  ): Promise<ObjectFile[]> {
     const { objects, digests, ids, clock } = this.#world;
     const storage = new MemoryStorage();
     const jobs = new InlineJobs({ jobs: TABLE_JOBS, storage, digests, ids, clock });
@@ -146,7 +189,12 @@ class Compaction {
     const isMerge = tables.length >= TABLES_MAX;
     const path = `index/${newFileKey(ids).slice('files/'.length)}`;
     const first = isMerge ? 'index/00000000-0000-4000-8000-000000000007' : path;
-    await jobs.run(WRITE_TABLE_JOB, { path: first, bloomPath: isMerge ? null : bloomOf(path), cacheDepth, columns: entriesOf(commits).columns() });
+    await jobs.run(WRITE_TABLE_JOB, {
+      path: first,
+      bloomPath: isMerge ? null : bloomOf(path),
+      cacheDepth,
+      columns: entriesOf(commits).columns(),
+    });
     if (isMerge) {
       const sources = [first];
       for (const { name, key } of tables) {
@@ -170,8 +218,16 @@ class Compaction {
   async manifest(files: ObjectFile[]): Promise<ObjectManifest> {
     await this.#flush();
     return {
-      ...this.#old, number: this.#old.number + 1, writtenMs: this.#world.clock.nowMs(), boundary: this.#boundary, logEnd: this.#end, endsChunk: this.#endsChunk,
-      chunks: this.#chunks, ongoing: this.#ongoing, files, dropped: this.#dropped,
+      ...this.#old,
+      number: this.#old.number + 1,
+      writtenMs: this.#world.clock.nowMs(),
+      boundary: this.#boundary,
+      logEnd: this.#end,
+      endsChunk: this.#endsChunk,
+      chunks: this.#chunks,
+      ongoing: this.#ongoing,
+      files,
+      dropped: this.#dropped,
     };
   }
 }

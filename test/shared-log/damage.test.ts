@@ -7,7 +7,16 @@ import { findingsOf } from '../support/damage.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';
 import { backupsOf, openRepositoryOf } from './backup-kit.ts';
-import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, runTick, setMetadata, worldOf } from './tick-kit.ts';
+import {
+  CHUNK_BYTES,
+  compactionTick,
+  eventsOf,
+  exportDirectory,
+  manifestOf,
+  runTick,
+  setMetadata,
+  worldOf,
+} from './tick-kit.ts';
 
 /** A chunk on object storage with a flipped bit is neither scavenged nor backed up. */
 
@@ -31,7 +40,9 @@ async function filled() {
 }
 
 /** Flips a bit in the payload of an event of a completed chunk. */
-async function flipChunk(objects: MemoryObjects): Promise<{ readonly name: string; readonly key: string; readonly mend: () => Promise<void> }> {
+async function flipChunk(
+  objects: MemoryObjects,
+): Promise<{ readonly name: string; readonly key: string; readonly mend: () => Promise<void> }> {
   const { name, key } = (await manifestOf(objects)).chunks[1]!;
   const sound = (await objects.get(key))!.slice();
   const bytes = sound.slice();
@@ -61,7 +72,10 @@ test('a backup of it is refused with its name, and made when it is whole again',
   const { name, mend } = await flipChunk(objects);
   const repository = new MemoryObjects();
   const backups = backupsOf(objects, repository, clock, 6);
-  await expect(backups.ship(clock.monotonicMs() + 60_000)).rejects.toMatchObject({ code: 'log_corrupt', data: { file: name } });
+  await expect(backups.ship(clock.monotonicMs() + 60_000)).rejects.toMatchObject({
+    code: 'log_corrupt',
+    data: { file: name },
+  });
   expect(await (await openRepositoryOf(repository, clock, 7)).backups()).toEqual([]);
   await mend();
   expect(await backups.ship(clock.monotonicMs() + 60_000)).toBe('made');

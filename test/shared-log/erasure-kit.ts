@@ -21,7 +21,8 @@ export function marked(ids: SeededIds): NewEvent {
 /** Keys of all objects, whatever they are, in which the mark is. */
 export async function marksIn(objects: ObjectStore): Promise<string[]> {
   const found: string[] = [];
-  for await (const { key } of listAll(objects, '')) if (Buffer.from((await objects.get(key))!).includes(MARK)) found.push(key);
+  for await (const { key } of listAll(objects, ''))
+    if (Buffer.from((await objects.get(key))!).includes(MARK)) found.push(key);
   return found;
 }
 
@@ -30,8 +31,16 @@ export function idleTick(objects: ObjectStore, clock: AutoClock, seed: number, g
   return runTick(worldOf(objects, clock, seed), { ...given, settings: { compactCommitsMin: 64, ...given.settings } });
 }
 
-/** A store, the writer of which stays open, with a hard-deleted stream whose events lie in files and in the tail, and a scavenge that was asked for. */
-export async function erasable(clock: AutoClock): Promise<{ readonly objects: MemoryObjects; readonly writer: ObjectInstance; readonly scavengeId: string; readonly ids: SeededIds }> {
+/**
+ * A store, the writer of which stays open, with a hard-deleted stream whose events lie in files and in the tail, and a
+ * scavenge that was asked for.
+ */
+export async function erasable(clock: AutoClock): Promise<{
+  readonly objects: MemoryObjects;
+  readonly writer: ObjectInstance;
+  readonly scavengeId: string;
+  readonly ids: SeededIds;
+}> {
   const objects = new MemoryObjects({ clock });
   await compactionTick(worldOf(objects, clock, 1));
   const writer = await openObjectStore(worldOf(objects, clock, 2), OPTIONS);

@@ -43,7 +43,9 @@ describe('what a scavenge has removed', () => {
     const told = 'error' in history ? [] : history;
     expect(told.map(({ type }) => type)).toContain('$scavengeTracesRemoved');
     const completed = told.find(({ type }) => type === '$scavengeCompleted')!;
-    expect(JSON.parse(Buffer.from(completed.data).toString())).toMatchObject({ tracesUntil: expect.stringMatching(/^2026-/) as string });
+    expect(JSON.parse(Buffer.from(completed.data).toString())).toMatchObject({
+      tracesUntil: expect.stringMatching(/^2026-/) as string,
+    });
     await reader.close();
   });
 
@@ -81,7 +83,7 @@ describe('what a scavenge has removed', () => {
   });
 });
 
-test('what can\'t be removed keeps no commit from the files, fails the tick and goes later', async () => {
+test("what can't be removed keeps no commit from the files, fails the tick and goes later", async () => {
   const clock = new AutoClock();
   const { objects, writer, ids } = await erasable(clock);
   await idleTick(objects, clock, 10);
@@ -91,7 +93,9 @@ test('what can\'t be removed keeps no commit from the files, fails the tick and 
   for (let minute = 1; minute <= 80; minute++) {
     clock.advance(MINUTE_MS);
     if (minute % 20 === 0) await writer.store.append('kept', ANY, eventsOf(ids, 1, 10));
-    await idleTick(faulty, clock, 100 + minute).catch(() => { failed++; });
+    await idleTick(faulty, clock, 100 + minute).catch(() => {
+      failed++;
+    });
   }
   expect(failed).toBeGreaterThan(0);
   expect(await marksIn(objects)).not.toEqual([]);

@@ -21,7 +21,13 @@ function scratches() {
   let open = 0;
   const newScratch = async (): Promise<TemporaryStorage> => {
     open++;
-    return { storage: new MemoryStorage(), states: new MemoryScavengeStates(), remove: async () => { open--; } };
+    return {
+      storage: new MemoryStorage(),
+      states: new MemoryScavengeStates(),
+      remove: async () => {
+        open--;
+      },
+    };
   };
   return { newScratch, open: () => open };
 }
@@ -46,7 +52,14 @@ async function filled() {
   await instance.store.append('gone', ANY, eventsOf(ids, 3, 100));
   await instance.store.deleteStream('gone', ANY, 'hard');
   const { newScratch, open } = scratches();
-  const foresightOn = (over: ObjectStore) => new DryRuns({ world: worldOf(over, clock, 5), options: OPTIONS, config: {}, instance, newTemporaryStorage: newScratch });
+  const foresightOn = (over: ObjectStore) =>
+    new DryRuns({
+      world: worldOf(over, clock, 5),
+      options: OPTIONS,
+      config: {},
+      instance,
+      newTemporaryStorage: newScratch,
+    });
   return { clock, objects, instance, ids, foresightOn, open };
 }
 
@@ -60,7 +73,9 @@ async function report(foresight: DryRuns, scavengeId: string): Promise<DryRunRep
   for (let looks = 0; looks < 10_000; looks++) {
     const found = foresight.dryRun(scavengeId);
     if (found !== null) return found;
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   }
   throw new Error('the dry run does not end');
 }
@@ -96,11 +111,15 @@ describe('what a scavenge on object storage would do', () => {
     expect(await keysIn(objects)).toEqual(before);
     expect(open()).toBe(0);
     expect(told.chunks.map(({ start }) => start)).toEqual([0, 1, 2, 3, 4]);
-    const records = (await readRawLog(await exportDirectory(objects))).filter(({ position }) => position < told.point.position);
+    const records = (await readRawLog(await exportDirectory(objects))).filter(
+      ({ position }) => position < told.point.position,
+    );
     expect(told.totals.records).toBe(records.length);
     await startScavenge(worldOf(objects, clock, 6));
     expect(await runTick(worldOf(objects, clock, 7))).toMatchObject({ scavenge: { result: 'Success' } });
-    const left = (await readRawLog(await exportDirectory(objects))).filter(({ position }) => position < told.point.position);
+    const left = (await readRawLog(await exportDirectory(objects))).filter(
+      ({ position }) => position < told.point.position,
+    );
     expect(told.totals.discardable).toBe(records.length - left.length);
     expect(told.totals.discardable).toBeGreaterThan(90);
     await foresight.close();
@@ -126,7 +145,8 @@ describe('what a scavenge on object storage would do', () => {
     const over = new Proxy(objects, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target);
-        if (name !== 'list' || typeof value !== 'function') return typeof value === 'function' ? value.bind(target) as unknown : value;
+        if (name !== 'list' || typeof value !== 'function')
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
         return async (prefix: string, options: object): Promise<unknown> => {
           if (prefix === 'log/' && !isDone) {
             isDone = true;

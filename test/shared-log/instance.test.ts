@@ -10,8 +10,10 @@ import { Bucket, event, HookedObjects, uuid } from './setup.ts';
 
 const BIG = JSON.stringify({ text: 'x'.repeat(5_000) });
 
-const all = async ({ store }: ObjectInstance): Promise<readonly StoredEvent[]> => (await store.readAll({ direction: 'forward', from: 'start', count: 4_000 })).events;
-const numbers = async ({ store }: ObjectInstance, stream: string) => (await store.readStream(stream, { direction: 'forward', from: 0, count: 4_000 })).events.map(({ number }) => number);
+const all = async ({ store }: ObjectInstance): Promise<readonly StoredEvent[]> =>
+  (await store.readAll({ direction: 'forward', from: 'start', count: 4_000 })).events;
+const numbers = async ({ store }: ObjectInstance, stream: string) =>
+  (await store.readStream(stream, { direction: 'forward', from: 0, count: 4_000 })).events.map(({ number }) => number);
 const requests = (instance: Awaited<ReturnType<Bucket['open']>>) => {
   const { gets, puts, lists } = instance.counting.counts();
   instance.counting.reset();
@@ -74,7 +76,11 @@ describe('requests', () => {
       requests(fresh);
       const { lastEventNumber, isRepeat } = await fresh.store.append('s', ANY, [repeated ?? event()]);
       const { gets, puts, lists } = requests(fresh);
-      expect({ puts, lists, isRepeat }).toEqual({ puts: repeated === null ? 1 : 0, lists: 0, isRepeat: repeated !== null });
+      expect({ puts, lists, isRepeat }).toEqual({
+        puts: repeated === null ? 1 : 0,
+        lists: 0,
+        isRepeat: repeated !== null,
+      });
       expect(gets).toBeLessThanOrEqual(3);
       expect(lastEventNumber).toBe(repeated === null ? 1_000 : repeated === early[3] ? 3 : 503);
     }
@@ -95,7 +101,10 @@ describe('several writers', () => {
     const bucket = new Bucket();
     const [a, b] = [await bucket.open(), await bucket.open()];
     await a.store.append('s', NO_STREAM, [event()]);
-    await expect(b.store.append('s', NO_STREAM, [event()])).rejects.toMatchObject({ code: 'wrong_expected_version', data: { expected: -1, actual: 0 } });
+    await expect(b.store.append('s', NO_STREAM, [event()])).rejects.toMatchObject({
+      code: 'wrong_expected_version',
+      data: { expected: -1, actual: 0 },
+    });
     expect((await b.store.append('s', 0, [event()])).lastEventNumber).toBe(1);
     expect((await a.store.append('s', ANY, [event()])).lastEventNumber).toBe(2);
     expect(await numbers(a, 's')).toEqual([0, 1, 2]);
@@ -138,7 +147,7 @@ describe('several writers', () => {
     expect(seen).toEqual([undefined, ['ops']]);
   });
 
-  test('recognise each other\'s repeats: by number, among recent ids, and among the last events of a stream', async () => {
+  test("recognise each other's repeats: by number, among recent ids, and among the last events of a stream", async () => {
     const bucket = new Bucket();
     const [a, b] = [await bucket.open(), await bucket.open()];
     const events = [event(), event()];
@@ -150,7 +159,9 @@ describe('several writers', () => {
     const cold = await bucket.open();
     expect(await cold.store.append('s', STREAM_EXISTS, events)).toEqual({ ...first, isRepeat: true });
     expect(await cold.store.append('s', ANY, [event()])).toMatchObject({ lastEventNumber: 32, isRepeat: false });
-    await expect(cold.store.append('s', ANY, [events[0]!, event()])).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    await expect(cold.store.append('s', ANY, [events[0]!, event()])).rejects.toMatchObject({
+      code: 'wrong_expected_version',
+    });
   });
 
   test('recognise them also after a request that failed when it had let in what others wrote', async () => {
@@ -180,7 +191,12 @@ describe('several writers', () => {
     const early = event();
     const { position } = await a.store.append('s', ANY, [early]);
     for (let i = 0; i < 40; i++) await (i % 2 === 0 ? a : b).store.append('s', ANY, [event()]);
-    expect(await b.store.append('s', ANY, [early])).toEqual({ firstEventNumber: 0, lastEventNumber: 0, position, isRepeat: true });
+    expect(await b.store.append('s', ANY, [early])).toEqual({
+      firstEventNumber: 0,
+      lastEventNumber: 0,
+      position,
+      isRepeat: true,
+    });
     expect(await a.store.append('s', ANY, [early])).toMatchObject({ isRepeat: true });
     expect(await numbers(a, 's')).toHaveLength(41);
   });
@@ -188,7 +204,11 @@ describe('several writers', () => {
   test('all get through when all write at once', async () => {
     const bucket = new Bucket();
     const instances = await Promise.all(Array.from({ length: 5 }, () => bucket.open()));
-    await Promise.all(instances.flatMap(({ store }, i) => Array.from({ length: 20 }, (_, k) => store.append(`s-${k % 3}`, ANY, [event(`${i}`)]))));
+    await Promise.all(
+      instances.flatMap(({ store }, i) =>
+        Array.from({ length: 20 }, (_, k) => store.append(`s-${k % 3}`, ANY, [event(`${i}`)])),
+      ),
+    );
     const logs = await Promise.all(instances.map(all));
     expect(logs[0]).toHaveLength(100);
     for (const log of logs) expect(log.map(({ id }) => id)).toEqual(logs[0]!.map(({ id }) => id));
@@ -204,7 +224,10 @@ describe('several writers', () => {
       await winner.store.append('w', ANY, [event()]);
       return create();
     };
-    await expect(loser.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'commit_contended', data: { attempts: 4, limit: 4, retryAfterMs: 1_000 } });
+    await expect(loser.store.append('s', ANY, [event()])).rejects.toMatchObject({
+      code: 'commit_contended',
+      data: { attempts: 4, limit: 4, retryAfterMs: 1_000 },
+    });
     expect(await numbers(winner, 'w')).toHaveLength(4);
     await expect(winner.store.readEvent('s', 'last')).rejects.toMatchObject({ code: 'stream_not_found' });
   });
@@ -231,7 +254,9 @@ describe('chunks', () => {
     await (await bucket.open()).internals.appendInternal('s', ANY, [event()], { completeChunkAfter: true });
     expect((await a.store.append('t', ANY, [event()])).position).toBe(131_072);
     await compact(bucket.world());
-    expect(await newestManifest(bucket.objects, nodeDigests)).toMatchObject({ chunks: [{ startNumber: 0 }, { startNumber: 1 }] });
+    expect(await newestManifest(bucket.objects, nodeDigests)).toMatchObject({
+      chunks: [{ startNumber: 0 }, { startNumber: 1 }],
+    });
     expect((await all(await bucket.open())).map(({ position }) => Math.floor(position / 65_536))).toEqual([0, 1, 1, 2]);
   });
 });
@@ -251,7 +276,7 @@ describe('manifests', () => {
       }
     }
     expect((await a.store.append('s-1', 14, [event()])).lastEventNumber).toBe(15);
-    expect((await all(b))).toHaveLength(61);
+    expect(await all(b)).toHaveLength(61);
   });
 
   test('reads that find a file gone look for the newest manifest once', async () => {
@@ -300,7 +325,9 @@ describe('manifests', () => {
     for (let i = 0; i < 30; i++) await writer.store.append('s', ANY, [event(BIG)]);
     await compact(bucket.world());
     const reader = await bucket.open();
-    const { key } = (await newestManifest(bucket.objects, nodeDigests))!.files.find(({ name, key: at }) => at !== null && name.startsWith('index/'))!;
+    const { key } = (await newestManifest(bucket.objects, nodeDigests))!.files.find(
+      ({ name, key: at }) => at !== null && name.startsWith('index/'),
+    )!;
     const chunk = (await newestManifest(bucket.objects, nodeDigests))!.chunks[0]!.key;
     await bucket.objects.remove([chunk]);
     requests(reader);
@@ -343,7 +370,7 @@ describe('manifests', () => {
 });
 
 describe('whoever waits', () => {
-  test('hears of other writers\' events by asking once a second', async () => {
+  test("hears of other writers' events by asking once a second", async () => {
     const bucket = new Bucket();
     const [a, b] = [await bucket.open(), await bucket.open()];
     const abort = new AbortController();
@@ -358,7 +385,9 @@ describe('whoever waits', () => {
     for (let i = 0; i < 3; i++) await a.store.append('s', ANY, [event()]);
     await reading;
     expect(await waiting).toBe(true);
-    expect(seen.filter((one) => one !== 'caught-up')).toEqual(['0', '1', '2'].slice(0, seen.filter((one) => one !== 'caught-up').length));
+    expect(seen.filter((one) => one !== 'caught-up')).toEqual(
+      ['0', '1', '2'].slice(0, seen.filter((one) => one !== 'caught-up').length),
+    );
     expect(await b.store.waitForLog(0, new AbortController().signal)).toBe(true);
     await b.close();
     requests(b);
@@ -368,7 +397,9 @@ describe('whoever waits', () => {
 });
 
 test('options that make removal unsafe are refused', async () => {
-  await expect(new Bucket().open({ freshMs: 10_000, removeAfterMs: 19_999 })).rejects.toMatchObject({ code: 'bad_option' });
+  await expect(new Bucket().open({ freshMs: 10_000, removeAfterMs: 19_999 })).rejects.toMatchObject({
+    code: 'bad_option',
+  });
 });
 
 test('a tail that no tick takes into files has a limit, which a tick lifts', async () => {
@@ -376,7 +407,10 @@ test('a tail that no tick takes into files has a limit, which a tick lifts', asy
   const limits = { tailCommitsMax: 10 };
   const [a, b] = [await bucket.open(limits), await bucket.open(limits)];
   for (let i = 0; i < 10; i++) await a.store.append('s', ANY, [event()]);
-  await expect(a.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'too_busy', data: { commits: 10, commitsMax: 10 } });
+  await expect(a.store.append('s', ANY, [event()])).rejects.toMatchObject({
+    code: 'too_busy',
+    data: { commits: 10, commitsMax: 10 },
+  });
   expect(await numbers(b, 's')).toHaveLength(10);
   await compact(bucket.world());
   expect((await a.store.append('s', ANY, [event()])).lastEventNumber).toBe(10);
@@ -390,13 +424,24 @@ test('a tail that no tick takes into files has a limit, which a tick lifts', asy
 test('figures say what an instance holds', async () => {
   const bucket = new Bucket();
   const a = await bucket.open();
-  expect(a.figures()).toMatchObject({ indexCheckpoint: -1, lastCommitPosition: -1, indexTables: 0, indexEntriesInMemory: 0, chunks: 0 });
+  expect(a.figures()).toMatchObject({
+    indexCheckpoint: -1,
+    lastCommitPosition: -1,
+    indexTables: 0,
+    indexEntriesInMemory: 0,
+    chunks: 0,
+  });
   for (let i = 0; i < 20; i++) await a.store.append('s', ANY, [event(BIG)]);
   const { position } = await a.store.append('s', ANY, [event()]);
   expect(a.figures()).toMatchObject({ lastCommitPosition: position, indexEntriesInMemory: 21, chunks: 2 });
   await compact(bucket.world(), { commitsMax: 20 });
   const b = await bucket.open();
-  expect(b.figures()).toMatchObject({ lastCommitPosition: position, indexEntriesInMemory: 1, indexTables: 1, chunks: 2 });
+  expect(b.figures()).toMatchObject({
+    lastCommitPosition: position,
+    indexEntriesInMemory: 1,
+    indexTables: 1,
+    chunks: 2,
+  });
   await b.store.readEvent('s', 0);
   expect(b.figures()).toMatchObject({ indexTableEntries: 20, indexCheckpoint: position });
 });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { manifestKey } from '../../core/shared-log/format/object-keys.ts';
-import { createManifest, decodeManifest, encodeManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/shared-log/format/manifest.ts';
+import {
+  createManifest,
+  decodeManifest,
+  encodeManifest,
+  newestManifest,
+  newestManifestNumber,
+  readManifest,
+} from '../../core/shared-log/format/manifest.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
@@ -12,18 +19,59 @@ import { Random } from '../support/random.ts';
 import { worldOf } from './setup.ts';
 
 const MANIFEST: ObjectManifest = {
-  format: 1, number: 1, storeId: '3b241101-e2bb-4255-8caf-4136c566a962', writtenMs: 5, chunkSizeBytes: 65_536, boundary: 1, logEnd: 0, endsChunk: false,
-  chunks: [], ongoing: null, files: [], dropped: [], scavenge: null,
+  format: 1,
+  number: 1,
+  storeId: '3b241101-e2bb-4255-8caf-4136c566a962',
+  writtenMs: 5,
+  chunkSizeBytes: 65_536,
+  boundary: 1,
+  logEnd: 0,
+  endsChunk: false,
+  chunks: [],
+  ongoing: null,
+  files: [],
+  dropped: [],
+  scavenge: null,
 };
 const numbered = (number: number): ObjectManifest => ({ ...MANIFEST, number });
-const CHUNK = { name: 'chunk-000000.000000', key: 'files/00000000-0000-4000-8000-00000000000a', sizeBytes: 4_096, startNumber: 0, endNumber: 0, isScavenged: false, physicalBytes: 10, logicalBytes: 10, mapBytes: 0, mapEntryBytes: 12 };
-const ONGOING = { name: 'chunk-000000.000000', number: 0, header: '00'.repeat(128), segments: [{ key: 'files/00000000-0000-4000-8000-00000000000e', from: 0, to: 20 }] };
+const CHUNK = {
+  name: 'chunk-000000.000000',
+  key: 'files/00000000-0000-4000-8000-00000000000a',
+  sizeBytes: 4_096,
+  startNumber: 0,
+  endNumber: 0,
+  isScavenged: false,
+  physicalBytes: 10,
+  logicalBytes: 10,
+  mapBytes: 0,
+  mapEntryBytes: 12,
+};
+const ONGOING = {
+  name: 'chunk-000000.000000',
+  number: 0,
+  header: '00'.repeat(128),
+  segments: [{ key: 'files/00000000-0000-4000-8000-00000000000e', from: 0, to: 20 }],
+};
 
 describe('a manifest', () => {
   test('comes back from its text', () => {
     const full: ObjectManifest = {
-      ...numbered(9), boundary: 12, logEnd: 65_636, chunks: [CHUNK], ongoing: { name: 'chunk-000001.000000', number: 1, header: '00'.repeat(128), segments: [{ key: 'files/00000000-0000-4000-8000-00000000000b', from: 65_536, to: 65_600 }, { key: 'files/00000000-0000-4000-8000-00000000000c', from: 65_600, to: 65_636 }] },
-      files: [{ name: 'index/indexmap', key: null, sizeBytes: 2, inline: 'aGE=' }], dropped: [{ key: 'files/00000000-0000-4000-8000-00000000000d', droppedMs: 3 }], scavenge: null,
+      ...numbered(9),
+      boundary: 12,
+      logEnd: 65_636,
+      chunks: [CHUNK],
+      ongoing: {
+        name: 'chunk-000001.000000',
+        number: 1,
+        header: '00'.repeat(128),
+        segments: [
+          { key: 'files/00000000-0000-4000-8000-00000000000b', from: 65_536, to: 65_600 },
+          { key: 'files/00000000-0000-4000-8000-00000000000c', from: 65_600, to: 65_636 },
+        ],
+      },
+      files: [{ name: 'index/indexmap', key: null, sizeBytes: 2, inline: 'aGE=' }],
+      dropped: [{ key: 'files/00000000-0000-4000-8000-00000000000d', droppedMs: 3 }],
+      scavenge: null,
     };
     expect(decodeManifest('k', 9, encodeManifest(full, nodeDigests), nodeDigests)).toEqual(full);
   });
@@ -33,26 +81,74 @@ describe('a manifest', () => {
     for (let at = 0; at < bytes.length; at++) {
       const changed = bytes.slice();
       changed[at]! ^= 1;
-      expect(() => decodeManifest('k', 1, changed, nodeDigests), `byte ${at}`).toThrow(expect.objectContaining({ code: 'manifest_invalid', data: { key: 'k' } }));
-      expect(() => decodeManifest('k', 1, bytes.subarray(0, at), nodeDigests)).toThrow(expect.objectContaining({ code: 'manifest_invalid' }));
+      expect(() => decodeManifest('k', 1, changed, nodeDigests), `byte ${at}`).toThrow(
+        expect.objectContaining({ code: 'manifest_invalid', data: { key: 'k' } }),
+      );
+      expect(() => decodeManifest('k', 1, bytes.subarray(0, at), nodeDigests)).toThrow(
+        expect.objectContaining({ code: 'manifest_invalid' }),
+      );
     }
   });
 
   test.each<[string, Partial<ObjectManifest>]>([
-    ['number', { number: 2 }], ['boundary', { boundary: 0 }], ['logEnd', { logEnd: -1 }], ['chunkSizeBytes', { chunkSizeBytes: 0 }], ['format 2', { format: 2 as 1 }],
+    ['number', { number: 2 }],
+    ['boundary', { boundary: 0 }],
+    ['logEnd', { logEnd: -1 }],
+    ['chunkSizeBytes', { chunkSizeBytes: 0 }],
+    ['format 2', { format: 2 as 1 }],
     ['place for the chunk', { chunks: [{ ...CHUNK, name: 'chunk-000001.000000', startNumber: 1, endNumber: 1 }] }],
     ['file for the end of the log', { logEnd: 5 }],
-    ['order of segments', { logEnd: 20, ongoing: { ...ONGOING, segments: [{ ...ONGOING.segments[0]!, to: 10 }, { ...ONGOING.segments[0]!, from: 11 }] } }],
+    [
+      'order of segments',
+      {
+        logEnd: 20,
+        ongoing: {
+          ...ONGOING,
+          segments: [
+            { ...ONGOING.segments[0]!, to: 10 },
+            { ...ONGOING.segments[0]!, from: 11 },
+          ],
+        },
+      },
+    ],
     ['logEnd', { logEnd: 21, ongoing: ONGOING }],
     // What could be planted in the directory of a member, taken for a commit, or removed as one of ours.
-    ...['session.key', '../x', 'index/session.key', 'index/scavenging/scavenging.db-wal', 'chunk-000000.000000', ''].map((name) => [String.raw`files\[0\].name`, { files: [{ name, key: ONGOING.segments[0]!.key, sizeBytes: 2 }] }] as [string, Partial<ObjectManifest>]),
-    ...['session.key', 'chunk-000001.000000', 'chunk-000000.000000.tmp', '../chunk-000000.000000'].map((name) => ['chunk', { chunks: [{ ...CHUNK, name }] }] as [string, Partial<ObjectManifest>]),
-    ['chunks\\[0\\].key', { chunks: [{ ...CHUNK, key: 'log/00000000000000000001' }] }], ['ongoing.name', { ongoing: { ...ONGOING, name: 'session.key' } }], ['ongoing.header', { ongoing: { ...ONGOING, header: '' } }],
-    ...['manifest/999999999999998', 'nodes/m_3a1', 'control/backup', '.DS_Store'].map((gone) => [String.raw`dropped\[0\].key`, { dropped: [{ key: gone, droppedMs: 1 }] }] as [string, Partial<ObjectManifest>]),
-    ['storeId', { storeId: '../x' }], ['chunks', { chunks: undefined as unknown as [] }], ['chunks', { chunks: null as unknown as [] }], ['scavenge.scavengeId', { scavenge: {} as NonNullable<ObjectManifest['scavenge']> }],
-    ['object for the index table', { files: [{ name: 'index/3b241101-e2bb-4255-8caf-4136c566a962', key: null, sizeBytes: 2, inline: 'aGE=' }] }],
+    ...[
+      'session.key',
+      '../x',
+      'index/session.key',
+      'index/scavenging/scavenging.db-wal',
+      'chunk-000000.000000',
+      '',
+    ].map(
+      (name) =>
+        [String.raw`files\[0\].name`, { files: [{ name, key: ONGOING.segments[0]!.key, sizeBytes: 2 }] }] as [
+          string,
+          Partial<ObjectManifest>,
+        ],
+    ),
+    ...['session.key', 'chunk-000001.000000', 'chunk-000000.000000.tmp', '../chunk-000000.000000'].map(
+      (name) => ['chunk', { chunks: [{ ...CHUNK, name }] }] as [string, Partial<ObjectManifest>],
+    ),
+    ['chunks\\[0\\].key', { chunks: [{ ...CHUNK, key: 'log/00000000000000000001' }] }],
+    ['ongoing.name', { ongoing: { ...ONGOING, name: 'session.key' } }],
+    ['ongoing.header', { ongoing: { ...ONGOING, header: '' } }],
+    ...['manifest/999999999999998', 'nodes/m_3a1', 'control/backup', '.DS_Store'].map(
+      (gone) =>
+        [String.raw`dropped\[0\].key`, { dropped: [{ key: gone, droppedMs: 1 }] }] as [string, Partial<ObjectManifest>],
+    ),
+    ['storeId', { storeId: '../x' }],
+    ['chunks', { chunks: undefined as unknown as [] }],
+    ['chunks', { chunks: null as unknown as [] }],
+    ['scavenge.scavengeId', { scavenge: {} as NonNullable<ObjectManifest['scavenge']> }],
+    [
+      'object for the index table',
+      { files: [{ name: 'index/3b241101-e2bb-4255-8caf-4136c566a962', key: null, sizeBytes: 2, inline: 'aGE=' }] },
+    ],
   ])('with a wrong %s is refused', (what, wrong) => {
-    expect(() => decodeManifest('k', 1, encodeManifest({ ...MANIFEST, ...wrong }, nodeDigests), nodeDigests)).toThrow(new RegExp(what));
+    expect(() => decodeManifest('k', 1, encodeManifest({ ...MANIFEST, ...wrong }, nodeDigests), nodeDigests)).toThrow(
+      new RegExp(what),
+    );
   });
 
   test('the newest one is found with two requests, however many there are', async () => {
@@ -71,7 +167,18 @@ describe('a manifest', () => {
   test('something else among the manifests is passed over, wherever it sorts', async () => {
     const objects = new MemoryObjects();
     const world = worldOf(objects);
-    for (const name of ['.DS_Store', '._999999999999998', '0', '00000000000000', '0000000000000000', '999999999999998.tmp', 'Thumbs.db', 'desktop.ini', '.nfs00000001']) await objects.put(`manifest/${name}`, new Uint8Array(1));
+    for (const name of [
+      '.DS_Store',
+      '._999999999999998',
+      '0',
+      '00000000000000',
+      '0000000000000000',
+      '999999999999998.tmp',
+      'Thumbs.db',
+      'desktop.ini',
+      '.nfs00000001',
+    ])
+      await objects.put(`manifest/${name}`, new Uint8Array(1));
     expect(await newestManifest(objects, nodeDigests)).toBeNull();
     for (const number of [1, 2]) expect(await createManifest(world, numbered(number))).toBe('created');
     expect((await newestManifest(objects, nodeDigests))!.number).toBe(2);
@@ -94,7 +201,7 @@ describe('creating a manifest', () => {
     const creating = createManifest(worldOf(objects, { clock }), MANIFEST);
     await clock.advance(1_000);
     expect(await creating).toBe('created');
-    expect((await newestManifest(objects, nodeDigests))).toEqual(MANIFEST);
+    expect(await newestManifest(objects, nodeDigests)).toEqual(MANIFEST);
   });
 
   test('the loser of a lost reply knows that it lost', async () => {
@@ -120,7 +227,9 @@ describe('creating a manifest', () => {
 
   test('one that was there and is gone since may have been ours, so that nobody discards its files', async () => {
     class Gone extends LateTwin {
-      override async get(): Promise<null> { return null; }
+      override async get(): Promise<null> {
+        return null;
+      }
     }
     await expect(createManifest(worldOf(new Gone()), MANIFEST)).rejects.toMatchObject({ code: 'outcome_unknown' });
   });
@@ -136,7 +245,10 @@ describe('creating a manifest', () => {
   });
 });
 
-/** Of every object whoever creates it first is told that it was there: below a network file system the reply was lost, and its repeat found its own work. */
+/**
+ * Of every object whoever creates it first is told that it was there: below a network file system the reply was lost,
+ * and its repeat found its own work.
+ */
 class LateTwin extends MemoryObjects {
   override async create(key: string, bytes: Uint8Array): Promise<'created' | 'exists'> {
     await super.create(key, bytes);
@@ -170,16 +282,24 @@ describe('a new prefix', () => {
 
   test('is one store, whoever opens it at once', async () => {
     const objects = new MemoryObjects();
-    const opened = await Promise.all(Array.from({ length: 8 }, (_, i) => openPrefix(worldOf(objects, { seed: i + 1 }), {})));
+    const opened = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => openPrefix(worldOf(objects, { seed: i + 1 }), {})),
+    );
     expect(new Set(opened.map(({ storeId }) => storeId)).size).toBe(1);
   });
 
   test('is refused on a server that ignores the condition, always or now and then', async () => {
-    await expect(openPrefix(worldOf(new Careless(() => true)), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
+    await expect(openPrefix(worldOf(new Careless(() => true)), {})).rejects.toMatchObject({
+      code: 'prefix_unsuitable',
+    });
     const random = new Random(3);
-    await expect(openPrefix(worldOf(new Careless(() => random.chance(0.5))), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
+    await expect(openPrefix(worldOf(new Careless(() => random.chance(0.5))), {})).rejects.toMatchObject({
+      code: 'prefix_unsuitable',
+    });
     class Refusing extends MemoryObjects {
-      override async create(): Promise<'exists'> { return 'exists'; }
+      override async create(): Promise<'exists'> {
+        return 'exists';
+      }
     }
     await expect(openPrefix(worldOf(new Refusing()), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
   });
@@ -197,7 +317,9 @@ describe('a new prefix', () => {
 
   test('is not begun where there was a log', async () => {
     const objects = new MemoryObjects();
-    await expect(openPrefix(worldOf(objects), { mustExist: true })).rejects.toMatchObject({ code: 'storage_unreachable' });
+    await expect(openPrefix(worldOf(objects), { mustExist: true })).rejects.toMatchObject({
+      code: 'storage_unreachable',
+    });
     expect(objects.size).toBe(0);
   });
 

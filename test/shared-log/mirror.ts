@@ -14,7 +14,10 @@ import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { CHUNK_BYTES, newClock, worldOf } from './tick-kit.ts';
 
-/** A node in memory whose every group commit also becomes a commit object: what ticks make of the objects can be compared with its files. */
+/**
+ * A node in memory whose every group commit also becomes a commit object: what ticks make of the objects can be
+ * compared with its files.
+ */
 export class Mirror {
   readonly storage: MemoryStorage;
   readonly store: EventStoreInternals;
@@ -36,7 +39,11 @@ export class Mirror {
     const world = worldOf(objects, clock, 78);
     const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock });
     const log = await openLog({ ...world, storage, cache, ids, chunkSizeBytes: CHUNK_BYTES });
-    const index = await StreamIndex.open({ ports: { ...world, storage, cache, ids, jobs }, settings: { existenceFilterBytes: 0 }, logEnd: 0 });
+    const index = await StreamIndex.open({
+      ports: { ...world, storage, cache, ids, jobs },
+      settings: { existenceFilterBytes: 0 },
+      logEnd: 0,
+    });
     const store = createEventStore({ ...world, ids, reader: log.table, commitLog: mirrored(log, objects), index });
     return new Mirror(storage, store, log, index);
   }
@@ -51,13 +58,27 @@ export class Mirror {
 function mirrored(log: TransactionLog, objects: ObjectStore): CommitLog {
   let number = 0;
   const put = async (start: number, records: Uint8Array, endsChunk: boolean): Promise<void> => {
-    const commit = { number: ++number, writer: new Uint8Array(16), nonce: new Uint8Array(16).fill(number), start, end: start + records.length, endsChunk, records };
+    const commit = {
+      number: ++number,
+      writer: new Uint8Array(16),
+      nonce: new Uint8Array(16).fill(number),
+      start,
+      end: start + records.length,
+      endsChunk,
+      records,
+    };
     await objects.create(commitKey(number), encodeCommit(commit, [], nodeDigests));
   };
   return {
-    get end() { return log.end; },
-    get remaining() { return log.remaining; },
-    get capacity() { return log.capacity; },
+    get end() {
+      return log.end;
+    },
+    get remaining() {
+      return log.remaining;
+    },
+    get capacity() {
+      return log.capacity;
+    },
     async append(group) {
       const start = log.end;
       await log.append(group);

@@ -15,7 +15,11 @@ import { SMALL, worldOf } from './setup.ts';
 
 /** Waits end at once, and the time is the test's. */
 class EagerClock extends ManualClock {
-  override sleep(): Promise<void> { return new Promise((resolve) => { setImmediate(resolve); }); }
+  override sleep(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
 }
 
 function onBucket(instances: number): Subject {
@@ -29,14 +33,33 @@ function onBucket(instances: number): Subject {
     let turn = 0;
     const next = () => opened[turn++ % instances]!.store;
     // An instance that has read nothing since does not know of the others' writes.
-    const ends = { get end() { return Math.max(...opened.map((instance) => instance.store.end)); } };
-    const store = layer(ends, { write: (write) => performWrite(next(), write), read: (call) => call(next()), follow: (call) => call(next()), wait: (call) => call(next()) });
-    return { store, close: async () => { for (const instance of opened) await instance.close(); } };
+    const ends = {
+      get end() {
+        return Math.max(...opened.map((instance) => instance.store.end));
+      },
+    };
+    const store = layer(ends, {
+      write: (write) => performWrite(next(), write),
+      read: (call) => call(next()),
+      follow: (call) => call(next()),
+      wait: (call) => call(next()),
+    });
+    return {
+      store,
+      close: async () => {
+        for (const instance of opened) await instance.close();
+      },
+    };
   };
-  const after = async (i: number) => { if (i % 4 === 3) await compact(world(), { commitsMax: 1 + (i % 7), bloomFilters: i % 8 === 3 }); };
+  const after = async (i: number) => {
+    if (i % 4 === 3) await compact(world(), { commitsMax: 1 + (i % 7), bloomFilters: i % 8 === 3 });
+  };
   return { clock, open, isOnObjects: true, after };
 }
 
 describe('the log on object storage and the model agree', () => {
-  it.each([[1, bySize(10, 20, 200), 201], [3, bySize(25, 60, 500), 202]])('with %i instances', (instances, runs, seed) => agreesWithModel({ runs, seed }, () => onBucket(instances)));
+  it.each([
+    [1, bySize(10, 20, 200), 201],
+    [3, bySize(25, 60, 500), 202],
+  ])('with %i instances', (instances, runs, seed) => agreesWithModel({ runs, seed }, () => onBucket(instances)));
 });

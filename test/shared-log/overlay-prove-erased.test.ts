@@ -7,11 +7,16 @@ import { AutoClock } from './auto-clock.ts';
 import { erasable, idleTick, marksIn, MINUTE_MS } from './erasure-kit.ts';
 import { eventsOf, worldOf } from './tick-kit.ts';
 
-async function prove(objects: ObjectStore, clock: AutoClock, asked: { readonly stream?: string; readonly events?: readonly string[] } = { stream: 'doomed' }) {
+async function prove(
+  objects: ObjectStore,
+  clock: AutoClock,
+  asked: { readonly stream?: string; readonly events?: readonly string[] } = { stream: 'doomed' },
+) {
   const findings: ObjectErasureFinding[] = [];
   const search = checkErasureInObjects({ world: worldOf(objects, clock, 900), ...asked });
   for (let next = await search.next(); ; next = await search.next()) {
-    if (next.done === true) return { traces: findings.filter(({ kind }) => kind === 'trace'), findings, summary: next.value };
+    if (next.done === true)
+      return { traces: findings.filter(({ kind }) => kind === 'trace'), findings, summary: next.value };
     if (next.value.kind !== 'progress') findings.push(next.value);
   }
 }
@@ -31,7 +36,12 @@ describe('what remains of a stream in a bucket', () => {
     expect(await keysOf()).toEqual(new Set(await marksIn(objects)));
     expect(after.summary).toMatchObject({ traces: after.traces.length, waiting: after.traces.length });
     for (const { goesBy } of after.traces) expect(Date.parse(goesBy!)).toBeGreaterThan(endedMs + 60 * MINUTE_MS);
-    expect(after.summary.goneBy).toBe(after.traces.map(({ goesBy }) => goesBy!).toSorted().at(-1));
+    expect(after.summary.goneBy).toBe(
+      after.traces
+        .map(({ goesBy }) => goesBy!)
+        .toSorted()
+        .at(-1),
+    );
     for (let minute = 1; minute <= 72; minute++) {
       clock.advance(MINUTE_MS);
       await idleTick(objects, clock, 100 + minute);

@@ -18,7 +18,13 @@ async function verify(objects: ObjectStore, clock: AutoClock) {
   const findings: (VerifyFinding | VerifyObjectsNote)[] = [];
   const run = verifyObjects({ world: worldOf(objects, clock, 900), scratch: new MemoryStorage() });
   for (let next = await run.next(); ; next = await run.next()) {
-    if (next.done === true) return { findings, codes: findings.map(({ code }) => code), files: findings.map(({ file }) => file), summary: next.value };
+    if (next.done === true)
+      return {
+        findings,
+        codes: findings.map(({ code }) => code),
+        files: findings.map(({ file }) => file),
+        summary: next.value,
+      };
     if (next.value.kind !== 'progress') findings.push(next.value);
   }
 }
@@ -69,16 +75,27 @@ describe('a store in a bucket', () => {
     expect(chunk.codes).toContain('md5_mismatch');
     expect(chunk.files).toContain(chunks[0]!.name);
     const segment = ongoing!.segments[0]!.key;
-    expect(await damaged((objects) => changed(objects, segment))).toMatchObject({ codes: expect.arrayContaining(['crc_mismatch']) as string[] });
+    expect(await damaged((objects) => changed(objects, segment))).toMatchObject({
+      codes: expect.arrayContaining(['crc_mismatch']) as string[],
+    });
     const state = files.find(({ name }) => name.endsWith('scavenging.db'))!.key!;
-    expect(await damaged((objects) => changed(objects, state))).toMatchObject({ codes: ['crc_mismatch'], files: [state] });
+    expect(await damaged((objects) => changed(objects, state))).toMatchObject({
+      codes: ['crc_mismatch'],
+      files: [state],
+    });
     const table = files.find(({ name, key }) => key !== null && /^index\/[0-9a-f-]{36}$/.test(name))!;
     expect((await damaged((objects) => changed(objects, table.key!, 60))).files).toContain(table.name);
-    expect(await damaged((objects) => objects.remove([chunks[0]!.key]))).toMatchObject({ codes: ['object_missing'], files: [chunks[0]!.key] });
+    expect(await damaged((objects) => objects.remove([chunks[0]!.key]))).toMatchObject({
+      codes: ['object_missing'],
+      files: [chunks[0]!.key],
+    });
     expect((await damaged((objects) => changed(objects, commitKey(boundary + 1)))).codes).toContain('log_corrupt');
     expect((await damaged((objects) => objects.remove([commitKey(boundary + 1)]))).codes).toContain('log_corrupt');
     const manifest = `manifest/${String(999_999_999_999_999 - number).padStart(15, '0')}`;
-    expect(await damaged((objects) => changed(objects, manifest))).toMatchObject({ codes: ['manifest_invalid'], files: [manifest] });
+    expect(await damaged((objects) => changed(objects, manifest))).toMatchObject({
+      codes: ['manifest_invalid'],
+      files: [manifest],
+    });
   });
 
   test('of an older version has parts that nothing vouches for, and they are named', async () => {
@@ -86,7 +103,10 @@ describe('a store in a bucket', () => {
     const manifest = await manifestOf(objects);
     const segments = manifest.ongoing!.segments.map(({ key, from, to }) => ({ key, from, to }));
     const number = manifest.number + 1;
-    await objects.put(`manifest/${String(999_999_999_999_999 - number).padStart(15, '0')}`, encodeManifest({ ...manifest, number, ongoing: { ...manifest.ongoing!, segments } }, nodeDigests));
+    await objects.put(
+      `manifest/${String(999_999_999_999_999 - number).padStart(15, '0')}`,
+      encodeManifest({ ...manifest, number, ongoing: { ...manifest.ongoing!, segments } }, nodeDigests),
+    );
     const { findings, summary } = await verify(objects, clock);
     expect(summary).toMatchObject({ errors: 0, notes: segments.length });
     expect(findings).toMatchObject(segments.map(({ key }) => ({ kind: 'note', code: 'unprotected', file: key })));
@@ -97,16 +117,22 @@ describe('a store in a bucket', () => {
     const { chunks } = await manifestOf(objects);
     let isGone = false;
     const racing: ObjectStore = new Proxy(objects, {
-      get: (target, name) => name !== 'get' ? (Reflect.get(target, name, target) as (...args: unknown[]) => unknown).bind?.(target) ?? target.place : async (key: string, options?: object) => {
-        if (key === chunks[0]!.key && !isGone) {
-          isGone = true;
-          const manifest = await manifestOf(objects);
-          const number = manifest.number + 1;
-          await objects.put(`manifest/${String(999_999_999_999_999 - number).padStart(15, '0')}`, encodeManifest({ ...manifest, number }, nodeDigests));
-          await objects.remove([chunks[0]!.key]);
-        }
-        return target.get(key, options);
-      },
+      get: (target, name) =>
+        name !== 'get'
+          ? ((Reflect.get(target, name, target) as (...args: unknown[]) => unknown).bind?.(target) ?? target.place)
+          : async (key: string, options?: object) => {
+              if (key === chunks[0]!.key && !isGone) {
+                isGone = true;
+                const manifest = await manifestOf(objects);
+                const number = manifest.number + 1;
+                await objects.put(
+                  `manifest/${String(999_999_999_999_999 - number).padStart(15, '0')}`,
+                  encodeManifest({ ...manifest, number }, nodeDigests),
+                );
+                await objects.remove([chunks[0]!.key]);
+              }
+              return target.get(key, options);
+            },
     });
     await expect(verify(racing, clock)).rejects.toMatchObject({ code: 'too_busy' });
   });

@@ -11,7 +11,16 @@ import { type RawRecord, readRawLog } from '../scavenge/raw-log.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import type { AutoClock } from './auto-clock.ts';
-import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, runTick, setMetadata, worldOf } from './tick-kit.ts';
+import {
+  CHUNK_BYTES,
+  compactionTick,
+  eventsOf,
+  exportDirectory,
+  manifestOf,
+  runTick,
+  setMetadata,
+  worldOf,
+} from './tick-kit.ts';
 
 export const OPTIONS = { chunkSizeBytes: CHUNK_BYTES };
 
@@ -20,7 +29,10 @@ export async function expectNamedFiles(objects: MemoryObjects): Promise<void> {
   for (const key of keysOf(await manifestOf(objects))) expect(await objects.head(key), key).not.toBe(null);
 }
 
-/** A store of a few chunks, in files or still in the tail, a scavenge of which has been asked for, and the records that there are. */
+/**
+ * A store of a few chunks, in files or still in the tail, a scavenge of which has been asked for, and the records that
+ * there are.
+ */
 export async function scavengeable(clock: AutoClock, isCompacted = false) {
   const base = new MemoryObjects({ clock });
   const world = worldOf(base, clock, 1);
@@ -42,7 +54,13 @@ export async function scavengeable(clock: AutoClock, isCompacted = false) {
 }
 
 /** Ends the run, and judges what is there then. */
-export async function expectScavenged(objects: MemoryObjects, clock: AutoClock, scavengeId: string, given: ReadonlyMap<number, RawRecord>, seed: number): Promise<void> {
+export async function expectScavenged(
+  objects: MemoryObjects,
+  clock: AutoClock,
+  scavengeId: string,
+  given: ReadonlyMap<number, RawRecord>,
+  seed: number,
+): Promise<void> {
   const world = worldOf(objects, clock, seed);
   for (let ticks = 0; ; ticks++) {
     const { scavenge } = await runTick(world);
@@ -58,8 +76,15 @@ export async function expectScavenged(objects: MemoryObjects, clock: AutoClock, 
   const after = await readRawLog(directory);
   for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
   const records = [...universe.values()].sort((a, b) => a.position - b.position);
-  const { wrong } = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: new Map(), sharing: 'none', keepsDeletedData: false });
-  expect([...wrong, ...await checkClosed(directory, streamHasher)]).toEqual([]);
+  const { wrong } = await judge(directory, {
+    universe: records,
+    after,
+    point: latestPoint(records)!,
+    carried: new Map(),
+    sharing: 'none',
+    keepsDeletedData: false,
+  });
+  expect([...wrong, ...(await checkClosed(directory, streamHasher))]).toEqual([]);
   const reader = await openObjectStore(worldOf(objects, clock, seed + 1), OPTIONS);
   const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 100);
   const types = 'error' in history ? [] : history.map(({ type }) => type);

@@ -16,8 +16,12 @@ export class JumpingClock implements Clock {
   #now = Date.UTC(2026, 10, 22);
   #monotonic = 0;
 
-  nowMs(): number { return this.#now; }
-  monotonicMs(): number { return this.#monotonic; }
+  nowMs(): number {
+    return this.#now;
+  }
+  monotonicMs(): number {
+    return this.#monotonic;
+  }
   /** The process stands still; `monotonic` says whether that clock goes on meanwhile. */
   stand(ms: number, monotonic = true): void {
     this.#now += ms;
@@ -30,7 +34,11 @@ export class JumpingClock implements Clock {
     this.#monotonic += ms;
   }
 
-  yield(): Promise<void> { return new Promise((resolve) => { setImmediate(resolve); }); }
+  yield(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
 }
 
 export const NO_BYTES = new Uint8Array(0);
@@ -38,9 +46,17 @@ export const NO_BYTES = new Uint8Array(0);
 /** Small memory: tests open many instances. */
 export const SMALL: ObjectLogOptions = { chunkSizeBytes: 65_536, cacheBytes: 4_194_304, streams: { recentIds: 1_024 } };
 
-export function worldOf(objects: ObjectStore, options: { readonly clock?: Clock; readonly seed?: number } = {}): ObjectWorld {
+export function worldOf(
+  objects: ObjectStore,
+  options: { readonly clock?: Clock; readonly seed?: number } = {},
+): ObjectWorld {
   return {
-    objects, clock: options.clock ?? new ManualClock(), ids: new SeededIds(options.seed ?? 1), digests: nodeDigests, log: silentLog, meter: silentMeter,
+    objects,
+    clock: options.clock ?? new ManualClock(),
+    ids: new SeededIds(options.seed ?? 1),
+    digests: nodeDigests,
+    log: silentLog,
+    meter: silentMeter,
   };
 }
 
@@ -54,9 +70,15 @@ export class Bucket {
     this.clock = clock;
   }
 
-  async open(options: ObjectLogOptions = {}, through: (objects: ObjectStore) => ObjectStore = (objects) => objects): Promise<ObjectInstance & { readonly counting: CountingObjects }> {
+  async open(
+    options: ObjectLogOptions = {},
+    through: (objects: ObjectStore) => ObjectStore = (objects) => objects,
+  ): Promise<ObjectInstance & { readonly counting: CountingObjects }> {
     const counting = new CountingObjects(through(this.objects));
-    const instance = await openObjectStore(worldOf(counting, { clock: this.clock, seed: this.#seeds++ }), { ...SMALL, ...options });
+    const instance = await openObjectStore(worldOf(counting, { clock: this.clock, seed: this.#seeds++ }), {
+      ...SMALL,
+      ...options,
+    });
     return Object.assign(instance, { counting });
   }
 
@@ -88,12 +110,24 @@ export class HookedObjects implements ObjectStore {
     return this.onCreate === null ? create() : this.onCreate(key, create);
   }
 
-  head(key: string): Promise<ObjectInfo | null> { return this.#objects.head(key); }
-  put(key: string, bytes: Uint8Array): Promise<void> { return this.#objects.put(key, bytes); }
-  upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<void> { return this.#objects.upload(key, sizeBytes, content); }
-  list(prefix: string, options?: ListOptions): Promise<ObjectPage> { return this.#objects.list(prefix, options); }
-  remove(keys: readonly string[]): Promise<void> { return this.#objects.remove(keys); }
-  close(): Promise<void> { return this.#objects.close(); }
+  head(key: string): Promise<ObjectInfo | null> {
+    return this.#objects.head(key);
+  }
+  put(key: string, bytes: Uint8Array): Promise<void> {
+    return this.#objects.put(key, bytes);
+  }
+  upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+    return this.#objects.upload(key, sizeBytes, content);
+  }
+  list(prefix: string, options?: ListOptions): Promise<ObjectPage> {
+    return this.#objects.list(prefix, options);
+  }
+  remove(keys: readonly string[]): Promise<void> {
+    return this.#objects.remove(keys);
+  }
+  close(): Promise<void> {
+    return this.#objects.close();
+  }
 }
 
 let ids = 0;

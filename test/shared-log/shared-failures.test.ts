@@ -45,11 +45,13 @@ describe('failures of one pair', () => {
     const processes = Array.from({ length: 20 }, instance);
     let guesses = 0;
     for (let round = 0; round < 20; round++) {
-      await Promise.all(processes.map(async ({ failures }, i) => {
-        if (locked.has(i)) return;
-        guesses++;
-        if (await failures.add('kim', '192.0.2.1')) locked.add(i);
-      }));
+      await Promise.all(
+        processes.map(async ({ failures }, i) => {
+          if (locked.has(i)) return;
+          guesses++;
+          if (await failures.add('kim', '192.0.2.1')) locked.add(i);
+        }),
+      );
     }
     expect(locked.size).toBe(20);
     expect(guesses).toBeLessThanOrEqual(FAILURES_MAX + 20);
@@ -93,13 +95,24 @@ test('the logins of two processes are locked together, and a right password asks
   const { clock, log, instance } = open();
   const ids = new SeededIds();
   const store = new ModelStore(clock, ids);
-  const processes = await Promise.all([0, 1].map(async () => {
-    const { failures, counting } = instance();
-    const security = createSecurity({ store, keys: new FakeKeys(), clock, ids, log, meter: silentMeter, sharedFailures: failures }, CONFIG);
-    await security.start();
-    return { security, counting };
-  }));
-  const login = async (process: number, password: string, address = '192.0.2.1') => Promise.resolve().then(() => processes[process]!.security.authenticator.login('admin', password, address)).then(() => 'in', (error: { code: string }) => error.code);
+  const processes = await Promise.all(
+    [0, 1].map(async () => {
+      const { failures, counting } = instance();
+      const security = createSecurity(
+        { store, keys: new FakeKeys(), clock, ids, log, meter: silentMeter, sharedFailures: failures },
+        CONFIG,
+      );
+      await security.start();
+      return { security, counting };
+    }),
+  );
+  const login = async (process: number, password: string, address = '192.0.2.1') =>
+    Promise.resolve()
+      .then(() => processes[process]!.security.authenticator.login('admin', password, address))
+      .then(
+        () => 'in',
+        (error: { code: string }) => error.code,
+      );
   for (const process of [0, 1]) expect(await login(process, 'changeit')).toBe('in');
   expect(processes.map(({ counting }) => counting.counts().puts)).toEqual([0, 0]);
   await clock.advance(61_000);
@@ -112,7 +125,11 @@ test('the logins of two processes are locked together, and a right password asks
   expect(await login(0, 'changeit')).toBe('in');
   // Changing a password takes the present one, and so is another way to guess it.
   await clock.advance(61_000);
-  const change = (process: number) => processes[process]!.security.users.changePassword('admin', 'wrong', 'new', '192.0.2.9').then(() => 'changed', (error: { code: string }) => error.code);
+  const change = (process: number) =>
+    processes[process]!.security.users.changePassword('admin', 'wrong', 'new', '192.0.2.9').then(
+      () => 'changed',
+      (error: { code: string }) => error.code,
+    );
   const changes: string[] = [];
   for (let i = 0; i < 2 * FAILURES_MAX; i++) changes.push(await change(i % 2));
   expect(changes.filter((code) => code === 'wrong_password').length).toBeLessThanOrEqual(FAILURES_MAX + 1);

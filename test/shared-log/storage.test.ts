@@ -32,7 +32,7 @@ async function world() {
 
 async function content(storage: ObjectStorage, path: string): Promise<number[]> {
   const file = await storage.open(path, 'read');
-  const bytes = [...await file.read(0, file.size)];
+  const bytes = [...(await file.read(0, file.size))];
   await file.close();
   return bytes;
 }
@@ -53,7 +53,8 @@ describe('files of a manifest', () => {
   test('a scan asks for at least a mebibyte at a time, at most once for each byte, and never for more ahead than allowed', async () => {
     const { objects, bytes, storage } = await world();
     const file = await storage.open('chunk-000000.000000', 'read');
-    for (let at = 0; at < bytes.length; at += MIB) expect(Buffer.compare(await file.read(at, MIB), bytes.subarray(at, at + MIB))).toBe(0);
+    for (let at = 0; at < bytes.length; at += MIB)
+      expect(Buffer.compare(await file.read(at, MIB), bytes.subarray(at, at + MIB))).toBe(0);
     expect(objects.gets.length).toBeLessThanOrEqual(5);
     expect(objects.gets.reduce((sum, { length }) => sum + length, 0)).toBe(bytes.length);
     for (const { length } of objects.gets) {
@@ -70,7 +71,8 @@ describe('files of a manifest', () => {
     expect(Buffer.compare(both[1], bytes.subarray(2 * MIB, 3 * MIB))).toBe(0);
     expect(objects.gets).toHaveLength(2);
     const other = await storage.open('chunk-000000.000000', 'read');
-    for (const at of [5_000_000, 70_000, 9_000_000]) expect(Buffer.compare(await other.read(at, 65_536), bytes.subarray(at, at + 65_536))).toBe(0);
+    for (const at of [5_000_000, 70_000, 9_000_000])
+      expect(Buffer.compare(await other.read(at, 65_536), bytes.subarray(at, at + 65_536))).toBe(0);
     expect(objects.gets.slice(2).map(({ length }) => length)).toEqual([65_536, 65_536, 65_536]);
   });
 
@@ -95,16 +97,22 @@ describe('files of a manifest', () => {
     const storage = new ObjectStorage(new Map([['x', file]]), new MemoryStorage());
     expect(await content(storage, 'x')).toEqual([1, 2, 3, 4, ...bytes.subarray(0, 10), 1, 2, 3]);
     const handle = await storage.open('x', 'read');
-    expect([...await handle.read(3, 3)]).toEqual([4, bytes[0], bytes[1]]);
+    expect([...(await handle.read(3, 3))]).toEqual([4, bytes[0], bytes[1]]);
   });
 
   test('an object that is gone or cut short is an error that names it, never fewer bytes', async () => {
     const { objects, storage } = await world();
     const file = await storage.open('chunk-000000.000000', 'read');
     await objects.put('files/a', new Uint8Array(100));
-    await expect((async () => file.read(50, 1_000))()).rejects.toMatchObject({ code: 'io_error', data: { key: 'files/a' } });
+    await expect((async () => file.read(50, 1_000))()).rejects.toMatchObject({
+      code: 'io_error',
+      data: { key: 'files/a' },
+    });
     await objects.remove(['files/a']);
-    await expect((async () => file.read(0, 10))()).rejects.toMatchObject({ code: 'io_error', data: { path: 'chunk-000000.000000', key: 'files/a' } });
+    await expect((async () => file.read(0, 10))()).rejects.toMatchObject({
+      code: 'io_error',
+      data: { path: 'chunk-000000.000000', key: 'files/a' },
+    });
   });
 });
 
@@ -115,14 +123,17 @@ describe('changes', () => {
     const held = await storage.open('index/.forceverify', 'read');
     await storage.remove('index/.forceverify');
     expect(await storage.size('index/.forceverify')).toBe(null);
-    expect([...await held.read(0, 3)]).toEqual([1, 2, 3]);
+    expect([...(await held.read(0, 3))]).toEqual([1, 2, 3]);
     const temporary = await storage.create('index/indexmap.copy.tmp');
     await temporary.writeAt(0, Uint8Array.of(4));
     await temporary.close();
     await storage.rename('index/indexmap.copy.tmp', 'index/indexmap');
     expect(await content(storage, 'index/indexmap')).toEqual([4]);
     await storage.rename('chunk-000000.000000', 'chunk-000000.000001');
-    expect(storage.changes()).toEqual({ added: ['chunk-000000.000001', 'index/indexmap'], removed: ['chunk-000000.000000', 'index/.forceverify', 'index/indexmap'] });
+    expect(storage.changes()).toEqual({
+      added: ['chunk-000000.000001', 'index/indexmap'],
+      removed: ['chunk-000000.000000', 'index/.forceverify', 'index/indexmap'],
+    });
     expect(storage.base('chunk-000000.000001')?.key).toBe('files/a');
     expect(storage.base('index/indexmap')).toBe(undefined);
     expect(await storage.ownBytes()).toBe(1);

@@ -20,15 +20,44 @@ import { compactionTick, eventsOf, worldOf } from './tick-kit.ts';
 
 /** What others leave below the prefix of a log: it stops no instance and no tick, and no sweep takes it. */
 
-const SYSTEM = ['.DS_Store', 'Thumbs.db', 'desktop.ini', '._x', '.nfs00000000000a1b2c00000001', 'README.md', '0', 'zzz', 'x.tmp'];
+const SYSTEM = [
+  '.DS_Store',
+  'Thumbs.db',
+  'desktop.ini',
+  '._x',
+  '.nfs00000000000a1b2c00000001',
+  'README.md',
+  '0',
+  'zzz',
+  'x.tmp',
+];
 /** Names that are nearly ours. */
 const NEARLY = [
-  'log/0000000000000000001', 'log/000000000000000000001', 'log/00000000000000000003.tmp', 'log/99999999999999999999', 'log/0000000000000000000a', 'manifest/99999999999999', 'manifest/9999999999999990', 'manifest/999999999999990.bak',
-  'files/00000000-0000-4000-8000-00000000000', 'files/00000000-0000-4000-8000-00000000000A', 'files/00000000-0000-4000-8000-000000000001.tmp', 'control/start-x', 'control/stop-00000000-0000-4000-8000-000000000001.bak', 'control/backup.bak',
-  'failures/1/x/0', 'failures/1/00000000000000000000000000000000/0.tmp', 'nodes/m_3a1.bak',
+  'log/0000000000000000001',
+  'log/000000000000000000001',
+  'log/00000000000000000003.tmp',
+  'log/99999999999999999999',
+  'log/0000000000000000000a',
+  'manifest/99999999999999',
+  'manifest/9999999999999990',
+  'manifest/999999999999990.bak',
+  'files/00000000-0000-4000-8000-00000000000',
+  'files/00000000-0000-4000-8000-00000000000A',
+  'files/00000000-0000-4000-8000-000000000001.tmp',
+  'control/start-x',
+  'control/stop-00000000-0000-4000-8000-000000000001.bak',
+  'control/backup.bak',
+  'failures/1/x/0',
+  'failures/1/00000000000000000000000000000000/0.tmp',
+  'nodes/m_3a1.bak',
 ];
-const STRANGERS = [...['', 'log/', 'manifest/', 'files/', 'control/', 'failures/', 'failures/1/', 'nodes/', 'notes/'].flatMap((folder) => SYSTEM.map((name) => folder + name)), ...NEARLY];
-const BYTES = new TextEncoder().encode('somebody else\'s');
+const STRANGERS = [
+  ...['', 'log/', 'manifest/', 'files/', 'control/', 'failures/', 'failures/1/', 'nodes/', 'notes/'].flatMap((folder) =>
+    SYSTEM.map((name) => folder + name),
+  ),
+  ...NEARLY,
+];
+const BYTES = new TextEncoder().encode("somebody else's");
 const STEP_MS = 300_000;
 
 test('strangers below the prefix of a log stop no append, no cold start, no tick and no check, and stay', async () => {
@@ -74,11 +103,14 @@ test('strangers among the temporary files of a directory stay, however old', asy
   try {
     mkdirSync(path.join(root, '.tmp'));
     const ours = '00000000-0000-4000-8000-000000000001';
-    for (const name of ['.DS_Store', 'notes.txt', `${ours}.bak`, ours]) writeFileSync(path.join(root, '.tmp', name), 'x');
+    for (const name of ['.DS_Store', 'notes.txt', `${ours}.bak`, ours])
+      writeFileSync(path.join(root, '.tmp', name), 'x');
     const objects = new DirectoryObjects({ root, nowMs: () => Date.now() + 10 * 86_400_000 });
     await objects.put('a', BYTES);
     await objects.close();
-    expect(['.DS_Store', 'notes.txt', `${ours}.bak`, ours].map((name) => existsSync(path.join(root, '.tmp', name)))).toEqual([true, true, true, false]);
+    expect(
+      ['.DS_Store', 'notes.txt', `${ours}.bak`, ours].map((name) => existsSync(path.join(root, '.tmp', name))),
+    ).toEqual([true, true, true, false]);
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

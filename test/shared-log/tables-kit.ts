@@ -1,8 +1,21 @@
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
+import {
+  decodeFooter,
+  decodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  parseChunkFileNames,
+  takeInventory,
+} from '../../core/log/format/chunk-format.ts';
 import { readHeader } from '../../core/log/format/chunk-files.ts';
 import { i64 } from '../../core/base/bytes.ts';
 import { newFileKey } from '../../core/shared-log/format/object-keys.ts';
-import { type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, createManifest } from '../../core/shared-log/format/manifest.ts';
+import {
+  type ObjectChunk,
+  type ObjectFile,
+  type ObjectManifest,
+  type ObjectOngoing,
+  createManifest,
+} from '../../core/shared-log/format/manifest.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
@@ -17,7 +30,10 @@ import { contentOf, copyTo } from '../log/kit.ts';
 
 const STORE_ID = '00000000-0000-4000-8000-000000000000';
 
-/** Runs a scavenge on object storage: the directory becomes objects, a tick does the run, and what it left becomes the directory. */
+/**
+ * Runs a scavenge on object storage: the directory becomes objects, a tick does the run, and what it left becomes the
+ * directory.
+ */
 export async function runOnObjects(world: World, options: RunOptions): Promise<Omit<Run, 'jobs' | 'committed'>> {
   const { unsafe = false, merging = false, ...request } = options;
   // A node brings the index up to the log, and writes it.
@@ -28,7 +44,10 @@ export async function runOnObjects(world: World, options: RunOptions): Promise<O
   await importDirectory(world.storage, objects, chunkSize);
   const { scavengeId } = await startScavenge(place, { syncOnly: true, ...request });
   const { scavenge } = await runTick(place, {
-    options: { chunkSizeBytes: chunkSize }, hasher: world.hasher, scavengeStates: world.states, settings: { scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, keepsDeletedData: true } },
+    options: { chunkSizeBytes: chunkSize },
+    hasher: world.hasher,
+    scavengeStates: world.states,
+    settings: { scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, keepsDeletedData: true } },
   });
   const reader = await openObjectStore(place);
   const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 1_000);
@@ -37,7 +56,10 @@ export async function runOnObjects(world: World, options: RunOptions): Promise<O
   return {
     scavengeId,
     last: { scavengeId, result: scavenge!.result as 'Success', error: scavenge!.error },
-    history: 'error' in history ? [] : history.map(({ type, data }) => ({ type, data: JSON.parse(decodeText(data)) as Record<string, unknown> })),
+    history:
+      'error' in history
+        ? []
+        : history.map(({ type, data }) => ({ type, data: JSON.parse(decodeText(data)) as Record<string, unknown> })),
   };
 }
 
@@ -51,26 +73,77 @@ async function importDirectory(storage: Storage, objects: ObjectStore, chunkSize
     return { key, sizeBytes: bytes.length };
   };
   const logEnd = i64(await contentOf(storage, 'writer.chk'), 0);
-  const { latest } = await takeInventory(parseChunkFileNames(await storage.list('')), -1, async (file) => (await readHeader(storage, file.name)).endNumber);
+  const { latest } = await takeInventory(
+    parseChunkFileNames(await storage.list('')),
+    -1,
+    async (file) => (await readHeader(storage, file.name)).endNumber,
+  );
   const chunks: ObjectChunk[] = [];
   let ongoing: ObjectOngoing | null = null;
-  for (const { file: { name, number } } of latest) {
+  for (const {
+    file: { name, number },
+  } of latest) {
     const bytes = await contentOf(storage, name);
     if (logEnd < (number + 1) * chunkSizeBytes) {
       const local = logEnd - number * chunkSizeBytes;
       const header = Buffer.from(bytes.subarray(0, HEADER_BYTES)).toString('hex');
-      if (local > 0) ongoing = { name, number, header, segments: [{ key: (await upload(name, HEADER_BYTES, HEADER_BYTES + local)).key, from: number * chunkSizeBytes, to: logEnd }] };
+      if (local > 0)
+        ongoing = {
+          name,
+          number,
+          header,
+          segments: [
+            {
+              key: (await upload(name, HEADER_BYTES, HEADER_BYTES + local)).key,
+              from: number * chunkSizeBytes,
+              to: logEnd,
+            },
+          ],
+        };
       continue;
     }
     const { startNumber, endNumber, isScavenged } = decodeHeader(name, bytes);
-    const { physicalBytes, logicalBytes, mapBytes, mapEntryBytes } = decodeFooter(name, bytes.subarray(bytes.length - FOOTER_BYTES), bytes.length);
-    chunks.push({ name, ...await upload(name), startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes, mapEntryBytes });
+    const { physicalBytes, logicalBytes, mapBytes, mapEntryBytes } = decodeFooter(
+      name,
+      bytes.subarray(bytes.length - FOOTER_BYTES),
+      bytes.length,
+    );
+    chunks.push({
+      name,
+      ...(await upload(name)),
+      startNumber,
+      endNumber,
+      isScavenged,
+      physicalBytes,
+      logicalBytes,
+      mapBytes,
+      mapEntryBytes,
+    });
   }
   const files: ObjectFile[] = [];
   // What a clean stop has proved is of a directory alone.
-  for (const name of await storage.list('index')) if (name !== 'proven-tables') files.push({ name: `index/${name}`, ...await upload(`index/${name}`) });
-  const manifest: ObjectManifest = { format: 1, number: 1, storeId: STORE_ID, writtenMs: 0, chunkSizeBytes, boundary: 1, logEnd, endsChunk: false, chunks, ongoing, files, dropped: [], scavenge: null };
-  const world = worldOf(objects, { nowMs: () => 0, monotonicMs: () => 0, sleep: async () => {}, yield: async () => {} }, 33);
+  for (const name of await storage.list('index'))
+    if (name !== 'proven-tables') files.push({ name: `index/${name}`, ...(await upload(`index/${name}`)) });
+  const manifest: ObjectManifest = {
+    format: 1,
+    number: 1,
+    storeId: STORE_ID,
+    writtenMs: 0,
+    chunkSizeBytes,
+    boundary: 1,
+    logEnd,
+    endsChunk: false,
+    chunks,
+    ongoing,
+    files,
+    dropped: [],
+    scavenge: null,
+  };
+  const world = worldOf(
+    objects,
+    { nowMs: () => 0, monotonicMs: () => 0, sleep: async () => {}, yield: async () => {} },
+    33,
+  );
   await createManifest(world, manifest);
 }
 

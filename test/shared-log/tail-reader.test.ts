@@ -12,7 +12,15 @@ async function tailOf(count: number, bytes = 200): Promise<CountingObjects> {
   const objects = new CountingObjects(new MemoryObjects());
   const carry = new Carry();
   for (let number = 1; number <= count; number++) {
-    const commit: Commit = { number, writer: new Uint8Array(16), nonce: new Uint8Array(16), start: number * bytes, end: (number + 1) * bytes, endsChunk: false, records: new Uint8Array(bytes).fill(number % 251) };
+    const commit: Commit = {
+      number,
+      writer: new Uint8Array(16),
+      nonce: new Uint8Array(16),
+      start: number * bytes,
+      end: (number + 1) * bytes,
+      endsChunk: false,
+      records: new Uint8Array(bytes).fill(number % 251),
+    };
     await objects.create(commitKey(number), encodeCommit(commit, carry.before(number), nodeDigests));
     carry.add(number, encodeCommit(commit, [], nodeDigests));
   }
@@ -21,10 +29,19 @@ async function tailOf(count: number, bytes = 200): Promise<CountingObjects> {
 }
 
 describe('reading the tail', () => {
-  test.each([[200, 0, 2], [200, 57, 2], [129, 0, 2], [128, 0, 1], [1, 0, 1], [1_000, 3, 8]])('of %i commits behind commit %i takes %i GETs', async (count, known, gets) => {
+  test.each([
+    [200, 0, 2],
+    [200, 57, 2],
+    [129, 0, 2],
+    [128, 0, 1],
+    [1, 0, 1],
+    [1_000, 3, 8],
+  ])('of %i commits behind commit %i takes %i GETs', async (count, known, gets) => {
     const objects = await tailOf(count);
     const commits = await commitsBetween(worldOf(objects), known + 1, count);
-    expect(commits!.map(({ number }) => number)).toEqual(Array.from({ length: count - known }, (_, i) => known + 1 + i));
+    expect(commits!.map(({ number }) => number)).toEqual(
+      Array.from({ length: count - known }, (_, i) => known + 1 + i),
+    );
     expect(commits!.every(({ number, records }) => records[0] === number % 251 && records.length === 200)).toBe(true);
     expect(objects.counts().gets).toBe(gets);
   });

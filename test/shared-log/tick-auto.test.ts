@@ -30,7 +30,13 @@ async function opened() {
   const tick = async (seed: number, ownBytesMax = 1_000_000_000) => {
     const own = worldOf(objects, clock, seed);
     const instance = await openObjectStore(worldOf(objects, clock, 1_000 + seed), OPTIONS);
-    const autoScavenge = createScheduler({ world: own, schedule, config: CONFIG, self: SELF, open: () => Promise.resolve(instance) });
+    const autoScavenge = createScheduler({
+      world: own,
+      schedule,
+      config: CONFIG,
+      self: SELF,
+      open: () => Promise.resolve(instance),
+    });
     return runTick(own, { autoScavenge, settings: { ownBytesMax } }).finally(() => instance.close());
   };
   return { clock, world, admin, auto, tick };
@@ -45,10 +51,17 @@ test('a schedule begins a scavenge, ticks carry it on, and the cycle ends with i
   const first = await tick(11, 1);
   expect(first.scavenge).toMatchObject({ state: 'running' });
   const { scavengeId } = first.scavenge!;
-  expect(await auto.status()).toMatchObject({ state: 'InProgress', cycle: { nodes: [{ node: 'functions:443', state: 'running', scavengeId }] } });
+  expect(await auto.status()).toMatchObject({
+    state: 'InProgress',
+    cycle: { nodes: [{ node: 'functions:443', state: 'running', scavengeId }] },
+  });
   for (let i = 0; (await scavengeStatus(world))!.state !== 'ended'; i++) await tick(20 + i);
   await tick(90);
-  expect(await auto.status()).toMatchObject({ state: 'Waiting', cycle: null, lastCycle: { nodes: [{ scavengeId, result: 'Success' }] } });
+  expect(await auto.status()).toMatchObject({
+    state: 'Waiting',
+    cycle: null,
+    lastCycle: { nodes: [{ scavengeId, result: 'Success' }] },
+  });
   await admin.close();
 });
 

@@ -8,7 +8,18 @@ import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { readWholeStream } from '../support/oracle.ts';
-import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, type ObjectInstance, runTick, setMetadata, worldOf } from './tick-kit.ts';
+import {
+  CHUNK_BYTES,
+  compactionTick,
+  eventsOf,
+  exportDirectory,
+  manifestOf,
+  newClock,
+  type ObjectInstance,
+  runTick,
+  setMetadata,
+  worldOf,
+} from './tick-kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 
 /** Ticks of a cluster's log: core/cluster/replica/README.md, rule 6. */
@@ -33,7 +44,9 @@ async function filled(isCluster = true) {
 /** What a member does when it begins a scavenge of its copy. */
 async function point({ store }: ObjectInstance, ids: SeededIds): Promise<void> {
   const { id } = eventsOf(ids, 1, 1)[0]!;
-  await store.append('$scavengePoints', ANY, [{ id, type: '$scavengePoint', isJson: true, data: encodeText('{}'), metadata: new Uint8Array(0) }]);
+  await store.append('$scavengePoints', ANY, [
+    { id, type: '$scavengePoint', isJson: true, data: encodeText('{}'), metadata: new Uint8Array(0) },
+  ]);
 }
 
 async function recordsOf(objects: MemoryObjects): Promise<number> {
@@ -80,9 +93,18 @@ describe('scavenges of the shared files', () => {
     const { objects, world, writer } = await filled(false);
     const { scavengeId } = await startScavenge(world);
     await openPrefix(world, { isCluster: true });
-    await expect(startScavenge(world)).rejects.toMatchObject({ code: 'bad_request', message: expect.stringMatching(/cluster/) });
+    await expect(startScavenge(world)).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.stringMatching(/cluster/),
+    });
     let asked = 0;
-    expect(await runTick(world, { autoScavenge: async () => { asked++; } })).toMatchObject({ isCluster: true });
+    expect(
+      await runTick(world, {
+        autoScavenge: async () => {
+          asked++;
+        },
+      }),
+    ).toMatchObject({ isCluster: true });
     expect(asked).toBe(0);
     expect(await manifestOf(objects)).toMatchObject({ scavenge: null });
     expect(await scavengeStatus(world)).toBeNull();
@@ -90,7 +112,7 @@ describe('scavenges of the shared files', () => {
     const later = await openObjectStore(world, OPTIONS);
     expect(later.isCluster).toBe(true);
     await later.close();
-    expect((await readWholeStream(writer.store, `$scavenges-${scavengeId}`, 'forward', 10))).toHaveProperty('error');
+    expect(await readWholeStream(writer.store, `$scavenges-${scavengeId}`, 'forward', 10)).toHaveProperty('error');
   });
 
   test('follow each point, under an endpoint that no member has, and rest then', async () => {
@@ -98,11 +120,19 @@ describe('scavenges of the shared files', () => {
     await runTick(world);
     const before = await recordsOf(objects);
     await point(writer, ids);
-    expect(await runTick(world)).toMatchObject({ outcome: 'published', scavenge: { state: 'ended', result: 'Success', syncOnly: true, reached: 0 } });
+    expect(await runTick(world)).toMatchObject({
+      outcome: 'published',
+      scavenge: { state: 'ended', result: 'Success', syncOnly: true, reached: 0 },
+    });
     const after = await manifestOf(objects);
     expect(after).toMatchObject({ cluster: true, points: { seen: 0, reached: 0 } });
     expect(await recordsOf(objects)).toBeLessThan(before - 60);
-    const told = await readWholeStream(writer.store, `$scavenges-${after.scavenge!.scavengeId}`, 'forward', 100) as readonly { readonly type: string; readonly data: Uint8Array }[];
+    const told = (await readWholeStream(
+      writer.store,
+      `$scavenges-${after.scavenge!.scavengeId}`,
+      'forward',
+      100,
+    )) as readonly { readonly type: string; readonly data: Uint8Array }[];
     expect(told.map(({ type }) => type)).toContain('$scavengeCompleted');
     expect(new TextDecoder().decode(told[0]!.data)).toContain('"nodeEndpoint": "shared-files:1"');
     // Its own history is taken over, and begins nothing anew.
@@ -112,10 +142,12 @@ describe('scavenges of the shared files', () => {
     await point(writer, ids);
     expect(await runTick(world)).toMatchObject({ scavenge: { result: 'Success', reached: 1 } });
     expect(await manifestOf(objects)).toMatchObject({ points: { seen: 1, reached: 1 } });
-    expect((await readWholeStream(writer.store, '$scavengePoints', 'forward', 10) as readonly unknown[]).length).toBe(2);
+    expect(((await readWholeStream(writer.store, '$scavengePoints', 'forward', 10)) as readonly unknown[]).length).toBe(
+      2,
+    );
   });
 
-  test('a point from before the log was a cluster\'s counts as well', async () => {
+  test("a point from before the log was a cluster's counts as well", async () => {
     const { objects, world, writer, ids } = await filled(false);
     await point(writer, ids);
     await runTick(world);
@@ -140,9 +172,13 @@ describe('scavenges of the shared files', () => {
   test('never remove tombstones', async () => {
     const { world, writer, ids } = await filled();
     await point(writer, ids);
-    expect(await runTick(world, { settings: { scavenge: { unsafeIgnoreHardDelete: true } } })).toMatchObject({ scavenge: { result: 'Success' } });
+    expect(await runTick(world, { settings: { scavenge: { unsafeIgnoreHardDelete: true } } })).toMatchObject({
+      scavenge: { result: 'Success' },
+    });
     const fresh = await openObjectStore(world, OPTIONS);
-    await expect(fresh.store.readStream('gone', { direction: 'forward', from: 0, count: 1 })).rejects.toMatchObject({ code: 'stream_deleted' });
+    await expect(fresh.store.readStream('gone', { direction: 'forward', from: 0, count: 1 })).rejects.toMatchObject({
+      code: 'stream_deleted',
+    });
     await fresh.close();
   });
 });

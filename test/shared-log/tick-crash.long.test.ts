@@ -30,7 +30,10 @@ describe('a tick that takes over the tail is killed at any call', () => {
         const objects = base.fork();
         const faulty = new FaultyObjects(objects, { seed: 10 * n + outcome });
         faulty.crashAfter(n);
-        isWhole = await compactionTick(worldOf(faulty, clock, 100 + n)).then(() => true, () => false);
+        isWhole = await compactionTick(worldOf(faulty, clock, 100 + n)).then(
+          () => true,
+          () => false,
+        );
         await expectNamedFiles(objects);
         expect(await readRawLog(await exportDirectory(objects))).toEqual(expected);
         await compactionTick(worldOf(objects, clock, 1_000 + n));
@@ -49,7 +52,10 @@ describe('a tick that scavenges is killed at any call', () => {
   const whole: TickOptions = {};
   const slices: TickOptions = { settings: { ownBytesMax: 1 } };
 
-  test.each([['that does all of it', whole, 0], ['in the middle of a run', slices, 3]] as const)('%s', async (_, given, ticksBefore) => {
+  test.each([
+    ['that does all of it', whole, 0],
+    ['in the middle of a run', slices, 3],
+  ] as const)('%s', async (_, given, ticksBefore) => {
     const clock = new AutoClock();
     const { base, scavengeId, universe } = await scavengeable(clock, ticksBefore > 0);
     for (let i = 0; i < ticksBefore; i++) await runTick(worldOf(base, clock, 5 + i), given);
@@ -60,7 +66,10 @@ describe('a tick that scavenges is killed at any call', () => {
       const objects = base.fork();
       const faulty = new FaultyObjects(objects, { seed: n });
       faulty.crashAfter(n);
-      isWhole = await runTick(worldOf(faulty, clock, 100 + n), given).then(() => true, () => false);
+      isWhole = await runTick(worldOf(faulty, clock, 100 + n), given).then(
+        () => true,
+        () => false,
+      );
       await expectNamedFiles(objects);
       await expectScavenged(objects, clock, scavengeId, universe, 1_000 + 10 * n);
       expect(++rounds).toBeLessThan(80);

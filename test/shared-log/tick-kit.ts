@@ -52,10 +52,21 @@ export async function beginLog(world: ObjectWorld): Promise<void> {
 export function compactionTick(world: ObjectWorld, settings: Partial<TickSettings> = {}): Promise<TickReport> {
   const scavengeStates = new MemoryScavengeStates();
   const open = () => Promise.reject(new Error('the streams are not needed'));
-  return tick({ world, open, scavengeStates, scratch: new MemoryStorage(), deadlineMs: world.clock.monotonicMs() + HOUR_MS, options: { chunkSizeBytes: CHUNK_BYTES }, settings: { compactCommitsMin: 1, ...settings } });
+  return tick({
+    world,
+    open,
+    scavengeStates,
+    scratch: new MemoryStorage(),
+    deadlineMs: world.clock.monotonicMs() + HOUR_MS,
+    options: { chunkSizeBytes: CHUNK_BYTES },
+    settings: { compactCommitsMin: 1, ...settings },
+  });
 }
 
-/** Files in memory, but the scavenge database, which SQLite must find in a folder: syncs would take most of the time of a test. */
+/**
+ * Files in memory, but the scavenge database, which SQLite must find in a folder: syncs would take most of the time of
+ * a test.
+ */
 class HybridStorage extends MemoryStorage {
   readonly #disk: Storage;
 
@@ -64,11 +75,21 @@ class HybridStorage extends MemoryStorage {
     this.#disk = disk;
   }
 
-  override size(path: string): Promise<number | null> { return isState(path) ? this.#disk.size(path) : super.size(path); }
-  override modifiedMs(path: string): Promise<number | null> { return isState(path) ? this.#disk.modifiedMs(path) : super.modifiedMs(path); }
-  override open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return isState(path) ? this.#disk.open(path, access) : super.open(path, access); }
-  override create(path: string): Promise<StorageFile> { return isState(path) ? this.#disk.create(path) : super.create(path); }
-  override remove(path: string): Promise<void> { return isState(path) ? this.#disk.remove(path) : super.remove(path); }
+  override size(path: string): Promise<number | null> {
+    return isState(path) ? this.#disk.size(path) : super.size(path);
+  }
+  override modifiedMs(path: string): Promise<number | null> {
+    return isState(path) ? this.#disk.modifiedMs(path) : super.modifiedMs(path);
+  }
+  override open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
+    return isState(path) ? this.#disk.open(path, access) : super.open(path, access);
+  }
+  override create(path: string): Promise<StorageFile> {
+    return isState(path) ? this.#disk.create(path) : super.create(path);
+  }
+  override remove(path: string): Promise<void> {
+    return isState(path) ? this.#disk.remove(path) : super.remove(path);
+  }
 }
 
 function isState(path: string): boolean {
@@ -81,8 +102,14 @@ export async function runTick(world: ObjectWorld, given: TickOptions = {}): Prom
   try {
     const scratch = new HybridStorage(new FilesystemStorage({ root: folder }));
     return await tick({
-      world, scratch, open: openObjectStore, scavengeStates: new SqliteScavengeStates({ indexRoot: join(folder, 'index') }), deadlineMs: world.clock.monotonicMs() + HOUR_MS, ...given,
-      options: { chunkSizeBytes: CHUNK_BYTES, ...given.options }, settings: { compactCommitsMin: 1, ...given.settings },
+      world,
+      scratch,
+      open: openObjectStore,
+      scavengeStates: new SqliteScavengeStates({ indexRoot: join(folder, 'index') }),
+      deadlineMs: world.clock.monotonicMs() + HOUR_MS,
+      ...given,
+      options: { chunkSizeBytes: CHUNK_BYTES, ...given.options },
+      settings: { compactCommitsMin: 1, ...given.settings },
     });
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -94,14 +121,21 @@ export async function manifestOf(objects: ObjectStore): Promise<ObjectManifest> 
 }
 
 /**
- * What the objects amount to, as the data directory of a node: the files of the newest manifest and, unless told otherwise, the commits behind
- * them. Whatever can judge a node's directory can then judge the objects.
+ * What the objects amount to, as the data directory of a node: the files of the newest manifest and, unless told
+ * otherwise, the commits behind them. Whatever can judge a node's directory can then judge the objects.
  */
 export async function exportDirectory(objects: ObjectStore, withTail = true): Promise<MemoryStorage> {
   const manifest = await manifestOf(objects);
   const scratch = new MemoryStorage();
   const storage = ObjectStorage.of(manifest, objects, scratch);
-  const log = TickLog.of(manifest, { storage, scratch, objects, digests: nodeDigests, ids: new SeededIds(5), cache: new BlockCache(0) });
+  const log = TickLog.of(manifest, {
+    storage,
+    scratch,
+    objects,
+    digests: nodeDigests,
+    ids: new SeededIds(5),
+    cache: new BlockCache(0),
+  });
   const tail = withTail ? await listTail(objects, log.boundary, 100_000) : null;
   if (tail !== null) for await (const commit of readTail(objects, nodeDigests, tail)) await log.take(commit);
   const out = new MemoryStorage();
@@ -116,12 +150,25 @@ export async function exportDirectory(objects: ObjectStore, withTail = true): Pr
     await file.close();
   }
   await log.close();
-  for (const [name, value] of [['writer.chk', end], ['chaser.chk', end], ['epoch.chk', -1], ['proposal.chk', -1], ['truncate.chk', -1]] as const) await setCheckpoint(out, name, value);
+  for (const [name, value] of [
+    ['writer.chk', end],
+    ['chaser.chk', end],
+    ['epoch.chk', -1],
+    ['proposal.chk', -1],
+    ['truncate.chk', -1],
+  ] as const)
+    await setCheckpoint(out, name, value);
   return out;
 }
 
 export function eventsOf(ids: SeededIds, count: number, bytes: number): NewEvent[] {
-  return Array.from({ length: count }, () => ({ id: uuid(ids), type: 'T', isJson: false, data: new Uint8Array(bytes).fill(120), metadata: new Uint8Array(0) }));
+  return Array.from({ length: count }, () => ({
+    id: uuid(ids),
+    type: 'T',
+    isJson: false,
+    data: new Uint8Array(bytes).fill(120),
+    metadata: new Uint8Array(0),
+  }));
 }
 
 export function uuid(ids: SeededIds): string {
@@ -130,7 +177,15 @@ export function uuid(ids: SeededIds): string {
 }
 
 export async function setMetadata(store: EventStore, ids: SeededIds, stream: string, metadata: object): Promise<void> {
-  await store.append(`$$${stream}`, ANY, [{ id: uuid(ids), type: '$metadata', isJson: true, data: encodeText(JSON.stringify(metadata)), metadata: new Uint8Array(0) }]);
+  await store.append(`$$${stream}`, ANY, [
+    {
+      id: uuid(ids),
+      type: '$metadata',
+      isJson: true,
+      data: encodeText(JSON.stringify(metadata)),
+      metadata: new Uint8Array(0),
+    },
+  ]);
 }
 
 export type { ObjectInstance, ObjectLogOptions };

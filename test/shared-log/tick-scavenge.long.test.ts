@@ -9,7 +9,18 @@ import { checkClosed, judge } from '../scavenge/random-check.ts';
 import { type RawRecord, readRawLog } from '../scavenge/raw-log.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, type ObjectInstance, runTick, setMetadata, worldOf } from './tick-kit.ts';
+import {
+  CHUNK_BYTES,
+  compactionTick,
+  eventsOf,
+  exportDirectory,
+  manifestOf,
+  newClock,
+  type ObjectInstance,
+  runTick,
+  setMetadata,
+  worldOf,
+} from './tick-kit.ts';
 
 const OPTIONS = { chunkSizeBytes: CHUNK_BYTES };
 
@@ -45,8 +56,18 @@ async function judged(objects: MemoryObjects, universe: Map<number, RawRecord>) 
   const after = await readRawLog(directory);
   for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
   const records = [...universe.values()].sort((a, b) => a.position - b.position);
-  const verdict = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: new Map(), sharing: 'none', keepsDeletedData: false });
-  return { wrong: [...verdict.wrong, ...await checkClosed(directory, streamHasher)], removed: records.length - after.length };
+  const verdict = await judge(directory, {
+    universe: records,
+    after,
+    point: latestPoint(records)!,
+    carried: new Map(),
+    sharing: 'none',
+    keepsDeletedData: false,
+  });
+  return {
+    wrong: [...verdict.wrong, ...(await checkClosed(directory, streamHasher))],
+    removed: records.length - after.length,
+  };
 }
 
 async function history(instance: ObjectInstance, scavengeId: string): Promise<string[]> {
@@ -64,7 +85,10 @@ describe('scavenging by ticks', () => {
     expect(await startScavenge(world, {}, scavengeId)).toEqual({ scavengeId });
     await expect(startScavenge(world)).rejects.toMatchObject({ code: 'scavenge_in_progress', data: { scavengeId } });
     const report = await runTick(world);
-    expect(report).toMatchObject({ outcome: 'published', scavenge: { scavengeId, state: 'ended', result: 'Success', error: null } });
+    expect(report).toMatchObject({
+      outcome: 'published',
+      scavenge: { scavengeId, state: 'ended', result: 'Success', error: null },
+    });
     expect(await scavengeStatus(world)).toMatchObject({ scavengeId, state: 'ended', result: 'Success' });
     const { wrong, removed } = await judged(objects, universe);
     expect(wrong).toEqual([]);
@@ -98,23 +122,31 @@ describe('scavenging by ticks', () => {
     await writer.close();
   });
 
-  test.each([{}, { ownBytesMax: 1 }])('a deleted stream that runs have forgotten with its data loses them by the next run that empties, in one tick or in many (%j)', async (settings) => {
-    const { objects, world, writer } = await filled();
-    const isEmptied = async () => (await readRawLog(await exportDirectory(objects))).filter(({ prepare }) => prepare?.stream === 'gone-2').map(({ prepare }) => prepare!.isEmptied);
-    await startScavenge(world);
-    expect(await runTick(world, { settings: { scavenge: { keepsDeletedData: true } } })).toMatchObject({ scavenge: { result: 'Success' } });
-    expect(await isEmptied()).toEqual([false]);
-    const universe = await universeOf(objects);
-    await startScavenge(world);
-    for (let state = '', ticks = 0; state !== 'ended'; ticks++) {
-      state = (await runTick(world, { settings })).scavenge!.state;
-      expect(ticks).toBeLessThan(40);
-    }
-    expect(await scavengeStatus(world)).toMatchObject({ result: 'Success' });
-    expect(await isEmptied()).toEqual([true]);
-    expect((await judged(objects, universe)).wrong).toEqual([]);
-    await writer.close();
-  });
+  test.each([{}, { ownBytesMax: 1 }])(
+    'a deleted stream that runs have forgotten with its data loses them by the next run that empties, in one tick or in many (%j)',
+    async (settings) => {
+      const { objects, world, writer } = await filled();
+      const isEmptied = async () =>
+        (await readRawLog(await exportDirectory(objects)))
+          .filter(({ prepare }) => prepare?.stream === 'gone-2')
+          .map(({ prepare }) => prepare!.isEmptied);
+      await startScavenge(world);
+      expect(await runTick(world, { settings: { scavenge: { keepsDeletedData: true } } })).toMatchObject({
+        scavenge: { result: 'Success' },
+      });
+      expect(await isEmptied()).toEqual([false]);
+      const universe = await universeOf(objects);
+      await startScavenge(world);
+      for (let state = '', ticks = 0; state !== 'ended'; ticks++) {
+        state = (await runTick(world, { settings })).scavenge!.state;
+        expect(ticks).toBeLessThan(40);
+      }
+      expect(await scavengeStatus(world)).toMatchObject({ result: 'Success' });
+      expect(await isEmptied()).toEqual([true]);
+      expect((await judged(objects, universe)).wrong).toEqual([]);
+      await writer.close();
+    },
+  );
 
   test('a run that is to stop ends with the next tick; what it has done stays', async () => {
     const { objects, world, clock, writer } = await filled();
@@ -136,37 +168,51 @@ describe('scavenging by ticks', () => {
     await writer.close();
   });
 
-  test.each([false, true])('a run that did not end waits, and the next one goes on with it or starts afresh, once however many parts it has (%s)', async (startAfresh) => {
-    const { objects, world, clock, writer, ids } = await filled();
-    const { scavengeId } = await startScavenge(world);
-    for (let i = 0; i < 3; i++) await runTick(world, { settings: { ownBytesMax: 1 } });
-    const stopping = stopScavenge(world, scavengeId);
-    await runTick(world);
-    await clock.advance(2_000);
-    await stopping;
-    const waiting = (await scavengeStatus(world))!.waiting!;
-    expect(waiting).toMatchObject({ why: 'unfinished', point: { eventNumber: 0 } });
-    await setMetadata(writer.store, ids, 'long', { $maxCount: 2 });
-    const next = await startScavenge(world, { startAfresh });
-    const seen: unknown[] = [];
-    for (let state = '', ticks = 0; state !== 'ended'; ticks++) {
-      state = (await runTick(world, { settings: { ownBytesMax: 1 } })).scavenge!.state;
-      seen.push((await scavengeStatus(world))!.olderPoint ?? null);
-      expect(ticks).toBeLessThan(40);
-    }
-    expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(new Set([JSON.stringify(startAfresh ? null : waiting)]));
-    expect(await scavengeStatus(world)).toMatchObject({ scavengeId: next.scavengeId, result: 'Success', error: null });
-    expect((await scavengeStatus(world))!.waiting).toBeUndefined();
-    expect(await readWholeStream(writer.store, '$scavengePoints', 'forward', 100)).toHaveLength(startAfresh ? 2 : 1);
-    const longLeft = (await readRawLog(await exportDirectory(objects))).filter(({ prepare }) => prepare?.stream === 'long').length;
-    expect(longLeft).toBe(startAfresh ? 2 : 40);
-    await writer.close();
-  });
+  test.each([false, true])(
+    'a run that did not end waits, and the next one goes on with it or starts afresh, once however many parts it has (%s)',
+    async (startAfresh) => {
+      const { objects, world, clock, writer, ids } = await filled();
+      const { scavengeId } = await startScavenge(world);
+      for (let i = 0; i < 3; i++) await runTick(world, { settings: { ownBytesMax: 1 } });
+      const stopping = stopScavenge(world, scavengeId);
+      await runTick(world);
+      await clock.advance(2_000);
+      await stopping;
+      const waiting = (await scavengeStatus(world))!.waiting!;
+      expect(waiting).toMatchObject({ why: 'unfinished', point: { eventNumber: 0 } });
+      await setMetadata(writer.store, ids, 'long', { $maxCount: 2 });
+      const next = await startScavenge(world, { startAfresh });
+      const seen: unknown[] = [];
+      for (let state = '', ticks = 0; state !== 'ended'; ticks++) {
+        state = (await runTick(world, { settings: { ownBytesMax: 1 } })).scavenge!.state;
+        seen.push((await scavengeStatus(world))!.olderPoint ?? null);
+        expect(ticks).toBeLessThan(40);
+      }
+      expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(
+        new Set([JSON.stringify(startAfresh ? null : waiting)]),
+      );
+      expect(await scavengeStatus(world)).toMatchObject({
+        scavengeId: next.scavengeId,
+        result: 'Success',
+        error: null,
+      });
+      expect((await scavengeStatus(world))!.waiting).toBeUndefined();
+      expect(await readWholeStream(writer.store, '$scavengePoints', 'forward', 100)).toHaveLength(startAfresh ? 2 : 1);
+      const longLeft = (await readRawLog(await exportDirectory(objects))).filter(
+        ({ prepare }) => prepare?.stream === 'long',
+      ).length;
+      expect(longLeft).toBe(startAfresh ? 2 : 40);
+      await writer.close();
+    },
+  );
 
   test('a request to stop that no tick hears in time says when to ask again', async () => {
     const { world, clock, writer } = await filled();
     const { scavengeId } = await startScavenge(world);
-    const stopping = expect(stopScavenge(world, 'current')).rejects.toMatchObject({ code: 'scavenge_stopping', data: { scavengeId, retryAfterSeconds: 60 } });
+    const stopping = expect(stopScavenge(world, 'current')).rejects.toMatchObject({
+      code: 'scavenge_stopping',
+      data: { scavengeId, retryAfterSeconds: 60 },
+    });
     await clock.advance(26_000);
     await stopping;
     expect(await runTick(world)).toMatchObject({ scavenge: { scavengeId, state: 'ended', result: 'Stopped' } });

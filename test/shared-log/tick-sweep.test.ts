@@ -23,7 +23,10 @@ async function keysUnder(objects: MemoryObjects, prefix: string): Promise<string
   return keys;
 }
 
-/** Whoever has read a manifest less than the removal age before the newest one finds all that it names, and the commits behind it. */
+/**
+ * Whoever has read a manifest less than the removal age before the newest one finds all that it names, and the commits
+ * behind it.
+ */
 async function expectReadable(objects: MemoryObjects): Promise<void> {
   const manifests = await listManifests(objects);
   const newest = await manifestOf(objects);
@@ -31,8 +34,10 @@ async function expectReadable(objects: MemoryObjects): Promise<void> {
     const replacedMs = manifests[i - 1]?.modifiedMs ?? Infinity;
     if (manifests[0]!.modifiedMs - replacedMs >= REMOVE_AFTER_MS) break;
     const manifest = (await readManifest(objects, manifestNumberOf(key)!, nodeDigests))!;
-    for (const named of keysOf(manifest)) expect(await objects.head(named), `${named} of manifest ${manifest.number}`).not.toBe(null);
-    for (let number = manifest.boundary; number < newest.boundary; number++) expect(await objects.head(commitKey(number)), `commit ${number}`).not.toBe(null);
+    for (const named of keysOf(manifest))
+      expect(await objects.head(named), `${named} of manifest ${manifest.number}`).not.toBe(null);
+    for (let number = manifest.boundary; number < newest.boundary; number++)
+      expect(await objects.head(commitKey(number)), `commit ${number}`).not.toBe(null);
   }
 }
 
@@ -49,7 +54,8 @@ describe('what nobody reads any more', () => {
     for (let round = 0; round < rounds; round++) {
       clock.advance(STEP_MS);
       await writer.store.append('a', ANY, eventsOf(ids, 2, 2_000));
-      if (round === LEFTOVERS_EVERY - 4) await objects.put('files/00000000-0000-4000-8000-000000000002', Uint8Array.of(2));
+      if (round === LEFTOVERS_EVERY - 4)
+        await objects.put('files/00000000-0000-4000-8000-000000000002', Uint8Array.of(2));
       await compactionTick(worldOf(objects, clock, 100 + round));
       if (round % 3 === 0) await expectReadable(objects);
     }
@@ -84,7 +90,11 @@ describe('what nobody reads any more', () => {
       }
     });
     const before = (await manifestOf(objects)).number;
-    expect(await compactionTick(worldOf(slow, clock, 50))).toMatchObject({ outcome: 'published', manifest: before + 1, removed: 0 });
+    expect(await compactionTick(worldOf(slow, clock, 50))).toMatchObject({
+      outcome: 'published',
+      manifest: before + 1,
+      removed: 0,
+    });
     expect((await manifestOf(objects)).number).toBe(before + 40);
     await expectReadable(objects);
     clock.advance(STEP_MS);

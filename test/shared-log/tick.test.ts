@@ -37,8 +37,10 @@ describe('compaction', () => {
     const mirror = await Mirror.open(objects);
     const ids = new SeededIds(3);
     for (let round = 0; round < 12; round++) {
-      for (let i = 0; i < 5; i++) await mirror.store.append(['a', 'b', 'c'][(round + i) % 3]!, ANY, eventsOf(ids, 3, 900));
-      if (round === 6) await mirror.store.appendInternal('$scavengePoints', ANY, eventsOf(ids, 1, 10), { completeChunkAfter: true });
+      for (let i = 0; i < 5; i++)
+        await mirror.store.append(['a', 'b', 'c'][(round + i) % 3]!, ANY, eventsOf(ids, 3, 900));
+      if (round === 6)
+        await mirror.store.appendInternal('$scavengePoints', ANY, eventsOf(ids, 1, 10), { completeChunkAfter: true });
       const report = await compactionTick(world);
       expect(report).toMatchObject({ outcome: 'published', manifest: round + 2 });
       await expectSame(objects, mirror);

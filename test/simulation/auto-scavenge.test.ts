@@ -23,7 +23,8 @@ describe('the simulated cluster', () => {
     expect(problemsOf(results)).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('cycles')).toBeGreaterThan(2 * SEEDS);
-    for (const name of ['errored', 'pauses', 'resumes', 'changes', 'restarts']) expect(sum(name), name).toBeGreaterThan(SEEDS / 10);
+    for (const name of ['errored', 'pauses', 'resumes', 'changes', 'restarts'])
+      expect(sum(name), name).toBeGreaterThan(SEEDS / 10);
   });
 
   test('the same seed gives the same trace, another one another', async () => {
@@ -35,17 +36,18 @@ describe('the simulated cluster', () => {
   });
 });
 
-if (IS_LONG_RUN) describe('the judge sees what goes wrong', () => {
-  test.each<[string, SimOptions, number, string]>([
-    ['nodes carry out late orders', { withoutOrders: true }, 1, 'is being scavenged for the same cycle'],
-    // These are rarer: the seeds begin shortly before one in which it happens.
-    ['runs go on that nobody asks for', { withoutLease: true }, 300, 'is being scavenged for the same cycle'],
-    ['a new leader carries out what its predecessor ordered', { withoutRefusal: true }, 1, 'the leader'],
-  ])('when %s', async (_, options, from, expected) => {
-    for (let seed = from; seed < from + SEEDS_WRONG; seed++) {
-      const { problems } = await simulate(seed, options);
-      if (problems.some((problem) => problem.includes(expected))) return;
-    }
-    expect.fail('Nothing was found.');
+if (IS_LONG_RUN)
+  describe('the judge sees what goes wrong', () => {
+    test.each<[string, SimOptions, number, string]>([
+      ['nodes carry out late orders', { withoutOrders: true }, 1, 'is being scavenged for the same cycle'],
+      // These are rarer: the seeds begin shortly before one in which it happens.
+      ['runs go on that nobody asks for', { withoutLease: true }, 300, 'is being scavenged for the same cycle'],
+      ['a new leader carries out what its predecessor ordered', { withoutRefusal: true }, 1, 'the leader'],
+    ])('when %s', async (_, options, from, expected) => {
+      for (let seed = from; seed < from + SEEDS_WRONG; seed++) {
+        const { problems } = await simulate(seed, options);
+        if (problems.some((problem) => problem.includes(expected))) return;
+      }
+      expect.fail('Nothing was found.');
+    });
   });
-});

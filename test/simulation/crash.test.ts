@@ -31,9 +31,18 @@ describe('without a fault', () => {
     expect(run.requests.filter((request) => request.acknowledged !== null).length).toBeGreaterThan(30);
     expect(await findFormatErrors(run.storage)).toEqual([]);
     const paths = run.storage.ops.map((op) => `${op.op} ${op.path}`);
-    expect(paths.some((path) => path.includes('chunk-000002.000000')), 'chunks were completed').toBe(true);
-    expect(paths.filter((path) => path.startsWith('rename index/indexmap')).length, 'index tables were flushed and merged').toBeGreaterThan(2);
-    expect(paths.filter((path) => /^remove index\/[0-9a-f-]{36}$/.test(path)).length, 'merged tables were removed').toBeGreaterThan(0);
+    expect(
+      paths.some((path) => path.includes('chunk-000002.000000')),
+      'chunks were completed',
+    ).toBe(true);
+    expect(
+      paths.filter((path) => path.startsWith('rename index/indexmap')).length,
+      'index tables were flushed and merged',
+    ).toBeGreaterThan(2);
+    expect(
+      paths.filter((path) => /^remove index\/[0-9a-f-]{36}$/.test(path)).length,
+      'merged tables were removed',
+    ).toBeGreaterThan(0);
     expect(run.storage.violations).toEqual([]);
     expect(await checkOpened(run.storage, run)).toEqual([]);
   });
@@ -48,9 +57,13 @@ describe('without a fault', () => {
       const path = `chunk-${String(number).padStart(6, '0')}.000000`;
       const raw = 128 + acknowledged.position - number * 65_536;
       const before = ops.slice(0, acknowledged.operations);
-      const written = before.findLastIndex((op) => op.op === 'writeAt' && op.path === path && op.position <= raw && raw < op.position + op.length);
+      const written = before.findLastIndex(
+        (op) => op.op === 'writeAt' && op.path === path && op.position <= raw && raw < op.position + op.length,
+      );
       expect(written, `the write at ${acknowledged.position}`).toBeGreaterThanOrEqual(0);
-      const synced = before.findIndex((op, i) => i > written && op.op === 'sync' && op.path === path && op.error === undefined);
+      const synced = before.findIndex(
+        (op, i) => i > written && op.op === 'sync' && op.path === path && op.error === undefined,
+      );
       expect(synced, `the sync after the write at ${acknowledged.position}`).toBeGreaterThan(written);
       checked++;
     }
@@ -63,9 +76,15 @@ describe('power loss', () => {
     const operations = (await undisturbed()).storage.operations;
     expect(operations).toBeGreaterThan(200);
     for (let n = 1; n <= operations; n += EVERY) {
-      const run = await runFaulty({ seed: SEED, rounds: ROUNDS, faults: (storage) => storage.crashAt(n, MOMENTS[n % 3]), close: true });
+      const run = await runFaulty({
+        seed: SEED,
+        rounds: ROUNDS,
+        faults: (storage) => storage.crashAt(n, MOMENTS[n % 3]),
+        close: true,
+      });
       expect(run.storage.isCrashed, `operation ${n} is reached`).toBe(true);
-      for (const outcome of OUTCOMES) expect(await checkAfterCrash(run, outcome), `crash ${MOMENTS[n % 3]} operation ${n}`).toEqual([]);
+      for (const outcome of OUTCOMES)
+        expect(await checkAfterCrash(run, outcome), `crash ${MOMENTS[n % 3]} operation ${n}`).toEqual([]);
     }
   });
 
@@ -83,7 +102,10 @@ describe('power loss', () => {
         const recovering = run.storage.restart(first, n);
         recovering.crashAt(m, MOMENTS[m % 3]);
         // The last operations may come after the store is open.
-        const error = await openOn(recovering, 5).then(() => null, (reason: unknown) => reason);
+        const error = await openOn(recovering, 5).then(
+          () => null,
+          (reason: unknown) => reason,
+        );
         if (error !== null && !isCrash(error) && !isSkuaError(error, 'writer_stopped')) throw error;
         crashes += recovering.isCrashed ? 1 : 0;
         const mode = m % 3 === 0 ? 'clean' : 'partial';
@@ -115,12 +137,21 @@ describe('a full disk', () => {
         continue;
       }
       const refused = run.requests.filter((request) => !EXPECTED_REFUSALS.includes(request.refusedWith));
-      expect(refused.map((request) => request.refusedWith).filter((code) => code !== 'disk_full'), name).toEqual([]);
-      expect(new Set(refused.map((request) => request.round)).size, `${name}: writes of one round only are refused`).toBeLessThanOrEqual(1);
+      expect(
+        refused.map((request) => request.refusedWith).filter((code) => code !== 'disk_full'),
+        name,
+      ).toEqual([]);
+      expect(
+        new Set(refused.map((request) => request.round)).size,
+        `${name}: writes of one round only are refused`,
+      ).toBeLessThanOrEqual(1);
       expect(await findLosses(run.opened.store, run.requests, run.nowMs), name).toEqual([]);
       await run.opened.close();
       // An index file whose map could not be saved stays until the next start.
-      expect((await findFormatErrors(run.storage)).filter((error) => !error.endsWith('belongs to nothing')), name).toEqual([]);
+      expect(
+        (await findFormatErrors(run.storage)).filter((error) => !error.endsWith('belongs to nothing')),
+        name,
+      ).toEqual([]);
       expect(await checkOpened(run.storage, run), name).toEqual([]);
       expect(await findFormatErrors(run.storage), name).toEqual([]);
     }
@@ -133,7 +164,13 @@ describe('a full disk', () => {
     expect(codes.filter((code) => code !== 'disk_full' && !EXPECTED_REFUSALS.includes(code))).toEqual([]);
     expect(await findLosses(run.opened!.store, run.requests, run.nowMs)).toEqual([]);
     run.storage.setCapacity(Number.MAX_SAFE_INTEGER);
-    const event = { id: 'abcdefab-1111-4111-8111-111111111111', type: 't', isJson: false, data: new Uint8Array(60_000), metadata: new Uint8Array(0) };
+    const event = {
+      id: 'abcdefab-1111-4111-8111-111111111111',
+      type: 't',
+      isJson: false,
+      data: new Uint8Array(60_000),
+      metadata: new Uint8Array(0),
+    };
     const result = await run.opened!.store.append('space', -1, [event]);
     expect(result.firstEventNumber).toBe(0);
     await run.opened!.close();
@@ -149,19 +186,29 @@ describe('a failed sync', () => {
       const { op, path } = ops[n - 1]!;
       if (op !== 'sync') continue;
       const name = `sync failure at operation ${n}, ${path}`;
-      const run = await runFaulty({ seed: SEED, rounds: ROUNDS, faults: (storage) => storage.failAt(n, 'sync_failed') });
+      const run = await runFaulty({
+        seed: SEED,
+        rounds: ROUNDS,
+        faults: (storage) => storage.failAt(n, 'sync_failed'),
+      });
       if (run.opened !== null) {
         const first = run.requests.findIndex((request) => request.refusedWith === 'writer_stopped');
         if (first >= 0) {
           stopped++;
           const later = run.requests.filter((request) => request.round > run.requests[first]!.round);
-          expect(later.map((request) => request.acknowledged), `${name}: nothing is acknowledged afterwards`).toEqual(later.map(() => null));
+          expect(
+            later.map((request) => request.acknowledged),
+            `${name}: nothing is acknowledged afterwards`,
+          ).toEqual(later.map(() => null));
           expect((await run.opened.failed).code, name).toBe('writer_stopped');
         } else if (/^chunk-\d{6}\.\d{6}$/.test(path)) throw new Error(`${name}: the writer went on`);
-        expect(await findLosses(run.opened.store, run.requests, run.nowMs, []), `${name}: what readers see`).toEqual([]);
+        expect(await findLosses(run.opened.store, run.requests, run.nowMs, []), `${name}: what readers see`).toEqual(
+          [],
+        );
       }
       expect(run.storage.violations, name).toEqual([]);
-      for (const outcome of OUTCOMES.filter(([mode, seed]) => mode !== 'drop' && seed === 1)) expect(await checkAfterCrash(run, outcome), name).toEqual([]);
+      for (const outcome of OUTCOMES.filter(([mode, seed]) => mode !== 'drop' && seed === 1))
+        expect(await checkAfterCrash(run, outcome), name).toEqual([]);
     }
     expect(stopped).toBeGreaterThanOrEqual(Math.floor(20 / EVERY));
   });

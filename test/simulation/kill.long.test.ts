@@ -14,19 +14,28 @@ import { openTestStore } from '../support/test-store.ts';
 import type { Request } from '../support/workload.ts';
 import { bySize } from '../support/run-size.ts';
 
-/** A real process is killed under load, several times on the same folder, and each time everything acknowledged is there. */
+/**
+ * A real process is killed under load, several times on the same folder, and each time everything acknowledged is
+ * there.
+ */
 
 const WRITER = fileURLToPath(new URL('../support/kill-writer.ts', import.meta.url));
 const ROUNDS = bySize(4, 4, 20);
 const CLIENTS = 8;
 
 let base = '';
-beforeEach(() => { base = mkdtempSync(join(tmpdir(), 'skua-kill-')); });
-afterEach(() => { rmSync(base, { recursive: true, force: true }); });
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'skua-kill-'));
+});
+afterEach(() => {
+  rmSync(base, { recursive: true, force: true });
+});
 
 /** Runs the writer until it has said `acknowledgements`, kills it, and returns all it said. */
 async function writeUntilKilled(folder: string, seed: number, acknowledgements: number): Promise<string[]> {
-  const child = spawn(process.execPath, [WRITER, folder, String(seed), String(CLIENTS)], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [WRITER, folder, String(seed), String(CLIENTS)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let said = '';
   let complaints = '';
   let seen = 0;
@@ -35,8 +44,12 @@ async function writeUntilKilled(folder: string, seed: number, acknowledgements: 
     seen += chunk.split('\na ').length - 1;
     if (seen >= acknowledgements) child.kill('SIGKILL');
   });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => { complaints += chunk; });
-  const signal = await new Promise((resolve) => { child.on('close', (_, by) => resolve(by)); });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    complaints += chunk;
+  });
+  const signal = await new Promise((resolve) => {
+    child.on('close', (_, by) => resolve(by));
+  });
   if (signal !== 'SIGKILL') throw new Error(`The writer ended by itself: ${complaints}`);
   // What follows the last line end is a line cut off by the kill.
   return said.split('\n').slice(0, -1);
@@ -48,9 +61,23 @@ function requestsOf(lines: readonly string[], round: number): Request[] {
     const words = line.split(' ');
     if (words[0] === 'b') {
       const events = words[2]!.split(',').map(killEvent);
-      requests.set(events[0]!.id, { kind: 'append', stream: words[1]!, target: words[1]!, expectedVersion: ANY, events, round, acknowledged: null, refusedWith: null });
+      requests.set(events[0]!.id, {
+        kind: 'append',
+        stream: words[1]!,
+        target: words[1]!,
+        expectedVersion: ANY,
+        events,
+        round,
+        acknowledged: null,
+        refusedWith: null,
+      });
     } else if (words[0] === 'a') {
-      requests.get(words[4]!)!.acknowledged = { firstEventNumber: Number(words[1]), lastEventNumber: Number(words[2]), position: Number(words[3]), operations: 0 };
+      requests.get(words[4]!)!.acknowledged = {
+        firstEventNumber: Number(words[1]),
+        lastEventNumber: Number(words[2]),
+        position: Number(words[3]),
+        operations: 0,
+      };
     }
   }
   return [...requests.values()];

@@ -36,28 +36,40 @@ interface Outcome {
   readonly hash?: number;
 }
 
-const { values: { seed: one, seeds, from, history, without }, positionals: [name = ''] } = parseArgs({
+const {
+  values: { seed: one, seeds, from, history, without },
+  positionals: [name = ''],
+} = parseArgs({
   allowPositionals: true,
   options: {
-    seed: { type: 'string' }, seeds: { type: 'string', default: '100000' }, from: { type: 'string', default: '1' }, history: { type: 'boolean', default: false }, without: { type: 'string', default: '' },
+    seed: { type: 'string' },
+    seeds: { type: 'string', default: '100000' },
+    from: { type: 'string', default: '1' },
+    history: { type: 'boolean', default: false },
+    without: { type: 'string', default: '' },
   },
 });
 const first = Number(one ?? from);
 const count = one === undefined ? Number(seeds) : 1;
 const isTold = history || one !== undefined;
 /** Rules that simulations of one process can leave out. */
-const RULES: Readonly<Record<string, readonly string[]>> = { 'object-log': ['freshness', 'removal-age', 'nonce', 'refresh'], 'auto-scavenge': ['orders', 'lease', 'refusal'] };
-if (without !== '' && name !== 'cluster' && RULES[name]?.includes(without) !== true) throw new Error(`${name} has no rule ${without}.`);
+const RULES: Readonly<Record<string, readonly string[]>> = {
+  'object-log': ['freshness', 'removal-age', 'nonce', 'refresh'],
+  'auto-scavenge': ['orders', 'lease', 'refusal'],
+};
+if (without !== '' && name !== 'cluster' && RULES[name]?.includes(without) !== true)
+  throw new Error(`${name} has no rule ${without}.`);
 /** As the simulations name it: `withoutRemovalAge`. */
-const options = without === '' ? {} : { [`without-${without}`.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]: true };
+const options =
+  without === '' ? {} : { [`without-${without}`.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]: true };
 
 /** What simulates a seed. A rule is left out before anything is loaded that has it. */
 const SIMULATIONS: Readonly<Record<string, () => Promise<(seed: number) => Promise<Outcome>>>> = {
-  'crash': async () => {
+  crash: async () => {
     const { runChain } = await import('../support/crash-run.ts');
     return async (seed) => ({ problems: await runChain(seed, 12) });
   },
-  'scavenge': async () => {
+  scavenge: async () => {
     const { newTally, playHistory } = await import('../scavenge/random-run.ts');
     return async (seed) => {
       const tally = newTally();
@@ -75,17 +87,17 @@ const SIMULATIONS: Readonly<Record<string, () => Promise<(seed: number) => Promi
       return { problems, counts, history: trace, hash };
     };
   },
-  'cluster': async () => {
+  cluster: async () => {
     if (without !== '') (await import('./cluster/faults.ts')).leaveOut(without);
     return (await import('./cluster/simulate.ts')).simulate;
   },
-  'membership': async () => {
+  membership: async () => {
     const { simulate } = await import('../cluster/membership/simulate.ts');
-    return (seed) => outcomeOf(seed, async () => ({ ...await simulate(seed, MEMBERSHIP_ROUNDS) }));
+    return (seed) => outcomeOf(seed, async () => ({ ...(await simulate(seed, MEMBERSHIP_ROUNDS)) }));
   },
-  'persistent': async () => {
+  persistent: async () => {
     const { simulate } = await import('../persistent/simulation.ts');
-    return (seed) => outcomeOf(seed, async () => ({ ...await simulate(seed) }));
+    return (seed) => outcomeOf(seed, async () => ({ ...(await simulate(seed)) }));
   },
   // Last, as one seed takes minutes.
   'scavenge-crash': async () => (await import('../scavenge/crash-kit.ts')).allCrashes,
@@ -108,7 +120,10 @@ async function run(simulate: (seed: number) => Promise<Outcome>): Promise<number
   let toldMs = performance.now();
   for (let seed = first; seed < end && (without === '' || bad === 0); seed++) {
     const { problems, counts = {}, history: happened = [], hash } = await simulate(seed);
-    if (isTold) console.log([...happened, `seed ${seed}: ${JSON.stringify({ problems: problems.length, ...counts, hash })}`].join('\n'));
+    if (isTold)
+      console.log(
+        [...happened, `seed ${seed}: ${JSON.stringify({ problems: problems.length, ...counts, hash })}`].join('\n'),
+      );
     if (problems.length > 0) bad++;
     for (const problem of problems.slice(0, PROBLEMS_MAX)) console.error(problem.slice(0, PROBLEM_LENGTH_MAX));
     for (const [what, times] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + times;
@@ -119,13 +134,18 @@ async function run(simulate: (seed: number) => Promise<Outcome>): Promise<number
   return bad;
 }
 
-const names = name === '' && one !== undefined && without === '' ? Object.keys(SIMULATIONS) : Object.hasOwn(SIMULATIONS, name) ? [name] : [];
+const names =
+  name === '' && one !== undefined && without === ''
+    ? Object.keys(SIMULATIONS)
+    : Object.hasOwn(SIMULATIONS, name)
+      ? [name]
+      : [];
 if (names.length === 0 || !Number.isSafeInteger(first) || !Number.isSafeInteger(count)) {
   console.error(USAGE);
   process.exitCode = 2;
 } else {
   for (const each of names) {
     if (names.length > 1) console.log(`# ${each}`);
-    if (await run(await SIMULATIONS[each]!()) > 0) process.exitCode = 1;
+    if ((await run(await SIMULATIONS[each]!())) > 0) process.exitCode = 1;
   }
 }

@@ -16,24 +16,46 @@ import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { randomUuid } from '../support/workload.ts';
 
-/** A process that scavenges is killed again and again, until a run ends; what is left is what an undisturbed run leaves. */
+/**
+ * A process that scavenges is killed again and again, until a run ends; what is left is what an undisturbed run leaves.
+ */
 
 const SCAVENGER = fileURLToPath(new URL('../support/kill-scavenger.ts', import.meta.url));
 const FOLDERS = bySize(2, 2, 3);
 const KILLS = 3;
 
 let base = '';
-beforeEach(() => { base = mkdtempSync(join(tmpdir(), 'skua-scavenge-kill-')); });
-afterEach(() => { rmSync(base, { recursive: true, force: true }); });
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'skua-scavenge-kill-'));
+});
+afterEach(() => {
+  rmSync(base, { recursive: true, force: true });
+});
 
 /** Some thirty chunks of streams that keep few events, were deleted, or stay. Gives the log's end. */
 async function fill(folder: string, random: Random): Promise<number> {
-  const open = await openTestStore({ storage: new FilesystemStorage({ root: folder }), chunkSizeBytes: 65_536, memTableEntriesMax: 400 });
-  const event = (type: string, data: Uint8Array, isJson: boolean): NewEvent => ({ id: guidToText(guidFromUuidBytes(randomUuid(random)), 0), type, isJson, data, metadata: new Uint8Array(0) });
+  const open = await openTestStore({
+    storage: new FilesystemStorage({ root: folder }),
+    chunkSizeBytes: 65_536,
+    memTableEntriesMax: 400,
+  });
+  const event = (type: string, data: Uint8Array, isJson: boolean): NewEvent => ({
+    id: guidToText(guidFromUuidBytes(randomUuid(random)), 0),
+    type,
+    isJson,
+    data,
+    metadata: new Uint8Array(0),
+  });
   for (let i = 0; i < 30; i++) {
-    if (i % 3 === 0) await open.store.append(`$$stream-${i}`, ANY, [event('$metadata', new TextEncoder().encode(`{"$maxCount":${i + 1}}`), true)]);
+    if (i % 3 === 0)
+      await open.store.append(`$$stream-${i}`, ANY, [
+        event('$metadata', new TextEncoder().encode(`{"$maxCount":${i + 1}}`), true),
+      ]);
   }
-  for (let i = 0; i < 2_500; i++) await open.store.append(`stream-${random.int(0, 29)}`, ANY, [event('noted', new Uint8Array(random.int(300, 1_000)), false)]);
+  for (let i = 0; i < 2_500; i++)
+    await open.store.append(`stream-${random.int(0, 29)}`, ANY, [
+      event('noted', new Uint8Array(random.int(300, 1_000)), false),
+    ]);
   for (let i = 1; i < 30; i += 3) await open.store.deleteStream(`stream-${i}`, ANY, i % 2 === 0 ? 'hard' : 'soft');
   const { end } = open.store;
   await open.close();
@@ -51,8 +73,12 @@ async function scavenge(folder: string, killAt: number): Promise<{ readonly isDo
     lines += chunk.split('\n').length - 1;
     if (lines >= killAt) child.kill('SIGKILL');
   });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => { complaints += chunk; });
-  const signal = await new Promise((resolve) => { child.on('close', (_, by) => resolve(by)); });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    complaints += chunk;
+  });
+  const signal = await new Promise((resolve) => {
+    child.on('close', (_, by) => resolve(by));
+  });
   if (signal === 'SIGKILL') return { isDone: false, lines };
   expect(said, complaints).toContain('done Success');
   return { isDone: true, lines };
@@ -64,7 +90,9 @@ async function contentOf(folder: string, end: number): Promise<string[]> {
   const rows: string[] = [];
   for (let from: AllPosition | 'start' = 'start'; ;) {
     const page = await open.store.readAll({ direction: 'forward', from, count: 1_000 });
-    for (const event of page.events) if (event.position < end) rows.push(`${event.position} ${event.number}@${event.stream} ${event.type} ${event.data.length}`);
+    for (const event of page.events)
+      if (event.position < end)
+        rows.push(`${event.position} ${event.number}@${event.stream} ${event.type} ${event.data.length}`);
     if (page.isEnd) break;
     from = page.next;
   }

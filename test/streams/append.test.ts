@@ -24,7 +24,11 @@ describe('records of a write', () => {
     expect(one).toMatchObject({ flags: 0x0127, transactionOffset: 0, expectedVersion: -1, transactionPosition: 0 });
     expect([a!.flags, b!.flags, c!.flags]).toEqual([0x0023, 0x0021, 0x0025]);
     expect([a, b, c].map((r) => r!.transactionPosition)).toEqual([a!.position, a!.position, a!.position]);
-    expect([a, b, c].map((r) => [r!.transactionOffset, r!.expectedVersion])).toEqual([[0, 0], [1, 1], [2, 2]]);
+    expect([a, b, c].map((r) => [r!.transactionOffset, r!.expectedVersion])).toEqual([
+      [0, 0],
+      [1, 1],
+      [2, 2],
+    ]);
     expect(b!.correlationId).toBe(a!.correlationId);
     expect(a!.correlationId).not.toBe(one!.correlationId);
     expect(result).toEqual({ firstEventNumber: 1, lastEventNumber: 3, position: c!.position, isRepeat: false });
@@ -39,7 +43,12 @@ describe('records of a write', () => {
     await store.deleteStream('s', 1, 'hard');
     const [, , empty, tombstone] = prepares(log);
     expect(empty).toMatchObject({ flags: 0x0026, transactionOffset: -1, expectedVersion: 1, eventType: '' });
-    expect(tombstone).toMatchObject({ flags: 0x002e, transactionOffset: 0, expectedVersion: TOMBSTONE - 1, eventType: '$streamDeleted' });
+    expect(tombstone).toMatchObject({
+      flags: 0x002e,
+      transactionOffset: 0,
+      expectedVersion: TOMBSTONE - 1,
+      eventType: '$streamDeleted',
+    });
     expect(tombstone!.transactionPosition).toBe(tombstone!.position);
     expect(await outcomeOf(store.appendInternal('t', 4, []))).toBe('conflict -1');
   });
@@ -52,7 +61,11 @@ describe('records of a write', () => {
     const frame = new RecordFrame();
     log.readAt(0, frame);
     expect(frame.type).toBe(SYSTEM);
-    expect(decodeText(decodeEpoch(frame).json)).toMatch(new RegExp(`^{\n  "epochId": "[0-9a-f-]{36}",\n  "prevEpochPosition": -1,\n  "timeStamp": "2023-11-14T22:13:20Z",\n  "leaderInstanceId": "${leaderInstanceId}"\n}$`));
+    expect(decodeText(decodeEpoch(frame).json)).toMatch(
+      new RegExp(
+        `^{\n  "epochId": "[0-9a-f-]{36}",\n  "prevEpochPosition": -1,\n  "timeStamp": "2023-11-14T22:13:20Z",\n  "leaderInstanceId": "${leaderInstanceId}"\n}$`,
+      ),
+    );
     log.readAt(second, frame);
     const json = decodeText(decodeEpoch(frame).json);
     expect(JSON.parse(json)).toMatchObject({ epochPosition: second, epochNumber: 1 });
@@ -67,11 +80,14 @@ describe('records of a write', () => {
 });
 
 describe('what is refused', () => {
-  it.each(['', '$$', '.', '..', '$all', '$mem-x', 'a\u0000', 'a\u007f', 'x'.repeat(1025), '\ud800'])('the name %j', async (name) => {
-    const { store } = setUp();
-    expect(await codeOf(store.append(name, ANY, [event()]))).toBe('invalid_stream_name');
-    expect(await codeOf(store.deleteStream(name, ANY, 'soft'))).toBe('invalid_stream_name');
-  });
+  it.each(['', '$$', '.', '..', '$all', '$mem-x', 'a\u0000', 'a\u007f', 'x'.repeat(1025), '\ud800'])(
+    'the name %j',
+    async (name) => {
+      const { store } = setUp();
+      expect(await codeOf(store.append(name, ANY, [event()]))).toBe('invalid_stream_name');
+      expect(await codeOf(store.deleteStream(name, ANY, 'soft'))).toBe('invalid_stream_name');
+    },
+  );
 
   it('metadata of metadata, and deleting metadata', async () => {
     const { store } = setUp();
@@ -86,10 +102,17 @@ describe('what is refused', () => {
     expect(await codeOf(store.append('s', ANY, [event('', { type: '' })]))).toBe('invalid_event');
     expect(await codeOf(store.append('s', ANY, [event('', { type: '\udfff' })]))).toBe('invalid_event');
     expect(await codeOf(store.append('s', ANY, [event('', { id: 'x' })]))).toBe('invalid_event');
-    expect(await codeOf(store.append('s', ANY, [event('', { id: '00000000-0000-0000-0000-000000000000' })]))).toBe('invalid_event');
-    expect(await codeOf(store.append('s', ANY, [event('', { data: new Uint8Array(EVENT_BYTES_MAX), metadata: new Uint8Array(1) })]))).toBe('event_too_large');
+    expect(await codeOf(store.append('s', ANY, [event('', { id: '00000000-0000-0000-0000-000000000000' })]))).toBe(
+      'invalid_event',
+    );
+    expect(
+      await codeOf(
+        store.append('s', ANY, [event('', { data: new Uint8Array(EVENT_BYTES_MAX), metadata: new Uint8Array(1) })]),
+      ),
+    ).toBe('event_too_large');
     expect(await codeOf(store.append('s', ANY, [event('', { data: new Uint8Array(70_000) })]))).toBe('batch_too_large');
-    for (const version of [-3, -5, 1.5, NaN, 2 ** 60]) expect(await codeOf(store.append('s', version, [event()]))).toBe('invalid_expected_version');
+    for (const version of [-3, -5, 1.5, NaN, 2 ** 60])
+      expect(await codeOf(store.append('s', version, [event()]))).toBe('invalid_expected_version');
     expect(log.end).toBe(0);
   });
 
@@ -107,10 +130,13 @@ describe('what is refused', () => {
 describe('chunks', () => {
   it('are completed where a write does not fit, which is never split', async () => {
     const { store, log } = setUp({ capacity: 4_096 });
-    const results = await Promise.all(Array.from({ length: 20 }, () => store.append('s', ANY, [event('x'.repeat(200)), event('y'.repeat(200))])));
+    const results = await Promise.all(
+      Array.from({ length: 20 }, () => store.append('s', ANY, [event('x'.repeat(200)), event('y'.repeat(200))])),
+    );
     expect(log.completed).toBeGreaterThan(2);
     expect(results.map((r) => r.firstEventNumber)).toEqual(Array.from({ length: 20 }, (_, i) => 2 * i));
-    for (const record of prepares(log)) expect(Math.floor(record.transactionPosition / 4_096)).toBe(Math.floor(record.position / 4_096));
+    for (const record of prepares(log))
+      expect(Math.floor(record.transactionPosition / 4_096)).toBe(Math.floor(record.position / 4_096));
     const page = await store.readStream('s', { direction: 'forward', from: 0, count: 100 });
     expect(page.events.length).toBe(40);
     expect((await store.readAll({ direction: 'forward', from: 'start', count: 100 })).events.length).toBe(40);
@@ -118,7 +144,10 @@ describe('chunks', () => {
 
   it('end behind a write that asks for it', async () => {
     const { store, log } = setUp({ capacity: 8_192 });
-    const [a, b] = await Promise.all([store.appendInternal('$scavengePoints', ANY, [event('{}')], { completeChunkAfter: true }), store.append('s', ANY, [event()])]);
+    const [a, b] = await Promise.all([
+      store.appendInternal('$scavengePoints', ANY, [event('{}')], { completeChunkAfter: true }),
+      store.append('s', ANY, [event()]),
+    ]);
     expect(log.completed).toBe(1);
     expect(a.position).toBe(0);
     expect(b.position).toBe(8_192);
@@ -128,18 +157,29 @@ describe('chunks', () => {
 describe('groups', () => {
   it('hold all who come while the process looks at its sockets once, though a write takes no time', async () => {
     const { store, log } = setUp();
-    // As callbacks of sockets are, these are called one after the other in one turn of the loop, and what each has begun goes on before the next.
-    await Promise.all(Array.from({ length: 8 }, (_, i) => new Promise<void>((resolve) => {
-      setImmediate(() => { store.append(`s${i}`, ANY, [event()]).then(() => resolve()); });
-    })));
+    // As callbacks of sockets are, these are called one after the other in one turn of the loop, and what each has
+    // begun goes on before the next.
+    await Promise.all(
+      Array.from(
+        { length: 8 },
+        (_, i) =>
+          new Promise<void>((resolve) => {
+            setImmediate(() => {
+              store.append(`s${i}`, ANY, [event()]).then(() => resolve());
+            });
+          }),
+      ),
+    );
     expect(log.groups.length).toBe(1);
   });
 
   it('hold all who wait for their answer before they write again', async () => {
     const { store, log } = setUp();
-    await Promise.all(Array.from({ length: 8 }, async (_, i) => {
-      for (let n = 0; n < 5; n++) await store.append(`s${i}`, ANY, [event()]);
-    }));
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, i) => {
+        for (let n = 0; n < 5; n++) await store.append(`s${i}`, ANY, [event()]);
+      }),
+    );
     expect(log.groups.length).toBe(5);
   });
 });
@@ -152,7 +192,10 @@ describe('failures', () => {
     log.failNext = new SkuaError('disk_full', 'full');
     const ids = events(1);
     const outcomes = await Promise.all([
-      outcomeOf(store.append('s', 0, ids)), outcomeOf(store.append('s', 0, events(1))), outcomeOf(store.deleteStream('s', ANY, 'hard')), outcomeOf(store.append('t', ANY, events(2))),
+      outcomeOf(store.append('s', 0, ids)),
+      outcomeOf(store.append('s', 0, events(1))),
+      outcomeOf(store.deleteStream('s', ANY, 'hard')),
+      outcomeOf(store.append('t', ANY, events(2))),
     ]);
     expect(outcomes).toEqual(['disk_full', 'disk_full', 'disk_full', 'disk_full']);
     expect(log.end).toBe(end);
@@ -167,7 +210,10 @@ describe('failures', () => {
     await store.append('s', ANY, [event('x'.repeat(500))]);
     log.failNext = new SkuaError('io_error', 'broken');
     expect(await codeOf(store.append('s', ANY, [event('x'.repeat(500))]))).toBe('io_error');
-    expect(await store.append('s', ANY, [event('x'.repeat(500))])).toMatchObject({ firstEventNumber: 1, position: 1_024 });
+    expect(await store.append('s', ANY, [event('x'.repeat(500))])).toMatchObject({
+      firstEventNumber: 1,
+      position: 1_024,
+    });
   });
 
   it('of a sync end all writing but no reading', async () => {
@@ -185,11 +231,17 @@ describe('failures', () => {
     log.beforeAppend = () => gate.promise;
     const first = codeOf(store.append('s', ANY, [event()]));
     const second = codeOf(store.append('s', ANY, [event()]));
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     const closing = store.close();
     gate.resolve();
     await closing;
-    expect([await first, await second, await codeOf(store.append('s', ANY, [event()]))]).toEqual(['ok', 'store_closed', 'store_closed']);
+    expect([await first, await second, await codeOf(store.append('s', ANY, [event()]))]).toEqual([
+      'ok',
+      'store_closed',
+      'store_closed',
+    ]);
   });
 });
 
@@ -220,7 +272,10 @@ describe('soft delete and return', () => {
 
   it('by metadata: what was deleted stays away, unless they say where the stream begins', async () => {
     for (const [text, shown, written] of [
-      ['{"$maxCount":5}', [], '{"$maxCount":5,"$tb":3}'], ['{}', [], '{"$tb":3}'], ['{"own":1}', [], '{"$tb":3,"own":1}'], ['{"$tb":1}', [1, 2], null],
+      ['{"$maxCount":5}', [], '{"$maxCount":5,"$tb":3}'],
+      ['{}', [], '{"$tb":3}'],
+      ['{"own":1}', [], '{"$tb":3,"own":1}'],
+      ['{"$tb":1}', [1, 2], null],
     ] as const) {
       const first = setUp({ misses: 0.2 });
       await first.store.append('s', ANY, events(3));
@@ -228,9 +283,15 @@ describe('soft delete and return', () => {
       const set = await setMetadata(first.store, 's', text);
       for (const { store } of [first, setUp({ from: first })]) {
         expect(set).toMatchObject({ firstEventNumber: 1, lastEventNumber: 1 });
-        expect(numbers((await store.readStream('s', { direction: 'forward', from: 0, count: 9 })).events)).toEqual(shown);
+        expect(numbers((await store.readStream('s', { direction: 'forward', from: 0, count: 9 })).events)).toEqual(
+          shown,
+        );
         expect(textOf(await store.readEvent('$$s', 'last'))).toBe(written ?? text);
-        expect(await store.streamInfo('s')).toMatchObject({ lastEventNumber: 2, isSoftDeleted: false, metadataVersion: written === null ? 1 : 2 });
+        expect(await store.streamInfo('s')).toMatchObject({
+          lastEventNumber: 2,
+          isSoftDeleted: false,
+          metadataVersion: written === null ? 1 : 2,
+        });
       }
     }
   });
@@ -240,15 +301,23 @@ describe('soft delete and return', () => {
     await store.append('s', ANY, events(3));
     await store.deleteStream('s', ANY, 'soft');
     const metadata = event('{"$maxCount":5}', { type: '$metadata', isJson: true });
-    const { streams } = await store.appendToStreams([{ stream: '$$s', expectedVersion: ANY, events: [metadata] }, { stream: 's', expectedVersion: ANY, events: events(1) }]);
-    expect(streams).toMatchObject([{ stream: '$$s', lastEventNumber: 1 }, { stream: 's', lastEventNumber: 3 }]);
+    const { streams } = await store.appendToStreams([
+      { stream: '$$s', expectedVersion: ANY, events: [metadata] },
+      { stream: 's', expectedVersion: ANY, events: events(1) },
+    ]);
+    expect(streams).toMatchObject([
+      { stream: '$$s', lastEventNumber: 1 },
+      { stream: 's', lastEventNumber: 3 },
+    ]);
     expect(numbers((await store.readStream('s', { direction: 'forward', from: 0, count: 9 })).events)).toEqual([3]);
   });
 
   it('keeps other members, also within one group and after a restart', async () => {
     const first = setUp();
     await Promise.all([
-      first.store.append('s', ANY, events(2)), setMetadata(first.store, 's', '{"own": 1.0, "$tb": 9223372036854775807, "$maxAge": 60}'), first.store.append('s', NO_STREAM, events(1)),
+      first.store.append('s', ANY, events(2)),
+      setMetadata(first.store, 's', '{"own": 1.0, "$tb": 9223372036854775807, "$maxAge": 60}'),
+      first.store.append('s', NO_STREAM, events(1)),
     ]);
     expect(first.log.groups.length).toBe(1);
     expect(textOf(await first.store.readEvent('$$s', 'last'))).toBe('{"$maxAge":60,"$tb":2,"own":1.0}');

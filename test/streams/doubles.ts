@@ -22,11 +22,17 @@ export class Misses {
 
   /** Null, or a miss whose bytes come in a later turn. */
   next(): Miss | null {
-    return this.#chance > 0 && this.#random.chance(this.#chance) ? new Promise((resolve) => { setImmediate(resolve); }) : null;
+    return this.#chance > 0 && this.#random.chance(this.#chance)
+      ? new Promise((resolve) => {
+          setImmediate(resolve);
+        })
+      : null;
   }
 }
 
-/** A log in one growing array. Chunks are only places where a group must not go across. Appends go through its `writer`. */
+/**
+ * A log in one growing array. Chunks are only places where a group must not go across. Appends go through its `writer`.
+ */
 export class MemoryLog implements LogReader {
   /** As readers see it. */
   end = 0;
@@ -49,17 +55,25 @@ export class MemoryLog implements LogReader {
     this.misses = misses;
   }
 
-  get #remaining(): number { return this.capacity - (this.#written % this.capacity); }
+  get #remaining(): number {
+    return this.capacity - (this.#written % this.capacity);
+  }
 
   get writer(): CommitLog {
     const end = () => this.#written;
     const remaining = () => this.#remaining;
     return {
-      get end() { return end(); },
-      get remaining() { return remaining(); },
+      get end() {
+        return end();
+      },
+      get remaining() {
+        return remaining();
+      },
       capacity: this.capacity,
       append: (group) => this.#append(group),
-      publish: () => { this.end = this.#written; },
+      publish: () => {
+        this.end = this.#written;
+      },
       completeChunk: () => this.#completeChunk(),
     };
   }
@@ -158,21 +172,34 @@ export class MemoryLog implements LogReader {
     const miss = this.misses.next();
     if (miss !== null) return miss;
     const i = this.#firstFrom(position) - 1;
-    return i >= 0 && this.starts[i]! + this.#lengths[i]! + 8 > position ? this.#give(i - 1, frame) : this.#give(i, frame);
+    return i >= 0 && this.starts[i]! + this.#lengths[i]! + 8 > position
+      ? this.#give(i - 1, frame)
+      : this.#give(i, frame);
   }
 
-  chunkStart(position: number): number { return position - position % this.capacity; }
+  chunkStart(position: number): number {
+    return position - (position % this.capacity);
+  }
 
   isBoundary(position: number): Outcome {
     const miss = this.misses.next();
     if (miss !== null) return miss;
     const i = this.#firstFrom(position);
     const isEnd = i > 0 && this.starts[i - 1]! + this.#lengths[i - 1]! + 8 === position;
-    return position === 0 || position === this.end || isEnd || this.starts[i] === position || position % this.capacity === 0 ? HIT : END;
+    return position === 0 ||
+      position === this.end ||
+      isEnd ||
+      this.starts[i] === position ||
+      position % this.capacity === 0
+      ? HIT
+      : END;
   }
 }
 
-interface Entry { readonly version: number; readonly position: number }
+interface Entry {
+  readonly version: number;
+  readonly position: number;
+}
 
 /** An index that keeps a sorted array for each hash, and notes what is asked of it. */
 export class NaiveIndex implements EventIndex {
@@ -188,12 +215,14 @@ export class NaiveIndex implements EventIndex {
     this.misses = misses;
   }
 
-  #of(hi: number, lo: number): Entry[] { return this.#entries.get(`${hi}/${lo}`) ?? []; }
+  #of(hi: number, lo: number): Entry[] {
+    return this.#entries.get(`${hi}/${lo}`) ?? [];
+  }
 
   add(hi: number, lo: number, version: number, position: number): void {
     const key = `${hi}/${lo}`;
     let list = this.#entries.get(key);
-    if (list === undefined) this.#entries.set(key, list = []);
+    if (list === undefined) this.#entries.set(key, (list = []));
     let at = list.length;
     while (at > 0 && (list[at - 1]!.version - version || list[at - 1]!.position - position) > 0) at--;
     list.splice(at, 0, { version, position });
@@ -207,19 +236,29 @@ export class NaiveIndex implements EventIndex {
     this.addStream(hash.hi, hash.lo);
   }
 
-  endBulk(commitPosition: number): void { this.bulks.push(commitPosition); }
-  ready(): Promise<void> | null { return null; }
+  endBulk(commitPosition: number): void {
+    this.bulks.push(commitPosition);
+  }
+  ready(): Promise<void> | null {
+    return null;
+  }
 
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     const miss = this.misses.next();
     if (miss !== null) return miss;
-    return give(this.#of(hi, lo).findLast((e) => (e.version - version || e.position - position) <= 0), out);
+    return give(
+      this.#of(hi, lo).findLast((e) => (e.version - version || e.position - position) <= 0),
+      out,
+    );
   }
 
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
     const miss = this.misses.next();
     if (miss !== null) return miss;
-    return give(this.#of(hi, lo).find((e) => (e.version - version || e.position - position) >= 0), out);
+    return give(
+      this.#of(hi, lo).find((e) => (e.version - version || e.position - position) >= 0),
+      out,
+    );
   }
 
   range(hi: number, lo: number, from: number, to: number, out: EntryList): Outcome {
@@ -230,9 +269,15 @@ export class NaiveIndex implements EventIndex {
     return out.length > 0 ? HIT : END;
   }
 
-  mightContain(hi: number, lo: number): boolean { return this.#streams.has(`${hi}/${lo}`); }
-  addStream(hi: number, lo: number): void { this.#streams.add(`${hi}/${lo}`); }
-  noteExistenceCheckpoint(position: number): void { this.checkpoint = position; }
+  mightContain(hi: number, lo: number): boolean {
+    return this.#streams.has(`${hi}/${lo}`);
+  }
+  addStream(hi: number, lo: number): void {
+    this.#streams.add(`${hi}/${lo}`);
+  }
+  noteExistenceCheckpoint(position: number): void {
+    this.checkpoint = position;
+  }
 }
 
 function give(entry: Entry | undefined, out: IndexEntry): Outcome {

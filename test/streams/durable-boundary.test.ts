@@ -19,14 +19,28 @@ function over(change: (writer: CommitLog) => Partial<CommitLog> = () => ({})) {
   const { writer } = log;
   const changed = change(writer);
   const commitLog: CommitLog = {
-    get end() { return changed.end ?? writer.end; },
-    get remaining() { return writer.remaining; },
+    get end() {
+      return changed.end ?? writer.end;
+    },
+    get remaining() {
+      return writer.remaining;
+    },
     capacity: writer.capacity,
     append: (group) => (changed.append ?? writer.append)(group),
-    publish: () => { writer.publish(); },
+    publish: () => {
+      writer.publish();
+    },
     completeChunk: () => writer.completeChunk(),
   };
-  const store = createEventStore({ reader: log, commitLog, index, clock: new ManualClock(), ids: new SeededIds(5), log: silentLog, meter: silentMeter });
+  const store = createEventStore({
+    reader: log,
+    commitLog,
+    index,
+    clock: new ManualClock(),
+    ids: new SeededIds(5),
+    log: silentLog,
+    meter: silentMeter,
+  });
   return { store, log, index };
 }
 
@@ -34,11 +48,20 @@ const STOPPED = { code: 'writer_stopped', message: /defect/ };
 
 test('a group that does not begin where the log ends is not handed to it, and nothing is written any more', async () => {
   let shift = 0;
-  const { store, log } = over((writer) => ({ get end() { return writer.end + shift; } }));
+  const { store, log } = over((writer) => ({
+    get end() {
+      return writer.end + shift;
+    },
+  }));
   await store.append('s', ANY, [event()]);
   const { end } = log;
   // Asked while the group is put together: the log moves behind its back.
-  await expect(store.append('s', ANY, [event()], () => { shift = 8; return null; })).rejects.toMatchObject(STOPPED);
+  await expect(
+    store.append('s', ANY, [event()], () => {
+      shift = 8;
+      return null;
+    }),
+  ).rejects.toMatchObject(STOPPED);
   shift = 0;
   expect(log.groups.length).toBe(1);
   await expect(store.append('s', ANY, [event()])).rejects.toMatchObject(STOPPED);
@@ -49,7 +72,11 @@ test('a group that does not begin where the log ends is not handed to it, and no
 
 test('a group that the log does not have is not made known, and nothing is written any more', async () => {
   let isLost = false;
-  const { store, log } = over((writer) => ({ append: async (group) => { if (!isLost) await writer.append(group); } }));
+  const { store, log } = over((writer) => ({
+    append: async (group) => {
+      if (!isLost) await writer.append(group);
+    },
+  }));
   await store.append('s', ANY, [event()]);
   const { end } = log;
   isLost = true;
@@ -65,7 +92,9 @@ test('a commit of another writer that readers see already is not taken in once m
   const { store, log, index } = over();
   await store.append('s', ANY, [event()]);
   const first = new ReadRecords(index.hasher).read(log.bytes.slice(0, log.end), 0);
-  expect(() => { store.follow(first); }).toThrow(expect.objectContaining({ code: 'writer_stopped' }));
+  expect(() => {
+    store.follow(first);
+  }).toThrow(expect.objectContaining({ code: 'writer_stopped' }));
   expect((await store.streamInfo('s')).lastEventNumber).toBe(0);
   await expect(store.append('s', ANY, [event()])).rejects.toMatchObject(STOPPED);
   expect((await store.readStream('s', { direction: 'forward', from: 0, count: 10 })).events.length).toBe(1);

@@ -1,12 +1,13 @@
 import { beforeEach } from 'vitest';
 
 /**
- * Features of a store beside what its door says, each with the beginnings of the names of tests that are about it. A store that has no such feature leaves these tests out.
+ * Features of a store beside what its door says, each with the beginnings of the names of tests that are about it. A
+ * store that has no such feature leaves these tests out.
  */
 
 /**
- * The log in memory is looked into, or gets what no writer puts there: records of explicit transactions, holes, groups that fail. What these tests are about is the same code
- * on objects, or has a test of its own there.
+ * The log in memory is looked into, or gets what no writer puts there: records of explicit transactions, holes, groups
+ * that fail. What these tests are about is the same code on objects, or has a test of its own there.
  */
 export const LOG_IN_MEMORY: readonly string[] = [
   'share transaction and correlation, and mark first and last',

@@ -24,7 +24,9 @@ function setup() {
     if (wait === null) return 0;
     const startMs = clock.monotonicMs();
     let endMs = -1;
-    const ended = wait.then(() => { endMs = clock.monotonicMs(); });
+    const ended = wait.then(() => {
+      endMs = clock.monotonicMs();
+    });
     await clock.advance(1_000);
     await ended;
     return endMs - startMs;
@@ -38,7 +40,9 @@ test('whoever has just been answered is waited for, until all are there', async 
   const wait = delay.begin(32);
   expect(wait).not.toBeNull();
   let isOver = false;
-  void wait!.then(() => { isOver = true; });
+  void wait!.then(() => {
+    isOver = true;
+  });
   delay.arrived(63);
   await Promise.resolve();
   expect(isOver).toBe(false);
@@ -73,7 +77,7 @@ test('behind waits in vain more and more groups are not waited for, until somebo
   const waits: number[] = [];
   for (let i = 0; i < 200; i++) {
     await commit(2, 1);
-    if (await vainMs(1) > 0) waits.push(i);
+    if ((await vainMs(1)) > 0) waits.push(i);
   }
   expect(waits).toEqual([0, 2, 5, 10, 19, 36, 69, 134, 199]);
   for (let wait: Promise<void> | null = null; wait === null;) {

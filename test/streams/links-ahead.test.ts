@@ -8,7 +8,10 @@ import { ANY, type StreamPage } from '../../core/streams/api.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { event } from './setup.ts';
 
-/** The targets of a page of links are looked for at the same time where they have to be read, and the page is the same as ever. */
+/**
+ * The targets of a page of links are looked for at the same time where they have to be read, and the page is the same
+ * as ever.
+ */
 
 const TARGETS = 40;
 /** As many as may be looked for at once. */
@@ -28,26 +31,33 @@ class HeldReads {
   #waiting: (() => void)[] = [];
 
   constructor(memory: MemoryStorage) {
-    const opened = (file: StorageFile): StorageFile => new Proxy(file, {
-      get: (target, key) => {
-        if (key === 'read') return (position: number, length: number) => this.#read(target, position, length);
-        const value: unknown = Reflect.get(target, key, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    const opened = (file: StorageFile): StorageFile =>
+      new Proxy(file, {
+        get: (target, key) => {
+          if (key === 'read') return (position: number, length: number) => this.#read(target, position, length);
+          const value: unknown = Reflect.get(target, key, target);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
     this.storage = new Proxy<Storage>(memory, {
       get: (target, key) => {
-        if (key === 'open' || key === 'create') return async (path: string, access: 'read' | 'write') => opened(await target[key](path, access));
+        if (key === 'open' || key === 'create')
+          return async (path: string, access: 'read' | 'write') => opened(await target[key](path, access));
         const value: unknown = Reflect.get(target, key, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
     });
   }
 
-  get waiting(): number { return this.#waiting.length; }
+  get waiting(): number {
+    return this.#waiting.length;
+  }
 
   async #read(file: StorageFile, position: number, length: number): Promise<Uint8Array> {
-    if (this.isHeld) await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
+    if (this.isHeld)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
     if (this.fails?.(file.path, position) === true) throw new SkuaError('io_error', 'The disk has gone.', {});
     return file.read(position, length);
   }
@@ -56,7 +66,9 @@ class HeldReads {
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.isHeld = true;
     let isOver = false;
-    const working = work().finally(() => { isOver = true; });
+    const working = work().finally(() => {
+      isOver = true;
+    });
     working.catch(() => {});
     for (let turns = 0; !isOver && turns < 10_000; turns++) {
       await turn();
@@ -72,7 +84,7 @@ class HeldReads {
 }
 
 /** Not in the order of the log, which would be read ahead. */
-const targetOf = (link: number): number => link * 17 % TARGETS;
+const targetOf = (link: number): number => (link * 17) % TARGETS;
 
 /** Each target lies in a block of its own; every fourth stream has metadata, one is gone for ever, one is not there. */
 async function filled(targetBytes = 100): Promise<MemoryStorage> {
@@ -87,7 +99,11 @@ async function filled(targetBytes = 100): Promise<MemoryStorage> {
     }
   }
   await open.store.deleteStream('t9', ANY, 'hard');
-  await open.store.append('l', ANY, Array.from({ length: TARGETS }, (_, i) => event(`0@t${targetOf(i)}`, { type: '$>' })));
+  await open.store.append(
+    'l',
+    ANY,
+    Array.from({ length: TARGETS }, (_, i) => event(`0@t${targetOf(i)}`, { type: '$>' })),
+  );
   for (let i = 0; i < TAIL; i++) await open.store.append('tail', ANY, [event('f'.repeat(70_000))]);
   await open.close();
   return storage;
@@ -96,12 +112,25 @@ async function filled(targetBytes = 100): Promise<MemoryStorage> {
 /** Opens the store with nothing of the targets in its cache. */
 async function opened(storage: Storage): Promise<DirectoryStore> {
   const open = await openTestStore({ storage, cacheBytes: 0 });
-  for (let round = 0; round < 2; round++) await open.store.readStream('tail', { direction: 'forward', from: 0, count: TAIL });
+  for (let round = 0; round < 2; round++)
+    await open.store.readStream('tail', { direction: 'forward', from: 0, count: TAIL });
   return open;
 }
 
-const read = ({ store }: DirectoryStore, bytesMax?: number): Promise<StreamPage> => store.readStream('l', { direction: 'forward', from: 0, count: TARGETS, resolveLinks: true, ...(bytesMax !== undefined && { bytesMax }) });
-const brief = ({ events, nextEventNumber, isEnd, isCut }: StreamPage) => [events.map((e) => [e.stream, e.number, e.link?.number ?? null, e.linkTargetMissing, e.data.length]), nextEventNumber, isEnd, isCut];
+const read = ({ store }: DirectoryStore, bytesMax?: number): Promise<StreamPage> =>
+  store.readStream('l', {
+    direction: 'forward',
+    from: 0,
+    count: TARGETS,
+    resolveLinks: true,
+    ...(bytesMax !== undefined && { bytesMax }),
+  });
+const brief = ({ events, nextEventNumber, isEnd, isCut }: StreamPage) => [
+  events.map((e) => [e.stream, e.number, e.link?.number ?? null, e.linkTargetMissing, e.data.length]),
+  nextEventNumber,
+  isEnd,
+  isCut,
+];
 
 describe('the targets of a page of links', () => {
   it('are looked for together, not one behind the other, and come in the order of the links', async () => {
@@ -113,7 +142,9 @@ describe('the targets of a page of links', () => {
     const open = await opened(held.storage);
     const page = await held.during(() => read(open));
     expect(brief(page)).toEqual(expected);
-    expect(page.events.map((e) => e.linkTargetMissing === true)).toEqual(Array.from({ length: TARGETS }, (_, i) => targetOf(i) === 7 || targetOf(i) === 9));
+    expect(page.events.map((e) => e.linkTargetMissing === true)).toEqual(
+      Array.from({ length: TARGETS }, (_, i) => targetOf(i) === 7 || targetOf(i) === 9),
+    );
     // One behind the other they take a wave each at least.
     expect(held.waves).toBeLessThan(TARGETS / 2);
     expect(held.mostAtOnce).toBeGreaterThan(AHEAD / 2);

@@ -21,8 +21,19 @@ class ByHand {
     const out = new Uint8Array(512);
     const isData = (flags & 1) !== 0;
     const length = encodePrepare(out, 0, {
-      position, flags, transactionPosition: transaction < 0 ? position : transaction, transactionOffset: offset, expectedVersion: expected, stream: encodeText(stream), eventId: id, correlationId: id,
-      timestampMs: 1_700_000_000_000, timestampTicks: 0, eventType: encodeText(isData ? 'old' : ''), data: encodeText(isData ? `${offset}` : ''), metadata: new Uint8Array(0),
+      position,
+      flags,
+      transactionPosition: transaction < 0 ? position : transaction,
+      transactionOffset: offset,
+      expectedVersion: expected,
+      stream: encodeText(stream),
+      eventId: id,
+      correlationId: id,
+      timestampMs: 1_700_000_000_000,
+      timestampTicks: 0,
+      eventType: encodeText(isData ? 'old' : ''),
+      data: encodeText(isData ? `${offset}` : ''),
+      metadata: new Uint8Array(0),
     });
     this.#log.appendRaw(out.slice(0, length));
     return position;
@@ -50,11 +61,18 @@ const DATA = 1;
 const END = 4;
 const DELETE = 8;
 
-/** Two interleaved transactions, one that deletes, one never committed, and implicit events, epochs and empty writes between. */
+/**
+ * Two interleaved transactions, one that deletes, one never committed, and implicit events, epochs and empty writes
+ * between.
+ */
 async function mixed(misses: number): Promise<Setup> {
   const s = setUp({ misses, options: { readSliceEvents: 3 } });
   const hand = new ByHand(s.log);
-  await s.store.writeEpoch({ epochNumber: 0, prevEpochPosition: -1, leaderInstanceId: '00000000-0000-4000-8000-000000000001' });
+  await s.store.writeEpoch({
+    epochNumber: 0,
+    prevEpochPosition: -1,
+    leaderInstanceId: '00000000-0000-4000-8000-000000000001',
+  });
   await s.store.append('i', ANY, events(2));
   const a = hand.prepare('a', BEGIN, -1, -1, -2);
   hand.prepare('a', DATA, a, 0, -2);
@@ -80,7 +98,12 @@ async function mixed(misses: number): Promise<Setup> {
 const NAMES = ['0@i', '1@i', '2@i', '0@b', '3@i', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys'];
 const nameOf = (e: StoredEvent): string => `${e.number}@${e.stream}`;
 
-async function walk({ store }: Setup, direction: 'forward' | 'backward', count: number, filter?: AllFilter): Promise<{ names: string[]; pages: number }> {
+async function walk(
+  { store }: Setup,
+  direction: 'forward' | 'backward',
+  count: number,
+  filter?: AllFilter,
+): Promise<{ names: string[]; pages: number }> {
   const names: string[] = [];
   let from: AllPosition | 'start' | 'end' = direction === 'forward' ? 'start' : 'end';
   for (let pages = 1; ; pages++) {
@@ -91,7 +114,10 @@ async function walk({ store }: Setup, direction: 'forward' | 'backward', count: 
   }
 }
 
-describe.each([['warm', 0], ['with misses', 0.4]] as const)('$all, %s', (_, misses) => {
+describe.each([
+  ['warm', 0],
+  ['with misses', 0.4],
+] as const)('$all, %s', (_, misses) => {
   it.each([1, 2, 3, 4, 7, 100])('is visited once in pages of %i, both ways', async (count) => {
     const s = await mixed(misses);
     expect((await walk(s, 'forward', count)).names).toEqual(NAMES);
@@ -100,28 +126,51 @@ describe.each([['warm', 0], ['with misses', 0.4]] as const)('$all, %s', (_, miss
 
   it('starts at every event, inclusive forward and exclusive backward', async () => {
     const s = await mixed(misses);
-    const { events: all, lastCommitPosition } = await s.store.readAll({ direction: 'forward', from: 'start', count: 100 });
+    const { events: all, lastCommitPosition } = await s.store.readAll({
+      direction: 'forward',
+      from: 'start',
+      count: 100,
+    });
     expect(lastCommitPosition).toBe(all.at(-1)!.position);
     for (const [i, e] of all.entries()) {
       const from = { commit: e.position, prepare: e.preparePosition };
-      expect((await s.store.readAll({ direction: 'forward', from, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(i));
-      expect((await s.store.readAll({ direction: 'backward', from, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(0, i).toReversed());
+      expect((await s.store.readAll({ direction: 'forward', from, count: 100 })).events.map(nameOf)).toEqual(
+        NAMES.slice(i),
+      );
+      expect((await s.store.readAll({ direction: 'backward', from, count: 100 })).events.map(nameOf)).toEqual(
+        NAMES.slice(0, i).toReversed(),
+      );
       const start = NAMES.findIndex((_name, j) => all[j]!.position === e.position);
-      expect((await s.store.readAll({ direction: 'forward', from: { commit: e.position, prepare: 0 }, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(start));
-      expect((await s.store.readAll({ direction: 'backward', from: { commit: e.position, prepare: 0 }, count: 100 })).events.map(nameOf)).toEqual(NAMES.slice(0, start).toReversed());
+      expect(
+        (
+          await s.store.readAll({ direction: 'forward', from: { commit: e.position, prepare: 0 }, count: 100 })
+        ).events.map(nameOf),
+      ).toEqual(NAMES.slice(start));
+      expect(
+        (
+          await s.store.readAll({ direction: 'backward', from: { commit: e.position, prepare: 0 }, count: 100 })
+        ).events.map(nameOf),
+      ).toEqual(NAMES.slice(0, start).toReversed());
     }
   });
 
   it('starts at the next event where no record begins, if that is asked for', async () => {
     const s = await mixed(misses);
     const { events: all } = await s.store.readAll({ direction: 'forward', from: 'start', count: 100 });
-    const read = async (commit: number, prepare: number) => (await s.store.readAll({ direction: 'forward', from: { commit, prepare }, orNext: true, count: 100 })).events.map(nameOf);
-    for (let at = 0; at <= s.store.end; at += 5) expect(await read(at, 0)).toEqual(NAMES.filter((_name, i) => all[i]!.position >= at));
-    for (const { position } of all) expect(await read(position + 1, position + 1)).toEqual(NAMES.filter((_name, i) => all[i]!.position > position));
+    const read = async (commit: number, prepare: number) =>
+      (await s.store.readAll({ direction: 'forward', from: { commit, prepare }, orNext: true, count: 100 })).events.map(
+        nameOf,
+      );
+    for (let at = 0; at <= s.store.end; at += 5)
+      expect(await read(at, 0)).toEqual(NAMES.filter((_name, i) => all[i]!.position >= at));
+    for (const { position } of all)
+      expect(await read(position + 1, position + 1)).toEqual(NAMES.filter((_name, i) => all[i]!.position > position));
     // Within a transaction the place of none of its events stands for all of them.
     expect(await read(all[5]!.position, all[5]!.preparePosition + 1)).toEqual(NAMES.slice(5));
     expect(await read(all[6]!.position, all[6]!.preparePosition)).toEqual(NAMES.slice(6));
-    expect(await codeOf(s.store.readAll({ direction: 'backward', from: { commit: 1, prepare: 1 }, orNext: true, count: 1 }))).toBe('invalid_position');
+    expect(
+      await codeOf(s.store.readAll({ direction: 'backward', from: { commit: 1, prepare: 1 }, orNext: true, count: 1 })),
+    ).toBe('invalid_position');
   });
 
   it('has the positions of explicit transactions', async () => {
@@ -137,7 +186,10 @@ describe.each([['warm', 0], ['with misses', 0.4]] as const)('$all, %s', (_, miss
   it.each<[AllFilter, string[]]>([
     [{ on: 'stream', prefixes: ['a', 'b'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`]],
     [{ on: 'type', prefixes: ['th'] }, ['0@i', '1@i', '2@i', '3@i']],
-    [{ on: 'stream', regex: { test: (text) => /[ab$]/.test(text), stepsPerCharacter: 1 }, prefixes: ['i'] }, ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys']],
+    [
+      { on: 'stream', regex: { test: (text) => /[ab$]/.test(text), stepsPerCharacter: 1 }, prefixes: ['i'] },
+      ['0@b', '5@a', '6@a', '7@a', `${TOMBSTONE}@b`, '0@$sys'],
+    ],
     [{ on: 'stream', excludeSystemEvents: true }, NAMES.slice(0, 9)],
     [{ on: 'type', prefixes: [] }, []],
     [{ on: 'type', prefixes: [''] }, NAMES],
@@ -179,15 +231,28 @@ describe('pages of $all', () => {
     expect(await codeOf(store.readAll({ direction: 'backward', ...at(end + 1) }))).toBe('invalid_position');
     expect(await codeOf(store.readAll({ direction: 'forward', from: 'start', count: 0 }))).toBe('invalid_count');
     expect(await codeOf(store.readAll({ direction: 'forward', from: 'start', count: 5000 }))).toBe('page_too_large');
-    expect(await store.readAll({ direction: 'forward', ...at(end + 999) })).toMatchObject({ events: [], isEnd: true, next: { commit: end + 999 } });
-    expect(await store.readAll({ direction: 'forward', from: 'end', count: 1 })).toMatchObject({ events: [], isEnd: true, from: { commit: end, prepare: end } });
-    expect(await store.readAll({ direction: 'backward', from: 'start', count: 1 })).toMatchObject({ events: [], isEnd: true });
+    expect(await store.readAll({ direction: 'forward', ...at(end + 999) })).toMatchObject({
+      events: [],
+      isEnd: true,
+      next: { commit: end + 999 },
+    });
+    expect(await store.readAll({ direction: 'forward', from: 'end', count: 1 })).toMatchObject({
+      events: [],
+      isEnd: true,
+      from: { commit: end, prepare: end },
+    });
+    expect(await store.readAll({ direction: 'backward', from: 'start', count: 1 })).toMatchObject({
+      events: [],
+      isEnd: true,
+    });
     // The end of the log, taken before a chunk was completed, stays a place.
     const s = setUp({ capacity: 1_024 });
     await s.store.append('s', ANY, [event('x'.repeat(500))]);
     const page = await s.store.readAll({ direction: 'forward', from: 'start', count: 10 });
     await s.store.append('s', ANY, [event('x'.repeat(500))]);
-    expect((await s.store.readAll({ direction: 'forward', from: page.next, count: 10 })).events.map(nameOf)).toEqual(['1@s']);
+    expect((await s.store.readAll({ direction: 'forward', from: page.next, count: 10 })).events.map(nameOf)).toEqual([
+      '1@s',
+    ]);
   });
 
   it('ends with the log where that has ended its chunk: who waits behind it for more waits', async () => {
@@ -197,8 +262,12 @@ describe('pages of $all', () => {
     expect({ next, isEnd, end: store.end }).toEqual({ next: { commit: 65_536, prepare: 0 }, isEnd: true, end: 65_536 });
     const ending = new AbortController();
     let hasCome = false;
-    const waiting = store.waitForLog(next.commit, ending.signal).then((came) => { hasCome = came; });
-    await new Promise((resolve) => { setImmediate(resolve); });
+    const waiting = store.waitForLog(next.commit, ending.signal).then((came) => {
+      hasCome = came;
+    });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(hasCome).toBe(false);
     await store.append('s', ANY, events(1));
     await waiting;
@@ -218,6 +287,10 @@ describe('events of explicit transactions in their stream', () => {
     hand.commit(a, 0);
     expect(await s.store.append('a', 1, events(1))).toMatchObject({ firstEventNumber: 2 });
     const page = await s.store.readStream('a', { direction: 'forward', from: 0, count: 9 });
-    expect(page.events.map((e) => [e.number, e.position >= 0])).toEqual([[0, false], [1, false], [2, true]]);
+    expect(page.events.map((e) => [e.number, e.position >= 0])).toEqual([
+      [0, false],
+      [1, false],
+      [2, true],
+    ]);
   });
 });

@@ -8,12 +8,21 @@ import { brief, codeOf, event, events, numbers, setMetadata, setUp, takeUntil, t
 
 type Page = [numbers: number[], next: number, isEnd: boolean];
 
-async function read({ store }: Setup, direction: 'forward' | 'backward', from: number | 'end', count: number, stream = 's'): Promise<Page> {
+async function read(
+  { store }: Setup,
+  direction: 'forward' | 'backward',
+  from: number | 'end',
+  count: number,
+  stream = 's',
+): Promise<Page> {
   const page = await store.readStream(stream, { direction, from, count });
   return [numbers(page.events), page.nextEventNumber, page.isEnd];
 }
 
-describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }]] as const)('pages of a stream, %s', (_, options) => {
+describe.each([
+  ['warm', {}],
+  ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }],
+] as const)('pages of a stream, %s', (_, options) => {
   const filled = async (count: number): Promise<Setup> => {
     const first = setUp(options);
     for (let i = 0; i < count; i++) {
@@ -37,7 +46,14 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     expect(await read(s, 'backward', 99, 2)).toEqual([[9, 8], 7, false]);
     const page = await s.store.readStream('s', { direction: 'backward', from: 'end', count: 1 });
     expect(page).toMatchObject({ stream: 's', from: 9, lastEventNumber: 9, metadata: {} });
-    expect(page.events[0]).toMatchObject({ stream: 's', number: 9, type: 'thing', data: encodeText('s9'), link: null, createdMs: 1_700_000_000_000 });
+    expect(page.events[0]).toMatchObject({
+      stream: 's',
+      number: 9,
+      type: 'thing',
+      data: encodeText('s9'),
+      link: null,
+      createdMs: 1_700_000_000_000,
+    });
     expect(page.events[0]!.position).toBe(page.events[0]!.preparePosition);
   });
 
@@ -123,7 +139,9 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     const second = await s.store.readEvent('s', 1);
     s.index.addEvent('s', 1, (await s.store.readEvent('s', 2)).position);
     expect((await read(s, 'forward', 0, 9))[0]).toEqual([0, 1, 2]);
-    expect((await s.store.readStream('s', { direction: 'backward', from: 1, count: 1 })).events[0]!.position).toBe(second.position);
+    expect((await s.store.readStream('s', { direction: 'backward', from: 1, count: 1 })).events[0]!.position).toBe(
+      second.position,
+    );
     expect((await s.store.readEvent('s', 1)).position).toBe(second.position);
   });
 
@@ -136,7 +154,10 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
 
 const HOUR = 3_600_000;
 
-/** A stream with `$maxAge` of one hour whose events were written at these ages, in hours before now: the clock was set back in between. */
+/**
+ * A stream with `$maxAge` of one hour whose events were written at these ages, in hours before now: the clock was set
+ * back in between.
+ */
 async function written(ages: readonly number[], options: Parameters<typeof setUp>[0] = {}): Promise<Setup> {
   const first = setUp(options);
   const now = first.clock.nowMs();
@@ -153,7 +174,11 @@ async function written(ages: readonly number[], options: Parameters<typeof setUp
 const aged = (count: number, age: number): number[] => Array.from({ length: count }, () => age);
 
 /** Numbers that pages give until one says that it is the last, and how many pages there were. */
-async function follow({ store }: Setup, direction: 'forward' | 'backward', count: number): Promise<{ seen: number[]; pages: number }> {
+async function follow(
+  { store }: Setup,
+  direction: 'forward' | 'backward',
+  count: number,
+): Promise<{ seen: number[]; pages: number }> {
   const seen: number[] = [];
   let from: number | 'end' = direction === 'forward' ? 0 : 'end';
   for (let pages = 1; pages < 1_000; pages++) {
@@ -161,13 +186,17 @@ async function follow({ store }: Setup, direction: 'forward' | 'backward', count
     seen.push(...numbers(page.events));
     if (page.isEnd) return { seen, pages };
     const next: number = page.nextEventNumber;
-    if (direction === 'forward' ? next <= page.from : next >= page.from || next < 0) throw new Error(`the page from ${page.from} leads on to ${next}`);
+    if (direction === 'forward' ? next <= page.from : next >= page.from || next < 0)
+      throw new Error(`the page from ${page.from} leads on to ${next}`);
     from = next;
   }
   throw new Error('the pages lead on for ever');
 }
 
-describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }]] as const)('a clock that was set back by hours, %s', (_, options) => {
+describe.each([
+  ['warm', {}],
+  ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }],
+] as const)('a clock that was set back by hours, %s', (_, options) => {
   it('hides no event whose own time is alive because a neighbour has expired', async () => {
     // 0..1 expired, 2..3 alive, 4..60 expired, 61..62 alive: halving finds only the last two.
     const s = await written([2, 2, 0, 0, ...aged(57, 3), 0, 0], options);
@@ -183,9 +212,16 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
   });
 
   it('hides none from a subscription', async () => {
-    const s = await written([2, 0, ...aged(30, 3), 0, ...aged(10, 2)], { ...options, options: { subscriptionPageEvents: 3 } });
+    const s = await written([2, 0, ...aged(30, 3), 0, ...aged(10, 2)], {
+      ...options,
+      options: { subscriptionPageEvents: 3 },
+    });
     const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
-    expect(brief(await takeUntil(reader, (messages) => messages.at(-1)?.kind === 'caught-up'))).toEqual([1, 32, 'caught-up']);
+    expect(brief(await takeUntil(reader, (messages) => messages.at(-1)?.kind === 'caught-up'))).toEqual([
+      1,
+      32,
+      'caught-up',
+    ]);
     const next = reader.next();
     await s.store.append('s', ANY, [event()]);
     expect((await next).value).toMatchObject({ event: { number: 43 } });
@@ -193,7 +229,10 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
   });
 
   it('costs a page no more than its limit: the page leads on, and what was found out is remembered', async () => {
-    const s = await written([0, ...aged(100, 3), 0, ...aged(100, 2), 0], { ...options, options: { expiredScanEventsMax: 16, readSliceEvents: 4, subscriptionPageEvents: 5 } });
+    const s = await written([0, ...aged(100, 3), 0, ...aged(100, 2), 0], {
+      ...options,
+      options: { expiredScanEventsMax: 16, readSliceEvents: 4, subscriptionPageEvents: 5 },
+    });
     const first = await s.store.readStream('s', { direction: 'forward', from: 1, count: 5 });
     expect([first.events.length, first.isEnd]).toEqual([0, false]);
     expect(first.nextEventNumber).toBeGreaterThan(6);
@@ -206,7 +245,12 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     expect(await read(s, 'backward', 190, 5)).toEqual([[], 101, false]);
     expect((await follow(s, 'backward', 5)).seen).toEqual([202, 101, 0]);
     const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
-    expect(brief(await takeUntil(reader, (messages) => messages.at(-1)?.kind === 'caught-up'))).toEqual([0, 101, 202, 'caught-up']);
+    expect(brief(await takeUntil(reader, (messages) => messages.at(-1)?.kind === 'caught-up'))).toEqual([
+      0,
+      101,
+      202,
+      'caught-up',
+    ]);
     await reader.return!();
   });
 
@@ -224,7 +268,10 @@ it('other work has its turn while a subscription passes over expired events', as
   const s = await written([...aged(300, 3), 0], { options: { expiredScanEventsMax: 2, subscriptionPageEvents: 1 } });
   const reader = s.store.subscribeToStream('s', { after: -1 })[Symbol.asyncIterator]();
   let turns = 0;
-  const turn = (): void => { turns++; ticking = setImmediate(turn); };
+  const turn = (): void => {
+    turns++;
+    ticking = setImmediate(turn);
+  };
   let ticking = setImmediate(turn);
   const first = await reader.next();
   clearImmediate(ticking);
@@ -250,16 +297,24 @@ describe('streams that are not there', () => {
     expect(await codeOf(store.readEvent('never', 'last'))).toBe('stream_deleted');
     expect(await codeOf(store.readStream('$$$$gone', page))).toBe('stream_not_found');
     expect(await store.streamInfo('gone')).toMatchObject({ lastEventNumber: TOMBSTONE, isTombstoned: true });
-    expect(await store.streamInfo('$$meta')).toEqual({ lastEventNumber: 0, isTombstoned: false, isSoftDeleted: false, metadata: { maxCount: 1 }, metadataVersion: -1 });
+    expect(await store.streamInfo('$$meta')).toEqual({
+      lastEventNumber: 0,
+      isTombstoned: false,
+      isSoftDeleted: false,
+      metadata: { maxCount: 1 },
+      metadataVersion: -1,
+    });
   });
 
   it('bad questions are refused', async () => {
     const { store } = setUp();
     await store.append('s', ANY, events(1));
     expect(await codeOf(store.readStream('', page))).toBe('invalid_stream_name');
-    for (const count of [0, -1, 1.5]) expect(await codeOf(store.readStream('s', { ...page, count }))).toBe('invalid_count');
+    for (const count of [0, -1, 1.5])
+      expect(await codeOf(store.readStream('s', { ...page, count }))).toBe('invalid_count');
     expect(await codeOf(store.readStream('s', { ...page, count: 4097 }))).toBe('page_too_large');
-    for (const from of [-1, 0.5, NaN]) expect(await codeOf(store.readStream('s', { ...page, from }))).toBe('invalid_event_number');
+    for (const from of [-1, 0.5, NaN])
+      expect(await codeOf(store.readStream('s', { ...page, from }))).toBe('invalid_event_number');
     expect(await codeOf(store.readEvent('s', -1))).toBe('invalid_event_number');
     expect(await codeOf(store.readEvent('s', 1))).toBe('event_not_found');
   });
@@ -293,18 +348,52 @@ describe('links', () => {
     await store.append('s', ANY, events(3));
     await store.append('dead', ANY, events(1));
     await store.append('soft', ANY, events(1));
-    await store.append('l', ANY, [link('1@s'), link('9@s'), link('0@none'), link('0@dead'), link('0@soft'), link('nonsense'), link('0@l'), event(), link('0@s'), link('0@')]);
+    await store.append('l', ANY, [
+      link('1@s'),
+      link('9@s'),
+      link('0@none'),
+      link('0@dead'),
+      link('0@soft'),
+      link('nonsense'),
+      link('0@l'),
+      event(),
+      link('0@s'),
+      link('0@'),
+    ]);
     await store.deleteStream('dead', ANY, 'hard');
     await store.deleteStream('soft', ANY, 'soft');
     await setMetadata(store, 's', '{"$tb":1}');
-    const { events: page } = await store.readStream('l', { direction: 'forward', from: 0, count: 20, resolveLinks: true });
+    const { events: page } = await store.readStream('l', {
+      direction: 'forward',
+      from: 0,
+      count: 20,
+      resolveLinks: true,
+    });
     expect(page.map((e) => [`${e.number}@${e.stream}`, e.link?.number ?? null, e.linkTargetMissing])).toEqual([
-      ['1@s', 0, false], ['1@l', null, true], ['2@l', null, true], ['3@l', null, true], ['4@l', null, true], ['5@l', null, false], ['0@l', 6, false], ['7@l', null, false], ['8@l', null, true],
+      ['1@s', 0, false],
+      ['1@l', null, true],
+      ['2@l', null, true],
+      ['3@l', null, true],
+      ['4@l', null, true],
+      ['5@l', null, false],
+      ['0@l', 6, false],
+      ['7@l', null, false],
+      ['8@l', null, true],
       ['9@l', null, true],
     ]);
-    expect(await store.readEvent('l', 0, true)).toMatchObject({ number: 1, stream: 's', link: { number: 0, stream: 'l' } });
+    expect(await store.readEvent('l', 0, true)).toMatchObject({
+      number: 1,
+      stream: 's',
+      link: { number: 0, stream: 'l' },
+    });
     expect(await store.readEvent('l', 0)).toMatchObject({ number: 0, stream: 'l', link: null });
-    const all = await store.readAll({ direction: 'backward', from: 'end', count: 100, resolveLinks: true, filter: { on: 'stream', prefixes: ['l'] } });
+    const all = await store.readAll({
+      direction: 'backward',
+      from: 'end',
+      count: 100,
+      resolveLinks: true,
+      filter: { on: 'stream', prefixes: ['l'] },
+    });
     expect(all.events.length).toBe(10);
     expect(all.events[9]).toMatchObject({ number: 1, stream: 's', link: { number: 0 } });
   });

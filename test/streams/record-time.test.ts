@@ -27,9 +27,27 @@ class Rig {
     this.log = from?.log ?? new MemoryLog(undefined, new Misses(3, 0.5));
     this.index = from?.index ?? new NaiveIndex(undefined, new Misses(4, 0.2));
     this.clock = from?.clock ?? new ManualClock(T0);
-    const log: Log = { ...silentLog, warn: (message) => { this.warnings.push(message); } };
-    const meter: Meter = { ...silentMeter, count: (name, by = 1) => { if (name === 'eventstore_clock_steps_back_total') this.steps += by; } };
-    this.store = createEventStore({ reader: this.log, commitLog: this.log.writer, index: this.index, clock: this.clock, ids: new SeededIds(5), log, meter });
+    const log: Log = {
+      ...silentLog,
+      warn: (message) => {
+        this.warnings.push(message);
+      },
+    };
+    const meter: Meter = {
+      ...silentMeter,
+      count: (name, by = 1) => {
+        if (name === 'eventstore_clock_steps_back_total') this.steps += by;
+      },
+    };
+    this.store = createEventStore({
+      reader: this.log,
+      commitLog: this.log.writer,
+      index: this.index,
+      clock: this.clock,
+      ids: new SeededIds(5),
+      log,
+      meter,
+    });
   }
 
   /** Appends an event when the clock says `ms`, and gives its time. */
@@ -72,7 +90,11 @@ describe('A clock that steps back', () => {
     await first.at(T0);
     const second = new Rig(first);
     second.clock.setNow(T0 - MINUTE);
-    await second.store.writeEpoch({ epochNumber: 0, prevEpochPosition: -1, leaderInstanceId: '00000000-0000-4000-8000-000000000001' });
+    await second.store.writeEpoch({
+      epochNumber: 0,
+      prevEpochPosition: -1,
+      leaderInstanceId: '00000000-0000-4000-8000-000000000001',
+    });
     expect((await second.store.readEvent('$epoch-information', 0)).createdMs).toBe(T0);
     expect((await new Rig(second).at(T0 - 2 * MINUTE))[0]).toBe(T0);
   });
@@ -94,7 +116,8 @@ describe('A clock that steps back', () => {
     const rig = new Rig();
     await rig.at(T0);
     rig.clock.setNow(T0 - 10 * MINUTE);
-    for (let i = 0; i < 3; i++) await expect(rig.store.append('s', 77, [event()])).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    for (let i = 0; i < 3; i++)
+      await expect(rig.store.append('s', 77, [event()])).rejects.toMatchObject({ code: 'wrong_expected_version' });
     expect([rig.warnings.length, rig.steps]).toEqual([1, 1]);
     for (let i = 1; i < 5; i++) {
       await rig.at(T0);
@@ -109,9 +132,17 @@ describe('A clock that steps back', () => {
 });
 
 describe('Clocks of several writers of a log on object storage', () => {
-  async function twoWriters(): Promise<{ objects: MemoryObjects; clocks: [ManualClock, ManualClock]; open(seed: number, clock: ManualClock): Promise<ObjectInstance> }> {
+  async function twoWriters(): Promise<{
+    objects: MemoryObjects;
+    clocks: [ManualClock, ManualClock];
+    open(seed: number, clock: ManualClock): Promise<ObjectInstance>;
+  }> {
     const objects = new MemoryObjects();
-    return { objects, clocks: [new ManualClock(T0), new ManualClock(T0 - MINUTE)], open: (seed, clock) => openObjectStore(worldOf(objects, { clock, seed }), SMALL) };
+    return {
+      objects,
+      clocks: [new ManualClock(T0), new ManualClock(T0 - MINUTE)],
+      open: (seed, clock) => openObjectStore(worldOf(objects, { clock, seed }), SMALL),
+    };
   }
 
   it('give each record at least the time of the one before it', async () => {
@@ -121,7 +152,11 @@ describe('Clocks of several writers of a log on object storage', () => {
     // It loses the number first, and is placed anew behind what it has found.
     await behind.store.append('s', -2, [event()]);
     await behind.store.append('s', -2, [event()]);
-    expect(await Promise.all([0, 1, 2].map((number) => timeOf(behind.internals, number)))).toEqual([[T0, 0], [T0, 0], [T0, 0]]);
+    expect(await Promise.all([0, 1, 2].map((number) => timeOf(behind.internals, number)))).toEqual([
+      [T0, 0],
+      [T0, 0],
+      [T0, 0],
+    ]);
     // One that was opened later finds the last record in the log.
     const late = await open(3, new ManualClock(T0 - 2 * MINUTE));
     await late.store.append('s', -2, [event()]);

@@ -5,7 +5,10 @@ import { ANY, type NewEvent, NO_STREAM, STREAM_EXISTS } from '../../core/streams
 import { RecentIds } from '../../core/streams/recent-ids.ts';
 import { event, events, newId, outcomeOf, setUp } from './setup.ts';
 
-describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }]] as const)('repeats, %s', (_, options) => {
+describe.each([
+  ['warm', {}],
+  ['with misses and colliding hashes', { hasher: collidingHasher, misses: 0.3 }],
+] as const)('repeats, %s', (_, options) => {
   it('by number answer the original place, even after a restart', async () => {
     const first = setUp(options);
     const [a, b, c] = [events(2), events(2), events(1)];
@@ -33,9 +36,17 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     const original = await store.append('s', ANY, a);
     await store.append('s', ANY, b);
     expect(await store.append('s', ANY, a)).toEqual({ ...original, isRepeat: true });
-    expect(await store.append('s', STREAM_EXISTS, [a[1]!])).toMatchObject({ firstEventNumber: 1, lastEventNumber: 1, isRepeat: true });
+    expect(await store.append('s', STREAM_EXISTS, [a[1]!])).toMatchObject({
+      firstEventNumber: 1,
+      lastEventNumber: 1,
+      isRepeat: true,
+    });
     // Known ids in another order answer the place of the first one.
-    expect(await store.append('s', ANY, [b[0]!, a[0]!])).toMatchObject({ firstEventNumber: 3, lastEventNumber: 0, isRepeat: true });
+    expect(await store.append('s', ANY, [b[0]!, a[0]!])).toMatchObject({
+      firstEventNumber: 3,
+      lastEventNumber: 0,
+      isRepeat: true,
+    });
     expect(await outcomeOf(store.append('s', ANY, [a[0]!, event()]))).toBe('conflict 4');
     expect(await store.append('s', ANY, [event(), a[0]!])).toMatchObject({ firstEventNumber: 5, isRepeat: false });
     expect(await store.append('t', ANY, a)).toMatchObject({ firstEventNumber: 0, isRepeat: false });
@@ -47,7 +58,10 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     const { store } = setUp(options);
     const twice = event('x');
     expect(await store.append('s', ANY, [twice, twice])).toMatchObject({ firstEventNumber: 0, lastEventNumber: 1 });
-    expect(await store.append('s', ANY, [{ ...twice, type: 'other', id: twice.id.toUpperCase() }])).toMatchObject({ firstEventNumber: 0, isRepeat: true });
+    expect(await store.append('s', ANY, [{ ...twice, type: 'other', id: twice.id.toUpperCase() }])).toMatchObject({
+      firstEventNumber: 0,
+      isRepeat: true,
+    });
   });
 
   it('are answered when the original is in the same group', async () => {
@@ -55,7 +69,11 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     await store.append('s', ANY, events(1));
     const [a, b] = [events(2), events(1)];
     const [first, again, byNumber, other, conflict] = await Promise.all([
-      store.append('s', ANY, a), store.append('s', ANY, a), store.append('s', 0, a), store.append('s', 2, b), outcomeOf(store.append('s', 0, events(1))),
+      store.append('s', ANY, a),
+      store.append('s', ANY, a),
+      store.append('s', 0, a),
+      store.append('s', 2, b),
+      outcomeOf(store.append('s', 0, events(1))),
     ]);
     expect(again).toEqual({ ...first, isRepeat: true });
     expect(byNumber).toEqual({ ...first, isRepeat: true });
@@ -81,7 +99,10 @@ describe.each([['warm', {}], ['with misses and colliding hashes', { hasher: coll
     await store.deleteStream('s', ANY, 'soft');
     expect(await store.append('s', NO_STREAM, a)).toMatchObject({ firstEventNumber: 0, isRepeat: true });
     expect(await outcomeOf(store.append('s', NO_STREAM, [a[0]!, event()]))).toBe('conflict 1');
-    expect(await store.append('s', NO_STREAM, [event(), a[1]!])).toMatchObject({ firstEventNumber: 2, isRepeat: false });
+    expect(await store.append('s', NO_STREAM, [event(), a[1]!])).toMatchObject({
+      firstEventNumber: 2,
+      isRepeat: false,
+    });
   });
 });
 
@@ -101,7 +122,9 @@ describe('the remembered ids', () => {
   it.each([1, 16, 100, 2_048])('behave like a map of at most %d ids on random histories', (capacity) => {
     const random = new Random(7);
     const recent = new RecentIds(capacity);
-    const ids = Array.from({ length: Math.ceil(capacity * 2.5) }, (_, i) => Uint8Array.of(i & 3, 0, 0, 0, 0, 0, 0, 0, (i >> 2) & 255, i >> 10, 0, 0, 0, 0, 0, 0));
+    const ids = Array.from({ length: Math.ceil(capacity * 2.5) }, (_, i) =>
+      Uint8Array.of(i & 3, 0, 0, 0, 0, 0, 0, 0, (i >> 2) & 255, i >> 10, 0, 0, 0, 0, 0, 0),
+    );
     let model: { key: number; position: number }[] = [];
     let groupStart = 0;
     for (let position = 0; position < Math.max(5_000, 8 * capacity); position++) {
@@ -140,7 +163,10 @@ describe('the remembered ids', () => {
 describe('many writers', () => {
   it('fill groups', async () => {
     const { store, log } = setUp();
-    log.beforeAppend = () => new Promise((resolve) => { setImmediate(resolve); });
+    log.beforeAppend = () =>
+      new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     const client = async (name: string): Promise<void> => {
       for (let i = 0; i < 50; i++) await store.append(name, i - 1, [event()]);
     };
@@ -150,14 +176,24 @@ describe('many writers', () => {
 
   it('to one stream get each number once', async () => {
     const { store, log } = setUp({ misses: 0.1 });
-    log.beforeAppend = () => new Promise((resolve) => { setImmediate(resolve); });
+    log.beforeAppend = () =>
+      new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     const numbers: number[] = [];
     const client = async (): Promise<void> => {
       for (let i = 0; i < 20; i++) {
         const batch: NewEvent[] = [{ ...event(), id: newId() }];
         for (;;) {
           const { lastEventNumber } = await store.streamInfo('s');
-          if (await outcomeOf(store.append('s', lastEventNumber, batch).then((r) => { numbers.push(r.firstEventNumber); })) === 'ok') break;
+          if (
+            (await outcomeOf(
+              store.append('s', lastEventNumber, batch).then((r) => {
+                numbers.push(r.firstEventNumber);
+              }),
+            )) === 'ok'
+          )
+            break;
         }
       }
     };

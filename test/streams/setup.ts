@@ -35,7 +35,16 @@ export function setUp(options: SetupOptions = {}): Setup {
   const log = options.from?.log ?? new MemoryLog(options.capacity, new Misses(11, chance));
   const index = options.from?.index ?? new NaiveIndex(options.hasher, new Misses(23, chance));
   const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
-  const store = createEventStore({ reader: log, commitLog: log.writer, index, clock, ids: new SeededIds(5), log: silentLog, meter: silentMeter, ...(options.options ? { options: options.options } : {}) });
+  const store = createEventStore({
+    reader: log,
+    commitLog: log.writer,
+    index,
+    clock,
+    ids: new SeededIds(5),
+    log: silentLog,
+    meter: silentMeter,
+    ...(options.options ? { options: options.options } : {}),
+  });
   return { store, log, index, clock };
 }
 
@@ -67,19 +76,28 @@ export function textOf(e: StoredEvent): string {
 
 /** How a promise ended: the code of its error, or `ok`. */
 export async function codeOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(() => 'ok', (error: unknown) => (error as { code?: string }).code ?? String(error));
+  return promise.then(
+    () => 'ok',
+    (error: unknown) => (error as { code?: string }).code ?? String(error),
+  );
 }
 
 /** As codeOf, with the version found for a conflict. */
 export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(() => 'ok', (error: unknown) => {
-    const { code, data } = error as { code: string; data: { actual?: number } };
-    return code === 'wrong_expected_version' ? `conflict ${data.actual}` : code;
-  });
+  return promise.then(
+    () => 'ok',
+    (error: unknown) => {
+      const { code, data } = error as { code: string; data: { actual?: number } };
+      return code === 'wrong_expected_version' ? `conflict ${data.actual}` : code;
+    },
+  );
 }
 
 /** Takes messages until the condition holds, and leaves the subscription open. */
-export async function takeUntil(iterator: AsyncIterator<SubscriptionMessage>, isEnough: (messages: SubscriptionMessage[]) => boolean): Promise<SubscriptionMessage[]> {
+export async function takeUntil(
+  iterator: AsyncIterator<SubscriptionMessage>,
+  isEnough: (messages: SubscriptionMessage[]) => boolean,
+): Promise<SubscriptionMessage[]> {
   const messages: SubscriptionMessage[] = [];
   while (!isEnough(messages)) {
     const { value, done } = await iterator.next();

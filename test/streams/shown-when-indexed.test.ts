@@ -15,20 +15,29 @@ async function whenShown<T>(store: EventStore, look: () => T): Promise<T> {
   for (let turn = 0; turn < TURNS_MAX; turn++) {
     if (store.end > before) return look();
     // Microtasks only, but for a turn of the process now and then, in which the write goes on.
-    if (turn % 100 === 99) await new Promise((resolve) => { setImmediate(resolve); });
+    if (turn % 100 === 99)
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     else await Promise.resolve();
   }
   throw new Error('The end of the log did not move.');
 }
 
-interface Opened { readonly store: EventStore; close(): Promise<void> }
+interface Opened {
+  readonly store: EventStore;
+  close(): Promise<void>;
+}
 
 const PLACES: readonly (readonly [string, () => Promise<Opened>])[] = [
   ['a node', () => openTestStore({ storage: new MemoryStorage(), writeEpoch: false })],
-  ['object storage', async () => {
-    const instance = await new Bucket().open();
-    return { store: instance.internals, close: () => instance.close() };
-  }],
+  [
+    'object storage',
+    async () => {
+      const instance = await new Bucket().open();
+      return { store: instance.internals, close: () => instance.close() };
+    },
+  ],
 ];
 
 describe.each(PLACES)('What a reader of the log sees on %s', (_name, open) => {

@@ -6,7 +6,10 @@ import { decodeText } from '../../core/base/text.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { event } from './setup.ts';
 
-/** Who wants one event gets it alone where the storage has it at hand: a block of its neighbours would cost many times as much. */
+/**
+ * Who wants one event gets it alone where the storage has it at hand: a block of its neighbours would cost many times
+ * as much.
+ */
 
 const STREAMS = 30;
 /** Events of two blocks each, more than the smallest cache has room for. */
@@ -24,7 +27,8 @@ class ReadCounts {
   constructor(memory: MemoryStorage) {
     this.storage = new Proxy<Storage>(memory, {
       get: (target, key) => {
-        if (key === 'open' || key === 'create') return async (path: string, access: 'read' | 'write') => this.#opened(await target[key](path, access));
+        if (key === 'open' || key === 'create')
+          return async (path: string, access: 'read' | 'write') => this.#opened(await target[key](path, access));
         const value: unknown = Reflect.get(target, key, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
@@ -35,17 +39,19 @@ class ReadCounts {
     const isChunk = file.path.startsWith('chunk-');
     return new Proxy(file, {
       get: (target, key) => {
-        if (key === 'read') return async (position: number, length: number) => {
-          if (isChunk) this.waited.push(length);
-          return target.read(position, length);
-        };
-        if (key === 'readNow') return (position: number, length: number, into: Uint8Array, at: number): number => {
-          if (!this.isAtHand) return -1;
-          if (isChunk) this.atOnce.push(length);
-          const bytes = target.read(position, length) as Uint8Array;
-          into.set(bytes, at);
-          return bytes.length;
-        };
+        if (key === 'read')
+          return async (position: number, length: number) => {
+            if (isChunk) this.waited.push(length);
+            return target.read(position, length);
+          };
+        if (key === 'readNow')
+          return (position: number, length: number, into: Uint8Array, at: number): number => {
+            if (!this.isAtHand) return -1;
+            if (isChunk) this.atOnce.push(length);
+            const bytes = target.read(position, length) as Uint8Array;
+            into.set(bytes, at);
+            return bytes.length;
+          };
         const value: unknown = Reflect.get(target, key, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
@@ -68,7 +74,8 @@ async function filled(): Promise<MemoryStorage> {
 /** With nothing of the streams in its cache. */
 async function opened(disk: ReadCounts) {
   const open = await openTestStore({ storage: disk.storage, cacheBytes: 0 });
-  for (let round = 0; round < 2; round++) await open.store.readStream('tail', { direction: 'forward', from: 0, count: TAIL });
+  for (let round = 0; round < 2; round++)
+    await open.store.readStream('tail', { direction: 'forward', from: 0, count: TAIL });
   disk.waited = [];
   disk.atOnce = [];
   return open;
@@ -78,7 +85,8 @@ describe('a single event', () => {
   it('is read alone, and without waiting, where the storage has it at hand', async () => {
     const disk = new ReadCounts(await filled());
     const open = await opened(disk);
-    for (let i = 0; i < STREAMS; i += 3) expect(decodeText((await open.store.readEvent(`s${i}`, 0)).data)).toBe(`first of ${i}`);
+    for (let i = 0; i < STREAMS; i += 3)
+      expect(decodeText((await open.store.readEvent(`s${i}`, 0)).data)).toBe(`first of ${i}`);
     expect(disk.waited).toEqual([]);
     expect(disk.atOnce.length).toBeGreaterThanOrEqual(STREAMS / 3);
     expect(Math.max(...disk.atOnce)).toBeLessThanOrEqual(ALONE_BYTES);
@@ -89,7 +97,8 @@ describe('a single event', () => {
     const disk = new ReadCounts(await filled());
     const open = await opened(disk);
     disk.isAtHand = false;
-    for (let i = 0; i < STREAMS; i += 3) expect(decodeText((await open.store.readEvent(`s${i}`, 1)).data)).toBe(`second of ${i}`);
+    for (let i = 0; i < STREAMS; i += 3)
+      expect(decodeText((await open.store.readEvent(`s${i}`, 1)).data)).toBe(`second of ${i}`);
     expect(disk.atOnce).toEqual([]);
     expect(disk.waited.length).toBeGreaterThanOrEqual(STREAMS / 3);
     const before = disk.waited.length;

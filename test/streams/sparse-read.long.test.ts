@@ -19,15 +19,27 @@ const ROUNDS = 150;
 const STREAMS = ['a', 'b'];
 const NO_BYTES = new Uint8Array(0);
 const root = mkdtempSync(join(tmpdir(), 'skua-sparse-'));
-afterAll(() => { rmSync(root, { recursive: true }); });
+afterAll(() => {
+  rmSync(root, { recursive: true });
+});
 
 type Written = Map<string, Uint8Array[]>;
 
 function event(random: Random, data: Uint8Array): NewEvent {
-  return { id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40)).padStart(12, '0').slice(-12)}`, type: 'noted', isJson: false, data, metadata: NO_BYTES };
+  return {
+    id: `00000000-0000-4000-8000-${String(random.int(0, 2 ** 40))
+      .padStart(12, '0')
+      .slice(-12)}`,
+    type: 'noted',
+    isJson: false,
+    data,
+    metadata: NO_BYTES,
+  };
 }
 
-/** Records of all sizes that are read in different ways, between others of 25 kB, a third of which a scavenge removes. */
+/**
+ * Records of all sizes that are read in different ways, between others of 25 kB, a third of which a scavenge removes.
+ */
 async function fill(open: DirectoryStore, rounds = ROUNDS): Promise<Written> {
   const random = new Random(17);
   const written: Written = new Map(STREAMS.map((name) => [name, []]));
@@ -42,7 +54,12 @@ async function fill(open: DirectoryStore, rounds = ROUNDS): Promise<Written> {
   return written;
 }
 
-async function expectPages(open: DirectoryStore, stream: string, expected: readonly Uint8Array[], count: number): Promise<StoredEvent[]> {
+async function expectPages(
+  open: DirectoryStore,
+  stream: string,
+  expected: readonly Uint8Array[],
+  count: number,
+): Promise<StoredEvent[]> {
   const seen: StoredEvent[] = [];
   for (let from = 0; ;) {
     const page = await open.store.readStream(stream, { direction: 'forward', from, count });
@@ -58,7 +75,11 @@ async function expectPages(open: DirectoryStore, stream: string, expected: reado
 async function expectAll(open: DirectoryStore, written: Written): Promise<void> {
   const seen: { stream: string; events: StoredEvent[] }[] = [];
   for (const count of [4_000, 7, 40, 40]) {
-    await Promise.all(STREAMS.map(async (stream) => { seen.push({ stream, events: await expectPages(open, stream, written.get(stream)!, count) }); }));
+    await Promise.all(
+      STREAMS.map(async (stream) => {
+        seen.push({ stream, events: await expectPages(open, stream, written.get(stream)!, count) });
+      }),
+    );
   }
   for (const { stream, events } of seen) {
     for (const { number, data } of events) expect(Buffer.compare(data, written.get(stream)![number]!)).toBe(0);
@@ -103,7 +124,13 @@ it('the damage of a record that is read alone is found', async () => {
   // A start reads the log backwards to its beginning: what lies far behind that is not in the cache any more.
   const open = await openTestStore(options);
   const position = events[110]!.preparePosition;
-  storage.corrupt(`chunk-${String(Math.floor(position / 1_048_576)).padStart(6, '0')}.000000`, 128 + position % 1_048_576 + 7, 0x40);
-  await expect(open.store.readStream('b', { direction: 'forward', from: 100, count: 40 })).rejects.toMatchObject({ code: 'log_corrupt' });
+  storage.corrupt(
+    `chunk-${String(Math.floor(position / 1_048_576)).padStart(6, '0')}.000000`,
+    128 + (position % 1_048_576) + 7,
+    0x40,
+  );
+  await expect(open.store.readStream('b', { direction: 'forward', from: 100, count: 40 })).rejects.toMatchObject({
+    code: 'log_corrupt',
+  });
   await open.close();
 });

@@ -7,22 +7,44 @@ import { encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 
-const WANTED: NamesWanted = { by: 'written', search: null, match: 'substring', withSystem: false, count: 50, from: 'end' };
+const WANTED: NamesWanted = {
+  by: 'written',
+  search: null,
+  match: 'substring',
+  withSystem: false,
+  count: 50,
+  from: 'end',
+};
 let made = 0;
 
-const eventOf = (bytes = 2) => ({ id: `50000000-0000-4000-8000-${String(++made).padStart(12, '0')}`, type: 'made', isJson: false, data: encodeText('x'.repeat(bytes)), metadata: new Uint8Array(0) });
+const eventOf = (bytes = 2) => ({
+  id: `50000000-0000-4000-8000-${String(++made).padStart(12, '0')}`,
+  type: 'made',
+  isJson: false,
+  data: encodeText('x'.repeat(bytes)),
+  metadata: new Uint8Array(0),
+});
 
 async function opened() {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const open = await openTestStore({ storage: new MemoryStorage(), clock, chunkSizeBytes: 1_048_576 });
-  const write = (stream: string, count = 1, bytes = 2) => open.store.append(stream, -2, Array.from({ length: count }, () => eventOf(bytes)));
+  const write = (stream: string, count = 1, bytes = 2) =>
+    open.store.append(
+      stream,
+      -2,
+      Array.from({ length: count }, () => eventOf(bytes)),
+    );
   const names = new StreamNames(open.store, clock);
-  const find = async (more: Partial<NamesWanted> = {}) => (await names.find({ ...WANTED, ...more })).streams.map(({ stream }) => stream);
+  const find = async (more: Partial<NamesWanted> = {}) =>
+    (await names.find({ ...WANTED, ...more })).streams.map(({ stream }) => stream);
   return { clock, open, write, names, find };
 }
 
 /** All slices, one behind the other. */
-async function all(names: StreamNames, wanted: NamesWanted): Promise<{ readonly streams: string[]; readonly slices: number }> {
+async function all(
+  names: StreamNames,
+  wanted: NamesWanted,
+): Promise<{ readonly streams: string[]; readonly slices: number }> {
   const streams: string[] = [];
   let slices = 0;
   for (let from: NamesWanted['from'] | null = 'end'; from !== null; slices++) {
@@ -44,7 +66,23 @@ describe('names of streams', () => {
     expect(await find({ withSystem: true })).toEqual(expect.arrayContaining(['a', '$system', 'b']));
     expect((await find({ withSystem: true })).slice(0, 3)).toEqual(['a', '$system', 'b']);
     const { streams, from, to, logEnd, next } = await names.find(WANTED);
-    expect([streams[0], from, to, logEnd, next]).toEqual([{ stream: 'a', lastEventNumber: 1, isDeleted: false, event: { number: 1, position: expect.any(Number), createdMs: expect.any(Number), createdTicks: expect.any(Number) } }, open.store.end, 0, open.store.end, null]);
+    expect([streams[0], from, to, logEnd, next]).toEqual([
+      {
+        stream: 'a',
+        lastEventNumber: 1,
+        isDeleted: false,
+        event: {
+          number: 1,
+          position: expect.any(Number),
+          createdMs: expect.any(Number),
+          createdTicks: expect.any(Number),
+        },
+      },
+      open.store.end,
+      0,
+      open.store.end,
+      null,
+    ]);
     await open.close();
   });
 
@@ -73,7 +111,11 @@ describe('names of streams', () => {
     await open.store.deleteStream('soft', -2, 'soft');
     await open.store.deleteStream('hard', -2, 'hard');
     const { streams } = await names.find(WANTED);
-    expect(Object.fromEntries(streams.map(({ stream, isDeleted }) => [stream, isDeleted]))).toEqual({ soft: true, hard: true, kept: false });
+    expect(Object.fromEntries(streams.map(({ stream, isDeleted }) => [stream, isDeleted]))).toEqual({
+      soft: true,
+      hard: true,
+      kept: false,
+    });
     await open.close();
   });
 
@@ -97,7 +139,13 @@ describe('names of streams', () => {
     await open.store.deleteStream('gone', -2, 'soft');
     await open.scavenger.start();
     await open.scavenger.idle();
-    expect((await names.find({ ...WANTED, from: next! })).streams.map(({ stream }) => stream)).toEqual(['kept-4', 'kept-3', 'kept-2', 'kept-1', 'kept-0']);
+    expect((await names.find({ ...WANTED, from: next! })).streams.map(({ stream }) => stream)).toEqual([
+      'kept-4',
+      'kept-3',
+      'kept-2',
+      'kept-1',
+      'kept-0',
+    ]);
     await open.close();
   });
 });
@@ -107,7 +155,9 @@ describe('a slice', () => {
   function counted(open: DirectoryStore, onPage: () => Promise<void>) {
     const asked: ReadAllOptions[] = [];
     const store = {
-      get end() { return open.store.end; },
+      get end() {
+        return open.store.end;
+      },
       readAll: async (options: ReadAllOptions) => {
         asked.push(options);
         await onPage();

@@ -34,13 +34,20 @@ describe('the cache of stream states', () => {
       return { lastNumber, metadataVersion, metadata, isTombstoned };
     };
     const first = names.map(known);
-    expect(first.map(({ lastNumber, metadataVersion }) => [lastNumber, metadataVersion])).toEqual([[2, -1], [1, 0], [TOMBSTONE, -1], [-1, -1]]);
+    expect(first.map(({ lastNumber, metadataVersion }) => [lastNumber, metadataVersion])).toEqual([
+      [2, -1],
+      [1, 0],
+      [TOMBSTONE, -1],
+      [-1, -1],
+    ]);
     const plain = states.get('plain');
     // A read would miss now, so what is answered is what was kept.
     for (let i = 0; i < 700; i++) states.load(`s${i}`);
     log.remove(log.starts[0]!);
     const { floor } = index;
-    index.floor = () => { throw new Error('the index was asked'); };
+    index.floor = () => {
+      throw new Error('the index was asked');
+    };
     expect(names.map(known)).toEqual(first);
     expect(states.get('plain')).not.toBe(plain);
     index.floor = floor;
@@ -53,12 +60,14 @@ describe('the cache of stream states', () => {
     const cold = setUp({ misses: 0.6 });
     for (let i = 0; i < 40; i++) await cold.store.append(`s${i}`, ANY, events(2));
     const second = setUp({ from: cold });
-    await Promise.all(Array.from({ length: 40 }, async (_, i) => {
-      const reads = [second.store.streamInfo(`s${i}`), second.store.streamInfo(`$$s${i}`)];
-      expect(await outcomeOf(second.store.append(`s${i}`, 1, events(1)))).toBe('ok');
-      reads.push(second.store.streamInfo(`s${i}`));
-      const [, , info] = await Promise.all(reads);
-      expect(info!.lastEventNumber).toBe(2);
-    }));
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const reads = [second.store.streamInfo(`s${i}`), second.store.streamInfo(`$$s${i}`)];
+        expect(await outcomeOf(second.store.append(`s${i}`, 1, events(1)))).toBe('ok');
+        reads.push(second.store.streamInfo(`s${i}`));
+        const [, , info] = await Promise.all(reads);
+        expect(info!.lastEventNumber).toBe(2);
+      }),
+    );
   });
 });

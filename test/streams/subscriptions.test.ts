@@ -5,9 +5,15 @@ import { Random } from '../support/random.ts';
 import { ANY, type SubscriptionMessage } from '../../core/streams/api.ts';
 import { brief, codeOf, event, events, setMetadata, setUp, takeUntil } from './setup.ts';
 
-const count = (n: number) => (messages: SubscriptionMessage[]): boolean => messages.length >= n;
+const count =
+  (n: number) =>
+  (messages: SubscriptionMessage[]): boolean =>
+    messages.length >= n;
 const live = (messages: SubscriptionMessage[]): boolean => messages.at(-1)?.kind === 'caught-up';
-const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 describe('a subscription to a stream', () => {
   it('gives history, says so, and goes on live', async () => {
@@ -45,7 +51,9 @@ describe('a subscription to a stream', () => {
     expect((await waiting).value).toMatchObject({ event: { number: 3 } });
     expect(brief(await takeUntil(reader, count(2)))).toEqual([4, TOMBSTONE]);
     expect(await codeOf(reader.next())).toBe('stream_deleted');
-    expect(await codeOf(store.subscribeToStream('s', { after: 'end' })[Symbol.asyncIterator]().next())).toBe('stream_deleted');
+    expect(await codeOf(store.subscribeToStream('s', { after: 'end' })[Symbol.asyncIterator]().next())).toBe(
+      'stream_deleted',
+    );
   });
 
   it('from the end, or from beyond it, gives only what comes', async () => {
@@ -107,9 +115,13 @@ describe('a subscription to $all', () => {
     await store.append('a', ANY, events(3));
     await store.append('b', ANY, events(2));
     const { events: all } = await store.readAll({ direction: 'forward', from: 'start', count: 10 });
-    const behind = store.subscribeToAll({ after: { commit: all[1]!.position, prepare: all[1]!.preparePosition } })[Symbol.asyncIterator]();
+    const behind = store
+      .subscribeToAll({ after: { commit: all[1]!.position, prepare: all[1]!.preparePosition } })
+      [Symbol.asyncIterator]();
     expect(brief(await takeUntil(behind, live))).toEqual([2, 0, 1, 'caught-up']);
-    const filtered = store.subscribeToAll({ after: 'start', filter: { on: 'stream', prefixes: ['b'] } })[Symbol.asyncIterator]();
+    const filtered = store
+      .subscribeToAll({ after: 'start', filter: { on: 'stream', prefixes: ['b'] } })
+      [Symbol.asyncIterator]();
     expect(brief(await takeUntil(filtered, live))).toEqual([0, 1, 'caught-up']);
     const end = store.subscribeToAll({ after: 'end' })[Symbol.asyncIterator]();
     const beyond = store.subscribeToAll({ after: { commit: store.end + 9, prepare: 0 } })[Symbol.asyncIterator]();
@@ -118,8 +130,20 @@ describe('a subscription to $all', () => {
     const waiting = [behind, filtered, end, beyond].map((reader) => reader.next());
     await store.append('a', ANY, events(1));
     await store.append('b', ANY, events(1));
-    expect((await Promise.all(waiting)).map((r) => (r.value as { event: { stream: string } }).event.stream)).toEqual(['a', 'b', 'a', 'a']);
-    expect(await codeOf(store.subscribeToAll({ after: { commit: 1, prepare: 1 } })[Symbol.asyncIterator]().next())).toBe('invalid_position');
+    expect((await Promise.all(waiting)).map((r) => (r.value as { event: { stream: string } }).event.stream)).toEqual([
+      'a',
+      'b',
+      'a',
+      'a',
+    ]);
+    expect(
+      await codeOf(
+        store
+          .subscribeToAll({ after: { commit: 1, prepare: 1 } })
+          [Symbol.asyncIterator]()
+          .next(),
+      ),
+    ).toBe('invalid_position');
   });
 });
 
@@ -134,13 +158,16 @@ describe('coming back', () => {
       marks.push(mark);
     }
     await store.append('s', ANY, events(3));
-    for (const after of [-1, 1, 'end'] as const) marks.push((await takeUntil(store.subscribeToStream('s', { after })[Symbol.asyncIterator](), live)).at(-1));
+    for (const after of [-1, 1, 'end'] as const)
+      marks.push((await takeUntil(store.subscribeToStream('s', { after })[Symbol.asyncIterator](), live)).at(-1));
     expect(marks).toEqual([-1, -1, 2, 2, 2].map((after) => ({ kind: 'caught-up', after })));
   });
 
   it('to $all does the same, from wherever it began, with a filter and without', async () => {
     const { store } = setUp();
-    expect(await takeUntil(store.subscribeToAll({ after: 'start' })[Symbol.asyncIterator](), live)).toEqual([{ kind: 'caught-up', after: null }]);
+    expect(await takeUntil(store.subscribeToAll({ after: 'start' })[Symbol.asyncIterator](), live)).toEqual([
+      { kind: 'caught-up', after: null },
+    ]);
     await store.append('a', ANY, events(4));
     await store.append('b', ANY, events(2));
     await store.append('a', ANY, events(3));
@@ -149,10 +176,16 @@ describe('coming back', () => {
     for (const filter of [undefined, B]) {
       for (const after of ['start', 'end', ...places, { commit: store.end + 50, prepare: 0 }] as const) {
         for (const isInclusive of [false, true]) {
-          const seen = await takeUntil(store.subscribeToAll({ after, isInclusive, ...(filter && { filter }) })[Symbol.asyncIterator](), live);
+          const seen = await takeUntil(
+            store.subscribeToAll({ after, isInclusive, ...(filter && { filter }) })[Symbol.asyncIterator](),
+            live,
+          );
           expect(seen.at(-1)).toEqual({ kind: 'caught-up', after: places.at(-1) });
           const from = after === 'start' ? 0 : places.findIndex((place) => place === after) + (isInclusive ? 0 : 1);
-          const wanted = after === 'end' || (after !== 'start' && after.commit > store.end) ? [] : all.slice(from).filter(({ stream }) => filter === undefined || stream === 'b');
+          const wanted =
+            after === 'end' || (after !== 'start' && after.commit > store.end)
+              ? []
+              : all.slice(from).filter(({ stream }) => filter === undefined || stream === 'b');
           expect(brief(seen.slice(0, -1))).toEqual(wanted.map(({ number }) => number));
         }
       }
@@ -169,14 +202,28 @@ describe('coming back', () => {
     await store.append('a', ANY, events(20));
     const reader = store.subscribeToAll({ after: 'start', filter: B })[Symbol.asyncIterator]();
     const seen = await takeUntil(reader, live);
-    expect(seen.map(({ kind }) => kind)).toEqual(['checkpoint', 'checkpoint', 'checkpoint', 'event', 'checkpoint', 'checkpoint', 'caught-up']);
+    expect(seen.map(({ kind }) => kind)).toEqual([
+      'checkpoint',
+      'checkpoint',
+      'checkpoint',
+      'event',
+      'checkpoint',
+      'checkpoint',
+      'caught-up',
+    ]);
     const { events: all } = await store.readAll({ direction: 'forward', from: 'start', count: 60 });
-    expect(seen[2]).toEqual({ kind: 'checkpoint', after: { commit: all[23]!.position, prepare: all[23]!.preparePosition } });
+    expect(seen[2]).toEqual({
+      kind: 'checkpoint',
+      after: { commit: all[23]!.position, prepare: all[23]!.preparePosition },
+    });
     // From each of them on comes the same as without having been away.
     for (let i = 0; i < seen.length; i++) {
       const message = seen[i]!;
       if (message.kind === 'event' || message.after === null || typeof message.after === 'number') continue;
-      const rest = await takeUntil(store.subscribeToAll({ after: message.after, filter: B })[Symbol.asyncIterator](), live);
+      const rest = await takeUntil(
+        store.subscribeToAll({ after: message.after, filter: B })[Symbol.asyncIterator](),
+        live,
+      );
       expect(rest.filter(({ kind }) => kind === 'event')).toEqual(seen.slice(i).filter(({ kind }) => kind === 'event'));
     }
     // Live too, where nothing that others write is wanted.
@@ -195,7 +242,11 @@ describe('coming back', () => {
 describe.each([1, 2, 3, 4, 5, 6])('readers beside writers, seed %i', (seed) => {
   it('miss nothing and get nothing twice', async () => {
     const random = new Random(seed);
-    const { store, log } = setUp({ misses: 0.2, options: { subscriptionPageEvents: 3, groupRequestsMax: 4 }, ...(seed % 2 === 0 ? { hasher: collidingHasher } : {}) });
+    const { store, log } = setUp({
+      misses: 0.2,
+      options: { subscriptionPageEvents: 3, groupRequestsMax: 4 },
+      ...(seed % 2 === 0 ? { hasher: collidingHasher } : {}),
+    });
     const pause = async (): Promise<void> => {
       for (let i = random.int(0, 3); i > 0; i--) await turn();
     };
@@ -222,9 +273,13 @@ describe.each([1, 2, 3, 4, 5, 6])('readers beside writers, seed %i', (seed) => {
     const readers = streams.map((stream) => read(store.subscribeToStream(stream, { after: -1 }), total));
     const all = read(store.subscribeToAll({ after: 'start' }), total * streams.length);
     await Promise.all(streams.map(write));
-    for (const [i, stream] of streams.entries()) expect(await readers[i]).toEqual(Array.from({ length: total }, (_, n) => `${n}@${stream}`));
+    for (const [i, stream] of streams.entries())
+      expect(await readers[i]).toEqual(Array.from({ length: total }, (_, n) => `${n}@${stream}`));
     const seen = await all;
-    for (const stream of streams) expect(seen.filter((name) => name.endsWith(stream))).toEqual(Array.from({ length: total }, (_, n) => `${n}@${stream}`));
+    for (const stream of streams)
+      expect(seen.filter((name) => name.endsWith(stream))).toEqual(
+        Array.from({ length: total }, (_, n) => `${n}@${stream}`),
+      );
   });
 });
 
@@ -233,7 +288,12 @@ describe('waiting', () => {
     const { store } = setUp();
     const { signal } = new AbortController();
     const abort = new AbortController();
-    const results = [store.waitForStream('s', signal), store.waitForLog(0, signal), store.waitForStream('t', abort.signal), store.waitForLog(10_000, abort.signal)];
+    const results = [
+      store.waitForStream('s', signal),
+      store.waitForLog(0, signal),
+      store.waitForStream('t', abort.signal),
+      store.waitForLog(10_000, abort.signal),
+    ];
     await store.append('s', ANY, events(1));
     expect(await Promise.all(results.slice(0, 2))).toEqual([true, true]);
     expect(await store.waitForLog(0, signal)).toBe(true);

@@ -18,9 +18,22 @@ export interface ObjectCounts {
   readonly bytesOut: number;
 }
 
-const NONE: ObjectCounts = { gets: 0, heads: 0, puts: 0, lists: 0, deletes: 0, parts: 0, multiparts: 0, bytesIn: 0, bytesOut: 0 };
+const NONE: ObjectCounts = {
+  gets: 0,
+  heads: 0,
+  puts: 0,
+  lists: 0,
+  deletes: 0,
+  parts: 0,
+  multiparts: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+};
 
-/** An object store that counts what is asked of it, whether it succeeds or not; repeats inside the store are not seen here. */
+/**
+ * An object store that counts what is asked of it, whether it succeeds or not; repeats inside the store are not seen
+ * here.
+ */
 export class CountingObjects implements ObjectStore {
   readonly #objects: ObjectStore;
   #counts = { ...NONE };
@@ -29,7 +42,9 @@ export class CountingObjects implements ObjectStore {
     this.#objects = objects;
   }
 
-  get place(): string { return this.#objects.place; }
+  get place(): string {
+    return this.#objects.place;
+  }
 
   counts(): ObjectCounts {
     return { ...this.#counts };

@@ -28,7 +28,11 @@ export interface Run {
   readonly nowMs: number;
 }
 
-export function openOn(storage: FaultyStorage, seed: number, clock = new ManualClock(TEST_NOW_MS, 'microtask')): Promise<DirectoryStore> {
+export function openOn(
+  storage: FaultyStorage,
+  seed: number,
+  clock = new ManualClock(TEST_NOW_MS, 'microtask'),
+): Promise<DirectoryStore> {
   return openTestStore({ storage, clock, seed, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: MEM_TABLE_ENTRIES });
 }
 
@@ -71,18 +75,32 @@ export async function workOn(storage: FaultyStorage, options: WorkOptions): Prom
     await Promise.all(round.map((request) => perform(opened.store, request, () => storage.ops.length)));
     await clock.advance(ROUND_MS);
   }
-  if (options.close === true && !storage.isCrashed) await opened.close().catch((error: unknown) => { if (codeOf(error) === null) throw error; });
+  if (options.close === true && !storage.isCrashed)
+    await opened.close().catch((error: unknown) => {
+      if (codeOf(error) === null) throw error;
+    });
   return { storage, requests, opened, openError: null, nowMs: clock.nowMs() };
 }
 
 export type Outcome = readonly [RestartMode, number];
 /** Ends of a process: power losses, and its end alone, under a system that could not write what it had not synced. */
-export const OUTCOMES: readonly Outcome[] = [['drop', 1], ['keep', 1], ['partial', 1], ['partial', 2], ['clean', 1]];
+export const OUTCOMES: readonly Outcome[] = [
+  ['drop', 1],
+  ['keep', 1],
+  ['partial', 1],
+  ['partial', 2],
+  ['clean', 1],
+];
 
-/** Opens what the end of a process left and says what is wrong with it; then writes to it, and stops and looks once more. */
+/**
+ * Opens what the end of a process left and says what is wrong with it; then writes to it, and stops and looks once
+ * more.
+ */
 export async function checkAfterCrash(run: Run, outcome: Outcome): Promise<string[]> {
   const storage = run.storage.restart(outcome[0], outcome[1]);
-  return (await checkOpened(storage, run, outcome[0] === 'clean')).map((problem) => `after ${outcome.join(' ')}: ${problem}`);
+  return (await checkOpened(storage, run, outcome[0] === 'clean')).map(
+    (problem) => `after ${outcome.join(' ')}: ${problem}`,
+  );
 }
 
 /** `losesPower`: once it was written to, instead of a stop. What was seen before is looked for in what is left then. */
@@ -94,8 +112,22 @@ export async function checkOpened(storage: FaultyStorage, run: Run, losesPower =
     return [`it can't be opened: ${(error as Error).message}`];
   }
   const wrong = losesPower ? [] : await findLosses(opened.store, run.requests, run.nowMs);
-  const more: Request = { kind: 'append', stream: 'afterwards', target: 'afterwards', expectedVersion: -1, round: 1e9, acknowledged: null, refusedWith: null,
-    events: [1, 2].map((i) => ({ id: `0000000${i}-1111-4111-8111-111111111111`, type: 'after', isJson: false, data: new Uint8Array(3000).fill(i), metadata: new Uint8Array(0) })) };
+  const more: Request = {
+    kind: 'append',
+    stream: 'afterwards',
+    target: 'afterwards',
+    expectedVersion: -1,
+    round: 1e9,
+    acknowledged: null,
+    refusedWith: null,
+    events: [1, 2].map((i) => ({
+      id: `0000000${i}-1111-4111-8111-111111111111`,
+      type: 'after',
+      isJson: false,
+      data: new Uint8Array(3000).fill(i),
+      metadata: new Uint8Array(0),
+    })),
+  };
   await perform(opened.store, more, () => 0);
   if (more.acknowledged === null) wrong.push(`an append afterwards was refused with ${more.refusedWith}`);
   wrong.push(...storage.violations, ...run.storage.violations);
@@ -103,7 +135,11 @@ export async function checkOpened(storage: FaultyStorage, run: Run, losesPower =
     const after = await checkOpened(storage.restart('drop'), { ...run, requests: [...run.requests, more] });
     return [...wrong, ...after.map((problem) => `and after a power loss: ${problem}`)];
   }
-  wrong.push(...(await findLosses(opened.store, [...run.requests, more], run.nowMs)).map((problem) => `after one more append: ${problem}`));
+  wrong.push(
+    ...(await findLosses(opened.store, [...run.requests, more], run.nowMs)).map(
+      (problem) => `after one more append: ${problem}`,
+    ),
+  );
   await opened.close();
   return wrong;
 }
@@ -119,10 +155,18 @@ export async function runChain(seed: number, losses: number): Promise<string[]> 
   let nowMs = TEST_NOW_MS;
   for (let loss = 0; loss < losses; loss++) {
     storage.crashAt(random.chance(0.3) ? random.int(1, 40) : random.int(1, 250), random.pick(MOMENTS));
-    const run = await workOn(storage, { seed: seed * 1000 + loss, rounds: 30, firstRound: loss * 100, close: random.chance(0.5) });
+    const run = await workOn(storage, {
+      seed: seed * 1000 + loss,
+      rounds: 30,
+      firstRound: loss * 100,
+      close: random.chance(0.5),
+    });
     requests.push(...run.requests);
     nowMs = Math.max(nowMs, run.nowMs);
-    const outcome = [random.pick(['drop', 'keep', 'partial', 'partial', 'clean'] as const), random.int(1, 1_000_000)] as const;
+    const outcome = [
+      random.pick(['drop', 'keep', 'partial', 'partial', 'clean'] as const),
+      random.int(1, 1_000_000),
+    ] as const;
     const judged = { ...run, requests, nowMs };
     const problems = await checkAfterCrash(judged, outcome);
     if (problems.length > 0) return problems.map((problem) => `seed ${seed}, loss ${loss}: ${problem}`);

@@ -6,7 +6,10 @@ import { ManualClock } from './manual-clock.ts';
 /** Equal bytes that lie on both sides of a place in the payload of an event. */
 const AROUND = 64;
 
-/** Flips a bit in the payload of an event of this file, so that every record can still be walked, and gives where; at the same place once more, it is as it was. */
+/**
+ * Flips a bit in the payload of an event of this file, so that every record can still be walked, and gives where; at
+ * the same place once more, it is as it was.
+ */
 export async function flipPayload(storage: Storage, path: string, place?: number): Promise<number> {
   const file = await storage.open(path, 'write');
   try {
@@ -42,6 +45,7 @@ export async function bytesOf(storage: Storage, path: string): Promise<Buffer> {
 /** What `skua verify` finds. */
 export async function findingsOf(storage: Storage): Promise<string[]> {
   const found: string[] = [];
-  for await (const each of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock() })) if (each.kind === 'finding') found.push(`${each.file}: ${each.code}`);
+  for await (const each of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock() }))
+    if (each.kind === 'finding') found.push(`${each.file}: ${each.code}`);
   return found;
 }

@@ -7,23 +7,51 @@ export const CYCLE_ID = '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001';
 export const STATUSES = {
   NotConfigured: { state: 'NotConfigured', schedule: null, untilNextCycleMs: null, cycle: null, lastCycle: null },
   Waiting: {
-    state: 'Waiting', schedule: '30 2 * * 0', untilNextCycleMs: ((2 * 24 + 3) * 60 + 45) * 60_000 + 10_025, cycle: null,
+    state: 'Waiting',
+    schedule: '30 2 * * 0',
+    untilNextCycleMs: ((2 * 24 + 3) * 60 + 45) * 60_000 + 10_025,
+    cycle: null,
     lastCycle: {
-      clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a000', completedAtMs: Date.UTC(2031, 2, 31, 2, 40, 1, 500),
-      nodes: [{ node: '10.0.0.1:2113', state: 'completed', scavengeId: '00000000-0000-4000-8000-000000000003', result: 'Success' }, { node: '10.0.0.2:2113', state: 'completed', scavengeId: null, result: 'Errored' }],
+      clusterScavengeId: '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a000',
+      completedAtMs: Date.UTC(2031, 2, 31, 2, 40, 1, 500),
+      nodes: [
+        {
+          node: '10.0.0.1:2113',
+          state: 'completed',
+          scavengeId: '00000000-0000-4000-8000-000000000003',
+          result: 'Success',
+        },
+        { node: '10.0.0.2:2113', state: 'completed', scavengeId: null, result: 'Errored' },
+      ],
     },
   },
   InProgress: {
-    state: 'InProgress', schedule: '30 2 * * 0', untilNextCycleMs: 0, lastCycle: null,
+    state: 'InProgress',
+    schedule: '30 2 * * 0',
+    untilNextCycleMs: 0,
+    lastCycle: null,
     cycle: {
-      clusterScavengeId: CYCLE_ID, startedAtMs: Date.UTC(2031, 3, 2, 9, 15),
+      clusterScavengeId: CYCLE_ID,
+      startedAtMs: Date.UTC(2031, 3, 2, 9, 15),
       nodes: [
-        { node: '10.0.0.2:2113', state: 'completed', scavengeId: '00000000-0000-4000-8000-000000000002', result: 'Success' }, { node: '10.0.0.1:2113', state: 'running', scavengeId: '00000000-0000-4000-8000-000000000001', result: null },
+        {
+          node: '10.0.0.2:2113',
+          state: 'completed',
+          scavengeId: '00000000-0000-4000-8000-000000000002',
+          result: 'Success',
+        },
+        { node: '10.0.0.1:2113', state: 'running', scavengeId: '00000000-0000-4000-8000-000000000001', result: null },
         { node: '[::1]:2113', state: 'waiting', scavengeId: null, result: null },
       ],
     },
   },
-  Pausing: { state: 'Pausing', schedule: '30 2 * * 0', untilNextCycleMs: 0, cycle: { clusterScavengeId: CYCLE_ID, startedAtMs: 0, nodes: [] }, lastCycle: null },
+  Pausing: {
+    state: 'Pausing',
+    schedule: '30 2 * * 0',
+    untilNextCycleMs: 0,
+    cycle: { clusterScavengeId: CYCLE_ID, startedAtMs: 0, nodes: [] },
+    lastCycle: null,
+  },
   Paused: { state: 'Paused', schedule: '30 2 * * 0', untilNextCycleMs: 3_300_000, cycle: null, lastCycle: null },
 } as const satisfies Readonly<Record<AutoScavengeStatus['state'], AutoScavengeStatus>>;
 

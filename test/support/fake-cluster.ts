@@ -2,7 +2,15 @@ import type { ClusterMember, MemberLog, Membership } from '../../core/cluster/ap
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
-import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../core/ports/peers.ts';
+import type {
+  CommitsReply,
+  CommitsRequest,
+  Epoch,
+  Gossip,
+  GossipEntry,
+  LeadRequest,
+  MemberState,
+} from '../../core/ports/peers.ts';
 import { AskLeader } from '../../core/cluster/ask-leader/ask-leader.ts';
 import { Patience } from '../../core/cluster/patience/patience.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
@@ -13,7 +21,12 @@ import type { ClusterFeature } from '../../handlers/http/context.ts';
 
 export const LOG_ID = '1d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4';
 export const CLUSTER_SECRET = 's3cret between members';
-export const EPOCH: Epoch = { number: 3, position: 4_000, id: '5d2c9f1e-0d6f-4f7a-b1a8-7a3c1d2e4f50', leaderInstanceId: instanceOf(1) };
+export const EPOCH: Epoch = {
+  number: 3,
+  position: 4_000,
+  id: '5d2c9f1e-0d6f-4f7a-b1a8-7a3c1d2e4f50',
+  leaderInstanceId: instanceOf(1),
+};
 
 /** The instance of the n-th member. */
 export function instanceOf(n: number): string {
@@ -23,8 +36,22 @@ export function instanceOf(n: number): string {
 /** What the n-th member of a settled cluster says of itself: the first one leads. */
 export function entryOf(n: number, more: Partial<GossipEntry> = {}): GossipEntry {
   return {
-    node: { address: '127.0.0.1', port: 2110 + n }, instanceId: instanceOf(n), sentMs: 1_700_000_000_000, state: n === 1 ? 'Leader' : 'Follower', priority: 0, isReadOnlyReplica: false, version: '0.1.0',
-    applied: 7, lastCommitPosition: 5_000, writerCheckpoint: 5_200, chaserCheckpoint: 5_200, epoch: EPOCH, hears: instanceOf(1), bucketSilentMs: 0, scavengeId: null, ...more,
+    node: { address: '127.0.0.1', port: 2110 + n },
+    instanceId: instanceOf(n),
+    sentMs: 1_700_000_000_000,
+    state: n === 1 ? 'Leader' : 'Follower',
+    priority: 0,
+    isReadOnlyReplica: false,
+    version: '0.1.0',
+    applied: 7,
+    lastCommitPosition: 5_000,
+    writerCheckpoint: 5_200,
+    chaserCheckpoint: 5_200,
+    epoch: EPOCH,
+    hears: instanceOf(1),
+    bucketSilentMs: 0,
+    scavengeId: null,
+    ...more,
   };
 }
 
@@ -47,23 +74,46 @@ export class FakeMembership implements Membership, Pick<RunningMembership, 'onGo
   readonly leads: LeadRequest[] = [];
   readonly lostOnes: string[] = [];
   /** What is asked for commits answers. */
-  feed: (request: CommitsRequest, signal: AbortSignal) => Promise<CommitsReply> = () => Promise.resolve({ kind: 'commits', bytes: new Uint8Array(0) });
+  feed: (request: CommitsRequest, signal: AbortSignal) => Promise<CommitsReply> = () =>
+    Promise.resolve({ kind: 'commits', bytes: new Uint8Array(0) });
 
-  get self(): ClusterMember { return this.list[this.index]!; }
-  get instanceId(): string { return this.self.instanceId; }
-  get state(): MemberState { return this.self.state; }
-  members(): readonly ClusterMember[] { return this.list; }
-  leader(): ClusterMember | null { return this.list.find(({ state }) => state === 'Leader') ?? null; }
-  lost(instanceId: string): void { this.lostOnes.push(instanceId); }
-  newerEpoch(): Promise<boolean> { return Promise.resolve(false); }
+  get self(): ClusterMember {
+    return this.list[this.index]!;
+  }
+  get instanceId(): string {
+    return this.self.instanceId;
+  }
+  get state(): MemberState {
+    return this.self.state;
+  }
+  members(): readonly ClusterMember[] {
+    return this.list;
+  }
+  leader(): ClusterMember | null {
+    return this.list.find(({ state }) => state === 'Leader') ?? null;
+  }
+  lost(instanceId: string): void {
+    this.lostOnes.push(instanceId);
+  }
+  newerEpoch(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
   onChange(): void {}
-  async setPriority(priority: number): Promise<void> { this.list[this.index] = { ...this.self, priority }; }
-  async resign(): Promise<string> { return this.resigned; }
+  async setPriority(priority: number): Promise<void> {
+    this.list[this.index] = { ...this.self, priority };
+  }
+  async resign(): Promise<string> {
+    return this.resigned;
+  }
 
   async onGossip(gossip: Gossip): Promise<Gossip> {
     if (this.error !== null) throw this.error;
     this.gossips.push(gossip);
-    return { logId: LOG_ID, sender: this.self.node, entries: [this.self, ...this.list.filter((one) => one !== this.self)].map(entryOnly) };
+    return {
+      logId: LOG_ID,
+      sender: this.self.node,
+      entries: [this.self, ...this.list.filter((one) => one !== this.self)].map(entryOnly),
+    };
   }
 
   onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply> {
@@ -94,22 +144,37 @@ export class FakeMemberLog implements MemberLog {
   lag = { commits: 0, bytes: 0 };
   onEpoch(): void {}
   onApplied(): void {}
-  lead(): Promise<Epoch> { return Promise.resolve(EPOCH); }
+  lead(): Promise<Epoch> {
+    return Promise.resolve(EPOCH);
+  }
   async hold(): Promise<void> {}
   async refresh(): Promise<void> {}
   async confirmFresh(): Promise<void> {}
-  takePushed(): Promise<number> { return Promise.resolve(this.applied); }
+  takePushed(): Promise<number> {
+    return Promise.resolve(this.applied);
+  }
 
-  recent(): Uint8Array | null { return null; }
-  waitForCommit(): Promise<boolean> { return Promise.resolve(true); }
+  recent(): Uint8Array | null {
+    return null;
+  }
+  waitForCommit(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
 }
 
 export function fakeCluster(): ClusterFeature & { readonly membership: FakeMembership; readonly log: FakeMemberLog } {
   const [membership, log, patience] = [new FakeMembership(), new FakeMemberLog(), new Patience(systemClock, 10_000)];
   const guard: EpochGuard = { isOpen: true, hasWritten: false, authorize: () => null };
   return {
-    membership, log, patience, upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) },
-    fence: { run: (_, _held, work) => work(guard), own: (_writer, _isGone, work) => work(), guard: () => guard }, ask: new AskLeader({ membership, log, patience, clock: systemClock, meter: silentMeter }), copy: new FakeCopy(),
+    membership,
+    log,
+    patience,
+    upToDate: () => null,
+    isSecret: (text) => text === CLUSTER_SECRET,
+    forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) },
+    fence: { run: (_, _held, work) => work(guard), own: (_writer, _isGone, work) => work(), guard: () => guard },
+    ask: new AskLeader({ membership, log, patience, clock: systemClock, meter: silentMeter }),
+    copy: new FakeCopy(),
   };
 }
 

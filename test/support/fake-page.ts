@@ -12,7 +12,12 @@ export function fakePage(): PageFiles {
 
 function fileOf(text: string, contentType: string, etag: string): PageFile {
   const bytes = new TextEncoder().encode(text);
-  return { contentType, etag, bytes, encoded: { br: Uint8Array.from(brotliCompressSync(bytes)), gzip: Uint8Array.from(gzipSync(bytes)) } };
+  return {
+    contentType,
+    etag,
+    bytes,
+    encoded: { br: Uint8Array.from(brotliCompressSync(bytes)), gzip: Uint8Array.from(gzipSync(bytes)) },
+  };
 }
 
 // Once for all pages: a compressor takes more memory, and longer, than a request.

@@ -1,5 +1,15 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeOptions, Scavenger, ScavengeStarted, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
+import type {
+  DryRunReport,
+  Explanation,
+  LastScavenge,
+  ResumedPoint,
+  ScavengeOptions,
+  Scavenger,
+  ScavengeStarted,
+  ScavengeProgress,
+  ScavengeResult,
+} from '../../core/scavenge/api.ts';
 
 /** A scavenger whose runs do nothing and end when a test says so. */
 export class FakeScavenger implements Scavenger {
@@ -27,7 +37,9 @@ export class FakeScavenger implements Scavenger {
   /** What waits to go on. */
   waitingNow: ResumedPoint | null = null;
 
-  async waiting(): Promise<ResumedPoint | null> { return this.#current === null ? this.waitingNow : null; }
+  async waiting(): Promise<ResumedPoint | null> {
+    return this.#current === null ? this.waitingNow : null;
+  }
 
   async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
     const olderPoint = options.startAfresh === true ? null : this.waitingNow;
@@ -72,7 +84,8 @@ export class FakeScavenger implements Scavenger {
 
   async stop(scavengeId: string): Promise<string> {
     const current = this.#current;
-    if (current === null || (scavengeId !== 'current' && scavengeId !== current)) throw new SkuaError('scavenge_not_found', 'No such run.');
+    if (current === null || (scavengeId !== 'current' && scavengeId !== current))
+      throw new SkuaError('scavenge_not_found', 'No such run.');
     if (this.stopsAtOnce) this.end('Stopped');
     await this.#ended!.promise;
     return current;
@@ -90,12 +103,20 @@ export class FakeScavenger implements Scavenger {
     };
   }
 
-  current(): string | null { return this.#current; }
-  last(): LastScavenge | null { return this.#last; }
-  lastOptions(): ScavengeOptions { return this.started.findLast(({ isDry }) => !isDry)?.options ?? {}; }
+  current(): string | null {
+    return this.#current;
+  }
+  last(): LastScavenge | null {
+    return this.#last;
+  }
+  lastOptions(): ScavengeOptions {
+    return this.started.findLast(({ isDry }) => !isDry)?.options ?? {};
+  }
 
   progress(): ScavengeProgress | null {
-    return this.#current === null || this.progressNow === null ? null : { scavengeId: this.#current, ...this.progressNow };
+    return this.#current === null || this.progressNow === null
+      ? null
+      : { scavengeId: this.#current, ...this.progressNow };
   }
 
   async dryRun(scavengeId: string): Promise<DryRunReport | null> {
@@ -107,10 +128,15 @@ export class FakeScavenger implements Scavenger {
 
   async explain(stream: string): Promise<Explanation> {
     const explanation = this.explanations.get(stream);
-    if (explanation === undefined) throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist.`, { stream });
+    if (explanation === undefined)
+      throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist.`, { stream });
     return explanation;
   }
 
-  async idle(): Promise<void> { await this.#ended?.promise; }
-  async close(): Promise<void> { if (this.#current !== null) this.end('Interrupted'); }
+  async idle(): Promise<void> {
+    await this.#ended?.promise;
+  }
+  async close(): Promise<void> {
+    if (this.#current !== null) this.end('Interrupted');
+  }
 }

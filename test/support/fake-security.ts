@@ -1,5 +1,15 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { Authenticator, NewUser, Security, Session, Sessions, StreamAccess, StreamAction, User, Users } from '../../core/security/api.ts';
+import type {
+  Authenticator,
+  NewUser,
+  Security,
+  Session,
+  Sessions,
+  StreamAccess,
+  StreamAction,
+  User,
+  Users,
+} from '../../core/security/api.ts';
 import { isAdministrator, isAnonymous } from '../../core/base/principal.ts';
 import type { Principal } from '../../core/base/principal.ts';
 import type { AccessList, Authorize, EventStore } from '../../core/streams/api.ts';
@@ -36,7 +46,18 @@ export class FakeSecurity implements Security {
   }
 
   add(loginName: string, password: string, groups: readonly string[], more: Partial<User> = {}): void {
-    this.entries.set(loginName, { user: { loginName, fullName: `User ${loginName}`, groups, isDisabled: false, passwordFormat: 'strong', updatedMs: 0, ...more }, password });
+    this.entries.set(loginName, {
+      user: {
+        loginName,
+        fullName: `User ${loginName}`,
+        groups,
+        isDisabled: false,
+        passwordFormat: 'strong',
+        updatedMs: 0,
+        ...more,
+      },
+      password,
+    });
   }
 
   /** Whether principals are still known without their credentials. */
@@ -46,7 +67,9 @@ export class FakeSecurity implements Security {
     stillKnows: () => this.knows,
     login: (name, password, address) => {
       this.logins.push({ name, password, address });
-      return this.pending ? Promise.resolve().then(() => this.#login(name, password, address)) : this.#login(name, password, address);
+      return this.pending
+        ? Promise.resolve().then(() => this.#login(name, password, address))
+        : this.#login(name, password, address);
     },
   };
 
@@ -55,7 +78,11 @@ export class FakeSecurity implements Security {
     open: new Map(),
     begin: async (principal) => {
       const value = `1.${principal.name}.${this.sessions.open.size}`;
-      const session: Session = { principal, endsMs: SESSION_ENDS_MS, proof: { user: principal.name!, lastEventNumber: 0, metadataVersion: 0 } };
+      const session: Session = {
+        principal,
+        endsMs: SESSION_ENDS_MS,
+        proof: { user: principal.name!, lastEventNumber: 0, metadataVersion: 0 },
+      };
       this.sessions.open.set(value, session);
       return { ...session, value };
     },
@@ -71,7 +98,8 @@ export class FakeSecurity implements Security {
     if (this.loginError !== null) throw this.loginError;
     const key = `${name}@${address ?? ''}`;
     const failures = this.#failures.get(key) ?? 0;
-    if (failures >= FAKE_FAILURES_MAX) throw new SkuaError('too_many_failures', 'Too many.', { retryAfterSeconds: 41.5 });
+    if (failures >= FAKE_FAILURES_MAX)
+      throw new SkuaError('too_many_failures', 'Too many.', { retryAfterSeconds: 41.5 });
     const entry = this.entries.get(name);
     if (entry === undefined || entry.user.isDisabled || entry.password !== password) {
       this.#failures.set(key, failures + 1);
@@ -112,7 +140,8 @@ export class FakeSecurity implements Security {
       if (loginName === '') throw new SkuaError('invalid_user', 'A user needs a name.');
       const known = this.entries.get(loginName);
       if (known === undefined) this.add(loginName, password, groups, { fullName });
-      else if (known.password !== password || [...known.user.groups].sort().join() !== [...groups].sort().join()) throw new SkuaError('user_exists', 'There is another one.', { loginName });
+      else if (known.password !== password || [...known.user.groups].sort().join() !== [...groups].sort().join())
+        throw new SkuaError('user_exists', 'There is another one.', { loginName });
     },
     update: async (loginName, change) => {
       this.#keepAdministrator(loginName);
@@ -132,7 +161,8 @@ export class FakeSecurity implements Security {
     },
     changePassword: async (loginName, currentPassword, newPassword) => {
       const entry = this.entries.get(loginName);
-      if (entry?.password !== currentPassword) throw new SkuaError('wrong_password', 'The current password is wrong.', { loginName });
+      if (entry?.password !== currentPassword)
+        throw new SkuaError('wrong_password', 'The current password is wrong.', { loginName });
       entry.password = newPassword;
     },
   };
@@ -155,12 +185,15 @@ export class FakeSecurity implements Security {
 }
 
 function denied(principal: Principal, stream: string): SkuaError {
-  return new SkuaError(isAnonymous(principal) ? 'not_authenticated' : 'access_denied', `Not for you: ${stream}.`, { stream });
+  return new SkuaError(isAnonymous(principal) ? 'not_authenticated' : 'access_denied', `Not for you: ${stream}.`, {
+    stream,
+  });
 }
 
 function alwaysRefused(principal: Principal, action: StreamAction, stream: string): SkuaError | null {
   const isWrite = action === 'write' || action === 'delete';
-  if (isAnonymous(principal) || (stream === '$all' && isWrite) || (stream.startsWith('$$') && action === 'delete')) return denied(principal, stream);
+  if (isAnonymous(principal) || (stream === '$all' && isWrite) || (stream.startsWith('$$') && action === 'delete'))
+    return denied(principal, stream);
   return null;
 }
 
@@ -170,8 +203,16 @@ function ownerOf(action: StreamAction, stream: string): readonly [StreamAction, 
   return [action === 'read' || action === 'metadataRead' ? 'metadataRead' : 'metadataWrite', stream.slice(2)];
 }
 
-function refusedBy(acl: AccessList | undefined, principal: Principal, action: StreamAction, stream: string): SkuaError | null {
+function refusedBy(
+  acl: AccessList | undefined,
+  principal: Principal,
+  action: StreamAction,
+  stream: string,
+): SkuaError | null {
   const allowed = acl?.[action] ?? [stream.startsWith('$') ? '$admins' : '$all'];
-  const isAllowed = allowed.includes('$all') || allowed.includes(principal.name ?? '') || principal.roles.some((role) => allowed.includes(role));
+  const isAllowed =
+    allowed.includes('$all') ||
+    allowed.includes(principal.name ?? '') ||
+    principal.roles.some((role) => allowed.includes(role));
   return isAllowed ? null : denied(principal, stream);
 }

@@ -1,5 +1,24 @@
-import { answerId, DEFAULT_SETTINGS, droppedError, existsError, failedError, maximumError, notFoundError, parkedStreamOf } from '../../core/persistent/api.ts';
-import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptions, StartFrom } from '../../core/persistent/api.ts';
+import {
+  answerId,
+  DEFAULT_SETTINGS,
+  droppedError,
+  existsError,
+  failedError,
+  maximumError,
+  notFoundError,
+  parkedStreamOf,
+} from '../../core/persistent/api.ts';
+import type {
+  ConnectOptions,
+  Delivery,
+  GroupChange,
+  GroupConsumer,
+  GroupInfo,
+  NackAction,
+  NewGroup,
+  PersistentSubscriptions,
+  StartFrom,
+} from '../../core/persistent/api.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 
 interface Known {
@@ -19,7 +38,8 @@ export class FakeSubscriptions implements PersistentSubscriptions {
   async create(stream: string, group: string, options: NewGroup, by: string): Promise<void> {
     this.calls.push(['create', stream, group, options, by]);
     if (this.groups.has(key(stream, group))) throw existsError(stream, group);
-    if (options.settings.strategy === 'Nonsense') throw failedError(stream, group, 'Consumer strategy Nonsense does not exist.');
+    if (options.settings.strategy === 'Nonsense')
+      throw failedError(stream, group, 'Consumer strategy Nonsense does not exist.');
     this.groups.set(key(stream, group), { options, consumers: new Set(), waiting: [] });
   }
 
@@ -28,7 +48,11 @@ export class FakeSubscriptions implements PersistentSubscriptions {
     const { options, consumers, waiting } = this.#known(stream, group);
     const strategy = change.settings.strategy ?? options.settings.strategy;
     for (const consumer of consumers) consumer.drop();
-    this.groups.set(key(stream, group), { options: { ...options, settings: { ...change.settings, strategy }, from: change.from ?? options.from }, consumers: new Set(), waiting });
+    this.groups.set(key(stream, group), {
+      options: { ...options, settings: { ...change.settings, strategy }, from: change.from ?? options.from },
+      consumers: new Set(),
+      waiting,
+    });
   }
 
   async reset(stream: string, group: string, from: StartFrom, by: string): Promise<void> {
@@ -48,13 +72,44 @@ export class FakeSubscriptions implements PersistentSubscriptions {
   }
 
   async info(stream: string, group: string): Promise<GroupInfo> {
-    const { options: { settings, filter, from }, consumers, waiting } = this.#known(stream, group);
+    const {
+      options: { settings, filter, from },
+      consumers,
+      waiting,
+    } = this.#known(stream, group);
     return {
-      stream, group, status: 'Live', averagePerSecond: 4.6, totalItems: 9, countSinceLastMeasurement: 6, lastCheckpointedPosition: '8', lastKnownPosition: '9', startFrom: from === 'end' ? '-1' : from === 'start' ? '0' : String(from),
-      settings, filter: filter ?? null, readBufferCount: 1, liveBufferCount: 2, retryBufferCount: 3, totalInFlightMessages: 4, outstandingMessagesCount: 5, parkedMessageCount: waiting.length, oldestParkedMs: null,
-      parkedReplays: 0, parkedTruncations: 0, parkedByClient: 0, parkedByRetries: 0,
+      stream,
+      group,
+      status: 'Live',
+      averagePerSecond: 4.6,
+      totalItems: 9,
+      countSinceLastMeasurement: 6,
+      lastCheckpointedPosition: '8',
+      lastKnownPosition: '9',
+      startFrom: from === 'end' ? '-1' : from === 'start' ? '0' : String(from),
+      settings,
+      filter: filter ?? null,
+      readBufferCount: 1,
+      liveBufferCount: 2,
+      retryBufferCount: 3,
+      totalInFlightMessages: 4,
+      outstandingMessagesCount: 5,
+      parkedMessageCount: waiting.length,
+      oldestParkedMs: null,
+      parkedReplays: 0,
+      parkedTruncations: 0,
+      parkedByClient: 0,
+      parkedByRetries: 0,
       connections: [...consumers].map(({ options: { from: address, username, connectionName, bufferSize } }) => ({
-        from: address, username, connectionName, averageItemsPerSecond: 4.6, totalItems: 9, countSinceLastMeasurement: 6, availableSlots: bufferSize, inFlightMessages: 0, observedMeasurements: [{ key: 'Mean', value: 7 }],
+        from: address,
+        username,
+        connectionName,
+        averageItemsPerSecond: 4.6,
+        totalItems: 9,
+        countSinceLastMeasurement: 6,
+        availableSlots: bufferSize,
+        inFlightMessages: 0,
+        observedMeasurements: [{ key: 'Mean', value: 7 }],
       })),
       ...this.more,
     };
@@ -62,7 +117,9 @@ export class FakeSubscriptions implements PersistentSubscriptions {
 
   async list(stream?: string): Promise<GroupInfo[]> {
     const named = [...this.groups.keys()].map((each) => each.split('\n') as [string, string]);
-    return Promise.all(named.filter(([of]) => stream === undefined || of === stream).map(([of, group]) => this.info(of, group)));
+    return Promise.all(
+      named.filter(([of]) => stream === undefined || of === stream).map(([of, group]) => this.info(of, group)),
+    );
   }
 
   async replayParked(stream: string, group: string, stopAt: number | null): Promise<void> {
@@ -76,7 +133,8 @@ export class FakeSubscriptions implements PersistentSubscriptions {
   #parked(call: string, stream: string, group: string, stopAt: number | null): void {
     this.calls.push([call, stream, group, stopAt]);
     this.#known(stream, group);
-    if (stopAt !== null && stopAt < 0) throw failedError(stream, group, 'Cannot stop replaying parked message at a negative version.');
+    if (stopAt !== null && stopAt < 0)
+      throw failedError(stream, group, 'Cannot stop replaying parked message at a negative version.');
   }
 
   async restart(): Promise<void> {
@@ -86,9 +144,17 @@ export class FakeSubscriptions implements PersistentSubscriptions {
 
   async connect(stream: string, group: string, options: ConnectOptions): Promise<GroupConsumer> {
     this.calls.push(['connect', stream, group, options]);
-    const { consumers, waiting, options: { settings: { maxSubscriberCount } } } = this.#known(stream, group);
+    const {
+      consumers,
+      waiting,
+      options: {
+        settings: { maxSubscriberCount },
+      },
+    } = this.#known(stream, group);
     if (maxSubscriberCount > 0 && consumers.size >= maxSubscriberCount) throw maximumError(stream, group);
-    const consumer = new FakeConsumer(this, stream, group, options, waiting, () => { consumers.delete(consumer); });
+    const consumer = new FakeConsumer(this, stream, group, options, waiting, () => {
+      consumers.delete(consumer);
+    });
     consumers.add(consumer);
     return consumer;
   }
@@ -142,7 +208,14 @@ class FakeConsumer implements GroupConsumer {
   #wake: () => void = () => {};
   #end: 'closed' | 'dropped' | null = null;
 
-  constructor(all: FakeSubscriptions, stream: string, group: string, options: ConnectOptions, waiting: Delivery[], gone: () => void) {
+  constructor(
+    all: FakeSubscriptions,
+    stream: string,
+    group: string,
+    options: ConnectOptions,
+    waiting: Delivery[],
+    gone: () => void,
+  ) {
     this.#all = all;
     this.#named = [stream, group];
     this.subscriptionId = `${stream}::${group}`;
@@ -159,7 +232,9 @@ class FakeConsumer implements GroupConsumer {
       const page = this.#waiting.splice(0, this.options.bufferSize - this.#underWay.size);
       for (const { event } of page) this.#underWay.add(answerId(event));
       if (page.length > 0) return page;
-      await new Promise<void>((resolve) => { this.#wake = resolve; });
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 
@@ -178,10 +253,16 @@ class FakeConsumer implements GroupConsumer {
     this.wake();
   }
 
-  wake(): void { this.#wake(); }
+  wake(): void {
+    this.#wake();
+  }
 
-  close(): void { this.#over('closed'); }
-  drop(): void { this.#over('dropped'); }
+  close(): void {
+    this.#over('closed');
+  }
+  drop(): void {
+    this.#over('dropped');
+  }
 
   #over(how: 'closed' | 'dropped'): void {
     if (this.#end !== null) return;

@@ -5,8 +5,8 @@ import { SparseImage } from './sparse-image.ts';
 export const SECTOR_BYTES = 512;
 
 /**
- * What becomes of bytes that were never synced: a power loss leaves none, all or any of them. `clean` is no power loss: only the
- * process has ended, and the system could not write them. It still shows them, and holds them for written.
+ * What becomes of bytes that were never synced: a power loss leaves none, all or any of them. `clean` is no power loss:
+ * only the process has ended, and the system could not write them. It still shows them, and holds them for written.
  */
 export type RestartMode = 'drop' | 'keep' | 'partial' | 'clean';
 
@@ -32,7 +32,9 @@ export class FaultyFile {
     this.#durable = durable;
   }
 
-  get hasUnsynced(): boolean { return this.#pending.length > 0; }
+  get hasUnsynced(): boolean {
+    return this.#pending.length > 0;
+  }
 
   write(position: number, bytes: Uint8Array): void {
     if (bytes.length === 0) return;
@@ -76,7 +78,8 @@ export class FaultyFile {
   /** The file as the next process finds it. */
   afterRestart(mode: RestartMode, random: Random): FaultyFile {
     // A sync writes what is dirty. What is clean, and not on the disk, gets there only when it is written again.
-    if (mode === 'clean') return new FaultyFile(this.current.copy(), random.chance(0.5) ? this.#durable.copy() : this.#persistSome(random));
+    if (mode === 'clean')
+      return new FaultyFile(this.current.copy(), random.chance(0.5) ? this.#durable.copy() : this.#persistSome(random));
     if (mode === 'partial') return new FaultyFile(this.#persistSome(random));
     const image = this.#durable.copy();
     if (mode === 'keep') for (const operation of this.#pending) apply(image, operation);
@@ -90,10 +93,11 @@ export class FaultyFile {
    */
   #persistSome(random: Random): SparseImage {
     const extreme = random.int(0, 5);
-    const keep = (count: number): number => extreme === 0 ? 0 : extreme === 1 ? count : random.int(0, count);
+    const keep = (count: number): number => (extreme === 0 ? 0 : extreme === 1 ? count : random.int(0, count));
     const left = new Map<number, number>();
     for (const operation of this.#pending) {
-      if (operation.kind === 'write') forSectors(operation.position, operation.bytes, (sector) => left.set(sector, (left.get(sector) ?? 0) + 1));
+      if (operation.kind === 'write')
+        forSectors(operation.position, operation.bytes, (sector) => left.set(sector, (left.get(sector) ?? 0) + 1));
     }
     for (const [sector, count] of left) left.set(sector, keep(count));
     const lengthChanges = keep(this.#pending.length);
@@ -124,7 +128,11 @@ function apply(image: SparseImage, operation: Pending): void {
 }
 
 /** Cuts a range at the borders of sectors. */
-function forSectors(position: number, bytes: Uint8Array, visit: (sector: number, at: number, part: Uint8Array) => void): void {
+function forSectors(
+  position: number,
+  bytes: Uint8Array,
+  visit: (sector: number, at: number, part: Uint8Array) => void,
+): void {
   const end = position + bytes.length;
   for (let at = position; at < end;) {
     const sector = Math.floor(at / SECTOR_BYTES);

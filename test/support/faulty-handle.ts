@@ -26,7 +26,9 @@ export class FaultyHandle implements StorageFile {
     file.handles++;
   }
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
     if (!this.#isOpen) throw fileClosed(this.path);
@@ -45,15 +47,22 @@ export class FaultyHandle implements StorageFile {
   }
 
   #write(position: number, bytes: Uint8Array): void {
-    this.#storage.mutate('writeAt', this.path, position, bytes.length,
+    this.#storage.mutate(
+      'writeAt',
+      this.path,
+      position,
+      bytes.length,
       () => this.#storage.write(this.path, this.#file, position, bytes),
-      (random) => this.#storage.resized(this.#file, () => this.#file.writeSome(position, bytes, random)));
+      (random) => this.#storage.resized(this.#file, () => this.#file.writeSome(position, bytes, random)),
+    );
     if (bytes.length > 0) this.#size = Math.max(this.#size, position + bytes.length);
   }
 
   async truncate(size: number): Promise<void> {
     this.#checkWritable();
-    this.#storage.mutate('truncate', this.path, 0, size, () => this.#storage.resized(this.#file, () => this.#file.truncate(size)));
+    this.#storage.mutate('truncate', this.path, 0, size, () =>
+      this.#storage.resized(this.#file, () => this.#file.truncate(size)),
+    );
     this.#size = size;
   }
 
@@ -61,12 +70,21 @@ export class FaultyHandle implements StorageFile {
     if (!this.#isOpen) throw fileClosed(this.path);
     const file = this.#file;
     if (file.syncHasFailed) this.#storage.violations.push(`sync of ${this.path} was repeated after it had failed`);
-    this.#storage.mutate('sync', this.path, 0, 0, () => file.sync(), (random) => file.failSync(random));
+    this.#storage.mutate(
+      'sync',
+      this.path,
+      0,
+      0,
+      () => file.sync(),
+      (random) => file.failSync(random),
+    );
   }
 
   async seal(): Promise<void> {
     if (!this.#isOpen) throw fileClosed(this.path);
-    this.#storage.mutate('seal', this.path, 0, 0, () => { this.#file.isSealed = true; });
+    this.#storage.mutate('seal', this.path, 0, 0, () => {
+      this.#file.isSealed = true;
+    });
     this.#isWritable = false;
   }
 

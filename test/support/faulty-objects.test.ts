@@ -5,7 +5,11 @@ import { FaultyObjects } from './faulty-objects.ts';
 import type { FaultyObjectsOptions } from './faulty-objects.ts';
 
 const text = (value: string) => new TextEncoder().encode(value);
-const codeOf = (work: Promise<unknown>) => work.then(() => 'done', (error: unknown) => codeOfError(error) ?? String(error));
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error: unknown) => codeOfError(error) ?? String(error),
+  );
 const start = (options: FaultyObjectsOptions = {}) => {
   const memory = new MemoryObjects();
   return { memory, faulty: new FaultyObjects(memory, options) };
@@ -21,7 +25,12 @@ test('each fault does what its name says, to the call it was planned for', async
   faulty.faultAt(1, 'throttle');
   expect(await codeOf(faulty.list(''))).toBe('storage_throttled');
   expect((await memory.list('')).objects.map(({ key }) => key)).toEqual(['a', 'c']);
-  expect(faulty.calls.map(({ op, fault }) => `${op} ${fault}`)).toEqual(['put undefined', 'put before', 'put after', 'list throttle']);
+  expect(faulty.calls.map(({ op, fault }) => `${op} ${fault}`)).toEqual([
+    'put undefined',
+    'put before',
+    'put after',
+    'list throttle',
+  ]);
 });
 
 test('a create is undecided whatever fault it meets', async () => {
@@ -51,7 +60,7 @@ test('after a crash nothing is answered, and another client finds what had its e
     await faulty.put('a', text('1'));
     expect(await codeOf(faulty.put('b', text('1')))).toBe('storage_crashed');
     expect(await codeOf(faulty.get('a'))).toBe('storage_crashed');
-    outcomes.add(await memory.head('b') !== null);
+    outcomes.add((await memory.head('b')) !== null);
     const again = await faulty.restart();
     expect(await again.get('a')).toEqual(text('1'));
   }
@@ -73,7 +82,8 @@ test('a removal that fails may be half done', async () => {
 test('the same seed gives the same faults', async () => {
   const run = async (seed: number) => {
     const { faulty } = start({ seed, chances: { before: 0.2, after: 0.2, late: 0.1, throttle: 0.1 } });
-    for (let n = 0; n < 50; n++) await codeOf(n % 2 === 0 ? faulty.create(`k${n}`, text('x')) : faulty.get(`k${n - 1}`));
+    for (let n = 0; n < 50; n++)
+      await codeOf(n % 2 === 0 ? faulty.create(`k${n}`, text('x')) : faulty.get(`k${n - 1}`));
     return faulty.calls.map(({ fault }) => fault ?? '-').join(' ');
   };
   expect(await run(5)).toBe(await run(5));

@@ -1,15 +1,15 @@
 /**
  * An object store that fails, for tests of what is built on one. The fault model, in words:
  *
- * - Every call but `close` may fail before it has an effect (`before`), or after it (`after`: the reply was lost), be refused because
- *   the store is busy (`throttle`), or take its time (`delay`, by the clock that was given).
- * - `late` is a write whose reply is lost and which reaches the store only after some of the calls that follow: a request that
- *   hung in the network. At the latest `settle` lets it arrive.
- * - `create` rejects with `outcome_unknown` in all of these cases, as the contract has it; the others with `storage_unreachable`
- *   or `storage_throttled`.
+ * - Every call but `close` may fail before it has an effect (`before`), or after it (`after`: the reply was lost), be
+ *   refused because the store is busy (`throttle`), or take its time (`delay`, by the clock that was given).
+ * - `late` is a write whose reply is lost and which reaches the store only after some of the calls that follow: a
+ *   request that hung in the network. At the latest `settle` lets it arrive.
+ * - `create` rejects with `outcome_unknown` in all of these cases, as the contract has it; the others with
+ *   `storage_unreachable` or `storage_throttled`.
  * - A failing `remove` may have removed some of its keys, a failing `upload` has read some of its content.
- * - After a crash every call rejects with a `Crash`; what had its effect before stays. The call that meets the crash may
- *   or may not have its effect. `restart` gives another client of the same store.
+ * - After a crash every call rejects with a `Crash`; what had its effect before stays. The call that meets the crash
+ *   may or may not have its effect. `restart` gives another client of the same store.
  */
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
@@ -31,7 +31,11 @@ export interface FaultyObjectsOptions {
 }
 
 /** A call that was made. For `list` the key is the prefix, for `remove` the first key. */
-export interface ObjectCall { readonly op: ObjectOp; readonly key: string; readonly fault?: ObjectFault | 'crash' }
+export interface ObjectCall {
+  readonly op: ObjectOp;
+  readonly key: string;
+  readonly fault?: ObjectFault | 'crash';
+}
 
 /** Calls until a late write arrives, at most. */
 const LATE_CALLS_MAX = 6;
@@ -54,7 +58,9 @@ export class FaultyObjects implements ObjectStore {
     this.#random = new Random(options.seed ?? 1);
   }
 
-  get place(): string { return this.#objects.place; }
+  get place(): string {
+    return this.#objects.place;
+  }
 
   /** The n-th call from now on (the next is 1) meets the fault. */
   faultAt(n: number, fault: ObjectFault): void {
@@ -106,10 +112,15 @@ export class FaultyObjects implements ObjectStore {
   }
 
   upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
-    return this.#call('upload', key, () => this.#objects.upload(key, sizeBytes, content, signal), async () => {
-      let left = this.#random.int(0, 3);
-      for await (const _piece of content) if (left-- === 0) break;
-    });
+    return this.#call(
+      'upload',
+      key,
+      () => this.#objects.upload(key, sizeBytes, content, signal),
+      async () => {
+        let left = this.#random.int(0, 3);
+        for await (const _piece of content) if (left-- === 0) break;
+      },
+    );
   }
 
   list(prefix: string, options?: ListOptions): Promise<ObjectPage> {
@@ -117,8 +128,16 @@ export class FaultyObjects implements ObjectStore {
   }
 
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void> {
-    return this.#call('remove', keys[0] ?? '', () => this.#objects.remove(keys, signal), () =>
-      this.#objects.remove(keys.filter(() => this.#random.chance(0.5)), signal));
+    return this.#call(
+      'remove',
+      keys[0] ?? '',
+      () => this.#objects.remove(keys, signal),
+      () =>
+        this.#objects.remove(
+          keys.filter(() => this.#random.chance(0.5)),
+          signal,
+        ),
+    );
   }
 
   /** Ends this client alone: the store below may have others. */
@@ -133,9 +152,13 @@ export class FaultyObjects implements ObjectStore {
     await this.#arrivals();
     if (this.isCrashed) throw crashed();
     switch (fault) {
-      case undefined: break;
-      case 'delay': await this.#delay(); break;
-      case 'throttle': throw failure(op, key, 'storage_throttled');
+      case undefined:
+        break;
+      case 'delay':
+        await this.#delay();
+        break;
+      case 'throttle':
+        throw failure(op, key, 'storage_throttled');
       case 'before':
         await some?.();
         throw failure(op, key, 'storage_unreachable');
@@ -191,7 +214,8 @@ export class FaultyObjects implements ObjectStore {
 }
 
 function failure(op: ObjectOp, key: string, code: 'storage_unreachable' | 'storage_throttled'): SkuaError {
-  if (op === 'create') return new SkuaError('outcome_unknown', `The test made it unknown whether ${key} was created.`, { key });
+  if (op === 'create')
+    return new SkuaError('outcome_unknown', `The test made it unknown whether ${key} was created.`, { key });
   return new SkuaError(code, `The test made ${op} of ${key} fail.`, { key });
 }
 

@@ -37,8 +37,14 @@ describe('what a power loss leaves', () => {
     }
     expect(seen).toContain('1111');
     expect(seen).toContain('2222');
-    expect([...seen].some((mixture) => mixture.includes('1') && mixture.includes('2') && mixture.indexOf('2') < mixture.lastIndexOf('1'))).toBe(true);
-    expect([...seen].some((mixture) => mixture.lastIndexOf('1') < mixture.lastIndexOf('2') && mixture.includes('1'))).toBe(true);
+    expect(
+      [...seen].some(
+        (mixture) => mixture.includes('1') && mixture.includes('2') && mixture.indexOf('2') < mixture.lastIndexOf('1'),
+      ),
+    ).toBe(true);
+    expect(
+      [...seen].some((mixture) => mixture.lastIndexOf('1') < mixture.lastIndexOf('2') && mixture.includes('1')),
+    ).toBe(true);
   });
 
   test('partial: small writes to one sector arrive in their order', async () => {
@@ -145,7 +151,9 @@ describe('what a power loss leaves', () => {
 
   test('the same seed gives the same disk', async () => {
     const storage = await halfSynced();
-    expect(await content(storage.restart('partial', 5), 'node-id')).toEqual(await content(storage.restart('partial', 5), 'node-id'));
+    expect(await content(storage.restart('partial', 5), 'node-id')).toEqual(
+      await content(storage.restart('partial', 5), 'node-id'),
+    );
   });
 
   test('sync covers what was written before it was called, not what was written while it ran', async () => {
@@ -171,13 +179,28 @@ describe('crashes', () => {
     const crash = { code: 'storage_crashed' };
     expect(() => file.writeAt(0, filled(1, 1))).toThrow(expect.objectContaining(crash));
     expect(() => file.read(0, 1)).toThrow(expect.objectContaining(crash));
-    for (const call of [file.truncate(0), file.sync(), file.seal(), storage.list(''), storage.size('node-id'), storage.open('node-id', 'read'), storage.create('log-id'), storage.rename('node-id', 'log-id'), storage.remove('node-id'), storage.freeBytes(), storage.lock()]) {
+    for (const call of [
+      file.truncate(0),
+      file.sync(),
+      file.seal(),
+      storage.list(''),
+      storage.size('node-id'),
+      storage.open('node-id', 'read'),
+      storage.create('log-id'),
+      storage.rename('node-id', 'log-id'),
+      storage.remove('node-id'),
+      storage.freeBytes(),
+      storage.lock(),
+    ]) {
       await expect(call).rejects.toMatchObject(crash);
     }
     await file.close();
   });
 
-  test.each<[CrashMoment, number]>([['before', 1], ['after', 2]])('a write that crashes %s its effect', async (moment, value) => {
+  test.each<[CrashMoment, number]>([
+    ['before', 1],
+    ['after', 2],
+  ])('a write that crashes %s its effect', async (moment, value) => {
     const storage = new FaultyStorage();
     const file = await storage.create('node-id');
     await file.writeAt(0, filled(2_048, 1));
@@ -226,10 +249,10 @@ describe('failures without a crash', () => {
   test('failWhen fails what it names until it is lifted, reads too', async () => {
     const storage = new FaultyStorage({ reads: 'async' });
     const file = await storage.create('db/node-id');
-    storage.failWhen((op, path) => path === 'db/node-id' && op === 'read' ? 'io_error' : undefined);
+    storage.failWhen((op, path) => (path === 'db/node-id' && op === 'read' ? 'io_error' : undefined));
     await expect(file.read(0, 1)).rejects.toMatchObject({ code: 'io_error' });
     await file.writeAt(0, filled(1, 7));
-    storage.failWhen((op) => op === 'create' ? 'disk_full' : undefined);
+    storage.failWhen((op) => (op === 'create' ? 'disk_full' : undefined));
     await expect(storage.create('db/b')).rejects.toMatchObject({ code: 'disk_full' });
     expect(await storage.list('db')).toEqual(['node-id']);
     storage.failWhen(undefined);

@@ -10,13 +10,15 @@
  *   but not together with the data, so a file may be long and empty, or short although its data had arrived.
  * - Names are durable when `create`, `rename` or `remove` returns. The content of a file is not because its name is:
  *   an unsynced file that was renamed into place can be empty after the loss.
- * - A write that is made to fail (`disk_full`, `io_error`) leaves any sectors of its range written. One that exceeds the
- *   capacity, and every other failed call but sync, changes nothing. Space is taken in blocks of 4 KiB; holes are free.
+ * - A write that is made to fail (`disk_full`, `io_error`) leaves any sectors of its range written. One that exceeds
+ *   the capacity, and every other failed call but sync, changes nothing. Space is taken in blocks of 4 KiB; holes are
+ *   free.
  * - A failed sync leaves any part of the unsynced bytes on the disk, and the rest never gets there although it can
  *   still be read: a second sync reports success. That is noted in `violations`, because nobody may try.
- * - What a failed sync left outlives its process: the next one under the same system (`clean`) reads bytes and lengths that it
- *   can't tell from durable ones, that no sync of its own brings to the disk, and that the next power loss takes away unless
- *   they are written again. The same is left by a process that was killed, when the system fails to write its bytes later.
+ * - What a failed sync left outlives its process: the next one under the same system (`clean`) reads bytes and lengths
+ *   that it can't tell from durable ones, that no sync of its own brings to the disk, and that the next power loss
+ *   takes away unless they are written again. The same is left by a process that was killed, when the system fails to
+ *   write its bytes later.
  * - Bytes on the disk may rot at any time (`corrupt`), which the disk does not notice.
  * - The lock goes with the process.
  *
@@ -36,7 +38,12 @@ import { Random } from './random.ts';
 export type MutatingOp = 'writeAt' | 'truncate' | 'sync' | 'create' | 'rename' | 'remove' | 'seal';
 export type CrashMoment = 'before' | 'middle' | 'after';
 /** `read` is not counted as an operation but can be made to fail. */
-export type FailPredicate = (op: MutatingOp | 'read', path: string, position: number, length: number) => ErrorCode | undefined;
+export type FailPredicate = (
+  op: MutatingOp | 'read',
+  path: string,
+  position: number,
+  length: number,
+) => ErrorCode | undefined;
 
 /** A mutating call that has ended. `error` is there when it failed. */
 export interface LoggedOp {
@@ -108,9 +115,13 @@ export class FaultyStorage implements Storage {
     file.corrupt(offset, xor);
   }
 
-  isSealed(path: string): boolean { return this.#files.get(path)?.isSealed ?? false; }
+  isSealed(path: string): boolean {
+    return this.#files.get(path)?.isSealed ?? false;
+  }
   /** The file has bytes, or a length, that a crash may take away. */
-  hasUnsynced(path: string): boolean { return this.#files.get(path)?.hasUnsynced ?? false; }
+  hasUnsynced(path: string): boolean {
+    return this.#files.get(path)?.hasUnsynced ?? false;
+  }
 
   /** The power fails now, between two calls. */
   crash(): void {
@@ -118,7 +129,10 @@ export class FaultyStorage implements Storage {
     this.#lockHolder = null;
   }
 
-  /** The disk as the next process finds it, after a power loss or (`clean`) without one. May be called several times for different outcomes of the same end. */
+  /**
+   * The disk as the next process finds it, after a power loss or (`clean`) without one. May be called several times for
+   * different outcomes of the same end.
+   */
   restart(mode: RestartMode, seed = 1): FaultyStorage {
     this.crash();
     const next = new FaultyStorage({ ...this.#options, seed, capacityBytes: this.#capacityBytes });
@@ -137,7 +151,8 @@ export class FaultyStorage implements Storage {
     this.#checkPower();
     if (folder !== '') checkPath(folder);
     const names: string[] = [];
-    for (const path of this.#files.keys()) if (folderOf(path) === folder) names.push(path.slice(folder === '' ? 0 : folder.length + 1));
+    for (const path of this.#files.keys())
+      if (folderOf(path) === folder) names.push(path.slice(folder === '' ? 0 : folder.length + 1));
     return names.sort();
   }
 
@@ -204,17 +219,33 @@ export class FaultyStorage implements Storage {
 
   async lock(): Promise<StorageLock> {
     this.#checkPower();
-    if (this.#lockHolder !== null) throw new SkuaError('directory_locked', 'The simulated directory is in use already: close its other user first.', { path: '' });
+    if (this.#lockHolder !== null)
+      throw new SkuaError(
+        'directory_locked',
+        'The simulated directory is in use already: close its other user first.',
+        { path: '' },
+      );
     const holder = {};
     this.#lockHolder = holder;
-    return { release: async () => { if (this.#lockHolder === holder) this.#lockHolder = null; } };
+    return {
+      release: async () => {
+        if (this.#lockHolder === holder) this.#lockHolder = null;
+      },
+    };
   }
 
   /**
    * @internal Performs one mutating call, or lets it fail or crash. `middle` is what the call leaves when it is cut
    * off; without it the call happens all at once.
    */
-  mutate(op: MutatingOp, path: string, position: number, length: number, effect: () => void, middle?: (random: Random) => void): void {
+  mutate(
+    op: MutatingOp,
+    path: string,
+    position: number,
+    length: number,
+    effect: () => void,
+    middle?: (random: Random) => void,
+  ): void {
     this.#checkPower();
     const n = ++this.operations;
     if (n === this.#crashAt) {
@@ -244,7 +275,8 @@ export class FaultyStorage implements Storage {
 
   /** @internal */
   read(path: string, file: FaultyFile, position: number, length: number): Uint8Array | Promise<Uint8Array> {
-    if (this.#options.reads === 'async') return Promise.resolve().then(() => this.#readNow(path, file, position, length));
+    if (this.#options.reads === 'async')
+      return Promise.resolve().then(() => this.#readNow(path, file, position, length));
     return this.#readNow(path, file, position, length);
   }
 

@@ -69,7 +69,11 @@ export interface UnpackOptions {
 }
 
 /** Writes the files into a storage, keeping what is zero unwritten. */
-export async function installFiles(storage: Storage, files: readonly TarFile[], options: UnpackOptions = {}): Promise<void> {
+export async function installFiles(
+  storage: Storage,
+  files: readonly TarFile[],
+  options: UnpackOptions = {},
+): Promise<void> {
   for (const file of files) {
     if (options.withoutIndex === true && file.path.startsWith('index/')) continue;
     const handle = await storage.create(file.path);
@@ -99,4 +103,3 @@ export function contentOf(file: TarFile): Uint8Array {
   for (const extent of file.extents) out.set(extent.bytes, extent.at);
   return out;
 }
-

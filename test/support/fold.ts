@@ -4,7 +4,11 @@ import type { StoredEvent } from '../../core/streams/api.ts';
 /** What a stream read should give, worked out from `$all` alone. */
 export type ExpectedRead = readonly StoredEvent[] | { readonly error: 'stream-deleted' | 'stream-not-found' };
 
-interface Rules { readonly maxCount: number; readonly truncateBefore: number; readonly maxAgeMs: number }
+interface Rules {
+  readonly maxCount: number;
+  readonly truncateBefore: number;
+  readonly maxAgeMs: number;
+}
 const NO_RULES: Rules = { maxCount: Infinity, truncateBefore: 0, maxAgeMs: Infinity };
 
 /** Expected forward read of each stream, by deletion, `$maxCount`, `$tb` and `$maxAge`. */
@@ -27,7 +31,12 @@ function readOf(stream: string, streams: ReadonlyMap<string, readonly StoredEven
   const last = events.at(-1)!.number;
   const rules = stream.startsWith('$$') ? { ...NO_RULES, maxCount: 1 } : rulesOf(streams.get(`$$${stream}`));
   if (rules.truncateBefore === TOMBSTONE) return { error: 'stream-not-found' };
-  return events.filter((event) => event.number >= rules.truncateBefore && event.number > last - rules.maxCount && event.createdMs >= nowMs - rules.maxAgeMs);
+  return events.filter(
+    (event) =>
+      event.number >= rules.truncateBefore &&
+      event.number > last - rules.maxCount &&
+      event.createdMs >= nowMs - rules.maxAgeMs,
+  );
 }
 
 function rulesOf(metadata: readonly StoredEvent[] | undefined): Rules {
@@ -36,5 +45,9 @@ function rulesOf(metadata: readonly StoredEvent[] | undefined): Rules {
   if (!last.isJson || last.data.length === 0) return NO_RULES;
   const keys = JSON.parse(Buffer.from(last.data).toString('utf8')) as Record<string, number>;
   const tb = keys['$tb'] ?? 0;
-  return { maxCount: keys['$maxCount'] ?? Infinity, truncateBefore: tb >= 2 ** 63 ? TOMBSTONE : tb, maxAgeMs: (keys['$maxAge'] ?? Infinity) * 1000 };
+  return {
+    maxCount: keys['$maxCount'] ?? Infinity,
+    truncateBefore: tb >= 2 ** 63 ? TOMBSTONE : tb,
+    maxAgeMs: (keys['$maxAge'] ?? Infinity) * 1000,
+  };
 }

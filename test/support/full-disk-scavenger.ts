@@ -11,8 +11,9 @@ import { openTestStore } from './test-store.ts';
 
 /**
  * A process that scavenges on a disk that is all but full: `node full-disk-scavenger.ts TEMPLATE DISK BYTES…`. For each
- * number it makes the node anew from the template, leaves so many bytes free once the node is open, scavenges, makes room and
- * scavenges again. It says `begin BYTES` and `end BYTES` with what came of both as JSON, so that whoever reads sees where it died.
+ * number it makes the node anew from the template, leaves so many bytes free once the node is open, scavenges, makes
+ * room and scavenges again. It says `begin BYTES` and `end BYTES` with what came of both as JSON, so that whoever reads
+ * sees where it died.
  */
 const [, , template, disk, ...levels] = process.argv;
 const data = join(disk!, 'data');
@@ -23,7 +24,9 @@ function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
-/** Takes all there is and gives `free` bytes of it back: how much a file of a given size takes is up to the file system. */
+/**
+ * Takes all there is and gives `free` bytes of it back: how much a file of a given size takes is up to the file system.
+ */
 function fill(free: number): void {
   const fd = openSync(filler, 'w');
   for (let bytes = new Uint8Array(FILL_BYTES); bytes.length > 0;) {
@@ -44,8 +47,22 @@ for (const level of levels.map(Number)) {
   cpSync(template!, data, { recursive: true });
   const storage = new FilesystemStorage({ root: data });
   const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });
-  const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock: systemClock, scavengeStates });
-  const open = await openTestStore({ storage, jobs, clock: systemClock, ids: systemIds, memTableEntriesMax: 400, scavengeStates });
+  const jobs = new InlineJobs({
+    jobs: JOBS,
+    storage,
+    digests: nodeDigests,
+    ids: systemIds,
+    clock: systemClock,
+    scavengeStates,
+  });
+  const open = await openTestStore({
+    storage,
+    jobs,
+    clock: systemClock,
+    ids: systemIds,
+    memTableEntriesMax: 400,
+    scavengeStates,
+  });
   fill(level);
   say(`begin ${level}`);
   const run = async () => {

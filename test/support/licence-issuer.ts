@@ -18,13 +18,26 @@ export class LicenceIssuer {
   }
 
   /** The key that grants these features until then. */
-  issue({ features, expiresAtMs, notBeforeMs = null }: { readonly features: readonly string[]; readonly expiresAtMs: number; readonly notBeforeMs?: number | null }): string {
-    return this.token({ ...(notBeforeMs !== null && { nbf: notBeforeMs / 1_000 }), exp: expiresAtMs / 1_000, ...Object.fromEntries(features.map((feature) => [feature, true])) });
+  issue({
+    features,
+    expiresAtMs,
+    notBeforeMs = null,
+  }: {
+    readonly features: readonly string[];
+    readonly expiresAtMs: number;
+    readonly notBeforeMs?: number | null;
+  }): string {
+    return this.token({
+      ...(notBeforeMs !== null && { nbf: notBeforeMs / 1_000 }),
+      exp: expiresAtMs / 1_000,
+      ...Object.fromEntries(features.map((feature) => [feature, true])),
+    });
   }
 
   /** A token of any header and payload, signed as it stands. */
   token(payload: unknown, header: unknown = { alg: 'EdDSA', typ: 'JWT' }): string {
-    const part = (value: unknown) => encodeBase64Url(encodeText(typeof value === 'string' ? value : JSON.stringify(value)));
+    const part = (value: unknown) =>
+      encodeBase64Url(encodeText(typeof value === 'string' ? value : JSON.stringify(value)));
     const signed = `${part(header)}.${part(payload)}`;
     return `${signed}.${encodeBase64Url(this.sign(encodeText(signed)))}`;
   }

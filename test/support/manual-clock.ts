@@ -1,14 +1,17 @@
 import type { Clock } from '../../core/ports/clock.ts';
 
-interface Sleeper { readonly due: number; readonly wake: () => void }
+interface Sleeper {
+  readonly due: number;
+  readonly wake: () => void;
+}
 
 /** Turns of the event loop that work which yields again and again gets before time goes on all the same. */
 const WORKING_TURNS_MAX = 1_000;
 
 /**
- * Time driven by hand. Wall and monotonic time move together with `advance`; `setNow` moves the wall clock alone. Who sleeps is known to the clock
- * alone: Node.js keeps a signal of several (`AbortSignal.any`) for as long as somebody listens to it, and with it would keep all of a store that
- * lost its power in its sleep.
+ * Time driven by hand. Wall and monotonic time move together with `advance`; `setNow` moves the wall clock alone. Who
+ * sleeps is known to the clock alone: Node.js keeps a signal of several (`AbortSignal.any`) for as long as somebody
+ * listens to it, and with it would keep all of a store that lost its power in its sleep.
  */
 export class ManualClock implements Clock {
   #now: number;
@@ -23,13 +26,21 @@ export class ManualClock implements Clock {
     this.#yieldBy = yieldBy;
   }
 
-  nowMs(): number { return this.#now; }
-  monotonicMs(): number { return this.#monotonic; }
+  nowMs(): number {
+    return this.#now;
+  }
+  monotonicMs(): number {
+    return this.#monotonic;
+  }
   /** How many are asleep. */
-  get sleeping(): number { return this.#sleepers.length; }
+  get sleeping(): number {
+    return this.#sleepers.length;
+  }
 
   /** Sets the wall clock, as an operator or a time service does; nobody wakes. */
-  setNow(nowMs: number): void { this.#now = nowMs; }
+  setNow(nowMs: number): void {
+    this.#now = nowMs;
+  }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (ms <= 0 || signal?.aborted === true) return Promise.resolve();
@@ -49,15 +60,16 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time on, waking each sleeper at its own time and in order. After each one other work gets to run, as long as it yields to others,
-   * so a sleeper that goes back to sleep within the span is woken again.
+   * Moves time on, waking each sleeper at its own time and in order. After each one other work gets to run, as long as
+   * it yields to others, so a sleeper that goes back to sleep within the span is woken again.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
     await this.settle();
     for (;;) {
       let next: Sleeper | undefined;
-      for (const sleeper of this.#sleepers) if (sleeper.due <= end && (next === undefined || sleeper.due < next.due)) next = sleeper;
+      for (const sleeper of this.#sleepers)
+        if (sleeper.due <= end && (next === undefined || sleeper.due < next.due)) next = sleeper;
       if (next === undefined) break;
       this.#moveTo(next.due);
       next.wake();
@@ -66,7 +78,10 @@ export class ManualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Resolves when nobody has yielded to others for a turn of the event loop: what goes on without time passing has gone on. */
+  /**
+   * Resolves when nobody has yielded to others for a turn of the event loop: what goes on without time passing has gone
+   * on.
+   */
   async settle(): Promise<void> {
     for (let seen = -1, turns = 0; seen !== this.#yields && turns < WORKING_TURNS_MAX; turns++) {
       seen = this.#yields;
@@ -92,5 +107,7 @@ function wakes(sleeper: WeakRef<Sleeper>): () => void {
 }
 
 function turn(): Promise<void> {
-  return new Promise((resolve) => { setImmediate(resolve); });
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

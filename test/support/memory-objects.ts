@@ -3,12 +3,18 @@ import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } fro
 import { gatherContent } from '../../infra/s3/s3-objects.ts';
 
 export interface MemoryObjectsOptions {
-  /** Times of changes are from here, in milliseconds since 1970; without it every change is one millisecond after the last. */
+  /**
+   * Times of changes are from here, in milliseconds since 1970; without it every change is one millisecond after the
+   * last.
+   */
   readonly clock?: { nowMs(): number };
   readonly place?: string;
 }
 
-interface StoredObject { readonly bytes: Uint8Array; readonly modifiedMs: number }
+interface StoredObject {
+  readonly bytes: Uint8Array;
+  readonly modifiedMs: number;
+}
 
 /**
  * Objects in memory, for tests and simulations. A call takes effect at once, before its promise resolves, and bytes
@@ -28,7 +34,9 @@ export class MemoryObjects implements ObjectStore {
   }
 
   /** How many objects there are. */
-  get size(): number { return this.#objects.size; }
+  get size(): number {
+    return this.#objects.size;
+  }
 
   async get(key: string, options: GetOptions = {}): Promise<Uint8Array | null> {
     checkKey(key);
@@ -62,7 +70,12 @@ export class MemoryObjects implements ObjectStore {
     return 'created';
   }
 
-  async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+  async upload(
+    key: string,
+    sizeBytes: number,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     checkKey(key);
     throwIfAborted(signal, key);
     const bytes = await gatherContent(content, sizeBytes, key, signal);

@@ -1,5 +1,10 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, PAGE_EVENTS_MAX, STREAM_NAME_LENGTH_MAX } from '../../core/streams/api.ts';
+import {
+  EVENT_BYTES_MAX,
+  EVENT_TYPE_LENGTH_MAX,
+  PAGE_EVENTS_MAX,
+  STREAM_NAME_LENGTH_MAX,
+} from '../../core/streams/api.ts';
 import { isModelMetadata } from './model-metadata.ts';
 import type { AllFilter, AllPosition, NewEvent, StoredEvent } from '../../core/streams/api.ts';
 
@@ -21,20 +26,24 @@ export function matches(event: StoredEvent, filter: AllFilter | undefined): bool
 
 /** Names that can be asked for. */
 export function checkName(stream: string): void {
-  if (stream === '' || stream === '$$' || !stream.isWellFormed()) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
+  if (stream === '' || stream === '$$' || !stream.isWellFormed())
+    throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
 }
 
 /** Names that can be written to. */
 export function checkNewName(stream: string): void {
   checkName(stream);
   const isReserved = stream === '.' || stream === '..' || stream === '$all' || stream.startsWith('$mem-');
-  if (isReserved || stream.length > STREAM_NAME_LENGTH_MAX || [...stream].some((c) => c < ' ' || c === '\u007f')) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a new stream's name.`);
-  if (stream.startsWith('$$$$')) throw new SkuaError('access_denied', `'${stream}' would describe metadata.`, { stream });
+  if (isReserved || stream.length > STREAM_NAME_LENGTH_MAX || [...stream].some((c) => c < ' ' || c === '\u007f'))
+    throw new SkuaError('invalid_stream_name', `'${stream}' can't be a new stream's name.`);
+  if (stream.startsWith('$$$$'))
+    throw new SkuaError('access_denied', `'${stream}' would describe metadata.`, { stream });
 }
 
 /** Numbers that an event can have. */
 export function checkNumber(number: number): void {
-  if (!Number.isSafeInteger(number) || number < 0) throw new SkuaError('invalid_event_number', `${number} is no event number.`);
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new SkuaError('invalid_event_number', `${number} is no event number.`);
 }
 
 /** Bytes of one write. */
@@ -45,15 +54,26 @@ export function checkBytes(events: readonly NewEvent[], limit: number): void {
 
 export function checkEvent(event: NewEvent, index: number): void {
   if (!UUID.test(event.id) || /^[0-]*$/.test(event.id)) throw new SkuaError('invalid_event', 'An event needs an id.');
-  if (event.type === '' || !event.type.isWellFormed() || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
+  if (event.type === '' || !event.type.isWellFormed() || event.type.length > EVENT_TYPE_LENGTH_MAX)
+    throw new SkuaError('invalid_event', 'An event needs a type.');
   const size = event.data.length + event.metadata.length;
-  if (size > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { index, size, limit: EVENT_BYTES_MAX });
+  if (size > EVENT_BYTES_MAX)
+    throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, {
+      index,
+      size,
+      limit: EVENT_BYTES_MAX,
+    });
 }
 
 /** Refuses metadata that could not be read as what they were meant to be. */
 export function checkMeaning(stream: string, events: readonly NewEvent[]): void {
   if (!stream.startsWith('$$') || stream === '$$') return;
-  for (const { data, isJson } of events) if (!isModelMetadata(data, isJson)) throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, { stream, key: null });
+  for (const { data, isJson } of events)
+    if (!isModelMetadata(data, isJson))
+      throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, {
+        stream,
+        key: null,
+      });
 }
 
 export function checkCount(count: number): void {
@@ -66,10 +86,15 @@ export function deleted(stream: string): SkuaError {
 }
 
 export function conflict(stream: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('wrong_expected_version', `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`, { stream, expected, actual });
+  return new SkuaError(
+    'wrong_expected_version',
+    `Stream '${stream}' is at version ${actual}, not ${expected}. Read it again and retry.`,
+    { stream, expected, actual },
+  );
 }
 
 /** Expected versions that mean nothing: below -4, and -3. */
 export function checkExpectedForm(expected: number): void {
-  if (!Number.isSafeInteger(expected) || expected < -4 || expected === -3) throw new SkuaError('invalid_expected_version', `${expected} is no expected version.`, { expected });
+  if (!Number.isSafeInteger(expected) || expected < -4 || expected === -3)
+    throw new SkuaError('invalid_expected_version', `${expected} is no expected version.`, { expected });
 }

@@ -1,12 +1,53 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
-import { ANY, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, STREAMS_PER_WRITE_MAX } from '../../core/streams/api.ts';
-import type { AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamCheck, StreamMetadata, StreamOutcome, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from '../../core/streams/api.ts';
+import {
+  ANY,
+  IS_SOFT_DELETED,
+  IS_TOMBSTONED,
+  NO_STREAM,
+  STREAM_EXISTS,
+  STREAMS_PER_WRITE_MAX,
+} from '../../core/streams/api.ts';
+import type {
+  AllPage,
+  AllPosition,
+  AppendResult,
+  AppendToStreamsOptions,
+  AppendToStreamsResult,
+  Authorize,
+  EventStore,
+  NewEvent,
+  ReadAllOptions,
+  ReadStreamOptions,
+  StoredEvent,
+  StreamCheck,
+  StreamMetadata,
+  StreamOutcome,
+  StreamPage,
+  StreamWrite,
+  SubscribeAllOptions,
+  SubscribeStreamOptions,
+  SubscriptionMessage,
+  SubscriptionPage,
+} from '../../core/streams/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
-import { checkBytes, checkCount, checkEvent, checkExpectedForm, checkMeaning, checkName, checkNewName, checkNumber, compare, conflict, deleted, matches } from './model-rules.ts';
+import {
+  checkBytes,
+  checkCount,
+  checkEvent,
+  checkExpectedForm,
+  checkMeaning,
+  checkName,
+  checkNewName,
+  checkNumber,
+  compare,
+  conflict,
+  deleted,
+  matches,
+} from './model-rules.ts';
 
 /** Keys of metadata that mean something, in the order in which they are written. */
 const KNOWN_KEYS: readonly string[] = ['$maxCount', '$maxAge', '$tb', '$tmp', '$cacheControl', '$acl'];
@@ -42,21 +83,36 @@ export class ModelStore implements EventStore {
   readonly #pageEvents: number;
   #waiters: { readonly isDone: () => boolean; readonly wake: (arrived: boolean) => void }[] = [];
 
-  constructor(clock: Clock, ids: Ids, { appendBytesMax = Infinity, subscriptionPageEvents = Infinity }: ModelLimits = {}) {
+  constructor(
+    clock: Clock,
+    ids: Ids,
+    { appendBytesMax = Infinity, subscriptionPageEvents = Infinity }: ModelLimits = {},
+  ) {
     this.#clock = clock;
     this.#ids = ids;
     this.#appendBytesMax = appendBytesMax;
     this.#pageEvents = subscriptionPageEvents;
   }
 
-  async append(stream: string, expected: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+  async append(
+    stream: string,
+    expected: number,
+    events: readonly NewEvent[],
+    authorize?: Authorize,
+  ): Promise<AppendResult> {
     checkNewName(stream);
     checkMeaning(stream, events);
     return this.appendInternal(stream, expected, events, undefined, authorize);
   }
 
   /** Takes metadata too that nobody understands, as other programs may have left it. */
-  async appendInternal(stream: string, expected: number, events: readonly NewEvent[], _options?: unknown, authorize?: Authorize): Promise<AppendResult> {
+  async appendInternal(
+    stream: string,
+    expected: number,
+    events: readonly NewEvent[],
+    _options?: unknown,
+    authorize?: Authorize,
+  ): Promise<AppendResult> {
     checkNewName(stream);
     checkExpectedForm(expected);
     events.forEach(checkEvent);
@@ -68,33 +124,57 @@ export class ModelStore implements EventStore {
     const repeat = this.#repeat(stream, expected, last, events);
     if (repeat !== null) return repeat;
     this.#checkExpected(stream, expected, last);
-    const revival = this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(last + 1), stream) : null;
+    const revival =
+      this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(last + 1), stream) : null;
     const owner = this.#ownerOfDeleted(stream);
     const written = events.map((event) => this.#write(stream, event));
     if (revival !== null) this.#write(`$$${stream}`, revival);
     if (owner !== null) this.#hideDeleted(owner);
     this.#wake();
-    return { firstEventNumber: last + 1, lastEventNumber: last + events.length, position: written.at(-1)?.position ?? this.end, isRepeat: false };
+    return {
+      firstEventNumber: last + 1,
+      lastEventNumber: last + events.length,
+      position: written.at(-1)?.position ?? this.end,
+      isRepeat: false,
+    };
   }
 
-  /** Says first, stream by stream, what an append of all its events would say; then writes. Nothing else has a turn in between. */
-  async appendToStreams(writes: readonly StreamWrite[], { checks = [], isRepeatable = true }: AppendToStreamsOptions = {}): Promise<AppendToStreamsResult> {
-    if (writes.length === 0 || writes.some(({ events }) => events.length === 0)) throw new SkuaError('batch_empty', 'There is nothing to write.');
-    if (new Set([...writes, ...checks].map(({ stream }) => stream)).size > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', 'Too many streams.');
+  /**
+   * Says first, stream by stream, what an append of all its events would say; then writes. Nothing else has a turn in
+   * between.
+   */
+  async appendToStreams(
+    writes: readonly StreamWrite[],
+    { checks = [], isRepeatable = true }: AppendToStreamsOptions = {},
+  ): Promise<AppendToStreamsResult> {
+    if (writes.length === 0 || writes.some(({ events }) => events.length === 0))
+      throw new SkuaError('batch_empty', 'There is nothing to write.');
+    if (new Set([...writes, ...checks].map(({ stream }) => stream)).size > STREAMS_PER_WRITE_MAX)
+      throw new SkuaError('bad_request', 'Too many streams.');
     for (const { stream, events, expectedVersion } of writes) {
       checkNewName(stream);
       checkMeaning(stream, events);
       if (stream === '$scavengePoints') throw new SkuaError('bad_request', 'A scavenge point is written alone.');
       checkExpectedForm(expectedVersion);
       events.forEach(checkEvent);
-      if (expectedVersion !== ANY && writes.filter((other) => other.stream === stream).length > 1) throw new SkuaError('bad_request', 'Several expectations.');
+      if (expectedVersion !== ANY && writes.filter((other) => other.stream === stream).length > 1)
+        throw new SkuaError('bad_request', 'Several expectations.');
     }
     for (const { expectedVersion } of checks) checkExpectedForm(expectedVersion);
-    checkBytes(writes.flatMap(({ events }) => events), this.#appendBytesMax);
+    checkBytes(
+      writes.flatMap(({ events }) => events),
+      this.#appendBytesMax,
+    );
     for (const { stream, authorize } of [...writes, ...checks]) this.#ask(stream, authorize);
-    const parts = [...new Set(writes.map(({ stream }) => stream))].map((stream) => this.#part(stream, writes, checks, isRepeatable));
+    const parts = [...new Set(writes.map(({ stream }) => stream))].map((stream) =>
+      this.#part(stream, writes, checks, isRepeatable),
+    );
     if (parts.every(({ repeat }) => repeat !== null)) {
-      const streams = parts.map(({ stream, repeat }) => ({ stream, lastEventNumber: repeat!.lastEventNumber, position: repeat!.position }));
+      const streams = parts.map(({ stream, repeat }) => ({
+        stream,
+        lastEventNumber: repeat!.lastEventNumber,
+        position: repeat!.position,
+      }));
       return { streams, position: Math.max(...streams.map(({ position }) => position)), isRepeat: true };
     }
     this.#assertAllowed(parts, checks);
@@ -102,9 +182,17 @@ export class ModelStore implements EventStore {
     let pending: NewEvent | null = null;
     let owner: string | null = null;
     for (const [i, { stream, events }] of writes.entries()) {
-      const revival = this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(this.#last(stream) + 1), stream) : null;
+      const revival =
+        this.#metadataOf(stream).truncateBefore === TOMBSTONE
+          ? this.#metadataEvent(String(this.#last(stream) + 1), stream)
+          : null;
       owner = owner ?? this.#ownerOfDeleted(stream);
-      for (const event of events) outcomes.set(stream, { stream, lastEventNumber: this.#last(stream) + 1, position: this.#write(stream, event).position });
+      for (const event of events)
+        outcomes.set(stream, {
+          stream,
+          lastEventNumber: this.#last(stream) + 1,
+          position: this.#write(stream, event).position,
+        });
       pending = pending ?? revival;
       // What follows in the same stream is written with it.
       if (writes[i + 1]?.stream === stream) continue;
@@ -113,19 +201,36 @@ export class ModelStore implements EventStore {
       pending = owner = null;
     }
     this.#wake();
-    return { streams: parts.map(({ stream }) => outcomes.get(stream)!), position: Math.max(...[...outcomes.values()].map(({ position }) => position)), isRepeat: false };
+    return {
+      streams: parts.map(({ stream }) => outcomes.get(stream)!),
+      position: Math.max(...[...outcomes.values()].map(({ position }) => position)),
+      isRepeat: false,
+    };
   }
 
-  #part(stream: string, writes: readonly StreamWrite[], checks: readonly StreamCheck[], isRepeatable: boolean): ModelPart {
+  #part(
+    stream: string,
+    writes: readonly StreamWrite[],
+    checks: readonly StreamCheck[],
+    isRepeatable: boolean,
+  ): ModelPart {
     const own = writes.filter((write) => write.stream === stream);
     const check = checks.findLast((one) => one.stream === stream && one.expectedVersion !== ANY);
     const expected = check?.expectedVersion ?? own[0]!.expectedVersion;
     const part = { stream, expected, repeat: null, error: null };
     if (this.#isTombstoned(stream)) return { ...part, error: deleted(stream) };
     const isDeleted = this.#metadataOf(stream).truncateBefore === TOMBSTONE;
-    if (expected === STREAM_EXISTS && isDeleted) return { ...part, error: new SkuaError('stream_deleted', 'It is deleted.', { stream, isSoftDeleted: true }) };
+    if (expected === STREAM_EXISTS && isDeleted)
+      return { ...part, error: new SkuaError('stream_deleted', 'It is deleted.', { stream, isSoftDeleted: true }) };
     try {
-      const repeat = isRepeatable ? this.#repeat(stream, expected, this.#last(stream), own.flatMap(({ events }) => events)) : null;
+      const repeat = isRepeatable
+        ? this.#repeat(
+            stream,
+            expected,
+            this.#last(stream),
+            own.flatMap(({ events }) => events),
+          )
+        : null;
       if (repeat === null) this.#checkExpected(stream, expected, this.#last(stream));
       return { ...part, repeat };
     } catch (error) {
@@ -134,8 +239,22 @@ export class ModelStore implements EventStore {
   }
 
   #assertAllowed(parts: readonly ModelPart[], checks: readonly StreamCheck[]): void {
-    const violations = checks.map((check, index) => ({ index, stream: check.stream, expected: check.expectedVersion, actual: this.#actual(check.stream) }))
-      .filter(({ stream, expected, actual }) => !this.#holds(expected, actual, parts.some((part) => part.stream === stream), stream));
+    const violations = checks
+      .map((check, index) => ({
+        index,
+        stream: check.stream,
+        expected: check.expectedVersion,
+        actual: this.#actual(check.stream),
+      }))
+      .filter(
+        ({ stream, expected, actual }) =>
+          !this.#holds(
+            expected,
+            actual,
+            parts.some((part) => part.stream === stream),
+            stream,
+          ),
+      );
     if (violations.length > 0) throw new SkuaError('consistency_violation', 'The checks do not hold.', { violations });
     for (const { stream, expected, repeat, error } of parts) {
       if (error !== null) throw error;
@@ -146,7 +265,10 @@ export class ModelStore implements EventStore {
   /** Throws what refuses the write, by the metadata of the stream, or of the one that a metadata stream belongs to. */
   #ask(stream: string, authorize: Authorize | undefined): void {
     const owner = stream.startsWith('$$') ? stream.slice(2) : stream;
-    const refusal = authorize?.(this.#metadataOf(owner), (other) => ({ lastEventNumber: this.#last(other), metadataVersion: this.#last(`$$${other}`) }));
+    const refusal = authorize?.(this.#metadataOf(owner), (other) => ({
+      lastEventNumber: this.#last(other),
+      metadataVersion: this.#last(`$$${other}`),
+    }));
     if (refusal != null) throw refusal;
   }
 
@@ -157,14 +279,23 @@ export class ModelStore implements EventStore {
 
   #holds(expected: number, actual: number, isWritten: boolean, stream: string): boolean {
     switch (expected) {
-      case ANY: return true;
-      case NO_STREAM: return actual === NO_STREAM || actual === IS_SOFT_DELETED || (actual === IS_TOMBSTONED && !isWritten);
-      case STREAM_EXISTS: return actual >= 0 || (actual === NO_STREAM && this.#last(`$$${stream}`) >= 0);
-      default: return actual === expected;
+      case ANY:
+        return true;
+      case NO_STREAM:
+        return actual === NO_STREAM || actual === IS_SOFT_DELETED || (actual === IS_TOMBSTONED && !isWritten);
+      case STREAM_EXISTS:
+        return actual >= 0 || (actual === NO_STREAM && this.#last(`$$${stream}`) >= 0);
+      default:
+        return actual === expected;
     }
   }
 
-  async deleteStream(stream: string, expected: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+  async deleteStream(
+    stream: string,
+    expected: number,
+    kind: 'soft' | 'hard',
+    authorize?: Authorize,
+  ): Promise<{ readonly position: number }> {
     checkNewName(stream);
     checkExpectedForm(expected);
     if (stream.startsWith('$$')) throw new SkuaError('access_denied', 'Metadata go with their stream.', { stream });
@@ -174,8 +305,20 @@ export class ModelStore implements EventStore {
     const hasMetadata = this.#last(`$$${stream}`) >= 0;
     if (kind === 'soft' && last < 0 && !hasMetadata) throw conflict(stream, expected, -1);
     this.#checkExpected(stream, expected, last);
-    const event = kind === 'soft' ? this.#write(`$$${stream}`, this.#metadataEvent('9223372036854775807'))
-      : this.#write(stream, { id: this.#newId(), type: '$streamDeleted', isJson: false, data: new Uint8Array(0), metadata: new Uint8Array(0) }, TOMBSTONE);
+    const event =
+      kind === 'soft'
+        ? this.#write(`$$${stream}`, this.#metadataEvent('9223372036854775807'))
+        : this.#write(
+            stream,
+            {
+              id: this.#newId(),
+              type: '$streamDeleted',
+              isJson: false,
+              data: new Uint8Array(0),
+              metadata: new Uint8Array(0),
+            },
+            TOMBSTONE,
+          );
     this.#wake();
     return { position: event.position };
   }
@@ -192,16 +335,42 @@ export class ModelStore implements EventStore {
     const visible = this.#visible(stream);
     const inRange = visible.filter((e) => e.number >= low && e.number <= high);
     // A forward page of expired numbers holds what comes behind them.
-    const jumpsTo = isForward && inRange.length === 0 && metadata.maxAge !== undefined && Math.min(high, last) >= this.#firstByNumber(stream) && high < last ? visible.find((e) => e.number > high)?.number : undefined;
-    if (jumpsTo !== undefined) return { ...await this.readStream(stream, { ...options, from: jumpsTo }), from };
+    const jumpsTo =
+      isForward &&
+      inRange.length === 0 &&
+      metadata.maxAge !== undefined &&
+      Math.min(high, last) >= this.#firstByNumber(stream) &&
+      high < last
+        ? visible.find((e) => e.number > high)?.number
+        : undefined;
+    if (jumpsTo !== undefined) return { ...(await this.readStream(stream, { ...options, from: jumpsTo })), from };
     const events = inRange.map((e) => this.#resolve(e, options.resolveLinks === true));
-    // A page without events leads on to the next one that a reader sees, and so does one that met expired events on its way down.
-    const above = events.length > 0 ? high + 1 : visible.find((e) => e.number > high)?.number ?? last + 1;
-    const hasSkipped = events.length === 0 || this.#all(stream).some((e) => e.number >= Math.max(low, this.#firstByNumber(stream)) && e.number <= high && !visible.includes(e));
-    const below = low <= this.#firstByNumber(stream) ? -1 : hasSkipped ? visible.findLast((e) => e.number < low)?.number ?? -1 : low - 1;
+    // A page without events leads on to the next one that a reader sees, and so does one that met expired events on its
+    // way down.
+    const above = events.length > 0 ? high + 1 : (visible.find((e) => e.number > high)?.number ?? last + 1);
+    const hasSkipped =
+      events.length === 0 ||
+      this.#all(stream).some(
+        (e) => e.number >= Math.max(low, this.#firstByNumber(stream)) && e.number <= high && !visible.includes(e),
+      );
+    const below =
+      low <= this.#firstByNumber(stream)
+        ? -1
+        : hasSkipped
+          ? (visible.findLast((e) => e.number < low)?.number ?? -1)
+          : low - 1;
     const next = isForward ? Math.min(above, last + 1) : below;
     const isEnd = isForward ? next > last : next < 0;
-    return { stream, events: isForward ? events : events.toReversed(), from, lastEventNumber: last, nextEventNumber: next, isEnd, isCut: false, metadata };
+    return {
+      stream,
+      events: isForward ? events : events.toReversed(),
+      from,
+      lastEventNumber: last,
+      nextEventNumber: next,
+      isEnd,
+      isCut: false,
+      metadata,
+    };
   }
 
   async readEvent(stream: string, number: number | 'last', resolveLinks = false): Promise<StoredEvent> {
@@ -220,11 +389,19 @@ export class ModelStore implements EventStore {
     const isForward = options.direction === 'forward';
     if (isForward || from.commit <= this.end) this.#checkPosition(from);
     else throw new SkuaError('invalid_position', `The log ends before ${from.commit}.`);
-    const matching = this.log.filter((e) => (isForward ? compare(e, from) >= 0 : compare(e, from) < 0) && matches(e, options.filter));
+    const matching = this.log.filter(
+      (e) => (isForward ? compare(e, from) >= 0 : compare(e, from) < 0) && matches(e, options.filter),
+    );
     const taken = (isForward ? matching : matching.toReversed()).slice(0, options.count);
     const isEnd = taken.length === matching.length;
     const lastTaken = taken.at(-1);
-    const after = isForward ? (isEnd || lastTaken === undefined ? this.end : lastTaken.end) : lastTaken === undefined ? 0 : lastTaken.position;
+    const after = isForward
+      ? isEnd || lastTaken === undefined
+        ? this.end
+        : lastTaken.end
+      : lastTaken === undefined
+        ? 0
+        : lastTaken.position;
     const next = isForward && from.commit > this.end ? from : { commit: after, prepare: after };
     const events = taken.map((e) => this.#resolve(e, options.resolveLinks === true));
     return { events, from, next, isEnd, lastCommitPosition: this.log.at(-1)?.position ?? 0 };
@@ -233,11 +410,18 @@ export class ModelStore implements EventStore {
   async streamInfo(stream: string) {
     const isTombstoned = this.#isTombstoned(stream);
     const metadata = isTombstoned ? {} : this.#metadataOf(stream);
-    return { lastEventNumber: isTombstoned ? TOMBSTONE : this.#last(stream), isTombstoned, isSoftDeleted: !isTombstoned && metadata.truncateBefore === TOMBSTONE, metadata, metadataVersion: this.#last(`$$${stream}`) };
+    return {
+      lastEventNumber: isTombstoned ? TOMBSTONE : this.#last(stream),
+      isTombstoned,
+      isSoftDeleted: !isTombstoned && metadata.truncateBefore === TOMBSTONE,
+      metadata,
+      metadataVersion: this.#last(`$$${stream}`),
+    };
   }
 
   #checkPosition({ commit }: AllPosition): void {
-    if (commit < this.end && commit !== 0 && !this.log.some((e) => e.position === commit || e.end === commit)) throw new SkuaError('invalid_position', `No record begins or ends at ${commit}.`);
+    if (commit < this.end && commit !== 0 && !this.log.some((e) => e.position === commit || e.end === commit))
+      throw new SkuaError('invalid_position', `No record begins or ends at ${commit}.`);
   }
 
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>> {
@@ -254,15 +438,27 @@ export class ModelStore implements EventStore {
     const left = (): ModelEvent[] => {
       const tombstone = this.log.find((e) => e.stream === stream && e.number === TOMBSTONE);
       if (tombstone === undefined ? this.#isTombstoned(stream) : after === TOMBSTONE) throw deleted(stream);
-      return [...this.#visible(stream), ...(tombstone === undefined ? [] : [tombstone])].filter((e) => e.number > after);
+      return [...this.#visible(stream), ...(tombstone === undefined ? [] : [tombstone])].filter(
+        (e) => e.number > after,
+      );
     };
-    yield* this.#pages(options, left, (last) => (after = last?.number ?? after), () => this.#last(stream) < 0 || this.#metadataOf(stream).truncateBefore === TOMBSTONE);
+    yield* this.#pages(
+      options,
+      left,
+      (last) => (after = last?.number ?? after),
+      () => this.#last(stream) < 0 || this.#metadataOf(stream).truncateBefore === TOMBSTONE,
+    );
   }
 
   async *followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>> {
     const { after } = options;
     if (typeof after === 'object') this.#checkPosition(after);
-    let next = after === 'start' ? 0 : after === 'end' ? this.log.length : this.log.filter((e) => compare(e, after) < (options.isInclusive === true ? 0 : 1)).length;
+    let next =
+      after === 'start'
+        ? 0
+        : after === 'end'
+          ? this.log.length
+          : this.log.filter((e) => compare(e, after) < (options.isInclusive === true ? 0 : 1)).length;
     const left = () => this.log.slice(next).filter((e) => matches(e, options.filter));
     const advance = (last: ModelEvent | undefined, isMore: boolean): AllPosition | null => {
       next = isMore ? this.log.indexOf(last!) + 1 : this.log.length;
@@ -272,11 +468,17 @@ export class ModelStore implements EventStore {
     yield* this.#pages(options, left, advance, () => false);
   }
 
-  /** Pages of what is `left`. `advance` hears the last event of each, and whether there is more, and says how far the subscription is. */
+  /**
+   * Pages of what is `left`. `advance` hears the last event of each, and whether there is more, and says how far the
+   * subscription is.
+   */
   async *#pages<Place>(
-    { signal, resolveLinks = false }: Pick<SubscribeStreamOptions, 'signal' | 'resolveLinks'>, left: () => ModelEvent[], advance: (last: ModelEvent | undefined, isMore: boolean) => Place | null, isAwaited: () => boolean,
+    { signal, resolveLinks = false }: Pick<SubscribeStreamOptions, 'signal' | 'resolveLinks'>,
+    left: () => ModelEvent[],
+    advance: (last: ModelEvent | undefined, isMore: boolean) => Place | null,
+    isAwaited: () => boolean,
   ): AsyncGenerator<SubscriptionPage<Place>> {
-    for (let isBehind = true; signal?.aborted !== true; ) {
+    for (let isBehind = true; signal?.aborted !== true;) {
       const { length } = this.log;
       const found = left();
       const isMore = found.length > this.#pageEvents;
@@ -305,10 +507,13 @@ export class ModelStore implements EventStore {
     if (isDone()) return Promise.resolve(true);
     if (signal?.aborted === true) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const waiter = { isDone, wake: (arrived: boolean) => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        resolve(arrived);
-      } };
+      const waiter = {
+        isDone,
+        wake: (arrived: boolean) => {
+          this.#waiters = this.#waiters.filter((other) => other !== waiter);
+          resolve(arrived);
+        },
+      };
       this.#waiters.push(waiter);
       signal?.addEventListener('abort', () => waiter.wake(false));
     });
@@ -323,21 +528,49 @@ export class ModelStore implements EventStore {
     this.end += 100 + 2 * stream.length + event.type.length + event.data.length + event.metadata.length;
     const now = this.#clock.nowMs();
     const written: ModelEvent = {
-      stream, number, type: event.type, id: event.id.toLowerCase(), isJson: event.isJson, isRedacted: false, data: event.data.slice(), metadata: event.metadata.slice(),
-      position, preparePosition: position, createdMs: Math.floor(now), createdTicks: Math.floor((now - Math.floor(now)) * 10_000), link: null, linkTargetMissing: false, end: this.end,
+      stream,
+      number,
+      type: event.type,
+      id: event.id.toLowerCase(),
+      isJson: event.isJson,
+      isRedacted: false,
+      data: event.data.slice(),
+      metadata: event.metadata.slice(),
+      position,
+      preparePosition: position,
+      createdMs: Math.floor(now),
+      createdTicks: Math.floor((now - Math.floor(now)) * 10_000),
+      link: null,
+      linkTargetMissing: false,
+      end: this.end,
     };
     this.log.push(written);
     return written;
   }
 
-  /** Metadata with only `$tb`, or, for a stream that comes back, with the other members it had; those that mean something first, in their order. */
+  /**
+   * Metadata with only `$tb`, or, for a stream that comes back, with the other members it had; those that mean
+   * something first, in their order.
+   */
   #metadataEvent(truncateBefore: string, returning?: string): NewEvent {
     const previous = this.log.findLast((e) => e.stream === `$$${returning}`);
     const members = previous === undefined ? {} : (JSON.parse(decodeText(previous.data)) as Record<string, unknown>);
     delete members['$tb'];
-    const texts = new Map(Object.entries(members).map(([key, value]) => [key, JSON.stringify(value)])).set('$tb', truncateBefore);
-    const keys = [...KNOWN_KEYS.filter((key) => texts.has(key)), ...[...texts.keys()].filter((key) => !KNOWN_KEYS.includes(key))];
-    return { id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(`{${keys.map((key) => `"${key}":${texts.get(key)!}`).join(',')}}`), metadata: new Uint8Array(0) };
+    const texts = new Map(Object.entries(members).map(([key, value]) => [key, JSON.stringify(value)])).set(
+      '$tb',
+      truncateBefore,
+    );
+    const keys = [
+      ...KNOWN_KEYS.filter((key) => texts.has(key)),
+      ...[...texts.keys()].filter((key) => !KNOWN_KEYS.includes(key)),
+    ];
+    return {
+      id: this.#newId(),
+      type: '$metadata',
+      isJson: true,
+      data: encodeText(`{${keys.map((key) => `"${key}":${texts.get(key)!}`).join(',')}}`),
+      metadata: new Uint8Array(0),
+    };
   }
 
   /** The stream that is deleted and whose metadata this is. */
@@ -348,7 +581,8 @@ export class ModelStore implements EventStore {
 
   /** What was deleted stays away, where the metadata with which a stream comes back say nothing of it. */
   #hideDeleted(stream: string): void {
-    if (this.#metadataOf(stream).truncateBefore === undefined) this.#write(`$$${stream}`, this.#metadataEvent(String(this.#last(stream) + 1), stream));
+    if (this.#metadataOf(stream).truncateBefore === undefined)
+      this.#write(`$$${stream}`, this.#metadataEvent(String(this.#last(stream) + 1), stream));
   }
 
   #newId(): string {
@@ -376,7 +610,8 @@ export class ModelStore implements EventStore {
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
     const metadata = this.#metadataOf(stream);
-    if (last < 0 || metadata.truncateBefore === TOMBSTONE) throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist.`, { stream });
+    if (last < 0 || metadata.truncateBefore === TOMBSTONE)
+      throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist.`, { stream });
     return { last, metadata };
   }
 
@@ -389,7 +624,10 @@ export class ModelStore implements EventStore {
     const { maxCount = Infinity, maxAge = Infinity, truncateBefore = 0 } = this.#metadataOf(stream);
     const last = this.#last(stream);
     const oldest = this.#clock.nowMs() - maxAge * 1000;
-    return this.#all(stream).filter((e) => e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest);
+    return this.#all(stream).filter(
+      (e) =>
+        e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest,
+    );
   }
 
   /** First number that `$tb` and `$maxCount` leave. */
@@ -403,7 +641,10 @@ export class ModelStore implements EventStore {
     const match = resolveLinks && event.type === '$>' ? /^(\d+)@([^]*)$/.exec(decodeText(event.data)) : null;
     if (match === null) return plain;
     const stream = match[2]!;
-    const target = this.#isTombstoned(stream) || this.#metadataOf(stream).truncateBefore === TOMBSTONE ? undefined : this.#visible(stream).find((e) => e.number === Number(match[1]));
+    const target =
+      this.#isTombstoned(stream) || this.#metadataOf(stream).truncateBefore === TOMBSTONE
+        ? undefined
+        : this.#visible(stream).find((e) => e.number === Number(match[1]));
     if (target === undefined) return { ...plain, linkTargetMissing: true };
     const { end: __, ...found } = target;
     return { ...found, link: plain };
@@ -425,16 +666,25 @@ export class ModelStore implements EventStore {
     if (!isAny && expected >= last) return null;
     const isRevival = expected === NO_STREAM && this.#metadataOf(stream).truncateBefore === TOMBSTONE;
     const stored = this.log.filter((e) => e.stream === stream);
-    const found = events.map((event, k) => stored.find((e) => e.id === event.id.toLowerCase() && (isAny || e.number === expected + 1 + k)));
+    const found = events.map((event, k) =>
+      stored.find((e) => e.id === event.id.toLowerCase() && (isAny || e.number === expected + 1 + k)),
+    );
     if ((isAny || isRevival) && found[0] === undefined) return null;
     if (found.some((e) => e === undefined)) throw conflict(stream, expected, last);
     const original = found.at(-1)!;
-    return { firstEventNumber: found[0]!.number, lastEventNumber: original.number, position: original.position, isRepeat: true };
+    return {
+      firstEventNumber: found[0]!.number,
+      lastEventNumber: original.number,
+      position: original.position,
+      isRepeat: true,
+    };
   }
 }
 
 /** The messages of pages. */
-async function* messagesOf<Place>(pages: AsyncIterable<SubscriptionPage<Place>>): AsyncGenerator<SubscriptionMessage<Place>> {
+async function* messagesOf<Place>(
+  pages: AsyncIterable<SubscriptionPage<Place>>,
+): AsyncGenerator<SubscriptionMessage<Place>> {
   for await (const { events, isCaughtUp, after } of pages) {
     for (const event of events) yield { kind: 'event', event };
     if (isCaughtUp) yield { kind: 'caught-up', after };

@@ -8,8 +8,9 @@ import { RUN_FOLDER } from './s3/s3-for-tests.ts';
 const LOOK_MS = 100;
 
 /**
- * A folder that the first file of a run that wants it makes, and all others find, whatever process they are in; it goes with the run. What is
- * in it belongs to all: a test that writes copies it. Where `make` fails, it fails for all. Without a run each call makes its own, which goes with the process.
+ * A folder that the first file of a run that wants it makes, and all others find, whatever process they are in; it goes
+ * with the run. What is in it belongs to all: a test that writes copies it. Where `make` fails, it fails for all.
+ * Without a run each call makes its own, which goes with the process.
  */
 export async function onceARun(name: string, make: (folder: string) => Promise<void>): Promise<string> {
   const run = process.env[RUN_FOLDER];
@@ -21,7 +22,10 @@ export async function onceARun(name: string, make: (folder: string) => Promise<v
   }
   const [folder, making, failed] = [join(run, name), join(run, `${name}.making`), join(run, `${name}.failed`)];
   // Of all that try to take the name one succeeds.
-  const isMine = await mkdir(`${folder}.taken`).then(() => true, () => false);
+  const isMine = await mkdir(`${folder}.taken`).then(
+    () => true,
+    () => false,
+  );
   if (isMine) {
     try {
       await mkdir(making);
@@ -41,5 +45,8 @@ export async function onceARun(name: string, make: (folder: string) => Promise<v
 }
 
 function isThere(path: string): Promise<boolean> {
-  return access(path).then(() => true, () => false);
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }

@@ -43,7 +43,17 @@ function recordedNumber(number: number): number {
 }
 
 export function allRow(event: StoredEvent): AllRow {
-  return [String(event.position), String(event.preparePosition), event.stream, recordedNumber(event.number), event.type, event.id, event.isJson, dataHash(event), metadataHash(event)];
+  return [
+    String(event.position),
+    String(event.preparePosition),
+    event.stream,
+    recordedNumber(event.number),
+    event.type,
+    event.id,
+    event.isJson,
+    dataHash(event),
+    metadataHash(event),
+  ];
 }
 
 export function readRow(event: StoredEvent): ReadRow {
@@ -51,7 +61,11 @@ export function readRow(event: StoredEvent): ReadRow {
 }
 
 /** Reads `$all` from one end to the other in pages of `count`. */
-export async function readWholeAll(store: EventStore, direction: 'forward' | 'backward', count: number): Promise<StoredEvent[]> {
+export async function readWholeAll(
+  store: EventStore,
+  direction: 'forward' | 'backward',
+  count: number,
+): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   let page = await store.readAll({ direction, from: direction === 'forward' ? 'start' : 'end', count });
   for (;;) {
@@ -59,14 +73,24 @@ export async function readWholeAll(store: EventStore, direction: 'forward' | 'ba
     if (page.isEnd) return events;
     const before = page.next;
     page = await store.readAll({ direction, from: before, count });
-    if (!page.isEnd && page.events.length === 0 && page.next.commit === before.commit && page.next.prepare === before.prepare) {
+    if (
+      !page.isEnd &&
+      page.events.length === 0 &&
+      page.next.commit === before.commit &&
+      page.next.prepare === before.prepare
+    ) {
       throw new Error(`A ${direction} read of $all does not move on from ${before.commit}/${before.prepare}.`);
     }
   }
 }
 
 /** Reads a stream from one end to the other in pages of `count`; `{ error }` for one that can't be read. */
-export async function readWholeStream(store: EventStore, stream: string, direction: 'forward' | 'backward', count: number): Promise<StoredEvent[] | { error: string }> {
+export async function readWholeStream(
+  store: EventStore,
+  stream: string,
+  direction: 'forward' | 'backward',
+  count: number,
+): Promise<StoredEvent[] | { error: string }> {
   const events: StoredEvent[] = [];
   try {
     let from: number | 'end' = direction === 'forward' ? 0 : 'end';
@@ -74,7 +98,8 @@ export async function readWholeStream(store: EventStore, stream: string, directi
       const page = await store.readStream(stream, { direction, from, count });
       events.push(...page.events);
       if (page.isEnd) return events;
-      const moved = direction === 'forward' ? page.nextEventNumber > Number(from) : from === 'end' || page.nextEventNumber < from;
+      const moved =
+        direction === 'forward' ? page.nextEventNumber > Number(from) : from === 'end' || page.nextEventNumber < from;
       if (!moved) throw new Error(`A ${direction} read of ${stream} does not move on from ${from}.`);
       from = page.nextEventNumber;
     }

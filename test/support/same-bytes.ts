@@ -18,13 +18,16 @@ import { openTestStore } from './test-store.ts';
 import { perform, planWorkload } from './workload.ts';
 
 /**
- * Prints the hash of every file and object that a fixed workload leaves: appends, metadata, deletes and scavenges in a directory and in a bucket, a backup of the directory, and
- * the log and the history of members over a bucket. What is printed before a change of the code and after it is equal where the change was to alter no byte.
+ * Prints the hash of every file and object that a fixed workload leaves: appends, metadata, deletes and scavenges in a
+ * directory and in a bucket, a backup of the directory, and the log and the history of members over a bucket. What is
+ * printed before a change of the code and after it is equal where the change was to alter no byte.
  *
  *   node test/support/same-bytes.ts [--seeds N] > FILE
  */
 
-const { values: { seeds } } = parseArgs({ options: { seeds: { type: 'string', default: '10' } } });
+const {
+  values: { seeds },
+} = parseArgs({ options: { seeds: { type: 'string', default: '10' } } });
 
 function print(where: string, hashes: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(hashes).sort()) console.log(`${hashes[name]} ${where}/${name}`);
@@ -32,7 +35,10 @@ function print(where: string, hashes: Readonly<Record<string, string>>): void {
 
 async function objectsOf(objects: ObjectStore): Promise<Record<string, string>> {
   const hashes: Record<string, string> = {};
-  for await (const { key } of listAll(objects, '')) hashes[key] = createHash('sha256').update((await objects.get(key))!).digest('hex');
+  for await (const { key } of listAll(objects, ''))
+    hashes[key] = createHash('sha256')
+      .update((await objects.get(key))!)
+      .digest('hex');
   return hashes;
 }
 
@@ -42,7 +48,11 @@ async function inBucket(seed: number): Promise<ObjectStore> {
   const objects = new MemoryObjects({ clock });
   let worlds = seed * 1_000;
   const world = () => worldOf(objects, clock, worlds++);
-  const writer = await openObjectStore(world(), { chunkSizeBytes: CHUNK_BYTES, cacheBytes: 1_048_576, streams: { recentIds: 1_024 } });
+  const writer = await openObjectStore(world(), {
+    chunkSizeBytes: CHUNK_BYTES,
+    cacheBytes: 1_048_576,
+    streams: { recentIds: 1_024 },
+  });
   for (const [i, request] of planWorkload({ seed, rounds: 40 }).flat().entries()) {
     await perform(writer.store, request, () => 0);
     clock.advance(1_000);
@@ -71,6 +81,8 @@ for (let seed = 1; seed <= Number(seeds); seed++) {
   print(`bucket-${seed}`, await objectsOf(await inBucket(seed)));
 
   const { hash, counts, history } = await simulate(seed);
-  console.log(`${hash} members-${seed} ${JSON.stringify(counts)} ${createHash('sha256').update(history.join('\n')).digest('hex')}`);
+  console.log(
+    `${hash} members-${seed} ${JSON.stringify(counts)} ${createHash('sha256').update(history.join('\n')).digest('hex')}`,
+  );
   for (const problem of problems) console.log(`problem of ${seed}: ${problem}`);
 }

@@ -7,18 +7,23 @@ import { fileURLToPath } from 'node:url';
 import { parseAst } from 'vite';
 
 /**
- * Shows that a commit moves and renames, and changes nothing else: every function, member, type and other statement of the sources is hashed over its syntax tree, without comments,
- * without imports, whatever file it stands in, and there are as many of each before and after.
+ * Shows that a commit moves and renames, and changes nothing else: every function, member, type and other statement of
+ * the sources is hashed over its syntax tree, without comments, without imports, whatever file it stands in, and there
+ * are as many of each before and after.
  *
  *   node test/support/same-code.ts BEFORE [AFTER] [--renamed NAMES.json]
  *
- * BEFORE and AFTER are commits; without AFTER it is what lies in the folder. NAMES.json says what an identifier is called afterwards: {"before": "after"}. What differs is printed, and the exit code is 1 then.
+ * BEFORE and AFTER are commits; without AFTER it is what lies in the folder. NAMES.json says what an identifier is
+ * called afterwards: {"before": "after"}. What differs is printed, and the exit code is 1 then.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OF_NO_MEANING = new Set(['start', 'end', 'loc', 'range', 'raw']);
 
-interface Node { readonly type: string; readonly [key: string]: unknown }
+interface Node {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
 
 /** Hashes of what the sources are made of, each with how often it is there and where. */
 type Parts = Map<string, string[]>;
@@ -28,10 +33,16 @@ function* filesOf(commit: string | null): Generator<readonly [file: string, text
   let folder = ROOT;
   if (commit !== null) {
     folder = mkdtempSync(join(tmpdir(), 'skua-same-code-'));
-    execFileSync('tar', ['-x', '-C', folder], { input: execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 1 << 30 }) });
+    execFileSync('tar', ['-x', '-C', folder], {
+      input: execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 1 << 30 }),
+    });
   }
   try {
-    for (const file of globSync('{core,handlers,infra,local,test}/**/*.{ts,tsx}', { cwd: folder, exclude: (name) => name.includes('node_modules') }).sort()) yield [file, readFileSync(join(folder, file), 'utf8')];
+    for (const file of globSync('{core,handlers,infra,local,test}/**/*.{ts,tsx}', {
+      cwd: folder,
+      exclude: (name) => name.includes('node_modules'),
+    }).sort())
+      yield [file, readFileSync(join(folder, file), 'utf8')];
   } finally {
     if (commit !== null) rmSync(folder, { recursive: true });
   }
@@ -40,8 +51,12 @@ function* filesOf(commit: string | null): Generator<readonly [file: string, text
 function partsOf(commit: string | null, names: Readonly<Record<string, string>>): Parts {
   const parts: Parts = new Map();
   for (const [file, text] of filesOf(commit)) {
-    for (const [what, node] of statements(parseAst(text, { lang: file.endsWith('x') ? 'tsx' : 'ts' }) as unknown as Node)) {
-      const hash = createHash('sha256').update(JSON.stringify(node, (key, value: unknown) => meaning(key, value, file, names))).digest('hex');
+    for (const [what, node] of statements(
+      parseAst(text, { lang: file.endsWith('x') ? 'tsx' : 'ts' }) as unknown as Node,
+    )) {
+      const hash = createHash('sha256')
+        .update(JSON.stringify(node, (key, value: unknown) => meaning(key, value, file, names)))
+        .digest('hex');
       const found = parts.get(hash);
       if (found === undefined) parts.set(hash, [`${file}: ${what}`]);
       else found.push(`${file}: ${what}`);
@@ -67,7 +82,11 @@ function* statements(program: Node): Generator<readonly [what: string, node: unk
 }
 
 function nameOf(node: Node): string {
-  const { id, key, declarations } = node as unknown as { id?: { name: string } | null; key?: { name: string }; declarations?: readonly { id: { name: string } }[] };
+  const { id, key, declarations } = node as unknown as {
+    id?: { name: string } | null;
+    key?: { name: string };
+    declarations?: readonly { id: { name: string } }[];
+  };
   return id?.name ?? key?.name ?? declarations?.[0]?.id.name ?? node.type;
 }
 
@@ -76,7 +95,8 @@ function meaning(key: string, value: unknown, file: string, names: Readonly<Reco
   if (OF_NO_MEANING.has(key)) return undefined;
   if (typeof value === 'bigint') return `${value}n`;
   if (key === 'name' && typeof value === 'string') return names[value] ?? value;
-  if (key === 'value' && typeof value === 'string' && /^\.\.?\//.test(value)) return basename(resolve(dirname(file), value));
+  if (key === 'value' && typeof value === 'string' && /^\.\.?\//.test(value))
+    return basename(resolve(dirname(file), value));
   return value;
 }
 
@@ -86,7 +106,8 @@ function difference(one: Parts, other: Parts): string[] {
 
 const args = process.argv.slice(2);
 const at = args.indexOf('--renamed');
-const names = at < 0 ? {} : JSON.parse(readFileSync(args.splice(at, 2)[1]!, 'utf8')) as Readonly<Record<string, string>>;
+const names =
+  at < 0 ? {} : (JSON.parse(readFileSync(args.splice(at, 2)[1]!, 'utf8')) as Readonly<Record<string, string>>);
 const [before, after = null] = args;
 if (before === undefined) throw new Error('Which commit is compared? node test/support/same-code.ts BEFORE [AFTER]');
 const [was, is] = [partsOf(before, names), partsOf(after, {})];

@@ -10,18 +10,24 @@ export class SparseImage {
   /** What was read last, while nothing has been written since. */
   #last: { readonly position: number; readonly bytes: Uint8Array } | null = null;
 
-  get allocatedBytes(): number { return this.#blocks.size * IMAGE_BLOCK_BYTES; }
+  get allocatedBytes(): number {
+    return this.#blocks.size * IMAGE_BLOCK_BYTES;
+  }
 
-  /** A copy, which nobody may write to: the next one to read the same gets it, too, as long as nothing has been written. */
+  /**
+   * A copy, which nobody may write to: the next one to read the same gets it, too, as long as nothing has been written.
+   */
   read(position: number, length: number): Uint8Array {
     const end = Math.max(position, Math.min(position + length, this.size));
-    if (this.#last !== null && this.#last.position === position && this.#last.bytes.length === end - position) return this.#last.bytes;
+    if (this.#last !== null && this.#last.position === position && this.#last.bytes.length === end - position)
+      return this.#last.bytes;
     const out = new Uint8Array(end - position);
     for (let at = position; at < end;) {
       const index = Math.floor(at / IMAGE_BLOCK_BYTES);
       const to = Math.min(end, (index + 1) * IMAGE_BLOCK_BYTES);
       const block = this.#blocks.get(index);
-      if (block !== undefined) out.set(block.subarray(at - index * IMAGE_BLOCK_BYTES, to - index * IMAGE_BLOCK_BYTES), at - position);
+      if (block !== undefined)
+        out.set(block.subarray(at - index * IMAGE_BLOCK_BYTES, to - index * IMAGE_BLOCK_BYTES), at - position);
       at = to;
     }
     this.#last = { position, bytes: out };

@@ -16,8 +16,9 @@ const DEAREST_FILES = 10;
 const TICKS_PER_SECOND = 100;
 
 /**
- * User and system time in seconds of this process and of all that it and its processes have started and waited for, by `/proc/self/stat`
- * (proc(5): fields 14 to 17); null on systems without it. What another process has taken over, as a server in the background, is not in it.
+ * User and system time in seconds of this process and of all that it and its processes have started and waited for, by
+ * `/proc/self/stat` (proc(5): fields 14 to 17); null on systems without it. What another process has taken over, as a
+ * server in the background, is not in it.
  */
 function processorSeconds(): { readonly user: number; readonly system: number } | null {
   let stat: string;
@@ -27,7 +28,11 @@ function processorSeconds(): { readonly user: number; readonly system: number } 
     return null;
   }
   // The second field is a name in brackets, which may hold anything.
-  const [user, system, childrenUser, childrenSystem] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15).map(Number);
+  const [user, system, childrenUser, childrenSystem] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
   return { user: (user! + childrenUser!) / TICKS_PER_SECOND, system: (system! + childrenSystem!) / TICKS_PER_SECOND };
 }
 
@@ -44,9 +49,10 @@ function reasonInName(name: string): string | undefined {
 }
 
 /**
- * Prints why tests were skipped, which failed, what the run took, and `N passed, N failed, N skipped` as the very last line, so that a script can
- * read the outcome there. For whoever adds up several runs, the three numbers and the failures are appended to the file that `SKUA_TEST_TOTALS`
- * names. A file that could not be loaded, and an error outside of any test, count as failed: a run is never green by accident.
+ * Prints why tests were skipped, which failed, what the run took, and `N passed, N failed, N skipped` as the very last
+ * line, so that a script can read the outcome there. For whoever adds up several runs, the three numbers and the
+ * failures are appended to the file that `SKUA_TEST_TOTALS` names. A file that could not be loaded, and an error
+ * outside of any test, count as failed: a run is never green by accident.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
@@ -55,7 +61,8 @@ export default class SummaryReporter implements Reporter {
     let skipped = 0;
     const reasons = new Map<string, number>();
     for (const module of modules) {
-      const told = (name: string, errors: readonly unknown[]) => errors.map((error) => `${module.relativeModuleId}${name}: ${reasonOf(error)}`);
+      const told = (name: string, errors: readonly unknown[]) =>
+        errors.map((error) => `${module.relativeModuleId}${name}: ${reasonOf(error)}`);
       failures.push(...told('', module.errors()));
       for (const suite of module.children.allSuites()) failures.push(...told(` > ${suite.fullName}`, suite.errors()));
       for (const test of module.children.allTests()) {
@@ -64,14 +71,24 @@ export default class SummaryReporter implements Reporter {
         else if (result.state === 'failed') failures.push(...told(` > ${test.fullName}`, result.errors.slice(0, 1)));
         else {
           skipped++;
-          const reason = (result.state === 'skipped' && result.note) || reasonInName(test.fullName) || 'no reason given';
+          const reason =
+            (result.state === 'skipped' && result.note) || reasonInName(test.fullName) || 'no reason given';
           reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
         }
       }
     }
-    const why = [...reasons].sort(([, a], [, b]) => b - a).map(([reason, count]) => `skipped ${count}: ${reason}\n`).join('');
-    const what = failures.slice(0, FAILURES_TOLD_MAX).map((failure) => `failed: ${failure}\n`).join('');
-    const dearest = modules.map((module) => ({ file: module.relativeModuleId, seconds: secondsOf(module) })).sort((a, b) => b.seconds - a.seconds).slice(0, DEAREST_FILES);
+    const why = [...reasons]
+      .sort(([, a], [, b]) => b - a)
+      .map(([reason, count]) => `skipped ${count}: ${reason}\n`)
+      .join('');
+    const what = failures
+      .slice(0, FAILURES_TOLD_MAX)
+      .map((failure) => `failed: ${failure}\n`)
+      .join('');
+    const dearest = modules
+      .map((module) => ({ file: module.relativeModuleId, seconds: secondsOf(module) }))
+      .sort((a, b) => b.seconds - a.seconds)
+      .slice(0, DEAREST_FILES);
     const files = dearest.map(({ file, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${file}\n`).join('');
     const outcome = `${passed} passed, ${failures.length} failed, ${skipped} skipped\n`;
     const totals = process.env['SKUA_TEST_TOTALS'];
@@ -80,7 +97,7 @@ export default class SummaryReporter implements Reporter {
     process.once('exit', () => {
       // Only now have the processes that ran the tests ended, and count.
       const processor = processorSeconds();
-      const price = `took ${performance.now() / 1_000 | 0} s${processor === null ? '' : `, of processors ${processor.user | 0} s user and ${processor.system | 0} s system`}; the dearest files:\n${files}`;
+      const price = `took ${(performance.now() / 1_000) | 0} s${processor === null ? '' : `, of processors ${processor.user | 0} s user and ${processor.system | 0} s system`}; the dearest files:\n${files}`;
       process.stdout.write(`${why}${what}${price}${outcome}`);
     });
   }

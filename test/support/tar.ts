@@ -56,7 +56,7 @@ function sparseMap(tar: Uint8Array, header: Uint8Array, after: number): SparseMa
   };
   collect(header, 386, 4);
   let dataAt = after;
-  for (let more = header[482] !== 0; more; ) {
+  for (let more = header[482] !== 0; more;) {
     const block = tar.subarray(dataAt, dataAt + BLOCK);
     collect(block, 0, 21);
     more = block[504] !== 0;
@@ -102,6 +102,7 @@ function text(b: Uint8Array, at: number, length: number): string {
 function octal(b: Uint8Array, at: number, length: number): number {
   const digits = text(b, at, length).trim();
   const value = digits === '' ? 0 : Number.parseInt(digits, 8);
-  if (!/^[0-7]*$/.test(digits) || !Number.isSafeInteger(value)) throw new Error(`The archive holds the number "${digits}".`);
+  if (!/^[0-7]*$/.test(digits) || !Number.isSafeInteger(value))
+    throw new Error(`The archive holds the number "${digits}".`);
   return value;
 }

@@ -4,7 +4,15 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store/store.ts';
-import type { DirectoryStore, OpenStoreOptions, Store, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store/store.ts';
+import type {
+  DirectoryStore,
+  OpenStoreOptions,
+  Store,
+  StoreIndexOptions,
+  StoreLogOptions,
+  StoreScavengeOptions,
+  StoreWorld,
+} from '../../core/store/store.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -20,7 +28,12 @@ const RECENT_IDS = 8_192;
 const ZERO_AHEAD_BYTES = 262_144;
 
 /** What a store is opened with, without its parts: tests name the one thing that they are about. */
-export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>, Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress' | 'beginsProofs'> {
+export interface FlatStoreOptions
+  extends
+    StoreWorld,
+    StoreLogOptions,
+    Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>,
+    Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress' | 'beginsProofs'> {
   readonly verifyIndex?: boolean;
   readonly indexCacheDepth?: number;
   readonly scavengeStates?: StoreScavengeOptions['states'];
@@ -29,14 +42,50 @@ export interface FlatStoreOptions extends StoreWorld, StoreLogOptions, Omit<Stor
 
 export function storeOptions(flat: FlatStoreOptions): OpenStoreOptions {
   const { storage, clock, ids, digests, jobs, log, meter } = flat;
-  const { memTableEntriesMax, tablesPerLevelMax, verifyIndex: verify, indexCacheDepth: cacheDepth, bloomFilters, existenceFilterBytes, hasher } = flat;
-  const { chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks, recentIds, zeroAheadBytes } = flat;
+  const {
+    memTableEntriesMax,
+    tablesPerLevelMax,
+    verifyIndex: verify,
+    indexCacheDepth: cacheDepth,
+    bloomFilters,
+    existenceFilterBytes,
+    hasher,
+  } = flat;
+  const {
+    chunkSizeBytes,
+    appendBytesMax,
+    truncationBytesMax,
+    writeEpoch,
+    isRestoring,
+    verifyChunks,
+    recentIds,
+    zeroAheadBytes,
+  } = flat;
   return given({
     world: { storage, clock, ids, digests, jobs, log, meter },
-    log: given({ chunkSizeBytes, appendBytesMax, truncationBytesMax, writeEpoch, isRestoring, verifyChunks, recentIds, zeroAheadBytes }),
-    index: given({ memTableEntriesMax, tablesPerLevelMax, verify, cacheDepth, bloomFilters, existenceFilterBytes, hasher }),
+    log: given({
+      chunkSizeBytes,
+      appendBytesMax,
+      truncationBytesMax,
+      writeEpoch,
+      isRestoring,
+      verifyChunks,
+      recentIds,
+      zeroAheadBytes,
+    }),
+    index: given({
+      memTableEntriesMax,
+      tablesPerLevelMax,
+      verify,
+      cacheDepth,
+      bloomFilters,
+      existenceFilterBytes,
+      hasher,
+    }),
     scavenge: given({ states: flat.scavengeStates, config: flat.scavenge }),
-    cacheBytes: flat.cacheBytes, onProgress: flat.onProgress, beginsProofs: flat.beginsProofs,
+    cacheBytes: flat.cacheBytes,
+    onProgress: flat.onProgress,
+    beginsProofs: flat.beginsProofs,
   }) as OpenStoreOptions;
 }
 
@@ -49,12 +98,15 @@ export interface TestStoreOptions extends Partial<FlatStoreOptions> {
   readonly seed?: number;
 }
 
-/** Opens stores elsewhere than on the storage, which then only tells which store is meant; null: there. Tests that run there, too, use what every store has. */
+/**
+ * Opens stores elsewhere than on the storage, which then only tells which store is meant; null: there. Tests that run
+ * there, too, use what every store has.
+ */
 export const elsewhere: { open: ((options: TestStoreOptions) => Promise<Store>) | null } = { open: null };
 
 /**
- * Opens the store on a storage with everything else driven by the test. The history of scavenges is not repaired unless the
- * test asks for it, since that writes to the log.
+ * Opens the store on a storage with everything else driven by the test. The history of scavenges is not repaired unless
+ * the test asks for it, since that writes to the log.
  */
 export function openTestStore(options: TestStoreOptions): Promise<DirectoryStore> {
   if (elsewhere.open !== null) return elsewhere.open(options) as Promise<DirectoryStore>;
@@ -63,9 +115,32 @@ export function openTestStore(options: TestStoreOptions): Promise<DirectoryStore
   const ids = chosen.ids ?? new SeededIds(seed);
   const scavengeStates = chosen.scavengeStates ?? MemoryScavengeStates.of(chosen.storage);
   const hasher = chosen.hasher === undefined ? {} : { hasher: chosen.hasher };
-  const jobs = chosen.jobs ?? new InlineJobs({ jobs: JOBS, storage: chosen.storage, digests: nodeDigests, ids, clock, scavengeStates, ...hasher });
-  return openStore(storeOptions({
-    clock, ids, jobs, scavengeStates, digests: nodeDigests, log: silentLog, meter: silentMeter, existenceFilterBytes: EXISTENCE_FILTER_BYTES, cacheBytes: 16 * 1024 * 1024, recentIds: RECENT_IDS, zeroAheadBytes: ZERO_AHEAD_BYTES, ...chosen,
-    scavenge: { repairHistory: false, ...chosen.scavenge },
-  }));
+  const jobs =
+    chosen.jobs ??
+    new InlineJobs({
+      jobs: JOBS,
+      storage: chosen.storage,
+      digests: nodeDigests,
+      ids,
+      clock,
+      scavengeStates,
+      ...hasher,
+    });
+  return openStore(
+    storeOptions({
+      clock,
+      ids,
+      jobs,
+      scavengeStates,
+      digests: nodeDigests,
+      log: silentLog,
+      meter: silentMeter,
+      existenceFilterBytes: EXISTENCE_FILTER_BYTES,
+      cacheBytes: 16 * 1024 * 1024,
+      recentIds: RECENT_IDS,
+      zeroAheadBytes: ZERO_AHEAD_BYTES,
+      ...chosen,
+      scavenge: { repairHistory: false, ...chosen.scavenge },
+    }),
+  );
 }

@@ -18,7 +18,10 @@ export interface Request {
   acknowledged: { firstEventNumber: number; lastEventNumber: number; position: number; operations: number } | null;
   /** Code of the error it ended with. */
   refusedWith: string | null;
-  /** Appends to other streams that are made in the same commit, all or none; each stands among the requests of the round, too, with null here. Absent for a request of its own. */
+  /**
+   * Appends to other streams that are made in the same commit, all or none; each stands among the requests of the
+   * round, too, with null here. Absent for a request of its own.
+   */
   readonly together?: readonly Request[] | null;
 }
 
@@ -47,29 +50,61 @@ export function planWorkload(options: WorkloadOptions): Request[][] {
   const first = options.firstRound ?? 0;
   for (let round = first; round < first + options.rounds; round++) {
     const count = random.int(1, 4);
-    const requests = Array.from({ length: count }, () => planRequest(random, random.pick(streams), round, options.dataBytesMax ?? 900));
-    rounds.push(options.togetherChance === undefined ? requests : requests.flatMap((request) => joined(request, random, streams, options.togetherChance!)));
+    const requests = Array.from({ length: count }, () =>
+      planRequest(random, random.pick(streams), round, options.dataBytesMax ?? 900),
+    );
+    rounds.push(
+      options.togetherChance === undefined
+        ? requests
+        : requests.flatMap((request) => joined(request, random, streams, options.togetherChance!)),
+    );
   }
   return rounds;
 }
 
 function planRequest(random: Random, stream: string, round: number, dataBytesMax: number): Request {
-  const request = (kind: Request['kind'], target: string, events: NewEvent[]): Request => ({ kind, stream, target, expectedVersion: ANY, events, round, acknowledged: null, refusedWith: null });
+  const request = (kind: Request['kind'], target: string, events: NewEvent[]): Request => ({
+    kind,
+    stream,
+    target,
+    expectedVersion: ANY,
+    events,
+    round,
+    acknowledged: null,
+    refusedWith: null,
+  });
   const choice = random.int(0, 99);
-  if (choice < 8) return request('metadata', `$$${stream}`, [newEvent(random, '$metadata', random.pick(['{"$maxCount":5}', '{"$tb":3,"owner":"team-1"}', '{"$maxCount":40,"$tb":1}', '{}']))]);
+  if (choice < 8)
+    return request('metadata', `$$${stream}`, [
+      newEvent(
+        random,
+        '$metadata',
+        random.pick(['{"$maxCount":5}', '{"$tb":3,"owner":"team-1"}', '{"$maxCount":40,"$tb":1}', '{}']),
+      ),
+    ]);
   if (choice < 13) return request('soft-delete', `$$${stream}`, []);
   // Hard deletes end a stream, so only two streams get them.
   if (choice < 16 && /-[01]$/.test(stream)) return request('hard-delete', stream, []);
   const count = choice < 60 ? 1 : random.int(2, 12);
-  return request('append', stream, Array.from({ length: count }, () => newEvent(random, `type-${random.int(0, 4)}`, null, dataBytesMax)));
+  return request(
+    'append',
+    stream,
+    Array.from({ length: count }, () => newEvent(random, `type-${random.int(0, 4)}`, null, dataBytesMax)),
+  );
 }
 
 /** The append with others to other streams, which share its fate. */
 function joined(request: Request, random: Random, streams: readonly string[], chance: number): readonly Request[] {
   if (request.kind !== 'append' || !random.chance(chance)) return [request];
-  const others = streams.filter((stream) => stream !== request.stream && random.chance(0.4)).map((stream): Request => ({
-    ...request, stream, target: stream, events: Array.from({ length: random.int(1, 4) }, () => newEvent(random, 'together', null, 400)), together: null,
-  }));
+  const others = streams
+    .filter((stream) => stream !== request.stream && random.chance(0.4))
+    .map((stream): Request => ({
+      ...request,
+      stream,
+      target: stream,
+      events: Array.from({ length: random.int(1, 4) }, () => newEvent(random, 'together', null, 400)),
+      together: null,
+    }));
   return others.length === 0 ? [request] : [{ ...request, together: others }, ...others];
 }
 
@@ -95,21 +130,42 @@ export async function perform(store: EventStore, request: Request, operations: (
   try {
     if (request.together !== undefined) {
       const all = [request, ...request.together];
-      const { streams } = await store.appendToStreams(all.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })));
+      const { streams } = await store.appendToStreams(
+        all.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })),
+      );
       for (const [i, one] of all.entries()) {
         const { lastEventNumber, position } = streams[i]!;
-        one.acknowledged = { firstEventNumber: lastEventNumber - one.events.length + 1, lastEventNumber, position, operations: operations() };
+        one.acknowledged = {
+          firstEventNumber: lastEventNumber - one.events.length + 1,
+          lastEventNumber,
+          position,
+          operations: operations(),
+        };
       }
     } else if (request.kind === 'append' || request.kind === 'metadata') {
       const result = await store.append(request.target, request.expectedVersion, request.events);
-      request.acknowledged = { firstEventNumber: result.firstEventNumber, lastEventNumber: result.lastEventNumber, position: result.position, operations: operations() };
+      request.acknowledged = {
+        firstEventNumber: result.firstEventNumber,
+        lastEventNumber: result.lastEventNumber,
+        position: result.position,
+        operations: operations(),
+      };
     } else {
-      const result = await store.deleteStream(request.stream, request.expectedVersion, request.kind === 'soft-delete' ? 'soft' : 'hard');
-      request.acknowledged = { firstEventNumber: -1, lastEventNumber: -1, position: result.position, operations: operations() };
+      const result = await store.deleteStream(
+        request.stream,
+        request.expectedVersion,
+        request.kind === 'soft-delete' ? 'soft' : 'hard',
+      );
+      request.acknowledged = {
+        firstEventNumber: -1,
+        lastEventNumber: -1,
+        position: result.position,
+        operations: operations(),
+      };
     }
   } catch (error) {
     const code = codeOf(error);
     if (code === null) throw error;
-    for (const one of [request, ...request.together ?? []]) one.refusedWith = code;
+    for (const one of [request, ...(request.together ?? [])]) one.refusedWith = code;
   }
 }

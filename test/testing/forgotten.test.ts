@@ -14,11 +14,20 @@ ${rest}
 
 test('nodes that are not stopped do not keep a process alive, though connections are open, and leave no folder', async () => {
   // Keeps its connection, as fetch does; and a subscription that waits.
-  const { code, out } = await new Spawned(process.execPath, ['--input-type=module', '-e', program(`
+  const { code, out } = await new Spawned(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      program(`
 await (await fetch(plain.url + '/streams/a', { headers: { accept: 'application/json' } })).text();
 void (async () => { for await (const _ of filed.store.subscribe()) {} })();
 console.log('done');
-`)], {}, { cwd: ROOT }).ended;
+`),
+    ],
+    {},
+    { cwd: ROOT },
+  ).ended;
   expect(out).toMatch(/done/);
   expect(code).toBe(0);
   const [, folder] = /folder (.*)\./.exec(out)!;
@@ -27,7 +36,12 @@ console.log('done');
 });
 
 test('what somebody waits for keeps the process alive until it is done', async () => {
-  const { code, out } = await new Spawned(process.execPath, ['--input-type=module', '-e', program(`
+  const { code, out } = await new Spawned(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      program(`
 await filed.store.delete('a').catch(() => {});
 await plain.store.delete('a', { hard: true });
 console.log('removed', (await plain.scavenge()).removed.filter(({ stream }) => stream === 'a').length);
@@ -35,20 +49,33 @@ await plain.reset();
 await plain.advanceTime({ days: 1 });
 await Promise.all([plain, secure, filed].map((node) => node.stop()));
 console.log('stopped');
-`)], {}, { cwd: ROOT }).ended;
+`),
+    ],
+    {},
+    { cwd: ROOT },
+  ).ended;
   expect(out).toMatch(/removed 1\nstopped\n$/);
   expect(code).toBe(0);
 });
 
 test('nodes add nothing that listens to signals, and take their listener for the end away again', async () => {
-  const { code, out } = await new Spawned(process.execPath, ['--input-type=module', '-e', `
+  const { code, out } = await new Spawned(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `
 const listeners = () => ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException', 'unhandledRejection', 'exit'].map((name) => process.listenerCount(name)).join();
 const before = listeners();
 ${program(`
 console.log('running', listeners() === before.replace(/0$/, '1'));
 await Promise.all([plain, secure, filed].map((node) => node.stop()));
 console.log('stopped', listeners() === before);
-`)}`], {}, { cwd: ROOT }).ended;
+`)}`,
+    ],
+    {},
+    { cwd: ROOT },
+  ).ended;
   expect(out).toMatch(/running true\nstopped true\n$/);
   expect(code).toBe(0);
 });

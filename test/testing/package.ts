@@ -25,7 +25,18 @@ export async function workplace(): Promise<Workplace> {
     async project(name) {
       const at = path.join(folder, name);
       await cp(path.join(PROJECTS, name), at, { recursive: true });
-      for (const [format, end] of [['esm', 'mjs'], ['cjs', 'cjs']] as const) await build({ absWorkingDir: ROOT, entryPoints: ['test/testing/suite.ts'], outfile: path.join(at, `suite.${end}`), format, target: 'es2022', platform: 'node' });
+      for (const [format, end] of [
+        ['esm', 'mjs'],
+        ['cjs', 'cjs'],
+      ] as const)
+        await build({
+          absWorkingDir: ROOT,
+          entryPoints: ['test/testing/suite.ts'],
+          outfile: path.join(at, `suite.${end}`),
+          format,
+          target: 'es2022',
+          platform: 'node',
+        });
       return at;
     },
     remove,

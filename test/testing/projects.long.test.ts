@@ -9,21 +9,36 @@ import { workplace } from './package.ts';
 import type { Workplace } from './package.ts';
 
 let place: Workplace;
-beforeAll(async () => { place = await workplace(); });
+beforeAll(async () => {
+  place = await workplace();
+});
 afterAll(() => place.remove());
 
 /** A runner by its module, with this Node.js and none of what the runner of these tests has told its processes. */
 function run(at: string, words: readonly string[]): Promise<Ended> {
-  const env = Object.fromEntries(Object.keys(process.env).filter((name) => /^(?:VITEST|TEST|NODE_ENV|NODE_OPTIONS|NODE_V8_COVERAGE|npm_|DEV|PROD|MODE|SSR|BASE_URL)/.test(name)).map((name) => [name, undefined]));
+  const env = Object.fromEntries(
+    Object.keys(process.env)
+      .filter((name) =>
+        /^(?:VITEST|TEST|NODE_ENV|NODE_OPTIONS|NODE_V8_COVERAGE|npm_|DEV|PROD|MODE|SSR|BASE_URL)/.test(name),
+      )
+      .map((name) => [name, undefined]),
+  );
   return new Spawned(process.execPath, words, env, { cwd: at }).ended;
 }
 
 test('the suite runs in Vitest, in processes and in threads, and so does the example of the README', async () => {
   const at = await place.project('vitest');
-  const [, example] = /^## In your tests\n[^]*?```js\n([^]*?)\n```/m.exec(await readFile(path.join(ROOT, 'README.md'), 'utf8'))!;
+  const [, example] = /^## In your tests\n[^]*?```js\n([^]*?)\n```/m.exec(
+    await readFile(path.join(ROOT, 'README.md'), 'utf8'),
+  )!;
   await writeFile(path.join(at, 'readme.test.js'), example!);
   for (const pool of bySize(['threads'], ['threads'], ['forks', 'threads'])) {
-    const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', `--pool=${pool}`, '--maxWorkers=2']);
+    const { code, out, err } = await run(at, [
+      path.join(place.folder, 'node_modules/vitest/vitest.mjs'),
+      'run',
+      `--pool=${pool}`,
+      '--maxWorkers=2',
+    ]);
     expect(`${out}\n${err}`).toMatch(/Test Files +3 passed \(3\)/);
     expect(code).toBe(0);
   }
@@ -43,7 +58,9 @@ test(`${FILES} files side by side have a node each`, async () => {
   const at = path.join(place.folder, 'many');
   await mkdir(at);
   for (let i = 0; i < FILES; i++) {
-    await writeFile(path.join(at, `file-${i}.test.mjs`), `
+    await writeFile(
+      path.join(at, `file-${i}.test.mjs`),
+      `
 import { expect, test } from 'vitest';
 import { startTestNode } from 'skua/testing';
 test('has its own', async () => {
@@ -52,15 +69,25 @@ test('has its own', async () => {
   const found = await Array.fromAsync(node.store.readAll(), ({ type }) => type);
   expect(found).toEqual(['of-${i}', 'more']);
 });
-`);
+`,
+    );
   }
-  const { code, out, err } = await run(at, [path.join(place.folder, 'node_modules/vitest/vitest.mjs'), 'run', '--pool=threads', '--maxWorkers=8', '--testTimeout=600000']);
+  const { code, out, err } = await run(at, [
+    path.join(place.folder, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--pool=threads',
+    '--maxWorkers=8',
+    '--testTimeout=600000',
+  ]);
   expect(`${out}\n${err}`).toMatch(new RegExp(`Test Files +${FILES} passed \\(${FILES}\\)`));
   expect(code).toBe(0);
 });
 
 test('each member that the declarations promise occurs in the suite', async () => {
-  const declared = await readFile(path.join(place.folder, 'node_modules/skua/dist/types/local/testing/api.d.ts'), 'utf8');
+  const declared = await readFile(
+    path.join(place.folder, 'node_modules/skua/dist/types/local/testing/api.d.ts'),
+    'utf8',
+  );
   const suite = await readFile(path.join(ROOT, 'test/testing/suite.ts'), 'utf8');
   const members = declaredMembers(declared);
   expect(members.length).toBeGreaterThan(25);

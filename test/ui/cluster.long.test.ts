@@ -5,11 +5,14 @@ import type { Ui } from './kit.ts';
 import type { ClientCluster } from '../cluster/clients/members.ts';
 import type { Member } from '../cluster/processes/member.ts';
 
-
 const addressOf = ({ url }: Member) => new URL(url).host;
 const at = (member: Member, path = '') => `https://${addressOf(member)}/ui${path}`;
 /** What the table of members says of one. */
-const rowOf = (page: Page, member: Member) => page.getByRole('table', { name: 'Members of the cluster' }).getByRole('row').filter({ hasText: addressOf(member) });
+const rowOf = (page: Page, member: Member) =>
+  page
+    .getByRole('table', { name: 'Members of the cluster' })
+    .getByRole('row')
+    .filter({ hasText: addressOf(member) });
 
 atCluster('the page at a cluster', (ui, cluster) => {
   test('a login at one member counts at all, and each shows all of them: who leads, which it is itself, their epoch, and that nobody lags', async () => {
@@ -20,9 +23,17 @@ atCluster('the page at a cluster', (ui, cluster) => {
       await rowOf(page, member).getByText('this one').waitFor();
       expect(await page.getByText('this one').count()).toBe(1);
       for (const other of cluster().members) {
-        await rowOf(page, other).getByText(other === leader ? 'Leader' : 'Follower', { exact: true }).waitFor();
-        const { members } = await (await page.request.get(at(member).replace('/ui', '/gossip'))).json() as { members: { httpEndPointPort: number; epochNumber: number }[] };
-        expect(await rowOf(page, other).getByRole('cell').nth(4).innerText()).toBe(String(members.find(({ httpEndPointPort }) => addressOf(other).endsWith(`:${httpEndPointPort}`))!.epochNumber));
+        await rowOf(page, other)
+          .getByText(other === leader ? 'Leader' : 'Follower', { exact: true })
+          .waitFor();
+        const { members } = (await (await page.request.get(at(member).replace('/ui', '/gossip'))).json()) as {
+          members: { httpEndPointPort: number; epochNumber: number }[];
+        };
+        expect(await rowOf(page, other).getByRole('cell').nth(4).innerText()).toBe(
+          String(
+            members.find(({ httpEndPointPort }) => addressOf(other).endsWith(`:${httpEndPointPort}`))!.epochNumber,
+          ),
+        );
         await expect.poll(() => rowOf(page, other).getByRole('cell').nth(2).innerText()).toBe('–');
       }
       await sees(page, '3 of 3 reachable');
@@ -36,7 +47,9 @@ atCluster('the page at a cluster', (ui, cluster) => {
     await page.goto(at(follower, '/streams'));
     await append(page, 'from-a-follower', 'noted');
     await page.getByRole('table', { name: 'Events of from-a-follower' }).getByText('noted').waitFor();
-    const stored = await page.request.get(`${at(leader).replace('/ui', '')}/streams/from-a-follower/0`, { headers: { accept: 'application/vnd.eventstore.event+json' } });
+    const stored = await page.request.get(`${at(leader).replace('/ui', '')}/streams/from-a-follower/0`, {
+      headers: { accept: 'application/vnd.eventstore.event+json' },
+    });
     expect([stored.status(), await stored.json()]).toMatchObject([200, { eventType: 'noted', eventNumber: 0 }]);
   });
 
@@ -51,7 +64,8 @@ atCluster('the page at a cluster', (ui, cluster) => {
     await rowOf(atLeader, leader).getByText('Leader', { exact: true }).waitFor();
     await rowOf(atFollower, leader).getByText('Leader', { exact: true }).waitFor();
     await live.getByText('live', { exact: true }).waitFor();
-    const epoch = async (page: Page, member: Member) => Number(await rowOf(page, member).getByRole('cell').nth(4).innerText());
+    const epoch = async (page: Page, member: Member) =>
+      Number(await rowOf(page, member).getByRole('cell').nth(4).innerText());
     const before = await epoch(atFollower, leader);
 
     await leader.kill();
@@ -81,7 +95,10 @@ async function opened(ui: Ui): Promise<Page> {
 }
 
 async function append(page: Page, stream: string, type: string): Promise<void> {
-  await page.getByRole('button', { name: /^Append/ }).first().click();
+  await page
+    .getByRole('button', { name: /^Append/ })
+    .first()
+    .click();
   const dialog = page.getByRole('dialog', { name: 'Append an event' });
   await dialog.getByLabel('Stream').fill(stream);
   await dialog.getByLabel('Event type').fill(type);
@@ -92,6 +109,13 @@ async function append(page: Page, stream: string, type: string): Promise<void> {
 
 /** Who leads now that somebody else does not. */
 async function led(cluster: ClientCluster, former: Member): Promise<Member> {
-  await expect.poll(async () => cluster.leader().then((member) => member !== former, () => false)).toBe(true);
+  await expect
+    .poll(async () =>
+      cluster.leader().then(
+        (member) => member !== former,
+        () => false,
+      ),
+    )
+    .toBe(true);
   return cluster.leader();
 }

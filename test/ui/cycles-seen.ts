@@ -34,8 +34,15 @@ export async function looksAt(pages: readonly Page[]): Promise<readonly Look[]> 
   return (await Promise.all(pages.map((page) => page.evaluate('window.__looks') as Promise<Look[]>))).flat();
 }
 
-/** The members of a cycle in the order in which they were seen being scavenged; empty where a look at one of them is missing. */
+/**
+ * The members of a cycle in the order in which they were seen being scavenged; empty where a look at one of them is
+ * missing.
+ */
 export function orderOf(looks: readonly Look[], id: string, members: number): readonly string[] {
-  const order = Array.from({ length: members }, (_, before) => looks.find((look) => look.id === id && look.done.length === before && look.running.length === 1)?.running[0]);
-  return order.includes(undefined) ? [] : order as string[];
+  const order = Array.from(
+    { length: members },
+    (_, before) =>
+      looks.find((look) => look.id === id && look.done.length === before && look.running.length === 1)?.running[0],
+  );
+  return order.includes(undefined) ? [] : (order as string[]);
 }

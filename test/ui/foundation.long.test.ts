@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { atNode, SIZE_NAMES, sees } from './kit.ts';
 
 const title = (page: Page, text: string) => page.getByRole('heading', { level: 1, name: text }).waitFor();
-const focused = (page: Page) => page.evaluate('document.activeElement.tagName + " " + (document.activeElement.getAttribute("aria-label") ?? document.activeElement.id)') as Promise<string>;
+const focused = (page: Page) =>
+  page.evaluate(
+    'document.activeElement.tagName + " " + (document.activeElement.getAttribute("aria-label") ?? document.activeElement.id)',
+  ) as Promise<string>;
 
 atNode('the frame of the page', (ui, node) => {
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
@@ -25,8 +28,14 @@ atNode('the frame of the page', (ui, node) => {
     expect(await page.title()).toBe('Options · Skua');
     await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
     await title(page, 'Users');
-    expect([await page.title(), new URL(page.url()).pathname, await focused(page)]).toEqual(['Users · Skua', '/ui/users', 'MAIN main']);
-    expect(await page.getByRole('navigation').getByRole('link', { name: 'Users' }).getAttribute('aria-current')).toBe('page');
+    expect([await page.title(), new URL(page.url()).pathname, await focused(page)]).toEqual([
+      'Users · Skua',
+      '/ui/users',
+      'MAIN main',
+    ]);
+    expect(await page.getByRole('navigation').getByRole('link', { name: 'Users' }).getAttribute('aria-current')).toBe(
+      'page',
+    );
     await page.goBack();
     await title(page, 'Options');
     await page.goForward();
@@ -35,7 +44,14 @@ atNode('the frame of the page', (ui, node) => {
     await sees(page, 'Page not found');
   });
 
-  test.each([['/nothing-here', 'Page not found'], ['/webhooks/nobody', 'There is no such connector'], ['/subscriptions/nobody/nowhere', 'There is no such group'], ['/streams/nobody/first', 'This is not an event number'], ['/streams/nobody', 'nobody'], ['/streams/nobody/0', 'Event 0']])('what is not there has a heading as well, at %s', async (path, heading) => {
+  test.each([
+    ['/nothing-here', 'Page not found'],
+    ['/webhooks/nobody', 'There is no such connector'],
+    ['/subscriptions/nobody/nowhere', 'There is no such group'],
+    ['/streams/nobody/first', 'This is not an event number'],
+    ['/streams/nobody', 'nobody'],
+    ['/streams/nobody/0', 'Event 0'],
+  ])('what is not there has a heading as well, at %s', async (path, heading) => {
     ui.allow(/status of 404/);
     // Only once the answer is there, before which the view has the heading of what is looked for.
     const page = await ui.open(path);
@@ -88,7 +104,9 @@ atNode('the frame of the page', (ui, node) => {
     await sees(page, 'The node is not responding; retrying.');
     // What was known stays.
     await sees(page, 'All metrics');
-    const answered = page.waitForResponse((response) => response.url().endsWith('/metrics') && response.status() === 200);
+    const answered = page.waitForResponse(
+      (response) => response.url().endsWith('/metrics') && response.status() === 200,
+    );
     await node.start();
     await page.getByText('The node is not responding; retrying.').waitFor({ state: 'hidden' });
     await answered;
@@ -97,7 +115,9 @@ atNode('the frame of the page', (ui, node) => {
   test('all of it is small: what the first view loads has less than 150 kB', async () => {
     const page = await ui.open('/options');
     await title(page, 'Options');
-    const bytes = await page.evaluate('performance.getEntries().filter(({ entryType, name }) => entryType === "navigation" || (entryType === "resource" && name.includes("/ui/"))).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)') as number;
+    const bytes = (await page.evaluate(
+      'performance.getEntries().filter(({ entryType, name }) => entryType === "navigation" || (entryType === "resource" && name.includes("/ui/"))).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)',
+    )) as number;
     expect(bytes).toBeGreaterThan(10_000);
     expect(bytes).toBeLessThan(150_000);
   });

@@ -11,7 +11,10 @@ import { freePorts } from '../support/free-ports.ts';
 import { bySize } from '../support/run-size.ts';
 import { launched } from './chromium.ts';
 
-/** The page in a real browser, at a real node from the sources. A test says what a user sees and does; that nothing else happens meanwhile is looked at after each. */
+/**
+ * The page in a real browser, at a real node from the sources. A test says what a user sees and does; that nothing else
+ * happens meanwhile is looked at after each.
+ */
 
 export const ADMIN = 'admin';
 export const PASSWORD = 'a Password of tests 1';
@@ -20,13 +23,27 @@ const CLUSTER_PASSWORD = 'changeit';
 /** What members have in common, so that each takes the logins of the others. */
 const TOKEN = 'a token of these tests alone';
 
-export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } } as const;
+export const SIZES = {
+  phone: { width: 360, height: 740 },
+  desk: { width: 1280, height: 860 },
+  wall: { width: 3840, height: 2160 },
+} as const;
 export type Size = keyof typeof SIZES;
 export type Scheme = 'light' | 'dark';
-/** What axe finds on a phone it finds on a desk, but for what is wider than the window, which is looked for at each size. */
+/**
+ * What axe finds on a phone it finds on a desk, but for what is wider than the window, which is looked for at each
+ * size.
+ */
 const schemesOf = (size: Size): readonly Scheme[] => bySize(SCHEMES, size === 'phone' ? [] : SCHEMES, SCHEMES);
-/** What a view is looked at in: one that is not too wide for a phone, and reads on a desk, does so on a wall, where a picture takes twice as long. */
-export const SIZE_NAMES: readonly Size[] = bySize<readonly Size[]>(['phone', 'desk'], ['phone', 'desk'], ['phone', 'desk', 'wall']);
+/**
+ * What a view is looked at in: one that is not too wide for a phone, and reads on a desk, does so on a wall, where a
+ * picture takes twice as long.
+ */
+export const SIZE_NAMES: readonly Size[] = bySize<readonly Size[]>(
+  ['phone', 'desk'],
+  ['phone', 'desk'],
+  ['phone', 'desk', 'wall'],
+);
 const SCHEMES: readonly Scheme[] = ['light', 'dark'];
 
 export interface PageOptions {
@@ -49,8 +66,9 @@ const VIOLATIONS = `
   document.addEventListener('securitypolicyviolation', (event) => window.__violations.push(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));
 `;
 /**
- * The clock by which pages ask again: what is due in 2 s is due in 0.2 s, so that no test waits for what a user would not notice. What only goes away
- * by itself (a notice, after 6 s) stays as long as it does, and so does what is quicker or slower than any question.
+ * The clock by which pages ask again: what is due in 2 s is due in 0.2 s, so that no test waits for what a user would
+ * not notice. What only goes away by itself (a notice, after 6 s) stays as long as it does, and so does what is quicker
+ * or slower than any question.
  */
 const HURRIED = `
   const HURRY = 10, QUICK_MS = 2000, SLOW_MS = 60000, NOTICE_MS = 6000;
@@ -60,8 +78,8 @@ const HURRIED = `
   }
 `;
 /**
- * Resolves when the page stands in the colours of a scheme: a browser tells it of the change a while after it was asked to, paints it in a later picture, and
- * colours on their way are none that anybody reads by.
+ * Resolves when the page stands in the colours of a scheme: a browser tells it of the change a while after it was asked
+ * to, paints it in a later picture, and colours on their way are none that anybody reads by.
  */
 const RECOLOURED = `async (scheme) => {
   const asked = matchMedia('(prefers-color-scheme: ' + scheme + ')');
@@ -88,7 +106,9 @@ export class Ui {
     this.isTls = isTls;
   }
 
-  /** A page of a browser that nobody has used, logged in as `admin` unless it is said otherwise. `path` is behind `/ui`. */
+  /**
+   * A page of a browser that nobody has used, logged in as `admin` unless it is said otherwise. `path` is behind `/ui`.
+   */
   async open(path = '', { size = 'desk', scheme = 'light', user = ADMIN, password }: PageOptions = {}): Promise<Page> {
     const context = await this.#context(size, scheme, false);
     if (user !== null) await this.#logIn(context, user, password ?? (this.isTls ? CLUSTER_PASSWORD : PASSWORD));
@@ -99,23 +119,34 @@ export class Ui {
   }
 
   /**
-   * What is wrong with a view by axe (but on a phone, of which only `npm run test:all` asks it), in light and in dark, and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own, whose policy lets axe in. The
-   * colours change while it is open, as they do in the evening: a page for each, with axe in it, would take as long again.
+   * What is wrong with a view by axe (but on a phone, of which only `npm run test:all` asks it), in light and in dark,
+   * and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own,
+   * whose policy lets axe in. The colours change while it is open, as they do in the evening: a page for each, with axe
+   * in it, would take as long again.
    */
-  async faults(path: string, ready: string, { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme'> = {}, prepare: (page: Page) => Promise<void> = async () => {}): Promise<readonly string[]> {
+  async faults(
+    path: string,
+    ready: string,
+    { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme'> = {},
+    prepare: (page: Page) => Promise<void> = async () => {},
+  ): Promise<readonly string[]> {
     const context = await this.#context(size, 'light', true);
     if (user !== null) await this.#logIn(context, user, password ?? (this.isTls ? CLUSTER_PASSWORD : PASSWORD));
     const page = await context.newPage();
     await page.goto(`${this.url}/ui${path}`);
     await page.locator(ready).first().waitFor();
     await prepare(page);
-    const over = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as number;
+    const over = (await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    )) as number;
     const faults = over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`] : [];
     if (schemesOf(size).length > 0) await page.evaluate(axe.source);
     for (const scheme of schemesOf(size)) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.evaluate(`(${RECOLOURED})('${scheme}')`);
-      const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`) as string[];
+      const found = (await page.evaluate(
+        `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`,
+      )) as string[];
       faults.push(...found.map((fault) => `in ${scheme}: ${fault}`));
     }
     // Closed now: browsers with many pages at this size are slow.
@@ -131,7 +162,15 @@ export class Ui {
 
   /** A request to the node beside the page, as `admin`. */
   async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
-    return fetch(this.url + path, { method, headers: { authorization: `Basic ${Buffer.from(`${ADMIN}:${PASSWORD}`).toString('base64')}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    return fetch(this.url + path, {
+      method,
+      headers: {
+        authorization: `Basic ${Buffer.from(`${ADMIN}:${PASSWORD}`).toString('base64')}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
   }
 
   /** That pages did nothing that nobody asked them for; then they are closed. */
@@ -143,7 +182,7 @@ export class Ui {
     const complaints: string[] = [];
     try {
       for (const { page, complaints: seen } of watched) {
-        const violations = await page.evaluate('window.__violations') as readonly string[];
+        const violations = (await page.evaluate('window.__violations')) as readonly string[];
         complaints.push(...seen, ...violations.map((violation) => `policy: ${violation}`));
       }
     } finally {
@@ -153,14 +192,25 @@ export class Ui {
   }
 
   async #context(size: Size, scheme: Scheme, bypassCSP: boolean): Promise<BrowserContext> {
-    const context = await this.browser.newContext({ viewport: SIZES[size], colorScheme: scheme, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ignoreHTTPSErrors: this.isTls, bypassCSP });
+    const context = await this.browser.newContext({
+      viewport: SIZES[size],
+      colorScheme: scheme,
+      locale: 'en-US',
+      timezoneId: 'UTC',
+      reducedMotion: 'reduce',
+      ignoreHTTPSErrors: this.isTls,
+      bypassCSP,
+    });
     context.setDefaultTimeout(PATIENCE_MS);
     this.#contexts.push(context);
     return context;
   }
 
   async #logIn(context: BrowserContext, user: string, password: string): Promise<void> {
-    const answer = await context.request.post(`${this.url}/ui/session`, { data: { user, password }, headers: { 'x-requested-with': 'skua' } });
+    const answer = await context.request.post(`${this.url}/ui/session`, {
+      data: { user, password },
+      headers: { 'x-requested-with': 'skua' },
+    });
     if (!answer.ok()) throw new Error(`${user} can't log in: ${answer.status()} ${await answer.text()}`);
   }
 
@@ -205,7 +255,23 @@ export class UiNode {
     this.#folder = await mkdtemp(path.join(tmpdir(), 'skua-ui-'));
     const [port] = await freePorts(1);
     const security = this.#words.includes('--insecure') ? [] : ['--disable-tls'];
-    this.#member = new Member({ name: 'node', host: '127.0.0.1', port: port!, folder: this.#words.includes('--storage') ? '' : this.data, words: [...security, '--chunk-size', '1MiB', '--stream-existence-filter-size', '10000', '--log', path.join(this.#folder, 'log'), ...this.#words], env: { SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD } });
+    this.#member = new Member({
+      name: 'node',
+      host: '127.0.0.1',
+      port: port!,
+      folder: this.#words.includes('--storage') ? '' : this.data,
+      words: [
+        ...security,
+        '--chunk-size',
+        '1MiB',
+        '--stream-existence-filter-size',
+        '10000',
+        '--log',
+        path.join(this.#folder, 'log'),
+        ...this.#words,
+      ],
+      env: { SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD },
+    });
     this.ui.url = this.#member.url;
     await this.start();
   }
@@ -227,7 +293,9 @@ export class UiNode {
 
 /** Resolves when effects have been, which come behind a picture, and what they draw in the one after that. */
 export async function pictured(page: Page): Promise<void> {
-  await page.evaluate('(async () => { for (let n = 0; n < 4; n += 1) await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); })()');
+  await page.evaluate(
+    '(async () => { for (let n = 0; n < 4; n += 1) await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); })()',
+  );
 }
 
 /** Resolves when the node can do all that it is there for. */
@@ -257,13 +325,18 @@ export function atNode(name: string, define: (ui: Ui, node: UiNode) => void, wor
 export function atCluster(name: string, define: (ui: Ui, cluster: () => ClientCluster) => void): void {
   const ui = new Ui(true);
   let cluster: ClientCluster | null = null;
-  around(name, ui, {
-    begin: async () => {
-      cluster = await ClientCluster.start(true, 3, { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: TOKEN });
-      ui.url = (await cluster.leader()).url.replace('http:', 'https:');
+  around(
+    name,
+    ui,
+    {
+      begin: async () => {
+        cluster = await ClientCluster.start(true, 3, { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: TOKEN });
+        ui.url = (await cluster.leader()).url.replace('http:', 'https:');
+      },
+      end: async () => cluster?.stop(),
     },
-    end: async () => cluster?.stop(),
-  }, () => define(ui, () => cluster!));
+    () => define(ui, () => cluster!),
+  );
 }
 
 interface Server {
@@ -301,13 +374,18 @@ export async function sees(page: Page, text: string | RegExp): Promise<void> {
   await page.getByText(text).filter({ visible: true }).first().waitFor();
 }
 
-/** What a page shows while a run is under way has come; fails as soon as the run is over without it, so that a test can try another one. */
+/**
+ * What a page shows while a run is under way has come; fails as soon as the run is over without it, so that a test can
+ * try another one.
+ */
 export async function caught(what: Locator, isOver: () => Promise<boolean>): Promise<void> {
   let seen = false;
-  await expect.poll(async () => {
-    const over = await isOver();
-    seen = await what.first().isVisible();
-    return seen || over;
-  }).toBe(true);
+  await expect
+    .poll(async () => {
+      const over = await isOver();
+      seen = await what.first().isVisible();
+      return seen || over;
+    })
+    .toBe(true);
   expect(seen, 'It was over before the page had shown it.').toBe(true);
 }

@@ -19,14 +19,23 @@ const EVENTS_JSON = 'application/vnd.eventstore.events+json';
 export async function fillChunks(ui: Ui, stream: string, chunks: number): Promise<void> {
   const batches = Math.ceil((chunks * 131_072) / (EVENT_BYTES * EVENTS_AT_ONCE));
   for (let batch = 0; batch < batches; batch++) {
-    const events = Array.from({ length: EVENTS_AT_ONCE }, () => ({ eventId: crypto.randomUUID(), eventType: 'filled', data: { text: 'x'.repeat(EVENT_BYTES - 200) } }));
-    const reply = await ui.ask('POST', `/streams/${encodeURIComponent(stream)}`, events, { 'content-type': EVENTS_JSON });
+    const events = Array.from({ length: EVENTS_AT_ONCE }, () => ({
+      eventId: crypto.randomUUID(),
+      eventType: 'filled',
+      data: { text: 'x'.repeat(EVENT_BYTES - 200) },
+    }));
+    const reply = await ui.ask('POST', `/streams/${encodeURIComponent(stream)}`, events, {
+      'content-type': EVENTS_JSON,
+    });
     expect(reply.status, await reply.text()).toBe(201);
   }
 }
 
 export async function limit(ui: Ui, stream: string, metadata: Readonly<Record<string, unknown>>): Promise<void> {
-  const reply = await ui.ask('POST', `/streams/${encodeURIComponent(stream)}/metadata`, metadata, { 'ES-EventType': '$metadata', 'ES-EventId': crypto.randomUUID() });
+  const reply = await ui.ask('POST', `/streams/${encodeURIComponent(stream)}/metadata`, metadata, {
+    'ES-EventType': '$metadata',
+    'ES-EventId': crypto.randomUUID(),
+  });
   expect(reply.status, await reply.text()).toBe(201);
 }
 
@@ -39,7 +48,7 @@ export async function fillLog(ui: Ui, going: number, staying: number): Promise<v
 
 export async function json<T>(ui: Ui, path: string): Promise<T> {
   const reply = await ui.ask('GET', path);
-  return await reply.json() as T;
+  return (await reply.json()) as T;
 }
 
 /** What a page or a node says once it has come to it. */

@@ -5,7 +5,6 @@ import type { Ui } from './kit.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
-
 atNode('the log', (ui) => {
   test('what somebody does is logged, and seen as it comes: with its fields when it is opened, and what was thrown in lines', async () => {
     const page = await ui.open('/log');
@@ -30,10 +29,17 @@ atNode('the log', (ui) => {
     await expect.poll(() => page.locator('.log-line.info').count()).toBe(0);
     await page.getByRole('searchbox', { name: 'Search the lines' }).fill('REFUSED narrowed');
     await expect.poll(() => lines.count()).toBe(1);
-    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save the lines shown' }).click()]);
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save the lines shown' }).click(),
+    ]);
     expect(saved.suggestedFilename()).toBe('skua-log.ndjson');
     const text = await readFile(await saved.path(), 'utf8');
-    expect(JSON.parse(text)).toMatchObject({ level: 'warn', message: 'a webhook call was refused', fields: { connectorId: 'narrowed', status: 500 } });
+    expect(JSON.parse(text)).toMatchObject({
+      level: 'warn',
+      message: 'a webhook call was refused',
+      fields: { connectorId: 'narrowed', status: 500 },
+    });
     await page.getByRole('searchbox', { name: 'Search the lines' }).fill('nothing has this');
     await sees(page, 'No lines match');
     // The address holds what was asked for.
@@ -74,22 +80,26 @@ atNode('the log', (ui) => {
   test('it is for operators', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
     const page = await ui.open('/log', { user: 'reader' });
-    await sees(page, 'You don\'t have permission');
+    await sees(page, "You don't have permission");
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     await refused(ui, 'looks');
-    expect(await ui.faults('/log', 'text=listening', { size }, async (page) => {
-      await page.locator('.log-line.warn .log-head').last().click();
-      await page.locator('.log-inside').waitFor();
-    })).toEqual([]);
+    expect(
+      await ui.faults('/log', 'text=listening', { size }, async (page) => {
+        await page.locator('.log-line.warn .log-head').last().click();
+        await page.locator('.log-inside').waitFor();
+      }),
+    ).toEqual([]);
   });
 });
 
 /** A call that a connector refuses, since its script throws; the node logs it. */
 async function refused(ui: Ui, id: string): Promise<void> {
   const script = `function route() { throw new Error(${JSON.stringify(HOSTILE)}) }`;
-  await ui.ask('POST', `/connectors/${id}`, { settings: { instanceTypeName: 'webhook-source', routingScript: Buffer.from(script).toString('base64') } });
+  await ui.ask('POST', `/connectors/${id}`, {
+    settings: { instanceTypeName: 'webhook-source', routingScript: Buffer.from(script).toString('base64') },
+  });
   await ui.ask('POST', `/connectors/${id}/start`);
   expect((await ui.ask('POST', `/webhook/${id}`, {})).status).toBe(500);
 }

@@ -45,28 +45,39 @@ atNode('logging in', (ui) => {
   });
 
   test('a user without the role is told which one is lacking', async () => {
-    await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'A Reader', groups: ['readers'], password: 'a Password 2' });
+    await ui.ask('POST', '/users', {
+      loginName: 'reader',
+      fullName: 'A Reader',
+      groups: ['readers'],
+      password: 'a Password 2',
+    });
     const page = await ui.open('/users', { user: 'reader', password: 'a Password 2' });
-    await sees(page, 'You don\'t have permission');
+    await sees(page, "You don't have permission");
     await sees(page, /for members of \$admins.*logged in as reader in readers/);
     await page.getByRole('navigation').getByRole('link', { name: 'Options , locked' }).waitFor();
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with the dialog on a %s', async (size) => {
-    expect(await ui.faults('/options', 'main button', { user: null, size }, async (page) => {
-      await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Log in' }).click();
-      await page.getByText('This field is required.').first().waitFor();
-    })).toEqual([]);
+    expect(
+      await ui.faults('/options', 'main button', { user: null, size }, async (page) => {
+        await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'Log in' }).click();
+        await page.getByText('This field is required.').first().waitFor();
+      }),
+    ).toEqual([]);
   });
 });
 
-atNode('a node without users', (ui) => {
-  test('shows everything to everybody, and says that it does', async () => {
-    const page = await ui.open('/options', { user: null });
-    await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
-    await sees(page, /No security/);
-    await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
-    await sees(page, 'This node runs without security');
-  });
-}, ['--insecure']);
+atNode(
+  'a node without users',
+  (ui) => {
+    test('shows everything to everybody, and says that it does', async () => {
+      const page = await ui.open('/options', { user: null });
+      await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
+      await sees(page, /No security/);
+      await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
+      await sees(page, 'This node runs without security');
+    });
+  },
+  ['--insecure'],
+);

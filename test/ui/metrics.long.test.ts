@@ -7,7 +7,9 @@ atNode('metrics', (ui) => {
     const text = await (await ui.ask('GET', '/metrics')).text();
     const chart = (name: string) => page.getByRole('figure').filter({ has: page.getByText(name, { exact: true }) });
     await chart('io_events_total').locator('canvas').waitFor();
-    const families = new Set([...text.matchAll(/^([a-z_]+?)(?:_bucket|_sum|_count)?(?:\{| )/gm)].map(([, name]) => name));
+    const families = new Set(
+      [...text.matchAll(/^([a-z_]+?)(?:_bucket|_sum|_count)?(?:\{| )/gm)].map(([, name]) => name),
+    );
     expect(families.size).toBeGreaterThan(40);
     await expect.poll(() => page.locator('.metric-areas label').count()).toBeGreaterThanOrEqual(families.size - 5);
 

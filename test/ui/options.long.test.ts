@@ -4,7 +4,8 @@ import { atNode, SIZE_NAMES } from './kit.ts';
 atNode('options', (ui) => {
   test('each has its value, where that comes from, and what it does; a filter narrows them, and stays in the address', async () => {
     const page = await ui.open('/options');
-    const option = (name: string) => page.locator('.options li').filter({ has: page.locator('.option-name code').getByText(name, { exact: true }) });
+    const option = (name: string) =>
+      page.locator('.options li').filter({ has: page.locator('.option-name code').getByText(name, { exact: true }) });
     expect(await option('ChunkSize').innerText()).toMatch(/1048576[^]*from the command line[^]*default 256 MiB/);
     expect(await option('DefaultAdminPassword').innerText()).toMatch(/••••••••[^]*from the environment/);
     expect(await option('DisableTls').innerText()).toMatch(/true[^]*from the command line[^]*No TLS/);

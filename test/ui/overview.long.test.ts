@@ -3,15 +3,26 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { atCluster, atNode, SIZE_NAMES, sees } from './kit.ts';
 
-const tile = (page: Page, label: string) => page.locator('.stat').filter({ has: page.getByText(label, { exact: true }) }).locator('.stat-value');
+const tile = (page: Page, label: string) =>
+  page
+    .locator('.stat')
+    .filter({ has: page.getByText(label, { exact: true }) })
+    .locator('.stat-value');
 const card = (page: Page, name: string) => page.getByRole('region', { name });
 
 atNode('the overview of a node', (ui, node) => {
   test('says what the node is, where its log ends, and what the disk holds', async () => {
     const page = await ui.open();
     await sees(page, 'Single node');
-    expect([await page.title(), await page.locator('.node-name').innerText()]).toEqual(['Overview · Skua', expect.stringContaining('127.0.0.1:')]);
-    const { log, disk, licence } = await (await ui.ask('GET', '/admin/overview')).json() as { log: { chunks: number }; disk: { folder: string }; licence: { source: string } };
+    expect([await page.title(), await page.locator('.node-name').innerText()]).toEqual([
+      'Overview · Skua',
+      expect.stringContaining('127.0.0.1:'),
+    ]);
+    const { log, disk, licence } = (await (await ui.ask('GET', '/admin/overview')).json()) as {
+      log: { chunks: number };
+      disk: { folder: string };
+      licence: { source: string };
+    };
     await card(page, 'Disk').getByText(disk.folder).waitFor();
     expect(await tile(page, 'Log').innerText()).toMatch(/B$/);
     expect(log.chunks).toBe(1);
@@ -21,12 +32,34 @@ atNode('the overview of a node', (ui, node) => {
 
   test('what is written appears without a touch: the end of the log goes on, and so do the charts', async () => {
     const page = await ui.open();
-    const end = async () => Number((await card(page, 'Log and index').getByText('End of the log').locator('..').locator('dd').innerText()).replaceAll(',', ''));
+    const end = async () =>
+      Number(
+        (
+          await card(page, 'Log and index').getByText('End of the log').locator('..').locator('dd').innerText()
+        ).replaceAll(',', ''),
+      );
     await card(page, 'Log and index').waitFor();
     const before = await end();
-    await ui.ask('POST', '/streams/orders', Array.from({ length: 100 }, () => ({ eventId: randomUUID(), eventType: 'made', data: { text: 'x'.repeat(100) } })), { 'content-type': 'application/vnd.eventstore.events+json' });
+    await ui.ask(
+      'POST',
+      '/streams/orders',
+      Array.from({ length: 100 }, () => ({
+        eventId: randomUUID(),
+        eventType: 'made',
+        data: { text: 'x'.repeat(100) },
+      })),
+      { 'content-type': 'application/vnd.eventstore.events+json' },
+    );
     await expect.poll(end).toBeGreaterThan(before + 10_000);
-    await expect.poll(() => page.getByRole('figure').filter({ has: page.getByText('Events', { exact: true }) }).getByRole('table').innerText()).toMatch(/written\s+[\d.]+\/s/);
+    await expect
+      .poll(() =>
+        page
+          .getByRole('figure')
+          .filter({ has: page.getByText('Events', { exact: true }) })
+          .getByRole('table')
+          .innerText(),
+      )
+      .toMatch(/written\s+[\d.]+\/s/);
   });
 
   test('charts that are empty yet say how they are filled, until there is a line', async () => {
@@ -55,7 +88,9 @@ atNode('the overview of a node', (ui, node) => {
     await node.stop();
     await sees(page, 'The node is not responding; retrying.');
     await node.start();
-    const { node: { instanceId, startedAt } } = await (await ui.ask('GET', '/admin/overview')).json() as { node: { instanceId: string; startedAt: string } };
+    const {
+      node: { instanceId, startedAt },
+    } = (await (await ui.ask('GET', '/admin/overview')).json()) as { node: { instanceId: string; startedAt: string } };
     await expect.poll(() => card(page, 'Process').locator('time').getAttribute('datetime')).toBe(startedAt);
     await card(page, 'Process').getByText(instanceId).waitFor();
   });
@@ -70,7 +105,11 @@ atCluster('the overview of a cluster', (ui, cluster) => {
     const page = await ui.open();
     const rows = page.getByRole('table', { name: 'Members of the cluster' }).getByRole('row');
     await expect.poll(() => rows.count()).toBe(4);
-    const text = async () => (await rows.allInnerTexts()).slice(1).map((row) => /Leader|Follower|Not reachable/.exec(row)?.[0]).sort();
+    const text = async () =>
+      (await rows.allInnerTexts())
+        .slice(1)
+        .map((row) => /Leader|Follower|Not reachable/.exec(row)?.[0])
+        .sort();
     await expect.poll(text).toEqual(['Follower', 'Follower', 'Leader']);
     expect(await rows.filter({ hasText: 'this one' }).count()).toBe(1);
     expect(await card(page, 'Certificates').innerText()).toMatch(/CN=localhost[^]*days? left/);

@@ -15,7 +15,10 @@ import { issueNode, issueRoot } from '../support/certificates.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { launched } from './chromium.ts';
 
-/** `npm run pictures`: takes the pictures of the README anew, from a node that gets the webhooks of `skua demo` while a browser looks at it. Takes some minutes. */
+/**
+ * `npm run pictures`: takes the pictures of the README anew, from a node that gets the webhooks of `skua demo` while a
+ * browser looks at it. Takes some minutes.
+ */
 
 const FOLDER = fileURLToPath(new URL('../../local/ui/pictures/', import.meta.url));
 const PASSWORD = 'a Password of pictures 1';
@@ -23,7 +26,9 @@ const SIZE = { width: 1_280, height: 800 };
 const SCALE = 2;
 /** Of a picture: the README is read over slow lines, too. */
 const BYTES_MAX = 250_000;
-/** How long webhooks come while the page draws its charts, and how many are under way together, which rises and falls. */
+/**
+ * How long webhooks come while the page draws its charts, and how many are under way together, which rises and falls.
+ */
 const TRAFFIC_MS = 52_000;
 const WAVE_MS = 19_000;
 const CALLS_MAX = 6;
@@ -42,19 +47,31 @@ function anew(deliveries: readonly DemoDelivery[]): DemoDelivery[] {
 
 async function together(connector: DemoConnector, deliveries: readonly DemoDelivery[], atOnce: number): Promise<void> {
   const left = deliveries[Symbol.iterator]();
-  await Promise.all(Array.from({ length: atOnce }, async () => {
-    for (const delivery of left) await connector.post(delivery);
-  }));
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (const delivery of left) await connector.post(delivery);
+    }),
+  );
 }
 
 /** More and fewer webhooks in turns, and readers of what they have written, until it ends. */
-async function traffic(connector: DemoConnector, client: StreamClient, all: readonly DemoDelivery[], streams: readonly string[], ending: AbortSignal): Promise<void> {
+async function traffic(
+  connector: DemoConnector,
+  client: StreamClient,
+  all: readonly DemoDelivery[],
+  streams: readonly string[],
+  ending: AbortSignal,
+): Promise<void> {
   const begin = Date.now();
   for (let i = 0; !ending.aborted; i++) {
     const wave = 0.5 - 0.5 * Math.cos((2 * Math.PI * (Date.now() - begin)) / WAVE_MS);
     const calls = 1 + Math.round(wave * (CALLS_MAX - 1));
     const from = (i * CALLS_MAX) % all.length;
-    await Promise.all([together(connector, anew(all.slice(from, from + 2 * calls)), calls), ...(i % 5 === 0 ? [client.read(streams[i % streams.length]!)] : []), sleep(100 + 40 * (CALLS_MAX - calls))]);
+    await Promise.all([
+      together(connector, anew(all.slice(from, from + 2 * calls)), calls),
+      ...(i % 5 === 0 ? [client.read(streams[i % streams.length]!)] : []),
+      sleep(100 + 40 * (CALLS_MAX - calls)),
+    ]);
   }
 }
 
@@ -93,10 +110,23 @@ async function takeAll(url: string, authorities: string, context: BrowserContext
   await done(client, '/admin/backup', '/admin/backup/current');
   for (let round = 0; round < ROUNDS; round++) await together(connector, anew(all), CALLS_MAX);
 
-  await context.request.post(`${url}/ui/session`, { data: { user: 'admin', password: PASSWORD }, headers: { 'x-requested-with': 'skua' } });
-  const [overview, stream, chunks] = [await opened(context, `${url}/ui`), await opened(context, `${url}/ui/streams/${LARGEST}`), await opened(context, `${url}/ui/chunks`)];
+  await context.request.post(`${url}/ui/session`, {
+    data: { user: 'admin', password: PASSWORD },
+    headers: { 'x-requested-with': 'skua' },
+  });
+  const [overview, stream, chunks] = [
+    await opened(context, `${url}/ui`),
+    await opened(context, `${url}/ui/streams/${LARGEST}`),
+    await opened(context, `${url}/ui/chunks`),
+  ];
   const ending = new AbortController();
-  const coming = traffic(connector, streamClient, all, streams.map(({ stream }) => stream), ending.signal);
+  const coming = traffic(
+    connector,
+    streamClient,
+    all,
+    streams.map(({ stream }) => stream),
+    ending.signal,
+  );
   await sleep(TRAFFIC_MS);
   await picture(overview, 'overview');
   await picture(stream, 'stream');
@@ -119,20 +149,48 @@ const inFolder = (name: string) => path.join(folder, name);
 const authority = await issueRoot();
 const { cert, key } = await issueNode(authority, 'localhost', { ips: ['127.0.0.1'], dns: ['localhost'] });
 await mkdir(inFolder('roots'));
-for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': authority.cert })) await writeFile(inFolder(name), text);
+for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': authority.cert }))
+  await writeFile(inFolder(name), text);
 const [port] = await freePorts(1);
 const node = new Member({
-  name: 'node', host: '127.0.0.1', port: port!, folder: inFolder('data'),
+  name: 'node',
+  host: '127.0.0.1',
+  port: port!,
+  folder: inFolder('data'),
   words: [
-    '--certificate-file', inFolder('node.crt'), '--certificate-private-key-file', inFolder('node.key'), '--trusted-root-certificates-path', inFolder('roots'),
-    '--backup-repository', inFolder('backups'), '--backup-schedule', '0 3 * * *', '--chunk-size', '1MiB', '--stream-existence-filter-size', '10000',
+    '--certificate-file',
+    inFolder('node.crt'),
+    '--certificate-private-key-file',
+    inFolder('node.key'),
+    '--trusted-root-certificates-path',
+    inFolder('roots'),
+    '--backup-repository',
+    inFolder('backups'),
+    '--backup-schedule',
+    '0 3 * * *',
+    '--chunk-size',
+    '1MiB',
+    '--stream-existence-filter-size',
+    '10000',
   ],
-  env: { SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD, SERVER_DEFAULT_OPS_PASSWORD: PASSWORD, SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: randomUUID() },
+  env: {
+    SERVER_DEFAULT_ADMIN_PASSWORD: PASSWORD,
+    SERVER_DEFAULT_OPS_PASSWORD: PASSWORD,
+    SERVER_CONNECTORS__DATA_PROTECTION__TOKEN: randomUUID(),
+  },
 });
 try {
   await mkdir(FOLDER, { recursive: true });
   await node.start();
-  const context = await browser.newContext({ viewport: SIZE, deviceScaleFactor: SCALE, colorScheme: 'light', locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ignoreHTTPSErrors: true });
+  const context = await browser.newContext({
+    viewport: SIZE,
+    deviceScaleFactor: SCALE,
+    colorScheme: 'light',
+    locale: 'en-US',
+    timezoneId: 'UTC',
+    reducedMotion: 'reduce',
+    ignoreHTTPSErrors: true,
+  });
   await takeAll(node.url.replace('http:', 'https:'), inFolder('roots/root.crt'), context);
 } finally {
   await browser.close();

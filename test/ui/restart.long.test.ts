@@ -6,7 +6,10 @@ import type { Ui } from './kit.ts';
 
 const GONE = 'The node is not responding; retrying.';
 
-const append = (ui: Ui, stream: string, type: string) => ui.ask('POST', `/streams/${stream}`, [{ eventId: randomUUID(), eventType: type, data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
+const append = (ui: Ui, stream: string, type: string) =>
+  ui.ask('POST', `/streams/${stream}`, [{ eventId: randomUUID(), eventType: type, data: {} }], {
+    'content-type': 'application/vnd.eventstore.events+json',
+  });
 
 interface Seen {
   readonly path: string;
@@ -17,19 +20,43 @@ interface Seen {
 }
 
 /** The times of the lines of the log that are shown; of the newest one while the node was away. */
-const latest = async (page: Page) => (await page.getByRole('main').innerText()).match(/\d\d:\d\d:\d\d\.\d{3}/g)!.toSorted().at(-1)!;
+const latest = async (page: Page) =>
+  (await page.getByRole('main').innerText())
+    .match(/\d\d:\d\d:\d\d\.\d{3}/g)!
+    .toSorted()
+    .at(-1)!;
 let lastLine = '';
 
 /** Views, and what happens in them once something has happened at the node. */
 const VIEWS: readonly Seen[] = [
-  { path: '/streams/orders', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor() },
-  { path: '/all', before: (page) => page.getByRole('table').getByText('before').first().waitFor(), after: (page) => page.getByRole('table').getByText('after').first().waitFor() },
-  { path: '/streams', before: (page) => page.getByText('orders', { exact: true }).first().waitFor(), after: (page) => page.getByText('new-ones', { exact: true }).first().waitFor() },
-  { path: '/users', before: (page) => page.getByRole('cell', { name: 'admin you' }).waitFor(), after: (page) => page.getByRole('cell', { name: 'later', exact: true }).waitFor() },
-  { path: '/log', before: async (page) => {
-    await page.getByText('listening').first().waitFor();
-    lastLine = await latest(page);
-  }, after: (page) => expect.poll(() => latest(page)).not.toBe(lastLine) },
+  {
+    path: '/streams/orders',
+    before: (page) => page.getByRole('table').getByText('before').first().waitFor(),
+    after: (page) => page.getByRole('table').getByText('after').first().waitFor(),
+  },
+  {
+    path: '/all',
+    before: (page) => page.getByRole('table').getByText('before').first().waitFor(),
+    after: (page) => page.getByRole('table').getByText('after').first().waitFor(),
+  },
+  {
+    path: '/streams',
+    before: (page) => page.getByText('orders', { exact: true }).first().waitFor(),
+    after: (page) => page.getByText('new-ones', { exact: true }).first().waitFor(),
+  },
+  {
+    path: '/users',
+    before: (page) => page.getByRole('cell', { name: 'admin you' }).waitFor(),
+    after: (page) => page.getByRole('cell', { name: 'later', exact: true }).waitFor(),
+  },
+  {
+    path: '/log',
+    before: async (page) => {
+      await page.getByText('listening').first().waitFor();
+      lastLine = await latest(page);
+    },
+    after: (page) => expect.poll(() => latest(page)).not.toBe(lastLine),
+  },
 ];
 
 atNode('a node that is started again', (ui, node) => {

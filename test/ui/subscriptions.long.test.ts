@@ -14,10 +14,13 @@ interface Info {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-
 atNode('subscriptions', (ui) => {
-  const info = async (stream: string, group: string) => (await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info;
-  const titles = async (stream: string, group: string) => ((await (await ui.ask('GET', `${pathOf(stream, group)}/20`)).json()) as { entries: { title: string }[] }).entries.map(({ title }) => title).toReversed();
+  const info = async (stream: string, group: string) =>
+    (await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info;
+  const titles = async (stream: string, group: string) =>
+    ((await (await ui.ask('GET', `${pathOf(stream, group)}/20`)).json()) as { entries: { title: string }[] }).entries
+      .map(({ title }) => title)
+      .toReversed();
 
   test('where there are none it says so; one made in the page is there, is changed there, and deleted by typing its name', async () => {
     ui.allow(/status of 404/);
@@ -35,7 +38,12 @@ atNode('subscriptions', (ui) => {
     await made.getByLabel('Strategy').selectOption('Pinned');
     await made.getByRole('button', { name: 'Create group' }).click();
     await page.getByRole('heading', { name: 'mailers' }).waitFor();
-    expect((await info('mails', 'mailers')).config).toMatchObject({ startPosition: '-1', readBatchSize: 30, namedConsumerStrategy: 'Pinned', maxRetryCount: 10 });
+    expect((await info('mails', 'mailers')).config).toMatchObject({
+      startPosition: '-1',
+      readBatchSize: 30,
+      namedConsumerStrategy: 'Pinned',
+      maxRetryCount: 10,
+    });
 
     await page.getByRole('button', { name: 'Settings' }).click();
     const edited = page.getByRole('dialog', { name: 'Settings of mailers' });
@@ -43,7 +51,12 @@ atNode('subscriptions', (ui) => {
     await edited.getByRole('switch', { name: 'Resolve links' }).check();
     await edited.getByRole('button', { name: 'Save' }).click();
     await edited.waitFor({ state: 'hidden' });
-    expect((await info('mails', 'mailers')).config).toMatchObject({ startPosition: '-1', maxRetryCount: 3, resolveLinktos: true, readBatchSize: 30 });
+    expect((await info('mails', 'mailers')).config).toMatchObject({
+      startPosition: '-1',
+      maxRetryCount: 3,
+      resolveLinktos: true,
+      readBatchSize: 30,
+    });
 
     await page.getByRole('button', { name: 'More for this group' }).click();
     await page.getByRole('menuitem', { name: 'Delete' }).click();
@@ -77,7 +90,7 @@ atNode('subscriptions', (ui) => {
     await expect.poll(() => rows.count()).toBe(4);
     await rows.nth(1).click();
     const message = page.getByRole('dialog', { name: 'Parked message 2' });
-    await message.getByText('Client explicitly NAK\'ed message.').waitFor();
+    await message.getByText("Client explicitly NAK'ed message.").waitFor();
     await message.getByText('job-made').waitFor();
     // A number that no double holds, and text that is no markup.
     await message.getByText('12345678901234567890').waitFor();
@@ -107,7 +120,8 @@ atNode('subscriptions', (ui) => {
   test('of many parked messages each is listed once, the newest first and older ones when they are asked for', async () => {
     await parked(ui, 'heaps', 'sorters', 53, 53);
     const page = await ui.open('/subscriptions/heaps/sorters?tab=parked');
-    const numbers = () => page.getByRole('table', { name: 'Parked messages' }).locator('tbody td:first-child').allInnerTexts();
+    const numbers = () =>
+      page.getByRole('table', { name: 'Parked messages' }).locator('tbody td:first-child').allInnerTexts();
     await expect.poll(numbers).toHaveLength(50);
     await page.getByRole('button', { name: 'Older than number 3' }).click();
     await expect.poll(numbers).toEqual(Array.from({ length: 53 }, (_, n) => String(52 - n)));
@@ -151,29 +165,53 @@ atNode('subscriptions', (ui) => {
   test.each(SIZE_NAMES)('nothing is wrong with the views on a %s', async (size) => {
     await parked(ui, 'looks', 'lookers', 3, 2);
     expect(await ui.faults('/subscriptions', 'text=lookers', { size })).toEqual([]);
-    expect(await ui.faults('/subscriptions?new', 'dialog', { size }, (page) => page.getByLabel('Stream', { exact: true }).fill('$all').then(() => page.getByLabel('make-group.mjs', { exact: true }).waitFor()))).toEqual([]);
+    expect(
+      await ui.faults('/subscriptions?new', 'dialog', { size }, (page) =>
+        page
+          .getByLabel('Stream', { exact: true })
+          .fill('$all')
+          .then(() => page.getByLabel('make-group.mjs', { exact: true }).waitFor()),
+      ),
+    ).toEqual([]);
     expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size })).toEqual([]);
     expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', { size })).toEqual([]);
-    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size }, (page) => dialog(page, 'Settings'))).toEqual([]);
+    expect(
+      await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size }, (page) => dialog(page, 'Settings')),
+    ).toEqual([]);
   });
 });
 
-atNode('subscriptions of a node without security', (ui) => {
-  test('the program that is shown makes a group of $all, which is deleted in the page', () => withAllGroup(ui, 'every "event"', null, async (program) => {
-    await ran(process.execPath, ['--input-type=module', '--eval', program]);
-  }));
-}, ['--insecure']);
+atNode(
+  'subscriptions of a node without security',
+  (ui) => {
+    test('the program that is shown makes a group of $all, which is deleted in the page', () =>
+      withAllGroup(ui, 'every "event"', null, async (program) => {
+        await ran(process.execPath, ['--input-type=module', '--eval', program]);
+      }));
+  },
+  ['--insecure'],
+);
 
 atCluster('subscriptions of a cluster', (ui, cluster) => {
-  test('the program that is shown makes a group of $all, with TLS and a password', () => withAllGroup(ui, 'everything', ADMIN, async (program) => {
-    const [, authority] = /(tlsCaFile=[^&]+)/.exec(cluster().connectionString('kurrentdb', 'leader', false))!;
-    const { host } = new URL(ui.url);
-    await ran(process.execPath, ['--input-type=module', '--eval', program.replace(`admin:PASSWORD@${host}`, `admin:changeit@${host}?${authority}`)]);
-  }));
+  test('the program that is shown makes a group of $all, with TLS and a password', () =>
+    withAllGroup(ui, 'everything', ADMIN, async (program) => {
+      const [, authority] = /(tlsCaFile=[^&]+)/.exec(cluster().connectionString('kurrentdb', 'leader', false))!;
+      const { host } = new URL(ui.url);
+      await ran(process.execPath, [
+        '--input-type=module',
+        '--eval',
+        program.replace(`admin:PASSWORD@${host}`, `admin:changeit@${host}?${authority}`),
+      ]);
+    }));
 });
 
 /** Makes a group of `$all` by the program that the page shows, and deletes it in the page. */
-async function withAllGroup(ui: Ui, name: string, user: string | null, run: (program: string) => Promise<void>): Promise<void> {
+async function withAllGroup(
+  ui: Ui,
+  name: string,
+  user: string | null,
+  run: (program: string) => Promise<void>,
+): Promise<void> {
   // A group may be asked for while it is being deleted.
   ui.allow(/status of 404/);
   const page = await ui.open('/subscriptions', { user });
@@ -226,22 +264,47 @@ interface Message {
 
 async function takenOf(ui: Ui, stream: string, group: string, count: number): Promise<readonly Message[]> {
   const taken: Message[] = [];
-  await expect.poll(async () => {
-    const { entries } = await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json() as { entries: { eventType: string; links: { uri: string; relation: string }[] }[] };
-    return taken.push(...entries.map(({ eventType, links }) => ({ id: links.find(({ relation }) => relation === 'ack')!.uri.split('/').at(-1)!, type: eventType })));
-  }).toBe(count);
+  await expect
+    .poll(async () => {
+      const { entries } = (await (await ui.ask('GET', `${pathOf(stream, group)}/20?embed=rich`)).json()) as {
+        entries: { eventType: string; links: { uri: string; relation: string }[] }[];
+      };
+      return taken.push(
+        ...entries.map(({ eventType, links }) => ({
+          id: links
+            .find(({ relation }) => relation === 'ack')!
+            .uri.split('/')
+            .at(-1)!,
+          type: eventType,
+        })),
+      );
+    })
+    .toBe(count);
   return taken;
 }
 
 /** A group over a stream with so many events, of which a consumer has parked some and acknowledged the others. */
 async function parked(ui: Ui, stream: string, group: string, events: number, count: number): Promise<void> {
-  if ((await ui.ask('PUT', pathOf(stream, group), { minCheckPointCount: 1, maxCheckPointCount: 1 })).status !== 201) return;
-  const body = Array.from({ length: events }, () => ({ eventId: crypto.randomUUID(), eventType: 'job-made', data: { text: HOSTILE, exact: 0 } }));
+  if ((await ui.ask('PUT', pathOf(stream, group), { minCheckPointCount: 1, maxCheckPointCount: 1 })).status !== 201)
+    return;
+  const body = Array.from({ length: events }, () => ({
+    eventId: crypto.randomUUID(),
+    eventType: 'job-made',
+    data: { text: HOSTILE, exact: 0 },
+  }));
   // Written as text: the number is to arrive with all its digits.
   const text = JSON.stringify(body).replaceAll('"exact":0', '"exact":12345678901234567890');
-  await fetch(`${ui.url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS, authorization: `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}` }, body: text });
+  await fetch(`${ui.url}/streams/${stream}`, {
+    method: 'POST',
+    headers: { 'content-type': EVENTS, authorization: `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}` },
+    body: text,
+  });
   const ids = (await takenOf(ui, stream, group, events)).map(({ id }) => id);
   if (count > 0) await ui.ask('POST', `${pathOf(stream, group)}/nack?action=park&ids=${ids.slice(0, count).join(',')}`);
   if (count < events) await ui.ask('POST', `${pathOf(stream, group)}/ack?ids=${ids.slice(count).join(',')}`);
-  await expect.poll(async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount).toBe(count);
+  await expect
+    .poll(
+      async () => ((await (await ui.ask('GET', `${pathOf(stream, group)}/info`)).json()) as Info).parkedMessageCount,
+    )
+    .toBe(count);
 }

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { atNode, SIZE_NAMES, sees } from './kit.ts';
 
 atNode('users', (ui) => {
-  const user = async (login: string) => (await (await ui.ask('GET', `/users/${login}`)).json() as { data: Record<string, unknown> }).data;
+  const user = async (login: string) =>
+    ((await (await ui.ask('GET', `/users/${login}`)).json()) as { data: Record<string, unknown> }).data;
 
   test('the whole life of one: created, changed, disabled, enabled, given another password, deleted', async () => {
     ui.allow(/status of 409/);
@@ -28,7 +29,11 @@ atNode('users', (ui) => {
     await made.getByLabel('Other groups').fill('team-a, team-b');
     await made.getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('row', { name: /anna.*Anna <b>B<\/b>.*\$ops.*team-a.*team-b/ }).waitFor();
-    expect(await user('anna')).toMatchObject({ fullName: 'Anna <b>B</b>', groups: ['$ops', 'team-a', 'team-b'], disabled: false });
+    expect(await user('anna')).toMatchObject({
+      fullName: 'Anna <b>B</b>',
+      groups: ['$ops', 'team-a', 'team-b'],
+      disabled: false,
+    });
 
     await act('Edit');
     const edited = page.getByRole('dialog', { name: 'Edit anna' });
@@ -80,8 +85,15 @@ atNode('users', (ui) => {
 
   test('a hundred thousand of them are walked, sorted and narrowed as a few are: only those in sight are there', async () => {
     const page = await ui.open('/options');
-    const data = Array.from({ length: 100_000 }, (_, i) => ({ loginName: `user${i}`, fullName: `Name ${99_999 - i}`, groups: [], disabled: false }));
-    await page.route('**/users', (route) => (route.request().resourceType() === 'fetch' ? route.fulfill({ json: { data } }) : route.fallback()));
+    const data = Array.from({ length: 100_000 }, (_, i) => ({
+      loginName: `user${i}`,
+      fullName: `Name ${99_999 - i}`,
+      groups: [],
+      disabled: false,
+    }));
+    await page.route('**/users', (route) =>
+      route.request().resourceType() === 'fetch' ? route.fulfill({ json: { data } }) : route.fallback(),
+    );
     await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
     const first = page.getByRole('row', { name: /^user0 / });
     await first.focus();
@@ -101,9 +113,11 @@ atNode('users', (ui) => {
 
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s, in the list and in the dialog', async (size) => {
     expect(await ui.faults('/users', 'tbody tr', { size })).toEqual([]);
-    expect(await ui.faults('/users', 'tbody tr', { size }, async (opened) => {
-      await opened.getByRole('button', { name: 'New user' }).click();
-      await opened.getByRole('dialog').getByLabel('User name').waitFor();
-    })).toEqual([]);
+    expect(
+      await ui.faults('/users', 'tbody tr', { size }, async (opened) => {
+        await opened.getByRole('button', { name: 'New user' }).click();
+        await opened.getByRole('dialog').getByLabel('User name').waitFor();
+      }),
+    ).toEqual([]);
   });
 });

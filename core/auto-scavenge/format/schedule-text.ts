@@ -2,8 +2,8 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 
 /**
- * The text of a schedule. Exactly five fields (minute, hour, day of month, month, day of week) of digits, names, `*`, `,`, `-`
- * and `/`; 7 is Sunday. Everything else is refused before the library behind the port sees it.
+ * The text of a schedule. Exactly five fields (minute, hour, day of month, month, day of week) of digits, names, `*`,
+ * `,`, `-` and `/`; 7 is Sunday. Everything else is refused before the library behind the port sees it.
  */
 
 /** Longest text in UTF-16 code units; every value of every field listed takes less. */
@@ -12,7 +12,20 @@ const TEXT_LENGTH_MAX = 512;
 const NAME_LENGTH_MIN = 3;
 const REFUSAL = 'Invalid CRON expression';
 
-const MONTHS = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'];
+const MONTHS = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+];
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 
 interface Field {
@@ -43,7 +56,8 @@ interface ScheduleText {
 /** Parses a schedule and makes sure that it comes round. Errors: `invalid_schedule` (data: hint). */
 export function parseSchedule(given: string, schedule: Schedule, afterMs: number, zone: string): ScheduleText {
   const parsed = parseScheduleText(given);
-  if (schedule.next(parsed.expression, afterMs, zone) === null) throw refused(`There is no such day: '${parsed.text}' would never occur.`);
+  if (schedule.next(parsed.expression, afterMs, zone) === null)
+    throw refused(`There is no such day: '${parsed.text}' would never occur.`);
   return parsed;
 }
 
@@ -51,18 +65,25 @@ export function parseSchedule(given: string, schedule: Schedule, afterMs: number
 export function parseScheduleText(given: string): ScheduleText {
   if (given.length > TEXT_LENGTH_MAX) throw refused(`The expression is longer than ${TEXT_LENGTH_MAX} characters.`);
   const fields = given.trim().split(/\s+/);
-  if (fields.length !== FIELDS.length) throw refused(`Give five fields: ${FIELDS.map((field) => field.name).join(', ')}. For example '30 2 * * 0', Sundays at 02:30.`);
+  if (fields.length !== FIELDS.length)
+    throw refused(
+      `Give five fields: ${FIELDS.map((field) => field.name).join(', ')}. For example '30 2 * * 0', Sundays at 02:30.`,
+    );
   return { text: fields.join(' '), expression: fields.map((text, i) => fieldOf(FIELDS[i]!, text)).join(' ') };
 }
 
 function fieldOf(field: Field, text: string): string {
-  return text.split(',').map((item) => itemOf(field, item)).join(',');
+  return text
+    .split(',')
+    .map((item) => itemOf(field, item))
+    .join(',');
 }
 
 /** `*`, `a`, `a-b`, each with or without `/s`. */
 function itemOf(field: Field, item: string): string {
   const match = /^(\*|[0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?(?:\/(\d{1,2}))?$/.exec(item);
-  if (match === null || (match[1] === '*' && match[2] !== undefined)) throw refused(`'${item}' is not a valid ${field.name}: give digits, names, '*', ',', '-' and '/'.`);
+  if (match === null || (match[1] === '*' && match[2] !== undefined))
+    throw refused(`'${item}' is not a valid ${field.name}: give digits, names, '*', ',', '-' and '/'.`);
   const [, first = '', second, stepText] = match;
   const step = stepText === undefined ? null : Number(stepText);
   if (step === 0) throw refused(`'${item}' has a step of 0: give 1 or more.`);
@@ -85,7 +106,10 @@ function valueOf(field: Field, text: string): number {
   }
   const word = text.toLowerCase();
   const at = word.length < NAME_LENGTH_MIN ? -1 : field.words.findIndex((name) => name.startsWith(word));
-  if (at < 0) throw refused(`'${text}' is not a valid ${field.name}: give ${field.min} to ${field.max}${field.words.length > 0 ? ` or a name such as '${field.words[at + 1]!.slice(0, NAME_LENGTH_MIN)}'` : ''}.`);
+  if (at < 0)
+    throw refused(
+      `'${text}' is not a valid ${field.name}: give ${field.min} to ${field.max}${field.words.length > 0 ? ` or a name such as '${field.words[at + 1]!.slice(0, NAME_LENGTH_MIN)}'` : ''}.`,
+    );
   return field.min + at;
 }
 

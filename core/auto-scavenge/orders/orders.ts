@@ -12,8 +12,8 @@ import type { CyclesStore } from '../auto-scavenge-streams.ts';
  * The node's side of the cluster's orders. Orders may come late, twice and in any sequence, from a leader that is none
  * any more. Two rules keep one node at a time:
  *
- * - Of each cycle the highest attempt that was seen counts. A lower one is refused, a repeat has the answer that the first one had,
- *   and an order to stop makes all before it late.
+ * - Of each cycle the highest attempt that was seen counts. A lower one is refused, a repeat has the answer that the
+ *   first one had, and an order to stop makes all before it late.
  * - A run that was ordered ends when nobody has asked for it in a long time: by then the leader has not heard of
  *   this node either, will count it as lost, and go on with the next.
  */
@@ -22,8 +22,9 @@ interface OrdersParts {
   /** This node's copy of the log. */
   readonly store: CyclesStore;
   /**
-   * Resolves when the copy has all that the log held at the call. In a cluster nothing is started before: an order may have lain in a process that
-   * stood still, and what was decided since need not have come here yet. Left out where the copy is the log.
+   * Resolves when the copy has all that the log held at the call. In a cluster nothing is started before: an order may
+   * have lain in a process that stood still, and what was decided since need not have come here yet. Left out where the
+   * copy is the log.
    */
   readonly refresh?: () => Promise<void>;
   readonly clock: Clock;
@@ -71,14 +72,17 @@ export class ScavengeOrders {
    */
   async start(order: ScavengeOrder, options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     checkOrder(order);
-    if (this.#parts.leadsOthers()) throw new SkuaError('late_order', 'This node leads the cluster, and takes no orders.', { ...order });
+    if (this.#parts.leadsOthers())
+      throw new SkuaError('late_order', 'This node leads the cluster, and takes no orders.', { ...order });
     const seen = this.#see(order);
     if (seen.attempt > order.attempt) throw late(order, seen.attempt);
     if (seen.start === null) {
       const start = this.#start(order, seen, options);
       seen.start = start;
       // After a failure a repeat is a new beginning.
-      start.catch(() => { if (seen.start === start) seen.start = null; });
+      start.catch(() => {
+        if (seen.start === start) seen.start = null;
+      });
     }
     return seen.start;
   }
@@ -97,7 +101,10 @@ export class ScavengeOrders {
     return { scavengeId };
   }
 
-  /** Stops the run of the order's cycle and resolves when it has ended. Errors: `scavenge_not_found` when none goes on, `late_order`. */
+  /**
+   * Stops the run of the order's cycle and resolves when it has ended. Errors: `scavenge_not_found` when none goes on,
+   * `late_order`.
+   */
   async stop(order: ScavengeOrder, scavengeId: string | null): Promise<string> {
     checkOrder(order);
     const seen = this.#see(order);
@@ -113,10 +120,17 @@ export class ScavengeOrders {
     return scavenger.stop(current);
   }
 
-  /** Somebody waits for the run of this order. When its time has run out that comes too late: this process stood still, and may have been given up. */
+  /**
+   * Somebody waits for the run of this order. When its time has run out that comes too late: this process stood still,
+   * and may have been given up.
+   */
   asked(order: ScavengeOrder): void {
     const leased = this.#leased;
-    if (leased?.clusterScavengeId !== order.clusterScavengeId || this.#cycles.get(order.clusterScavengeId)?.attempt !== order.attempt) return;
+    if (
+      leased?.clusterScavengeId !== order.clusterScavengeId ||
+      this.#cycles.get(order.clusterScavengeId)?.attempt !== order.attempt
+    )
+      return;
     if (!this.#hasRunOut(leased.askedMs)) leased.askedMs = this.#parts.clock.monotonicMs();
   }
 
@@ -128,19 +142,31 @@ export class ScavengeOrders {
   /** As `ScavengeView.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
   last(): LastScavenge | null {
     const last = this.#parts.scavenger.last();
-    return last !== null && last.scavengeId === this.#abandoned && last.result === 'Stopped' ? { ...last, result: 'Interrupted' } : last;
+    return last !== null && last.scavengeId === this.#abandoned && last.result === 'Stopped'
+      ? { ...last, result: 'Interrupted' }
+      : last;
   }
 
   /** Begins to end a run that nobody has asked for in a long time. To be called every few seconds. */
   endAbandoned(): void {
     const { scavenger, log } = this.#parts;
     const leased = this.#leased;
-    if (leased === null || scavenger.current() !== leased.scavengeId || this.#abandoned === leased.scavengeId || !this.#hasRunOut(leased.askedMs)) return;
+    if (
+      leased === null ||
+      scavenger.current() !== leased.scavengeId ||
+      this.#abandoned === leased.scavengeId ||
+      !this.#hasRunOut(leased.askedMs)
+    )
+      return;
     const { scavengeId, clusterScavengeId } = leased;
-    log.warn('AUTO-SCAVENGE: the cluster no longer asks about the scavenge it ordered: stopping it', { scavengeId, clusterScavengeId });
+    log.warn('AUTO-SCAVENGE: the cluster no longer asks about the scavenge it ordered: stopping it', {
+      scavengeId,
+      clusterScavengeId,
+    });
     this.#abandoned = scavengeId;
     scavenger.stop(scavengeId).catch((error: unknown) => {
-      if (!isSkuaError(error, 'scavenge_not_found')) log.error('AUTO-SCAVENGE: a scavenge could not be stopped', { scavengeId, error: String(error) });
+      if (!isSkuaError(error, 'scavenge_not_found'))
+        log.error('AUTO-SCAVENGE: a scavenge could not be stopped', { scavengeId, error: String(error) });
     });
   }
 
@@ -160,12 +186,21 @@ export class ScavengeOrders {
 }
 
 function checkOrder({ clusterScavengeId, attempt }: ScavengeOrder): void {
-  if (clusterScavengeId === '' || clusterScavengeId.length > 64) throw new SkuaError('bad_option', 'clusterScavengeId must be the id of a cycle.', { option: 'clusterScavengeId' });
-  if (!Number.isSafeInteger(attempt) || attempt < 0) throw new SkuaError('bad_option', `attempt is ${attempt}; it must be a whole number of 0 or more.`, { option: 'attempt', value: attempt });
+  if (clusterScavengeId === '' || clusterScavengeId.length > 64)
+    throw new SkuaError('bad_option', 'clusterScavengeId must be the id of a cycle.', { option: 'clusterScavengeId' });
+  if (!Number.isSafeInteger(attempt) || attempt < 0)
+    throw new SkuaError('bad_option', `attempt is ${attempt}; it must be a whole number of 0 or more.`, {
+      option: 'attempt',
+      value: attempt,
+    });
 }
 
 function late(order: ScavengeOrder, seen: number): SkuaError {
-  return new SkuaError('late_order', `This order is out of date: attempt ${seen} of the cycle was already received, this one is ${order.attempt}.`, { ...order, seen });
+  return new SkuaError(
+    'late_order',
+    `This order is out of date: attempt ${seen} of the cycle was already received, this one is ${order.attempt}.`,
+    { ...order, seen },
+  );
 }
 
 /** Events behind an order's own that are looked at. More than these follow an order only when it is late. */
@@ -181,14 +216,18 @@ interface OrderInStream {
 }
 
 /**
- * What the stream of cycles says about an order to start, so that a node that has forgotten its orders in a restart still knows
- * the late ones. The attempt of an order is the number of its event. A copy of the log that lags behind says less, never
- * anything wrong.
+ * What the stream of cycles says about an order to start, so that a node that has forgotten its orders in a restart
+ * still knows the late ones. The attempt of an order is the number of its event. A copy of the log that lags behind
+ * says less, never anything wrong.
  */
 export async function orderInStream(store: CyclesStore, { attempt }: ScavengeOrder): Promise<OrderInStream> {
   let events: readonly StoredEvent[] = [];
   try {
-    ({ events } = await store.readStream(CYCLES_STREAM, { direction: 'forward', from: attempt + 1, count: LOOK_AHEAD_EVENTS }));
+    ({ events } = await store.readStream(CYCLES_STREAM, {
+      direction: 'forward',
+      from: attempt + 1,
+      count: LOOK_AHEAD_EVENTS,
+    }));
   } catch (error) {
     if (!isSkuaError(error, 'stream_not_found') && !isSkuaError(error, 'stream_deleted')) throw error;
   }
@@ -196,7 +235,9 @@ export async function orderInStream(store: CyclesStore, { attempt }: ScavengeOrd
     const fact = parseFact(event.type, event.data);
     // New members don't change what was ordered.
     if (fact === null || fact.type === '$cluster-members-changed') continue;
-    return fact.type === '$node-scavenge-started' ? started(events, event, fact.scavengeId) : { isLate: true, attempt: event.number, scavengeId: null };
+    return fact.type === '$node-scavenge-started'
+      ? started(events, event, fact.scavengeId)
+      : { isLate: true, attempt: event.number, scavengeId: null };
   }
   return { isLate: false, attempt, scavengeId: null };
 }
@@ -204,7 +245,9 @@ export async function orderInStream(store: CyclesStore, { attempt }: ScavengeOrd
 /** The order was carried out; it is late if that is over. */
 function started(events: readonly StoredEvent[], event: StoredEvent, scavengeId: string): OrderInStream {
   const later = events.find(({ number, type }) => number > event.number && type !== '$cluster-members-changed');
-  return later === undefined ? { isLate: false, attempt: event.number, scavengeId } : { isLate: true, attempt: later.number, scavengeId: null };
+  return later === undefined
+    ? { isLate: false, attempt: event.number, scavengeId }
+    : { isLate: true, attempt: later.number, scavengeId: null };
 }
 
 /** What is asked of the orders of a node. */
@@ -218,7 +261,9 @@ export async function startReply(orders: AskedOrders, order: ScavengeOrder): Pro
     return { kind: 'started', scavengeId: (await orders.start(order)).scavengeId };
   } catch (error) {
     if (isSkuaError(error, 'scavenge_in_progress') || isSkuaError(error, 'backup_running')) return { kind: 'busy' };
-    return isSkuaError(error, 'late_order') && error.data.seen !== undefined ? { kind: 'late' } : { kind: 'failed', reason: String(error) };
+    return isSkuaError(error, 'late_order') && error.data.seen !== undefined
+      ? { kind: 'late' }
+      : { kind: 'failed', reason: String(error) };
   }
 }
 
@@ -229,7 +274,11 @@ export function lastReply(orders: AskedOrders, order: ScavengeOrder | null): Las
 }
 
 /** What a node says to an order to stop, when the run has ended. Never rejects. */
-export async function stopReply(orders: AskedOrders, order: ScavengeOrder, scavengeId: string | null): Promise<StopReply> {
+export async function stopReply(
+  orders: AskedOrders,
+  order: ScavengeOrder,
+  scavengeId: string | null,
+): Promise<StopReply> {
   try {
     await orders.stop(order, scavengeId);
     return { kind: 'stopped' };

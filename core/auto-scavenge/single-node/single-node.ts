@@ -1,5 +1,13 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
+import type {
+  LastReply,
+  NodeAddress,
+  Nodes,
+  NodesView,
+  ScavengeOrder,
+  StartReply,
+  StopReply,
+} from '../../ports/nodes.ts';
 import { inTime } from '../../ports/in-time.ts';
 import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../orders/orders.ts';
 
@@ -30,7 +38,14 @@ class SingleNode implements Nodes {
   view(): NodesView {
     const { self, isLeader, leadsSinceMs, writerCheckpoint } = this.#parts;
     const node = self();
-    return { self: node, clusterSize: 1, leadsSinceMs, members: [{ node, isLeader: isLeader(), isReadOnlyReplica: false, isAlive: true, writerCheckpoint: writerCheckpoint() }] };
+    return {
+      self: node,
+      clusterSize: 1,
+      leadsSinceMs,
+      members: [
+        { node, isLeader: isLeader(), isReadOnlyReplica: false, isAlive: true, writerCheckpoint: writerCheckpoint() },
+      ],
+    };
   }
 
   startScavenge(_: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply> {
@@ -42,7 +57,9 @@ class SingleNode implements Nodes {
   }
 
   stopScavenge(_: NodeAddress, order: ScavengeOrder, scavengeId: string | null, timeoutMs: number): Promise<StopReply> {
-    return inTime<StopReply>(this.#parts.clock, timeoutMs, () => stopReply(this.#parts.orders, order, scavengeId), { kind: 'stopping' });
+    return inTime<StopReply>(this.#parts.clock, timeoutMs, () => stopReply(this.#parts.orders, order, scavengeId), {
+      kind: 'stopping',
+    });
   }
 
   /** There is no other that could lead. */

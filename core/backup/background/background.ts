@@ -38,7 +38,9 @@ export class Shipping {
   /** Ships until aborted. A store that does not answer keeps nobody from stopping. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
-    const aborted = new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
     while (!signal.aborted) {
       await Promise.race([this.#once(signal), aborted]);
       await clock.sleep(everyMs, signal);
@@ -91,9 +93,17 @@ interface BackupScheduleParts {
 
 /**
  * Begins a backup whenever the schedule comes round, until aborted. A scavenge that runs then is stopped for that time.
- * Where one backup still runs when the next is due, that one is left out; so is what was due while the node did not run.
+ * Where one backup still runs when the next is due, that one is left out; so is what was due while the node did not
+ * run.
  */
-export async function runBackupSchedule({ backups, schedule, expression, clock, log, signal }: BackupScheduleParts): Promise<void> {
+export async function runBackupSchedule({
+  backups,
+  schedule,
+  expression,
+  clock,
+  log,
+  signal,
+}: BackupScheduleParts): Promise<void> {
   let dueMs = schedule.next(expression, clock.nowMs(), ZONE);
   while (!signal.aborted && dueMs !== null) {
     const nowMs = clock.nowMs();
@@ -137,7 +147,10 @@ export interface NewestBackup {
   readonly logEnd: number;
 }
 
-/** What the repository holds of this node, for metrics. A repository that fails is logged and asked again; the node goes on. */
+/**
+ * What the repository holds of this node, for metrics. A repository that fails is logged and asked again; the node goes
+ * on.
+ */
 export class RepositoryWatch {
   readonly #parts: WatchParts;
   #newest: NewestBackup | null = null;
@@ -149,10 +162,16 @@ export class RepositoryWatch {
   }
 
   /** When the newest backup of this node was taken; null for none, or before it is known. Milliseconds since 1970. */
-  get newestMs(): number | null { return this.#newest?.createdMs ?? null; }
-  get newest(): NewestBackup | null { return this.#newest; }
+  get newestMs(): number | null {
+    return this.#newest?.createdMs ?? null;
+  }
+  get newest(): NewestBackup | null {
+    return this.#newest;
+  }
   /** When a backup in the repository was last proven by a drill. */
-  get provenMs(): number | null { return this.#provenMs; }
+  get provenMs(): number | null {
+    return this.#provenMs;
+  }
 
   /** A backup of this node was made. */
   made({ id, createdMs, logEnd }: NewestBackup): void {
@@ -166,7 +185,9 @@ export class RepositoryWatch {
 
   /** Looks every few minutes, until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const aborted = new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve(), { once: true }); });
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
     while (!signal.aborted) {
       // A repository that does not answer keeps nobody from stopping.
       await Promise.race([this.look(signal), aborted]);
@@ -183,11 +204,19 @@ export class RepositoryWatch {
       if (newest?.id !== this.#newest?.id) onNewer?.();
       this.#newest = newest === null ? null : { id: newest.id, createdMs: madeMsOf(newest), logEnd: logEndOf(newest) };
       this.#provenMs = (await lastProven(repository))?.provenMs ?? null;
-      if (this.#failures > 0) log.info('the backup repository is available again', { repository: repository.place, failures: this.#failures });
+      if (this.#failures > 0)
+        log.info('the backup repository is available again', {
+          repository: repository.place,
+          failures: this.#failures,
+        });
       this.#failures = 0;
     } catch (error) {
       if (signal?.aborted === true) return;
-      if (this.#failures % LOOKS_BETWEEN_LINES === 0) log.error('the backup repository is unavailable; will retry', { code: isSkuaError(error) ? error.code : undefined, error });
+      if (this.#failures % LOOKS_BETWEEN_LINES === 0)
+        log.error('the backup repository is unavailable; will retry', {
+          code: isSkuaError(error) ? error.code : undefined,
+          error,
+        });
       this.#failures++;
     }
   }

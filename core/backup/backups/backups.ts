@@ -14,22 +14,28 @@ export interface Backups {
   /** Where the repository is; null when none is configured. */
   readonly place: string | null;
   /**
-   * Begins a backup; what becomes of it shows in `current`, the log, and the list. Rejects with `backup_off`, `backup_running`
-   * (data: backupId), `scavenge_in_progress` (data: scavengeId), `store_closed`, and what opening the repository rejects with.
+   * Begins a backup; what becomes of it shows in `current`, the log, and the list. Rejects with `backup_off`,
+   * `backup_running` (data: backupId), `scavenge_in_progress` (data: scavengeId), `store_closed`, and what opening the
+   * repository rejects with.
    */
   start(options?: BackupOptions): Promise<{ readonly backupId: string }>;
   /** The backup that is under way, or null. */
   current(): BackupProgress | null;
   /** How the last one since the start of the process ended, or null. */
   last(): LastBackup | null;
-  /** Ends the backup that is under way and resolves with its id once it has ended. Rejects with `backup_not_running`. */
+  /**
+   * Ends the backup that is under way and resolves with its id once it has ended. Rejects with `backup_not_running`.
+   */
   abort(): Promise<string>;
   /** Backups in the repository, newest first. Rejects with `backup_off` and what the repository rejects with. */
   list(): Promise<readonly ManifestSummary[]>;
 }
 
 export interface BackupOptions {
-  /** Stop a scavenge that runs, and go on with it afterwards; auto-scavenge is paused for that time when a cycle runs. Default false: such a backup is refused. */
+  /**
+   * Stop a scavenge that runs, and go on with it afterwards; auto-scavenge is paused for that time when a cycle runs.
+   * Default false: such a backup is refused.
+   */
   readonly pauseScavenge?: boolean;
 }
 
@@ -110,24 +116,44 @@ export class NodeBackups implements Backups {
     this.#parts = parts;
   }
 
-  get place(): string | null { return this.#parts.place; }
-  last(): LastBackup | null { return this.#last; }
+  get place(): string | null {
+    return this.#parts.place;
+  }
+  last(): LastBackup | null {
+    return this.#last;
+  }
 
   async start(options: BackupOptions = {}): Promise<{ readonly backupId: string }> {
     return { backupId: this.begin('manual', options).backupId };
   }
 
   /** As `start`, for every cause. `made` resolves with the result when the backup has ended. */
-  begin(cause: Manifest['cause'], options: BackupOptions = {}): { readonly backupId: string; readonly made: Promise<LastBackup> } {
+  begin(
+    cause: Manifest['cause'],
+    options: BackupOptions = {},
+  ): { readonly backupId: string; readonly made: Promise<LastBackup> } {
     const { place, scavenger, ids, clock } = this.#parts;
     if (this.#isClosed) throw new SkuaError('store_closed', 'The node is stopping: no new backup can start.');
     if (place === null) throw backupOff();
-    if (this.#running !== null) throw new SkuaError('backup_running', `The backup ${this.#running.backupId} is running: wait until it has finished, or stop it with DELETE /admin/backup/current.`, { backupId: this.#running.backupId });
+    if (this.#running !== null)
+      throw new SkuaError(
+        'backup_running',
+        `The backup ${this.#running.backupId} is running: wait until it has finished, or stop it with DELETE /admin/backup/current.`,
+        { backupId: this.#running.backupId },
+      );
     // Until the files are held: no scavenge comes in between.
     const release = options.pauseScavenge === true || scavenger === null ? () => {} : scavenger.hold();
     const running: Running = {
-      backupId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), cause, options, aborting: new AbortController(), startedMs: clock.nowMs(), startedMonotonicMs: clock.monotonicMs(),
-      phase: 'Starting', copyingMonotonicMs: 0, bytesDone: 0, bytesTotal: 0,
+      backupId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0),
+      cause,
+      options,
+      aborting: new AbortController(),
+      startedMs: clock.nowMs(),
+      startedMonotonicMs: clock.monotonicMs(),
+      phase: 'Starting',
+      copyingMonotonicMs: 0,
+      bytesDone: 0,
+      bytesTotal: 0,
     };
     this.#running = running;
     this.#parts.onBegun?.(running.backupId, cause);
@@ -148,9 +174,18 @@ export class NodeBackups implements Backups {
       log.info('a backup has completed', { backupId, sizeBytes, logEnd, seconds: this.#elapsedSeconds(running) });
     } catch (error) {
       const isAborted = running.aborting.signal.aborted;
-      last = { backupId, result: isAborted ? 'Aborted' : 'Failed', error: isAborted ? null : error instanceof Error ? error.message : String(error) };
+      last = {
+        backupId,
+        result: isAborted ? 'Aborted' : 'Failed',
+        error: isAborted ? null : error instanceof Error ? error.message : String(error),
+      };
       if (isAborted) log.info('a backup was interrupted; the next one reuses what it stored', { backupId });
-      else log.error('a backup failed; the next one reuses what it stored', { backupId, code: isSkuaError(error) ? error.code : undefined, error });
+      else
+        log.error('a backup failed; the next one reuses what it stored', {
+          backupId,
+          code: isSkuaError(error) ? error.code : undefined,
+          error,
+        });
     } finally {
       release();
     }
@@ -174,7 +209,12 @@ export class NodeBackups implements Backups {
     if (prune !== null && !running.aborting.signal.aborted) {
       running.phase = 'Pruning';
       // The backup is there: what could not be removed is removed after the next one.
-      await prune(running.aborting.signal).catch((error: unknown) => log.warn('old backups could not be removed from the repository; the next backup tries again', { backupId: running.backupId, error }));
+      await prune(running.aborting.signal).catch((error: unknown) =>
+        log.warn('old backups could not be removed from the repository; the next backup tries again', {
+          backupId: running.backupId,
+          error,
+        }),
+      );
     }
     return summary;
   }
@@ -190,7 +230,10 @@ export class NodeBackups implements Backups {
       running.copyingMonotonicMs = clock.monotonicMs();
       running.bytesTotal = hold.snapshot.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
       return await backUp({
-        backupId: running.backupId, cause: running.cause, hold, signal,
+        backupId: running.backupId,
+        cause: running.cause,
+        hold,
+        signal,
         onProgress: (bytesDone, bytesTotal) => {
           running.bytesDone = bytesDone;
           running.bytesTotal = bytesTotal;
@@ -210,8 +253,19 @@ export class NodeBackups implements Backups {
     if (running === null) return null;
     const { backupId, phase, bytesDone, bytesTotal, startedMs, copyingMonotonicMs } = running;
     const copyingSeconds = (this.#parts.clock.monotonicMs() - copyingMonotonicMs) / 1_000;
-    const remainingSeconds = phase !== 'Copying' || bytesDone <= 0 ? null : Math.max(0, (copyingSeconds * (bytesTotal - bytesDone)) / bytesDone);
-    return { backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds: this.#elapsedSeconds(running), remainingSeconds };
+    const remainingSeconds =
+      phase !== 'Copying' || bytesDone <= 0
+        ? null
+        : Math.max(0, (copyingSeconds * (bytesTotal - bytesDone)) / bytesDone);
+    return {
+      backupId,
+      phase,
+      bytesDone,
+      bytesTotal,
+      startedMs,
+      elapsedSeconds: this.#elapsedSeconds(running),
+      remainingSeconds,
+    };
   }
 
   async abort(): Promise<string> {
@@ -225,7 +279,9 @@ export class NodeBackups implements Backups {
   async list(): Promise<readonly ManifestSummary[]> {
     const { place, repository, log } = this.#parts;
     if (place === null) throw backupOff();
-    return (await repository()).backups((key, error) => log.warn('a backup in the repository is damaged', { key, error: error.message }));
+    return (await repository()).backups((key, error) =>
+      log.warn('a backup in the repository is damaged', { key, error: error.message }),
+    );
   }
 
   /** Ends the backup under way and waits for it; none begins any more. */
@@ -237,5 +293,8 @@ export class NodeBackups implements Backups {
 }
 
 export function backupOff(): SkuaError {
-  return new SkuaError('backup_off', 'This node has no repository for backups: set the option Backup:Repository to a directory or s3://bucket/prefix and restart it. Without one, use `skua backup` to make backups from outside.');
+  return new SkuaError(
+    'backup_off',
+    'This node has no repository for backups: set the option Backup:Repository to a directory or s3://bucket/prefix and restart it. Without one, use `skua backup` to make backups from outside.',
+  );
 }

@@ -4,7 +4,10 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 
-/** Auto-scavenge takes no order to go on before it has come to rest; it is asked again so often, with this pause between. */
+/**
+ * Auto-scavenge takes no order to go on before it has come to rest; it is asked again so often, with this pause
+ * between.
+ */
 const RESUMES_MAX = 30;
 const RESUME_PAUSE_MS = 1_000;
 
@@ -20,14 +23,16 @@ export interface PauseParts {
 }
 
 /**
- * Stops a scavenge that runs, and pauses auto-scavenge while a cycle is under way; resolves when nothing runs any more, with how
- * to let both go on. What an operator has paused stays paused. A process that dies in between leaves auto-scavenge paused,
- * as its status shows. Rejects with what auto-scavenge rejects with; everything goes on then.
+ * Stops a scavenge that runs, and pauses auto-scavenge while a cycle is under way; resolves when nothing runs any more,
+ * with how to let both go on. What an operator has paused stays paused. A process that dies in between leaves
+ * auto-scavenge paused, as its status shows. Rejects with what auto-scavenge rejects with; everything goes on then.
  */
 export async function pauseScavenges(parts: PauseParts): Promise<() => Promise<void>> {
   const { scavenger, autoScavenge, log } = parts;
   const undo: (() => Promise<void>)[] = [];
-  const resume = async () => { for (const step of undo.splice(0).reverse()) await step(); };
+  const resume = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
   try {
     let ownedByCycle: string | null = null;
     if (autoScavenge !== null && autoScavenge.enabled().enabled) {
@@ -75,7 +80,10 @@ async function startAgain(scavenger: PausedScavenger, log: Log, stoppedId: strin
     const { scavengeId } = await scavenger.start(scavenger.lastOptions());
     log.info('the scavenge that was stopped for a backup has resumed', { stoppedId, scavengeId });
   } catch (error) {
-    log.warn('the scavenge that was stopped for a backup could not be resumed: start it with POST /admin/scavenge, and it resumes where it stopped', { stoppedId, error: String(error) });
+    log.warn(
+      'the scavenge that was stopped for a backup could not be resumed: start it with POST /admin/scavenge, and it resumes where it stopped',
+      { stoppedId, error: String(error) },
+    );
   }
 }
 
@@ -90,7 +98,10 @@ async function resumeCycle({ autoScavenge, clock, log }: PauseParts): Promise<vo
         await clock.sleep(RESUME_PAUSE_MS);
         continue;
       }
-      log.error('auto-scavenge, which was paused for a backup, could not be resumed: resume it with POST /auto-scavenge/resume', { error: String(error) });
+      log.error(
+        'auto-scavenge, which was paused for a backup, could not be resumed: resume it with POST /auto-scavenge/resume',
+        { error: String(error) },
+      );
       return;
     }
   }

@@ -7,9 +7,13 @@ import type { VerifiedRepository } from '../jobs/jobs.ts';
 import { backupOff } from '../backups/backups.ts';
 
 /** What is checked, and by what part of it or which backup. */
-export type CheckSubject = { readonly kind: 'verify'; readonly subset: number } | { readonly kind: 'drill'; readonly backupId: string | null };
+export type CheckSubject =
+  | { readonly kind: 'verify'; readonly subset: number }
+  | { readonly kind: 'drill'; readonly backupId: string | null };
 /** Both hold what they found in `list` or `findings`. */
-export type CheckReport = { readonly kind: 'verify'; readonly verified: VerifiedRepository } | { readonly kind: 'drill'; readonly drill: DrillReport };
+export type CheckReport =
+  | { readonly kind: 'verify'; readonly verified: VerifiedRepository }
+  | { readonly kind: 'drill'; readonly drill: DrillReport };
 export type BackupCheck = TaskView<CheckSubject, CheckReport>;
 
 /** Checks of the repository of a node, which somebody asks for: one at a time, in the background. */
@@ -52,9 +56,15 @@ export class NodeBackupChecks implements BackupChecks {
     });
   }
 
-  list(): readonly BackupCheck[] { return this.#tasks.list(); }
-  abort(): Promise<string> { return this.#tasks.abort(null); }
-  close(): Promise<void> { return this.#tasks.close(); }
+  list(): readonly BackupCheck[] {
+    return this.#tasks.list();
+  }
+  abort(): Promise<string> {
+    return this.#tasks.abort(null);
+  }
+  close(): Promise<void> {
+    return this.#tasks.close();
+  }
 }
 
 /** Whether a check that was done found nothing wrong. */

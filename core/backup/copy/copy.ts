@@ -20,9 +20,18 @@ import { bytesOf, CopyTarget, UNFINISHED, type CopyProgress, type CopyStep } fro
 /** Every folder of a data directory. */
 const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];
 /** In this order: index checkpoint files, other index files; the files of the log follow. */
-const INDEX_ORDER: readonly SnapshotKind[] = ['existence-checkpoint', 'index-map', 'index-table', 'bloom-filter', 'existence-filter', 'scavenge-database'];
+const INDEX_ORDER: readonly SnapshotKind[] = [
+  'existence-checkpoint',
+  'index-map',
+  'index-table',
+  'bloom-filter',
+  'existence-filter',
+  'scavenge-database',
+];
 /** Written from the snapshot's own figures. */
-const OWN_CHECKPOINTS: ReadonlySet<string> = new Set((['chaser', 'epoch', 'writer', 'proposal'] as const).map(checkpointFile));
+const OWN_CHECKPOINTS: ReadonlySet<string> = new Set(
+  (['chaser', 'epoch', 'writer', 'proposal'] as const).map(checkpointFile),
+);
 
 export interface CopyOptions {
   readonly source: CopySource;
@@ -53,17 +62,24 @@ export interface CopyReport {
 }
 
 /**
- * Copies the files of a node into a directory, in the order of its snapshot (core/store/snapshot/snapshot.ts). A node, of
- * the reference database too, starts on the result when `chaser.chk` has been copied over `truncate.chk`.
+ * Copies the files of a node into a directory, in the order of its snapshot (core/store/snapshot/snapshot.ts). A node,
+ * of the reference database too, starts on the result when `chaser.chk` has been copied over `truncate.chk`.
  *
  * What a crash leaves: before the marker, what was there; after it, a copy that says it is unfinished and that a repeat
  * completes. Chunks of the former copy go only when all that replaces them is durable, and the marker goes last.
  *
- * Rejects with `log_corrupt` for a completed chunk that is not as it was written; and with `other_node` when the directory holds files of another node, `directory_not_empty` for a full copy into
- * one that holds anything, and before anything has changed.
+ * Rejects with `log_corrupt` for a completed chunk that is not as it was written; and with `other_node` when the
+ * directory holds files of another node, `directory_not_empty` for a full copy into one that holds anything, and before
+ * anything has changed.
  */
 export async function copyFiles(options: CopyOptions): Promise<CopyReport> {
-  const { target, source: { snapshot: { nodeId } }, mode } = options;
+  const {
+    target,
+    source: {
+      snapshot: { nodeId },
+    },
+    mode,
+  } = options;
   // What is refused leaves no folder and no lock.
   await checkTarget(target, nodeId, mode);
   const lock = await target.lock();
@@ -95,40 +111,62 @@ async function copyLocked(options: CopyOptions): Promise<CopyReport> {
 
 /** Whether there is a copy of this node that was not finished. */
 async function checkTarget(storage: Storage, nodeId: string, mode: CopyOptions['mode']): Promise<boolean> {
-  const paths = await Promise.all(FOLDERS.map(async (folder) => (await storage.list(folder)).map((name) => (folder === '' ? name : `${folder}/${name}`))));
+  const paths = await Promise.all(
+    FOLDERS.map(async (folder) =>
+      (await storage.list(folder)).map((name) => (folder === '' ? name : `${folder}/${name}`)),
+    ),
+  );
   const names = paths.flat().filter((path) => isOwnName(path) && !path.endsWith(UNFINISHED));
   if (names.length === 0) return false;
-  const isUnfinished = await readCopyMarker(storage) !== null;
+  const isUnfinished = (await readCopyMarker(storage)) !== null;
   const holds = await nodeIdOfCopy(storage);
   if (holds !== nodeId) {
     const whose = holds === null ? 'files of an unknown node' : `files of node ${holds}`;
-    throw new SkuaError('other_node', `The directory holds ${whose}, which must not be mixed with those of node ${nodeId}. A restored node has a new id and needs a full copy. Name an empty directory.`, { holds, nodeId });
+    throw new SkuaError(
+      'other_node',
+      `The directory holds ${whose}, which must not be mixed with those of node ${nodeId}. A restored node has a new id and needs a full copy. Name an empty directory.`,
+      { holds, nodeId },
+    );
   }
-  if (mode === 'full' && !isUnfinished) throw new SkuaError('directory_not_empty', 'The directory already holds a copy of this node. Make a full copy into an empty directory, or bring this one up to date with a differential copy.', { files: names.length });
+  if (mode === 'full' && !isUnfinished)
+    throw new SkuaError(
+      'directory_not_empty',
+      'The directory already holds a copy of this node. Make a full copy into an empty directory, or bring this one up to date with a differential copy.',
+      { files: names.length },
+    );
   return isUnfinished;
 }
 
-/** Index first, then the log. Into a directory that an unfinished copy left, it copies what is not there whole, and removes what it has not copied. */
+/**
+ * Index first, then the log. Into a directory that an unfinished copy left, it copies what is not there whole, and
+ * removes what it has not copied.
+ */
 async function copyAll({ source }: CopyOptions, target: CopyTarget): Promise<void> {
   const { snapshot } = source;
   const chunks = chunksOf(snapshot);
   const before = (await target.storage.list(INDEX_FOLDER)).map((name) => `${INDEX_FOLDER}/${name}`).filter(isOwnName);
   for (const kind of INDEX_ORDER) {
-    for (const file of snapshot.files) if (file.kind === kind) await target.copy(file, { isSealed: kind === 'index-table' });
+    for (const file of snapshot.files)
+      if (file.kind === kind) await target.copy(file, { isSealed: kind === 'index-table' });
   }
   const indexFiles = new Set(snapshot.files.map(({ path }) => path));
   for (const path of before) if (!indexFiles.has(path)) await target.remove(path);
   await copyCheckpoints(snapshot, target);
-  for (const file of snapshot.files) if (file.kind === 'checkpoint' && !OWN_CHECKPOINTS.has(file.path)) await target.copy(file);
+  for (const file of snapshot.files)
+    if (file.kind === 'checkpoint' && !OWN_CHECKPOINTS.has(file.path)) await target.copy(file);
   await copyChunks(snapshot, chunks, target);
   await removeOthers(chunks, target);
 }
 
-/** The chain of hashes over the log: what the copy lacks, and none that the node has no more. The marker still says that the copy is unfinished. */
+/**
+ * The chain of hashes over the log: what the copy lacks, and none that the node has no more. The marker still says that
+ * the copy is unfinished.
+ */
 async function copyProofs(source: BackupSource, target: CopyTarget): Promise<void> {
   const files = source.snapshot.files.filter(({ kind }) => kind === 'proof');
   const listed = new Set(files.map(({ path }) => path));
-  for (const path of (await target.storage.list(PROOF_FOLDER)).map((name) => `${PROOF_FOLDER}/${name}`)) if (isOwnName(path) && !listed.has(path)) await target.remove(path);
+  for (const path of (await target.storage.list(PROOF_FOLDER)).map((name) => `${PROOF_FOLDER}/${name}`))
+    if (isOwnName(path) && !listed.has(path)) await target.remove(path);
   for (const file of files) {
     if (await hasProof(source, target.storage, file)) target.keep(file);
     else await target.copy(file);
@@ -136,7 +174,7 @@ async function copyProofs(source: BackupSource, target: CopyTarget): Promise<voi
 }
 
 async function hasProof(source: BackupSource, storage: Storage, { path, sizeBytes }: SnapshotFile): Promise<boolean> {
-  if (await storage.size(path) !== sizeBytes) return false;
+  if ((await storage.size(path)) !== sizeBytes) return false;
   const length = Math.min(PROOF_HEAD_BYTES, sizeBytes);
   const file = await storage.open(path, 'read');
   try {
@@ -156,8 +194,8 @@ const PARALLEL = 2;
 const CHECKPOINT_ORDER = ['chaser', 'epoch', 'writer', 'proposal'] as const;
 
 /**
- * The log part of a differential copy. The last chunk of the copy may have been incomplete, so it gets another name and is
- * copied anew; old chunks go last, when everything that takes their place is there.
+ * The log part of a differential copy. The last chunk of the copy may have been incomplete, so it gets another name and
+ * is copied anew; old chunks go last, when everything that takes their place is there.
  */
 async function copyLogPart(source: BackupSource, target: CopyTarget): Promise<void> {
   const last = parseChunkFileNames(await target.storage.list('')).at(-1);
@@ -184,12 +222,20 @@ function checkpointFile(name: (typeof CHECKPOINT_ORDER)[number]): string {
 /** Chunk files that the log needs up to its end: a node refuses to start with one beyond. Ascending. */
 function chunksOf({ files, checkpoints, chunkSizeBytes }: Snapshot): readonly SnapshotFile[] {
   const lastNumber = Math.floor(checkpoints.writer / chunkSizeBytes);
-  const byPath = new Map(files.filter(({ kind }) => kind === 'chunk' || kind === 'ongoing-chunk').map((file) => [file.path, file]));
-  return parseChunkFileNames([...byPath.keys()]).filter(({ number }) => number <= lastNumber).map(({ name }) => byPath.get(name)!);
+  const byPath = new Map(
+    files.filter(({ kind }) => kind === 'chunk' || kind === 'ongoing-chunk').map((file) => [file.path, file]),
+  );
+  return parseChunkFileNames([...byPath.keys()])
+    .filter(({ number }) => number <= lastNumber)
+    .map(({ name }) => byPath.get(name)!);
 }
 
 /** Copies the chunks that the copy lacks; all have to succeed. */
-async function copyChunks({ chunkSizeBytes }: Snapshot, chunks: readonly SnapshotFile[], target: CopyTarget): Promise<void> {
+async function copyChunks(
+  { chunkSizeBytes }: Snapshot,
+  chunks: readonly SnapshotFile[],
+  target: CopyTarget,
+): Promise<void> {
   await inParallel(chunks.length, PARALLEL, async (i) => {
     const chunk = chunks[i]!;
     if (chunk.kind === 'ongoing-chunk') await target.copy(chunk, { fileBytes: ongoingFileBytes(chunkSizeBytes) });
@@ -217,7 +263,7 @@ interface CopyMarker {
 
 /** Null when the copy is finished, or none. Throws `checkpoint_corrupt` when it can't be read. */
 async function readCopyMarker(target: Storage): Promise<CopyMarker | null> {
-  if (await target.size(COPY_MARKER) === null) return null;
+  if ((await target.size(COPY_MARKER)) === null) return null;
   const file = await target.open(COPY_MARKER, 'read');
   let marker: CopyMarker | null;
   try {
@@ -225,7 +271,12 @@ async function readCopyMarker(target: Storage): Promise<CopyMarker | null> {
   } finally {
     await file.close();
   }
-  if (marker === null) throw new SkuaError('checkpoint_corrupt', `The file ${COPY_MARKER} can't be read, so the owner of these files is unknown. Copy into an empty directory.`, { path: COPY_MARKER });
+  if (marker === null)
+    throw new SkuaError(
+      'checkpoint_corrupt',
+      `The file ${COPY_MARKER} can't be read, so the owner of these files is unknown. Copy into an empty directory.`,
+      { path: COPY_MARKER },
+    );
   return marker;
 }
 

@@ -34,15 +34,26 @@ export async function copyIndexPart(source: CopySource, target: CopyTarget, cloc
   await copyScavengeDatabase(target, await list());
 }
 
-async function copyTables(source: CopySource, target: CopyTarget, clock: Clock, list: () => Promise<readonly SnapshotFile[]>): Promise<void> {
+async function copyTables(
+  source: CopySource,
+  target: CopyTarget,
+  clock: Clock,
+  list: () => Promise<readonly SnapshotFile[]>,
+): Promise<void> {
   let map = await readMap(source, clock, list);
   for (let round = 1; ; round++) {
     await target.write(INDEX_MAP_PATH, map);
     const tables = (await list()).filter(({ kind }) => TABLE_KINDS.has(kind));
     const isWhole = await copyMissing(tables, target);
     const now = await readMap(source, clock, list);
-    if (isWhole && now.length === map.length && equalBytes(now, 0, map, 0, map.length)) return removeTables(target, new Set(tables.map(({ path }) => path)));
-    if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `The index changed ${ROUNDS_MAX} times while it was being copied. Repeat the copy when there is less load.`, { limit: ROUNDS_MAX });
+    if (isWhole && now.length === map.length && equalBytes(now, 0, map, 0, map.length))
+      return removeTables(target, new Set(tables.map(({ path }) => path)));
+    if (round === ROUNDS_MAX)
+      throw new SkuaError(
+        'backup_failed',
+        `The index changed ${ROUNDS_MAX} times while it was being copied. Repeat the copy when there is less load.`,
+        { limit: ROUNDS_MAX },
+      );
     map = now;
   }
 }
@@ -65,7 +76,11 @@ async function copyMissing(tables: readonly SnapshotFile[], target: CopyTarget):
 }
 
 /** A map is replaced all at once by most systems, but by some there is none for a moment. */
-async function readMap(source: CopySource, clock: Clock, list: () => Promise<readonly SnapshotFile[]>): Promise<Uint8Array> {
+async function readMap(
+  source: CopySource,
+  clock: Clock,
+  list: () => Promise<readonly SnapshotFile[]>,
+): Promise<Uint8Array> {
   for (let look = 1; ; look++) {
     const found = (await list()).find(({ kind }) => kind === 'index-map');
     if (found !== undefined) {
@@ -75,14 +90,22 @@ async function readMap(source: CopySource, clock: Clock, list: () => Promise<rea
         if (!isSkuaError(error, 'file_not_found')) throw error;
       }
     }
-    if (look === MAP_LOOKS_MAX) throw new SkuaError('backup_failed', `There are index files but no ${INDEX_MAP_PATH}, and none appeared in ${MAP_LOOKS_MAX * MAP_LOOK_MS} ms. Start the node once, which repairs its index, and repeat the copy.`, { path: INDEX_MAP_PATH });
+    if (look === MAP_LOOKS_MAX)
+      throw new SkuaError(
+        'backup_failed',
+        `There are index files but no ${INDEX_MAP_PATH}, and none appeared in ${MAP_LOOKS_MAX * MAP_LOOK_MS} ms. Start the node once, which repairs its index, and repeat the copy.`,
+        { path: INDEX_MAP_PATH },
+      );
     await clock.sleep(MAP_LOOK_MS);
   }
 }
 
-/** Without an index the source has a new one built; an old one in the copy could belong to a log that was truncated since. */
+/**
+ * Without an index the source has a new one built; an old one in the copy could belong to a log that was truncated
+ * since.
+ */
 async function removeIndex(target: CopyTarget): Promise<void> {
-  if (await target.storage.size(INDEX_MAP_PATH) !== null) await target.remove(INDEX_MAP_PATH);
+  if ((await target.storage.size(INDEX_MAP_PATH)) !== null) await target.remove(INDEX_MAP_PATH);
   await removeTables(target, new Set());
 }
 
@@ -93,12 +116,20 @@ async function removeTables(target: CopyTarget, listed: ReadonlySet<string>): Pr
   }
 }
 
-/** The filter may know more than its checkpoint says, never less: the checkpoint is read first, and no new one ever stands beside an old filter. */
-async function copyExistenceFilter(source: BackupSource, target: CopyTarget, files: readonly SnapshotFile[]): Promise<void> {
+/**
+ * The filter may know more than its checkpoint says, never less: the checkpoint is read first, and no new one ever
+ * stands beside an old filter.
+ */
+async function copyExistenceFilter(
+  source: BackupSource,
+  target: CopyTarget,
+  files: readonly SnapshotFile[],
+): Promise<void> {
   const checkpoint = files.find(({ kind }) => kind === 'existence-checkpoint');
   const filter = files.find(({ kind }) => kind === 'existence-filter');
   if (checkpoint === undefined || filter === undefined) {
-    for (const path of [EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH]) if (await target.storage.size(path) !== null) await target.remove(path);
+    for (const path of [EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH])
+      if ((await target.storage.size(path)) !== null) await target.remove(path);
     return;
   }
   const position = await bytesOf(source, checkpoint.path, checkpoint.sizeBytes);

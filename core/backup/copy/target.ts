@@ -48,12 +48,16 @@ export async function bytesOf(source: BackupSource, path: string, length: number
 }
 
 function cutShort(path: string, got: number, wanted: number): SkuaError {
-  return new SkuaError('io_error', `Only ${got} of ${wanted} bytes of ${path} could be read. The file changed while it was being copied: repeat the copy.`, { path, got, wanted });
+  return new SkuaError(
+    'io_error',
+    `Only ${got} of ${wanted} bytes of ${path} could be read. The file changed while it was being copied: repeat the copy.`,
+    { path, got, wanted },
+  );
 }
 
 /**
- * The directory that receives a copy. Files get their names only when they are whole and synced, so that a name is a promise:
- * after a crash there is the old file, the new one, or none, and beside them `.tmp` files that mean nothing.
+ * The directory that receives a copy. Files get their names only when they are whole and synced, so that a name is a
+ * promise: after a crash there is the old file, the new one, or none, and beside them `.tmp` files that mean nothing.
  */
 export class CopyTarget {
   readonly storage: Storage;
@@ -81,8 +85,14 @@ export class CopyTarget {
     this.#options.onProgress?.({ bytesDone: this.#bytesDone, bytesTotal: this.#bytesTotal, path });
   }
 
-  /** Copies a file of the snapshot; a completed chunk that is not as it was written is `log_corrupt`, and gets no name. `fileBytes`: its length there, zeros behind what the snapshot has of it. `isSealed`: nobody will write to it. */
-  async copy(file: SnapshotFile, { fileBytes = file.sizeBytes, isSealed = false }: { fileBytes?: number; isSealed?: boolean } = {}): Promise<void> {
+  /**
+   * Copies a file of the snapshot; a completed chunk that is not as it was written is `log_corrupt`, and gets no name.
+   * `fileBytes`: its length there, zeros behind what the snapshot has of it. `isSealed`: nobody will write to it.
+   */
+  async copy(
+    file: SnapshotFile,
+    { fileBytes = file.sizeBytes, isSealed = false }: { fileBytes?: number; isSealed?: boolean } = {},
+  ): Promise<void> {
     const { path, sizeBytes } = file;
     this.#step({ do: 'copy', path });
     const proof = file.kind === 'chunk' ? new ChunkProof(this.#options.digests, path, sizeBytes) : null;
@@ -90,7 +100,9 @@ export class CopyTarget {
       let position = 0;
       for await (const piece of this.#options.source.read(path, 0, sizeBytes)) {
         this.#options.signal?.throwIfAborted();
-        if (file.kind === 'existence-filter') for (const [from, to] of nonZeroRuns(piece, PAGE_BYTES)) await target.writeAt(position + from, piece.subarray(from, to));
+        if (file.kind === 'existence-filter')
+          for (const [from, to] of nonZeroRuns(piece, PAGE_BYTES))
+            await target.writeAt(position + from, piece.subarray(from, to));
         else {
           const writing = target.writeAt(position, piece);
           // What it rejects with is met below.
@@ -120,7 +132,9 @@ export class CopyTarget {
 
   /** Writes a file that is no part of what is copied. */
   async writeQuietly(path: string, bytes: Uint8Array): Promise<void> {
-    await this.#put(path, false, async (target) => { await target.writeAt(0, bytes); });
+    await this.#put(path, false, async (target) => {
+      await target.writeAt(0, bytes);
+    });
   }
 
   async #put(path: string, isSealed: boolean, fill: (file: StorageFile) => Promise<void>): Promise<void> {
@@ -156,7 +170,7 @@ export class CopyTarget {
   }
 
   async hasSize(file: SnapshotFile): Promise<boolean> {
-    return await this.storage.size(file.path) === file.sizeBytes;
+    return (await this.storage.size(file.path)) === file.sizeBytes;
   }
 
   /**
@@ -164,7 +178,7 @@ export class CopyTarget {
    * other chunks under the same names. The footer holds the MD5 of everything before it.
    */
   async hasChunk(file: SnapshotFile): Promise<boolean> {
-    if (!await this.hasSize(file)) return false;
+    if (!(await this.hasSize(file))) return false;
     const position = file.sizeBytes - FOOTER_BYTES;
     const handle = await this.storage.open(file.path, 'read');
     try {

@@ -1,16 +1,22 @@
 import { equalBytes, gather } from '../../base/bytes.ts';
 import type { Repository } from '../repository/api.ts';
 import { isProven } from '../format/snapshot-manifest.ts';
-import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestTail } from '../format/snapshot-manifest.ts';
+import type {
+  Manifest,
+  ManifestChunk,
+  ManifestFile,
+  ManifestProof,
+  ManifestTail,
+} from '../format/snapshot-manifest.ts';
 import type { BackupSource, SnapshotFile } from '../../store/api.ts';
 
 /** Bytes of a tail that are compared with what an earlier backup holds of it. */
 const COMPARED_BYTES = 65_536;
 
 /**
- * What earlier backups of the same node have stored already. `trusted` was made by this process, of this directory: since then
- * nothing but the node has changed it, and a node gives a changed chunk or table another name. `previous` is the newest in
- * the repository, made by whoever: a chunk of the same name is the same only when its MD5 says so.
+ * What earlier backups of the same node have stored already. `trusted` was made by this process, of this directory:
+ * since then nothing but the node has changed it, and a node gives a changed chunk or table another name. `previous` is
+ * the newest in the repository, made by whoever: a chunk of the same name is the same only when its MD5 says so.
  */
 export class PreviousBackups {
   readonly #trusted: Manifest | null;
@@ -53,7 +59,11 @@ export class PreviousBackups {
   existenceFilter(file: SnapshotFile, checkpoint: ManifestFile): ManifestFile | null {
     for (const { index } of this.all) {
       const filter = this.#same(index?.files, file);
-      if (filter !== null && index!.files.some((other) => other.path === checkpoint.path && other.blob === checkpoint.blob)) return filter;
+      if (
+        filter !== null &&
+        index!.files.some((other) => other.path === checkpoint.path && other.blob === checkpoint.blob)
+      )
+        return filter;
     }
     return null;
   }
@@ -76,18 +86,27 @@ export class PreviousBackups {
   tail(path: string, header: string, end: number): { readonly tail: ManifestTail; readonly isTrusted: boolean } | null {
     for (const manifest of this.all) {
       const { tail } = manifest;
-      if (tail === null || tail.path !== path || tail.header !== header || (tail.segments.at(-1)?.to ?? 0) > end) continue;
-      if (!tail.segments.some(({ blob }) => this.#gone.has(blob))) return { tail, isTrusted: manifest === this.#trusted };
+      if (tail === null || tail.path !== path || tail.header !== header || (tail.segments.at(-1)?.to ?? 0) > end)
+        continue;
+      if (!tail.segments.some(({ blob }) => this.#gone.has(blob)))
+        return { tail, isTrusted: manifest === this.#trusted };
     }
     return null;
   }
 }
 
 /**
- * Whether the last bytes of a backed up tail are still where they were. A log that was cut and has grown again has other ones
- * there: its records name their positions and carry random ids.
+ * Whether the last bytes of a backed up tail are still where they were. A log that was cut and has grown again has
+ * other ones there: its records name their positions and carry random ids.
  */
-export async function endsAlike(repository: Repository, source: BackupSource, path: string, offset: number, tail: ManifestTail, signal?: AbortSignal): Promise<boolean> {
+export async function endsAlike(
+  repository: Repository,
+  source: BackupSource,
+  path: string,
+  offset: number,
+  tail: ManifestTail,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const last = tail.segments.at(-1);
   if (last === undefined) return true;
   const length = Math.min(COMPARED_BYTES, last.sizeBytes);

@@ -35,12 +35,23 @@ interface StorePartOptions {
   readonly signal?: AbortSignal | undefined;
   /** Blobs that a check found damaged: they are stored again, in place of what is there. */
   readonly suspects: ReadonlySet<string>;
-  /** Told how many of the part's bytes are done. Content that is stored is read up to twice, and each reading counts for half. */
+  /**
+   * Told how many of the part's bytes are done. Content that is stored is read up to twice, and each reading counts for
+   * half.
+   */
   readonly onDone: (bytes: number) => void;
 }
 
-/** Stores a part of a file unless it is there; `read` gives its bytes, as often as it is called. Throws `log_corrupt` for a chunk that can't be walked, or that is not as it was written. */
-async function storePart(repository: Repository, { path, length, records, mayBeZeros = false }: FilePart, read: () => AsyncIterable<Uint8Array>, { digests, signal, suspects, onDone }: StorePartOptions): Promise<StoredPart> {
+/**
+ * Stores a part of a file unless it is there; `read` gives its bytes, as often as it is called. Throws `log_corrupt`
+ * for a chunk that can't be walked, or that is not as it was written.
+ */
+async function storePart(
+  repository: Repository,
+  { path, length, records, mayBeZeros = false }: FilePart,
+  read: () => AsyncIterable<Uint8Array>,
+  { digests, signal, suspects, onDone }: StorePartOptions,
+): Promise<StoredPart> {
   const times = records === undefined ? null : new RecordTimes(path, records.from, records.to);
   let readings = 0;
   let done = 0;
@@ -56,13 +67,20 @@ async function storePart(repository: Repository, { path, length, records, mayBeZ
     }
     proof?.check();
   }
-  const stored = await repository.writeBlob(length, content, { signal, mayBeZeros, isSuspect: (id) => suspects.has(id) });
+  const stored = await repository.writeBlob(length, content, {
+    signal,
+    mayBeZeros,
+    isSuspect: (id) => suspects.has(id),
+  });
   times?.finish();
   onDone(length);
   return { ...stored, fromMs: times?.fromMs ?? null, toMs: times?.toMs ?? null };
 }
 
-/** Name of the job that stores one part of a file in a lane (`BackupLanes`). It rejects as doing the same on the spot does. */
+/**
+ * Name of the job that stores one part of a file in a lane (`BackupLanes`). It rejects as doing the same on the spot
+ * does.
+ */
 export const STORE_PART_JOB = 'backup.store-part';
 /** Read at once: few enough that what was read is digested and written out of the processor's cache. */
 const PIECE_BYTES = 262_144;
@@ -74,13 +92,24 @@ interface StorePartArgs {
   readonly nowMs: number;
 }
 
-export async function storePartJob({ repository: spec, part, suspects, nowMs }: StorePartArgs, context: JobContext): Promise<StoredPart> {
+export async function storePartJob(
+  { repository: spec, part, suspects, nowMs }: StorePartArgs,
+  context: JobContext,
+): Promise<StoredPart> {
   const { repository } = await openForJob(spec, false, nowMs, context);
   try {
     const file = await context.storage.open(part.path, 'read');
     try {
-      const read = () => piecesOf(file, part.from, part.from + part.length, { pieceBytes: PIECE_BYTES, onPiece: () => context.checkpoint() });
-      return await storePart(repository, part, read, { digests: context.digests, suspects: new Set(suspects), onDone: (done) => context.progress({ done, total: part.length, unit: 'bytes' }) });
+      const read = () =>
+        piecesOf(file, part.from, part.from + part.length, {
+          pieceBytes: PIECE_BYTES,
+          onPiece: () => context.checkpoint(),
+        });
+      return await storePart(repository, part, read, {
+        digests: context.digests,
+        suspects: new Set(suspects),
+        onDone: (done) => context.progress({ done, total: part.length, unit: 'bytes' }),
+      });
     } finally {
       await file.close();
     }
@@ -129,7 +158,9 @@ export class PartStore {
     this.#pace = new BytePace(options.clock, options.throttleBytesPerSecond ?? 0, options.signal);
   }
 
-  get signal(): AbortSignal | undefined { return this.#options.signal; }
+  get signal(): AbortSignal | undefined {
+    return this.#options.signal;
+  }
 
   /** Begins to count anew. */
   expect(files: number, bytes: number): void {
@@ -171,13 +202,25 @@ export class PartStore {
   }
 
   #store(part: FilePart, onDone: (done: number) => void): Promise<StoredPart> {
-    return storePart(this.#options.repository, part, () => this.#read(part), { digests: this.#options.digests, signal: this.signal, suspects: this.suspects, onDone });
+    return storePart(this.#options.repository, part, () => this.#read(part), {
+      digests: this.#options.digests,
+      signal: this.signal,
+      suspects: this.suspects,
+      onDone,
+    });
   }
 
-  async #storeInLane({ jobs, repository }: BackupLanes, part: FilePart, onDone: (done: number) => void): Promise<StoredPart> {
+  async #storeInLane(
+    { jobs, repository }: BackupLanes,
+    part: FilePart,
+    onDone: (done: number) => void,
+  ): Promise<StoredPart> {
     endWhenAborted(this.signal);
     const args: StorePartArgs = { repository, part, suspects: [...this.suspects], nowMs: this.#options.clock.nowMs() };
-    const stored = await jobs.run(STORE_PART_JOB, args, { ...(this.signal && { signal: this.signal }), onProgress: ({ done }) => onDone(done) }) as StoredPart;
+    const stored = (await jobs.run(STORE_PART_JOB, args, {
+      ...(this.signal && { signal: this.signal }),
+      onProgress: ({ done }) => onDone(done),
+    })) as StoredPart;
     onDone(part.length);
     return stored;
   }
@@ -191,7 +234,12 @@ export class PartStore {
   }
 
   #report(): void {
-    this.#options.onProgress?.({ bytesDone: Math.floor(this.#bytesDone), bytesTotal: this.#bytesTotal, filesDone: this.#filesDone, filesTotal: this.#filesTotal });
+    this.#options.onProgress?.({
+      bytesDone: Math.floor(this.#bytesDone),
+      bytesTotal: this.#bytesTotal,
+      filesDone: this.#filesDone,
+      filesTotal: this.#filesTotal,
+    });
   }
 }
 

@@ -16,7 +16,11 @@ export interface DrillStorage {
   remove(): Promise<void>;
 }
 
-export interface DrillOptions extends Omit<RestoreWorld, 'target' | 'force' | 'onProgress'>, Pick<ChooseOptions, 'nodeId'>, Pick<RestoreOptions, 'lanes'> {
+export interface DrillOptions
+  extends
+    Omit<RestoreWorld, 'target' | 'force' | 'onProgress'>,
+    Pick<ChooseOptions, 'nodeId'>,
+    Pick<RestoreOptions, 'lanes'> {
   readonly repository: Repository;
   /** Default: the latest. */
   readonly choice?: RestoreChoice;
@@ -51,9 +55,9 @@ export interface DrillReport {
 const FINDINGS_MAX = 100;
 
 /**
- * Proves that a backup can be restored: restores it to a scratch place, opens it there, verifies every chunk, record and index entry
- * against each other, and removes the place again, whatever happened. A backup without errors is noted as proven. Rejects as
- * `restoreBackup` does.
+ * Proves that a backup can be restored: restores it to a scratch place, opens it there, verifies every chunk, record
+ * and index entry against each other, and removes the place again, whatever happened. A backup without errors is noted
+ * as proven. Rejects as `restoreBackup` does.
  */
 export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
   const { repository, clock, scratch, choice = { kind: 'latest' } } = options;
@@ -65,10 +69,22 @@ export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
     const { summary, findings } = await verified(options, location.storage);
     const backupId = restored.backupId!;
     const isProven = summary.errors === 0;
-    const unnoted = isProven ? await note(repository, { backupId, provenMs: clock.nowMs(), position: restored.position }) : [];
+    const unnoted = isProven
+      ? await note(repository, { backupId, provenMs: clock.nowMs(), position: restored.position })
+      : [];
     return {
-      backupId, position: restored.position, chunks: summary.chunks, records: summary.records, events: summary.events, indexEntries: summary.indexEntries, bytes: restored.bytes,
-      findings, warnings: [...restored.warnings, ...unnoted], isProven, restoreMs: verifyBegin - begin, verifyMs: clock.monotonicMs() - verifyBegin,
+      backupId,
+      position: restored.position,
+      chunks: summary.chunks,
+      records: summary.records,
+      events: summary.events,
+      indexEntries: summary.indexEntries,
+      bytes: restored.bytes,
+      findings,
+      warnings: [...restored.warnings, ...unnoted],
+      isProven,
+      restoreMs: verifyBegin - begin,
+      verifyMs: clock.monotonicMs() - verifyBegin,
     };
   } finally {
     await location.remove();
@@ -82,18 +98,30 @@ async function note(repository: Repository, proven: Parameters<typeof noteProven
     return [];
   } catch (error) {
     if (!isSkuaError(error, 'storage_denied')) throw error;
-    return [`The backup passed, but this could not be noted in ${repository.place}, which can't be written to: \`skua backup list\` does not show it. ${error.message}`];
+    return [
+      `The backup passed, but this could not be noted in ${repository.place}, which can't be written to: \`skua backup list\` does not show it. ${error.message}`,
+    ];
   }
 }
 
-async function verified({ digests, clock, signal, onProgress, start }: DrillOptions, storage: Storage): Promise<{ summary: VerifySummary; findings: VerifyFinding[] }> {
+async function verified(
+  { digests, clock, signal, onProgress, start }: DrillOptions,
+  storage: Storage,
+): Promise<{ summary: VerifySummary; findings: VerifyFinding[] }> {
   const findings: VerifyFinding[] = [];
-  const run = verifyDirectory({ storage, digests, clock, findingsMax: FINDINGS_MAX, ...(start.hasher && { hasher: start.hasher }) });
+  const run = verifyDirectory({
+    storage,
+    digests,
+    clock,
+    findingsMax: FINDINGS_MAX,
+    ...(start.hasher && { hasher: start.hasher }),
+  });
   for (;;) {
     endRestoreWhenAborted(signal);
     const next = await run.next();
     if (next.done === true) return { summary: next.value, findings };
     if (next.value.kind === 'finding') findings.push(next.value);
-    else if (next.value.kind === 'progress') onProgress?.({ phase: 'verifying', bytesDone: next.value.bytesDone, bytesTotal: next.value.bytesTotal });
+    else if (next.value.kind === 'progress')
+      onProgress?.({ phase: 'verifying', bytesDone: next.value.bytesDone, bytesTotal: next.value.bytesTotal });
   }
 }

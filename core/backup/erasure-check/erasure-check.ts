@@ -31,7 +31,13 @@ interface CheckErasureInRepositoryOptions {
 /** A place of a repository in which traces were found. */
 export type TraceLocation =
   /** `isNewest`: of its node, whose newest backup is never pruned. */
-  | { readonly kind: 'backup'; readonly backupId: string; readonly nodeId: string; readonly isNewest: boolean; readonly traces: number }
+  | {
+      readonly kind: 'backup';
+      readonly backupId: string;
+      readonly nodeId: string;
+      readonly isNewest: boolean;
+      readonly traces: number;
+    }
   /** Blobs that no backup needs. */
   | { readonly kind: 'unused'; readonly traces: number };
 
@@ -45,11 +51,14 @@ export interface RepositoryErasureSummary extends ErasureSummary {
 }
 
 /**
- * Looks for what remains of events or of a stream in a repository: in the files of every backup and what was shipped after it,
- * and in blobs that no backup needs any more. Content that several backups share is searched once, in the newest; where it is
- * found, `file` names the backup and its file. Throws as `checkErasure` does, and `repository_damaged`: what can't be read can't be judged.
+ * Looks for what remains of events or of a stream in a repository: in the files of every backup and what was shipped
+ * after it, and in blobs that no backup needs any more. Content that several backups share is searched once, in the
+ * newest; where it is found, `file` names the backup and its file. Throws as `checkErasure` does, and
+ * `repository_damaged`: what can't be read can't be judged.
  */
-export async function* checkErasureInRepository(options: CheckErasureInRepositoryOptions): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
+export async function* checkErasureInRepository(
+  options: CheckErasureInRepositoryOptions,
+): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
   const { repository } = options;
   const searched = new Set<string>();
   const sum = { files: 0, bytes: 0, traces: 0, residues: 0, redacted: 0 };
@@ -64,11 +73,20 @@ export async function* checkErasureInRepository(options: CheckErasureInRepositor
     const files = filesOfBackup(repository, manifest, await repository.shipped(id));
     for (const [path, blob] of singleBlobs(manifest)) if (searched.has(blob)) files.delete(path);
     for (const { blob } of blobsOf(manifest)) searched.add(blob);
-    yield* searchIn(options, new PartStorage(files), `backup ${id} of ${timestampText(madeMsOf(manifest), 0)}`, sum, bytesTotal);
-    if (sum.traces > before) places.push({ kind: 'backup', backupId: id, nodeId, isNewest, traces: sum.traces - before });
+    yield* searchIn(
+      options,
+      new PartStorage(files),
+      `backup ${id} of ${timestampText(madeMsOf(manifest), 0)}`,
+      sum,
+      bytesTotal,
+    );
+    if (sum.traces > before)
+      places.push({ kind: 'backup', backupId: id, nodeId, isNewest, traces: sum.traces - before });
   }
   const unused = new Map<string, readonly Part[]>();
-  for await (const { id } of repository.blobs()) if (!searched.has(id)) unused.set(`unused-${id}`, [blobPart(repository, 0, { blob: id, sizeBytes: await repository.blobSize(id) })]);
+  for await (const { id } of repository.blobs())
+    if (!searched.has(id))
+      unused.set(`unused-${id}`, [blobPart(repository, 0, { blob: id, sizeBytes: await repository.blobSize(id) })]);
   if (unused.size > 0) {
     // A search wants a directory that looks like one.
     unused.set('writer.chk', []);
@@ -76,17 +94,36 @@ export async function* checkErasureInRepository(options: CheckErasureInRepositor
     yield* searchIn(options, new PartStorage(unused), 'blobs that no backup needs', sum, bytesTotal);
     if (sum.traces > before) places.push({ kind: 'unused', traces: sum.traces - before });
   }
-  return { ...sum, nodes: nodes.size, places, backupsRunning: await runningBackups({ repository, clock: options.clock }) };
+  return {
+    ...sum,
+    nodes: nodes.size,
+    places,
+    backupsRunning: await runningBackups({ repository, clock: options.clock }),
+  };
 }
 
 /** Files that are one blob: the tail is put together of several, and is searched in every backup. */
 function singleBlobs({ chunks, index, scavengeDb, proofs = [] }: Manifest): [string, string][] {
-  return [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs].map(({ path, blob }) => [path, blob]);
+  return [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs].map(
+    ({ path, blob }) => [path, blob],
+  );
 }
 
-async function* searchIn({ events, stream, hasher, findingsMax }: CheckErasureInRepositoryOptions, storage: Storage, where: string, sum: { -readonly [K in keyof ErasureSummary]: number }, bytesTotal: number): AsyncGenerator<ErasureFinding | ErasureProgress, void> {
+async function* searchIn(
+  { events, stream, hasher, findingsMax }: CheckErasureInRepositoryOptions,
+  storage: Storage,
+  where: string,
+  sum: { -readonly [K in keyof ErasureSummary]: number },
+  bytesTotal: number,
+): AsyncGenerator<ErasureFinding | ErasureProgress, void> {
   const before = sum.bytes;
-  const search = checkErasure({ storage, ...(events && { events }), ...(stream !== undefined && { stream }), ...(hasher && { hasher }), ...(findingsMax !== undefined && { findingsMax }) });
+  const search = checkErasure({
+    storage,
+    ...(events && { events }),
+    ...(stream !== undefined && { stream }),
+    ...(hasher && { hasher }),
+    ...(findingsMax !== undefined && { findingsMax }),
+  });
   for (let step = await search.next(); ; step = await search.next()) {
     if (step.done === true) {
       for (const name of ['files', 'bytes', 'traces', 'residues', 'redacted'] as const) sum[name] += step.value[name];
@@ -119,8 +156,16 @@ interface Part {
   read(from: number, length: number): Promise<Uint8Array>;
 }
 
-function blobPart(repository: Repository, at: number, ref: { readonly blob: string; readonly sizeBytes: number }): Part {
-  return { at, sizeBytes: ref.sizeBytes, read: (from, length) => gather(repository.readBlob(ref, { from, length }), length) };
+function blobPart(
+  repository: Repository,
+  at: number,
+  ref: { readonly blob: string; readonly sizeBytes: number },
+): Part {
+  return {
+    at,
+    sizeBytes: ref.sizeBytes,
+    read: (from, length) => gather(repository.readBlob(ref, { from, length }), length),
+  };
 }
 
 function bytesPart(at: number, bytes: Uint8Array): Part {
@@ -128,14 +173,26 @@ function bytesPart(at: number, bytes: Uint8Array): Part {
 }
 
 function piecePart(repository: Repository, at: number, piece: ShippedPiece): Part {
-  return { at, sizeBytes: piece.to - piece.from, read: async (from, length) => (await repository.readShipped(piece)).subarray(from, from + length) };
+  return {
+    at,
+    sizeBytes: piece.to - piece.from,
+    read: async (from, length) => (await repository.readShipped(piece)).subarray(from, from + length),
+  };
 }
 
-/** The files that a backup restores, by their paths; the log with what was shipped after it, and `writer.chk` that says where it ends. */
-function filesOfBackup(repository: Repository, manifest: Manifest, pieces: readonly ShippedPiece[]): Map<string, readonly Part[]> {
+/**
+ * The files that a backup restores, by their paths; the log with what was shipped after it, and `writer.chk` that says
+ * where it ends.
+ */
+function filesOfBackup(
+  repository: Repository,
+  manifest: Manifest,
+  pieces: readonly ShippedPiece[],
+): Map<string, readonly Part[]> {
   const { chunks, tail, index, scavengeDb, chunkSizeBytes, checkpoints, proofs = [] } = manifest;
   const files = new Map<string, readonly Part[]>();
-  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs]) files.set(file.path, [blobPart(repository, 0, file)]);
+  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs])
+    files.set(file.path, [blobPart(repository, 0, file)]);
   const tailEnd = tail === null ? 0 : (tail.number + 1) * chunkSizeBytes;
   const inTail = pieces.filter(({ from }) => from < tailEnd);
   if (tail !== null) {
@@ -148,8 +205,13 @@ function filesOfBackup(repository: Repository, manifest: Manifest, pieces: reado
     ]);
   }
   // Chunks that were begun behind the backup have no files in it.
-  for (const [number, own] of Map.groupBy(pieces.slice(inTail.length), ({ from }) => Math.floor(from / chunkSizeBytes))) {
-    files.set(`shipped-after-${manifest.id}-${number}`, own.map((piece) => piecePart(repository, piece.from - own[0]!.from, piece)));
+  for (const [number, own] of Map.groupBy(pieces.slice(inTail.length), ({ from }) =>
+    Math.floor(from / chunkSizeBytes),
+  )) {
+    files.set(
+      `shipped-after-${manifest.id}-${number}`,
+      own.map((piece) => piecePart(repository, piece.from - own[0]!.from, piece)),
+    );
   }
   const writer = new Uint8Array(8);
   putI64(writer, 0, inTail.at(-1)?.to ?? checkpoints.writer);
@@ -167,7 +229,8 @@ class PartStorage implements Storage {
 
   async list(folder: string): Promise<string[]> {
     const names: string[] = [];
-    for (const path of this.#files.keys()) if (folderOf(path) === folder) names.push(folder === '' ? path : path.slice(folder.length + 1));
+    for (const path of this.#files.keys())
+      if (folderOf(path) === folder) names.push(folder === '' ? path : path.slice(folder.length + 1));
     return names.toSorted();
   }
 
@@ -188,11 +251,21 @@ class PartStorage implements Storage {
     return fileOf(path, parts);
   }
 
-  async create(path: string): Promise<StorageFile> { throw readOnly(path); }
-  async rename(from: string): Promise<void> { throw readOnly(from); }
-  async remove(path: string): Promise<void> { throw readOnly(path); }
-  async freeBytes(): Promise<number> { return 0; }
-  async lock(): Promise<StorageLock> { throw readOnly(''); }
+  async create(path: string): Promise<StorageFile> {
+    throw readOnly(path);
+  }
+  async rename(from: string): Promise<void> {
+    throw readOnly(from);
+  }
+  async remove(path: string): Promise<void> {
+    throw readOnly(path);
+  }
+  async freeBytes(): Promise<number> {
+    return 0;
+  }
+  async lock(): Promise<StorageLock> {
+    throw readOnly('');
+  }
 }
 
 /** The file that its parts make, with the blocks that were used last. */

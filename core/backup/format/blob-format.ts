@@ -3,9 +3,9 @@ import type { Digests } from '../../ports/digests.ts';
 import { encodeText } from '../../base/text.ts';
 
 /**
- * Layout of a blob (core/backup/FORMAT.md, "Blob"): header, frames, table of frames. The header says where the table is, so
- * that any range of the content is found; the table comes last, so that content whose stored length is known can be stored
- * while it is read for the first time. All integers little-endian:
+ * Layout of a blob (core/backup/FORMAT.md, "Blob"): header, frames, table of frames. The header says where the table
+ * is, so that any range of the content is found; the table comes last, so that content whose stored length is known can
+ * be stored while it is read for the first time. All integers little-endian:
  *
  * | Offset | Size | Field |
  * |---|---|---|
@@ -19,8 +19,8 @@ import { encodeText } from '../../base/text.ts';
  * | 32 | 4 | CRC-32 of all before |
  * | 36 | | the frames, one behind the other |
  *
- * The table: for each frame 4 bytes with its stored length, bit 31 for zstd, and 4 bytes with the CRC-32 of what is stored, 0 where
- * it is sealed; then the CRC-32 of the header and the table. The object ends there.
+ * The table: for each frame 4 bytes with its stored length, bit 31 for zstd, and 4 bytes with the CRC-32 of what is
+ * stored, 0 where it is sealed; then the CRC-32 of the header and the table. The object ends there.
  */
 const MAGIC = encodeText('SkuaBlob');
 const VERSION = 1;
@@ -29,7 +29,10 @@ const ENTRY_BYTES = 8;
 const CRC_BYTES = 4;
 const ZSTD_BIT = 0x8000_0000;
 
-/** Plain bytes of a frame: large where every frame that is read is a request, and few enough for the processor's cache in a directory of this machine. */
+/**
+ * Plain bytes of a frame: large where every frame that is read is a request, and few enough for the processor's cache
+ * in a directory of this machine.
+ */
 export const BLOB_FRAME_BYTES = 4_194_304;
 export const BLOB_FRAME_LOCAL_BYTES = 262_144;
 /** A file can't be longer in a blob, 256 GiB in a directory: a table of more frames is nothing to hold in memory. */
@@ -79,7 +82,15 @@ export function encodeBlobHeader(header: BlobHeader, digests: Digests): Uint8Arr
 
 /** Null when this does not begin as a blob does. */
 export function decodeBlobHeader(b: Uint8Array, digests: Digests): BlobHeader | null {
-  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION || b[9]! > 1 || b[10] !== 0 || b[11] !== 0) return null;
+  if (
+    b.length < HEADER_BYTES ||
+    !equalBytes(b, 0, MAGIC, 0, MAGIC.length) ||
+    b[8] !== VERSION ||
+    b[9]! > 1 ||
+    b[10] !== 0 ||
+    b[11] !== 0
+  )
+    return null;
   if (digests.crc32(b.subarray(0, 32)) !== u32(b, 32)) return null;
   const header = { isSealed: b[9] === 1, frameBytes: i32(b, 12), sizeBytes: i64(b, 16), tableAt: i64(b, 24) };
   return header.frameBytes > 0 && header.sizeBytes >= 0 && frameCount(header) <= BLOB_FRAMES_MAX ? header : null;
@@ -89,7 +100,7 @@ export function decodeBlobHeader(b: Uint8Array, digests: Digests): BlobHeader | 
 export function encodeTable(header: Uint8Array, frames: readonly BlobFrame[], digests: Digests): Uint8Array {
   const out = new Uint8Array(tableBytes(frames.length));
   frames.forEach((frame, i) => {
-    putI32(out, i * ENTRY_BYTES, frame.storedBytes + (frame.isCompressed ? ZSTD_BIT : 0) | 0);
+    putI32(out, i * ENTRY_BYTES, (frame.storedBytes + (frame.isCompressed ? ZSTD_BIT : 0)) | 0);
     putI32(out, i * ENTRY_BYTES + 4, frame.crc | 0);
   });
   const end = out.length - CRC_BYTES;
@@ -98,9 +109,18 @@ export function encodeTable(header: Uint8Array, frames: readonly BlobFrame[], di
 }
 
 /** Null when the table is not what was written, or does not fill the place between header and itself. */
-export function decodeTable(headerBytes: Uint8Array, header: BlobHeader, table: Uint8Array, digests: Digests): BlobFrame[] | null {
+export function decodeTable(
+  headerBytes: Uint8Array,
+  header: BlobHeader,
+  table: Uint8Array,
+  digests: Digests,
+): BlobFrame[] | null {
   const end = table.length - CRC_BYTES;
-  if (table.length !== tableBytes(frameCount(header)) || digests.crc32(table.subarray(0, end), digests.crc32(headerBytes)) !== u32(table, end)) return null;
+  if (
+    table.length !== tableBytes(frameCount(header)) ||
+    digests.crc32(table.subarray(0, end), digests.crc32(headerBytes)) !== u32(table, end)
+  )
+    return null;
   const frames: BlobFrame[] = [];
   let at = HEADER_BYTES;
   for (let i = 0; i < end; i += ENTRY_BYTES) {
@@ -116,7 +136,17 @@ export function plainBytes(header: Pick<BlobHeader, 'frameBytes' | 'sizeBytes'>,
   return Math.min(header.frameBytes, header.sizeBytes - frame * header.frameBytes);
 }
 
-/** What a sealed frame is bound to: its blob, its place in it, its form and the blob's length. Frames can't be swapped or left out. */
-export function frameContext(blobId: string, frame: number, isCompressed: boolean, header: Pick<BlobHeader, 'frameBytes' | 'sizeBytes'>): Uint8Array {
-  return encodeText(`blob ${blobId} ${frame} ${isCompressed ? 'zstd' : 'raw'} ${header.frameBytes} ${header.sizeBytes}`);
+/**
+ * What a sealed frame is bound to: its blob, its place in it, its form and the blob's length. Frames can't be swapped
+ * or left out.
+ */
+export function frameContext(
+  blobId: string,
+  frame: number,
+  isCompressed: boolean,
+  header: Pick<BlobHeader, 'frameBytes' | 'sizeBytes'>,
+): Uint8Array {
+  return encodeText(
+    `blob ${blobId} ${frame} ${isCompressed ? 'zstd' : 'raw'} ${header.frameBytes} ${header.sizeBytes}`,
+  );
 }

@@ -1,15 +1,44 @@
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/format/index-map.ts';
-import { CHUNK_COUNT_MAX, HEADER_BYTES, parseChunkFileNames, type ChunkFileName } from '../../log/format/chunk-format.ts';
+import {
+  CHUNK_COUNT_MAX,
+  HEADER_BYTES,
+  parseChunkFileNames,
+  type ChunkFileName,
+} from '../../log/format/chunk-format.ts';
 import { isProofName, PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/chain-layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
-import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, type Shape, type Wrong } from '../../base/shape.ts';
-import type { Manifest, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './snapshot-manifest.ts';
+import {
+  also,
+  flag,
+  hexDigits,
+  listOf,
+  moment,
+  oneOf,
+  optional,
+  orNull,
+  record,
+  text,
+  uuid,
+  whole,
+  type Shape,
+  type Wrong,
+} from '../../base/shape.ts';
+import type {
+  Manifest,
+  ManifestChunk,
+  ManifestFile,
+  ManifestIndex,
+  ManifestProof,
+  ManifestSegment,
+  ManifestTail,
+} from './snapshot-manifest.ts';
 import type { SnapshotCheckpoints } from '../../store/api.ts';
 
 /**
- * What a manifest may say. A repository is a place that others may write to, and a restore writes what a manifest names: so a name is one of those that a
- * data directory has by this table, each once and for its own content, and never a path that leads elsewhere.
+ * What a manifest may say. A repository is a place that others may write to, and a restore writes what a manifest
+ * names: so a name is one of those that a data directory has by this table, each once and for its own content, and
+ * never a path that leads elsewhere.
  */
 
 /** Of a table of the index, and of its bloom filter. */
@@ -44,10 +73,14 @@ const SEGMENTS_MAX = 10_000;
 const blob = hexDigits(64);
 const position = whole(0);
 const file = (path: Shape<string>) => ({ blob, sizeBytes: whole(0, FILE_BYTES_MAX), path });
-const pathOf = (isSound: (path: string) => boolean, what: string): Shape<string> => (value, member) => {
-  const wrong = text(/^[\x21-\x7e]{1,128}$/, what)(value, member);
-  return wrong ?? (isSound(value as string) ? null : { member, why: `is ${JSON.stringify(value)}, which is not ${what}` });
-};
+const pathOf =
+  (isSound: (path: string) => boolean, what: string): Shape<string> =>
+  (value, member) => {
+    const wrong = text(/^[\x21-\x7e]{1,128}$/, what)(value, member);
+    return (
+      wrong ?? (isSound(value as string) ? null : { member, why: `is ${JSON.stringify(value)}, which is not ${what}` })
+    );
+  };
 
 const chunkPath = pathOf(isChunkPath, 'the name of a chunk file');
 
@@ -59,32 +92,74 @@ function chunkOf(path: string): ChunkFileName | null {
   return parseChunkFileNames([path])[0] ?? null;
 }
 
-export const checkpointsShape = record<SnapshotCheckpoints>({ writer: position, chaser: position, epoch: whole(-1), proposal: whole(-1) });
+export const checkpointsShape = record<SnapshotCheckpoints>({
+  writer: position,
+  chaser: position,
+  epoch: whole(-1),
+  proposal: whole(-1),
+});
 
 const chunk = record<ManifestChunk>({
-  ...file(chunkPath), startNumber: whole(0, CHUNK_COUNT_MAX - 1), endNumber: whole(0, CHUNK_COUNT_MAX - 1), isScavenged: flag, md5: hexDigits(32), provenBlob: optional(blob), fromMs: orNull(whole(Number.MIN_SAFE_INTEGER)), toMs: orNull(whole(Number.MIN_SAFE_INTEGER)),
+  ...file(chunkPath),
+  startNumber: whole(0, CHUNK_COUNT_MAX - 1),
+  endNumber: whole(0, CHUNK_COUNT_MAX - 1),
+  isScavenged: flag,
+  md5: hexDigits(32),
+  provenBlob: optional(blob),
+  fromMs: orNull(whole(Number.MIN_SAFE_INTEGER)),
+  toMs: orNull(whole(Number.MIN_SAFE_INTEGER)),
 });
 
 const indexFile = record<ManifestFile>(file(pathOf(isIndexPath, 'the name of a file of an index')));
 
 const tail = record<ManifestTail>({
-  number: whole(0, CHUNK_COUNT_MAX - 1), path: chunkPath, header: hexDigits(2 * HEADER_BYTES),
-  segments: listOf(record<ManifestSegment>({ blob, sizeBytes: whole(0, CHUNK_BYTES_MAX), from: position, to: position }), SEGMENTS_MAX),
+  number: whole(0, CHUNK_COUNT_MAX - 1),
+  path: chunkPath,
+  header: hexDigits(2 * HEADER_BYTES),
+  segments: listOf(
+    record<ManifestSegment>({ blob, sizeBytes: whole(0, CHUNK_BYTES_MAX), from: position, to: position }),
+    SEGMENTS_MAX,
+  ),
 });
 
 /** A file as a draft of a backup has it, before there is a manifest. */
 export const draftFileShape: Shape<ManifestFile> = (value, member) => {
-  const isChunk = typeof value === 'object' && value !== null && typeof (value as { path?: unknown }).path === 'string' && chunkOf((value as { path: string }).path) !== null;
+  const isChunk =
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { path?: unknown }).path === 'string' &&
+    chunkOf((value as { path: string }).path) !== null;
   return isChunk ? chunk(value, member) : indexFile(value, member);
 };
 
 const index = record<ManifestIndex>({ commitCheckpoint: whole(-1), files: listOf(indexFile, INDEX_FILES_MAX) });
 
-export const manifestShape: Shape<Manifest> = also(record<Manifest>({
-  format: oneOf(1), id: uuid, nodeId: uuid, createdMs: moment, madeMs: optional(moment), cause: oneOf('manual', 'scheduled', 'shipping'), chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), checkpoints: checkpointsShape,
-  chunks: listOf(chunk, CHUNK_COUNT_MAX), tail: orNull(tail), index: orNull(index), scavengeDb: orNull(record<ManifestFile>(file(pathOf((path) => path === DATABASE_PATH, `"${DATABASE_PATH}"`)))),
-  proofs: optional(listOf(record<ManifestProof>({ ...file(pathOf(isProofPath, 'the name of a file of the chain of hashes')), head: hexDigits(2 * PROOF_HEAD_BYTES, 0) }), PROOFS_MAX)),
-}), (manifest) => wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest));
+export const manifestShape: Shape<Manifest> = also(
+  record<Manifest>({
+    format: oneOf(1),
+    id: uuid,
+    nodeId: uuid,
+    createdMs: moment,
+    madeMs: optional(moment),
+    cause: oneOf('manual', 'scheduled', 'shipping'),
+    chunkSizeBytes: whole(1, CHUNK_BYTES_MAX),
+    checkpoints: checkpointsShape,
+    chunks: listOf(chunk, CHUNK_COUNT_MAX),
+    tail: orNull(tail),
+    index: orNull(index),
+    scavengeDb: orNull(record<ManifestFile>(file(pathOf((path) => path === DATABASE_PATH, `"${DATABASE_PATH}"`)))),
+    proofs: optional(
+      listOf(
+        record<ManifestProof>({
+          ...file(pathOf(isProofPath, 'the name of a file of the chain of hashes')),
+          head: hexDigits(2 * PROOF_HEAD_BYTES, 0),
+        }),
+        PROOFS_MAX,
+      ),
+    ),
+  }),
+  (manifest) => wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest),
+);
 
 function wrongTime({ createdMs, madeMs = 0 }: Manifest): Wrong | null {
   return madeMs <= createdMs ? null : { member: 'madeMs', why: `is ${madeMs}, behind createdMs, ${createdMs}` };
@@ -94,13 +169,21 @@ function wrongTime({ createdMs, madeMs = 0 }: Manifest): Wrong | null {
 function wrongPlace({ chunks, tail: last }: Manifest): Wrong | null {
   let next = 0;
   for (const [i, { path, startNumber, endNumber }] of chunks.entries()) {
-    if (startNumber !== next || endNumber < startNumber) return { member: `chunks[${i}].startNumber`, why: `is ${startNumber}, and the chunk before it ends before ${next}` };
-    if (chunkOf(path)!.number !== startNumber) return { member: `chunks[${i}].path`, why: `is "${path}", which is not the name of chunk ${startNumber}` };
+    if (startNumber !== next || endNumber < startNumber)
+      return {
+        member: `chunks[${i}].startNumber`,
+        why: `is ${startNumber}, and the chunk before it ends before ${next}`,
+      };
+    if (chunkOf(path)!.number !== startNumber)
+      return { member: `chunks[${i}].path`, why: `is "${path}", which is not the name of chunk ${startNumber}` };
     next = endNumber + 1;
   }
   if (last === null) return null;
-  if (last.number !== next) return { member: 'tail.number', why: `is ${last.number}, and the chunks before it end before ${next}` };
-  return chunkOf(last.path)!.number === last.number ? null : { member: 'tail.path', why: `is "${last.path}", which is not the name of chunk ${last.number}` };
+  if (last.number !== next)
+    return { member: 'tail.number', why: `is ${last.number}, and the chunks before it end before ${next}` };
+  return chunkOf(last.path)!.number === last.number
+    ? null
+    : { member: 'tail.path', why: `is "${last.path}", which is not the name of chunk ${last.number}` };
 }
 
 /** The pieces of the chunk that was being written follow one another, within the chunk. */
@@ -109,7 +192,11 @@ function wrongTail({ tail: last, chunkSizeBytes }: Manifest): Wrong | null {
   let at = last.number * chunkSizeBytes;
   const end = at + chunkSizeBytes;
   for (const [i, { from, to, sizeBytes }] of last.segments.entries()) {
-    if (from !== at || to <= from || to > end || sizeBytes !== to - from) return { member: `tail.segments[${i}]`, why: `is ${sizeBytes} bytes from ${from} to ${to}, and the log goes on at ${at}` };
+    if (from !== at || to <= from || to > end || sizeBytes !== to - from)
+      return {
+        member: `tail.segments[${i}]`,
+        why: `is ${sizeBytes} bytes from ${from} to ${to}, and the log goes on at ${at}`,
+      };
     at = to;
   }
   return null;
@@ -118,7 +205,13 @@ function wrongTail({ tail: last, chunkSizeBytes }: Manifest): Wrong | null {
 /** On a file system that takes large letters for small ones, two names are one. */
 function namedTwice({ chunks, tail: last, index: of, scavengeDb, proofs = [] }: Manifest): Wrong | null {
   const seen = new Set<string>();
-  const lists: readonly (readonly [string, readonly { readonly path: string }[]])[] = [['chunks', chunks], ['tail', last === null ? [] : [last]], ['index.files', of?.files ?? []], ['scavengeDb', scavengeDb === null ? [] : [scavengeDb]], ['proofs', proofs]];
+  const lists: readonly (readonly [string, readonly { readonly path: string }[]])[] = [
+    ['chunks', chunks],
+    ['tail', last === null ? [] : [last]],
+    ['index.files', of?.files ?? []],
+    ['scavengeDb', scavengeDb === null ? [] : [scavengeDb]],
+    ['proofs', proofs],
+  ];
   for (const [member, files] of lists) {
     for (const [i, { path }] of files.entries()) {
       const name = path.toLowerCase();

@@ -8,11 +8,17 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** What makes a place a repository, and says how to read it. */
 export const REPOSITORY_KEY = 'skua-repository';
 /** The time when the backup was made, in milliseconds, and its id. */
-export const MANIFESTS: KeyKind = { prefix: 'manifests/', rest: /^\d{15}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/ };
+export const MANIFESTS: KeyKind = {
+  prefix: 'manifests/',
+  rest: /^\d{15}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+};
 /** The beginning of the content's id, and all of it: `blobIdOf` tells whether they belong together. */
 export const BLOBS: KeyKind = { prefix: 'blobs/', rest: /^[0-9a-f]{2}\/[0-9a-f]{64}$/ };
 /** Id of the backup behind which log was shipped, and where it begins. */
-export const SHIPPED: KeyKind = { prefix: 'shipped/', rest: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/\d{20}$/ };
+export const SHIPPED: KeyKind = {
+  prefix: 'shipped/',
+  rest: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/\d{20}$/,
+};
 /** Ids of backups and prunes that say that they run. */
 export const ACTIVE: KeyKind = { prefix: 'active/', rest: UUID };
 export const PRUNING: KeyKind = { prefix: 'pruning/', rest: UUID };

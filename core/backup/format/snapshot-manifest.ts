@@ -10,7 +10,10 @@ export interface Manifest {
   readonly id: string;
   /** `node-id` of the directory that was backed up. */
   readonly nodeId: string;
-  /** When the end of the log was taken, everything acknowledged before which is in the backup; behind that of the backup of the node before, whatever the clock says. */
+  /**
+   * When the end of the log was taken, everything acknowledged before which is in the backup; behind that of the backup
+   * of the node before, whatever the clock says.
+   */
   readonly createdMs: number;
   /** When the end of the log was taken by the clock, where that lies before the backup of the node before. */
   readonly madeMs?: number;
@@ -33,7 +36,9 @@ export interface Manifest {
 
 /** Content that is stored once, under an id that follows from it. */
 export interface BlobRef {
-  /** 64 hex digits: SHA-256 of the plain content, or in an encrypted repository its HMAC under a key of the repository. */
+  /**
+   * 64 hex digits: SHA-256 of the plain content, or in an encrypted repository its HMAC under a key of the repository.
+   */
   readonly blob: string;
   /** Of the plain content. */
   readonly sizeBytes: number;
@@ -51,8 +56,8 @@ export interface ManifestChunk extends ManifestFile {
   /** The MD5 of its footer, in hex. */
   readonly md5: string;
   /**
-   * The blob, where its content fitted this MD5 when it was stored. Backups of versions that did not look have none, and neither has a
-   * manifest that was changed: whoever writes the chunk elsewhere proves it then (`isProven`).
+   * The blob, where its content fitted this MD5 when it was stored. Backups of versions that did not look have none,
+   * and neither has a manifest that was changed: whoever writes the chunk elsewhere proves it then (`isProven`).
    */
   readonly provenBlob?: string;
   /** Earliest and latest timestamp of its records; null for one without any. */
@@ -91,7 +96,9 @@ export interface ManifestIndex {
 export interface ManifestSummary {
   readonly id: string;
   readonly nodeId: string;
-  /** When it was made, by the clock: backups of a node follow one another in the order of their manifests, not of this. */
+  /**
+   * When it was made, by the clock: backups of a node follow one another in the order of their manifests, not of this.
+   */
   readonly createdMs: number;
   readonly cause: Manifest['cause'];
   /** End of the log, and end of what was shipped after it, equal when nothing was. */
@@ -103,10 +110,16 @@ export interface ManifestSummary {
   readonly sizeBytes: number;
 }
 
-/** Log of one chunk that was shipped after a manifest: an object of its own that begins where the log before it ends, or the chunk behind that. */
+/**
+ * Log of one chunk that was shipped after a manifest: an object of its own that begins where the log before it ends, or
+ * the chunk behind that.
+ */
 export interface ShippedPiece {
   readonly manifestId: string;
-  /** Where the data of the chunk before it ends, when that was completed behind them: this piece is the first of its chunk then. Left out where the log goes on at `from`. */
+  /**
+   * Where the data of the chunk before it ends, when that was completed behind them: this piece is the first of its
+   * chunk then. Left out where the log goes on at `from`.
+   */
   readonly previousEnd?: number;
   readonly from: number;
   readonly to: number;
@@ -151,28 +164,48 @@ export function sizeOf(manifest: Manifest): number {
   return sum;
 }
 
-export function summaryOf(manifest: Manifest, shipped: { readonly to: number; readonly shippedMs: number } | null): ManifestSummary {
+export function summaryOf(
+  manifest: Manifest,
+  shipped: { readonly to: number; readonly shippedMs: number } | null,
+): ManifestSummary {
   const { id, nodeId, cause } = manifest;
   const createdMs = madeMsOf(manifest);
   const logEnd = logEndOf(manifest);
-  return { id, nodeId, createdMs, cause, logEnd, shippedEnd: shipped?.to ?? logEnd, shippedMs: shipped?.shippedMs ?? createdMs, sizeBytes: sizeOf(manifest) };
+  return {
+    id,
+    nodeId,
+    createdMs,
+    cause,
+    logEnd,
+    shippedEnd: shipped?.to ?? logEnd,
+    shippedMs: shipped?.shippedMs ?? createdMs,
+    sizeBytes: sizeOf(manifest),
+  };
 }
 
-/** Backups whose keys are in descending order, those of each node left in it, and among nodes the one first that was made last. */
+/**
+ * Backups whose keys are in descending order, those of each node left in it, and among nodes the one first that was
+ * made last.
+ */
 export function newestFirst(descending: readonly ManifestSummary[]): ManifestSummary[] {
   const nodes = [...Map.groupBy(descending, ({ nodeId }) => nodeId).values()].map((ofNode) => ofNode.reverse());
   return descending.map(() => {
-    const next = nodes.reduce((best, ofNode) => ((ofNode.at(-1)?.createdMs ?? -Infinity) > (best.at(-1)?.createdMs ?? -Infinity) ? ofNode : best));
+    const next = nodes.reduce((best, ofNode) =>
+      (ofNode.at(-1)?.createdMs ?? -Infinity) > (best.at(-1)?.createdMs ?? -Infinity) ? ofNode : best,
+    );
     return next.pop()!;
   });
 }
 
 /**
- * Of the backups of one node, newest first, those whose log reaches further than the newest. There are none but for a short while: while the
- * newest was made, and until shipping goes on behind it, log was shipped behind one before it. Log that was shipped before the newest was
- * made is passed over, for the newest holds it; where it does not, the log was cut in between, and the newest holds what came instead.
+ * Of the backups of one node, newest first, those whose log reaches further than the newest. There are none but for a
+ * short while: while the newest was made, and until shipping goes on behind it, log was shipped behind one before it.
+ * Log that was shipped before the newest was made is passed over, for the newest holds it; where it does not, the log
+ * was cut in between, and the newest holds what came instead.
  */
 export function aheadOfNewest(summaries: readonly ManifestSummary[]): ManifestSummary[] {
   const newest = summaries[0];
-  return newest === undefined ? [] : summaries.filter(({ shippedEnd, shippedMs }) => shippedEnd > newest.shippedEnd && shippedMs >= newest.createdMs);
+  return newest === undefined
+    ? []
+    : summaries.filter(({ shippedEnd, shippedMs }) => shippedEnd > newest.shippedEnd && shippedMs >= newest.createdMs);
 }

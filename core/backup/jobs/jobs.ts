@@ -43,7 +43,10 @@ export interface BackupJobResult {
   readonly report: BackupReport;
 }
 
-/** Progress is told in bytes of the files. Rejects as `createBackup` does, and with what opening the repository rejects with. */
+/**
+ * Progress is told in bytes of the files. Rejects as `createBackup` does, and with what opening the repository rejects
+ * with.
+ */
 async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJobResult> {
   const { digests, ids } = context;
   const ending = new AbortController();
@@ -59,10 +62,19 @@ async function backUp(args: BackupJobArgs, context: JobContext): Promise<BackupJ
   const { repository, clock } = await openForJob(args, true, args.nowMs, context);
   try {
     const { manifest, report } = await createBackup({
-      source: new StorageSource(context.storage, args.snapshot, { onPiece }), repository, cause: args.cause, clock, ids, digests, known: args.known,
-      ...(args.backupId !== undefined && { backupId: args.backupId }), ...(args.parallel !== undefined && { parallel: args.parallel }),
-      throttleBytesPerSecond: args.throttleBytesPerSecond ?? 0, signal: ending.signal,
-      onProgress: ({ bytesDone, bytesTotal }) => context.progress({ done: bytesDone, total: bytesTotal, unit: 'bytes' }),
+      source: new StorageSource(context.storage, args.snapshot, { onPiece }),
+      repository,
+      cause: args.cause,
+      clock,
+      ids,
+      digests,
+      known: args.known,
+      ...(args.backupId !== undefined && { backupId: args.backupId }),
+      ...(args.parallel !== undefined && { parallel: args.parallel }),
+      throttleBytesPerSecond: args.throttleBytesPerSecond ?? 0,
+      signal: ending.signal,
+      onProgress: ({ bytesDone, bytesTotal }) =>
+        context.progress({ done: bytesDone, total: bytesTotal, unit: 'bytes' }),
     });
     return { summary: summaryOf(manifest, null), manifest, report };
   } finally {
@@ -93,20 +105,30 @@ export interface VerifiedRepository extends VerifyRepositoryReport {
   readonly list: readonly RepositoryFinding[];
 }
 
-async function verifyJob({ subset, seed, nowMs, ...spec }: VerifyRepositoryArgs, context: JobContext): Promise<VerifiedRepository> {
+async function verifyJob(
+  { subset, seed, nowMs, ...spec }: VerifyRepositoryArgs,
+  context: JobContext,
+): Promise<VerifiedRepository> {
   const { repository } = await openForJob(spec, false, nowMs, context);
   const ending = new AbortController();
   const list: RepositoryFinding[] = [];
   let errors = 0;
   try {
-    const report = await endedWith(ending, context, verifyRepository({
-      repository, subset, seed, signal: ending.signal,
-      onFinding: (finding) => {
-        if (finding.kind !== 'unknown') errors++;
-        if (list.length < FINDINGS_MAX) list.push(finding);
-      },
-      onProgress: (done, total) => context.progress({ done, total, unit: 'bytes' }),
-    }));
+    const report = await endedWith(
+      ending,
+      context,
+      verifyRepository({
+        repository,
+        subset,
+        seed,
+        signal: ending.signal,
+        onFinding: (finding) => {
+          if (finding.kind !== 'unknown') errors++;
+          if (list.length < FINDINGS_MAX) list.push(finding);
+        },
+        onProgress: (done, total) => context.progress({ done, total, unit: 'bytes' }),
+      }),
+    );
     return { ...report, errors, list };
   } finally {
     await repository.close();
@@ -125,13 +147,32 @@ async function drillJob({ backupId, nowMs, ...spec }: DrillArgs, context: JobCon
   const { repository, clock } = await openForJob(spec, false, nowMs, context);
   const ending = new AbortController();
   // The thread has nothing else to do.
-  const jobs = new InlineJobs({ jobs: { ...TABLE_JOBS, ...LOG_JOBS }, storage, digests, ids, clock, scavengeStates, ...(backup !== undefined && { backup }) });
+  const jobs = new InlineJobs({
+    jobs: { ...TABLE_JOBS, ...LOG_JOBS },
+    storage,
+    digests,
+    ids,
+    clock,
+    scavengeStates,
+    ...(backup !== undefined && { backup }),
+  });
   try {
-    return await endedWith(ending, context, drillBackup({
-      repository, ids, digests, clock, signal: ending.signal, choice: backupId === null ? { kind: 'latest' } : { kind: 'backup', id: backupId },
-      start: { jobs, log: silentLog, meter: silentMeter, scavengeStates }, scratch: () => Promise.resolve({ storage, remove: () => Promise.resolve() }),
-      onProgress: ({ bytesDone, bytesTotal }) => context.progress({ done: bytesDone, total: bytesTotal, unit: 'bytes' }),
-    }));
+    return await endedWith(
+      ending,
+      context,
+      drillBackup({
+        repository,
+        ids,
+        digests,
+        clock,
+        signal: ending.signal,
+        choice: backupId === null ? { kind: 'latest' } : { kind: 'backup', id: backupId },
+        start: { jobs, log: silentLog, meter: silentMeter, scavengeStates },
+        scratch: () => Promise.resolve({ storage, remove: () => Promise.resolve() }),
+        onProgress: ({ bytesDone, bytesTotal }) =>
+          context.progress({ done: bytesDone, total: bytesTotal, unit: 'bytes' }),
+      }),
+    );
   } finally {
     await jobs.close();
     await repository.close();
@@ -156,6 +197,9 @@ async function endedWith<T>(ending: AbortController, context: JobContext, work: 
 }
 
 export const BACKUP_JOBS: Readonly<Record<string, Job>> = {
-  [BACKUP_JOB]: backUp as Job, [STORE_PART_JOB]: storePartJob as Job, [RESTORE_FILE_JOB]: restoreFileJob as Job,
-  [VERIFY_REPOSITORY_JOB]: verifyJob as Job, [DRILL_JOB]: drillJob as Job,
+  [BACKUP_JOB]: backUp as Job,
+  [STORE_PART_JOB]: storePartJob as Job,
+  [RESTORE_FILE_JOB]: restoreFileJob as Job,
+  [VERIFY_REPOSITORY_JOB]: verifyJob as Job,
+  [DRILL_JOB]: drillJob as Job,
 };

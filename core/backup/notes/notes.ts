@@ -11,11 +11,12 @@ import type { Manifest } from '../format/snapshot-manifest.ts';
 import { endWhenAborted } from '../repository/repository-objects.ts';
 
 /**
- * A backup counts on blobs that are there already, and a prune removes blobs that nobody needs. So that they never meet, each
- * first says what it is about to do and then looks for the other: whoever comes second sees the first. A backup waits for a
- * prune; a prune beside a backup removes no blobs. A process that died leaves its intent, which stops counting after a while; a
- * backup that stood still for so long looks at its blobs once more when its manifest stands (`BackupIntent.hasLapsed`). No removal
- * needs more than that: the day that blobs otherwise stay without use only spares their being stored again.
+ * A backup counts on blobs that are there already, and a prune removes blobs that nobody needs. So that they never
+ * meet, each first says what it is about to do and then looks for the other: whoever comes second sees the first. A
+ * backup waits for a prune; a prune beside a backup removes no blobs. A process that died leaves its intent, which
+ * stops counting after a while; a backup that stood still for so long looks at its blobs once more when its manifest
+ * stands (`BackupIntent.hasLapsed`). No removal needs more than that: the day that blobs otherwise stay without use
+ * only spares their being stored again.
  */
 /** An intent of a backup counts this long after it was written last, in milliseconds; so much later it is removed. */
 const ACTIVE_MS_MAX = 86_400_000;
@@ -28,7 +29,9 @@ const PRUNING_RENEW_MS = 300_000;
 const WAIT_MS_MAX = 600_000;
 const WAIT_STEP_MS = 1_000;
 
-interface IntentText { readonly writtenMs: number }
+interface IntentText {
+  readonly writtenMs: number;
+}
 export const intentShape = record<IntentText>({ writtenMs: moment });
 
 interface IntentWorld {
@@ -73,14 +76,19 @@ export class BackupIntent {
       this.#writtenMs = clock.nowMs();
       if (waitedMs === 0) await repository.writeObject(this.#key, { writtenMs: this.#writtenMs } satisfies IntentText);
       if (!(await isAnyYoung(this.#world, PRUNING, PRUNING_MS_MAX))) return;
-      if (waitedMs >= WAIT_MS_MAX) throw new SkuaError('repository_busy', `A prune of ${repository.place} has been running for ${WAIT_MS_MAX / 60_000} minutes since this backup started waiting for it. Repeat the backup when it has finished; one that died is ignored an hour after its last heartbeat.`, { place: repository.place, limitMs: WAIT_MS_MAX });
+      if (waitedMs >= WAIT_MS_MAX)
+        throw new SkuaError(
+          'repository_busy',
+          `A prune of ${repository.place} has been running for ${WAIT_MS_MAX / 60_000} minutes since this backup started waiting for it. Repeat the backup when it has finished; one that died is ignored an hour after its last heartbeat.`,
+          { place: repository.place, limitMs: WAIT_MS_MAX },
+        );
       await clock.sleep(WAIT_STEP_MS, signal);
     }
   }
 
   /**
-   * Whether a prune may have taken this backup for dead by now, because it stood still or its clock was set. What was found out before is
-   * found out anew then. Half of the time for which others count it is left for clocks that differ.
+   * Whether a prune may have taken this backup for dead by now, because it stood still or its clock was set. What was
+   * found out before is found out anew then. Half of the time for which others count it is left for clocks that differ.
    */
   hasLapsed(): boolean {
     const ageMs = this.#world.clock.nowMs() - this.#writtenMs;
@@ -102,9 +110,16 @@ export interface RunningBackup {
 }
 
 /** Backups beside which nothing is removed. Changes nothing. */
-export async function runningBackups({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>): Promise<RunningBackup[]> {
+export async function runningBackups({
+  repository,
+  clock,
+}: Pick<IntentWorld, 'repository' | 'clock'>): Promise<RunningBackup[]> {
   const { young } = await intentsIn({ repository, clock }, ACTIVE, ACTIVE_MS_MAX);
-  return young.map(({ key, writtenMs }) => ({ id: key.slice(ACTIVE.prefix.length), lastSignMs: writtenMs, countsUntilMs: writtenMs + ACTIVE_MS_MAX }));
+  return young.map(({ key, writtenMs }) => ({
+    id: key.slice(ACTIVE.prefix.length),
+    lastSignMs: writtenMs,
+    countsUntilMs: writtenMs + ACTIVE_MS_MAX,
+  }));
 }
 
 /** Says that a prune runs, until `end`. */
@@ -121,8 +136,8 @@ export class PruneIntent {
   }
 
   /**
-   * To be awaited before manifests are read. A backup that runs now may write its manifest behind that and end before blobs are
-   * removed, unseen; one that begins later waits.
+   * To be awaited before manifests are read. A backup that runs now may write its manifest behind that and end before
+   * blobs are removed, unseen; one that begins later waits.
    */
   static async begin(world: IntentWorld, ids: Ids): Promise<PruneIntent> {
     const intent = new PruneIntent(world, guidToText(guidFromUuidBytes(ids.uuidBytes()), 0));
@@ -176,8 +191,14 @@ interface Intents {
   readonly dead: readonly string[];
 }
 
-/** By whichever is later, what the intent says and when the store got it: a clock that is wrong must not hide who runs. */
-async function intentsIn({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>, kind: KeyKind, ageMsMax: number): Promise<Intents> {
+/**
+ * By whichever is later, what the intent says and when the store got it: a clock that is wrong must not hide who runs.
+ */
+async function intentsIn(
+  { repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>,
+  kind: KeyKind,
+  ageMsMax: number,
+): Promise<Intents> {
   const young: { key: string; writtenMs: number }[] = [];
   const dead: string[] = [];
   for await (const { key, modifiedMs } of repository.objectsOf(kind)) {
@@ -205,7 +226,9 @@ async function writtenMsOf(repository: Repository, key: string, modifiedMs: numb
 const SUSPECTS_MAX = 100_000;
 
 /** Damaged blobs: while they are named, a backup stores their content again instead of counting on them. */
-interface SuspectText { readonly blobs: readonly string[] }
+interface SuspectText {
+  readonly blobs: readonly string[];
+}
 export const suspectShape = record<SuspectText>({ blobs: listOf(hexDigits(64), SUSPECTS_MAX) });
 
 /** An object that can't be read names nothing: the next check makes it anew. */
@@ -224,7 +247,11 @@ export async function noteSuspects(repository: Repository, blobs: ReadonlySet<st
 }
 
 /** What a backup holds was stored anew, and is sound. */
-export async function clearSuspects(repository: Repository, suspects: ReadonlySet<string>, manifest: Manifest): Promise<void> {
+export async function clearSuspects(
+  repository: Repository,
+  suspects: ReadonlySet<string>,
+  manifest: Manifest,
+): Promise<void> {
   if (suspects.size === 0) return;
   const left = new Set(suspects);
   for (const { blob } of blobsOf(manifest)) left.delete(blob);

@@ -1,7 +1,10 @@
 import { logEndOf, madeMsOf } from '../format/snapshot-manifest.ts';
 import type { Manifest, ManifestChunk } from '../format/snapshot-manifest.ts';
 
-/** How many backups of a node stay: the last ones, and the last of each of so many hours, days and weeks (UTC) that have any. */
+/**
+ * How many backups of a node stay: the last ones, and the last of each of so many hours, days and weeks (UTC) that have
+ * any.
+ */
 export interface Retention {
   readonly last: number;
   readonly hourly: number;
@@ -23,8 +26,8 @@ const WEEK_MS = 7 * DAY_MS;
 const WEEK_OFFSET_MS = 3 * DAY_MS;
 
 /**
- * Ids of the backups that stay. Every node is looked at by itself, and the newest backup of each always stays. A rule that is
- * 0 keeps nothing; when all are, everything stays.
+ * Ids of the backups that stay. Every node is looked at by itself, and the newest backup of each always stays. A rule
+ * that is 0 keeps nothing; when all are, everything stays.
  */
 export function retained(backups: readonly Retained[], retention: Retention): Set<string> {
   const { last, hourly, daily, weekly } = retention;
@@ -40,8 +43,16 @@ export function retained(backups: readonly Retained[], retention: Retention): Se
   return kept;
 }
 
-/** Keeps the newest of each of the last `count` periods in which there are any. Where a clock was wrong for a while, they do not follow one another. */
-function keepOnePer(newestFirst: readonly Retained[], count: number, periodOf: (ms: number) => number, kept: Set<string>): void {
+/**
+ * Keeps the newest of each of the last `count` periods in which there are any. Where a clock was wrong for a while,
+ * they do not follow one another.
+ */
+function keepOnePer(
+  newestFirst: readonly Retained[],
+  count: number,
+  periodOf: (ms: number) => number,
+  kept: Set<string>,
+): void {
   const periods = new Set<number>();
   for (const backup of newestFirst) {
     const period = periodOf(madeMsOf(backup));
@@ -54,14 +65,20 @@ function keepOnePer(newestFirst: readonly Retained[], count: number, periodOf: (
 
 /**
  * Backups that hold log which a scavenge has replaced since: for some chunk that the newest backup of the same node has
- * scavenged, they hold another version, or its data from when it was being written, or it was shipped after them: what was goes with
- * them. `shippedEnds` has where that ends, by their ids.
+ * scavenged, they hold another version, or its data from when it was being written, or it was shipped after them: what
+ * was goes with them. `shippedEnds` has where that ends, by their ids.
  */
-export function heldFromBeforeScavenges(manifests: readonly Manifest[], shippedEnds: ReadonlyMap<string, number>): Manifest[] {
+export function heldFromBeforeScavenges(
+  manifests: readonly Manifest[],
+  shippedEnds: ReadonlyMap<string, number>,
+): Manifest[] {
   const newest = newestOfEach(manifests);
   return manifests.filter((manifest) => {
     const latest = newest.get(manifest.nodeId)!;
-    return manifest !== latest && latest.chunks.some((chunk) => chunk.isScavenged && holdsOther(manifest, shippedEnds.get(manifest.id), chunk));
+    return (
+      manifest !== latest &&
+      latest.chunks.some((chunk) => chunk.isScavenged && holdsOther(manifest, shippedEnds.get(manifest.id), chunk))
+    );
   });
 }
 
@@ -69,31 +86,49 @@ function holdsOther(manifest: Manifest, shippedEnd: number | undefined, scavenge
   const { chunks, tail, chunkSizeBytes } = manifest;
   const logEnd = logEndOf(manifest);
   const chunkOf = (position: number) => Math.floor(position / chunkSizeBytes);
-  if (shippedEnd !== undefined && shippedEnd > logEnd && chunkOf(logEnd) <= scavenged.endNumber && chunkOf(shippedEnd - 1) >= scavenged.startNumber) return true;
+  if (
+    shippedEnd !== undefined &&
+    shippedEnd > logEnd &&
+    chunkOf(logEnd) <= scavenged.endNumber &&
+    chunkOf(shippedEnd - 1) >= scavenged.startNumber
+  )
+    return true;
   const isWithin = (number: number) => number >= scavenged.startNumber && number <= scavenged.endNumber;
   if (tail !== null && isWithin(tail.number) && tail.segments.length > 0) return true;
-  return chunks.some(({ startNumber, endNumber, blob }) => startNumber <= scavenged.endNumber && endNumber >= scavenged.startNumber && blob !== scavenged.blob);
+  return chunks.some(
+    ({ startNumber, endNumber, blob }) =>
+      startNumber <= scavenged.endNumber && endNumber >= scavenged.startNumber && blob !== scavenged.blob,
+  );
 }
 
 function newestOfEach(manifests: readonly Manifest[]): Map<string, Manifest> {
   const newest = new Map<string, Manifest>();
-  for (const manifest of manifests) if (manifest.createdMs >= (newest.get(manifest.nodeId)?.createdMs ?? -Infinity)) newest.set(manifest.nodeId, manifest);
+  for (const manifest of manifests)
+    if (manifest.createdMs >= (newest.get(manifest.nodeId)?.createdMs ?? -Infinity))
+      newest.set(manifest.nodeId, manifest);
   return newest;
 }
 
 /** Stretches [from, to] of the log of one node in which a backup can restore any position. */
-interface Stretch { readonly from: number; readonly to: number }
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
 
 /** `shippedEnds` has where the log ends that was shipped after a backup, by its id. */
 export interface Restorable {
   readonly nodeId: string;
-  /** From here to the end of what is backed up, the log can be restored to any position; null when it can be nowhere. */
+  /**
+   * From here to the end of what is backed up, the log can be restored to any position; null when it can be nowhere.
+   */
   readonly from: number | null;
 }
 
 export function restorableFrom(manifests: readonly Manifest[], shippedEnds: ReadonlyMap<string, number>): Restorable[] {
   return [...new Set(manifests.map(({ nodeId }) => nodeId))].toSorted().map((nodeId) => {
-    const stretches: Stretch[] = manifests.filter((manifest) => manifest.nodeId === nodeId).flatMap((manifest) => stretchesOf(manifest, shippedEnds.get(manifest.id)));
+    const stretches: Stretch[] = manifests
+      .filter((manifest) => manifest.nodeId === nodeId)
+      .flatMap((manifest) => stretchesOf(manifest, shippedEnds.get(manifest.id)));
     // From the end backwards, as far as the stretches join.
     let from = Math.max(-1, ...stretches.map(({ to }) => to));
     for (let reached = NaN; reached !== from;) {
@@ -106,7 +141,12 @@ export function restorableFrom(manifests: readonly Manifest[], shippedEnds: Read
 
 function stretchesOf(manifest: Manifest, shippedEnd: number | undefined): Stretch[] {
   const { chunkSizeBytes, chunks, tail } = manifest;
-  const stretches: Stretch[] = chunks.filter(({ isScavenged }) => !isScavenged).map(({ startNumber, endNumber }) => ({ from: startNumber * chunkSizeBytes, to: (endNumber + 1) * chunkSizeBytes }));
+  const stretches: Stretch[] = chunks
+    .filter(({ isScavenged }) => !isScavenged)
+    .map(({ startNumber, endNumber }) => ({
+      from: startNumber * chunkSizeBytes,
+      to: (endNumber + 1) * chunkSizeBytes,
+    }));
   const end = logEndOf(manifest);
   stretches.push({ from: tail === null ? end : tail.number * chunkSizeBytes, to: shippedEnd ?? end });
   return stretches;

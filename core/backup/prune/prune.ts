@@ -17,8 +17,8 @@ export interface PruneOptions {
   /** Null keeps all backups that `isErased` leaves. */
   readonly keep: Retention | null;
   /**
-   * Also drop what holds log from before a scavenge. Nobody knows any more whether what earlier prunes dropped held such log, so that
-   * all that no backup needs goes at once.
+   * Also drop what holds log from before a scavenge. Nobody knows any more whether what earlier prunes dropped held
+   * such log, so that all that no backup needs goes at once.
    */
   readonly isErased?: boolean;
   /** Also drop all backups of this node, which is no more: its newest would stay for ever. */
@@ -33,18 +33,22 @@ export interface PruneOptions {
 
 export interface PruneReport extends PrunedBlobs {
   readonly kept: readonly string[];
-  readonly removed: readonly { readonly id: string; readonly createdMs: number; readonly why: 'retention' | 'erased' | 'forgotten' }[];
+  readonly removed: readonly {
+    readonly id: string;
+    readonly createdMs: number;
+    readonly why: 'retention' | 'erased' | 'forgotten';
+  }[];
   /** From where on each node's log can be restored to any position, before and after. */
   readonly restorableBefore: readonly Restorable[];
   readonly restorableAfter: readonly Restorable[];
 }
 
 /**
- * Removes backups that need not be kept, then blobs that no backup needs: where erased content is to go at once, and otherwise those that
- * were first seen without use 24 hours ago, so that backups that follow need not store them again. Safe beside backups: while one is
- * announced no blob is removed (`core/backup/notes/notes.ts`). Rejects before anything is removed with `repository_damaged` when a
- * manifest can't be read, since what it needs is not known, and with `backup_not_found` for a node to forget of which there is none, or
- * none but of which.
+ * Removes backups that need not be kept, then blobs that no backup needs: where erased content is to go at once, and
+ * otherwise those that were first seen without use 24 hours ago, so that backups that follow need not store them again.
+ * Safe beside backups: while one is announced no blob is removed (`core/backup/notes/notes.ts`). Rejects before
+ * anything is removed with `repository_damaged` when a manifest can't be read, since what it needs is not known, and
+ * with `backup_not_found` for a node to forget of which there is none, or none but of which.
  */
 export async function pruneRepository(options: PruneOptions): Promise<PruneReport> {
   const { repository, clock, signal, isDryRun = false } = options;
@@ -79,24 +83,50 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
   }
   const keptManifests = manifests.filter(({ id }) => kept.has(id));
   const blobs = await pruneBlobs({
-    repository, intent, clock: options.clock, signal, needed: blobIds(keptManifests), isErased: options.isErased ?? false,
+    repository,
+    intent,
+    clock: options.clock,
+    signal,
+    needed: blobIds(keptManifests),
+    isErased: options.isErased ?? false,
     ...(options.onProgress !== undefined && { onProgress: options.onProgress }),
   });
-  return { ...blobs, kept: [...kept], removed, restorableBefore: restorableFrom(manifests, shippedEnds), restorableAfter: restorableFrom(keptManifests, shippedEnds) };
+  return {
+    ...blobs,
+    kept: [...kept],
+    removed,
+    restorableBefore: restorableFrom(manifests, shippedEnds),
+    restorableAfter: restorableFrom(keptManifests, shippedEnds),
+  };
 }
 
 /** A slip in the name, or a repository in which nothing would be left, changes nothing. */
 function checkForgotten({ place }: Repository, manifests: readonly Manifest[], nodeId: string | null): void {
   if (nodeId === null) return;
   const others = manifests.filter((manifest) => manifest.nodeId !== nodeId);
-  if (others.length === manifests.length) throw new SkuaError('backup_not_found', `There is no backup of node ${nodeId} in ${place}. \`skua backup list\` shows the nodes that have backups.`, { nodeId, place });
-  if (others.length === 0) throw new SkuaError('backup_not_found', `All backups in ${place} are of node ${nodeId}, so nothing would be left: remove the repository itself if you no longer need it.`, { nodeId, place });
+  if (others.length === manifests.length)
+    throw new SkuaError(
+      'backup_not_found',
+      `There is no backup of node ${nodeId} in ${place}. \`skua backup list\` shows the nodes that have backups.`,
+      { nodeId, place },
+    );
+  if (others.length === 0)
+    throw new SkuaError(
+      'backup_not_found',
+      `All backups in ${place} are of node ${nodeId}, so nothing would be left: remove the repository itself if you no longer need it.`,
+      { nodeId, place },
+    );
 }
 
-function decide(manifests: readonly Manifest[], summaries: readonly ManifestSummary[], { keep, isErased = false, forgottenNode = null }: PruneOptions): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
+function decide(
+  manifests: readonly Manifest[],
+  summaries: readonly ManifestSummary[],
+  { keep, isErased = false, forgottenNode = null }: PruneOptions,
+): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
   const kept = keep === null ? new Set(manifests.map(({ id }) => id)) : retained(manifests, keep);
   // Until shipping has caught up behind the newest, the end of the log is with one before it.
-  for (const ofNode of Map.groupBy(summaries, ({ nodeId }) => nodeId).values()) for (const { id } of aheadOfNewest(ofNode)) kept.add(id);
+  for (const ofNode of Map.groupBy(summaries, ({ nodeId }) => nodeId).values())
+    for (const { id } of aheadOfNewest(ofNode)) kept.add(id);
   const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
   const erased = new Set(isErased ? heldFromBeforeScavenges(manifests, shippedEnds).map(({ id }) => id) : []);
   const whyOf = ({ id, nodeId }: Manifest): PruneReport['removed'][number]['why'] | null => {
@@ -142,7 +172,9 @@ const BATCH = 100;
 const AT_ONCE = 0;
 
 /** `seen`: when a blob was first found to be without use, by its id. */
-interface UnreferencedText { readonly seen: Readonly<Record<string, number>> }
+interface UnreferencedText {
+  readonly seen: Readonly<Record<string, number>>;
+}
 /** Blobs without use: the object that names so many is as large as one may be. */
 const UNREFERENCED_MAX = 1_000_000;
 export const unreferencedShape = record<UnreferencedText>({ seen: mapOf(/^[0-9a-f]{64}$/, moment, UNREFERENCED_MAX) });
@@ -164,7 +196,10 @@ interface PrunedBlobs {
   readonly bytesRemoved: number;
   /** Without use, and not yet for long enough. */
   readonly blobsWaiting: number;
-  /** A backup runs, or may have come and gone while this prune stood still, so what no backup needs was not removed: to be repeated. */
+  /**
+   * A backup runs, or may have come and gone while this prune stood still, so what no backup needs was not removed: to
+   * be repeated.
+   */
   readonly isBackupRunning: boolean;
   /** Those that were seen. */
   readonly backupsRunning: readonly RunningBackup[];
@@ -178,13 +213,22 @@ async function pruneBlobs(parts: PruneBlobsParts): Promise<PrunedBlobs> {
   const bytes = new Map<string, number>();
   for await (const { id, storedBytes } of repository.blobs()) {
     if (needed.has(id)) continue;
-    // Of a clock that was ahead nothing is left to wait for. A mark that stays when this prune may remove nothing: the next one then does, whatever it is asked for.
+    // Of a clock that was ahead nothing is left to wait for. A mark that stays when this prune may remove nothing: the
+    // next one then does, whatever it is asked for.
     seen[id] = isErased ? AT_ONCE : Math.min(before[id] ?? nowMs, nowMs);
     bytes.set(id, storedBytes);
   }
   const due = Object.keys(seen).filter((id) => nowMs - seen[id]! >= UNREFERENCED_MS);
-  const report = (removed: number, isBackupRunning: boolean, backupsRunning: readonly RunningBackup[]): PrunedBlobs => ({
-    blobsRemoved: removed, bytesRemoved: due.slice(0, removed).reduce((sum, id) => sum + bytes.get(id)!, 0), blobsWaiting: bytes.size - due.length, isBackupRunning, backupsRunning,
+  const report = (
+    removed: number,
+    isBackupRunning: boolean,
+    backupsRunning: readonly RunningBackup[],
+  ): PrunedBlobs => ({
+    blobsRemoved: removed,
+    bytesRemoved: due.slice(0, removed).reduce((sum, id) => sum + bytes.get(id)!, 0),
+    blobsWaiting: bytes.size - due.length,
+    isBackupRunning,
+    backupsRunning,
   });
   if (intent === null) {
     const running = await runningBackups({ repository, clock });
@@ -201,7 +245,11 @@ async function pruneBlobs(parts: PruneBlobsParts): Promise<PrunedBlobs> {
     removed += batch.length;
     parts.onProgress?.(removed, due.length);
   }
-  await noteSeen(repository, seen, Object.fromEntries(Object.entries(seen).filter(([, seenMs]) => nowMs - seenMs < UNREFERENCED_MS)));
+  await noteSeen(
+    repository,
+    seen,
+    Object.fromEntries(Object.entries(seen).filter(([, seenMs]) => nowMs - seenMs < UNREFERENCED_MS)),
+  );
   return report(removed, false, []);
 }
 
@@ -215,7 +263,11 @@ async function firstSeen(repository: Repository): Promise<Readonly<Record<string
   }
 }
 
-async function noteSeen(repository: Repository, before: Readonly<Record<string, number>>, seen: Readonly<Record<string, number>>): Promise<void> {
+async function noteSeen(
+  repository: Repository,
+  before: Readonly<Record<string, number>>,
+  seen: Readonly<Record<string, number>>,
+): Promise<void> {
   const ids = Object.keys(seen);
   if (ids.length === Object.keys(before).length && ids.every((id) => before[id] === seen[id])) return;
   if (ids.length === 0) await repository.removeObjects([UNREFERENCED_KEY]);

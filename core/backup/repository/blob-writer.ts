@@ -2,12 +2,23 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Compression } from '../../ports/compression.ts';
 import type { Digest, Digests } from '../../ports/digests.ts';
 import type { CompressionMode, Content } from './api.ts';
-import { BLOB_FRAMES_MAX, encodeBlobHeader, encodeTable, frameContext, frameCount, HEADER_BYTES, objectBytesOf } from '../format/blob-format.ts';
+import {
+  BLOB_FRAMES_MAX,
+  encodeBlobHeader,
+  encodeTable,
+  frameContext,
+  frameCount,
+  HEADER_BYTES,
+  objectBytesOf,
+} from '../format/blob-format.ts';
 import type { BlobFrame, BlobHeader } from '../format/blob-format.ts';
 import { endWhenAborted, SEAL_BYTES } from './repository-objects.ts';
 import type { Sealer } from './repository-objects.ts';
 
-/** Frames of one blob that are kept from the first reading, so that they need not be read and compressed again, up to so many bytes. */
+/**
+ * Frames of one blob that are kept from the first reading, so that they need not be read and compressed again, up to so
+ * many bytes.
+ */
 const KEPT_BYTES_MAX = 16_777_216;
 /** Content is compressed when its first frame shrinks by this part. */
 const WORTHWHILE = 1 / 8;
@@ -33,14 +44,23 @@ interface Measured {
 }
 
 function checkSize(world: BlobWorld, sizeBytes: number): void {
-  if (frameCount({ sizeBytes, frameBytes: world.frameBytes }) > BLOB_FRAMES_MAX) throw new SkuaError('backup_failed', `A file of ${sizeBytes} bytes is too long for a backup repository.`, { limit: BLOB_FRAMES_MAX * world.frameBytes });
+  if (frameCount({ sizeBytes, frameBytes: world.frameBytes }) > BLOB_FRAMES_MAX)
+    throw new SkuaError('backup_failed', `A file of ${sizeBytes} bytes is too long for a backup repository.`, {
+      limit: BLOB_FRAMES_MAX * world.frameBytes,
+    });
 }
 
 /**
  * Reads content once for its digest, and for the sizes and checksums of its frames: an object's length must be known
  * before it is stored, and whether it is there already.
  */
-export async function measure(world: BlobWorld, sizeBytes: number, content: Content, mode: CompressionMode, signal?: AbortSignal): Promise<Measured> {
+export async function measure(
+  world: BlobWorld,
+  sizeBytes: number,
+  content: Content,
+  mode: CompressionMode,
+  signal?: AbortSignal,
+): Promise<Measured> {
   checkSize(world, sizeBytes);
   const measuring = new Measuring(world, sizeBytes, mode);
   for await (const piece of content('first')) {
@@ -120,22 +140,37 @@ class Measuring {
   }
 }
 
-function packFrame(world: BlobWorld, plain: Uint8Array, compresses: boolean): { bytes: Uint8Array; isCompressed: boolean } {
+function packFrame(
+  world: BlobWorld,
+  plain: Uint8Array,
+  compresses: boolean,
+): { bytes: Uint8Array; isCompressed: boolean } {
   const packed = compresses ? world.compression.compress(plain) : plain;
   return packed.length < plain.length ? { bytes: packed, isCompressed: true } : { bytes: plain, isCompressed: false };
 }
 
 function headerOf(world: BlobWorld, sizeBytes: number, framesBytes: number): BlobHeader {
-  return { isSealed: world.sealer !== null, frameBytes: world.frameBytes, sizeBytes, tableAt: HEADER_BYTES + framesBytes };
+  return {
+    isSealed: world.sealer !== null,
+    frameBytes: world.frameBytes,
+    sizeBytes,
+    tableAt: HEADER_BYTES + framesBytes,
+  };
 }
 
 /** As they are stored. */
 function storedFrames(world: BlobWorld, { frames }: Measured): readonly BlobFrame[] {
-  return world.sealer === null ? frames : frames.map((frame) => ({ ...frame, storedBytes: frame.storedBytes + SEAL_BYTES, crc: 0 }));
+  return world.sealer === null
+    ? frames
+    : frames.map((frame) => ({ ...frame, storedBytes: frame.storedBytes + SEAL_BYTES, crc: 0 }));
 }
 
 function headerOfMeasured(world: BlobWorld, measured: Measured): BlobHeader {
-  return headerOf(world, measured.sizeBytes, storedFrames(world, measured).reduce((sum, frame) => sum + frame.storedBytes, 0));
+  return headerOf(
+    world,
+    measured.sizeBytes,
+    storedFrames(world, measured).reduce((sum, frame) => sum + frame.storedBytes, 0),
+  );
 }
 
 export function objectBytes(world: BlobWorld, measured: Measured): number {
@@ -143,7 +178,13 @@ export function objectBytes(world: BlobWorld, measured: Measured): number {
 }
 
 /** The bytes of the blob's object. Throws ContentChanged when the content is no longer what was measured. */
-export async function* objectContent(world: BlobWorld, id: string, measured: Measured, content: Content, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* objectContent(
+  world: BlobWorld,
+  id: string,
+  measured: Measured,
+  content: Content,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const header = headerOfMeasured(world, measured);
   const headerBytes = encodeBlobHeader(header, world.digests);
   yield headerBytes;
@@ -160,7 +201,10 @@ export async function* objectContent(world: BlobWorld, id: string, measured: Mea
   yield encodeTable(headerBytes, storedFrames(world, measured), world.digests);
 }
 
-/** Content that is neither sealed nor compressed, which needs one reading only: what its object will look like is known before. */
+/**
+ * Content that is neither sealed nor compressed, which needs one reading only: what its object will look like is known
+ * before.
+ */
 export class PlainObject {
   readonly #world: BlobWorld;
   readonly #header: BlobHeader;
@@ -177,7 +221,9 @@ export class PlainObject {
     this.#signal = signal;
   }
 
-  get objectBytes(): number { return objectBytesOf(this.#header); }
+  get objectBytes(): number {
+    return objectBytesOf(this.#header);
+  }
   /** Of the content; known when all bytes of the object have been given. */
   sha256: Uint8Array = new Uint8Array(0);
 
@@ -196,7 +242,12 @@ export class PlainObject {
 }
 
 /** Passes the pieces on as they are, and looks at the checksum of every frame. */
-async function* sameContent(world: BlobWorld, measured: Measured, content: Content, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+async function* sameContent(
+  world: BlobWorld,
+  measured: Measured,
+  content: Content,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let number = 0;
   let filled = 0;
   let crc = 0;
@@ -219,7 +270,12 @@ async function* sameContent(world: BlobWorld, measured: Measured, content: Conte
   if (number !== measured.frames.length || filled > 0) throw new ContentChanged();
 }
 
-async function* packedAgain(world: BlobWorld, measured: Measured, content: Content, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+async function* packedAgain(
+  world: BlobWorld,
+  measured: Measured,
+  content: Content,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const gather = new Uint8Array(Math.min(measured.sizeBytes, world.frameBytes));
   let number = 0;
   let filled = 0;
@@ -249,5 +305,9 @@ function packedFrame(world: BlobWorld, frame: BlobFrame, plain: Uint8Array): Uin
 }
 
 function lengthDiffers(expected: number, actual: number): SkuaError {
-  return new SkuaError('io_error', `A file being backed up had ${actual} bytes instead of ${expected}. Repeat the backup; if it happens again, check the disk.`, { limit: expected });
+  return new SkuaError(
+    'io_error',
+    `A file being backed up had ${actual} bytes instead of ${expected}. Repeat the backup; if it happens again, check the disk.`,
+    { limit: expected },
+  );
 }

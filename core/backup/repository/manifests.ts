@@ -41,7 +41,8 @@ export class Manifests {
   /** Oldest first. */
   async keys(): Promise<ManifestKey[]> {
     const keys: ManifestKey[] = [];
-    for await (const { key } of listKind(this.#objects, MANIFESTS, { onStrangers: this.#onStrangers })) keys.push(keyOf(key));
+    for await (const { key } of listKind(this.#objects, MANIFESTS, { onStrangers: this.#onStrangers }))
+      keys.push(keyOf(key));
     return keys;
   }
 
@@ -50,7 +51,11 @@ export class Manifests {
     const first = manifestKey(manifest);
     const ids: string[] = [];
     // A listing gives what lies behind a key, and the key itself lies behind all but its last character.
-    for await (const { key } of listKind(this.#objects, MANIFESTS, { after: first.slice(0, -1), onStrangers: this.#onStrangers })) if (key >= first) ids.push(keyOf(key).id);
+    for await (const { key } of listKind(this.#objects, MANIFESTS, {
+      after: first.slice(0, -1),
+      onStrangers: this.#onStrangers,
+    }))
+      if (key >= first) ids.push(keyOf(key).id);
     return ids;
   }
 
@@ -68,11 +73,15 @@ export class Manifests {
     const bytes = await this.#objects.get(key);
     if (bytes === null) return null;
     const manifest = decodeObject(this.#codec, key, bytes, manifestShape);
-    if (manifest.id !== id || Math.floor(manifest.createdMs) !== createdMs) throw damaged(this.#objects.place, key, `holds the manifest of another backup, ${manifest.id}`);
+    if (manifest.id !== id || Math.floor(manifest.createdMs) !== createdMs)
+      throw damaged(this.#objects.place, key, `holds the manifest of another backup, ${manifest.id}`);
     return manifest;
   }
 
-  /** `latest` is the newest: of the newest ones of all nodes the one that was made last. Rejects with `backup_not_found`. */
+  /**
+   * `latest` is the newest: of the newest ones of all nodes the one that was made last. Rejects with
+   * `backup_not_found`.
+   */
   async find(id: string): Promise<Manifest> {
     const keys = await this.keys();
     const key = id === 'latest' ? keys.at(-1) : keys.find((other) => other.id === id);
@@ -82,7 +91,10 @@ export class Manifests {
     return manifest;
   }
 
-  /** Where the clock of a node was ahead for a while, its keys are later than those of other nodes, and than its backups. */
+  /**
+   * Where the clock of a node was ahead for a while, its keys are later than those of other nodes, and than its
+   * backups.
+   */
   async #madeLast(last: Manifest, keys: readonly ManifestKey[]): Promise<Manifest> {
     let best = last;
     const seen = new Set([last.nodeId]);
@@ -102,10 +114,20 @@ export class Manifests {
   /** Gives the key under which it lies. */
   async put(manifest: Manifest): Promise<string> {
     const key = manifestKey(manifest);
-    if (!isOfKind(MANIFESTS, key)) throw new SkuaError('bad_option', `A manifest can't have the id ${manifest.id} and the time ${manifest.createdMs}.`, { key });
+    if (!isOfKind(MANIFESTS, key))
+      throw new SkuaError(
+        'bad_option',
+        `A manifest can't have the id ${manifest.id} and the time ${manifest.createdMs}.`,
+        { key },
+      );
     // What could not be read again must not count as a backup.
     const wrong = manifestShape(manifest, '');
-    if (wrong !== null) throw new SkuaError('backup_failed', `The manifest of this backup ${wrongText(wrong)}. Run \`skua verify\` on the directory that is backed up, and repair it.`, { key, member: wrong.member });
+    if (wrong !== null)
+      throw new SkuaError(
+        'backup_failed',
+        `The manifest of this backup ${wrongText(wrong)}. Run \`skua verify\` on the directory that is backed up, and repair it.`,
+        { key, member: wrong.member },
+      );
     await this.#objects.put(key, encodeObject(this.#codec, key, manifest));
     this.#keep(manifest);
     return key;
@@ -125,5 +147,11 @@ export class Manifests {
 }
 
 export function backupNotFound(location: string, id: string): SkuaError {
-  return new SkuaError('backup_not_found', id === 'latest' ? `There is no backup in ${location} yet: make one with \`skua backup create\`.` : `There is no backup ${id} in ${location}: \`skua backup list\` shows the backups.`, { id, place: location });
+  return new SkuaError(
+    'backup_not_found',
+    id === 'latest'
+      ? `There is no backup in ${location} yet: make one with \`skua backup create\`.`
+      : `There is no backup ${id} in ${location}: \`skua backup list\` shows the backups.`,
+    { id, place: location },
+  );
 }

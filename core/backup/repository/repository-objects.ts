@@ -28,7 +28,12 @@ export class Sealer {
   readonly check: Uint8Array;
 
   constructor(keys: Keys, key: Uint8Array, salt: Uint8Array) {
-    if (key.length !== KEY_BYTES) throw new SkuaError('repository_key', `The key of a repository has ${KEY_BYTES} bytes, this one has ${key.length}. Give the key file that the repository was created with.`, { limit: KEY_BYTES });
+    if (key.length !== KEY_BYTES)
+      throw new SkuaError(
+        'repository_key',
+        `The key of a repository has ${KEY_BYTES} bytes, this one has ${key.length}. Give the key file that the repository was created with.`,
+        { limit: KEY_BYTES },
+      );
     const derive = (purpose: string) => keys.hkdfSha256(key, salt, encodeText(`skua repository ${purpose}`), KEY_BYTES);
     this.#keys = keys;
     this.#idKey = derive('blob id');
@@ -41,7 +46,9 @@ export class Sealer {
     return this.#keys.hmac('sha256', this.#idKey, sha256);
   }
 
-  /** Nonce, ciphertext and tag. Nonces are random: 96 bits are enough for far more frames than a repository can hold. */
+  /**
+   * Nonce, ciphertext and tag. Nonces are random: 96 bits are enough for far more frames than a repository can hold.
+   */
   seal(plain: Uint8Array, context: Uint8Array): Uint8Array {
     const nonce = this.#keys.randomBytes(AES_GCM_NONCE_BYTES);
     const sealed = this.#keys.sealAesGcm(this.#contentKey, nonce, plain, context);
@@ -54,7 +61,12 @@ export class Sealer {
   /** Null when it was not sealed here, in this context, or any byte has changed. */
   open(sealed: Uint8Array, context: Uint8Array): Uint8Array | null {
     if (sealed.length < SEAL_BYTES) return null;
-    return this.#keys.openAesGcm(this.#contentKey, sealed.subarray(0, AES_GCM_NONCE_BYTES), sealed.subarray(AES_GCM_NONCE_BYTES), context);
+    return this.#keys.openAesGcm(
+      this.#contentKey,
+      sealed.subarray(0, AES_GCM_NONCE_BYTES),
+      sealed.subarray(AES_GCM_NONCE_BYTES),
+      context,
+    );
   }
 
   isSame(check: Uint8Array): boolean {
@@ -62,9 +74,23 @@ export class Sealer {
   }
 }
 
-/** An object of a repository that is not what was written, from `offset` on where that is known. `what` completes "The object ...". */
-export function damaged(location: string, key: string, what: string, cause?: unknown, offset?: number): SkuaErrorOf<'repository_damaged'> {
-  return new SkuaError('repository_damaged', `The object ${key} in ${location} ${what}. Run \`skua backup verify\` to find all damage, make a new backup, and restore from one that does not need this object.`, { key, place: location, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
+/**
+ * An object of a repository that is not what was written, from `offset` on where that is known. `what` completes "The
+ * object ...".
+ */
+export function damaged(
+  location: string,
+  key: string,
+  what: string,
+  cause?: unknown,
+  offset?: number,
+): SkuaErrorOf<'repository_damaged'> {
+  return new SkuaError(
+    'repository_damaged',
+    `The object ${key} in ${location} ${what}. Run \`skua backup verify\` to find all damage, make a new backup, and restore from one that does not need this object.`,
+    { key, place: location, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) },
+    cause,
+  );
 }
 
 /** Ends work on a repository, of which nothing is lost by that. Throws `aborted`. */
@@ -103,13 +129,18 @@ export function encodeObject(codec: TextCodec, key: string, value: unknown): Uin
   return out;
 }
 
-/** The value that was encoded, which has that shape. Throws `repository_damaged` (data: member, where it has another one). */
+/**
+ * The value that was encoded, which has that shape. Throws `repository_damaged` (data: member, where it has another
+ * one).
+ */
 export function decodeObject<T>(codec: TextCodec, key: string, bytes: Uint8Array, shape: Shape<T>): T {
   const text = codec.sealer === null ? bytes : openSealed(codec, codec.sealer, key, bytes);
   const end = text.length - CHECKSUM_BYTES - 2;
-  if (end < 1 || text[end] !== LINE_END || text[text.length - 1] !== LINE_END) throw damaged(codec.place, key, 'is cut short or changed');
+  if (end < 1 || text[end] !== LINE_END || text[text.length - 1] !== LINE_END)
+    throw damaged(codec.place, key, 'is cut short or changed');
   const json = text.subarray(0, end);
-  if (!equalBytes(text, end + 1, checksum(codec.digests, key, json), 0, CHECKSUM_BYTES)) throw damaged(codec.place, key, 'does not match its checksum');
+  if (!equalBytes(text, end + 1, checksum(codec.digests, key, json), 0, CHECKSUM_BYTES))
+    throw damaged(codec.place, key, 'does not match its checksum');
   let value: unknown;
   try {
     value = JSON.parse(decodeText(json));
@@ -118,7 +149,11 @@ export function decodeObject<T>(codec: TextCodec, key: string, bytes: Uint8Array
   }
   const wrong = shape(value, '');
   if (wrong === null) return value as T;
-  throw new SkuaError('repository_damaged', `The object ${key} in ${codec.place} ${wrongText(wrong)}. It is not used. Its checksum matches, so another program or a newer version wrote it: find out what writes to the repository.`, { key, place: codec.place, member: wrong.member, isMissing: false });
+  throw new SkuaError(
+    'repository_damaged',
+    `The object ${key} in ${codec.place} ${wrongText(wrong)}. It is not used. Its checksum matches, so another program or a newer version wrote it: find out what writes to the repository.`,
+    { key, place: codec.place, member: wrong.member, isMissing: false },
+  );
 }
 
 function openSealed(codec: TextCodec, sealer: Sealer, key: string, bytes: Uint8Array): Uint8Array {
@@ -150,36 +185,75 @@ export interface RepositoryFile {
   readonly encryption: Encryption | null;
 }
 
-interface Encryption { readonly salt: string; readonly check: string }
+interface Encryption {
+  readonly salt: string;
+  readonly check: string;
+}
 
-export const repositoryShape = record<RepositoryFile>({ format: oneOf(FORMAT), id: uuid, createdMs: moment, encryption: orNull(record<Encryption>({ salt: hexDigits(2 * SALT_BYTES), check: hexDigits(2 * KEY_BYTES) })) });
+export const repositoryShape = record<RepositoryFile>({
+  format: oneOf(FORMAT),
+  id: uuid,
+  createdMs: moment,
+  encryption: orNull(record<Encryption>({ salt: hexDigits(2 * SALT_BYTES), check: hexDigits(2 * KEY_BYTES) })),
+});
 
-/** Why what lies in a store is not this repository, or is an older copy of it; null where it is. `written` is the last object that this process has written there, null before the first. */
-export async function whyAnotherRepository(there: ObjectStore, digests: Digests, id: string, written: string | null): Promise<string | null> {
+/**
+ * Why what lies in a store is not this repository, or is an older copy of it; null where it is. `written` is the last
+ * object that this process has written there, null before the first.
+ */
+export async function whyAnotherRepository(
+  there: ObjectStore,
+  digests: Digests,
+  id: string,
+  written: string | null,
+): Promise<string | null> {
   const bytes = await there.get(REPOSITORY_KEY);
   if (bytes === null) return `it holds no repository, but the repository ${id} was in use`;
   const file = decodeObject({ place: there.place, digests, sealer: null }, REPOSITORY_KEY, bytes, repositoryShape);
   if (file.id !== id) return `it holds the repository ${file.id}, but ${id} was in use`;
-  return written !== null && await there.head(written) === null ? `it is an older copy: ${written}, which was written to it, is missing` : null;
+  return written !== null && (await there.head(written)) === null
+    ? `it is an older copy: ${written}, which was written to it, is missing`
+    : null;
 }
 
-/** Reads the repository's object, or makes it. Rejects with `repository_not_found`, `repository_key` and `repository_damaged`. */
-export async function openRepositoryFile(objects: ObjectStore, options: RepositoryOptions, world: RepositoryWorld): Promise<{ file: RepositoryFile; sealer: Sealer | null }> {
+/**
+ * Reads the repository's object, or makes it. Rejects with `repository_not_found`, `repository_key` and
+ * `repository_damaged`.
+ */
+export async function openRepositoryFile(
+  objects: ObjectStore,
+  options: RepositoryOptions,
+  world: RepositoryWorld,
+): Promise<{ file: RepositoryFile; sealer: Sealer | null }> {
   const codec: TextCodec = { place: objects.place, digests: world.digests, sealer: null };
   const bytes = (await objects.get(REPOSITORY_KEY)) ?? (await createFile(objects, codec, options, world));
   const file = decodeObject(codec, REPOSITORY_KEY, bytes, repositoryShape);
   return { file, sealer: sealerOf(objects.place, file, options.key, world.keys) };
 }
 
-async function createFile(objects: ObjectStore, codec: TextCodec, options: RepositoryOptions, world: RepositoryWorld): Promise<Uint8Array> {
+async function createFile(
+  objects: ObjectStore,
+  codec: TextCodec,
+  options: RepositoryOptions,
+  world: RepositoryWorld,
+): Promise<Uint8Array> {
   const { place } = objects;
   if (await holdsObjects(objects)) {
     // Another process may have made it just now.
     const bytes = await objects.get(REPOSITORY_KEY);
     if (bytes !== null) return bytes;
-    throw new SkuaError('repository_not_found', `${place} holds objects, but no repository: ${REPOSITORY_KEY} is missing. Name another place, or put that object back if it was lost.`, { place });
+    throw new SkuaError(
+      'repository_not_found',
+      `${place} holds objects, but no repository: ${REPOSITORY_KEY} is missing. Name another place, or put that object back if it was lost.`,
+      { place },
+    );
   }
-  if (!options.create) throw new SkuaError('repository_not_found', `There is no backup repository in ${place}. Check the name; \`skua backup create\` makes one.`, { place });
+  if (!options.create)
+    throw new SkuaError(
+      'repository_not_found',
+      `There is no backup repository in ${place}. Check the name; \`skua backup create\` makes one.`,
+      { place },
+    );
   await objects.begin?.();
   const made = encodeObject(codec, REPOSITORY_KEY, newFile(options, world));
   for (let look = 0; look < LOOKS_MAX; look++) {
@@ -192,10 +266,17 @@ async function createFile(objects: ObjectStore, codec: TextCodec, options: Repos
     const bytes = await objects.get(REPOSITORY_KEY);
     if (bytes !== null) return bytes;
   }
-  throw new SkuaError('storage_unreachable', `The repository in ${place} may or may not have been created: the store did not answer. Try again.`, { place });
+  throw new SkuaError(
+    'storage_unreachable',
+    `The repository in ${place} may or may not have been created: the store did not answer. Try again.`,
+    { place },
+  );
 }
 
-/** Whether there is anything that did not come from a system or a file manager: a repository is made in a place of its own. */
+/**
+ * Whether there is anything that did not come from a system or a file manager: a repository is made in a place of its
+ * own.
+ */
 async function holdsObjects(objects: ObjectStore): Promise<boolean> {
   for await (const { key } of listAll(objects, '')) if (!isSystemPath(key)) return true;
   return false;
@@ -206,18 +287,30 @@ function newFile(options: RepositoryOptions, world: RepositoryWorld): Repository
   const createdMs = Math.floor(world.clock.nowMs());
   if (options.key === null) return { format: FORMAT, id, createdMs, encryption: null };
   const salt = world.keys.randomBytes(SALT_BYTES);
-  return { format: FORMAT, id, createdMs, encryption: { salt: toHex(salt), check: toHex(new Sealer(world.keys, options.key, salt).check) } };
+  return {
+    format: FORMAT,
+    id,
+    createdMs,
+    encryption: { salt: toHex(salt), check: toHex(new Sealer(world.keys, options.key, salt).check) },
+  };
 }
 
-/** What opens the objects of a repository; null where they are not sealed. Throws `repository_key` for a wrong, missing or unwanted key. */
+/**
+ * What opens the objects of a repository; null where they are not sealed. Throws `repository_key` for a wrong, missing
+ * or unwanted key.
+ */
 export function sealerOf(location: string, file: RepositoryFile, key: Uint8Array | null, keys: Keys): Sealer | null {
   const wrongKey = (message: string) => new SkuaError('repository_key', message, { place: location });
   if (file.encryption === null) {
-    if (key !== null) throw wrongKey(`The repository in ${location} is not encrypted: leave the key file out, or name another place for an encrypted one.`);
+    if (key !== null)
+      throw wrongKey(
+        `The repository in ${location} is not encrypted: leave the key file out, or name another place for an encrypted one.`,
+      );
     return null;
   }
   if (key === null) throw wrongKey(`The repository in ${location} is encrypted: give its key file.`);
   const sealer = new Sealer(keys, key, fromHex(file.encryption.salt)!);
-  if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not that of the repository in ${location}: give the one it was created with.`);
+  if (!sealer.isSame(fromHex(file.encryption.check)!))
+    throw wrongKey(`The key file is not that of the repository in ${location}: give the one it was created with.`);
   return sealer;
 }

@@ -14,8 +14,8 @@ import type { Sealer } from './repository-objects.ts';
 import { PIECE_BYTES_MAX } from '../../store/shippable-log/shippable-log.ts';
 
 /**
- * Log that was shipped after a manifest. The object's key is made of the manifest and the position where the piece begins, and
- * of nothing else: the store lets exactly one writer create it. Its header, little-endian:
+ * Log that was shipped after a manifest. The object's key is made of the manifest and the position where the piece
+ * begins, and of nothing else: the store lets exactly one writer create it. Its header, little-endian:
  *
  * | Offset | Size | Field |
  * |---|---|---|
@@ -52,9 +52,19 @@ function pieceKey(manifestId: string, from: number): string {
 }
 
 export async function ship(world: ShippedWorld, piece: ShippedPiece, bytes: Uint8Array): Promise<'created' | 'exists'> {
-  if (bytes.length !== piece.to - piece.from || bytes.length === 0 || bytes.length > PIECE_BYTES_MAX) throw new SkuaError('bad_option', `A shipped piece has 1 to ${PIECE_BYTES_MAX} bytes of log: ${bytes.length} were given for ${piece.from} to ${piece.to}.`, { limit: PIECE_BYTES_MAX });
+  if (bytes.length !== piece.to - piece.from || bytes.length === 0 || bytes.length > PIECE_BYTES_MAX)
+    throw new SkuaError(
+      'bad_option',
+      `A shipped piece has 1 to ${PIECE_BYTES_MAX} bytes of log: ${bytes.length} were given for ${piece.from} to ${piece.to}.`,
+      { limit: PIECE_BYTES_MAX },
+    );
   const gap = piece.from - (piece.previousEnd ?? piece.from);
-  if (gap < 0 || gap > CHUNK_SIZE_MAX_BYTES) throw new SkuaError('bad_option', `A shipped piece can't begin at ${piece.from} when the log before it ends at ${piece.previousEnd}: at most the rest of one chunk lies between.`, { limit: CHUNK_SIZE_MAX_BYTES });
+  if (gap < 0 || gap > CHUNK_SIZE_MAX_BYTES)
+    throw new SkuaError(
+      'bad_option',
+      `A shipped piece can't begin at ${piece.from} when the log before it ends at ${piece.previousEnd}: at most the rest of one chunk lies between.`,
+      { limit: CHUNK_SIZE_MAX_BYTES },
+    );
   const key = pieceKey(piece.manifestId, piece.from);
   const packed = world.compresses ? world.compression.compress(bytes) : bytes;
   const isCompressed = packed.length < bytes.length;
@@ -84,10 +94,14 @@ interface ShippedBase {
 }
 
 /**
- * Pieces that follow one another from the end of the base on, ascending. Where one is missing or damaged, it is told to `onDamaged`
- * and the pieces before it are what is left; without it, that is thrown.
+ * Pieces that follow one another from the end of the base on, ascending. Where one is missing or damaged, it is told to
+ * `onDamaged` and the pieces before it are what is left; without it, that is thrown.
  */
-export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void): Promise<ShippedPiece[]> {
+export async function shippedAfter(
+  world: ShippedWorld,
+  base: ShippedBase,
+  onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void,
+): Promise<ShippedPiece[]> {
   const { manifestId } = base;
   const keys = await pieceKeys(world, manifestId);
   const found: (ShippedPiece | SkuaErrorOf<'repository_damaged'>)[] = [];
@@ -112,19 +126,44 @@ export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDam
 
 async function pieceKeys(world: ShippedWorld, manifestId: string): Promise<string[]> {
   const keys: string[] = [];
-  for await (const { key } of listKind(world.objects, SHIPPED, { within: `${SHIPPED.prefix}${manifestId}/` })) keys.push(key);
+  for await (const { key } of listKind(world.objects, SHIPPED, { within: `${SHIPPED.prefix}${manifestId}/` }))
+    keys.push(key);
   return keys;
 }
 
-/** Null for a piece that goes on where the log before it ends: there, or at the next chunk's start when it tells that the chunk was completed there. */
-function outOfPlace(world: ShippedWorld, { manifestId, chunkSizeBytes }: ShippedBase, piece: ShippedPiece, end: number): SkuaErrorOf<'repository_damaged'> | null {
+/**
+ * Null for a piece that goes on where the log before it ends: there, or at the next chunk's start when it tells that
+ * the chunk was completed there.
+ */
+function outOfPlace(
+  world: ShippedWorld,
+  { manifestId, chunkSizeBytes }: ShippedBase,
+  piece: ShippedPiece,
+  end: number,
+): SkuaErrorOf<'repository_damaged'> | null {
   const { place } = world.objects;
   const previous = piece.previousEnd ?? piece.from;
   const key = pieceKey(manifestId, piece.from);
-  if (previous > end) return damaged(place, pieceKey(manifestId, end), `is missing: what was shipped goes on at ${piece.from}, behind log that ends at ${previous}`);
-  if (previous < end) return damaged(place, key, `begins behind ${previous}, before ${end}, where the log that was backed up before it ends`);
-  if (piece.from !== previous && (previous % chunkSizeBytes === 0 || piece.from !== nextChunk(previous, chunkSizeBytes))) return damaged(place, key, `begins where no chunk does, behind log that ends at ${previous}`);
-  return piece.to > nextChunk(piece.from, chunkSizeBytes) ? damaged(place, key, `goes on beyond the end of its chunk, to ${piece.to}`) : null;
+  if (previous > end)
+    return damaged(
+      place,
+      pieceKey(manifestId, end),
+      `is missing: what was shipped goes on at ${piece.from}, behind log that ends at ${previous}`,
+    );
+  if (previous < end)
+    return damaged(
+      place,
+      key,
+      `begins behind ${previous}, before ${end}, where the log that was backed up before it ends`,
+    );
+  if (
+    piece.from !== previous &&
+    (previous % chunkSizeBytes === 0 || piece.from !== nextChunk(previous, chunkSizeBytes))
+  )
+    return damaged(place, key, `begins where no chunk does, behind log that ends at ${previous}`);
+  return piece.to > nextChunk(piece.from, chunkSizeBytes)
+    ? damaged(place, key, `goes on beyond the end of its chunk, to ${piece.to}`)
+    : null;
 }
 
 /** Where the chunk behind the one with this position begins. */
@@ -145,14 +184,34 @@ async function pieceOf(world: ShippedWorld, manifestId: string, key: string): Pr
   return decodeHeader(world, manifestId, key, head).piece;
 }
 
-function decodeHeader(world: ShippedWorld, manifestId: string, key: string, b: Uint8Array): { piece: ShippedPiece; flags: number; crc: number } {
+function decodeHeader(
+  world: ShippedWorld,
+  manifestId: string,
+  key: string,
+  b: Uint8Array,
+): { piece: ShippedPiece; flags: number; crc: number } {
   const { place } = world.objects;
-  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION) throw damaged(place, key, 'does not start like shipped log');
-  if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44)) throw damaged(place, key, 'has a header that does not match its checksum');
+  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION)
+    throw damaged(place, key, 'does not start like shipped log');
+  if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44))
+    throw damaged(place, key, 'has a header that does not match its checksum');
   const gap = u32(b, 12);
-  const piece = { manifestId, ...(gap > 0 && { previousEnd: i64(b, 16) - gap }), from: i64(b, 16), to: i64(b, 24), shippedMs: i64(b, 32) };
-  if (pieceKey(manifestId, piece.from) !== key || piece.to <= piece.from || piece.to - piece.from > PIECE_BYTES_MAX || (piece.previousEnd ?? 0) < 0) throw damaged(place, key, `holds log from ${piece.from} to ${piece.to}`);
-  if (((b[9]! & SEALED) !== 0) !== (world.sealer !== null)) throw damaged(place, key, 'is encrypted where the repository is not, or the other way round');
+  const piece = {
+    manifestId,
+    ...(gap > 0 && { previousEnd: i64(b, 16) - gap }),
+    from: i64(b, 16),
+    to: i64(b, 24),
+    shippedMs: i64(b, 32),
+  };
+  if (
+    pieceKey(manifestId, piece.from) !== key ||
+    piece.to <= piece.from ||
+    piece.to - piece.from > PIECE_BYTES_MAX ||
+    (piece.previousEnd ?? 0) < 0
+  )
+    throw damaged(place, key, `holds log from ${piece.from} to ${piece.to}`);
+  if (((b[9]! & SEALED) !== 0) !== (world.sealer !== null))
+    throw damaged(place, key, 'is encrypted where the repository is not, or the other way round');
   return { piece, flags: b[9]!, crc: u32(b, 40) };
 }
 
@@ -167,14 +226,21 @@ export async function readPiece(world: ShippedWorld, piece: ShippedPiece): Promi
 }
 
 /** What the header of a piece says, and its log, which throws `repository_damaged` too. */
-export function openPiece(world: ShippedWorld, manifestId: string, key: string, object: Uint8Array): { readonly piece: ShippedPiece; readonly isCompressed: boolean; log(): Uint8Array } {
+export function openPiece(
+  world: ShippedWorld,
+  manifestId: string,
+  key: string,
+  object: Uint8Array,
+): { readonly piece: ShippedPiece; readonly isCompressed: boolean; log(): Uint8Array } {
   const { place } = world.objects;
   const { piece, flags, crc } = decodeHeader(world, manifestId, key, object);
   const isCompressed = (flags & COMPRESSED) !== 0;
   const log = () => {
     const body = object.subarray(HEADER_BYTES);
-    if (world.sealer === null && world.digests.crc32(body) !== crc) throw damaged(place, key, 'does not match its checksum');
-    const packed = world.sealer === null ? body : world.sealer.open(body, context(key, object.subarray(0, HEADER_BYTES)));
+    if (world.sealer === null && world.digests.crc32(body) !== crc)
+      throw damaged(place, key, 'does not match its checksum');
+    const packed =
+      world.sealer === null ? body : world.sealer.open(body, context(key, object.subarray(0, HEADER_BYTES)));
     if (packed === null) throw damaged(place, key, 'was changed, or sealed with another key');
     const length = piece.to - piece.from;
     let bytes = packed;
@@ -182,7 +248,7 @@ export function openPiece(world: ShippedWorld, manifestId: string, key: string, 
       try {
         bytes = world.compression.decompress(packed, length);
       } catch (error) {
-        throw damaged(place, key, 'can\'t be decompressed', error);
+        throw damaged(place, key, "can't be decompressed", error);
       }
     }
     if (bytes.length !== length) throw damaged(place, key, `holds ${bytes.length} bytes of log instead of ${length}`);

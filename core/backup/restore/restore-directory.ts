@@ -13,7 +13,8 @@ const CHUNK = /^chunk-/;
 /** Files of ours; about those of others the lock decides. */
 async function filesOf(storage: Storage): Promise<string[]> {
   const paths: string[] = [];
-  for (const folder of DATA_FOLDERS) for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
+  for (const folder of DATA_FOLDERS)
+    for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
   return paths.filter(isOwnName);
 }
 
@@ -23,37 +24,61 @@ export async function requireEmpty(storage: Storage): Promise<void> {
   if (files.length === 0) return;
   const isUnfinished = files.includes(RESTORE_MARKER);
   const what = isUnfinished ? 'holds an unfinished restore' : `is not empty: it holds ${listedNames(files)}`;
-  throw new SkuaError('directory_not_empty', `The directory to restore to ${what}. Name an empty one, or give --force to remove the data in it first.`, { files: files.length, isUnfinished });
-}
-
-/** Throws `disk_full` (data: bytes, free). Asked before anything is made, or where a directory is cleared first, when that is done. */
-export async function requireRoom(storage: Storage, bytes: number): Promise<void> {
-  const free = await storage.freeBytes();
-  if (free < bytes) throw new SkuaError('disk_full', `The restore needs ${bytes} bytes, and ${free} are free. Free space, then repeat it, with --force if it was given.`, { bytes, free });
+  throw new SkuaError(
+    'directory_not_empty',
+    `The directory to restore to ${what}. Name an empty one, or give --force to remove the data in it first.`,
+    { files: files.length, isUnfinished },
+  );
 }
 
 /**
- * Removes what Skua keeps in a directory, and nothing else; the marker of a restore stands from before the first removal, so that no
- * start takes what a crash leaves for a whole. The caller holds the lock.
+ * Throws `disk_full` (data: bytes, free). Asked before anything is made, or where a directory is cleared first, when
+ * that is done.
+ */
+export async function requireRoom(storage: Storage, bytes: number): Promise<void> {
+  const free = await storage.freeBytes();
+  if (free < bytes)
+    throw new SkuaError(
+      'disk_full',
+      `The restore needs ${bytes} bytes, and ${free} are free. Free space, then repeat it, with --force if it was given.`,
+      { bytes, free },
+    );
+}
+
+/**
+ * Removes what Skua keeps in a directory, and nothing else; the marker of a restore stands from before the first
+ * removal, so that no start takes what a crash leaves for a whole. The caller holds the lock.
  */
 export async function clearForRestore(storage: Storage, from: string): Promise<void> {
   await putRestoreMarker(storage, from);
   for (const folder of DATA_FOLDERS) {
-    const names = (await storage.list(folder)).filter((name) => isOwnName(folder === '' ? name : `${folder}/${name}`) && (folder !== '' || name !== RESTORE_MARKER));
+    const names = (await storage.list(folder)).filter(
+      (name) => isOwnName(folder === '' ? name : `${folder}/${name}`) && (folder !== '' || name !== RESTORE_MARKER),
+    );
     // The end of the log goes first, so that what is left is never a log with gaps.
-    const ordered = folder === '' ? [...names.filter((name) => !CHUNK.test(name)), ...names.filter((name) => CHUNK.test(name)).reverse()] : names;
+    const ordered =
+      folder === ''
+        ? [...names.filter((name) => !CHUNK.test(name)), ...names.filter((name) => CHUNK.test(name)).reverse()]
+        : names;
     for (const name of ordered) await storage.remove(folder === '' ? name : `${folder}/${name}`);
   }
 }
 
 /**
- * Opens what was restored as a node does, without writing to its log: that does what `truncate.chk` asks, builds the index or brings it up
- * to the log, and proves that the directory can be opened; `verifyIndex` for tables whose checksums nobody has compared. The caller holds
- * the lock. Throws `backup_failed` when the log ends
- * somewhere else than at `position`, and what opening a store throws.
+ * Opens what was restored as a node does, without writing to its log: that does what `truncate.chk` asks, builds the
+ * index or brings it up to the log, and proves that the directory can be opened; `verifyIndex` for tables whose
+ * checksums nobody has compared. The caller holds the lock. Throws `backup_failed` when the log ends somewhere else
+ * than at `position`, and what opening a store throws.
  */
 export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<void> {
-  const { ids, digests, clock, start: { jobs, log, meter, scavengeStates, cacheBytes, ...index }, onProgress, signal } = world;
+  const {
+    ids,
+    digests,
+    clock,
+    start: { jobs, log, meter, scavengeStates, cacheBytes, ...index },
+    onProgress,
+    signal,
+  } = world;
   endRestoreWhenAborted(signal);
   const open = await openStore({
     world: { storage: underLock(world.target), ids, digests, clock, jobs, log, meter },
@@ -69,7 +94,12 @@ export async function dryStart(world: RestoreWorld, position: number, verifyInde
   });
   const end = open.status().checkpoints.writer;
   await open.close();
-  if (end !== position) throw new SkuaError('backup_failed', `The restored log ends at ${end} instead of ${position}: the backup is incomplete. Restore from another backup, and run \`skua backup verify\` on this one.`, { expected: position, actual: end });
+  if (end !== position)
+    throw new SkuaError(
+      'backup_failed',
+      `The restored log ends at ${end} instead of ${position}: the backup is incomplete. Restore from another backup, and run \`skua backup verify\` on this one.`,
+      { expected: position, actual: end },
+    );
 }
 
 /** The same storage for somebody who works while its lock is held for him. */

@@ -15,7 +15,10 @@ import type { Repository } from '../repository/api.ts';
 import type { BlobRef, ManifestFile } from '../format/snapshot-manifest.ts';
 import { isLocal, lanesFor, openForJob, type BackupLanes, type RepositorySpec } from '../repository/repository.ts';
 
-/** What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore to. */
+/**
+ * What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore
+ * to.
+ */
 interface DryStart extends Pick<StoreWorld, 'jobs' | 'log' | 'meter'>, Omit<StoreIndexOptions, 'verify'> {
   readonly scavengeStates?: ScavengeStates;
   readonly cacheBytes?: number;
@@ -31,7 +34,10 @@ export interface RestoreWorld {
   readonly digests: Digests;
   readonly clock: Clock;
   readonly start: DryStart;
-  /** Files that are written at the same time. Default 2 from a directory by one thread, else 4; RESTORE_PARALLEL_MAX at most. */
+  /**
+   * Files that are written at the same time. Default 2 from a directory by one thread, else 4; RESTORE_PARALLEL_MAX at
+   * most.
+   */
   readonly parallel?: number;
   readonly onProgress?: (progress: RestoreProgress) => void;
   readonly signal?: AbortSignal;
@@ -43,7 +49,10 @@ export interface RestoreProgress {
   readonly bytesTotal: number;
 }
 
-/** From one disk to another, more than two files at a time on one thread only push each other out of the processor's cache. */
+/**
+ * From one disk to another, more than two files at a time on one thread only push each other out of the processor's
+ * cache.
+ */
 const PARALLEL_DEFAULT = 4;
 const PARALLEL_LOCAL_DEFAULT = 2;
 /** As many jobs may wait without one being refused, and so many pieces are in memory. */
@@ -51,12 +60,19 @@ const RESTORE_PARALLEL_MAX = 32;
 
 /** `isLocal`: from one disk of this machine to another. `hasThreads`: by threads of their own. */
 export function parallelOf({ parallel }: RestoreWorld, isLocal: boolean, hasThreads: boolean): number {
-  return Math.max(1, Math.min(parallel ?? (isLocal && !hasThreads ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT), RESTORE_PARALLEL_MAX));
+  return Math.max(
+    1,
+    Math.min(parallel ?? (isLocal && !hasThreads ? PARALLEL_LOCAL_DEFAULT : PARALLEL_DEFAULT), RESTORE_PARALLEL_MAX),
+  );
 }
 
 /** Ends a restore, which leaves its marker. Throws `aborted`. */
 export function endRestoreWhenAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new SkuaError('aborted', 'The restore was interrupted. Repeat it with --force: until then the directory can\'t be opened.');
+  if (signal?.aborted === true)
+    throw new SkuaError(
+      'aborted',
+      "The restore was interrupted. Repeat it with --force: until then the directory can't be opened.",
+    );
 }
 
 /** What a restore did. */
@@ -65,7 +81,10 @@ export interface RestoreReport {
   readonly backupId: string | null;
   /** Where the restored log ends. */
   readonly position: number;
-  /** Time of the last write, where that is an earlier moment than the one that was asked for (milliseconds since 1970); null else. */
+  /**
+   * Time of the last write, where that is an earlier moment than the one that was asked for (milliseconds since 1970);
+   * null else.
+   */
   readonly earlierMs: number | null;
   /** The new id of the directory, so that its backups never mix with those of the node that was backed up. */
   readonly nodeId: string;
@@ -87,14 +106,29 @@ export interface Skipped {
 }
 
 /**
- * Creates a file of exactly `sizeBytes` from content that comes in pieces, and makes it durable with one sync. A file that could not be
- * written whole stays, for the marker of the restore keeps everybody from using it. `check` is asked before the sync.
+ * Creates a file of exactly `sizeBytes` from content that comes in pieces, and makes it durable with one sync. A file
+ * that could not be written whole stays, for the marker of the restore keeps everybody from using it. `check` is asked
+ * before the sync.
  */
-export async function writeFile(storage: Storage, path: string, content: AsyncIterable<Uint8Array>, sizeBytes: number, { watch, check, isSealed }: { watch?: Watch; check?: () => void; isSealed?: boolean } = {}): Promise<void> {
+export async function writeFile(
+  storage: Storage,
+  path: string,
+  content: AsyncIterable<Uint8Array>,
+  sizeBytes: number,
+  { watch, check, isSealed }: { watch?: Watch; check?: () => void; isSealed?: boolean } = {},
+): Promise<void> {
   const file = await storage.create(path);
   try {
-    const end = path === EXISTENCE_DATA_PATH ? await writeUsedPages(file, content, watch) : await writeContent(file, 0, content, watch);
-    if (end !== sizeBytes) throw new SkuaError('repository_damaged', `The backup has only ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`, { path, key: path });
+    const end =
+      path === EXISTENCE_DATA_PATH
+        ? await writeUsedPages(file, content, watch)
+        : await writeContent(file, 0, content, watch);
+    if (end !== sizeBytes)
+      throw new SkuaError(
+        'repository_damaged',
+        `The backup has only ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`,
+        { path, key: path },
+      );
     check?.();
     if (file.size !== sizeBytes) await file.truncate(sizeBytes);
     await file.sync();
@@ -104,7 +138,9 @@ export async function writeFile(storage: Storage, path: string, content: AsyncIt
   }
 }
 
-/** Writes what is not zeros of a new existence filter, and returns where the content ends. Most of a small store's is. */
+/**
+ * Writes what is not zeros of a new existence filter, and returns where the content ends. Most of a small store's is.
+ */
 async function writeUsedPages(file: StorageFile, content: AsyncIterable<Uint8Array>, watch?: Watch): Promise<number> {
   let end = 0;
   for await (const bytes of content) {
@@ -117,7 +153,11 @@ async function writeUsedPages(file: StorageFile, content: AsyncIterable<Uint8Arr
 
 /** A chunk file that is as it was backed up, and was damaged already then. */
 export function damagedBefore(path: string): SkuaError {
-  return new SkuaError('log_corrupt', `${path} does not match the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or accept the loss with --allow-damaged where possible; run \`skua verify\` on the source directory to see whether it is damaged there.`, { file: path });
+  return new SkuaError(
+    'log_corrupt',
+    `${path} does not match the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or accept the loss with --allow-damaged where possible; run \`skua verify\` on the source directory to see whether it is damaged there.`,
+    { file: path },
+  );
 }
 
 export async function writeCheckpoint(storage: Storage, path: string, value: number): Promise<void> {
@@ -138,8 +178,15 @@ export function filesAtOnce({ world, repository, lanes }: FileRestore): number {
   return parallelOf(world, isLocal(repository.place), lanes !== undefined);
 }
 
-/** Writes one file of a backup, verified and durable (a chunk that nobody has proved against its MD5 too), on a thread of its own where there are lanes and the file is worth it. */
-export async function restoreFile({ repository, world, lanes, onBytes }: FileRestore, file: ManifestFile, { isSealed = false, isUnproven = false }: { readonly isSealed?: boolean; readonly isUnproven?: boolean } = {}): Promise<void> {
+/**
+ * Writes one file of a backup, verified and durable (a chunk that nobody has proved against its MD5 too), on a thread
+ * of its own where there are lanes and the file is worth it.
+ */
+export async function restoreFile(
+  { repository, world, lanes, onBytes }: FileRestore,
+  file: ManifestFile,
+  { isSealed = false, isUnproven = false }: { readonly isSealed?: boolean; readonly isUnproven?: boolean } = {},
+): Promise<void> {
   const { target, signal } = world;
   const { blob, sizeBytes, path } = file;
   endRestoreWhenAborted(signal);
@@ -151,13 +198,21 @@ export async function restoreFile({ repository, world, lanes, onBytes }: FileRes
       proof?.add(bytes);
       onBytes(bytes.length);
     };
-    return writeFile(target, path, repository.readWholeBlob(file, signal), sizeBytes, { watch, isSealed, check: () => proof?.check(damagedBefore) });
+    return writeFile(target, path, repository.readWholeBlob(file, signal), sizeBytes, {
+      watch,
+      isSealed,
+      check: () => proof?.check(damagedBefore),
+    });
   }
   await restoreInLane(lane, { world, onBytes }, { path, ref: { blob, sizeBytes }, at: null, isSealed, isUnproven });
 }
 
 /** Writes a blob by a job, and waits until it is durable. */
-export async function restoreInLane({ jobs, repository }: BackupLanes, { world: { signal, clock }, onBytes }: Pick<FileRestore, 'world' | 'onBytes'>, what: Pick<RestoreFileArgs, 'path' | 'ref' | 'at' | 'isSealed' | 'isUnproven'>): Promise<void> {
+export async function restoreInLane(
+  { jobs, repository }: BackupLanes,
+  { world: { signal, clock }, onBytes }: Pick<FileRestore, 'world' | 'onBytes'>,
+  what: Pick<RestoreFileArgs, 'path' | 'ref' | 'at' | 'isSealed' | 'isUnproven'>,
+): Promise<void> {
   let counted = 0;
   const onDone = (done: number): void => {
     onBytes(done - counted);
@@ -183,7 +238,10 @@ export interface RestoreFileArgs {
   readonly nowMs: number;
 }
 
-export async function restoreFileJob({ repository: spec, path, ref, at, isSealed, isUnproven = false, nowMs }: RestoreFileArgs, context: JobContext): Promise<void> {
+export async function restoreFileJob(
+  { repository: spec, path, ref, at, isSealed, isUnproven = false, nowMs }: RestoreFileArgs,
+  context: JobContext,
+): Promise<void> {
   const { repository } = await openForJob(spec, false, nowMs, context);
   const proof = isUnproven ? new ChunkProof(context.digests, path, ref.sizeBytes) : null;
   let done = 0;
@@ -197,14 +255,23 @@ export async function restoreFileJob({ repository: spec, path, ref, at, isSealed
     }
   }
   try {
-    if (at === null) await writeFile(context.storage, path, content(), ref.sizeBytes, { isSealed, check: () => proof?.check(damagedBefore) });
+    if (at === null)
+      await writeFile(context.storage, path, content(), ref.sizeBytes, {
+        isSealed,
+        check: () => proof?.check(damagedBefore),
+      });
     else await writePart(context.storage, path, at, content());
   } finally {
     await repository.close();
   }
 }
 
-async function writePart(storage: Storage, path: string, at: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+async function writePart(
+  storage: Storage,
+  path: string,
+  at: number,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
   const file = await storage.open(path, 'write');
   try {
     await writeContent(file, at, content);

@@ -50,7 +50,9 @@ export function placeOf(repository: Repository, kept: Kept, position: number): R
   const chunk = manifest.chunks.find((candidate) => position <= chunkEnd(manifest, candidate));
   if (chunk !== undefined) {
     if (position === chunkEnd(manifest, chunk)) return { kind: 'end' };
-    return chunk.isScavenged ? { kind: 'scavenged', chunk } : { kind: 'log', stretch: chunkStretch(repository, manifest, chunk) };
+    return chunk.isScavenged
+      ? { kind: 'scavenged', chunk }
+      : { kind: 'log', stretch: chunkStretch(repository, manifest, chunk) };
   }
   const segment = manifest.tail?.segments.find((candidate) => position <= candidate.to);
   if (segment === undefined) return { kind: 'beyond' };
@@ -58,21 +60,35 @@ export function placeOf(repository: Repository, kept: Kept, position: number): R
   return { kind: 'log', stretch: { from: segment.from, to: segment.to, content: () => repository.readBlob(segment) } };
 }
 
-/** The whole log of a backup in its order, as far as it is unscavenged chunk by chunk; `chunk` is null behind the completed ones. */
-export function* stretches(repository: Repository, { manifest, pieces }: Kept): Generator<{ readonly chunk: ManifestChunk | null; readonly stretch: Stretch }, void, undefined> {
+/**
+ * The whole log of a backup in its order, as far as it is unscavenged chunk by chunk; `chunk` is null behind the
+ * completed ones.
+ */
+export function* stretches(
+  repository: Repository,
+  { manifest, pieces }: Kept,
+): Generator<{ readonly chunk: ManifestChunk | null; readonly stretch: Stretch }, void, undefined> {
   for (const chunk of manifest.chunks) yield { chunk, stretch: chunkStretch(repository, manifest, chunk) };
-  for (const segment of manifest.tail?.segments ?? []) yield { chunk: null, stretch: { from: segment.from, to: segment.to, content: () => repository.readBlob(segment) } };
+  for (const segment of manifest.tail?.segments ?? [])
+    yield { chunk: null, stretch: { from: segment.from, to: segment.to, content: () => repository.readBlob(segment) } };
   for (const stretch of shippedStretches(repository, { manifest, pieces })) yield { chunk: null, stretch };
 }
 
 function chunkStretch(repository: Repository, manifest: Manifest, chunk: ManifestChunk): Stretch {
-  return { from: chunkStart(manifest, chunk), to: chunkEnd(manifest, chunk), content: () => chunkData(repository, chunk) };
+  return {
+    from: chunkStart(manifest, chunk),
+    to: chunkEnd(manifest, chunk),
+    content: () => chunkData(repository, chunk),
+  };
 }
 
 async function* chunkData(repository: Repository, chunk: ManifestChunk): AsyncGenerator<Uint8Array, void, undefined> {
   const footer = new Uint8Array(FOOTER_BYTES);
   let filled = 0;
-  for await (const bytes of repository.readBlob(chunk, { from: chunk.sizeBytes - FOOTER_BYTES, length: FOOTER_BYTES })) {
+  for await (const bytes of repository.readBlob(chunk, {
+    from: chunk.sizeBytes - FOOTER_BYTES,
+    length: FOOTER_BYTES,
+  })) {
     footer.set(bytes, filled);
     filled += bytes.length;
   }
@@ -95,6 +111,9 @@ function* shippedStretches(repository: Repository, { manifest, pieces }: Kept): 
   }
 }
 
-async function* piecesOf(repository: Repository, pieces: readonly ShippedPiece[]): AsyncGenerator<Uint8Array, void, undefined> {
+async function* piecesOf(
+  repository: Repository,
+  pieces: readonly ShippedPiece[],
+): AsyncGenerator<Uint8Array, void, undefined> {
   for (const piece of pieces) yield await repository.readShipped(piece);
 }

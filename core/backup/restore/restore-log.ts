@@ -4,7 +4,15 @@ import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../log/scrub/scrub.ts
 import { isProven, type ManifestChunk, type ManifestFile } from '../format/snapshot-manifest.ts';
 import { lanesFor } from '../repository/repository.ts';
 import type { RestorePlan } from './choose.ts';
-import { damagedBefore, endRestoreWhenAborted, filesAtOnce, restoreFile, restoreInLane, type FileRestore, type Skipped } from './restore-files.ts';
+import {
+  damagedBefore,
+  endRestoreWhenAborted,
+  filesAtOnce,
+  restoreFile,
+  restoreInLane,
+  type FileRestore,
+  type Skipped,
+} from './restore-files.ts';
 import { chunkEnd, chunkStart } from './restore-locations.ts';
 import { ShippedEpochs, tailOf, writeTail, type TailPart } from './tail.ts';
 
@@ -25,7 +33,10 @@ export interface RestoredLog {
   readonly skipped: readonly Skipped[];
 }
 
-/** Writes the chunk files of a plan: those that were backed up whole, and those that are made anew, of which the log ends in the last. */
+/**
+ * Writes the chunk files of a plan: those that were backed up whole, and those that are made anew, of which the log
+ * ends in the last.
+ */
 export function restoreLog(options: LogRestoreOptions): Promise<RestoredLog> {
   return new LogRestore(options).run();
 }
@@ -105,16 +116,22 @@ class LogRestore {
     while (this.#checks.length > left) await this.#checks.shift();
   }
 
-  /** What was written is read back, and compared with the chunk's own MD5, off this thread: for whoever wants to know what the disk holds. */
+  /**
+   * What was written is read back, and compared with the chunk's own MD5, off this thread: for whoever wants to know
+   * what the disk holds.
+   */
   async #checkMd5({ path }: ManifestChunk): Promise<void> {
     const { start, signal } = this.#options.world;
     const args: VerifyChunkArgs = { name: path };
-    if (await start.jobs.run(VERIFY_CHUNK_JOB, args, signal && { signal }) !== true) throw damagedBefore(path);
+    if ((await start.jobs.run(VERIFY_CHUNK_JOB, args, signal && { signal })) !== true) throw damagedBefore(path);
   }
 
   async #tail(files: number): Promise<RestoredLog> {
     const { repository, plan, world, onBytes } = this.#options;
-    const { chunkSizeBytes, checkpoints: { writer } } = plan.manifest;
+    const {
+      chunkSizeBytes,
+      checkpoints: { writer },
+    } = plan.manifest;
     const epochs = plan.position > writer ? new ShippedEpochs(writer) : null;
     const watch = (bytes: Uint8Array, position: number): void => {
       endRestoreWhenAborted(world.signal);
@@ -128,9 +145,18 @@ class LogRestore {
         const { blob, from, to } = part;
         // One of another length than the log has there is found out, and told, by whoever writes it piece by piece.
         const lane = blob?.sizeBytes === to - from ? lanesFor(this.#options.lanes, blob.sizeBytes) : null;
-        return lane === null ? null : restoreInLane(lane, this.#options, { path: chunk.path, ref: blob!, at, isSealed: false });
+        return lane === null
+          ? null
+          : restoreInLane(lane, this.#options, { path: chunk.path, ref: blob!, at, isSealed: false });
       };
-      const end = await writeTail(world, chunkSizeBytes, chunk, watch, (error, from) => this.#damaged(error, chunk.path, from), inLane);
+      const end = await writeTail(
+        world,
+        chunkSizeBytes,
+        chunk,
+        watch,
+        (error, from) => this.#damaged(error, chunk.path, from),
+        inLane,
+      );
       if (end > chunk.start) written++;
       if (end < chunk.parts.at(-1)!.to) return this.#ended(end, written, epochs?.last ?? null);
     }
@@ -151,7 +177,15 @@ class LogRestore {
     const { plan } = this.#options;
     const to = plan.position;
     const chunks = Math.ceil(to / plan.manifest.chunkSizeBytes) - Math.floor(position / plan.manifest.chunkSizeBytes);
-    const skipped = this.#skipped.map((one) => ({ ...one, lost: one.lost?.from === position ? { from: position, to, chunks } : null }));
-    return { position, files, shippedEpoch: shippedEpoch !== null && shippedEpoch.position < position ? shippedEpoch : null, skipped };
+    const skipped = this.#skipped.map((one) => ({
+      ...one,
+      lost: one.lost?.from === position ? { from: position, to, chunks } : null,
+    }));
+    return {
+      position,
+      files,
+      shippedEpoch: shippedEpoch !== null && shippedEpoch.position < position ? shippedEpoch : null,
+      skipped,
+    };
   }
 }

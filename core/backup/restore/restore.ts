@@ -21,8 +21,9 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
   /** Leaves `index/` out, so that it is built anew from the log. Default false. */
   readonly indexless?: boolean;
   /**
-   * Read every chunk file back when it is written, and compare its MD5. That it was sound when it was backed up is proved either way: by the
-   * backup that stored it, or on its way now. By default only where damage is allowed; drills do it too.
+   * Read every chunk file back when it is written, and compare its MD5. That it was sound when it was backed up is
+   * proved either way: by the backup that stored it, or on its way now. By default only where damage is allowed; drills
+   * do it too.
    */
   readonly checkMd5?: boolean;
   /** Jobs that reach the target and the repository. */
@@ -30,13 +31,15 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
 }
 
 /**
- * Restores a backup into the directory of a stopped node, which is empty or cleared by `force`, and proves that it opens. Every byte is
- * verified on its way. The marker that no start passes stands from the first change to the last: what a crash, an error or an
- * abort leaves is completed by a repetition with `force`. A wish that can't be met changes nothing.
+ * Restores a backup into the directory of a stopped node, which is empty or cleared by `force`, and proves that it
+ * opens. Every byte is verified on its way. The marker that no start passes stands from the first change to the last:
+ * what a crash, an error or an abort leaves is completed by a repetition with `force`. A wish that can't be met changes
+ * nothing.
  *
- * With `allowDamaged` the log ends before the first damage, and damaged files that can be made anew are left out; the report says what is
- * lost. Rejects as `chooseRestore` does, and with `directory_locked`, `directory_not_empty`, `repository_damaged`, `log_corrupt` (damaged
- * before it was backed up, where that is looked for), `disk_full`, `backup_failed` (the result does not open as it should), `aborted`.
+ * With `allowDamaged` the log ends before the first damage, and damaged files that can be made anew are left out; the
+ * report says what is lost. Rejects as `chooseRestore` does, and with `directory_locked`, `directory_not_empty`,
+ * `repository_damaged`, `log_corrupt` (damaged before it was backed up, where that is looked for), `disk_full`,
+ * `backup_failed` (the result does not open as it should), `aborted`.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { repository, choice, target, force = false } = options;
@@ -72,15 +75,41 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
   const nodeId = await renewNodeId(target, ids);
   await writeCheckpoints(options, plan.manifest, log);
   const existenceFilterBytes = await existenceBytesOf(options.target);
-  await dryStart(existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } }, log.position);
-  return { backupId: plan.manifest.id, position: log.position, earlierMs: plan.earlierMs, nodeId, files: log.files + indexFiles, bytes, warnings: plan.warnings, skipped };
+  await dryStart(
+    existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } },
+    log.position,
+  );
+  return {
+    backupId: plan.manifest.id,
+    position: log.position,
+    earlierMs: plan.earlierMs,
+    nodeId,
+    files: log.files + indexFiles,
+    bytes,
+    warnings: plan.warnings,
+    skipped,
+  };
 }
 
-interface WrittenFiles { readonly log: RestoredLog; readonly indexFiles: number; readonly skipped: readonly Skipped[] }
+interface WrittenFiles {
+  readonly log: RestoredLog;
+  readonly indexFiles: number;
+  readonly skipped: readonly Skipped[];
+}
 
-/** Log and index side by side. Where damage may be passed over, what there is of the log decides whether an index fits it, so that the log comes first. */
-async function writeFiles({ allowDamaged = false, indexless = false, checkMd5 = allowDamaged }: RestoreOptions, plan: RestorePlan, writing: FileRestore): Promise<WrittenFiles> {
-  const setsAt = (position: number): ManifestFile[][] => [...(indexless ? [] : indexSets(plan.manifest, position)), ...proofSets(plan.manifest)];
+/**
+ * Log and index side by side. Where damage may be passed over, what there is of the log decides whether an index fits
+ * it, so that the log comes first.
+ */
+async function writeFiles(
+  { allowDamaged = false, indexless = false, checkMd5 = allowDamaged }: RestoreOptions,
+  plan: RestorePlan,
+  writing: FileRestore,
+): Promise<WrittenFiles> {
+  const setsAt = (position: number): ManifestFile[][] => [
+    ...(indexless ? [] : indexSets(plan.manifest, position)),
+    ...proofSets(plan.manifest),
+  ];
   const options = { ...writing, plan, allowDamaged, checkMd5 };
   if (!allowDamaged) {
     const beside = setsAt(plan.position).flat();
@@ -90,19 +119,29 @@ async function writeFiles({ allowDamaged = false, indexless = false, checkMd5 = 
   const log = await restoreLog(options);
   const skipped = [...log.skipped];
   let indexFiles = 0;
-  for (const set of setsAt(log.position)) indexFiles += await restoreSet(writing, set, (one) => skipped.push(one)) ?? 0;
+  for (const set of setsAt(log.position))
+    indexFiles += (await restoreSet(writing, set, (one) => skipped.push(one))) ?? 0;
   return { log, indexFiles, skipped };
 }
 
 function bytesOf({ manifest, position }: RestorePlan, indexless: boolean): number {
-  const log = manifest.chunks.filter(({ startNumber }) => startNumber * manifest.chunkSizeBytes < position).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const log = manifest.chunks
+    .filter(({ startNumber }) => startNumber * manifest.chunkSizeBytes < position)
+    .reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const behind = Math.max(0, position - ((manifest.chunks.at(-1)?.endNumber ?? -1) + 1) * manifest.chunkSizeBytes);
   const rest = [...(indexless ? [] : indexSets(manifest, position)), ...proofSets(manifest)].flat();
   return rest.reduce((sum, { sizeBytes }) => sum + sizeBytes, log + behind);
 }
 
-/** Written last: without them the log has no end. `truncate.chk` asks the dry start to cut off whatever may stand behind the end. */
-async function writeCheckpoints({ target }: RestoreOptions, { checkpoints }: Manifest, { position, shippedEpoch }: RestoredLog): Promise<void> {
+/**
+ * Written last: without them the log has no end. `truncate.chk` asks the dry start to cut off whatever may stand behind
+ * the end.
+ */
+async function writeCheckpoints(
+  { target }: RestoreOptions,
+  { checkpoints }: Manifest,
+  { position, shippedEpoch }: RestoredLog,
+): Promise<void> {
   const epoch = shippedEpoch?.position ?? (checkpoints.epoch < position ? checkpoints.epoch : -1);
   await writeCheckpoint(target, 'chaser.chk', position);
   await writeCheckpoint(target, 'epoch.chk', epoch);
@@ -125,8 +164,15 @@ function proofSets({ proofs = [] }: Manifest): ManifestFile[][] {
   return proofs.length === 0 ? [] : [[...proofs]];
 }
 
-/** Writes one set where damage may be passed over: a damaged set is left out, since it is made anew from the log; null then. */
-async function restoreSet(options: FileRestore, files: readonly ManifestFile[], onSkipped: (skipped: Skipped) => void): Promise<number | null> {
+/**
+ * Writes one set where damage may be passed over: a damaged set is left out, since it is made anew from the log; null
+ * then.
+ */
+async function restoreSet(
+  options: FileRestore,
+  files: readonly ManifestFile[],
+  onSkipped: (skipped: Skipped) => void,
+): Promise<number | null> {
   try {
     await inParallel(files.length, filesAtOnce(options), (i) => restoreFile(options, files[i]!));
     return files.length;
@@ -134,7 +180,12 @@ async function restoreSet(options: FileRestore, files: readonly ManifestFile[], 
     if (!isSkuaError(error, 'repository_damaged')) throw error;
     for (const { path } of files) await options.world.target.remove(path);
     const isProof = files[0]!.path.startsWith(`${PROOF_FOLDER}/`);
-    onSkipped({ key: error.data.key ?? null, path: files[0]!.path, reason: `${error.message} The ${files.length} files of this group are left out${isProof ? ', so a new hash chain must be started' : ' and rebuilt from the log'}.`, lost: null });
+    onSkipped({
+      key: error.data.key ?? null,
+      path: files[0]!.path,
+      reason: `${error.message} The ${files.length} files of this group are left out${isProof ? ', so a new hash chain must be started' : ' and rebuilt from the log'}.`,
+      lost: null,
+    });
     return null;
   }
 }

@@ -21,7 +21,10 @@ const BACK_OFF_MS_MAX = 60_000;
 export type BaseReason =
   /** There is no backup of this node yet. */
   | 'none'
-  /** The log goes on in another chunk than the backup: what is shipped meanwhile would be restored into chunk files made anew. */
+  /**
+   * The log goes on in another chunk than the backup: what is shipped meanwhile would be restored into chunk files made
+   * anew.
+   */
   | 'chunk'
   /** A chunk file of the backup was replaced. When it is one that was not shipped whole, nothing can follow. */
   | 'scavenged'
@@ -57,16 +60,20 @@ export interface ShipOutcome {
 }
 
 /**
- * Ships the end of the log after the newest backup of the node, piece by piece and from chunk to chunk. It holds nothing that it could not read from the
- * repository again: `tick` may be called at any time, one call at a time, by whichever process runs the node now. Pieces are
- * created under a key that only one writer gets, and the place moves on only behind one that is there.
+ * Ships the end of the log after the newest backup of the node, piece by piece and from chunk to chunk. It holds
+ * nothing that it could not read from the repository again: `tick` may be called at any time, one call at a time, by
+ * whichever process runs the node now. Pieces are created under a key that only one writer gets, and the place moves on
+ * only behind one that is there.
  */
 export class Shipper {
   readonly #parts: ShipperParts;
   readonly #pace: BytePace;
   readonly #startedMs: number;
   #place: ShippingPosition | null = null;
-  /** What a restore of the latest would give: that of the newest backup or, until shipping behind that has caught up, of the one before it. Null until it is known. */
+  /**
+   * What a restore of the latest would give: that of the newest backup or, until shipping behind that has caught up, of
+   * the one before it. Null until it is known.
+   */
   #reach: Pick<ShippingPosition, 'manifest' | 'position' | 'shippedMs'> | null = null;
   /** When all of the log was there last, as far as this process knows; null before it has looked. */
   #completeMs: number | null = null;
@@ -89,11 +96,15 @@ export class Shipper {
   }
 
   /** Up to where and when a restore of the newest state reaches; null until that is known. */
-  get reach(): { readonly position: number; readonly shippedMs: number } | null { return this.#reach; }
+  get reach(): { readonly position: number; readonly shippedMs: number } | null {
+    return this.#reach;
+  }
 
   /** How long ago everything was in the repository, in milliseconds; 0 when it is. */
   get lagMs(): number {
-    return this.unshippedBytes === 0 ? 0 : Math.max(0, this.#parts.clock.nowMs() - (this.#completeMs ?? this.#startedMs));
+    return this.unshippedBytes === 0
+      ? 0
+      : Math.max(0, this.#parts.clock.nowMs() - (this.#completeMs ?? this.#startedMs));
   }
 
   /** A new backup was made: the next call finds it. */
@@ -139,7 +150,12 @@ export class Shipper {
   async #shipAll(done: { shippedBytes: number }): Promise<BaseReason | null> {
     const { log, repository: open, signal, clock } = this.#parts;
     const repository = await open();
-    if (this.#place !== null && this.#toShip(this.#place) !== null && (await isSuperseded(this.#parts, repository, this.#place))) this.#place = null;
+    if (
+      this.#place !== null &&
+      this.#toShip(this.#place) !== null &&
+      (await isSuperseded(this.#parts, repository, this.#place))
+    )
+      this.#place = null;
     if (this.#place === null) {
       const found = await findPlace(this.#parts, repository);
       if (typeof found === 'string') return found;
@@ -168,7 +184,9 @@ export class Shipper {
   }
 
   /** What can be shipped next: all in one chunk. */
-  #toShip({ position }: ShippingPosition): { readonly from: number; readonly limit: number; readonly isLast: boolean } | null {
+  #toShip({
+    position,
+  }: ShippingPosition): { readonly from: number; readonly limit: number; readonly isLast: boolean } | null {
     const { log } = this.#parts;
     const from = goesOnAt(log, position);
     if (from === null) return null;
@@ -177,10 +195,17 @@ export class Shipper {
     return from < limit ? { from, limit, isLast: limit === end } : null;
   }
 
-  /** A backup that reached further before the newest was made is what a restore takes, until it is caught up with, or removed. */
+  /**
+   * A backup that reached further before the newest was made is what a restore takes, until it is caught up with, or
+   * removed.
+   */
   async #noteReach(repository: Repository, { manifest, position, shippedMs }: ShippingPosition): Promise<void> {
     const before = this.#reach;
-    const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= madeMsOf(manifest);
+    const isBehind =
+      before !== null &&
+      before.manifest.id !== manifest.id &&
+      before.position > position &&
+      before.shippedMs >= madeMsOf(manifest);
     if (isBehind && (await repository.manifestsFrom(before.manifest))[0] === before.manifest.id) return;
     this.#reach = { manifest, position, shippedMs };
   }
@@ -196,10 +221,21 @@ export class Shipper {
   }
 
   /** False when another process has shipped something else there. */
-  async #ship(repository: Repository, location: ShippingPosition, { from, shippedMs }: Pick<ShippedPiece, 'from' | 'shippedMs'>, bytes: Uint8Array): Promise<boolean> {
+  async #ship(
+    repository: Repository,
+    location: ShippingPosition,
+    { from, shippedMs }: Pick<ShippedPiece, 'from' | 'shippedMs'>,
+    bytes: Uint8Array,
+  ): Promise<boolean> {
     const { log } = this.#parts;
     const manifestId = location.manifest.id;
-    const piece: ShippedPiece = { manifestId, ...(from !== location.position && { previousEnd: location.position }), from, to: from + bytes.length, shippedMs };
+    const piece: ShippedPiece = {
+      manifestId,
+      ...(from !== location.position && { previousEnd: location.position }),
+      from,
+      to: from + bytes.length,
+      shippedMs,
+    };
     const outcome = await repository.ship(piece, bytes).catch((error: unknown) => {
       if (isSkuaError(error, 'outcome_unknown')) return 'unknown' as const;
       throw error;
@@ -208,7 +244,12 @@ export class Shipper {
     if (outcome !== 'created') {
       there = (await repository.shipped(manifestId)).find((other) => other.from === from);
       // A call without a known outcome that had no effect: the next round tries again.
-      if (there === undefined) throw new SkuaError('outcome_unknown', `It is not known whether the log from ${from} on was shipped; it is shipped again.`, { position: from });
+      if (there === undefined)
+        throw new SkuaError(
+          'outcome_unknown',
+          `It is not known whether the log from ${from} on was shipped; it is shipped again.`,
+          { position: from },
+        );
       if (!(await isOurs(log, repository, there))) return false;
     }
     location.position = there.to;
@@ -245,22 +286,41 @@ interface ShippingOwner {
   readonly log: ShippableLog;
 }
 
-/** The newest backup of the node and what was shipped after it, as far as it is the log that is here; otherwise why nothing can be shipped behind it. */
-async function findPlace({ nodeId, log }: ShippingOwner, repository: Repository): Promise<ShippingPosition | 'none' | 'damaged' | 'other'> {
+/**
+ * The newest backup of the node and what was shipped after it, as far as it is the log that is here; otherwise why
+ * nothing can be shipped behind it.
+ */
+async function findPlace(
+  { nodeId, log }: ShippingOwner,
+  repository: Repository,
+): Promise<ShippingPosition | 'none' | 'damaged' | 'other'> {
   const manifest = await repository.newestOf(nodeId);
   if (manifest === null) return 'none';
   let isDamaged = false;
-  const pieces = await repository.shipped(manifest.id, () => { isDamaged = true; });
+  const pieces = await repository.shipped(manifest.id, () => {
+    isDamaged = true;
+  });
   if (isDamaged) return 'damaged';
   const last = pieces.at(-1);
   const position = last?.to ?? logEndOf(manifest);
   if (!reaches(log, position)) return 'other';
-  if (last === undefined ? !(await endsAlike(log, repository, manifest)) : !(await isOurs(log, repository, last))) return 'other';
-  return { manifest, seen: new Set([manifest.id]), position, shippedMs: last?.shippedMs ?? madeMsOf(manifest), pieces: pieces.length };
+  if (last === undefined ? !(await endsAlike(log, repository, manifest)) : !(await isOurs(log, repository, last)))
+    return 'other';
+  return {
+    manifest,
+    seen: new Set([manifest.id]),
+    position,
+    shippedMs: last?.shippedMs ?? madeMsOf(manifest),
+    pieces: pieces.length,
+  };
 }
 
 /** Backups are also made from outside, and removed: what is shipped has to follow the newest that is there. */
-async function isSuperseded({ nodeId }: ShippingOwner, repository: Repository, { manifest, seen }: ShippingPosition): Promise<boolean> {
+async function isSuperseded(
+  { nodeId }: ShippingOwner,
+  repository: Repository,
+  { manifest, seen }: ShippingPosition,
+): Promise<boolean> {
   const ids = await repository.manifestsFrom(manifest);
   if (ids[0] !== manifest.id) return true;
   const unseen = ids.filter((id) => !seen.has(id));
@@ -289,7 +349,10 @@ async function endsAlike(log: ShippableLog, repository: Repository, { tail }: Ma
   return equalBytes(there, 0, await log.read(last.to - length, last.to), 0, length);
 }
 
-/** The log has data up to this position, as far as can be told: of a chunk that a scavenge has rewritten, only what it has left is known. */
+/**
+ * The log has data up to this position, as far as can be told: of a chunk that a scavenge has rewritten, only what it
+ * has left is known.
+ */
 function reaches(log: ShippableLog, position: number): boolean {
   const number = Math.floor(position / log.chunkSizeBytes);
   return position <= log.end && (log.isRewritten(number) || position <= log.dataEnd(number));

@@ -3,7 +3,15 @@ import { inParallel } from '../../base/in-parallel.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import type { Shape } from '../../base/shape.ts';
 import type { Repository } from '../repository/api.ts';
-import { ACTIVE, BLOBS, isRepositoryKey, TESTED_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/repository-keys.ts';
+import {
+  ACTIVE,
+  BLOBS,
+  isRepositoryKey,
+  TESTED_KEY,
+  PRUNING,
+  SUSPECT_KEY,
+  UNREFERENCED_KEY,
+} from '../format/repository-keys.ts';
 import { blobsOf } from '../format/snapshot-manifest.ts';
 import type { Manifest } from '../format/snapshot-manifest.ts';
 import { intentShape, noteSuspects, testedShape, suspectBlobs, suspectShape } from '../notes/notes.ts';
@@ -48,8 +56,9 @@ export interface VerifyRepositoryReport {
 }
 
 /**
- * Checks that every backup can be restored: all manifests, that every object they need is there, and the content of all or a part
- * of them. Damaged blobs are noted, so that the next backup stores them anew. Only reads otherwise, and runs beside backups.
+ * Checks that every backup can be restored: all manifests, that every object they need is there, and the content of all
+ * or a part of them. Damaged blobs are noted, so that the next backup stores them anew. Only reads otherwise, and runs
+ * beside backups.
  */
 export async function verifyRepository(options: VerifyRepositoryOptions): Promise<VerifyRepositoryReport> {
   return await new RepositoryCheck(options).run();
@@ -76,7 +85,10 @@ class RepositoryCheck {
     const { backupId } = this.#options;
     const manifests = await this.#readManifests();
     const chosen = backupId === undefined ? manifests : manifests.filter(({ id }) => id === backupId);
-    if (backupId !== undefined && chosen.length === 0) throw new SkuaError('backup_not_found', `There is no readable backup ${backupId} in ${this.#repository.place}.`, { id: backupId });
+    if (backupId !== undefined && chosen.length === 0)
+      throw new SkuaError('backup_not_found', `There is no readable backup ${backupId} in ${this.#repository.place}.`, {
+        id: backupId,
+      });
     for (const manifest of chosen) {
       for (const { blob, sizeBytes } of blobsOf(manifest)) {
         const needed = this.#needed.get(blob);
@@ -87,7 +99,14 @@ class RepositoryCheck {
     await this.#checkBlobs(backupId === undefined);
     for (const manifest of chosen) await this.#checkShipped(manifest);
     if (backupId === undefined) await this.#checkRest();
-    return { manifests: this.#manifests, blobs: this.#blobs, blobsRead: this.#blobsRead, bytesRead: this.#bytesRead, pieces: this.#pieces, findings: this.#findings };
+    return {
+      manifests: this.#manifests,
+      blobs: this.#blobs,
+      blobsRead: this.#blobsRead,
+      bytesRead: this.#bytesRead,
+      pieces: this.#pieces,
+      findings: this.#findings,
+    };
   }
 
   /** Read anew, whatever is known of them. */
@@ -147,7 +166,12 @@ class RepositoryCheck {
     for (const backup of this.#needed.get(id)!.backups) if (await this.#isStillThere(backup)) still.push(backup);
     if (still.length === 0 || (await this.#repository.hasBlob(id))) return;
     const key = this.#repository.blobKey(id);
-    this.#report({ key, kind: 'missing', message: damaged(this.#repository.place, key, 'is missing').message, backups: still });
+    this.#report({
+      key,
+      kind: 'missing',
+      message: damaged(this.#repository.place, key, 'is missing').message,
+      backups: still,
+    });
   }
 
   async #isStillThere(backupId: string): Promise<boolean> {
@@ -160,7 +184,8 @@ class RepositoryCheck {
       // One that was pruned since it was listed is nobody's loss.
       if (needed === undefined && !(await this.#repository.hasBlob(id))) return;
       const sizeBytes = needed?.sizeBytes ?? (await this.#repository.blobSize(id));
-      for await (const piece of this.#repository.readBlob({ blob: id, sizeBytes }, undefined, this.#options.signal)) this.#bytesRead += piece.length;
+      for await (const piece of this.#repository.readBlob({ blob: id, sizeBytes }, undefined, this.#options.signal))
+        this.#bytesRead += piece.length;
       this.#blobsRead++;
     });
   }
@@ -181,7 +206,9 @@ class RepositoryCheck {
     });
     for (const piece of pieces) {
       this.#pieces++;
-      await this.#checking(backups, async () => { this.#bytesRead += (await this.#repository.readShipped(piece)).length; });
+      await this.#checking(backups, async () => {
+        this.#bytesRead += (await this.#repository.readShipped(piece)).length;
+      });
     }
   }
 
@@ -189,8 +216,17 @@ class RepositoryCheck {
   async #checkRest(): Promise<void> {
     for await (const { key } of this.#repository.everything()) {
       const shape = smallShape(key);
-      if (shape !== null) await this.#checking([], async () => { await this.#repository.readObject(key, shape); });
-      else if (!isRepositoryKey(key) || (isOfKind(BLOBS, key) && blobIdOf(key) === null)) this.#report({ key, kind: 'unknown', message: `${key} in ${this.#repository.place} does not belong to the repository and is skipped. Find out what put it there.`, backups: [] });
+      if (shape !== null)
+        await this.#checking([], async () => {
+          await this.#repository.readObject(key, shape);
+        });
+      else if (!isRepositoryKey(key) || (isOfKind(BLOBS, key) && blobIdOf(key) === null))
+        this.#report({
+          key,
+          kind: 'unknown',
+          message: `${key} in ${this.#repository.place} does not belong to the repository and is skipped. Find out what put it there.`,
+          backups: [],
+        });
     }
   }
 
@@ -218,9 +254,13 @@ class RepositoryCheck {
   }
 }
 
-const SMALL: ReadonlyMap<string, Shape<unknown>> = new Map<string, Shape<unknown>>([[TESTED_KEY, testedShape], [UNREFERENCED_KEY, unreferencedShape], [SUSPECT_KEY, suspectShape]]);
+const SMALL: ReadonlyMap<string, Shape<unknown>> = new Map<string, Shape<unknown>>([
+  [TESTED_KEY, testedShape],
+  [UNREFERENCED_KEY, unreferencedShape],
+  [SUSPECT_KEY, suspectShape],
+]);
 
 /** What a small object may say; null for another one. */
 function smallShape(key: string): Shape<unknown> | null {
-  return isOfKind(ACTIVE, key) || isOfKind(PRUNING, key) ? intentShape : SMALL.get(key) ?? null;
+  return isOfKind(ACTIVE, key) || isOfKind(PRUNING, key) ? intentShape : (SMALL.get(key) ?? null);
 }

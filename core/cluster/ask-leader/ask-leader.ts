@@ -8,15 +8,27 @@ import type { Patience } from '../patience/patience.ts';
 import { changesOf, EndWaits, within } from './waits.ts';
 import type { Changes } from './waits.ts';
 
-/** For so long a member looks for the leader that decides something, half of its patience at most, and for the epoch that settles what became of it, in milliseconds. */
+/**
+ * For so long a member looks for the leader that decides something, half of its patience at most, and for the epoch
+ * that settles what became of it, in milliseconds.
+ */
 export const DEADLINE_MS = 5_000;
-/** What is repeatable, and was sent in an epoch that has been succeeded, gets so long to be answered by the old leader, before it is decided anew. */
+/**
+ * What is repeatable, and was sent in an epoch that has been succeeded, gets so long to be answered by the old leader,
+ * before it is decided anew.
+ */
 export const SUCCEEDED_MS = 250;
-/** A leader that is not heard any more, or that no longer leads, gets so long to answer what it was sent: it may only be slow, and its connection be made anew. */
+/**
+ * A leader that is not heard any more, or that no longer leads, gets so long to answer what it was sent: it may only be
+ * slow, and its connection be made anew.
+ */
 export const UNHEARD_MS = 4_000;
 /** Where it has not, and nobody has followed it in all that time, an epoch is waited for only so much longer. */
 export const UNFOLLOWED_MS = 2_000;
-/** While who leads and the newest epoch don't agree here, it is waited so long for the next word of either; then this member decides. */
+/**
+ * While who leads and the newest epoch don't agree here, it is waited so long for the next word of either; then this
+ * member decides.
+ */
 const UNSETTLED_MS = 1_000;
 /** Between two questions to a member that says that it does not lead, where nothing changes meanwhile. */
 const ASK_AGAIN_MS = 200;
@@ -26,7 +38,10 @@ export const OWN_WRITES_MS = 5_000;
 export const LEADER_WAIT_MS = 2_000;
 /** What a leader has proved at most so long ago counts as the newest state (rule 12). */
 const FRESH_MS = 1_000;
-/** Why nothing was done by a member for another one, which may ask again, or decide by itself: somebody else leads, or the copy of that member takes no writes. */
+/**
+ * Why nothing was done by a member for another one, which may ask again, or decide by itself: somebody else leads, or
+ * the copy of that member takes no writes.
+ */
 export const FOR_OTHERS: ReadonlySet<unknown> = new Set<ErrorCode>(['not_leader', 'no_leader', 'not_ready']);
 /** Why a member was not reached where that says nothing of it: others were before this one. */
 const WAITED: ReadonlySet<unknown> = new Set(['time', 'given-up']);
@@ -49,9 +64,15 @@ export interface AskLeaderParts {
 export interface Question<T> {
   /** It names ids of events, so that where no answer comes it may be decided anew. */
   readonly isRepeatable: boolean;
-  /** Gives up what has waited for too long. `asked`: what it fails with, where a leader was given it and has not answered. Throws where nothing is left to ask. */
+  /**
+   * Gives up what has waited for too long. `asked`: what it fails with, where a leader was given it and has not
+   * answered. Throws where nothing is left to ask.
+   */
   expire(asked: ((cause: unknown) => SkuaError) | null): void;
-  /** The answer, with the end of the leader's log; null where nothing was decided. Rejects with `member_unreachable` and `member_silent` as the calls of members do. */
+  /**
+   * The answer, with the end of the leader's log; null where nothing was decided. Rejects with `member_unreachable` and
+   * `member_silent` as the calls of members do.
+   */
   send(leader: ClusterMember, epoch: number, signal: AbortSignal): Promise<Answered<T> | null>;
 }
 
@@ -85,7 +106,10 @@ export class AskLeader {
     membership.onChange(() => this.#listen());
   }
 
-  /** The member that decides what is not decided here; null where this one leads, or nobody: then each member commits by itself. */
+  /**
+   * The member that decides what is not decided here; null where this one leads, or nobody: then each member commits by
+   * itself.
+   */
   get leader(): ClusterMember | null {
     const { membership } = this.#parts;
     if (membership.isLeader) return null;
@@ -94,8 +118,8 @@ export class AskLeader {
   }
 
   /**
-   * The member that leads, for what is for the leader alone; null where that is this one. What it reads is then the newest state (`isRead`); writes prove by themselves
-   * that they were decided by that. Errors: `no_leader`.
+   * The member that leads, for what is for the leader alone; null where that is this one. What it reads is then the
+   * newest state (`isRead`); writes prove by themselves that they were decided by that. Errors: `no_leader`.
    */
   async leaderElsewhere(isRead: boolean): Promise<ClusterMember | null> {
     const { membership, log, clock } = this.#parts;
@@ -106,11 +130,18 @@ export class AskLeader {
       }
       const { leader } = this;
       if (leader !== null) return leader;
-      if (!await this.#changes.next(untilMs)) throw new SkuaError('no_leader', 'The cluster has no leader at the moment. Try again in a few seconds, or leave out the header that requires the leader: then any member answers.');
+      if (!(await this.#changes.next(untilMs)))
+        throw new SkuaError(
+          'no_leader',
+          'The cluster has no leader at the moment. Try again in a few seconds, or leave out the header that requires the leader: then any member answers.',
+        );
     }
   }
 
-  /** The answer of whoever leads, once this member shows what that one had written; null where nobody has decided anything and this member is to. Errors: `commit_outcome_unknown`. */
+  /**
+   * The answer of whoever leads, once this member shows what that one had written; null where nobody has decided
+   * anything and this member is to. Errors: `commit_outcome_unknown`.
+   */
   async decided<T>(question: Question<T>): Promise<T | null> {
     const { log, clock, patience, meter } = this.#parts;
     const startMs = clock.monotonicMs();
@@ -124,7 +155,7 @@ export class AskLeader {
       if (leader === null || epoch === null || clock.monotonicMs() >= untilMs) break;
       // Who does not hold the newest epoch here could only refuse: of one of the two this member hears in a moment.
       if (epoch.leaderInstanceId !== leader.instanceId) {
-        if (!await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + UNSETTLED_MS))) break;
+        if (!(await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + UNSETTLED_MS)))) break;
         continue;
       }
       const answered = await this.#asked(question, leader, epoch.number);
@@ -136,14 +167,22 @@ export class AskLeader {
         return answer;
       }
       isOpen ||= answered === 'settled';
-      if (this.leader?.instanceId === leader.instanceId && log.epoch?.number === epoch.number) await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + ASK_AGAIN_MS));
+      if (this.leader?.instanceId === leader.instanceId && log.epoch?.number === epoch.number)
+        await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + ASK_AGAIN_MS));
     }
     this.#count('here');
     return null;
   }
 
-  /** The answer of this leader; or that it has certainly decided nothing, or that a newer epoch has settled what it has. Errors: `commit_outcome_unknown`. */
-  async #asked<T>({ isRepeatable, send }: Question<T>, leader: ClusterMember, epoch: number): Promise<Answered<T> | 'undecided' | 'settled'> {
+  /**
+   * The answer of this leader; or that it has certainly decided nothing, or that a newer epoch has settled what it has.
+   * Errors: `commit_outcome_unknown`.
+   */
+  async #asked<T>(
+    { isRepeatable, send }: Question<T>,
+    leader: ClusterMember,
+    epoch: number,
+  ): Promise<Answered<T> | 'undecided' | 'settled'> {
     const { membership } = this.#parts;
     try {
       const { repeatable, others } = this.#sentTo(leader, epoch);
@@ -157,7 +196,11 @@ export class AskLeader {
       } else if (isSkuaError(error, 'member_silent')) {
         this.#count('silent');
         if (error.data.reason === 'broken') membership.lost(leader.instanceId);
-        if (!isRepeatable || !await this.#isSettled(epoch, error.data.reason === 'given-up' ? UNFOLLOWED_MS : DEADLINE_MS)) throw this.#unknown(error);
+        if (
+          !isRepeatable ||
+          !(await this.#isSettled(epoch, error.data.reason === 'given-up' ? UNFOLLOWED_MS : DEADLINE_MS))
+        )
+          throw this.#unknown(error);
         return 'settled';
       } else throw error;
     }
@@ -190,10 +233,14 @@ export class AskLeader {
   /** Who leads, as far as is heard, has changed. */
   #listen(): void {
     const { leader } = this;
-    for (const [epoch, sent] of this.#sent) if (!sent.isUnheard && sent.instanceId !== leader?.instanceId) background(this.#unheard(epoch, sent));
+    for (const [epoch, sent] of this.#sent)
+      if (!sent.isUnheard && sent.instanceId !== leader?.instanceId) background(this.#unheard(epoch, sent));
   }
 
-  /** A leader that stands still answers nothing, and its connections do not break: nobody waits for it longer than it takes to be sure of that. */
+  /**
+   * A leader that stands still answers nothing, and its connections do not break: nobody waits for it longer than it
+   * takes to be sure of that.
+   */
   async #unheard(epoch: number, sent: Sent): Promise<void> {
     sent.isUnheard = true;
     await this.#parts.clock.sleep(UNHEARD_MS);
@@ -204,14 +251,22 @@ export class AskLeader {
     sent.others.abort();
   }
 
-  /** Whether it is settled what a leader of this epoch has decided: this member has a newer epoch, and with it all that came before. */
+  /**
+   * Whether it is settled what a leader of this epoch has decided: this member has a newer epoch, and with it all that
+   * came before.
+   */
   #isSettled(epoch: number, ms: number): Promise<boolean> {
     return within(this.#parts.clock, ms, (signal) => this.#parts.membership.newerEpoch(epoch, signal));
   }
 
   #unknown(cause: unknown): SkuaError {
     this.#count('unknown');
-    return new SkuaError('commit_outcome_unknown', 'The leader did not answer, so it is not known whether the request was carried out: check, or send the same request again with the same event ids.', {}, cause);
+    return new SkuaError(
+      'commit_outcome_unknown',
+      'The leader did not answer, so it is not known whether the request was carried out: check, or send the same request again with the same event ids.',
+      {},
+      cause,
+    );
   }
 
   #count(outcome: Outcome): void {

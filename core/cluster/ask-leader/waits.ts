@@ -22,7 +22,11 @@ export interface Changes {
 }
 
 /** One listener for all that wait: listeners are never taken away. */
-export function changesOf(membership: Pick<Membership, 'onChange'>, log: Pick<MemberLog, 'onEpoch'>, clock: Clock): Changes {
+export function changesOf(
+  membership: Pick<Membership, 'onChange'>,
+  log: Pick<MemberLog, 'onEpoch'>,
+  clock: Clock,
+): Changes {
   const waiting = new Set<() => void>();
   const changed = () => {
     for (const wake of waiting) wake();
@@ -31,21 +35,35 @@ export function changesOf(membership: Pick<Membership, 'onChange'>, log: Pick<Me
   membership.onChange(changed);
   log.onEpoch(changed);
   return {
-    next: (untilMs) => within(clock, untilMs - clock.monotonicMs(), (signal) => new Promise((resolve) => {
-      const wake = () => resolve(true);
-      waiting.add(wake);
-      if (signal.aborted) resolve(false);
-      else signal.addEventListener('abort', () => {
-        waiting.delete(wake);
-        resolve(false);
-      });
-    })),
+    next: (untilMs) =>
+      within(
+        clock,
+        untilMs - clock.monotonicMs(),
+        (signal) =>
+          new Promise((resolve) => {
+            const wake = () => resolve(true);
+            waiting.add(wake);
+            if (signal.aborted) resolve(false);
+            else
+              signal.addEventListener('abort', () => {
+                waiting.delete(wake);
+                resolve(false);
+              });
+          }),
+      ),
   };
 }
 
-interface EndWait { readonly position: number; readonly untilMs: number; readonly resolve: () => void }
+interface EndWait {
+  readonly position: number;
+  readonly untilMs: number;
+  readonly resolve: () => void;
+}
 
-/** Waits for what the leader has written: nearly each request that is passed on waits, so that all have one listener and one timer. */
+/**
+ * Waits for what the leader has written: nearly each request that is passed on waits, so that all have one listener and
+ * one timer.
+ */
 export class EndWaits {
   readonly #log: Pick<MemberLog, 'end' | 'onApplied'>;
   readonly #clock: Clock;
@@ -82,7 +100,7 @@ export class EndWaits {
 
   async #time(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const timer = this.#timer = new AbortController();
+      const timer = (this.#timer = new AbortController());
       const [first] = this.#waiting;
       await this.#clock.sleep(first!.untilMs - this.#clock.monotonicMs(), timer.signal);
       const nowMs = this.#clock.monotonicMs();

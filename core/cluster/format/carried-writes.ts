@@ -5,7 +5,10 @@ import { decodeText, encodeText } from '../../base/text.ts';
 
 /** What one member sends another to be written, as values: POST `/cluster/append`. */
 
-/** For whom something is written, and what the leader asks before: the lists of the streams, that he is an administrator, or nothing but who he is. */
+/**
+ * For whom something is written, and what the leader asks before: the lists of the streams, that he is an
+ * administrator, or nothing but who he is.
+ */
 export interface Writer {
   readonly name: string | null;
   /** His groups as the member found them; null for a user of the cluster's own, whom the leader looks up. */
@@ -21,14 +24,29 @@ export interface CarriedWrite extends Pick<StoreWrite, 'kind' | 'isRepeatable'> 
   readonly checks: readonly (Omit<StreamCheck, 'authorize'> & { readonly isAsked: boolean })[];
   /** What must not have been written to meanwhile. */
   readonly unchanged: readonly UnchangedStream[];
-  /** When it had arrived as a whole, or earlier, by the wall clock of the member that it is sent to, as far as the sender knows that clock; null where it does not. */
+  /**
+   * When it had arrived as a whole, or earlier, by the wall clock of the member that it is sent to, as far as the
+   * sender knows that clock; null where it does not.
+   */
   readonly atMs: number | null;
 }
 
 /** What became of one of them: a result of the store, an error, or null where nothing was decided. */
-export type WriteOutcome = { readonly result: unknown } | { readonly error: { readonly code: ErrorCode | null; readonly message: string; readonly data: Record<string, unknown> } } | null;
+export type WriteOutcome =
+  | { readonly result: unknown }
+  | {
+      readonly error: {
+        readonly code: ErrorCode | null;
+        readonly message: string;
+        readonly data: Record<string, unknown>;
+      };
+    }
+  | null;
 
-/** Bytes of the length of the JSON text, which stands first; behind it are data and metadata of all events, one behind the other. */
+/**
+ * Bytes of the length of the JSON text, which stands first; behind it are data and metadata of all events, one behind
+ * the other.
+ */
 const LENGTH_BYTES = 4;
 const NONE: readonly [] = [];
 
@@ -51,8 +69,20 @@ export function formatWrites(epoch: number, writes: readonly CarriedWrite[]): Ui
     return part.length;
   };
   const fields = writes.map(({ writes: streams, checks, unchanged, ...rest }): WriteFields => ({
-    ...rest, ...(checks.length > 0 && { checks }), ...(unchanged.length > 0 && { unchanged }),
-    writes: streams.map(({ stream, expectedVersion, events }) => [stream, expectedVersion, events.map(({ id, type, isJson, data, metadata }): EventFields => [id, type, isJson ? 1 : 0, add(data), add(metadata)])]),
+    ...rest,
+    ...(checks.length > 0 && { checks }),
+    ...(unchanged.length > 0 && { unchanged }),
+    writes: streams.map(({ stream, expectedVersion, events }) => [
+      stream,
+      expectedVersion,
+      events.map(({ id, type, isJson, data, metadata }): EventFields => [
+        id,
+        type,
+        isJson ? 1 : 0,
+        add(data),
+        add(metadata),
+      ]),
+    ]),
   }));
   const text = encodeText(JSON.stringify({ epoch, writes: fields }));
   const body = new Uint8Array(LENGTH_BYTES + text.length + bytes);
@@ -70,7 +100,10 @@ export function formatWrites(epoch: number, writes: readonly CarriedWrite[]): Ui
 export function readWrites(body: Uint8Array): { readonly epoch: number; readonly writes: readonly CarriedWrite[] } {
   try {
     const textEnd = LENGTH_BYTES + new DataView(body.buffer, body.byteOffset, body.length).getUint32(0);
-    const { epoch, writes } = JSON.parse(decodeText(body.subarray(LENGTH_BYTES, textEnd))) as { readonly epoch: number; readonly writes: readonly WriteFields[] };
+    const { epoch, writes } = JSON.parse(decodeText(body.subarray(LENGTH_BYTES, textEnd))) as {
+      readonly epoch: number;
+      readonly writes: readonly WriteFields[];
+    };
     let at = textEnd;
     const take = (bytes: number): Uint8Array => {
       const end = at + bytes;
@@ -80,7 +113,20 @@ export function readWrites(body: Uint8Array): { readonly epoch: number; readonly
       return part;
     };
     const carried = writes.map(({ writes: streams, checks = NONE, unchanged = NONE, ...rest }): CarriedWrite => ({
-      ...rest, checks, unchanged, writes: streams.map(([stream, expectedVersion, events]) => ({ stream, expectedVersion, events: events.map(([id, type, isJson, data, metadata]) => ({ id, type, isJson: isJson === 1, data: take(data), metadata: take(metadata) })) })),
+      ...rest,
+      checks,
+      unchanged,
+      writes: streams.map(([stream, expectedVersion, events]) => ({
+        stream,
+        expectedVersion,
+        events: events.map(([id, type, isJson, data, metadata]) => ({
+          id,
+          type,
+          isJson: isJson === 1,
+          data: take(data),
+          metadata: take(metadata),
+        })),
+      })),
     }));
     if (at !== body.length || !Number.isSafeInteger(epoch) || !carried.every(isSound)) throw invalid();
     return { epoch, writes: carried };
@@ -93,12 +139,38 @@ const KINDS: ReadonlySet<unknown> = new Set(['append', 'streams', 'soft', 'hard'
 const ASKS: ReadonlySet<unknown> = new Set(['list', 'administrators', 'nothing']);
 
 /** Who may do what must not depend on what is no value of its type. */
-function isSound({ by: { name, roles, asks }, kind, writes, checks, isRepeatable, unchanged, atMs }: CarriedWrite): boolean {
-  return (name === null || typeof name === 'string') && (roles === null ? name !== null : Array.isArray(roles) && roles.every((role) => typeof role === 'string')) && ASKS.has(asks) && KINDS.has(kind) && typeof isRepeatable === 'boolean'
-    && (atMs === null || Number.isFinite(atMs)) && (kind === 'streams' || writes.length === 1)
-    && writes.every(({ stream, expectedVersion, events }) => typeof stream === 'string' && Number.isSafeInteger(expectedVersion) && events.every(({ id, type }) => typeof id === 'string' && typeof type === 'string'))
-    && checks.every(({ stream, expectedVersion, isAsked }) => typeof stream === 'string' && Number.isSafeInteger(expectedVersion) && typeof isAsked === 'boolean')
-    && unchanged.every(({ stream, lastEventNumber, metadataVersion }) => typeof stream === 'string' && Number.isSafeInteger(lastEventNumber) && Number.isSafeInteger(metadataVersion));
+function isSound({
+  by: { name, roles, asks },
+  kind,
+  writes,
+  checks,
+  isRepeatable,
+  unchanged,
+  atMs,
+}: CarriedWrite): boolean {
+  return (
+    (name === null || typeof name === 'string') &&
+    (roles === null ? name !== null : Array.isArray(roles) && roles.every((role) => typeof role === 'string')) &&
+    ASKS.has(asks) &&
+    KINDS.has(kind) &&
+    typeof isRepeatable === 'boolean' &&
+    (atMs === null || Number.isFinite(atMs)) &&
+    (kind === 'streams' || writes.length === 1) &&
+    writes.every(
+      ({ stream, expectedVersion, events }) =>
+        typeof stream === 'string' &&
+        Number.isSafeInteger(expectedVersion) &&
+        events.every(({ id, type }) => typeof id === 'string' && typeof type === 'string'),
+    ) &&
+    checks.every(
+      ({ stream, expectedVersion, isAsked }) =>
+        typeof stream === 'string' && Number.isSafeInteger(expectedVersion) && typeof isAsked === 'boolean',
+    ) &&
+    unchanged.every(
+      ({ stream, lastEventNumber, metadataVersion }) =>
+        typeof stream === 'string' && Number.isSafeInteger(lastEventNumber) && Number.isSafeInteger(metadataVersion),
+    )
+  );
 }
 
 function invalid(): SkuaError {
@@ -111,17 +183,39 @@ export function formatOutcomes(logEnd: number, outcomes: readonly WriteOutcome[]
 }
 
 /** Throws for what is no answer to so many writes. */
-export function readOutcomes(body: Uint8Array, count: number): { readonly logEnd: number; readonly outcomes: readonly WriteOutcome[] } {
-  const { logEnd, outcomes } = JSON.parse(decodeText(body)) as { readonly logEnd: number; readonly outcomes: readonly WriteOutcome[] };
-  if (!Number.isSafeInteger(logEnd) || !Array.isArray(outcomes) || outcomes.length !== count) throw new Error('it answers other writes');
+export function readOutcomes(
+  body: Uint8Array,
+  count: number,
+): { readonly logEnd: number; readonly outcomes: readonly WriteOutcome[] } {
+  const { logEnd, outcomes } = JSON.parse(decodeText(body)) as {
+    readonly logEnd: number;
+    readonly outcomes: readonly WriteOutcome[];
+  };
+  if (!Number.isSafeInteger(logEnd) || !Array.isArray(outcomes) || outcomes.length !== count)
+    throw new Error('it answers other writes');
   return { logEnd, outcomes };
 }
 
 export function outcomeOf(error: unknown): WriteOutcome {
-  return { error: error instanceof SkuaError ? { code: error.code, message: error.message, data: { ...error.data } } : { code: null, message: String(error), data: {} } };
+  return {
+    error:
+      error instanceof SkuaError
+        ? { code: error.code, message: error.message, data: { ...error.data } }
+        : { code: null, message: String(error), data: {} },
+  };
 }
 
 /** The error that another member told of. */
-export function errorOf({ code, message, data }: { readonly code: ErrorCode | null; readonly message: string; readonly data: Record<string, unknown> }): Error {
-  return code === null ? new Error(`The leader could not decide a write: ${message}`) : new SkuaError(code, message, data);
+export function errorOf({
+  code,
+  message,
+  data,
+}: {
+  readonly code: ErrorCode | null;
+  readonly message: string;
+  readonly data: Record<string, unknown>;
+}): Error {
+  return code === null
+    ? new Error(`The leader could not decide a write: ${message}`)
+    : new SkuaError(code, message, data);
 }

@@ -20,7 +20,11 @@ export interface MembershipParts {
   /** Id of the scavenge that goes on in the copy; asked for each gossip. */
   readonly scavengeId?: () => string | null;
   /** Positions for the gossip, where they are not the end of the copy. */
-  readonly positions?: () => { readonly lastCommitPosition: number; readonly writerCheckpoint: number; readonly chaserCheckpoint: number };
+  readonly positions?: () => {
+    readonly lastCommitPosition: number;
+    readonly writerCheckpoint: number;
+    readonly chaserCheckpoint: number;
+  };
 }
 
 export interface MembershipOptions {
@@ -50,17 +54,28 @@ export interface RunningMembership extends Membership {
    * and as the object store does; nothing goes on then.
    */
   start(): Promise<void>;
-  /** The begin of a stop: gives the lead away where another can take it within 2 s, and does not stand any more. It still hears and forwards. Never rejects. */
+  /**
+   * The begin of a stop: gives the lead away where another can take it within 2 s, and does not stand any more. It
+   * still hears and forwards. Never rejects.
+   */
   leave(): Promise<void>;
   /** `leave`, and then the end: the others hear of it. Never rejects. */
   close(): Promise<void>;
   /** The answer to `Peers.gossip`. Rejects with `other_log`, `address_in_use`, `bad_request`. */
   onGossip(gossip: Gossip): Promise<Gossip>;
-  /** The answer to `Peers.lead`: commits an epoch. Rejects with `other_log`, `not_ready`, `epoch_lost`, `bad_request`, and as appends do. */
+  /**
+   * The answer to `Peers.lead`: commits an epoch. Rejects with `other_log`, `not_ready`, `epoch_lost`, `bad_request`,
+   * and as appends do.
+   */
   onLead(request: LeadRequest): Promise<Epoch>;
-  /** The answer to `Peers.commits`: waits as long as is asked for, at most FEED_WAIT_MAX_MS. Rejects with `other_log`, `bad_request`. */
+  /**
+   * The answer to `Peers.commits`: waits as long as is asked for, at most FEED_WAIT_MAX_MS. Rejects with `other_log`,
+   * `bad_request`.
+   */
   onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply>;
-  /** Why this member does not take part as it should (`address_in_use`): it is not ready then. Null when all is well. */
+  /**
+   * Why this member does not take part as it should (`address_in_use`): it is not ready then. Null when all is well.
+   */
   readonly refusal: SkuaError | null;
 }
 

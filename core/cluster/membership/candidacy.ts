@@ -46,11 +46,24 @@ export class Candidacy {
   decide({ kind }: LeaderView, nowMs: number): number {
     const { view } = this.#parts;
     const { clusterSize, leaderElectionTimeoutMs } = view.options;
-    const self = { ...candidate(view.entry()), hearsNone: kind === 'none' && view.stage === 'running', canLead: view.canLead };
+    const self = {
+      ...candidate(view.entry()),
+      hearsNone: kind === 'none' && view.stage === 'running',
+      canLead: view.canLead,
+    };
     const others = view.table.records().map(({ entry, heardFromMs }) => ({ ...candidate(entry), heardFromMs }));
-    const decision = this.#election.decide({
-      clusterSize, self, others, epochSinceMs: view.epochSinceMs, notBeforeMs: this.#notBeforeMs, resignedUntilMs: this.#resignedUntilMs, voteMs: Math.max(VOTE_LEAST_MS, leaderElectionTimeoutMs),
-    }, nowMs);
+    const decision = this.#election.decide(
+      {
+        clusterSize,
+        self,
+        others,
+        epochSinceMs: view.epochSinceMs,
+        notBeforeMs: this.#notBeforeMs,
+        resignedUntilMs: this.#resignedUntilMs,
+        voteMs: Math.max(VOTE_LEAST_MS, leaderElectionTimeoutMs),
+      },
+      nowMs,
+    );
     if (decision.kind === 'none' || this.#isCandidate) return Infinity;
     if (decision.atMs > nowMs) return decision.atMs;
     background(this.#becomeLeader(view.epochNumber));
@@ -64,7 +77,8 @@ export class Candidacy {
     try {
       await copy.lead(view.instanceId, after);
     } catch (error) {
-      // Somebody else's epoch was the next one, mostly. Where none of that comes into the copy it is not tried in a circle.
+      // Somebody else's epoch was the next one, mostly. Where none of that comes into the copy it is not tried in a
+      // circle.
       this.#notBeforeMs = clock.monotonicMs() + this.#waitMs;
       this.#waitMs = Math.min(2 * this.#waitMs, WAIT_MAX_MS);
       if (isSkuaError(error, 'epoch_lost')) onLost();
@@ -80,7 +94,11 @@ export class Candidacy {
 function candidate(entry: GossipEntry): Candidate {
   const { node, applied, priority, isReadOnlyReplica, state, hears, epoch, bucketSilentMs } = entry;
   return {
-    node, applied, priority, isReadOnlyReplica, epochNumber: epoch?.number ?? -1,
+    node,
+    applied,
+    priority,
+    isReadOnlyReplica,
+    epochNumber: epoch?.number ?? -1,
     // One that starts has not heard anybody yet, and one that stops takes no interest.
     hearsNone: hears === null && state !== 'Initializing' && state !== 'ShuttingDown' && state !== 'Shutdown',
     canLead: (state === 'Unknown' || state === 'Follower') && bucketAnswers(bucketSilentMs),

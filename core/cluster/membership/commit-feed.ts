@@ -7,12 +7,17 @@ import { FEED_BYTES_MAX, FEED_SILENCE_MS, FEED_WAIT_MAX_MS, MEMBERS_MAX } from '
 import type { MemberRecord } from './member-table.ts';
 import { background } from '../../base/background.ts';
 
-/** How long a request for commits waits at the leader: so its answer is a sign of life well before it counts as silent. */
+/**
+ * How long a request for commits waits at the leader: so its answer is a sign of life well before it counts as silent.
+ */
 const FEED_WAIT_MS = 400;
 /** An empty answer that comes sooner is waited out: nobody is asked in a circle. */
 const EMPTY_LEAST_MS = 20;
 const FAILURE_WAIT_FIRST_MS = 50;
-/** How often the bucket is asked where no leader sends anything, and how old the proof of a leader may grow that nobody else commits. */
+/**
+ * How often the bucket is asked where no leader sends anything, and how old the proof of a leader may grow that nobody
+ * else commits.
+ */
 const POLL_MS = 1_000;
 
 export interface FeedParts {
@@ -28,7 +33,9 @@ export interface FeedParts {
   readonly onLost: (instanceId: string) => void;
 }
 
-/** Brings what others commit into the copy: from the leader by long polls, from the bucket where none answers (rule 11). */
+/**
+ * Brings what others commit into the copy: from the leader by long polls, from the bucket where none answers (rule 11).
+ */
 export class Feed {
   readonly #parts: FeedParts;
   readonly #alarm: WakeableSleep;
@@ -44,7 +51,8 @@ export class Feed {
 
   /** The leader may be another one: what is waited for at the old one is not any more. */
   wake(): void {
-    if (this.#from !== null && this.#parts.source()?.entry.instanceId !== this.#from.instanceId) this.#from.ending.abort();
+    if (this.#from !== null && this.#parts.source()?.entry.instanceId !== this.#from.instanceId)
+      this.#from.ending.abort();
     this.#alarm.ring();
   }
 
@@ -85,7 +93,10 @@ export class Feed {
     if (this.#asking === null) this.poll();
   }
 
-  /** Asks the bucket, once at a time. It is not waited for: a bucket that hangs does not keep commits of a leader away that comes back. */
+  /**
+   * Asks the bucket, once at a time. It is not waited for: a bucket that hangs does not keep commits of a leader away
+   * that comes back.
+   */
   #ask(ask: () => Promise<void>): void {
     if (this.#asking !== null) {
       this.#asking.again = true;
@@ -93,15 +104,19 @@ export class Feed {
     }
     const asking = { again: false };
     this.#asking = asking;
-    background((async () => {
-      do {
-        asking.again = false;
-        this.#polledMs = this.#parts.clock.monotonicMs();
-        // What fails shows in `bucketSilentMs` and `trouble` of the copy, and is tried again in a second.
-        await ask().catch(() => { asking.again = false; });
-      } while (asking.again);
-      this.#asking = null;
-    })());
+    background(
+      (async () => {
+        do {
+          asking.again = false;
+          this.#polledMs = this.#parts.clock.monotonicMs();
+          // What fails shows in `bucketSilentMs` and `trouble` of the copy, and is tried again in a second.
+          await ask().catch(() => {
+            asking.again = false;
+          });
+        } while (asking.again);
+        this.#asking = null;
+      })(),
+    );
   }
 
   async #fetch({ entry }: MemberRecord, signal: AbortSignal): Promise<'fed' | 'nothing' | 'failed'> {
@@ -109,20 +124,27 @@ export class Feed {
     const ending = new AbortController();
     const over = AbortSignal.any([ending.signal, signal]);
     // With a reason of its own, none has to be made up with its stack.
-    const limit = clock.sleep(FEED_SILENCE_MS, over).then(() => { ending.abort(null); });
+    const limit = clock.sleep(FEED_SILENCE_MS, over).then(() => {
+      ending.abort(null);
+    });
     this.#from = { instanceId: entry.instanceId, ending };
     const wanted = copy.applied + 1;
     try {
-      const reply = await peers.commits(entry.node, { logId: copy.logId, from: wanted, instanceId: selfId, waitMs: FEED_WAIT_MS }, over);
+      const reply = await peers.commits(
+        entry.node,
+        { logId: copy.logId, from: wanted, instanceId: selfId, waitMs: FEED_WAIT_MS },
+        over,
+      );
       if (reply.kind === 'gone') return 'failed';
       // Only who leads answers so: an instance that took the place of a leader which is gone does not have this answer.
       onHeard(entry.instanceId);
       if (reply.bytes.length === 0) return 'nothing';
-      if (await copy.takePushed(reply.bytes) < wanted) return 'failed';
+      if ((await copy.takePushed(reply.bytes)) < wanted) return 'failed';
       return 'fed';
     } catch (error) {
       // An end that was called for here says nothing about the connection.
-      if (!over.aborted && (isSkuaError(error, 'member_unreachable') || isSkuaError(error, 'member_silent'))) onLost(entry.instanceId);
+      if (!over.aborted && (isSkuaError(error, 'member_unreachable') || isSkuaError(error, 'member_silent')))
+        onLost(entry.instanceId);
       return 'failed';
     } finally {
       this.#from = null;
@@ -171,7 +193,9 @@ export class FeedServer {
     const ending = new AbortController();
     this.#waiting.set(instanceId, ending);
     const over = AbortSignal.any([ending.signal, signal]);
-    const limit = this.#clock.sleep(Math.min(waitMs, FEED_WAIT_MAX_MS), over).then(() => { ending.abort(null); });
+    const limit = this.#clock.sleep(Math.min(waitMs, FEED_WAIT_MAX_MS), over).then(() => {
+      ending.abort(null);
+    });
     try {
       await this.#copy.waitForCommit(from, over);
       const bytes = this.#isLeading() ? this.#copy.recent(from, FEED_BYTES_MAX) : null;
@@ -191,5 +215,9 @@ export class FeedServer {
 }
 
 export function otherLog(here: string, there: string): SkuaError {
-  return new SkuaError('other_log', `A member asked about the log ${there}, but this member belongs to the log ${here}: two clusters share an address, or a member uses the storage of another cluster.`, { logId: here, other: there });
+  return new SkuaError(
+    'other_log',
+    `A member asked about the log ${there}, but this member belongs to the log ${here}: two clusters share an address, or a member uses the storage of another cluster.`,
+    { logId: here, other: there },
+  );
 }

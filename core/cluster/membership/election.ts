@@ -3,8 +3,9 @@ import { nodeKey } from '../../ports/nodes.ts';
 import { BUCKET_SILENT_MAX_MS } from './api.ts';
 
 /**
- * Whether and when a member stands for leader (rule 9). No safety hangs on it: of several that stand one commits the next epoch. It keeps a
- * leader that is there in its place, and lets the best member be the first. Times are monotonic, in milliseconds.
+ * Whether and when a member stands for leader (rule 9). No safety hangs on it: of several that stand one commits the
+ * next epoch. It keeps a leader that is there in its place, and lets the best member be the first. Times are monotonic,
+ * in milliseconds.
  */
 export interface Candidate {
   readonly node: NodeAddress;
@@ -60,8 +61,12 @@ export function majorityOf(clusterSize: number): number {
 function voters({ self, others, epochSinceMs, voteMs }: ElectionKnowledge, nowMs: number): OtherCandidate[] {
   return others.filter((other) => {
     if (other.isReadOnlyReplica || !other.hearsNone || nowMs - other.heardFromMs > voteMs) return false;
-    // Who has not met the newest epoch yet does not hear its leader therefore: that counts only when there was time enough to meet it.
-    return other.epochNumber === self.epochNumber || (other.epochNumber < self.epochNumber && nowMs - epochSinceMs > 2 * voteMs);
+    // Who has not met the newest epoch yet does not hear its leader therefore: that counts only when there was time
+    // enough to meet it.
+    return (
+      other.epochNumber === self.epochNumber ||
+      (other.epochNumber < self.epochNumber && nowMs - epochSinceMs > 2 * voteMs)
+    );
   });
 }
 
@@ -88,8 +93,14 @@ export class Election {
   }
 }
 
-/** The order in which members take over: who has more of the log, then who is preferred, then by address, so that no two are alike. */
-export function isBetter(a: Pick<Candidate, 'applied' | 'priority' | 'node'>, b: Pick<Candidate, 'applied' | 'priority' | 'node'>): boolean {
+/**
+ * The order in which members take over: who has more of the log, then who is preferred, then by address, so that no two
+ * are alike.
+ */
+export function isBetter(
+  a: Pick<Candidate, 'applied' | 'priority' | 'node'>,
+  b: Pick<Candidate, 'applied' | 'priority' | 'node'>,
+): boolean {
   if (a.applied !== b.applied) return a.applied > b.applied;
   if (a.priority !== b.priority) return a.priority > b.priority;
   return nodeKey(a.node) < nodeKey(b.node);

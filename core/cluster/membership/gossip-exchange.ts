@@ -33,8 +33,17 @@ export class GossipExchange {
     const { peers, clock, meter, view } = parts;
     this.#parts = parts;
     this.#rounds = new GossipCalls({
-      peers, clock, meter, timeoutMs: view.options.gossipTimeoutMs, say: () => view.say(),
-      onAnswer: (to, answer) => { this.#onAnswer(to, answer); }, onFailure: (to, error, startMs) => { this.#onFailure(to, error, startMs); },
+      peers,
+      clock,
+      meter,
+      timeoutMs: view.options.gossipTimeoutMs,
+      say: () => view.say(),
+      onAnswer: (to, answer) => {
+        this.#onAnswer(to, answer);
+      },
+      onFailure: (to, error, startMs) => {
+        this.#onFailure(to, error, startMs);
+      },
     });
   }
 
@@ -61,21 +70,27 @@ export class GossipExchange {
 
   refuse(error: SkuaError, by: string): void {
     const { view, log, onNews } = this.#parts;
-    if (view.refusal === null && view.stage === 'running') log.error('this member has left the cluster', { error: error.message });
+    if (view.refusal === null && view.stage === 'running')
+      log.error('this member has left the cluster', { error: error.message });
     view.refusal ??= { error, by };
     onNews();
   }
 
-  /** The connection to this instance broke. Connections break for other reasons too, such as a new certificate; so it is asked once, and until then nobody votes against it. */
+  /**
+   * The connection to this instance broke. Connections break for other reasons too, such as a new certificate; so it is
+   * asked once, and until then nobody votes against it.
+   */
   lost(instanceId: string): void {
     const { view, onNews } = this.#parts;
     const record = view.table.byInstance(instanceId);
     if (record === null || record.lost !== 'no') return;
     record.lost = 'asking';
-    background(this.#rounds.probe(record.entry.node, view.options.leaderElectionTimeoutMs).then(() => {
-      if (record.lost === 'asking') record.lost = 'yes';
-      onNews();
-    }));
+    background(
+      this.#rounds.probe(record.entry.node, view.options.leaderElectionTimeoutMs).then(() => {
+        if (record.lost === 'asking') record.lost = 'yes';
+        onNews();
+      }),
+    );
     onNews();
   }
 
@@ -84,17 +99,25 @@ export class GossipExchange {
     const startMs = clock.monotonicMs();
     let status: 'successful' | 'failed' = 'failed';
     try {
-      const { logId, sender, entries: [own, ...others] } = checkGossip(gossip);
+      const {
+        logId,
+        sender,
+        entries: [own, ...others],
+      } = checkGossip(gossip);
       if (logId !== copy.logId) throw otherLog(copy.logId, logId);
       if (view.stage === 'stopped') throw notReady();
       if (sameNode(sender, view.options.self)) {
         if (own!.instanceId !== view.instanceId) throw addressInUse(sender);
-      } else if (view.table.merge(own!, 'call') === 'conflict' && !(await this.#isBehind(own!))) throw addressInUse(sender);
+      } else if (view.table.merge(own!, 'call') === 'conflict' && !(await this.#isBehind(own!)))
+        throw addressInUse(sender);
       this.#relay(others);
       status = 'successful';
       return view.say();
     } finally {
-      meter.observe('eventstore_gossip_processing_duration_seconds', (clock.monotonicMs() - startMs) / 1_000, { activity: 'push-from-peer', status });
+      meter.observe('eventstore_gossip_processing_duration_seconds', (clock.monotonicMs() - startMs) / 1_000, {
+        activity: 'push-from-peer',
+        status,
+      });
     }
   }
 
@@ -102,11 +125,15 @@ export class GossipExchange {
   async refuseOwnAddressInUse(): Promise<void> {
     const { peers, view, copy } = this.#parts;
     const { self } = view.options;
-    const answer = await peers.gossip(self, view.say(), ADDRESS_WAIT_MS).then(checkGossip).catch((error: unknown) => {
-      if (saysAddressInUse(error)) throw addressInUse(self);
-      return null;
-    });
-    if (answer !== null && answer.logId === copy.logId && answer.entries[0]!.instanceId !== view.instanceId) throw addressInUse(self);
+    const answer = await peers
+      .gossip(self, view.say(), ADDRESS_WAIT_MS)
+      .then(checkGossip)
+      .catch((error: unknown) => {
+        if (saysAddressInUse(error)) throw addressInUse(self);
+        return null;
+      });
+    if (answer !== null && answer.logId === copy.logId && answer.entries[0]!.instanceId !== view.instanceId)
+      throw addressInUse(self);
   }
 
   #onAnswer(to: NodeAddress, { sender, entries: [own, ...others] }: Gossip): void {
@@ -143,13 +170,18 @@ export class GossipExchange {
     onNews();
   }
 
-  /** Another instance was there a moment ago: whoever answers at the address is the one that counts. Where nobody does, it has gone. */
+  /**
+   * Another instance was there a moment ago: whoever answers at the address is the one that counts. Where nobody does,
+   * it has gone.
+   */
   async #isBehind(entry: GossipEntry): Promise<boolean> {
     const { table } = this.#parts.view;
     const key = nodeKey(entry.node);
     let verifying = this.#verifying.get(key);
     if (verifying === undefined) {
-      verifying = this.#rounds.probe(entry.node, ADDRESS_WAIT_MS).finally(() => { this.#verifying.delete(key); });
+      verifying = this.#rounds.probe(entry.node, ADDRESS_WAIT_MS).finally(() => {
+        this.#verifying.delete(key);
+      });
       this.#verifying.set(key, verifying);
     }
     if (!(await verifying)) table.merge(entry, 'answer');
@@ -158,7 +190,11 @@ export class GossipExchange {
 }
 
 function addressInUse(node: NodeAddress): SkuaError {
-  return new SkuaError('address_in_use', `Another member that is running has the address ${nodeKey(node)}: give each member its own address with --node-ip, --node-port or --node-host-advertise-as.`, { address: nodeKey(node) });
+  return new SkuaError(
+    'address_in_use',
+    `Another member that is running has the address ${nodeKey(node)}: give each member its own address with --node-ip, --node-port or --node-host-advertise-as.`,
+    { address: nodeKey(node) },
+  );
 }
 
 interface GossipCallsParts {
@@ -198,12 +234,18 @@ class GossipCalls {
       present.again = true;
       return present.over;
     }
-    const conversation: Conversation = { again: false, over: Promise.resolve().then(() => this.#talk(to, conversation)) };
+    const conversation: Conversation = {
+      again: false,
+      over: Promise.resolve().then(() => this.#talk(to, conversation)),
+    };
     this.#conversations.set(key, conversation);
     await conversation.over;
   }
 
-  /** Asks a member beside a call that may be under way, which may hang: after a connection to it broke. False when it did not answer. */
+  /**
+   * Asks a member beside a call that may be under way, which may hang: after a connection to it broke. False when it
+   * did not answer.
+   */
   async probe(to: NodeAddress, timeoutMs: number): Promise<boolean> {
     return this.#isClosed ? false : this.#call(to, timeoutMs);
   }
@@ -227,7 +269,12 @@ class GossipCalls {
   async #call(to: NodeAddress, timeoutMs: number): Promise<boolean> {
     const { peers, clock, meter, say, onAnswer, onFailure } = this.#parts;
     const startMs = clock.monotonicMs();
-    const told = (status: 'successful' | 'failed') => { meter.observe('eventstore_gossip_latency_seconds', (clock.monotonicMs() - startMs) / 1_000, { activity: 'push-to-peer', status }); };
+    const told = (status: 'successful' | 'failed') => {
+      meter.observe('eventstore_gossip_latency_seconds', (clock.monotonicMs() - startMs) / 1_000, {
+        activity: 'push-to-peer',
+        status,
+      });
+    };
     try {
       const said = say();
       const answer = checkGossip(await peers.gossip(to, said, timeoutMs));

@@ -9,7 +9,10 @@ export interface LeaderView {
     | 'self'
     /** The member that wrote the newest epoch says so, and a call to it was answered a short time ago. */
     | 'heard'
-    /** A leader is there that has not spoken since it became one, or whose epoch is not in the copy yet, or that is being asked again after a connection broke. */
+    /**
+     * A leader is there that has not spoken since it became one, or whose epoch is not in the copy yet, or that is
+     * being asked again after a connection broke.
+     */
     | 'expected'
     /** Nobody, for certain. */
     | 'none';
@@ -42,30 +45,52 @@ export function claimsLead({ state, bucketSilentMs }: GossipEntry): boolean {
   return (state === 'Leader' || state === 'ResigningLeader') && bucketAnswers(bucketSilentMs);
 }
 
-/** Whom this member hears, or is about to hear: what it tells others, whom it is fed by, and whether it would vote for another. */
+/**
+ * Whom this member hears, or is about to hear: what it tells others, whom it is fed by, and whether it would vote for
+ * another.
+ */
 export function leaderViewOf(table: MemberTable, context: LeaderViewContext): LeaderView {
   const claims = claimant(table, context.epoch?.number ?? -1, context.nowMs - context.timeoutMs);
-  if (claims !== null) return { kind: 'expected', record: claims, instanceId: claims.entry.instanceId, untilMs: claims.heardFromMs + context.timeoutMs };
+  if (claims !== null)
+    return {
+      kind: 'expected',
+      record: claims,
+      instanceId: claims.entry.instanceId,
+      untilMs: claims.heardFromMs + context.timeoutMs,
+    };
   return leaderByEpoch(table, context);
 }
 
-/** The same by the epochs in its copy alone: so who was the leader is that until the next epoch is here, and requests go to it. */
+/**
+ * The same by the epochs in its copy alone: so who was the leader is that until the next epoch is here, and requests go
+ * to it.
+ */
 export function leaderByEpoch(table: MemberTable, context: LeaderViewContext): LeaderView {
   const { selfId, canLead, epoch, epochSinceMs, awayUntilMs, isMeeting, timeoutMs, nowMs } = context;
-  const expected = (record: MemberRecord | null, untilMs: number): LeaderView => ({ kind: 'expected', record, instanceId: epoch?.leaderInstanceId ?? null, untilMs });
+  const expected = (record: MemberRecord | null, untilMs: number): LeaderView => ({
+    kind: 'expected',
+    record,
+    instanceId: epoch?.leaderInstanceId ?? null,
+    untilMs,
+  });
   if (epoch === null) return isMeeting ? expected(null, Infinity) : NOBODY;
-  if (epoch.leaderInstanceId === selfId) return canLead ? { kind: 'self', record: null, instanceId: selfId, untilMs: Infinity } : NOBODY;
+  if (epoch.leaderInstanceId === selfId)
+    return canLead ? { kind: 'self', record: null, instanceId: selfId, untilMs: Infinity } : NOBODY;
   const record = table.byInstance(epoch.leaderInstanceId);
-  const quietMs = Math.max(record?.heardFromMs ?? -Infinity, epochSinceMs, record === null ? -Infinity : awayUntilMs) + timeoutMs;
+  const quietMs =
+    Math.max(record?.heardFromMs ?? -Infinity, epochSinceMs, record === null ? -Infinity : awayUntilMs) + timeoutMs;
   if (record === null) {
     if (isMeeting) return expected(null, Infinity);
     return nowMs < quietMs ? expected(null, quietMs) : NOBODY;
   }
-  if (record.lost === 'yes' || nowMs >= quietMs) return isMeeting && record.lost !== 'yes' ? expected(record, Infinity) : NOBODY;
+  if (record.lost === 'yes' || nowMs >= quietMs)
+    return isMeeting && record.lost !== 'yes' ? expected(record, Infinity) : NOBODY;
   if (record.lost === 'asking') return expected(record, quietMs);
   // What it said before it led says nothing about whether it leads.
   if ((record.entry.epoch?.number ?? -1) < epoch.number) return expected(record, quietMs);
-  return claimsLead(record.entry) ? { kind: 'heard', record, instanceId: epoch.leaderInstanceId, untilMs: quietMs } : NOBODY;
+  return claimsLead(record.entry)
+    ? { kind: 'heard', record, instanceId: epoch.leaderInstanceId, untilMs: quietMs }
+    : NOBODY;
 }
 
 /** A member that says itself that it leads under an epoch which this copy does not have yet. */

@@ -4,7 +4,10 @@ import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
 import type { GossipEntry } from '../../ports/peers.ts';
 import { MEMBERS_MAX } from './api.ts';
 
-/** Another member, as this one knows it. Times are monotonic, in milliseconds, where nothing else is said; -Infinity for never. */
+/**
+ * Another member, as this one knows it. Times are monotonic, in milliseconds, where nothing else is said; -Infinity for
+ * never.
+ */
 export interface MemberRecord {
   entry: GossipEntry;
   readonly addedMs: number;
@@ -14,7 +17,10 @@ export interface MemberRecord {
   /** When it spoke to this member itself, and what time its own clock then showed. */
   heardFromMs: number;
   ownSentMs: number;
-  /** A connection to it was refused or broke, and it is asked again; or it was, without an answer. An answer of its own ends both. */
+  /**
+   * A connection to it was refused or broke, and it is asked again; or it was, without an answer. An answer of its own
+   * ends both.
+   */
   lost: 'no' | 'asking' | 'yes';
   /** It could not be reached since there was news of it last. */
   isOut: boolean;
@@ -24,8 +30,8 @@ export interface MemberRecord {
 }
 
 /**
- * How an entry came: in the answer to a call to its address, which proves who is there; by a call that names the address; from a third; from the
- * node objects, where it may be of any age.
+ * How an entry came: in the answer to a call to its address, which proves who is there; by a call that names the
+ * address; from a third; from the node objects, where it may be of any age.
  */
 export type EntrySource = 'answer' | 'call' | 'relay' | 'object';
 /** `conflict`: another instance is known under the address, and is not known to have gone: ask who answers there. */
@@ -110,8 +116,11 @@ export class MemberTable {
 
   #update(record: MemberRecord, entry: GossipEntry, source: EntrySource): MergeOutcome {
     const isOwnWord = source === 'answer' || source === 'call';
-    // What a member says itself is measured by what it said itself, so that nothing that others made of it can silence it.
-    const isNews = isOwnWord ? entry.sentMs > record.ownSentMs : entry.sentMs > record.entry.sentMs && !this.#speaks(record);
+    // What a member says itself is measured by what it said itself, so that nothing that others made of it can silence
+    // it.
+    const isNews = isOwnWord
+      ? entry.sentMs > record.ownSentMs
+      : entry.sentMs > record.entry.sentMs && !this.#speaks(record);
     if (isOwnWord) this.#compareClocks(record, entry);
     if (source === 'answer') {
       record.lost = 'no';
@@ -132,7 +141,16 @@ export class MemberTable {
   #put(key: string, entry: GossipEntry, source: EntrySource): 'news' {
     const isOwnWord = source === 'answer' || source === 'call';
     const record: MemberRecord = {
-      entry, addedMs: this.#options.clock.monotonicMs(), newsMs: -Infinity, heardMs: entry.sentMs, heardFromMs: -Infinity, ownSentMs: isOwnWord ? entry.sentMs : -Infinity, lost: 'no', isOut: false, isClockOff: false, aheadMs: null,
+      entry,
+      addedMs: this.#options.clock.monotonicMs(),
+      newsMs: -Infinity,
+      heardMs: entry.sentMs,
+      heardFromMs: -Infinity,
+      ownSentMs: isOwnWord ? entry.sentMs : -Infinity,
+      lost: 'no',
+      isOut: false,
+      isClockOff: false,
+      aheadMs: null,
     };
     this.#records.set(key, record);
     if (source !== 'object') this.#hear(record, isOwnWord);
@@ -156,7 +174,11 @@ export class MemberTable {
     record.aheadMs = entry.sentMs - clock.nowMs();
     const differenceMs = Math.round(record.aheadMs);
     const isOff = Math.abs(differenceMs) > allowedDifferenceMs;
-    if (isOff && !record.isClockOff) log.warn('the clock of a member differs from this one: synchronise the clocks of all members', { member: nodeKey(entry.node), differenceMs });
+    if (isOff && !record.isClockOff)
+      log.warn('the clock of a member differs from this one: synchronise the clocks of all members', {
+        member: nodeKey(entry.node),
+        differenceMs,
+      });
     record.isClockOff = isOff;
   }
 
@@ -168,9 +190,14 @@ export class MemberTable {
   /** Of a full table the one that is dead for longest makes room. */
   #makeRoom(): boolean {
     if (this.#records.size < MEMBERS_MAX - 1) return true;
-    const oldest = this.records().filter((record) => !this.isAlive(record)).sort((a, b) => a.newsMs - b.newsMs)[0];
+    const oldest = this.records()
+      .filter((record) => !this.isAlive(record))
+      .sort((a, b) => a.newsMs - b.newsMs)[0];
     if (oldest !== undefined) this.remove(oldest.entry.node);
-    else if (!this.#isFullLogged) this.#options.log.warn('there are more members than are tracked: some do not know of each other', { limit: MEMBERS_MAX });
+    else if (!this.#isFullLogged)
+      this.#options.log.warn('there are more members than are tracked: some do not know of each other', {
+        limit: MEMBERS_MAX,
+      });
     this.#isFullLogged ||= oldest === undefined;
     return oldest !== undefined;
   }

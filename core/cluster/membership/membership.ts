@@ -1,9 +1,24 @@
 import { SkuaError } from '../../base/errors.ts';
 import { nodeKey } from '../../ports/nodes.ts';
-import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
+import type {
+  CommitsReply,
+  CommitsRequest,
+  Epoch,
+  Gossip,
+  GossipEntry,
+  LeadRequest,
+  MemberState,
+} from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
 import { WakeableSleep } from './wakeable-sleep.ts';
-import { LOOK_MS, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
+import {
+  LOOK_MS,
+  type MembershipOptions,
+  type MembershipParts,
+  RESIGN_WAIT_MS,
+  type RunningMembership,
+  STOP_WAIT_MS,
+} from './api.ts';
 import { RegistryUpkeep } from './registry-upkeep.ts';
 import { checkCommitsRequest, checkLeadRequest } from '../format/peer-messages.ts';
 import { bucketAnswers, isBetter } from './election.ts';
@@ -15,7 +30,9 @@ import { GossipExchange } from './gossip-exchange.ts';
 import { MemberView, notReady } from './view.ts';
 import { background } from '../../base/background.ts';
 
-/** How often all are told while no leader is heard, so that what they say of it is fresh; less often when that goes on. */
+/**
+ * How often all are told while no leader is heard, so that what they say of it is fresh; less often when that goes on.
+ */
 const LEADERLESS_ROUND_MS = 200;
 const LEADERLESS_SOON_MS = 10_000;
 const LEADERLESS_LATER_MS = 500;
@@ -54,23 +71,66 @@ class Member implements RunningMembership {
 
   constructor(parts: MembershipParts, options: MembershipOptions) {
     const { copy, peers, clock, log, meter, objects } = parts;
-    const ring = () => { this.#alarm.ring(); };
+    const ring = () => {
+      this.#alarm.ring();
+    };
     const view = new MemberView(parts, options);
     this.#parts = parts;
     this.#view = view;
     this.#alarm = new WakeableSleep(clock);
-    this.#talk = new GossipExchange({ copy, peers, clock, log, meter, view, onNews: ring, onNewerEpoch: () => { this.#feed.poll(); } });
-    this.#candidacy = new Candidacy({ copy, clock, log, meter, view, onEnd: ring, onLost: () => { this.#feed.poll(); } });
+    this.#talk = new GossipExchange({
+      copy,
+      peers,
+      clock,
+      log,
+      meter,
+      view,
+      onNews: ring,
+      onNewerEpoch: () => {
+        this.#feed.poll();
+      },
+    });
+    this.#candidacy = new Candidacy({
+      copy,
+      clock,
+      log,
+      meter,
+      view,
+      onEnd: ring,
+      onLost: () => {
+        this.#feed.poll();
+      },
+    });
     this.#feed = new Feed({
-      copy, peers, clock, selfId: view.instanceId, source: () => view.feedSource(), isLeading: () => view.leads,
-      onHeard: (instanceId) => { view.table.heardFrom(instanceId); }, onLost: (instanceId) => { this.lost(instanceId); },
+      copy,
+      peers,
+      clock,
+      selfId: view.instanceId,
+      source: () => view.feedSource(),
+      isLeading: () => view.leads,
+      onHeard: (instanceId) => {
+        view.table.heardFrom(instanceId);
+      },
+      onLost: (instanceId) => {
+        this.lost(instanceId);
+      },
     });
     this.#server = new FeedServer(copy, clock, () => view.leads);
     this.#care = new RegistryUpkeep({
-      objects, clock, log, table: view.table, self: () => this.self, isLeading: () => this.isLeader, isUrgent: () => view.hearing().kind === 'none' || view.refusal !== null,
-      removeAfterMs: options.deadMemberRemovalMs, lookMs: options.lookMs ?? LOOK_MS, onLook: ring,
+      objects,
+      clock,
+      log,
+      table: view.table,
+      self: () => this.self,
+      isLeading: () => this.isLeader,
+      isUrgent: () => view.hearing().kind === 'none' || view.refusal !== null,
+      removeAfterMs: options.deadMemberRemovalMs,
+      lookMs: options.lookMs ?? LOOK_MS,
+      onLook: ring,
     });
-    copy.onEpoch((epoch) => { this.#onEpoch(epoch); });
+    copy.onEpoch((epoch) => {
+      this.#onEpoch(epoch);
+    });
     let wasCaughtUp = copy.isCaughtUp;
     copy.onApplied(() => {
       if (copy.isCaughtUp !== wasCaughtUp) ring();
@@ -78,20 +138,46 @@ class Member implements RunningMembership {
     });
   }
 
-  get clusterSize(): number { return this.#view.options.clusterSize; }
-  get refusal(): SkuaError | null { return this.#view.refusal?.error ?? null; }
-  get isLeader(): boolean { return this.#view.leads && !this.#view.isGivingAway; }
-  get leadsSinceMs(): number | null { return this.isLeader ? this.#leadsSinceMs : null; }
-  get state(): MemberState { return this.#view.state(); }
-  get self(): GossipEntry { return this.#view.entry(); }
-  get instanceId(): string { return this.#view.instanceId; }
+  get clusterSize(): number {
+    return this.#view.options.clusterSize;
+  }
+  get refusal(): SkuaError | null {
+    return this.#view.refusal?.error ?? null;
+  }
+  get isLeader(): boolean {
+    return this.#view.leads && !this.#view.isGivingAway;
+  }
+  get leadsSinceMs(): number | null {
+    return this.isLeader ? this.#leadsSinceMs : null;
+  }
+  get state(): MemberState {
+    return this.#view.state();
+  }
+  get self(): GossipEntry {
+    return this.#view.entry();
+  }
+  get instanceId(): string {
+    return this.#view.instanceId;
+  }
 
-  members(): readonly ClusterMember[] { return this.#view.members(); }
-  leader(): ClusterMember | null { return this.#view.leader(); }
-  onChange(listener: () => void): void { this.#listeners.push(listener); }
-  lost(instanceId: string): void { this.#talk.lost(instanceId); }
-  async onGossip(gossip: Gossip): Promise<Gossip> { return this.#talk.onGossip(gossip); }
-  async onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply> { return this.#server.serve(checkCommitsRequest(request), signal); }
+  members(): readonly ClusterMember[] {
+    return this.#view.members();
+  }
+  leader(): ClusterMember | null {
+    return this.#view.leader();
+  }
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+  lost(instanceId: string): void {
+    this.#talk.lost(instanceId);
+  }
+  async onGossip(gossip: Gossip): Promise<Gossip> {
+    return this.#talk.onGossip(gossip);
+  }
+  async onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply> {
+    return this.#server.serve(checkCommitsRequest(request), signal);
+  }
 
   async newerEpoch(than: number, signal: AbortSignal): Promise<boolean> {
     while (this.#view.epochNumber <= than) {
@@ -158,7 +244,8 @@ class Member implements RunningMembership {
       const wakeMs = clock.monotonicMs() + Math.min(STEP_MAX_MS, Math.max(1, dueMs - clock.monotonicMs()));
       await this.#alarm.sleep(wakeMs - clock.monotonicMs(), signal);
       // A process that stood still has heard nobody meanwhile, and that says nothing about the leader.
-      if (clock.monotonicMs() - wakeMs > this.#view.options.leaderElectionTimeoutMs / 2) this.#view.awayUntilMs = clock.monotonicMs();
+      if (clock.monotonicMs() - wakeMs > this.#view.options.leaderElectionTimeoutMs / 2)
+        this.#view.awayUntilMs = clock.monotonicMs();
     }
   }
 
@@ -179,16 +266,27 @@ class Member implements RunningMembership {
     }
     this.#nextRoundMs = Math.min(this.#nextRoundMs, nowMs + intervalMs);
     this.#show(hearing);
-    return Math.min(this.#nextRoundMs, hearing.untilMs, this.#beat(hearing, nowMs), this.#candidacy.decide(hearing, nowMs));
+    return Math.min(
+      this.#nextRoundMs,
+      hearing.untilMs,
+      this.#beat(hearing, nowMs),
+      this.#candidacy.decide(hearing, nowMs),
+    );
   }
 
   #roundMs(nowMs: number): number {
     const { gossipIntervalMs } = this.#view.options;
     if (this.#leaderlessSinceMs === null || this.refusal !== null) return gossipIntervalMs;
-    return Math.min(nowMs - this.#leaderlessSinceMs < LEADERLESS_SOON_MS ? LEADERLESS_ROUND_MS : LEADERLESS_LATER_MS, gossipIntervalMs);
+    return Math.min(
+      nowMs - this.#leaderlessSinceMs < LEADERLESS_SOON_MS ? LEADERLESS_ROUND_MS : LEADERLESS_LATER_MS,
+      gossipIntervalMs,
+    );
   }
 
-  /** A leader that has not spoken for half of the time after which it counts as silent is asked whether it is there. Returns when to look again. */
+  /**
+   * A leader that has not spoken for half of the time after which it counts as silent is asked whether it is there.
+   * Returns when to look again.
+   */
   #beat({ record }: LeaderView, nowMs: number): number {
     if (record === null) return Infinity;
     const afterMs = this.#view.options.leaderElectionTimeoutMs / 2;
@@ -202,7 +300,9 @@ class Member implements RunningMembership {
   /** Tells those who asked when what they see has changed, and the feed when it may have another source. */
   #show({ instanceId }: LeaderView): void {
     const leader = this.leader();
-    const members = this.members().map((member) => `${nodeKey(member.node)} ${member.instanceId} ${member.state} ${member.isAlive}`);
+    const members = this.members().map(
+      (member) => `${nodeKey(member.node)} ${member.instanceId} ${member.state} ${member.isAlive}`,
+    );
     const shown = [this.state, instanceId, leader?.instanceId, leader?.state, ...members].join('\n');
     if (shown === this.#shown) return;
     this.#shown = shown;
@@ -235,23 +335,32 @@ class Member implements RunningMembership {
   }
 
   async setPriority(priority: number): Promise<void> {
-    if (!Number.isInteger(priority) || Math.abs(priority) > PRIORITY_MAX) throw new SkuaError('bad_option', `The priority is ${priority}; it must be a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}.`, { value: priority });
+    if (!Number.isInteger(priority) || Math.abs(priority) > PRIORITY_MAX)
+      throw new SkuaError(
+        'bad_option',
+        `The priority is ${priority}; it must be a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}.`,
+        { value: priority },
+      );
     this.#view.priority = priority;
     this.#alarm.ring();
     this.#care.wake();
   }
 
   resign(): Promise<string> {
-    this.#resigning ??= this.#resign().finally(() => { this.#resigning = null; });
+    this.#resigning ??= this.#resign().finally(() => {
+      this.#resigning = null;
+    });
     return this.#resigning;
   }
 
   async #resign(): Promise<string> {
     const { copy } = this.#parts;
     const leader = this.leader();
-    if (!this.#view.leads) return `This member is not the leader; ${leader === null ? 'no leader is known at the moment' : `${nodeKey(leader.node)} is`}.`;
+    if (!this.#view.leads)
+      return `This member is not the leader; ${leader === null ? 'no leader is known at the moment' : `${nodeKey(leader.node)} is`}.`;
     const kept = await this.#giveAway(RESIGN_WAIT_MS);
-    if (kept !== null) return `No other member became leader within ${RESIGN_WAIT_MS / 1_000} s (${kept}): this member is still the leader.`;
+    if (kept !== null)
+      return `No other member became leader within ${RESIGN_WAIT_MS / 1_000} s (${kept}): this member is still the leader.`;
     const node = this.#view.table.byInstance(copy.epoch!.leaderInstanceId)?.entry.node;
     return `Leadership was handed over: epoch ${copy.epoch!.number} is that of ${node === undefined ? `instance ${copy.epoch!.leaderInstanceId}` : nodeKey(node)}.`;
   }
@@ -262,10 +371,28 @@ class Member implements RunningMembership {
     const view = this.#view;
     view.isGivingAway = true;
     this.#alarm.ring();
-    const able = view.table.records().filter((record) => record.entry.state === 'Follower' && record.lost === 'no' && view.table.isAlive(record) && bucketAnswers(record.entry.bucketSilentMs));
+    const able = view.table
+      .records()
+      .filter(
+        (record) =>
+          record.entry.state === 'Follower' &&
+          record.lost === 'no' &&
+          view.table.isAlive(record) &&
+          bucketAnswers(record.entry.bucketSilentMs),
+      );
     // What a follower asked for tells how far it is, and is later than its gossip.
-    const candidates = able.map(({ entry }) => ({ ...entry, applied: Math.max(entry.applied, this.#server.progressOf(entry.instanceId) ?? 0) })).sort((a, b) => (isBetter(a, b) ? -1 : 1));
-    const outcome = await giveLeadAway({ copy, peers, clock, candidates, newerEpoch: async (than, signal) => this.newerEpoch(than, signal) }, waitMs).finally(() => { view.isGivingAway = false; });
+    const candidates = able
+      .map(({ entry }) => ({
+        ...entry,
+        applied: Math.max(entry.applied, this.#server.progressOf(entry.instanceId) ?? 0),
+      }))
+      .sort((a, b) => (isBetter(a, b) ? -1 : 1));
+    const outcome = await giveLeadAway(
+      { copy, peers, clock, candidates, newerEpoch: async (than, signal) => this.newerEpoch(than, signal) },
+      waitMs,
+    ).finally(() => {
+      view.isGivingAway = false;
+    });
     this.#alarm.ring();
     if (outcome.kind === 'kept') return outcome.why;
     this.#candidacy.resigned();

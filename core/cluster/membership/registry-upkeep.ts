@@ -38,7 +38,10 @@ export class RegistryUpkeep {
     this.#alarm = new WakeableSleep(parts.clock);
   }
 
-  /** The first look. `onOther` is asked when the object of this address is that of another instance that was not stopped, and throws when it is alive. */
+  /**
+   * The first look. `onOther` is asked when the object of this address is that of another instance that was not
+   * stopped, and throws when it is alive.
+   */
   async start(onOther: () => Promise<void>): Promise<void> {
     const self = this.#parts.self();
     const note = await this.#registry.read(self.node);
@@ -56,7 +59,8 @@ export class RegistryUpkeep {
       if (clock.monotonicMs() < nextMs && !isUrgent() && this.#written === this.#parts.self().priority) continue;
       nextMs = clock.monotonicMs() + lookMs;
       await this.#look(signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn('the objects of the members could not be read; will retry', { error: String(error) });
+        if (!signal.aborted)
+          log.warn('the objects of the members could not be read; will retry', { error: String(error) });
       });
     }
   }
@@ -70,7 +74,9 @@ export class RegistryUpkeep {
   async stop(waitMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     const ending = new AbortController();
-    const written = this.#write(true, ending.signal).catch((error: unknown) => { log.warn('could not record that this member has stopped', { error: String(error) }); });
+    const written = this.#write(true, ending.signal).catch((error: unknown) => {
+      log.warn('could not record that this member has stopped', { error: String(error) });
+    });
     const limit = new AbortController();
     await Promise.race([written, clock.sleep(waitMs, limit.signal)]);
     ending.abort();
@@ -96,7 +102,8 @@ export class RegistryUpkeep {
   /** The leader has removed the object of a member that nobody hears of. */
   #forget(notes: readonly NodeNote[]): void {
     const { table, removeAfterMs } = this.#parts;
-    for (const { entry } of table.unseenFor(removeAfterMs)) if (!notes.some(({ node }) => sameNode(node, entry.node))) table.remove(entry.node);
+    for (const { entry } of table.unseenFor(removeAfterMs))
+      if (!notes.some(({ node }) => sameNode(node, entry.node))) table.remove(entry.node);
   }
 
   /** What the leader does for all: it removes members of which nobody has heard for long. */
@@ -111,7 +118,10 @@ export class RegistryUpkeep {
 
   async #write(isStopped: boolean, signal?: AbortSignal): Promise<void> {
     const { node, instanceId, priority, isReadOnlyReplica, version } = this.#parts.self();
-    await this.#registry.write({ node, instanceId, priority, isReadOnlyReplica, version, writtenMs: this.#parts.clock.nowMs(), isStopped }, signal);
+    await this.#registry.write(
+      { node, instanceId, priority, isReadOnlyReplica, version, writtenMs: this.#parts.clock.nowMs(), isStopped },
+      signal,
+    );
     this.#written = priority;
   }
 }

@@ -5,7 +5,10 @@ import type { MemberLog } from '../api.ts';
 
 /** How long one member may take to commit an epoch, before the next one is asked. */
 const ASK_MS = 2_000;
-/** For so long this member begins no commit while another one is asked: under load its own would take number after number, and the epoch would lose to it again and again. */
+/**
+ * For so long this member begins no commit while another one is asked: under load its own would take number after
+ * number, and the epoch would lose to it again and again.
+ */
 const HOLD_MS = 200;
 
 export interface ResignParts {
@@ -25,15 +28,18 @@ export type ResignOutcome =
   | { readonly kind: 'kept'; readonly why: string };
 
 /**
- * Asks one member after the other to commit the next epoch (rule 10). The lead is given away when that epoch is met in the log, and not before: until then
- * whatever is sent to this member is decided by it, so nobody is without a leader for a moment. While another one commits the epoch what is sent here waits, for HOLD_MS at most.
+ * Asks one member after the other to commit the next epoch (rule 10). The lead is given away when that epoch is met in
+ * the log, and not before: until then whatever is sent to this member is decided by it, so nobody is without a leader
+ * for a moment. While another one commits the epoch what is sent here waits, for HOLD_MS at most.
  */
 export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<ResignOutcome> {
   const { copy, peers, clock, candidates, newerEpoch } = parts;
   const epochNumber = copy.epoch?.number ?? -1;
   const untilMs = clock.monotonicMs() + waitMs;
   const ending = new AbortController();
-  const limit = clock.sleep(waitMs, ending.signal).then(() => { ending.abort(); });
+  const limit = clock.sleep(waitMs, ending.signal).then(() => {
+    ending.abort();
+  });
   const newer = newerEpoch(epochNumber, ending.signal);
   const reasons: string[] = [];
   let release = (): void => {};
@@ -42,7 +48,10 @@ export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<
       release = await hold(copy, clock);
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) break;
-      const asked = peers.lead(node, { logId: copy.logId, epochNumber }, Math.min(leftMs, ASK_MS)).then(() => null, (error: unknown) => (error instanceof Error ? error.message : String(error)));
+      const asked = peers.lead(node, { logId: copy.logId, epochNumber }, Math.min(leftMs, ASK_MS)).then(
+        () => null,
+        (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      );
       const reason = await Promise.race([asked, newer.then(() => null)]);
       if (reason === null) {
         // It is in the bucket; here it comes with the next commit, or with this question.
@@ -52,7 +61,9 @@ export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<
       release();
       reasons.push(`${nodeKey(node)}: ${reason ?? 'it committed no epoch in time'}`);
     }
-    return (copy.epoch?.number ?? -1) > epochNumber ? { kind: 'given' } : { kind: 'kept', why: reasons.length === 0 ? 'no other member has caught up' : reasons.join('; ') };
+    return (copy.epoch?.number ?? -1) > epochNumber
+      ? { kind: 'given' }
+      : { kind: 'kept', why: reasons.length === 0 ? 'no other member has caught up' : reasons.join('; ') };
   } finally {
     release();
     ending.abort();
@@ -63,7 +74,9 @@ export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<
 /** Holds the commits of this member; resolves when none is under way any more, or the time is over. */
 async function hold(copy: MemberLog, clock: Clock): Promise<() => void> {
   const holding = new AbortController();
-  const release = (): void => { holding.abort(); };
+  const release = (): void => {
+    holding.abort();
+  };
   const over = clock.sleep(HOLD_MS, holding.signal).then(release);
   // A copy that is being opened again commits nothing anyway.
   await Promise.race([copy.hold(holding.signal).catch(() => {}), over]);

@@ -13,7 +13,10 @@ const DEAD_TIMEOUTS = 2;
 
 type ViewParts = Pick<MembershipParts, 'copy' | 'clock' | 'ids' | 'log' | 'positions' | 'scavengeId'>;
 
-/** What this member is and sees: who else is there, who leads, and what it says of itself. Nothing here waits or calls anybody. */
+/**
+ * What this member is and sees: who else is there, who leads, and what it says of itself. Nothing here waits or calls
+ * anybody.
+ */
 export class MemberView {
   readonly instanceId: string;
   readonly table: MemberTable;
@@ -37,17 +40,31 @@ export class MemberView {
     this.options = options;
     this.priority = priority;
     this.instanceId = options.instanceId ?? newUuid(ids);
-    this.table = new MemberTable({ self, clock, log, aliveMs: gossipIntervalMs + DEAD_TIMEOUTS * gossipTimeoutMs, allowedDifferenceMs: gossipAllowedDifferenceMs });
+    this.table = new MemberTable({
+      self,
+      clock,
+      log,
+      aliveMs: gossipIntervalMs + DEAD_TIMEOUTS * gossipTimeoutMs,
+      allowedDifferenceMs: gossipAllowedDifferenceMs,
+    });
   }
 
   /** Number of the newest epoch in the copy; -1 for none. */
-  get epochNumber(): number { return this.#parts.copy.epoch?.number ?? -1; }
+  get epochNumber(): number {
+    return this.#parts.copy.epoch?.number ?? -1;
+  }
 
   hearing(by: typeof leaderViewOf = leaderViewOf): LeaderView {
     const { copy, clock } = this.#parts;
     return by(this.table, {
-      selfId: this.instanceId, canLead: this.canLead, epoch: copy.epoch, epochSinceMs: this.epochSinceMs, awayUntilMs: this.awayUntilMs, isMeeting: this.stage === 'initializing',
-      timeoutMs: this.options.leaderElectionTimeoutMs, nowMs: clock.monotonicMs(),
+      selfId: this.instanceId,
+      canLead: this.canLead,
+      epoch: copy.epoch,
+      epochSinceMs: this.epochSinceMs,
+      awayUntilMs: this.awayUntilMs,
+      isMeeting: this.stage === 'initializing',
+      timeoutMs: this.options.leaderElectionTimeoutMs,
+      nowMs: clock.monotonicMs(),
     });
   }
 
@@ -55,7 +72,9 @@ export class MemberView {
     return !this.options.isReadOnlyReplica && this.#takesPart && bucketAnswers(this.#parts.copy.bucketSilentMs);
   }
 
-  /** The newest epoch in the copy is of this instance, and the copy takes commits. It leads then, whatever others know. */
+  /**
+   * The newest epoch in the copy is of this instance, and the copy takes commits. It leads then, whatever others know.
+   */
   get leads(): boolean {
     return this.#parts.copy.epoch?.leaderInstanceId === this.instanceId && this.#takesPart;
   }
@@ -82,10 +101,25 @@ export class MemberView {
     const { copy, positions, scavengeId } = this.#parts;
     const { self, isReadOnlyReplica, version } = this.options;
     const hearing = this.hearing();
-    const at = positions?.() ?? { lastCommitPosition: copy.end, writerCheckpoint: copy.end, chaserCheckpoint: copy.end };
+    const at = positions?.() ?? {
+      lastCommitPosition: copy.end,
+      writerCheckpoint: copy.end,
+      chaserCheckpoint: copy.end,
+    };
     return {
-      node: self, instanceId: this.instanceId, sentMs: this.#sentMs, state: this.state(hearing), priority: this.priority, isReadOnlyReplica, version,
-      applied: copy.applied, ...at, epoch: copy.epoch, hears: hearing.instanceId, bucketSilentMs: copy.bucketSilentMs, scavengeId: scavengeId?.() ?? null,
+      node: self,
+      instanceId: this.instanceId,
+      sentMs: this.#sentMs,
+      state: this.state(hearing),
+      priority: this.priority,
+      isReadOnlyReplica,
+      version,
+      applied: copy.applied,
+      ...at,
+      epoch: copy.epoch,
+      hears: hearing.instanceId,
+      bucketSilentMs: copy.bucketSilentMs,
+      scavengeId: scavengeId?.() ?? null,
     };
   }
 
@@ -95,12 +129,20 @@ export class MemberView {
     // A clock that is set back does not make this member silent.
     this.#sentMs = Math.max(clock.nowMs(), this.#sentMs + 1);
     // The dead are not told of: what is of no use would go round for ever.
-    const others = this.table.records().filter((record) => this.table.isAlive(record)).map(({ entry }) => entry);
+    const others = this.table
+      .records()
+      .filter((record) => this.table.isAlive(record))
+      .map(({ entry }) => entry);
     return { logId: copy.logId, sender: this.options.self, entries: [this.entry(), ...others].slice(0, MEMBERS_MAX) };
   }
 
   members(): readonly ClusterMember[] {
-    const others = this.table.records().map((record) => ({ ...record.entry, isAlive: this.table.isAlive(record), heardMs: record.heardMs, aheadMs: record.aheadMs }));
+    const others = this.table.records().map((record) => ({
+      ...record.entry,
+      isAlive: this.table.isAlive(record),
+      heardMs: record.heardMs,
+      aheadMs: record.aheadMs,
+    }));
     return [...others, this.#self()].sort((a, b) => (nodeKey(a.node) < nodeKey(b.node) ? -1 : 1));
   }
 
@@ -117,10 +159,18 @@ export class MemberView {
     return record !== null && record.lost === 'no' && claimsLead(record.entry) ? record : null;
   }
 
-  /** It wrote the newest epoch a moment ago, and spoke a moment ago: that it leads is on the way, and nobody need do without a leader until then. */
+  /**
+   * It wrote the newest epoch a moment ago, and spoke a moment ago: that it leads is on the way, and nobody need do
+   * without a leader until then.
+   */
   #isNewLeader({ entry, lost, heardFromMs: saidMs }: MemberRecord): boolean {
     const { copy, clock } = this.#parts;
-    return entry.instanceId === copy.epoch?.leaderInstanceId && lost === 'no' && (entry.state === 'Follower' || entry.state === 'Unknown') && clock.monotonicMs() - saidMs <= this.options.leaderElectionTimeoutMs;
+    return (
+      entry.instanceId === copy.epoch?.leaderInstanceId &&
+      lost === 'no' &&
+      (entry.state === 'Follower' || entry.state === 'Unknown') &&
+      clock.monotonicMs() - saidMs <= this.options.leaderElectionTimeoutMs
+    );
   }
 
   #self(): ClusterMember {
@@ -129,5 +179,9 @@ export class MemberView {
 }
 
 export function notReady(): SkuaError {
-  return new SkuaError('not_ready', 'This member cannot become leader or answer other members now: it is starting, stopping, catching up, cut off from the bucket, or a read-only replica.', {});
+  return new SkuaError(
+    'not_ready',
+    'This member cannot become leader or answer other members now: it is starting, stopping, catching up, cut off from the bucket, or a read-only replica.',
+    {},
+  );
 }

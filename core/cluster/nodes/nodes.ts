@@ -4,14 +4,27 @@ import { isSkuaError } from '../../base/errors.ts';
 import type { AdminCalls, AdminReply } from '../../ports/admin-calls.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { nodeKey } from '../../ports/nodes.ts';
-import type { LastReply, Member, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
+import type {
+  LastReply,
+  Member,
+  NodeAddress,
+  Nodes,
+  NodesView,
+  NoReply,
+  ScavengeOrder,
+  StartReply,
+  StopReply,
+} from '../../ports/nodes.ts';
 import type { MemberState } from '../../ports/peers.ts';
 import { decodeText } from '../../base/text.ts';
 import type { MemberLog, Membership } from '../api.ts';
 import { sameNode } from '../api.ts';
 
 export interface ClusterNodesParts {
-  readonly membership: Pick<Membership, 'self' | 'clusterSize' | 'members' | 'leader' | 'isLeader' | 'leadsSinceMs' | 'resign'>;
+  readonly membership: Pick<
+    Membership,
+    'self' | 'clusterSize' | 'members' | 'leader' | 'isLeader' | 'leadsSinceMs' | 'resign'
+  >;
   readonly log: Pick<MemberLog, 'confirmFresh'>;
   /** Of this member, which is called in process. */
   readonly orders: AskedOrders;
@@ -20,16 +33,17 @@ export interface ClusterNodesParts {
 }
 
 /**
- * The members of a cluster for auto-scavenge, asked through the admin interface that users have. Only known members are called: an address
- * in a stored event may be anybody's, and a call carries what members know each other by.
+ * The members of a cluster for auto-scavenge, asked through the admin interface that users have. Only known members are
+ * called: an address in a stored event may be anybody's, and a call carries what members know each other by.
  */
 export function createClusterNodes(parts: ClusterNodesParts): Nodes {
   return new ClusterNodes(parts);
 }
 
 /**
- * A run is told that it is waited for only by a leader that proved this long ago at most, in milliseconds, that no epoch came behind its own. So a deposed one
- * that is cut off from the log does not keep a run going which the new one has given up (the shortest time for which a run goes on unasked is 15 s).
+ * A run is told that it is waited for only by a leader that proved this long ago at most, in milliseconds, that no
+ * epoch came behind its own. So a deposed one that is cut off from the log does not keep a run going which the new one
+ * has given up (the shortest time for which a run goes on unasked is 15 s).
  */
 const LEAD_CONFIRM_MS = 5_000;
 /** Of the time of a call to stop, this part waits for the end of the run; the rest asks how it stands. */
@@ -58,11 +72,22 @@ class ClusterNodes implements Nodes {
     const leader = this.#leader(self);
     const members = new Map<string, Member>();
     for (const { node, isAlive, state, isReadOnlyReplica, writerCheckpoint } of membership.members()) {
-      const member = { node: addressOf(node), isLeader: leader !== null && sameNode(leader, node), isReadOnlyReplica, writerCheckpoint, isAlive: isAlive && !AWAY.has(state) };
+      const member = {
+        node: addressOf(node),
+        isLeader: leader !== null && sameNode(leader, node),
+        isReadOnlyReplica,
+        writerCheckpoint,
+        isAlive: isAlive && !AWAY.has(state),
+      };
       // One that was started anew may be known twice for a moment.
       if (members.get(nodeKey(node))?.isAlive !== true) members.set(nodeKey(node), member);
     }
-    return { self, clusterSize: membership.clusterSize, leadsSinceMs: membership.leadsSinceMs ?? 0, members: [...members.values()] };
+    return {
+      self,
+      clusterSize: membership.clusterSize,
+      leadsSinceMs: membership.leadsSinceMs ?? 0,
+      members: [...members.values()],
+    };
   }
 
   /** Of itself only this member knows: others may tell of a lead that it is about to give away. */
@@ -88,7 +113,7 @@ class ClusterNodes implements Nodes {
   async lastScavenge(node: NodeAddress, order: ScavengeOrder | null, timeoutMs: number): Promise<LastReply> {
     const { orders, clock } = this.#parts;
     const untilMs = clock.monotonicMs() + timeoutMs;
-    const renewed = order !== null && await this.#isLeaderByTheLog(timeoutMs / 2) ? order : null;
+    const renewed = order !== null && (await this.#isLeaderByTheLog(timeoutMs / 2)) ? order : null;
     return this.#isSelf(node) ? lastReply(orders, renewed) : this.#last(node, renewed, untilMs - clock.monotonicMs());
   }
 
@@ -96,16 +121,36 @@ class ClusterNodes implements Nodes {
     const reply = await this.#call(node, 'GET', pathOf(`${PATH}/last`, order), timeoutMs);
     if ('kind' in reply) return reply;
     const { scavengeId, scavengeResult } = reply.document;
-    if (reply.status !== 200 || !isScavengeId(scavengeId) || typeof scavengeResult !== 'string' || scavengeResult.length > RESULT_LENGTH_MAX) return refusal(reply);
+    if (
+      reply.status !== 200 ||
+      !isScavengeId(scavengeId) ||
+      typeof scavengeResult !== 'string' ||
+      scavengeResult.length > RESULT_LENGTH_MAX
+    )
+      return refusal(reply);
     return { kind: 'last', scavengeId: scavengeId === NO_SCAVENGE_ID ? null : scavengeId, result: scavengeResult };
   }
 
-  async stopScavenge(node: NodeAddress, order: ScavengeOrder, scavengeId: string | null, timeoutMs: number): Promise<StopReply> {
+  async stopScavenge(
+    node: NodeAddress,
+    order: ScavengeOrder,
+    scavengeId: string | null,
+    timeoutMs: number,
+  ): Promise<StopReply> {
     const { orders, clock } = this.#parts;
-    if (this.#isSelf(node)) return inTime<StopReply>(clock, timeoutMs, () => stopReply(orders, order, scavengeId), { kind: 'stopping' });
+    if (this.#isSelf(node))
+      return inTime<StopReply>(clock, timeoutMs, () => stopReply(orders, order, scavengeId), { kind: 'stopping' });
     const untilMs = clock.monotonicMs() + timeoutMs;
-    const reply = await this.#call(node, 'DELETE', pathOf(`${PATH}/${encodeURIComponent(scavengeId ?? 'current')}`, order), timeoutMs * STOP_SHARE);
-    if (!('kind' in reply)) return reply.status === 200 || reply.document['code'] === 'scavenge_not_found' ? { kind: 'stopped' } : refusal(reply);
+    const reply = await this.#call(
+      node,
+      'DELETE',
+      pathOf(`${PATH}/${encodeURIComponent(scavengeId ?? 'current')}`, order),
+      timeoutMs * STOP_SHARE,
+    );
+    if (!('kind' in reply))
+      return reply.status === 200 || reply.document['code'] === 'scavenge_not_found'
+        ? { kind: 'stopped' }
+        : refusal(reply);
     // It is answered when the run has ended. Whether that takes long, or nobody is there, is told by asking.
     const last = await this.#last(node, null, untilMs - clock.monotonicMs());
     return last.kind === 'last' && last.result === 'InProgress' ? { kind: 'stopping' } : reply;
@@ -114,7 +159,12 @@ class ClusterNodes implements Nodes {
   /** Waits a little for what came of it, which shows in the view. */
   async resign(): Promise<void> {
     const { membership, clock } = this.#parts;
-    this.#resigning ??= membership.resign().catch(() => {}).finally(() => { this.#resigning = null; });
+    this.#resigning ??= membership
+      .resign()
+      .catch(() => {})
+      .finally(() => {
+        this.#resigning = null;
+      });
     const resigning = this.#resigning;
     await inTime<unknown>(clock, RESIGN_WAIT_MS, () => resigning, null);
   }
@@ -125,19 +175,38 @@ class ClusterNodes implements Nodes {
 
   async #isLeaderByTheLog(waitMs: number): Promise<boolean> {
     const { log, membership, clock } = this.#parts;
-    const isFresh = await inTime(clock, waitMs, () => log.confirmFresh(LEAD_CONFIRM_MS).then(() => true, () => false), false);
+    const isFresh = await inTime(
+      clock,
+      waitMs,
+      () =>
+        log.confirmFresh(LEAD_CONFIRM_MS).then(
+          () => true,
+          () => false,
+        ),
+      false,
+    );
     return isFresh && membership.isLeader;
   }
 
-  async #call(node: NodeAddress, method: 'GET' | 'POST' | 'DELETE', path: string, timeoutMs: number): Promise<NoReply | MemberReply> {
+  async #call(
+    node: NodeAddress,
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    timeoutMs: number,
+  ): Promise<NoReply | MemberReply> {
     const { membership, calls } = this.#parts;
-    if (!membership.members().some((member) => sameNode(member.node, node))) return { kind: 'unreachable', reason: `${nodeKey(node)} is not a known member of the cluster` };
+    if (!membership.members().some((member) => sameNode(member.node, node)))
+      return { kind: 'unreachable', reason: `${nodeKey(node)} is not a known member of the cluster` };
     try {
       const { status, body } = await calls.request(node, method, path, Math.max(1, Math.floor(timeoutMs)));
       return { status, document: documentOf(body) };
     } catch (error) {
       const reason = String(error);
-      return { kind: isSkuaError(error, 'member_unreachable') || isSkuaError(error, 'member_silent') ? 'unreachable' : 'failed', reason };
+      return {
+        kind:
+          isSkuaError(error, 'member_unreachable') || isSkuaError(error, 'member_silent') ? 'unreachable' : 'failed',
+        reason,
+      };
     }
   }
 }
@@ -151,7 +220,7 @@ interface MemberReply {
 function documentOf(body: AdminReply['body']): MemberReply['document'] {
   try {
     const value: unknown = JSON.parse(decodeText(body));
-    return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};
   }
@@ -161,12 +230,20 @@ function documentOf(body: AdminReply['body']): MemberReply['document'] {
 const DETAIL_LENGTH_MAX = 200;
 
 function refusal({ status, document: { code, detail } }: MemberReply): NoReply {
-  const said = [code, detail].filter((each) => typeof each === 'string').join(': ').slice(0, DETAIL_LENGTH_MAX);
-  return { kind: 'failed', reason: said === '' ? `it answered with status ${status}` : `it answered with status ${status}: ${said}` };
+  const said = [code, detail]
+    .filter((each) => typeof each === 'string')
+    .join(': ')
+    .slice(0, DETAIL_LENGTH_MAX);
+  return {
+    kind: 'failed',
+    reason: said === '' ? `it answered with status ${status}` : `it answered with status ${status}: ${said}`,
+  };
 }
 
 function pathOf(path: string, order: ScavengeOrder | null): string {
-  return order === null ? path : `${path}?clusterScavengeId=${encodeURIComponent(order.clusterScavengeId)}&attempt=${order.attempt}`;
+  return order === null
+    ? path
+    : `${path}?clusterScavengeId=${encodeURIComponent(order.clusterScavengeId)}&attempt=${order.attempt}`;
 }
 
 function isScavengeId(value: unknown): value is string {

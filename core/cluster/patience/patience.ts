@@ -8,8 +8,9 @@ const LOOK_MS = 1_000;
 const STILL_MS = 3_000;
 
 /**
- * For how long clients' writes may be on their way through the members before they take their place in the log: whoever asked has gone elsewhere by then, and where more was written
- * meanwhile than event ids are remembered nobody would know it again. All ages are by the clock that says more, and all that is not known counts as waited.
+ * For how long clients' writes may be on their way through the members before they take their place in the log: whoever
+ * asked has gone elsewhere by then, and where more was written meanwhile than event ids are remembered nobody would
+ * know it again. All ages are by the clock that says more, and all that is not known counts as waited.
  */
 export class Patience {
   readonly clock: Clock;
@@ -38,12 +39,18 @@ export class Patience {
     return new HeldWrite(this, this.#unseenMs(), isGone);
   }
 
-  /** One that another member has passed on: it came there at `atMs` by the wall clock here, as far as that member knew it, or null. */
+  /**
+   * One that another member has passed on: it came there at `atMs` by the wall clock here, as far as that member knew
+   * it, or null.
+   */
   beginPassedOn(atMs: number | null, isGone: () => boolean): HeldWrite {
     return new HeldWrite(this, Math.max(this.#unseenMs(), atMs === null ? 0 : this.clock.nowMs() - atMs), isGone);
   }
 
-  /** For how long something that is read now may have been here: behind a standstill until the second look, when the sockets have been read. */
+  /**
+   * For how long something that is read now may have been here: behind a standstill until the second look, when the
+   * sockets have been read.
+   */
   #unseenMs(): number {
     if (this.#before === null) return 0;
     const ms = sinceMs(this.#before, this.clock);
@@ -75,7 +82,14 @@ export class HeldWrite {
   refusal(): SkuaError | null {
     const { ageMs } = this;
     const { limitMs } = this.#patience;
-    if (ageMs > limitMs) return new SkuaError('write_expired', `The write had waited for ${Math.round(ageMs)} ms and was dropped: by now its client may have sent it elsewhere (ForwardPatienceMs is ${limitMs}). Send it again.`, { ageMs: Math.round(ageMs), limitMs });
-    return this.#isGone() ? new SkuaError('write_expired', 'The client no longer waits for the answer, so the write was dropped.', {}) : null;
+    if (ageMs > limitMs)
+      return new SkuaError(
+        'write_expired',
+        `The write had waited for ${Math.round(ageMs)} ms and was dropped: by now its client may have sent it elsewhere (ForwardPatienceMs is ${limitMs}). Send it again.`,
+        { ageMs: Math.round(ageMs), limitMs },
+      );
+    return this.#isGone()
+      ? new SkuaError('write_expired', 'The client no longer waits for the answer, so the write was dropped.', {})
+      : null;
   }
 }

@@ -29,34 +29,92 @@ export function manifestEnd({ logEnd, endsChunk, chunkSizeBytes }: ObjectManifes
   return endsChunk ? Math.ceil(logEnd / chunkSizeBytes) * chunkSizeBytes : logEnd;
 }
 
-/** The chunk of a manifest that holds `position`, which lies below its log's end, for reading single records. Costs no request. */
-export function openBucketChunk(manifest: ObjectManifest, position: number, objects: ObjectStore, cache: BlockCache): Chunk {
+/**
+ * The chunk of a manifest that holds `position`, which lies below its log's end, for reading single records. Costs no
+ * request.
+ */
+export function openBucketChunk(
+  manifest: ObjectManifest,
+  position: number,
+  objects: ObjectStore,
+  cache: BlockCache,
+): Chunk {
   const { chunkSizeBytes: chunkSize, ongoing, logEnd } = manifest;
   const stored = bucketChunk(manifest, Math.floor(position / chunkSize));
   if (stored === undefined) {
     const { name, number, segments } = ongoing!;
     const header = ongoingHeader(ongoing!, chunkSize);
-    return new Chunk(name, cache.attach(new OngoingFile(objects, name, number * chunkSize, encodeHeader(header), segments)), header, null, logEnd - number * chunkSize);
+    return new Chunk(
+      name,
+      cache.attach(new OngoingFile(objects, name, number * chunkSize, encodeHeader(header), segments)),
+      header,
+      null,
+      logEnd - number * chunkSize,
+    );
   }
-  const { name, key, sizeBytes, startNumber, endNumber, isScavenged, mapEntryBytes, physicalBytes, logicalBytes, mapBytes } = stored;
+  const {
+    name,
+    key,
+    sizeBytes,
+    startNumber,
+    endNumber,
+    isScavenged,
+    mapEntryBytes,
+    physicalBytes,
+    logicalBytes,
+    mapBytes,
+  } = stored;
   const header: ChunkHeader = { version: 3, chunkSize, startNumber, endNumber, isScavenged, chunkId: NO_ID };
-  const footer = { isCompleted: true, mapEntryBytes, physicalBytes, logicalBytes, mapBytes, md5: new Uint8Array(MD5_BYTES) };
+  const footer = {
+    isCompleted: true,
+    mapEntryBytes,
+    physicalBytes,
+    logicalBytes,
+    mapBytes,
+    md5: new Uint8Array(MD5_BYTES),
+  };
   return new Chunk(name, cache.attach(new ObjectFileReader(objects, name, key, sizeBytes)), header, footer, 0);
 }
 
 /** The header of the chunk that is being filled. Throws `manifest_invalid` when the manifest has another chunk's. */
 export function ongoingHeader({ name, number, header }: ObjectOngoing, chunkSize: number): ChunkHeader {
   const decoded = decodeHeader(name, fromHex(header.toLowerCase()) ?? new Uint8Array(0));
-  if (decoded.chunkSize === chunkSize && decoded.startNumber === number && decoded.endNumber === number && !decoded.isScavenged) return decoded;
-  throw new SkuaError('manifest_invalid', `The manifest has the header of another chunk for chunk ${number}, which is being filled: restore the manifest from a version or a backup of the bucket.`, { chunk: number });
+  if (
+    decoded.chunkSize === chunkSize &&
+    decoded.startNumber === number &&
+    decoded.endNumber === number &&
+    !decoded.isScavenged
+  )
+    return decoded;
+  throw new SkuaError(
+    'manifest_invalid',
+    `The manifest has the header of another chunk for chunk ${number}, which is being filled: restore the manifest from a version or a backup of the bucket.`,
+    { chunk: number },
+  );
 }
 
-/** Bytes [from, from + length) of an object. Throws `file_not_found`, with its key, when there is none, and `log_corrupt` when it is too short. */
-export async function readObject(objects: ObjectStore, key: string, options: GetOptions & { readonly from: number; readonly length: number }): Promise<Uint8Array> {
+/**
+ * Bytes [from, from + length) of an object. Throws `file_not_found`, with its key, when there is none, and
+ * `log_corrupt` when it is too short.
+ */
+export async function readObject(
+  objects: ObjectStore,
+  key: string,
+  options: GetOptions & { readonly from: number; readonly length: number },
+): Promise<Uint8Array> {
   const bytes = await objects.get(key, options);
-  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, no longer exists: the newest manifest names its replacement.`, { path: key, key });
+  if (bytes === null)
+    throw new SkuaError(
+      'file_not_found',
+      `The object ${key}, which a manifest names, no longer exists: the newest manifest names its replacement.`,
+      { path: key, key },
+    );
   if (bytes.length === options.length) return bytes;
-  throw new SkuaError('log_corrupt', `The object ${key} gave ${bytes.length} of ${options.length} bytes at offset ${options.from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { key, offset: options.from });
+  throw new SkuaError(
+    'log_corrupt',
+    `The object ${key} gave ${bytes.length} of ${options.length} bytes at offset ${options.from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`,
+    { key, offset: options.from },
+  );
 }
 
 /** The log went on from a manifest: what it names may be gone, and another manifest names what has taken its place. */
@@ -76,14 +134,26 @@ export function newPieceBuffers(): PieceBuffers {
 }
 
 /**
- * Bytes [from, to) of an object, piece by piece. While one piece is looked at the next one is on its way; a piece may be used again after the next one was
- * asked for. Throws as `readObject` does, and `aborted`.
+ * Bytes [from, to) of an object, piece by piece. While one piece is looked at the next one is on its way; a piece may
+ * be used again after the next one was asked for. Throws as `readObject` does, and `aborted`.
  */
-export async function* piecesOf(objects: ObjectStore, key: string, from: number, to: number, buffers: PieceBuffers, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* piecesOf(
+  objects: ObjectStore,
+  key: string,
+  from: number,
+  to: number,
+  buffers: PieceBuffers,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let turn = 0;
   const read = (at: number): Promise<Uint8Array> => {
     turn ^= 1;
-    const reading = readObject(objects, key, { from: at, length: Math.min(PIECE_BYTES, to - at), into: buffers[turn]!, signal });
+    const reading = readObject(objects, key, {
+      from: at,
+      length: Math.min(PIECE_BYTES, to - at),
+      into: buffers[turn]!,
+      signal,
+    });
     // Whoever ends early meets what it came to all the same.
     reading.catch(() => {});
     return reading;
@@ -107,15 +177,26 @@ export function throwIfEnded(signal: AbortSignal): void {
   if (signal.aborted) throw new SkuaError('aborted', 'Catching up was interrupted; the next opening continues it.');
 }
 
-/** Proves that a stretch of log that comes in pieces, from `position` on, holds records and nothing else; `key`: of the object, for messages. */
+/**
+ * Proves that a stretch of log that comes in pieces, from `position` on, holds records and nothing else; `key`: of the
+ * object, for messages.
+ */
 export function objectCutter(position: number, key: string): RecordCutter {
   return new RecordCutter({
     position,
-    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds no valid record at position ${position + at} of the log. None of it was used: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
+    fail: (at) =>
+      new SkuaError(
+        'log_corrupt',
+        `The object ${key} holds no valid record at position ${position + at} of the log. None of it was used: restore it from a version or a backup of the bucket.`,
+        { key, position: position + at },
+      ),
   });
 }
 
-/** The records that are whole with this piece: what lies one behind the other is one group, and what two pieces share another. */
+/**
+ * The records that are whole with this piece: what lies one behind the other is one group, and what two pieces share
+ * another.
+ */
 export function* groupsIn(piece: Uint8Array, cutter: RecordCutter): Generator<Uint8Array, void, undefined> {
   const { frame } = cutter;
   let from = piece.length;

@@ -5,7 +5,17 @@ import type { TransactionLog } from '../../log/api.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectChunk, ObjectManifest, ObjectSegment } from '../../shared-log/format/manifest.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { bucketChunk, groupsIn, newPieceBuffers, objectCutter, PIECE_BYTES, type PieceBuffers, piecesOf, readObject, throwIfEnded } from './bucket-files.ts';
+import {
+  bucketChunk,
+  groupsIn,
+  newPieceBuffers,
+  objectCutter,
+  PIECE_BYTES,
+  type PieceBuffers,
+  piecesOf,
+  readObject,
+  throwIfEnded,
+} from './bucket-files.ts';
 import { diverged } from './compare.ts';
 import { objectCorrupt } from './download-files.ts';
 
@@ -31,10 +41,12 @@ function dataEnd(manifest: ObjectManifest, end: number): number {
 }
 
 /**
- * Appends to the copy what the bucket has behind its end in the same chunk, and completes the chunk where it is complete there. The bytes come
- * to a temporary file first, where they are proved together with those that the copy has of the same object (MD5 of a completed chunk, CRC-32 of a segment):
- * so nothing damaged gets into the log, and a copy that has gone apart is found out whatever it scavenged later. Then they are appended in groups of whole
- * records, each durable before the next: a crash leaves the log at the end of one of them. Throws `log_diverged`, `log_corrupt`, and as `bringWholeFiles` does.
+ * Appends to the copy what the bucket has behind its end in the same chunk, and completes the chunk where it is
+ * complete there. The bytes come to a temporary file first, where they are proved together with those that the copy has
+ * of the same object (MD5 of a completed chunk, CRC-32 of a segment): so nothing damaged gets into the log, and a copy
+ * that has gone apart is found out whatever it scavenged later. Then they are appended in groups of whole records, each
+ * durable before the next: a crash leaves the log at the end of one of them. Throws `log_diverged`, `log_corrupt`, and
+ * as `downloadFiles` does.
  */
 export async function catchUpChunk(parts: ChunkCatchUpParts): Promise<void> {
   const { log, manifest } = parts;
@@ -66,7 +78,9 @@ class ChunkCatchUp {
     const staged = await storage.create(path);
     try {
       if (stored !== undefined) await this.#stageCompleted(staged, stored);
-      else for (const segment of this.#parts.manifest.ongoing!.segments) if (segment.to > this.#end) await this.#stageSegment(staged, segment);
+      else
+        for (const segment of this.#parts.manifest.ongoing!.segments)
+          if (segment.to > this.#end) await this.#stageSegment(staged, segment);
       await this.#append(staged, path);
     } finally {
       await staged.close();
@@ -76,24 +90,33 @@ class ChunkCatchUp {
 
   /** The MD5 of the bucket's file covers what the copy has of the chunk, too. */
   async #stageCompleted(staged: StorageFile, stored: ObjectChunk): Promise<void> {
-    const { world: { objects, digests }, signal } = this.#parts;
+    const {
+      world: { objects, digests },
+      signal,
+    } = this.#parts;
     const { key, name, sizeBytes, physicalBytes } = stored;
     const proof = new ChunkProof(digests, name, sizeBytes);
     proof.add(await readObject(objects, key, { from: 0, length: HEADER_BYTES, signal }));
     await this.#own(this.#start, this.#end, (bytes) => proof.add(bytes));
     const dataEnd = HEADER_BYTES + physicalBytes;
-    const at = await this.#stage(staged, 0, key, HEADER_BYTES + this.#end - this.#start, dataEnd, (bytes) => proof.add(bytes));
+    const at = await this.#stage(staged, 0, key, HEADER_BYTES + this.#end - this.#start, dataEnd, (bytes) =>
+      proof.add(bytes),
+    );
     for await (const piece of piecesOf(objects, key, dataEnd, sizeBytes, this.#buffers, signal)) proof.add(piece);
     if (proof.isSound) return staged.truncate(at);
     const whole = new ChunkProof(digests, name, sizeBytes);
-    const difference = await this.#compare(key, sizeBytes, this.#start - HEADER_BYTES, this.#start, (bytes) => whole.add(bytes));
+    const difference = await this.#compare(key, sizeBytes, this.#start - HEADER_BYTES, this.#start, (bytes) =>
+      whole.add(bytes),
+    );
     throw this.#judged(key, name, whole.isSound, difference);
   }
 
   async #stageSegment(staged: StorageFile, { key, from, to, crc32 }: ObjectSegment): Promise<void> {
     const { digests } = this.#parts.world;
     let crc = 0;
-    const add = (bytes: Uint8Array): void => { crc = digests.crc32(bytes, crc); };
+    const add = (bytes: Uint8Array): void => {
+      crc = digests.crc32(bytes, crc);
+    };
     const first = Math.max(from, this.#end);
     await this.#own(from, first, add);
     await this.#stage(staged, first - this.#end, key, first - from, to - from, add);
@@ -106,8 +129,19 @@ class ChunkCatchUp {
   }
 
   /** Writes bytes [from, to) of an object to the temporary file, from `at` on; resolves with where they end. */
-  async #stage(staged: StorageFile, at: number, key: string, from: number, to: number, add: (bytes: Uint8Array) => void): Promise<number> {
-    const { world: { objects }, onBytes, signal } = this.#parts;
+  async #stage(
+    staged: StorageFile,
+    at: number,
+    key: string,
+    from: number,
+    to: number,
+    add: (bytes: Uint8Array) => void,
+  ): Promise<number> {
+    const {
+      world: { objects },
+      onBytes,
+      signal,
+    } = this.#parts;
     const cutter = objectCutter(this.#end + at, key);
     for await (const piece of piecesOf(objects, key, from, to, this.#buffers, signal)) {
       add(piece);
@@ -127,15 +161,32 @@ class ChunkCatchUp {
     for (let at = from; at < to;) {
       throwIfEnded(signal);
       const bytes = await file.read(HEADER_BYTES + at - this.#start, Math.min(PIECE_BYTES, to - at));
-      if (bytes.length === 0) throw new SkuaError('io_error', `${file.path} ends at ${HEADER_BYTES + at - this.#start}, before its data do.`, { file: file.path });
+      if (bytes.length === 0)
+        throw new SkuaError(
+          'io_error',
+          `${file.path} ends at ${HEADER_BYTES + at - this.#start}, before its data do.`,
+          { file: file.path },
+        );
       add(bytes);
       at += bytes.length;
     }
   }
 
-  /** Reads a whole object again, and finds the first position, from `first` on, at which the copy has something else; null when there is none. The object begins at the position `origin`. */
-  async #compare(key: string, sizeBytes: number, origin: number, first: number, add: (bytes: Uint8Array) => void): Promise<number | null> {
-    const { world: { objects }, signal } = this.#parts;
+  /**
+   * Reads a whole object again, and finds the first position, from `first` on, at which the copy has something else;
+   * null when there is none. The object begins at the position `origin`.
+   */
+  async #compare(
+    key: string,
+    sizeBytes: number,
+    origin: number,
+    first: number,
+    add: (bytes: Uint8Array) => void,
+  ): Promise<number | null> {
+    const {
+      world: { objects },
+      signal,
+    } = this.#parts;
     let position = origin;
     let difference: number | null = null;
     for await (const piece of piecesOf(objects, key, 0, sizeBytes, this.#buffers, signal)) {
@@ -145,7 +196,8 @@ class ChunkCatchUp {
       let at = Math.max(begin, first);
       if (difference !== null || at >= this.#end) continue;
       await this.#own(at, Math.min(position, this.#end), (own) => {
-        for (let i = 0; i < own.length && difference === null; i++) if (own[i] !== piece[at + i - begin]) difference = at + i;
+        for (let i = 0; i < own.length && difference === null; i++)
+          if (own[i] !== piece[at + i - begin]) difference = at + i;
         at += own.length;
       });
     }
@@ -165,7 +217,11 @@ class ChunkCatchUp {
     for (let at = 0; at < staged.size;) {
       throwIfEnded(signal);
       const piece = await staged.read(at, Math.min(PIECE_BYTES, staged.size - at));
-      if (piece.length === 0) throw new SkuaError('io_error', `${path} gave no bytes at offset ${at}, though it has ${staged.size}.`, { file: path, offset: at });
+      if (piece.length === 0)
+        throw new SkuaError('io_error', `${path} gave no bytes at offset ${at}, though it has ${staged.size}.`, {
+          file: path,
+          offset: at,
+        });
       at += piece.length;
       for (const group of groupsIn(piece, cutter)) {
         await log.append(group);

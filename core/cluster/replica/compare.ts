@@ -28,9 +28,10 @@ export function compareFrom(end: number, { logEnd, chunkSizeBytes }: ObjectManif
 }
 
 /**
- * Compares the last 64 KiB that copy and bucket both have: byte for byte where neither is scavenged, else the records that both kept, and at whatever place the
- * bucket's unscavenged records stand the copy's must be the same, but for the data of events that one of the two has emptied (core/log/format/redaction.ts). Resolves with the bytes that were found alike; 0 where nothing could be compared. Throws
- * `log_diverged` (data: position) for a difference.
+ * Compares the last 64 KiB that copy and bucket both have: byte for byte where neither is scavenged, else the records
+ * that both kept, and at whatever place the bucket's unscavenged records stand the copy's must be the same, but for the
+ * data of events that one of the two has emptied (core/log/format/redaction.ts). Resolves with the bytes that were
+ * found alike; 0 where nothing could be compared. Throws `log_diverged` (data: position) for a difference.
  */
 export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> {
   const cache = new BlockCache(CACHE_BYTES);
@@ -50,7 +51,10 @@ export async function checkLastBytes({ table, manifest, objects }: CompareParts)
   return compare.bytes;
 }
 
-/** As `checkLastBytes`, from the beginning of the log: for a directory of which nothing else says whose it is, and whose end the bucket has scavenged. */
+/**
+ * As `checkLastBytes`, from the beginning of the log: for a directory of which nothing else says whose it is, and whose
+ * end the bucket has scavenged.
+ */
 export async function checkFirstBytes({ table, manifest, objects }: CompareParts): Promise<number> {
   const cache = new BlockCache(CACHE_BYTES);
   const compare = new Comparison(table, objects.place);
@@ -80,11 +84,18 @@ class Comparison {
   async unscavenged(bucket: Chunk, copy: Chunk, from: number, to: number): Promise<void> {
     const end = Math.min(to, bucket.startPosition + bucket.physicalBytes);
     const first = Math.max(from, end - (COMPARED_BYTES - this.bytes));
-    const theirs = end <= first ? new Uint8Array(0) : await bucket.file.file.read(HEADER_BYTES + first - bucket.startPosition, end - first);
+    const theirs =
+      end <= first
+        ? new Uint8Array(0)
+        : await bucket.file.file.read(HEADER_BYTES + first - bucket.startPosition, end - first);
     if (copy.isScavenged) return this.#kept(copy, theirs, first, to);
     const ownEnd = Math.min(to, copy.startPosition + copy.physicalBytes);
-    const own = ownEnd <= first ? new Uint8Array(0) : await copy.file.file.read(HEADER_BYTES + first - copy.startPosition, ownEnd - first);
-    for (let i = 0; i < Math.min(own.length, theirs.length); i++) if (own[i] !== theirs[i]) throw diverged(this.#place, first + i);
+    const own =
+      ownEnd <= first
+        ? new Uint8Array(0)
+        : await copy.file.file.read(HEADER_BYTES + first - copy.startPosition, ownEnd - first);
+    for (let i = 0; i < Math.min(own.length, theirs.length); i++)
+      if (own[i] !== theirs[i]) throw diverged(this.#place, first + i);
     // One of them has ended the chunk where the other goes on.
     if (own.length !== theirs.length) throw diverged(this.#place, Math.min(end, ownEnd));
     this.bytes += own.length;
@@ -95,9 +106,13 @@ class Comparison {
     const frame = this.#own;
     for (let at = to; at > first;) {
       const before = at;
-      if (await untilHit(() => copy.readBackward(before, frame)) === END || frame.position < first) return;
+      if ((await untilHit(() => copy.readBackward(before, frame))) === END || frame.position < first) return;
       const size = frame.length + FRAME_BYTES;
-      if (frame.next > first + theirs.length || !isSameRecord(frame.bytes, frame.at - 4, theirs, frame.position - first, size)) throw diverged(this.#place, frame.position);
+      if (
+        frame.next > first + theirs.length ||
+        !isSameRecord(frame.bytes, frame.at - 4, theirs, frame.position - first, size)
+      )
+        throw diverged(this.#place, frame.position);
       this.bytes += size;
       at = frame.position;
     }
@@ -106,9 +121,10 @@ class Comparison {
   /** No record that the bucket has kept may begin before the copy's end and end behind it. */
   async endsRecord(bucket: Chunk, end: number): Promise<void> {
     const frame = this.#frame;
-    const isBehindOne = await untilHit(() => bucket.readBackward(end, frame)) !== END;
+    const isBehindOne = (await untilHit(() => bucket.readBackward(end, frame))) !== END;
     const from = isBehindOne ? frame.next : bucket.startPosition;
-    if (await untilHit(() => bucket.readForward(from, frame)) !== END && frame.position < end) throw diverged(this.#place, frame.position);
+    if ((await untilHit(() => bucket.readForward(from, frame))) !== END && frame.position < end)
+      throw diverged(this.#place, frame.position);
   }
 
   /** What the bucket's scavenge has kept of [from, to), from its end. */
@@ -116,7 +132,7 @@ class Comparison {
     const frame = this.#frame;
     for (let at = to; at > from && this.bytes < COMPARED_BYTES;) {
       const before = at;
-      if (await untilHit(() => bucket.readBackward(before, frame)) === END || frame.position < from) return;
+      if ((await untilHit(() => bucket.readBackward(before, frame))) === END || frame.position < from) return;
       await this.#same(frame);
       at = frame.position;
     }
@@ -126,7 +142,7 @@ class Comparison {
     const frame = this.#frame;
     for (let at = from; at < to && this.bytes < COMPARED_BYTES; at = frame.next) {
       const next = at;
-      if (await untilHit(() => bucket.readForward(next, frame)) === END || frame.next > to) return;
+      if ((await untilHit(() => bucket.readForward(next, frame))) === END || frame.next > to) return;
       await this.#same(frame);
     }
   }
@@ -139,8 +155,15 @@ class Comparison {
   }
 }
 
-/** What the log of a table has where this record of another log stands. `removed`: a scavenge may have taken it away. `own` is used for reading. */
-export async function holdsRecord(table: ChunkTable, frame: RecordFrame, own: RecordFrame): Promise<'same' | 'other' | 'removed'> {
+/**
+ * What the log of a table has where this record of another log stands. `removed`: a scavenge may have taken it away.
+ * `own` is used for reading.
+ */
+export async function holdsRecord(
+  table: ChunkTable,
+  frame: RecordFrame,
+  own: RecordFrame,
+): Promise<'same' | 'other' | 'removed'> {
   const { position } = frame;
   const chunk = table.chunkAt(position);
   if (chunk === undefined) return 'other';
@@ -151,11 +174,17 @@ export async function holdsRecord(table: ChunkTable, frame: RecordFrame, own: Re
     const bytes = await chunk.file.file.read(HEADER_BYTES + at, size);
     return bytes.length === size && isSameRecord(bytes, 0, frame.bytes, frame.at - 4, size) ? 'same' : 'other';
   }
-  if (await untilHit(() => chunk.readAt(position, own)) === END) return 'removed';
-  return own.length === frame.length && isSameRecord(own.bytes, own.at - 4, frame.bytes, frame.at - 4, size) ? 'same' : 'other';
+  if ((await untilHit(() => chunk.readAt(position, own))) === END) return 'removed';
+  return own.length === frame.length && isSameRecord(own.bytes, own.at - 4, frame.bytes, frame.at - 4, size)
+    ? 'same'
+    : 'other';
 }
 
 /** What is here and what is in the log went apart at this position. */
 export function diverged(location: string, position: number, what = `differ at position ${position}`): SkuaError {
-  return new SkuaError('log_diverged', `The replica in this directory and the log at ${location} ${what}: each has commits the other does not. Either the directory has another history (move it away, and let an empty one catch up), or the bucket was rolled back to an older state (\`skua cluster reset\` starts a new log from the best replica). Nothing was changed.`, { position, place: location });
+  return new SkuaError(
+    'log_diverged',
+    `The replica in this directory and the log at ${location} ${what}: each has commits the other does not. Either the directory has another history (move it away, and let an empty one catch up), or the bucket was rolled back to an older state (\`skua cluster reset\` starts a new log from the best replica). Nothing was changed.`,
+    { position, place: location },
+  );
 }

@@ -18,10 +18,18 @@ interface Difference {
 }
 
 /**
- * A bit that flipped looks like two logs that went apart, and the remedy is another one. Reads whole files, which nobody minds before giving up: throws
- * `log_corrupt`, with the object's key or the file's name, where the file of one side does not fit its checksum.
+ * A bit that flipped looks like two logs that went apart, and the remedy is another one. Reads whole files, which
+ * nobody minds before giving up: throws `log_corrupt`, with the object's key or the file's name, where the file of one
+ * side does not fit its checksum.
  */
-export async function refuseDamaged({ storage, inspection, world: { objects, digests }, manifest, position, signal }: Difference): Promise<void> {
+export async function refuseDamaged({
+  storage,
+  inspection,
+  world: { objects, digests },
+  manifest,
+  position,
+  signal,
+}: Difference): Promise<void> {
   const number = Math.floor(position / manifest.chunkSizeBytes);
   const buffers = newPieceBuffers();
   const stored = bucketChunk(manifest, number);
@@ -32,7 +40,8 @@ export async function refuseDamaged({ storage, inspection, world: { objects, dig
     proof.check(() => objectCorrupt(stored.key, stored.name));
   } else if (segment?.crc32 !== undefined) {
     let crc = 0;
-    for await (const piece of piecesOf(objects, segment.key, 0, segment.to - segment.from, buffers, signal)) crc = digests.crc32(piece, crc);
+    for await (const piece of piecesOf(objects, segment.key, 0, segment.to - segment.from, buffers, signal))
+      crc = digests.crc32(piece, crc);
     if (crc !== segment.crc32) throw objectCorrupt(segment.key, manifest.ongoing!.name);
   }
   const own = inspection.files.find(({ startNumber, endNumber }) => startNumber <= number && endNumber >= number);

@@ -20,7 +20,10 @@ export interface OpenReplica {
   readonly store: EventStoreInternals;
 }
 
-interface Waiting { readonly number: number; readonly resolve: (isReached: boolean) => void }
+interface Waiting {
+  readonly number: number;
+  readonly resolve: (isReached: boolean) => void;
+}
 
 /** The log as its member has it, whichever opening of the copy is in force. */
 export class ReplicaLog implements MemberLog {
@@ -45,13 +48,27 @@ export class ReplicaLog implements MemberLog {
     this.#digests = digests;
   }
 
-  get applied(): number { return this.#applied; }
-  get end(): number { return this.#end; }
-  get epoch(): Epoch | null { return this.#epoch; }
-  get isCaughtUp(): boolean { return this.#isCaughtUp && this.trouble === null; }
-  get trouble(): SkuaError | null { return this.#open?.head.trouble ?? this.#closedBy; }
-  get bucketSilentMs(): number { return this.#objects.silentMs; }
-  get lag(): { readonly commits: number; readonly bytes: number } { return this.#open?.head.lag ?? { commits: 0, bytes: 0 }; }
+  get applied(): number {
+    return this.#applied;
+  }
+  get end(): number {
+    return this.#end;
+  }
+  get epoch(): Epoch | null {
+    return this.#epoch;
+  }
+  get isCaughtUp(): boolean {
+    return this.#isCaughtUp && this.trouble === null;
+  }
+  get trouble(): SkuaError | null {
+    return this.#open?.head.trouble ?? this.#closedBy;
+  }
+  get bucketSilentMs(): number {
+    return this.#objects.silentMs;
+  }
+  get lag(): { readonly commits: number; readonly bytes: number } {
+    return this.#open?.head.lag ?? { commits: 0, bytes: 0 };
+  }
 
   /** A copy was opened, up to commit `applied`, and is being caught up. */
   opened(copy: OpenReplica, epoch: Epoch | null): void {
@@ -104,16 +121,27 @@ export class ReplicaLog implements MemberLog {
     for (const listener of this.#epochListeners) listener(epoch);
   }
 
-  onEpoch(listener: (epoch: Epoch) => void): void { this.#epochListeners.push(listener); }
-  onApplied(listener: () => void): void { this.#appliedListeners.push(listener); }
+  onEpoch(listener: (epoch: Epoch) => void): void {
+    this.#epochListeners.push(listener);
+  }
+  onApplied(listener: () => void): void {
+    this.#appliedListeners.push(listener);
+  }
 
   async lead(instanceId: string, after: number): Promise<Epoch> {
     const { store } = this.#opened();
-    const lost = () => new SkuaError('epoch_lost', `The newest epoch of the log is ${this.#epoch?.number ?? -1}, no longer ${after}: another member is the leader.`, { after, epoch: this.#epoch?.number ?? -1 });
+    const lost = () =>
+      new SkuaError(
+        'epoch_lost',
+        `The newest epoch of the log is ${this.#epoch?.number ?? -1}, no longer ${after}: another member is the leader.`,
+        { after, epoch: this.#epoch?.number ?? -1 },
+      );
     await store.writeEpoch((isFirst) => {
       const known = this.#epoch;
       // What is expected, number and predecessor are those of the log at the place of the record.
-      return !isFirst || (known?.number ?? -1) !== after ? lost() : { epochNumber: after + 1, prevEpochPosition: known?.position ?? -1, leaderInstanceId: instanceId };
+      return !isFirst || (known?.number ?? -1) !== after
+        ? lost()
+        : { epochNumber: after + 1, prevEpochPosition: known?.position ?? -1, leaderInstanceId: instanceId };
     });
     const epoch = this.#epoch;
     if (epoch?.number !== after + 1 || epoch.leaderInstanceId !== instanceId) throw lost();
@@ -154,8 +182,17 @@ export class ReplicaLog implements MemberLog {
     if (this.#committed >= number) return Promise.resolve(true);
     if (signal.aborted) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const waiting: Waiting = { number, resolve: (reached) => { signal.removeEventListener('abort', gaveUp); resolve(reached); } };
-      const gaveUp = () => { this.#waiting.delete(waiting); resolve(false); };
+      const waiting: Waiting = {
+        number,
+        resolve: (reached) => {
+          signal.removeEventListener('abort', gaveUp);
+          resolve(reached);
+        },
+      };
+      const gaveUp = () => {
+        this.#waiting.delete(waiting);
+        resolve(false);
+      };
       signal.addEventListener('abort', gaveUp, { once: true });
       this.#waiting.add(waiting);
     });
@@ -169,12 +206,21 @@ export class ReplicaLog implements MemberLog {
 
 /** What is answered while the copy of a member is being opened. */
 export function replicaClosed(why: SkuaError | null): SkuaError {
-  return new SkuaError('not_ready', `The replica of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`, {}, why ?? undefined);
+  return new SkuaError(
+    'not_ready',
+    `The replica of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`,
+    {},
+    why ?? undefined,
+  );
 }
 
 /** Members that are zero are left out. */
 function parseEpoch(position: number, json: Uint8Array): Epoch {
-  const { epochNumber = 0, epochId = '', leaderInstanceId = '' } = JSON.parse(decodeText(json)) as { epochNumber?: number; epochId?: string; leaderInstanceId?: string };
+  const {
+    epochNumber = 0,
+    epochId = '',
+    leaderInstanceId = '',
+  } = JSON.parse(decodeText(json)) as { epochNumber?: number; epochId?: string; leaderInstanceId?: string };
   return { number: epochNumber, position, id: epochId, leaderInstanceId };
 }
 

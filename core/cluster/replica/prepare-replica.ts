@@ -18,7 +18,10 @@ import { markScavengeDue } from './scavenge-due.ts';
 import { type ReplicaInspection, openInspected, inspectReplica } from './inspect-replica.ts';
 import { downloadFiles, missingBytes } from './download-files.ts';
 
-/** Newer manifests that one catch-up follows when it has ended with one: each is nearer to the log's end, and behind the last comes the tail. */
+/**
+ * Newer manifests that one catch-up follows when it has ended with one: each is nearer to the log's end, and behind the
+ * last comes the tail.
+ */
 const FOLLOWED_MAX = 8;
 /** Manifests of which files may be gone before a catch-up has them all. */
 const OUTDATED_MAX = 100;
@@ -34,11 +37,18 @@ export interface PrepareReplicaParts {
   /** The newest one. */
   readonly manifest: ObjectManifest;
   /** Bytes that are downloaded; the total grows when the log does meanwhile. */
-  readonly onProgress?: (progress: { readonly phase: 'catching-up'; readonly bytesDone: number; readonly bytesTotal: number }) => void;
+  readonly onProgress?: (progress: {
+    readonly phase: 'catching-up';
+    readonly bytesDone: number;
+    readonly bytesTotal: number;
+  }) => void;
   readonly signal: AbortSignal;
 }
 
-/** `end`: where the copy ends. It lies behind the manifest's end where the copy has some of the tail already; which commit that is the caller finds out (`locateInTail`). */
+/**
+ * `end`: where the copy ends. It lies behind the manifest's end where the copy has some of the tail already; which
+ * commit that is the caller finds out (`locateInTail`).
+ */
 export interface PreparedReplica {
   /** The one that was used last. */
   readonly manifest: ObjectManifest;
@@ -46,13 +56,15 @@ export interface PreparedReplica {
 }
 
 /**
- * Brings the files of a stopped directory up to the newest manifest. Afterwards it belongs to this log (`log-id`), holds it up to the manifest's end at least,
- * byte for byte where nothing is scavenged, and can be opened (core/cluster/replica/README.md, rules 3 to 5).
+ * Brings the files of a stopped directory up to the newest manifest. Afterwards it belongs to this log (`log-id`),
+ * holds it up to the manifest's end at least, byte for byte where nothing is scavenged, and can be opened
+ * (core/cluster/replica/README.md, rules 3 to 5).
  *
- * Nothing is written before the directory has been compared with the log. Each step leaves a log that every opening takes for what it is, so after a crash, an
- * error or an abort the next call goes on. Rejects with `other_log`, `log_diverged` (nothing was changed where it is found before the first step), `log_corrupt`
- * for damage on either side, `disk_full`, `too_busy` when the bucket's files change faster than they can be read, `aborted`, and with what opening a log, storage
- * and bucket throw.
+ * Nothing is written before the directory has been compared with the log. Each step leaves a log that every opening
+ * takes for what it is, so after a crash, an error or an abort the next call goes on. Rejects with `other_log`,
+ * `log_diverged` (nothing was changed where it is found before the first step), `log_corrupt` for damage on either
+ * side, `disk_full`, `too_busy` when the bucket's files change faster than they can be read, `aborted`, and with what
+ * opening a log, storage and bucket throw.
  */
 export async function prepareReplica(parts: PrepareReplicaParts): Promise<PreparedReplica> {
   return new Preparation(parts).run();
@@ -87,20 +99,31 @@ class Preparation {
       try {
         const end = await this.#follow();
         // After long work what was behind the manifest may be gone from the tail, too.
-        if (this.#bytesDone === before || followed++ === FOLLOWED_MAX || !await this.#isOld()) return this.#done(end);
+        if (this.#bytesDone === before || followed++ === FOLLOWED_MAX || !(await this.#isOld())) return this.#done(end);
         await this.#takeNewest(null);
       } catch (error) {
         if (!isOutdated(error)) throw error;
         // What was brought before the first file was gone is kept, so it is standing still that ends this.
         candidacy = this.#bytesDone > before ? 0 : candidacy + 1;
-        if (candidacy === LOADS_MAX || ++outdated === OUTDATED_MAX) throw new SkuaError('too_busy', `The files of ${this.#world.objects.place} change faster than this replica can follow: try again later.`, { place: this.#world.objects.place }, error);
+        if (candidacy === LOADS_MAX || ++outdated === OUTDATED_MAX)
+          throw new SkuaError(
+            'too_busy',
+            `The files of ${this.#world.objects.place} change faster than this replica can follow: try again later.`,
+            { place: this.#world.objects.place },
+            error,
+          );
         await this.#takeNewest(error);
       }
     }
   }
 
   #done(end: number): PreparedReplica {
-    if (this.#bytesDone > 0) this.#world.log.info('the replica has caught up with the files of the log', { end, bytes: this.#bytesDone, manifest: this.#manifest.number });
+    if (this.#bytesDone > 0)
+      this.#world.log.info('the replica has caught up with the files of the log', {
+        end,
+        bytes: this.#bytesDone,
+        manifest: this.#manifest.number,
+      });
     return { manifest: this.#manifest, end };
   }
 
@@ -114,11 +137,21 @@ class Preparation {
     const newest = await newestManifest(objects, digests);
     const old = this.#manifest;
     if (newest === null || newest.storeId !== old.storeId || newest.number < old.number || newest.logEnd < old.logEnd) {
-      throw new SkuaError('log_diverged', `The log at ${objects.place} was replaced or rolled back to an older state while this replica was catching up. Start again when it is restored.`, { place: objects.place }, cause);
+      throw new SkuaError(
+        'log_diverged',
+        `The log at ${objects.place} was replaced or rolled back to an older state while this replica was catching up. Start again when it is restored.`,
+        { place: objects.place },
+        cause,
+      );
     }
     if (newest.number === old.number && cause !== null) {
       const key = cause instanceof SkuaError ? cause.data.key : undefined;
-      throw new SkuaError('log_corrupt', `The object ${String(key)}, which the newest manifest of ${objects.place} names, is missing: restore it from a version or a backup of the bucket.`, typeof key === 'string' ? { key } : {}, cause);
+      throw new SkuaError(
+        'log_corrupt',
+        `The object ${String(key)}, which the newest manifest of ${objects.place} names, is missing: restore it from a version or a backup of the bucket.`,
+        typeof key === 'string' ? { key } : {},
+        cause,
+      );
     }
     this.#manifest = newest;
   }
@@ -134,7 +167,11 @@ class Preparation {
       await this.#step(inspection);
       inspection = await inspectReplica(this.#storage, this.#world.digests);
     }
-    throw new SkuaError('io_error', `The replica ends at ${inspection.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`, { end: inspection.end });
+    throw new SkuaError(
+      'io_error',
+      `The replica ends at ${inspection.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`,
+      { end: inspection.end },
+    );
   }
 
   /** The directory must hold nothing that the log does not. One that named no log so far names this one afterwards. */
@@ -142,10 +179,19 @@ class Preparation {
     const { objects } = this.#world;
     const { chunkSizeBytes, storeId } = this.#manifest;
     if (inspection.chunkSizeBytes !== null && inspection.end > 0) {
-      if (inspection.chunkSizeBytes !== chunkSizeBytes) throw diverged(objects.place, 0, `have chunks of ${inspection.chunkSizeBytes} and ${chunkSizeBytes} bytes`);
+      if (inspection.chunkSizeBytes !== chunkSizeBytes)
+        throw diverged(objects.place, 0, `have chunks of ${inspection.chunkSizeBytes} and ${chunkSizeBytes} bytes`);
       await this.#compareBytes(inspection).catch(async (error: unknown) => {
         const position = isSkuaError(error, 'log_diverged') ? error.data.position : undefined;
-        if (position !== undefined) await refuseDamaged({ storage: this.#storage, inspection, world: this.#world, manifest: this.#manifest, position, signal: this.#parts.signal });
+        if (position !== undefined)
+          await refuseDamaged({
+            storage: this.#storage,
+            inspection,
+            world: this.#world,
+            manifest: this.#manifest,
+            position,
+            signal: this.#parts.signal,
+          });
         throw error;
       });
     }
@@ -157,16 +203,26 @@ class Preparation {
   async #compareBytes(inspection: ReplicaInspection): Promise<void> {
     const { objects, digests } = this.#world;
     const manifest = this.#manifest;
-    const table = await openInspected(this.#storage, inspection, this.#belongs ? compareFrom(inspection.end, manifest) : 0);
+    const table = await openInspected(
+      this.#storage,
+      inspection,
+      this.#belongs ? compareFrom(inspection.end, manifest) : 0,
+    );
     try {
       const parts = { table, manifest, objects };
       const alike = await checkLastBytes(parts);
       if (this.#belongs) return;
       // Nothing else says that it is a copy of this log: some record of it must.
-      if (manifest.logEnd > 0 && alike === 0 && await checkFirstBytes(parts) === 0) throw diverged(objects.place, 0, 'have no record that could be compared');
+      if (manifest.logEnd > 0 && alike === 0 && (await checkFirstBytes(parts)) === 0)
+        throw diverged(objects.place, 0, 'have no record that could be compared');
       if (inspection.end <= manifest.logEnd) return;
       const tail = await listTail(objects, manifest.boundary, TAIL_COMMITS_MAX);
-      if (tail === null) throw new SkuaError('commit_lost', `Commit ${manifest.boundary} no longer exists: a newer manifest includes it.`, { number: manifest.boundary });
+      if (tail === null)
+        throw new SkuaError(
+          'commit_lost',
+          `Commit ${manifest.boundary} no longer exists: a newer manifest includes it.`,
+          { number: manifest.boundary },
+        );
       await locateInTail(table, manifest, readTail(objects, digests, tail), objects.place);
     } finally {
       await table.close();
@@ -184,15 +240,30 @@ class Preparation {
     const free = await this.#storage.freeBytes();
     // The rest of a chunk is there twice for a while.
     const needed = bytes + rest + SPARE_BYTES;
-    if (bytes > 0 && needed > free) throw new SkuaError('disk_full', `Catching up with the log takes ${needed} bytes, and ${free} are free in the directory. Free space, then start again: what was downloaded is kept.`, { bytes: needed, free });
-    if (bytes > 0) this.#world.log.info('the replica is catching up with the files of the log', { from, to: this.#manifest.logEnd, bytes, manifest: this.#manifest.number });
+    if (bytes > 0 && needed > free)
+      throw new SkuaError(
+        'disk_full',
+        `Catching up with the log takes ${needed} bytes, and ${free} are free in the directory. Free space, then start again: what was downloaded is kept.`,
+        { bytes: needed, free },
+      );
+    if (bytes > 0)
+      this.#world.log.info('the replica is catching up with the files of the log', {
+        from,
+        to: this.#manifest.logEnd,
+        bytes,
+        manifest: this.#manifest.number,
+      });
     this.#told(0);
     await forgetEpoch(this.#storage);
   }
 
   #told(count: number): void {
     this.#bytesDone += count;
-    this.#parts.onProgress?.({ phase: 'catching-up', bytesDone: this.#bytesDone, bytesTotal: Math.max(this.#bytesTotal, this.#bytesDone) });
+    this.#parts.onProgress?.({
+      phase: 'catching-up',
+      bytesDone: this.#bytesDone,
+      bytesTotal: Math.max(this.#bytesTotal, this.#bytesDone),
+    });
   }
 
   /** One of the steps that bring a copy nearer to the manifest's end. Another survey tells what it came to. */
@@ -202,16 +273,27 @@ class Preparation {
     const common = commonEnd(inspection, this.#manifest);
     const isInside = inspection.end % chunkSizeBytes !== 0;
     // Recovery first, so that what is built upon is durable; the rest of a chunk is appended by who has recovered it.
-    const needsRecovery = !this.#isSettled && inspection.chunkSizeBytes !== null && (common < inspection.end || !isInside);
+    const needsRecovery =
+      !this.#isSettled && inspection.chunkSizeBytes !== null && (common < inspection.end || !isInside);
     if (inspection.isCutPending || needsRecovery) return this.#opened(async () => {});
     if (common < inspection.end) {
-      this.#world.log.warn('the replica is truncated to the start of a file of the log: the rest was scavenged in the bucket meanwhile', { from: inspection.end, to: common });
+      this.#world.log.warn(
+        'the replica is truncated to the start of a file of the log: the rest was scavenged in the bucket meanwhile',
+        { from: inspection.end, to: common },
+      );
       await markScavengeDue(this.#storage);
       await requestTruncation(this.#storage, common);
       return this.#opened(async () => {});
     }
-    if (await dropIndexBeyond(this.#storage, digests, inspection.end)) this.#world.log.warn('the index is ahead of the log and is rebuilt', { end: inspection.end });
-    const parts = { storage: this.#storage, world: this.#world, manifest: this.#manifest, signal: this.#parts.signal, onBytes: (count: number) => this.#told(count) };
+    if (await dropIndexBeyond(this.#storage, digests, inspection.end))
+      this.#world.log.warn('the index is ahead of the log and is rebuilt', { end: inspection.end });
+    const parts = {
+      storage: this.#storage,
+      world: this.#world,
+      manifest: this.#manifest,
+      signal: this.#parts.signal,
+      onBytes: (count: number) => this.#told(count),
+    };
     if (!isInside) return downloadFiles({ ...parts, from: inspection.end });
     return this.#opened((log) => catchUpChunk({ ...parts, log }));
   }
@@ -219,7 +301,17 @@ class Preparation {
   /** Does work with the log open, which recovers it first, and cuts it back where that was asked for. */
   async #opened(work: (log: TransactionLog) => Promise<void>): Promise<void> {
     const { clock, digests, ids, log } = this.#world;
-    const opened = await openLog({ storage: this.#storage, cache: new BlockCache(0), digests, ids, clock, log, chunkSizeBytes: this.#manifest.chunkSizeBytes, truncationBytesMax: -1, isReplica: true });
+    const opened = await openLog({
+      storage: this.#storage,
+      cache: new BlockCache(0),
+      digests,
+      ids,
+      clock,
+      log,
+      chunkSizeBytes: this.#manifest.chunkSizeBytes,
+      truncationBytesMax: -1,
+      isReplica: true,
+    });
     this.#isSettled = true;
     try {
       await work(opened);
@@ -228,4 +320,3 @@ class Preparation {
     }
   }
 }
-

@@ -10,7 +10,9 @@ export class RecentCommits {
   #bytes = 0;
 
   /** Number of the last one; 0 for none. */
-  get last(): number { return this.#first + this.#commits.length - 1; }
+  get last(): number {
+    return this.#first + this.#commits.length - 1;
+  }
 
   /** Commits come in order; a gap forgets those before it. */
   add(number: number, bytes: Uint8Array): void {
@@ -23,14 +25,21 @@ export class RecentCommits {
     this.#commits.push(bytes);
     this.#bytes += bytes.length;
     let drop = 0;
-    while (this.#commits.length - drop > 1 && (this.#bytes > RECENT_BYTES_MAX || this.#commits.length - drop > RECENT_COMMITS_MAX)) this.#bytes -= this.#commits[drop++]!.length;
+    while (
+      this.#commits.length - drop > 1 &&
+      (this.#bytes > RECENT_BYTES_MAX || this.#commits.length - drop > RECENT_COMMITS_MAX)
+    )
+      this.#bytes -= this.#commits[drop++]!.length;
     if (drop > 0) {
       this.#commits = this.#commits.slice(drop);
       this.#first += drop;
     }
   }
 
-  /** Those from `from` to `last`, one behind the other, up to `bytesMax` but at least one; empty when `from` is the number behind `last`, null when they are not here. */
+  /**
+   * Those from `from` to `last`, one behind the other, up to `bytesMax` but at least one; empty when `from` is the
+   * number behind `last`, null when they are not here.
+   */
   read(from: number, last: number, bytesMax: number): Uint8Array | null {
     if (from === last + 1) return new Uint8Array(0);
     const start = from - this.#first;

@@ -46,8 +46,9 @@ export interface ReplicaListener {
 }
 
 /**
- * The head of a member of a cluster: a copy of the log on its own disk. Every commit enters it in one way: at exactly its position, by the code of a
- * single node, one sync a batch; then, in one step, index, existence filter, states, ids, and the end that readers see.
+ * The head of a member of a cluster: a copy of the log on its own disk. Every commit enters it in one way: at exactly
+ * its position, by the code of a single node, one sync a batch; then, in one step, index, existence filter, states,
+ * ids, and the end that readers see.
  */
 export class ReplicaHead extends Head {
   readonly recent = new RecentCommits();
@@ -72,7 +73,13 @@ export class ReplicaHead extends Head {
   #isClosed = false;
 
   /** `known`: the number of the commit with which the copy ends; `nextStart`: where the one behind it starts. */
-  constructor(world: ObjectWorld, freshMs: number, copy: ReplicaParts, at: { readonly manifest: ObjectManifest; readonly stamp: Stamp } & ReplicaLocation, on: ReplicaListener) {
+  constructor(
+    world: ObjectWorld,
+    freshMs: number,
+    copy: ReplicaParts,
+    at: { readonly manifest: ObjectManifest; readonly stamp: Stamp } & ReplicaLocation,
+    on: ReplicaListener,
+  ) {
     super(world, freshMs, at.stamp);
     this.#copy = copy;
     this.#read = new ReadRecords(copy.index.hasher);
@@ -83,14 +90,27 @@ export class ReplicaHead extends Head {
     this.#nextStart = this.#seenEnd = at.nextStart;
   }
 
-  get known(): number { return this.#known; }
-  get nextStart(): number { return this.#nextStart; }
-  get manifest(): ObjectManifest { return this.#manifest; }
-  get applied(): number { return this.#applied; }
-  get trouble(): SkuaError | null { return this.#trouble; }
+  get known(): number {
+    return this.#known;
+  }
+  get nextStart(): number {
+    return this.#nextStart;
+  }
+  get manifest(): ObjectManifest {
+    return this.#manifest;
+  }
+  get applied(): number {
+    return this.#applied;
+  }
+  get trouble(): SkuaError | null {
+    return this.#trouble;
+  }
   /** Commits and bytes that are known to be in the log, and are not in the copy. */
   get lag(): { readonly commits: number; readonly bytes: number } {
-    return { commits: Math.max(0, this.#seen - this.#applied), bytes: Math.max(0, this.#seenEnd - this.#copy.log.table.end) };
+    return {
+      commits: Math.max(0, this.#seen - this.#applied),
+      bytes: Math.max(0, this.#seenEnd - this.#copy.log.table.end),
+    };
   }
 
   /** The tail lies on the disk, whatever its length. */
@@ -100,7 +120,10 @@ export class ReplicaHead extends Head {
     this.#seen = Math.max(this.#seen, number);
   }
 
-  /** A commit that is being taken in is waited for; while the copy can take in nothing, nothing is committed for clients either. */
+  /**
+   * A commit that is being taken in is waited for; while the copy can take in nothing, nothing is committed for clients
+   * either.
+   */
   override ready(): Promise<void> | null {
     if (this.#held !== null) return this.#held.then(() => this.ready() ?? undefined);
     if (this.#applying !== null) return this.#applying.catch(() => {});
@@ -112,14 +135,28 @@ export class ReplicaHead extends Head {
   /** As in `MemberLog`. Of several at once the last one to end counts. */
   async hold(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const ended = new Promise<void>((resolve) => { signal.addEventListener('abort', () => { resolve(); }, { once: true }); });
+    const ended = new Promise<void>((resolve) => {
+      signal.addEventListener(
+        'abort',
+        () => {
+          resolve();
+        },
+        { once: true },
+      );
+    });
     const before = this.#held;
-    const held: Promise<void> = ended.then(() => before ?? undefined).then(() => { if (this.#held === held) this.#held = null; });
+    const held: Promise<void> = ended
+      .then(() => before ?? undefined)
+      .then(() => {
+        if (this.#held === held) this.#held = null;
+      });
     this.#held = held;
     await this.committing;
   }
 
-  override get isTaking(): boolean { return this.#applying !== null; }
+  override get isTaking(): boolean {
+    return this.#applying !== null;
+  }
 
   show(): void {
     this.#copy.log.publish();
@@ -139,7 +176,12 @@ export class ReplicaHead extends Head {
       } catch (error) {
         this.#failed(error);
         if (isSkuaError(error, 'writer_stopped') || clock.monotonicMs() >= untilMs) {
-          throw new SkuaError('commit_not_applied', `Commit ${commit.number} is in the log, but not yet in the replica of this member.`, { number: commit.number }, error);
+          throw new SkuaError(
+            'commit_not_applied',
+            `Commit ${commit.number} is in the log, but not yet in the replica of this member.`,
+            { number: commit.number },
+            error,
+          );
         }
         await clock.sleep(waitMs);
       }
@@ -149,7 +191,8 @@ export class ReplicaHead extends Head {
   }
 
   async takeWinner(commit: Commit): Promise<void> {
-    // It may be on its way into the copy already: others may have begun to take it in before the commit of our own was begun.
+    // It may be on its way into the copy already: others may have begun to take it in before the commit of our own was
+    // begun.
     while (this.#applying !== null) await this.#applying.catch(() => {});
     this.#checkOpen();
     if (commit.number !== this.#known + 1) return;
@@ -159,7 +202,8 @@ export class ReplicaHead extends Head {
 
   async take(commits: readonly Commit[], from: 'bucket' | 'leader' = 'bucket'): Promise<void> {
     for (;;) {
-      while (this.committing !== null || this.#applying !== null) await (this.committing ?? this.#applying!.catch(() => {}));
+      while (this.committing !== null || this.#applying !== null)
+        await (this.committing ?? this.#applying!.catch(() => {}));
       const batch = this.#batchOf(commits);
       if (batch.length === 0) return;
       this.#checkOpen();
@@ -168,7 +212,10 @@ export class ReplicaHead extends Head {
     }
   }
 
-  /** From now on nothing of others is taken in. Resolves when what was on its way is in the copy, or never will be: only then may its files be closed, and opened by others. */
+  /**
+   * From now on nothing of others is taken in. Resolves when what was on its way is in the copy, or never will be: only
+   * then may its files be closed, and opened by others.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.#applying !== null) await this.#applying.catch(() => {});
@@ -194,7 +241,11 @@ export class ReplicaHead extends Head {
       const last = batch.at(-1);
       bytes += commit.records.length;
       // A chunk that is full to its last byte ends there, though no commit says so.
-      if (last !== undefined && (bytes > BATCH_BYTES_MAX || last.endsChunk || commit.start !== last.end || last.end % this.chunkSizeBytes === 0)) break;
+      if (
+        last !== undefined &&
+        (bytes > BATCH_BYTES_MAX || last.endsChunk || commit.start !== last.end || last.end % this.chunkSizeBytes === 0)
+      )
+        break;
       batch.push(commit);
     }
     return batch;
@@ -229,11 +280,25 @@ export class ReplicaHead extends Head {
    */
   async #append({ start, end }: Pick<Commit, 'start' | 'end'>, records: Uint8Array): Promise<void> {
     const { log } = this.#copy;
-    if (records.length !== end - start) throw brokenInvariant(`A commit has ${records.length} bytes of records for the log from ${start} to ${end}`, { start, end, size: records.length });
+    if (records.length !== end - start)
+      throw brokenInvariant(`A commit has ${records.length} bytes of records for the log from ${start} to ${end}`, {
+        start,
+        end,
+        size: records.length,
+      });
     if (start > log.end || (records.length > 0 && log.remaining === 0)) await log.completeChunk();
-    if (start !== log.end) throw new SkuaError('log_diverged', `The replica ends at ${log.end}, but the next commit of ${this.world.objects.place} starts at ${start}.`, { end: log.end, start });
+    if (start !== log.end)
+      throw new SkuaError(
+        'log_diverged',
+        `The replica ends at ${log.end}, but the next commit of ${this.world.objects.place} starts at ${start}.`,
+        { end: log.end, start },
+      );
     if (records.length > 0) await log.append(records);
-    if (log.end !== end) throw brokenInvariant(`A commit that ends at ${end} was taken in, and the copy ends at ${log.end}`, { start, end });
+    if (log.end !== end)
+      throw brokenInvariant(`A commit that ends at ${end} was taken in, and the copy ends at ${log.end}`, {
+        start,
+        end,
+      });
     this.#trouble = null;
   }
 
@@ -258,8 +323,16 @@ export class ReplicaHead extends Head {
   #checkLocation({ number, start }: Commit, { end }: Commit): void {
     const size = this.chunkSizeBytes;
     const isNextChunk = start === Math.ceil(this.#nextStart / size) * size && start > this.#nextStart;
-    if ((start === this.#nextStart || isNextChunk) && (end === start || Math.floor((end - 1) / size) === Math.floor(start / size))) return;
-    throw new SkuaError('log_diverged', `Commit ${number} of ${this.world.objects.place} starts at ${start} of the log, but the replica continues at ${this.#nextStart}: find out which of the two was restored or replaced.`, { number, start, expected: this.#nextStart });
+    if (
+      (start === this.#nextStart || isNextChunk) &&
+      (end === start || Math.floor((end - 1) / size) === Math.floor(start / size))
+    )
+      return;
+    throw new SkuaError(
+      'log_diverged',
+      `Commit ${number} of ${this.world.objects.place} starts at ${start} of the log, but the replica continues at ${this.#nextStart}: find out which of the two was restored or replaced.`,
+      { number, start, expected: this.#nextStart },
+    );
   }
 
   /** The chunk of the copy ends where the log's has ended. */
@@ -271,7 +344,8 @@ export class ReplicaHead extends Head {
   /** What stands in the way is met again by the commit that comes next. */
   async #settle(): Promise<void> {
     const { log } = this.#copy;
-    if (this.#applied === this.#known && log.end < this.#nextStart) await log.completeChunk().catch((error: unknown) => this.#failed(error));
+    if (this.#applied === this.#known && log.end < this.#nextStart)
+      await log.completeChunk().catch((error: unknown) => this.#failed(error));
   }
 
   /** Nothing else is done to the copy meanwhile. The caller has seen that nothing is. */
@@ -286,13 +360,23 @@ export class ReplicaHead extends Head {
   }
 
   #failed(error: unknown): void {
-    const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `A commit could not be applied to the replica: ${String(error)}.`, {}, error);
-    if (this.#trouble?.code !== trouble.code) this.world.log.error('the replica can\'t apply what is committed', { code: trouble.code, reason: trouble.message });
+    const trouble =
+      error instanceof SkuaError
+        ? error
+        : new SkuaError('io_error', `A commit could not be applied to the replica: ${String(error)}.`, {}, error);
+    if (this.#trouble?.code !== trouble.code)
+      this.world.log.error("the replica can't apply what is committed", {
+        code: trouble.code,
+        reason: trouble.message,
+      });
     this.#trouble = trouble;
     if (trouble.code === 'writer_stopped' || trouble.code === 'log_diverged') this.#on.mustReopen(trouble);
   }
 
-  /** Every look is also the moment to see whether this is still the log that the copy is one of (rule 3): the bucket may have been put back to an older state. */
+  /**
+   * Every look is also the moment to see whether this is still the log that the copy is one of (rule 3): the bucket may
+   * have been put back to an older state.
+   */
   protected override async checkLog(newest: ObjectManifest): Promise<void> {
     if (this.#last === null) return;
     try {
@@ -300,7 +384,13 @@ export class ReplicaHead extends Head {
     } catch (error) {
       if (!isSkuaError(error, 'log_diverged')) throw error;
       // The commit may have been taken into files and removed while this process stood still.
-      if (await newestManifestNumber(this.world.objects) !== newest.number) throw new SkuaError('too_busy', 'The log advanced while it was being read: try again.', { manifest: newest.number }, error);
+      if ((await newestManifestNumber(this.world.objects)) !== newest.number)
+        throw new SkuaError(
+          'too_busy',
+          'The log advanced while it was being read: try again.',
+          { manifest: newest.number },
+          error,
+        );
       this.#failed(error);
       throw error;
     }
@@ -309,7 +399,11 @@ export class ReplicaHead extends Head {
   protected async putInForce(manifest: ObjectManifest): Promise<void> {
     if (manifest.number <= this.#manifest.number) return;
     if (manifest.boundary > this.#known + 1) {
-      const behind = new SkuaError('copy_behind', `The replica ends with commit ${this.#known}, and the log already has commit ${manifest.boundary - 1} in files: it is reopened to fetch them.`, { known: this.#known, boundary: manifest.boundary });
+      const behind = new SkuaError(
+        'copy_behind',
+        `The replica ends with commit ${this.#known}, and the log already has commit ${manifest.boundary - 1} in files: it is reopened to fetch them.`,
+        { known: this.#known, boundary: manifest.boundary },
+      );
       this.#on.mustReopen(behind);
       throw behind;
     }
@@ -328,14 +422,28 @@ function joined(batch: readonly Commit[]): Uint8Array {
 }
 
 function notReady(trouble: SkuaError): SkuaError {
-  return new SkuaError('not_ready', `The replica of this member can't apply what is committed (${trouble.message}), so it accepts no writes: send them to another member.`, { code: trouble.code }, trouble);
+  return new SkuaError(
+    'not_ready',
+    `The replica of this member can't apply what is committed (${trouble.message}), so it accepts no writes: send them to another member.`,
+    { code: trouble.code },
+    trouble,
+  );
 }
 
 /**
- * Looks whether the last commit that a copy has taken in still is what the log has under its number, or lies below the boundary of a log that reaches
- * at least as far. Throws `log_diverged`.
+ * Looks whether the last commit that a copy has taken in still is what the log has under its number, or lies below the
+ * boundary of a log that reaches at least as far. Throws `log_diverged`.
  */
-async function locateInLog({ objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>, manifest: ObjectManifest, last: LastCommit): Promise<void> {
+async function locateInLog(
+  { objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>,
+  manifest: ObjectManifest,
+  last: LastCommit,
+): Promise<void> {
   const why = await whyNotInLog(objects, digests, manifest, last);
-  if (why !== null) throw new SkuaError('log_diverged', `The replica and the log at ${objects.place} diverge at commit ${last.number}: ${why}. Find out which of the two was restored or replaced; \`skua cluster reset\` starts a new log from a replica.`, { number: last.number, place: objects.place });
+  if (why !== null)
+    throw new SkuaError(
+      'log_diverged',
+      `The replica and the log at ${objects.place} diverge at commit ${last.number}: ${why}. Find out which of the two was restored or replaced; \`skua cluster reset\` starts a new log from a replica.`,
+      { number: last.number, place: objects.place },
+    );
 }

@@ -1,7 +1,15 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { EPOCH_STREAM } from '../../log/format/epochs.ts';
 import type { TransactionLog } from '../../log/api.ts';
-import { COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, type ObjectLogOptions, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
+import {
+  COMMIT_ATTEMPTS_DEFAULT_MAX,
+  COMMIT_DEADLINE_DEFAULT_MS,
+  FRESH_DEFAULT_MS,
+  ID_LOOKBACK_EVENTS,
+  type ObjectLogOptions,
+  type ObjectWorld,
+  TAIL_COMMITS_MAX,
+} from '../../shared-log/api.ts';
 import type { Commit } from '../../shared-log/format/commit-object.ts';
 import { openPrefix } from '../../shared-log/prefix/prefix.ts';
 import { stampOf } from '../../ports/stamp.ts';
@@ -33,13 +41,19 @@ export interface MemberStoreOptions {
   readonly log?: ObjectLogOptions;
   /** The copy; its chunk size is the log's. */
   readonly store: Omit<OpenStoreOptions, 'shared'>;
-  /** Why this member may commit nothing at the moment, such as a log that is written in a newer format; null, or left out, where it may. */
+  /**
+   * Why this member may commit nothing at the moment, such as a log that is written in a newer format; null, or left
+   * out, where it may.
+   */
   readonly refusal?: () => SkuaError | null;
   /** What the scavenger of the copy writes through; by default the member's own appends. */
   readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore;
 }
 
-/** The store of a member of a cluster. Where its copy has to be opened again it does that by itself; meanwhile calls reject with `not_ready`. */
+/**
+ * The store of a member of a cluster. Where its copy has to be opened again it does that by itself; meanwhile calls
+ * reject with `not_ready`.
+ */
 export interface MemberStore extends DirectoryStore {
   readonly log: MemberLog;
 }
@@ -54,8 +68,8 @@ const REOPEN_FIRST_MS = 100;
 const REOPEN_MAX_MS = 10_000;
 
 /**
- * Opens the copy of a member and catches it up with the log. Rejects with `log_diverged` or `other_log` where the directory is no copy of this log, and
- * as `openStore` and the requests to the bucket do; nothing is left open then.
+ * Opens the copy of a member and catches it up with the log. Rejects with `log_diverged` or `other_log` where the
+ * directory is no copy of this log, and as `openStore` and the requests to the bucket do; nothing is left open then.
  */
 export async function openMemberStore(options: MemberStoreOptions): Promise<MemberStore> {
   const { world } = options;
@@ -63,8 +77,13 @@ export async function openMemberStore(options: MemberStoreOptions): Promise<Memb
   const watched: ObjectWorld = { ...world, objects };
   const chunkSizeBytes = options.log?.chunkSizeBytes ?? options.store.log?.chunkSizeBytes;
   // A directory that has been a copy of a log never begins another one.
-  const mustExist = await readLogId(options.store.world.storage) !== null;
-  const { storeId, number } = await openPrefix(watched, { ...options.log, isCluster: true, mustExist, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
+  const mustExist = (await readLogId(options.store.world.storage)) !== null;
+  const { storeId, number } = await openPrefix(watched, {
+    ...options.log,
+    isCluster: true,
+    mustExist,
+    ...(chunkSizeBytes !== undefined && { chunkSizeBytes }),
+  });
   const log = new ReplicaLog(storeId, objects, world.clock, world.digests);
   const member = new Member(options, watched, log, { storeId, number });
   try {
@@ -102,22 +121,46 @@ class Member implements MemberStore {
 
   constructor(options: MemberStoreOptions, world: ObjectWorld, log: ReplicaLog, begun: IdentifiedLog['manifest']) {
     this.#known = () => ({ manifest: begun, last: null });
-    this.forget = world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => this.#known())) ?? (() => {});
+    this.forget =
+      world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => this.#known())) ?? (() => {});
     this.#options = options;
     this.#world = world;
     this.log = log;
-    this.failed = new Promise((resolve) => { this.#fail = resolve; });
-    this.store = switchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, log);
-    this.scavenger = new SwitchingScavenger(() => this.#opening?.open.scavenger ?? null, () => this.#current().scavenger);
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    this.store = switchingStore(
+      () => this.#opening?.open.store ?? null,
+      () => this.#current().store,
+      log,
+    );
+    this.scavenger = new SwitchingScavenger(
+      () => this.#opening?.open.scavenger ?? null,
+      () => this.#current().scavenger,
+    );
   }
 
-  get chunkSizeBytes(): number { return this.#chunkSizeBytes; }
-  get hashChain(): DirectoryStore['hashChain'] { return this.#opening?.open.hashChain ?? null; }
-  status(): ReturnType<DirectoryStore['status']> { return this.#current().status(); }
-  chunkMap(since: string | null): ReturnType<DirectoryStore['chunkMap']> { return this.#current().chunkMap(since); }
-  mergeIndexes(): string { return this.#current().mergeIndexes(); }
-  async hold(): ReturnType<DirectoryStore['hold']> { return this.#current().hold(); }
-  shippableLog(): ReturnType<DirectoryStore['shippableLog']> { return this.#current().shippableLog(); }
+  get chunkSizeBytes(): number {
+    return this.#chunkSizeBytes;
+  }
+  get hashChain(): DirectoryStore['hashChain'] {
+    return this.#opening?.open.hashChain ?? null;
+  }
+  status(): ReturnType<DirectoryStore['status']> {
+    return this.#current().status();
+  }
+  chunkMap(since: string | null): ReturnType<DirectoryStore['chunkMap']> {
+    return this.#current().chunkMap(since);
+  }
+  mergeIndexes(): string {
+    return this.#current().mergeIndexes();
+  }
+  async hold(): ReturnType<DirectoryStore['hold']> {
+    return this.#current().hold();
+  }
+  shippableLog(): ReturnType<DirectoryStore['shippableLog']> {
+    return this.#current().shippableLog();
+  }
 
   #current(): DirectoryStore {
     if (this.#opening === null) throw replicaClosed(this.log.trouble);
@@ -131,20 +174,27 @@ class Member implements MemberStore {
         break;
       } catch (error) {
         // The log was taken into files beyond what the copy was brought up to meanwhile, or while its tail was read.
-        if (!(isSkuaError(error, 'copy_behind') || isSkuaError(error, 'commit_lost')) || tries === OPENS_MAX) throw error;
+        if (!(isSkuaError(error, 'copy_behind') || isSkuaError(error, 'commit_lost')) || tries === OPENS_MAX)
+          throw error;
       }
     }
     this.#watching = this.#watch();
   }
 
   async #openOnce(): Promise<void> {
-    const opener = new ReplicaOpening(this.#options, this.#world, this.log, this.#closing.signal, (error) => this.#reopen(error));
+    const opener = new ReplicaOpening(this.#options, this.#world, this.log, this.#closing.signal, (error) =>
+      this.#reopen(error),
+    );
     const open = await opener.run();
     const { head } = opener.copy;
     this.#known = () => head.knownLog;
     this.#opening = { open, copy: opener.copy };
     this.#chunkSizeBytes = open.chunkSizeBytes;
-    background(open.failed.then((error) => { if (this.#opening?.open === open) this.#reopen(error); }));
+    background(
+      open.failed.then((error) => {
+        if (this.#opening?.open === open) this.#reopen(error);
+      }),
+    );
     this.log.caughtUp();
     background(this.#scavengeAgain());
   }
@@ -161,18 +211,25 @@ class Member implements MemberStore {
     this.#world.log.warn('the replica is reopened', { code: why.code, reason: why.message });
     this.#opening = null;
     this.log.closed(why);
-    this.#reopening = this.#openAgain(before).finally(() => { this.#reopening = null; });
+    this.#reopening = this.#openAgain(before).finally(() => {
+      this.#reopening = null;
+    });
   }
 
   async #openAgain(before: Opening): Promise<void> {
     const { clock, log } = this.#world;
-    await closeOpening(before).catch((error: unknown) => log.warn('the replica could not be closed cleanly', { error }));
+    await closeOpening(before).catch((error: unknown) =>
+      log.warn('the replica could not be closed cleanly', { error }),
+    );
     for (let waitMs = REOPEN_FIRST_MS; !this.#closing.signal.aborted; waitMs = Math.min(2 * waitMs, REOPEN_MAX_MS)) {
       try {
         await this.#openOnce();
         return;
       } catch (error) {
-        const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `The replica could not be opened: ${String(error)}.`, {}, error);
+        const trouble =
+          error instanceof SkuaError
+            ? error
+            : new SkuaError('io_error', `The replica could not be opened: ${String(error)}.`, {}, error);
         if (FINAL.has(trouble.code)) {
           this.#fail(trouble);
           return;
@@ -184,7 +241,10 @@ class Member implements MemberStore {
     }
   }
 
-  /** Takes in what could not be taken in, and looks from time to time whether the log is still the one that the copy is of. */
+  /**
+   * Takes in what could not be taken in, and looks from time to time whether the log is still the one that the copy is
+   * of.
+   */
   async #watch(): Promise<void> {
     const { clock } = this.#world;
     const { signal } = this.#closing;
@@ -203,18 +263,22 @@ class Member implements MemberStore {
     }
   }
 
-  /** To the newest point that the log holds, where the copy was cut back. What hinders it hinders it for a minute. Never rejects. */
+  /**
+   * To the newest point that the log holds, where the copy was cut back. What hinders it hinders it for a minute. Never
+   * rejects.
+   */
   async #scavengeAgain(): Promise<void> {
     const opening = this.#opening;
     const { storage } = this.#options.store.world;
     try {
-      if (opening === null || !await isScavengeDue(storage)) return;
+      if (opening === null || !(await isScavengeDue(storage))) return;
       const { scavenger } = opening.open;
       if (scavenger.current() !== null) return;
       const { scavengeId } = await scavenger.start({ syncOnly: true });
       await scavenger.idle();
       const last = scavenger.last();
-      if (last?.scavengeId === scavengeId && last.result === 'Success' && this.#opening === opening) await clearScavengeDue(storage);
+      if (last?.scavengeId === scavengeId && last.result === 'Success' && this.#opening === opening)
+        await clearScavengeDue(storage);
     } catch (error) {
       this.#world.log.warn('the replica, which was truncated, could not be scavenged again; will retry', { error });
     }
@@ -237,7 +301,13 @@ async function closeOpening({ open, copy }: Opening): Promise<void> {
   await open.close();
 }
 
-const FINAL: ReadonlySet<string> = new Set(['log_diverged', 'other_log', 'log_corrupt', 'format_too_new', 'manifest_invalid']);
+const FINAL: ReadonlySet<string> = new Set([
+  'log_diverged',
+  'other_log',
+  'log_corrupt',
+  'format_too_new',
+  'manifest_invalid',
+]);
 
 /** Opens the copy once: files first, then log and index, then the tail. */
 class ReplicaOpening implements SharedOpening {
@@ -254,7 +324,13 @@ class ReplicaOpening implements SharedOpening {
   #copy: OpenReplica | null = null;
   #flushing: Promise<void> = Promise.resolve();
 
-  constructor(options: MemberStoreOptions, world: ObjectWorld, log: ReplicaLog, signal: AbortSignal, onTrouble: (error: SkuaError) => void) {
+  constructor(
+    options: MemberStoreOptions,
+    world: ObjectWorld,
+    log: ReplicaLog,
+    signal: AbortSignal,
+    onTrouble: (error: SkuaError) => void,
+  ) {
     this.streams = { idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.log?.streams };
     this.#options = options;
     this.#world = world;
@@ -263,17 +339,29 @@ class ReplicaOpening implements SharedOpening {
     this.#onTrouble = onTrouble;
   }
 
-  get copy(): OpenReplica { return this.#copy!; }
+  get copy(): OpenReplica {
+    return this.#copy!;
+  }
 
   async run(): Promise<DirectoryStore> {
     const { store } = this.#options;
     this.#manifest = await openPrefix(this.#world, { ...this.#options.log, mustExist: true });
-    return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isReplica: true }, shared: this });
+    return openStore({
+      ...store,
+      log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isReplica: true },
+      shared: this,
+    });
   }
 
   async prepare(): Promise<void> {
     const { store } = this.#options;
-    const { manifest } = await prepareReplica({ storage: store.world.storage, world: this.#world, manifest: this.#manifest!, ...(store.onProgress && { onProgress: store.onProgress }), signal: this.#signal });
+    const { manifest } = await prepareReplica({
+      storage: store.world.storage,
+      world: this.#world,
+      manifest: this.#manifest!,
+      ...(store.onProgress && { onProgress: store.onProgress }),
+      signal: this.#signal,
+    });
     this.#manifest = manifest;
   }
 
@@ -282,19 +370,33 @@ class ReplicaOpening implements SharedOpening {
     const manifest = this.#manifest!;
     const stamp = stampOf(this.#world.clock);
     const location = await placeOf(this.#world, manifest, log);
-    const head = new ReplicaHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...location }, {
-      committed: () => this.#log.noteCommitted(), applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error), refusal: () => this.#options.refusal?.() ?? null,
-    });
+    const head = new ReplicaHead(
+      this.#world,
+      options?.freshMs ?? FRESH_DEFAULT_MS,
+      { log, index },
+      { manifest, stamp, ...location },
+      {
+        committed: () => this.#log.noteCommitted(),
+        applied: (number) => this.#log.noteApplied(number),
+        mustReopen: (error) => this.#onTrouble(error),
+        refusal: () => this.#options.refusal?.() ?? null,
+      },
+    );
     this.#local = log;
     this.#head = head;
     this.#refresher = new Refresher(head);
-    return new ObjectCommitLog(head, this.#refresher, { attemptsMax: options?.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options?.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS });
+    return new ObjectCommitLog(head, this.#refresher, {
+      attemptsMax: options?.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX,
+      deadlineMs: options?.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS,
+    });
   }
 
   onEpoch(epoch: Parameters<ReplicaLog['noteEpoch']>[0]): void {
     this.#log.noteEpoch(epoch);
     // One that can't be written now, or is lost in a crash, is written at the next opening.
-    this.#flushing = this.#flushing.then(() => this.#flushEpoch()).catch((error: unknown) => this.#world.log.warn('the newest epoch could not be recorded', { error }));
+    this.#flushing = this.#flushing
+      .then(() => this.#flushEpoch())
+      .catch((error: unknown) => this.#world.log.warn('the newest epoch could not be recorded', { error }));
   }
 
   async opened(store: EventStoreInternals): Promise<void> {
@@ -339,11 +441,23 @@ async function lastEpoch(store: EventStore): Promise<Epoch | null> {
   }
 }
 
-/** The commit with which a copy ends (rule 4), and where the next one starts. Rejects with `log_diverged` where none does, and with `copy_behind` when a newer manifest has taken the tail in. */
-async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<ReplicaLocation> {
+/**
+ * The commit with which a copy ends (rule 4), and where the next one starts. Rejects with `log_diverged` where none
+ * does, and with `copy_behind` when a newer manifest has taken the tail in.
+ */
+async function placeOf(
+  { objects, digests }: ObjectWorld,
+  manifest: ObjectManifest,
+  { table }: TransactionLog,
+): Promise<ReplicaLocation> {
   const { boundary, chunkSizeBytes: size } = manifest;
   const tail = await listTail(objects, boundary, TAIL_COMMITS_MAX);
-  if (tail === null) throw new SkuaError('copy_behind', `Commit ${boundary} has been taken into files since the replica was compared with the log.`, { boundary });
+  if (tail === null)
+    throw new SkuaError(
+      'copy_behind',
+      `Commit ${boundary} has been taken into files since the replica was compared with the log.`,
+      { boundary },
+    );
   let last: Commit | null = null;
   let before: Commit | null = null;
   const noting = async function* (): AsyncGenerator<Commit, void, undefined> {
@@ -357,5 +471,9 @@ async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManife
   // The one behind it was looked at, too, where it shows that a chunk has ended.
   const commit = [last as Commit | null, before as Commit | null].find((one) => one?.number === known) ?? null;
   const { endsChunk } = commit ?? manifest;
-  return { known, nextStart: endsChunk ? Math.ceil(table.end / size) * size : table.end, last: commit === null ? null : { number: known, end: commit.end, nonce: commit.nonce } };
+  return {
+    known,
+    nextStart: endsChunk ? Math.ceil(table.end / size) * size : table.end,
+    last: commit === null ? null : { number: known, end: commit.end, nonce: commit.nonce },
+  };
 }

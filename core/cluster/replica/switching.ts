@@ -1,5 +1,14 @@
 import { SkuaError } from '../../base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
+import type {
+  DryRunReport,
+  Explanation,
+  LastScavenge,
+  ResumedPoint,
+  ScavengeOptions,
+  ScavengeProgress,
+  Scavenger,
+  ScavengeStarted,
+} from '../../scavenge/api.ts';
 import type { EventStore } from '../../streams/api.ts';
 import { type Call, layer, performWrite } from '../../streams/layer/layer.ts';
 import type { MemberLog } from '../api.ts';
@@ -12,8 +21,15 @@ const CLOSED: ReadonlySet<string> = new Set(['copy_behind', 'store_closed', 'io_
 type Current<T> = () => T;
 
 /** The store of a member, whichever opening of its copy is in force. */
-export function switchingStore(open: () => EventStore | null, current: Current<EventStore>, log: Pick<MemberLog, 'end' | 'refresh'>): EventStore {
-  /** Errors of a copy that is being closed and opened again say only that. None of them leaves open whether something was written. */
+export function switchingStore(
+  open: () => EventStore | null,
+  current: Current<EventStore>,
+  log: Pick<MemberLog, 'end' | 'refresh'>,
+): EventStore {
+  /**
+   * Errors of a copy that is being closed and opened again say only that. None of them leaves open whether something
+   * was written.
+   */
   const told = (store: EventStore, error: unknown): unknown => {
     if (!(error instanceof SkuaError) || !CLOSED.has(error.code)) return error;
     return error.code === 'copy_behind' || open() !== store ? replicaClosed(error) : error;
@@ -27,8 +43,13 @@ export function switchingStore(open: () => EventStore | null, current: Current<E
     }
   };
   const members = {
-    /** Also where the copy has ended its chunk since its last commit, which readers see; and while it is opened again it does not go back. */
-    get end() { return Math.max(open()?.end ?? 0, log.end); },
+    /**
+     * Also where the copy has ended its chunk since its last commit, which readers see; and while it is opened again it
+     * does not go back.
+     */
+    get end() {
+      return Math.max(open()?.end ?? 0, log.end);
+    },
     streamInfoNow: (stream: string) => open()?.streamInfoNow?.(stream) ?? null,
   };
   return layer(members, {
@@ -44,7 +65,8 @@ export function switchingStore(open: () => EventStore | null, current: Current<E
     read: use,
     wait: use,
     async *follow(call, { after }) {
-      // A reader who read on at another member may come with a position that this copy has not reached: what lies before it must not come again.
+      // A reader who read on at another member may come with a position that this copy has not reached: what lies
+      // before it must not come again.
       if (typeof after === 'object' && after.commit >= log.end) await use(() => log.refresh());
       const store = current();
       try {
@@ -66,17 +88,43 @@ export class SwitchingScavenger implements Scavenger {
     this.#scavenger = scavenger;
   }
 
-  async start(options?: ScavengeOptions): Promise<ScavengeStarted> { return this.#scavenger().start(options); }
-  async stop(scavengeId: string): Promise<string> { return this.#scavenger().stop(scavengeId); }
-  current(): string | null { return this.#open()?.current() ?? null; }
-  last(): LastScavenge | null { return this.#open()?.last() ?? null; }
-  async waiting(): Promise<ResumedPoint | null> { return this.#scavenger().waiting(); }
-  lastOptions(): ScavengeOptions { return this.#open()?.lastOptions() ?? {}; }
-  progress(): ScavengeProgress | null { return this.#open()?.progress() ?? null; }
-  async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#scavenger().startDryRun(options); }
-  async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#scavenger().dryRun(scavengeId); }
-  async explain(stream: string): Promise<Explanation> { return this.#scavenger().explain(stream); }
-  hold(): () => void { return this.#scavenger().hold(); }
-  async idle(): Promise<void> { await this.#open()?.idle(); }
-  async close(): Promise<void> { await this.#open()?.close(); }
+  async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
+    return this.#scavenger().start(options);
+  }
+  async stop(scavengeId: string): Promise<string> {
+    return this.#scavenger().stop(scavengeId);
+  }
+  current(): string | null {
+    return this.#open()?.current() ?? null;
+  }
+  last(): LastScavenge | null {
+    return this.#open()?.last() ?? null;
+  }
+  async waiting(): Promise<ResumedPoint | null> {
+    return this.#scavenger().waiting();
+  }
+  lastOptions(): ScavengeOptions {
+    return this.#open()?.lastOptions() ?? {};
+  }
+  progress(): ScavengeProgress | null {
+    return this.#open()?.progress() ?? null;
+  }
+  async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> {
+    return this.#scavenger().startDryRun(options);
+  }
+  async dryRun(scavengeId: string): Promise<DryRunReport | null> {
+    return this.#scavenger().dryRun(scavengeId);
+  }
+  async explain(stream: string): Promise<Explanation> {
+    return this.#scavenger().explain(stream);
+  }
+  hold(): () => void {
+    return this.#scavenger().hold();
+  }
+  async idle(): Promise<void> {
+    await this.#open()?.idle();
+  }
+  async close(): Promise<void> {
+    await this.#open()?.close();
+  }
 }

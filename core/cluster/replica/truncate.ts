@@ -8,8 +8,9 @@ import { bucketChunk } from './bucket-files.ts';
 import type { ReplicaInspection } from './inspect-replica.ts';
 
 /**
- * Where a copy has to end so that it can go on with the bucket's files: at its end, where that lies in a chunk that the bucket has unscavenged or between
- * two of its files; else at the nearest position before that begins a file in both, since what of a scavenged file a half chunk would have lacked can't be told.
+ * Where a copy has to end so that it can go on with the bucket's files: at its end, where that lies in a chunk that the
+ * bucket has unscavenged or between two of its files; else at the nearest position before that begins a file in both,
+ * since what of a scavenged file a half chunk would have lacked can't be told.
  */
 export function commonEnd({ end, files }: ReplicaInspection, manifest: ObjectManifest): number {
   const size = manifest.chunkSizeBytes;
@@ -21,12 +22,17 @@ export function commonEnd({ end, files }: ReplicaInspection, manifest: ObjectMan
     const start = stored.startNumber * size;
     // In the midst of a chunk that is as it was written, the copy's own chunk goes on.
     if (start === at || (at % size !== 0 && !stored.isScavenged && stored.startNumber === stored.endNumber)) return at;
-    const own = files.find(({ startNumber, endNumber }) => startNumber * size < start && (endNumber + 1) * size > start);
+    const own = files.find(
+      ({ startNumber, endNumber }) => startNumber * size < start && (endNumber + 1) * size > start,
+    );
     at = own === undefined ? start : own.startNumber * size;
   }
 }
 
-/** Asks the next opening to cut the log back to a position, durably. That removes the scavenge database too, which has learnt from what goes. */
+/**
+ * Asks the next opening to cut the log back to a position, durably. That removes the scavenge database too, which has
+ * learnt from what goes.
+ */
 export async function requestTruncation(storage: Storage, position: number): Promise<void> {
   const truncate = await Checkpoint.open(storage, 'truncate.chk', -1);
   try {
@@ -37,8 +43,8 @@ export async function requestTruncation(storage: Storage, position: number): Pro
 }
 
 /**
- * Lets the index be built anew where it knows more than the log, before the log grows past what it knows: of records that the bucket's scavenge has
- * removed meanwhile it would keep entries for good. Returns whether it did.
+ * Lets the index be built anew where it knows more than the log, before the log grows past what it knows: of records
+ * that the bucket's scavenge has removed meanwhile it would keep entries for good. Returns whether it did.
  */
 export async function dropIndexBeyond(storage: Storage, digests: Digests, end: number): Promise<boolean> {
   try {
@@ -54,7 +60,9 @@ export async function dropIndexBeyond(storage: Storage, digests: Digests, end: n
   return true;
 }
 
-/** Makes the next opening by a single node look for the last epoch: `epoch.chk` names one of before what is caught up. */
+/**
+ * Makes the next opening by a single node look for the last epoch: `epoch.chk` names one of before what is caught up.
+ */
 export async function forgetEpoch(storage: Storage): Promise<void> {
   const epoch = await Checkpoint.open(storage, 'epoch.chk', -1);
   try {

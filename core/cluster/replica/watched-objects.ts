@@ -1,9 +1,20 @@
 import { isSkuaError, type ErrorCode } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../ports/object-store.ts';
+import type {
+  GetOptions,
+  ListOptions,
+  ObjectInfo,
+  ObjectPage,
+  ObjectStore,
+  WhyAnother,
+} from '../../ports/object-store.ts';
 
 /** Errors of a store that does not answer, or not in time. */
-const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['storage_unreachable', 'outcome_unknown', 'storage_throttled']);
+const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'storage_unreachable',
+  'outcome_unknown',
+  'storage_throttled',
+]);
 
 /** The bucket, with a look at whether it answers. Uploads, which may rightly take long, count by their outcome only. */
 export class WatchedObjects implements ObjectStore {
@@ -18,7 +29,9 @@ export class WatchedObjects implements ObjectStore {
     this.#clock = clock;
   }
 
-  get place(): string { return this.#objects.place; }
+  get place(): string {
+    return this.#objects.place;
+  }
 
   /** For how long requests have had no answer; 0 while the last one had. */
   get silentMs(): number {
@@ -32,16 +45,36 @@ export class WatchedObjects implements ObjectStore {
     return Math.max(0, now - since);
   }
 
-  get(key: string, options?: GetOptions): Promise<Uint8Array | null> { return this.#small(() => this.#objects.get(key, options)); }
-  head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> { return this.#small(() => this.#objects.head(key, signal)); }
-  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> { return this.#small(() => this.#objects.put(key, bytes, signal)); }
-  create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> { return this.#small(() => this.#objects.create(key, bytes, signal)); }
-  list(prefix: string, options?: ListOptions): Promise<ObjectPage> { return this.#small(() => this.#objects.list(prefix, options)); }
-  remove(keys: readonly string[], signal?: AbortSignal): Promise<void> { return this.#small(() => this.#objects.remove(keys, signal)); }
-  upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> { return this.#judged(() => this.#objects.upload(key, sizeBytes, content, signal), this.#clock.monotonicMs()); }
-  async begin(): Promise<void> { await this.#objects.begin?.(); }
-  recognise(why: WhyAnother): () => void { return this.#objects.recognise?.(why) ?? (() => {}); }
-  close(): Promise<void> { return this.#objects.close(); }
+  get(key: string, options?: GetOptions): Promise<Uint8Array | null> {
+    return this.#small(() => this.#objects.get(key, options));
+  }
+  head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
+    return this.#small(() => this.#objects.head(key, signal));
+  }
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.#small(() => this.#objects.put(key, bytes, signal));
+  }
+  create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> {
+    return this.#small(() => this.#objects.create(key, bytes, signal));
+  }
+  list(prefix: string, options?: ListOptions): Promise<ObjectPage> {
+    return this.#small(() => this.#objects.list(prefix, options));
+  }
+  remove(keys: readonly string[], signal?: AbortSignal): Promise<void> {
+    return this.#small(() => this.#objects.remove(keys, signal));
+  }
+  upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+    return this.#judged(() => this.#objects.upload(key, sizeBytes, content, signal), this.#clock.monotonicMs());
+  }
+  async begin(): Promise<void> {
+    await this.#objects.begin?.();
+  }
+  recognise(why: WhyAnother): () => void {
+    return this.#objects.recognise?.(why) ?? (() => {});
+  }
+  close(): Promise<void> {
+    return this.#objects.close();
+  }
 
   async #small<T>(call: () => Promise<T>): Promise<T> {
     const pending = { startMs: this.#clock.monotonicMs() };

@@ -12,7 +12,13 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import { probe } from '../../shared-log/prefix/prefix.ts';
 import { newFileKey, newUuid } from '../../shared-log/format/object-keys.ts';
 import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
-import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing, ObjectSegment } from '../../shared-log/format/manifest.ts';
+import type {
+  ObjectChunk,
+  ObjectFile,
+  ObjectManifest,
+  ObjectOngoing,
+  ObjectSegment,
+} from '../../shared-log/format/manifest.ts';
 
 /** Files that are uploaded at once. */
 const AT_ONCE = 4;
@@ -27,21 +33,31 @@ export interface ResetWorld {
 
 export interface ResetOptions {
   readonly world: ResetWorld;
-  /** The copy at whose end the log begins: a directory that nobody has open, recovered, its index written up to the end. */
+  /**
+   * The copy at whose end the log begins: a directory that nobody has open, recovered, its index written up to the end.
+   */
   readonly source: BackupSource;
   /** Position of the last commit in its log, which the index tables must reach; -1 for an empty log. */
   readonly lastCommitPosition: number;
-  readonly onProgress?: (progress: { readonly bytesDone: number; readonly bytesTotal: number; readonly file: string }) => void;
+  readonly onProgress?: (progress: {
+    readonly bytesDone: number;
+    readonly bytesTotal: number;
+    readonly file: string;
+  }) => void;
   readonly signal?: AbortSignal;
-  /** Called when every file is there, before the manifest that makes a log of them. What it throws ends the reset, which has then changed nothing. */
+  /**
+   * Called when every file is there, before the manifest that makes a log of them. What it throws ends the reset, which
+   * has then changed nothing.
+   */
   readonly beforeManifest?: () => Promise<void>;
 }
 
 /**
- * Begins a log under a prefix that has none, at the end of a copy: for the day on which the log itself is lost, and for a single node that becomes
- * a cluster. The files go under fresh keys; one manifest, created last, names all of them, so a crash before it leaves nothing but objects
- * that a tick sweeps. The scavenge database stays behind: the first scavenge of the shared files begins afresh. Errors: `directory_not_empty` where
- * the prefix holds a store, `prefix_unsuitable`, `log_corrupt` for a chunk that is not as it was written, `index_corrupt` for an index that does
+ * Begins a log under a prefix that has none, at the end of a copy: for the day on which the log itself is lost, and for
+ * a single node that becomes a cluster. The files go under fresh keys; one manifest, created last, names all of them,
+ * so a crash before it leaves nothing but objects that a tick sweeps. The scavenge database stays behind: the first
+ * scavenge of the shared files begins afresh. Errors: `directory_not_empty` where the prefix holds a store,
+ * `prefix_unsuitable`, `log_corrupt` for a chunk that is not as it was written, `index_corrupt` for an index that does
  * not reach the end, and what source and store throw.
  */
 export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
@@ -51,23 +67,47 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   await objects.begin?.();
   await probe(world);
   const uploads = new Uploads(options);
-  const { checkpoints: { writer: logEnd }, chunkSizeBytes } = source.snapshot;
+  const {
+    checkpoints: { writer: logEnd },
+    chunkSizeBytes,
+  } = source.snapshot;
   const files = indexOf(options);
   const completed = source.snapshot.files.filter(({ kind }) => kind === 'chunk');
   const chunks: ObjectChunk[] = [];
-  await inParallel(completed.length, AT_ONCE, async (i) => { chunks[i] = await uploads.chunk(completed[i]!); });
+  await inParallel(completed.length, AT_ONCE, async (i) => {
+    chunks[i] = await uploads.chunk(completed[i]!);
+  });
   const named: ObjectFile[] = [];
-  await inParallel(files.length, AT_ONCE, async (i) => { named[i] = await uploads.indexFile(files[i]!); });
+  await inParallel(files.length, AT_ONCE, async (i) => {
+    named[i] = await uploads.indexFile(files[i]!);
+  });
   const ongoing = await uploads.ongoing(logEnd, chunkSizeBytes);
   const manifest: ObjectManifest = {
-    format: 1, number: 1, storeId: newUuid(ids), writtenMs: Math.floor(clock.nowMs()), chunkSizeBytes,
-    boundary: 1, logEnd, endsChunk: false, chunks, ongoing, files: named, dropped: [], scavenge: null, cluster: true,
+    format: 1,
+    number: 1,
+    storeId: newUuid(ids),
+    writtenMs: Math.floor(clock.nowMs()),
+    chunkSizeBytes,
+    boundary: 1,
+    logEnd,
+    endsChunk: false,
+    chunks,
+    ongoing,
+    files: named,
+    dropped: [],
+    scavenge: null,
+    cluster: true,
   };
   options.signal?.throwIfAborted();
   await beforeManifest?.();
   const outcome = await createManifest(world, manifest).catch((error: unknown) => {
     if (!isSkuaError(error, 'outcome_unknown')) throw error;
-    throw new SkuaError('storage_unreachable', `${objects.place} did not answer when the manifest was written after the files. Check with \`skua verify --storage\` whether it holds a store now; if not, repeat the reset.`, {}, error);
+    throw new SkuaError(
+      'storage_unreachable',
+      `${objects.place} did not answer when the manifest was written after the files. Check with \`skua verify --storage\` whether it holds a store now; if not, repeat the reset.`,
+      {},
+      error,
+    );
   });
   if (outcome === 'created') return manifest;
   await objects.remove(uploads.keys).catch(() => {});
@@ -81,7 +121,11 @@ export async function requireNone({ objects, digests }: Pick<ResetWorld, 'object
 }
 
 function refuse({ place }: ObjectStore, storeId: string | null): never {
-  throw new SkuaError('directory_not_empty', `${place} already holds a log${storeId === null ? '' : ` (${storeId})`}, and a reset starts a new one: name a prefix without a log. If a reset to this prefix was interrupted at its very end, just start the member with it: its replica joins.`, { place, storeId });
+  throw new SkuaError(
+    'directory_not_empty',
+    `${place} already holds a log${storeId === null ? '' : ` (${storeId})`}, and a reset starts a new one: name a prefix without a log. If a reset to this prefix was interrupted at its very end, just start the member with it: its replica joins.`,
+    { place, storeId },
+  );
 }
 
 /** The index files that belong into the manifest. Throws `index_corrupt` when they don't reach the end of the log. */
@@ -90,9 +134,18 @@ function indexOf({ source, world: { digests }, lastCommitPosition }: ResetOption
   const content = files.find(({ kind }) => kind === 'index-map')?.content;
   const reached = content === undefined ? -1 : parseIndexMap(content, digests).commitCheckpoint;
   if (reached < lastCommitPosition) {
-    throw new SkuaError('index_corrupt', `The index of the replica reaches ${reached}, and its log ${lastCommitPosition}: the index could not be completed. Free disk space and repeat the reset.`, { indexed: reached, position: lastCommitPosition });
+    throw new SkuaError(
+      'index_corrupt',
+      `The index of the replica reaches ${reached}, and its log ${lastCommitPosition}: the index could not be completed. Free disk space and repeat the reset.`,
+      { indexed: reached, position: lastCommitPosition },
+    );
   }
-  return files.filter(({ path }) => path === INDEX_MAP_PATH || TABLE_NAME.test(path) || (path.endsWith(BLOOM) && TABLE_NAME.test(path.slice(0, -BLOOM.length))));
+  return files.filter(
+    ({ path }) =>
+      path === INDEX_MAP_PATH ||
+      TABLE_NAME.test(path) ||
+      (path.endsWith(BLOOM) && TABLE_NAME.test(path.slice(0, -BLOOM.length))),
+  );
 }
 
 class Uploads {
@@ -111,10 +164,27 @@ class Uploads {
     const proof = new ChunkProof(this.#options.world.digests, path, sizeBytes);
     const header = decodeHeader(path, await this.#bytes(path, 0, HEADER_BYTES));
     const footer = decodeFooter(path, await this.#bytes(path, sizeBytes - FOOTER_BYTES, FOOTER_BYTES), sizeBytes);
-    const key = await this.#upload(path, 0, sizeBytes, (piece) => proof.add(piece), () => proof.check());
+    const key = await this.#upload(
+      path,
+      0,
+      sizeBytes,
+      (piece) => proof.add(piece),
+      () => proof.check(),
+    );
     const { startNumber, endNumber, isScavenged } = header;
     const { physicalBytes, logicalBytes, mapBytes, mapEntryBytes } = footer;
-    return { name: path, key, sizeBytes, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes, mapEntryBytes };
+    return {
+      name: path,
+      key,
+      sizeBytes,
+      startNumber,
+      endNumber,
+      isScavenged,
+      physicalBytes,
+      logicalBytes,
+      mapBytes,
+      mapEntryBytes,
+    };
   }
 
   /** The chunk that was being written, as one segment; null where the log ends with a chunk. */
@@ -123,11 +193,18 @@ class Uploads {
     const from = number * chunkSizeBytes;
     if (logEnd === from) return null;
     const file = this.#options.source.snapshot.files.find(({ kind }) => kind === 'ongoing-chunk');
-    if (file === undefined || file.sizeBytes !== HEADER_BYTES + logEnd - from) throw new SkuaError('log_corrupt', `The log of the replica ends at ${logEnd}, but the chunk file before that is missing. Check it with \`skua verify\`.`, { position: logEnd });
+    if (file === undefined || file.sizeBytes !== HEADER_BYTES + logEnd - from)
+      throw new SkuaError(
+        'log_corrupt',
+        `The log of the replica ends at ${logEnd}, but the chunk file before that is missing. Check it with \`skua verify\`.`,
+        { position: logEnd },
+      );
     const header = await this.#bytes(file.path, 0, HEADER_BYTES);
     decodeHeader(file.path, header);
     let crc32 = 0;
-    const key = await this.#upload(file.path, HEADER_BYTES, logEnd - from, (piece) => { crc32 = this.#options.world.digests.crc32(piece, crc32); });
+    const key = await this.#upload(file.path, HEADER_BYTES, logEnd - from, (piece) => {
+      crc32 = this.#options.world.digests.crc32(piece, crc32);
+    });
     const segment: ObjectSegment = { key, from, to: logEnd, crc32 };
     return { name: file.path, number, header: toHex(header), segments: [segment] };
   }
@@ -136,7 +213,8 @@ class Uploads {
   async indexFile({ path, sizeBytes, content }: SnapshotFile): Promise<ObjectFile> {
     if (content === undefined) return { name: path, key: await this.#upload(path, 0, sizeBytes), sizeBytes };
     this.#progress(path, content.length);
-    if (content.length <= INLINE_BYTES_MAX) return { name: path, key: null, sizeBytes: content.length, inline: encodeBase64(content) };
+    if (content.length <= INLINE_BYTES_MAX)
+      return { name: path, key: null, sizeBytes: content.length, inline: encodeBase64(content) };
     const key = this.#newKey();
     await this.#options.world.objects.put(key, content, this.#options.signal);
     return { name: path, key, sizeBytes: content.length };
@@ -148,13 +226,30 @@ class Uploads {
     return key;
   }
 
-  async #upload(path: string, from: number, length: number, onPiece?: (piece: Uint8Array) => void, onEnd?: () => void): Promise<string> {
+  async #upload(
+    path: string,
+    from: number,
+    length: number,
+    onPiece?: (piece: Uint8Array) => void,
+    onEnd?: () => void,
+  ): Promise<string> {
     const key = this.#newKey();
-    await this.#options.world.objects.upload(key, length, this.#pieces(path, from, length, onPiece, onEnd), this.#options.signal);
+    await this.#options.world.objects.upload(
+      key,
+      length,
+      this.#pieces(path, from, length, onPiece, onEnd),
+      this.#options.signal,
+    );
     return key;
   }
 
-  async *#pieces(path: string, from: number, length: number, onPiece?: (piece: Uint8Array) => void, onEnd?: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#pieces(
+    path: string,
+    from: number,
+    length: number,
+    onPiece?: (piece: Uint8Array) => void,
+    onEnd?: () => void,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const piece of this.#options.source.read(path, from, length)) {
       this.#options.signal?.throwIfAborted();
       onPiece?.(piece);

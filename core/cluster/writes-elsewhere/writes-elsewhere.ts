@@ -15,7 +15,10 @@ import type { HeldWrite, Patience } from '../patience/patience.ts';
 
 export const WRITES_PATH = '/cluster/append';
 export const WRITES_TYPE = 'application/octet-stream';
-/** The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing more. */
+/**
+ * The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing
+ * more.
+ */
 const ANSWER_MS = 30_000;
 /** Writes that go to the leader together, and bytes of theirs; one alone may have more. */
 const GROUP_WRITES_MAX = 1_024;
@@ -24,12 +27,28 @@ const GROUP_BYTES_MAX = 1_048_576;
 const GROUPS_MAX = 16;
 /** What is counted of an event beside its data and metadata, in bytes. */
 const EVENT_BYTES = 128;
-/** What a member writes for itself is begun again for so long, where it has waited for too long and is certainly not in the log, in milliseconds. */
+/**
+ * What a member writes for itself is begun again for so long, where it has waited for too long and is certainly not in
+ * the log, in milliseconds.
+ */
 const OWN_MS = 30_000;
 
-/** The way of writes to another member, as its own requests go. Rejects with `member_unreachable`, `member_silent` and `too_busy`. */
+/**
+ * The way of writes to another member, as its own requests go. Rejects with `member_unreachable`, `member_silent` and
+ * `too_busy`.
+ */
 export interface WriteCarrier {
-  send(leader: ClusterMember, request: { readonly method: string; readonly target: string; readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array }, timeoutMs: number, signal: AbortSignal | null): Promise<{ readonly status: number; readonly body: Uint8Array | null }>;
+  send(
+    leader: ClusterMember,
+    request: {
+      readonly method: string;
+      readonly target: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: Uint8Array;
+    },
+    timeoutMs: number,
+    signal: AbortSignal | null,
+  ): Promise<{ readonly status: number; readonly body: Uint8Array | null }>;
 }
 
 interface WritesElsewhereParts {
@@ -55,7 +74,10 @@ interface Pending extends HeldCarried {
   reject(error: unknown): void;
 }
 
-/** The writes of one caller that take their places in the log in the order in which they are made, whoever leads meanwhile. */
+/**
+ * The writes of one caller that take their places in the log in the order in which they are made, whoever leads
+ * meanwhile.
+ */
 export interface Order {
   /** The last one that this member decides. */
   here: Promise<unknown> | null;
@@ -67,7 +89,10 @@ export function newOrder(): Order {
   return { here: null, waiting: [], isPassing: false };
 }
 
-/** Writes that another member decides. Those of all callers that come while others are at the leader go there together; those of one caller one group after the other. */
+/**
+ * Writes that another member decides. Those of all callers that come while others are at the leader go there together;
+ * those of one caller one group after the other.
+ */
 export class WritesElsewhere {
   readonly #parts: WritesElsewhereParts;
   readonly #groups: Groups;
@@ -82,7 +107,10 @@ export class WritesElsewhere {
     return order?.isPassing === true || this.#parts.ask.leader !== null;
   }
 
-  /** Resolves with what the store says of the write. Errors: those of the write, `commit_outcome_unknown`, `write_expired`. */
+  /**
+   * Resolves with what the store says of the write. Errors: those of the write, `commit_outcome_unknown`,
+   * `write_expired`.
+   */
   write<T>(order: Order, carried: HeldCarried): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       order.waiting.push({ ...carried, resolve: resolve as (result: unknown) => void, reject });
@@ -94,16 +122,30 @@ export class WritesElsewhere {
   }
 
   /**
-   * What a member writes for itself: scavenge points, the history of its scavenges, its part of the audit. It goes to whoever leads, so that members do not fight the leader for
-   * the numbers of commits; where nobody leads the member commits by itself. Errors: as `EventStore.append`, and `commit_outcome_unknown` where no leader answers and none follows.
+   * What a member writes for itself: scavenge points, the history of its scavenges, its part of the audit. It goes to
+   * whoever leads, so that members do not fight the leader for the numbers of commits; where nobody leads the member
+   * commits by itself. Errors: as `EventStore.append`, and `commit_outcome_unknown` where no leader answers and none
+   * follows.
    */
-  async append(store: Pick<EventStore, 'append'>, stream: string, expectedVersion: number, events: readonly NewEvent[]): Promise<AppendResult> {
+  async append(
+    store: Pick<EventStore, 'append'>,
+    stream: string,
+    expectedVersion: number,
+    events: readonly NewEvent[],
+  ): Promise<AppendResult> {
     const { patience } = this.#parts;
     const begunAt = stampOf(patience.clock);
     for (;;) {
       if (!this.takes(null)) return store.append(stream, expectedVersion, events);
       try {
-        return await this.write(newOrder(), { write: carriedOf({ kind: 'append', writes: [{ stream, expectedVersion, events }], checks: [], isRepeatable: true }, OWN), held: patience.begin(STAYS), here: () => store.append(stream, expectedVersion, events) });
+        return await this.write(newOrder(), {
+          write: carriedOf(
+            { kind: 'append', writes: [{ stream, expectedVersion, events }], checks: [], isRepeatable: true },
+            OWN,
+          ),
+          held: patience.begin(STAYS),
+          here: () => store.append(stream, expectedVersion, events),
+        });
       } catch (error) {
         if (!isSkuaError(error, 'write_expired') || sinceMs(begunAt, patience.clock) > OWN_MS) throw error;
       }
@@ -162,10 +204,22 @@ export const STAYS = (): boolean => false;
 export const OWN: Writer = { name: SYSTEM.name, roles: SYSTEM.roles, asks: 'nothing' };
 
 /** A write for another member to decide. What it asks here does not go with it, but for what must be unchanged. */
-export function carriedOf({ kind, isRepeatable, writes, checks }: StoreWrite, by: Writer, unchanged: CarriedWrite['unchanged'] = []): Carried {
+export function carriedOf(
+  { kind, isRepeatable, writes, checks }: StoreWrite,
+  by: Writer,
+  unchanged: CarriedWrite['unchanged'] = [],
+): Carried {
   return {
-    kind, isRepeatable, by, unchanged, writes: writes.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })),
-    checks: checks.map(({ stream, expectedVersion, authorize }) => ({ stream, expectedVersion, isAsked: authorize !== undefined })),
+    kind,
+    isRepeatable,
+    by,
+    unchanged,
+    writes: writes.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })),
+    checks: checks.map(({ stream, expectedVersion, authorize }) => ({
+      stream,
+      expectedVersion,
+      isAsked: authorize !== undefined,
+    })),
   };
 }
 
@@ -176,7 +230,8 @@ function isRepeated({ write: { kind, isRepeatable } }: HeldCarried): boolean {
 
 function bytesOf({ write: { writes } }: HeldCarried): number {
   let bytes = 0;
-  for (const { events } of writes) for (const { data, metadata } of events) bytes += data.length + metadata.length + EVENT_BYTES;
+  for (const { events } of writes)
+    for (const { data, metadata } of events) bytes += data.length + metadata.length + EVENT_BYTES;
   return bytes;
 }
 
@@ -240,17 +295,24 @@ class Groups {
       if (unit.signal !== signal) continue;
       this.#waiting.delete(unit);
       const node = nodeKey(unit.leader.node);
-      unit.reject(new SkuaError('member_unreachable', `The member ${node} has not received the writes.`, { node, reason: 'given-up' }));
+      unit.reject(
+        new SkuaError('member_unreachable', `The member ${node} has not received the writes.`, {
+          node,
+          reason: 'given-up',
+        }),
+      );
     }
   }
 
   #beginSoon(signal: AbortSignal): void {
     if (this.#beginning.has(signal) || (this.#underWay.get(signal) ?? 0) >= GROUPS_MAX) return;
     this.#beginning.add(signal);
-    background(this.#parts.breath().then(() => {
-      this.#beginning.delete(signal);
-      this.#begin(signal);
-    }));
+    background(
+      this.#parts.breath().then(() => {
+        this.#beginning.delete(signal);
+        this.#begin(signal);
+      }),
+    );
   }
 
   #begin(signal: AbortSignal): void {
@@ -267,14 +329,18 @@ class Groups {
     if (group.length === 0) return;
     for (const unit of group) this.#waiting.delete(unit);
     this.#underWay.set(signal, (this.#underWay.get(signal) ?? 0) + 1);
-    background(this.#carry(group, signal).catch((error: unknown) => {
-      for (const { reject } of group) reject(error);
-    }).then(() => {
-      const left = this.#underWay.get(signal)! - 1;
-      if (left === 0) this.#underWay.delete(signal);
-      else this.#underWay.set(signal, left);
-      this.#beginSoon(signal);
-    }));
+    background(
+      this.#carry(group, signal)
+        .catch((error: unknown) => {
+          for (const { reject } of group) reject(error);
+        })
+        .then(() => {
+          const left = this.#underWay.get(signal)! - 1;
+          if (left === 0) this.#underWay.delete(signal);
+          else this.#underWay.set(signal, left);
+          this.#beginSoon(signal);
+        }),
+    );
     this.#beginSoon(signal);
   }
 
@@ -282,17 +348,34 @@ class Groups {
     const { leader, epoch } = group[0]!;
     const { aheadMs } = leader;
     const nowMs = this.#parts.patience.clock.nowMs();
-    const writes = group.flatMap((unit) => unit.writes).map(({ write, held }): CarriedWrite => ({ ...write, atMs: aheadMs == null ? null : Math.floor(nowMs + aheadMs - held.ageMs) }));
-    const { status, body } = await this.#parts.carrier.send(leader, { method: 'POST', target: WRITES_PATH, headers: { 'content-type': WRITES_TYPE }, body: formatWrites(epoch, writes) }, ANSWER_MS, signal);
+    const writes = group
+      .flatMap((unit) => unit.writes)
+      .map(({ write, held }): CarriedWrite => ({
+        ...write,
+        atMs: aheadMs == null ? null : Math.floor(nowMs + aheadMs - held.ageMs),
+      }));
+    const { status, body } = await this.#parts.carrier.send(
+      leader,
+      {
+        method: 'POST',
+        target: WRITES_PATH,
+        headers: { 'content-type': WRITES_TYPE },
+        body: formatWrites(epoch, writes),
+      },
+      ANSWER_MS,
+      signal,
+    );
     if (status !== 200) {
       const error = refused(leader, status, body);
-      for (const { resolve, reject } of group) if (error === null) resolve(null); else reject(error);
+      for (const { resolve, reject } of group)
+        if (error === null) resolve(null);
+        else reject(error);
       return;
     }
     const { logEnd, outcomes } = understood(leader, body, writes.length);
     let at = 0;
     for (const unit of group) {
-      const answer = outcomes.slice(at, at += unit.writes.length);
+      const answer = outcomes.slice(at, (at += unit.writes.length));
       unit.resolve(answer.every((outcome) => outcome === null) ? null : { answer, logEnd });
     }
   }
@@ -302,7 +385,12 @@ function understood({ node }: ClusterMember, body: Uint8Array | null, count: num
   try {
     return readOutcomes(body ?? new Uint8Array(0), count);
   } catch (error) {
-    throw new SkuaError('member_silent', `The answer of the member ${nodeKey(node)} is invalid: ${(error as Error).message}.`, { node: nodeKey(node), reason: 'length' }, error);
+    throw new SkuaError(
+      'member_silent',
+      `The answer of the member ${nodeKey(node)} is invalid: ${(error as Error).message}.`,
+      { node: nodeKey(node), reason: 'length' },
+      error,
+    );
   }
 }
 
@@ -320,17 +408,30 @@ function refused({ node }: ClusterMember, status: number, body: Uint8Array | nul
   const said = String(detail).slice(0, DETAIL_LENGTH_MAX);
   if (code === 'too_busy') return new SkuaError('too_busy', said);
   const data = { node: nodeKey(node), status, code };
-  return status < 500 ? new SkuaError('not_ready', `The leader refused the writes: ${status} ${said}`, data) : new SkuaError('commit_outcome_unknown', `It is not known what the leader did: ${status} ${said}. Check, or send the same request again with the same event ids.`, data);
+  return status < 500
+    ? new SkuaError('not_ready', `The leader refused the writes: ${status} ${said}`, data)
+    : new SkuaError(
+        'commit_outcome_unknown',
+        `It is not known what the leader did: ${status} ${said}. Check, or send the same request again with the same event ids.`,
+        data,
+      );
 }
 
 /**
- * What the scavenger of a member's copy works with: its points and its history are written as `WritesElsewhere.append` does, all else is its copy's. The chunk behind a
- * point ends by the flag of the commit that carries it, whoever wrote that.
+ * What the scavenger of a member's copy works with: its points and its history are written as `WritesElsewhere.append`
+ * does, all else is its copy's. The chunk behind a point ends by the flag of the commit that carries it, whoever wrote
+ * that.
  */
 export function scavengeStoreOf(copy: ScavengeStore, writes: Pick<EventStore, 'append'>): ScavengeStore {
   return {
-    append: (stream, expectedVersion, events, authorize) => (authorize === undefined ? writes.append(stream, expectedVersion, events) : copy.append(stream, expectedVersion, events, authorize)),
-    appendInternal: (stream, expectedVersion, events, options) => (events.length > 0 && options === undefined ? writes.append(stream, expectedVersion, events) : copy.appendInternal(stream, expectedVersion, events, options)),
+    append: (stream, expectedVersion, events, authorize) =>
+      authorize === undefined
+        ? writes.append(stream, expectedVersion, events)
+        : copy.append(stream, expectedVersion, events, authorize),
+    appendInternal: (stream, expectedVersion, events, options) =>
+      events.length > 0 && options === undefined
+        ? writes.append(stream, expectedVersion, events)
+        : copy.appendInternal(stream, expectedVersion, events, options),
     completeChunk: (position) => copy.completeChunk(position),
     forgetTombstones: () => copy.forgetTombstones(),
     readStream: (stream, options) => copy.readStream(stream, options),

@@ -3,8 +3,8 @@ import type { StorageFile } from '../../ports/storage.ts';
 import { bytesToWords, murmur3, STREAM_HASH_SEED, xxhOld } from '../../base/stream-hash.ts';
 
 /**
- * Bloom filters of index tables and of stream existence (core/index/FORMAT.md, "Bloom filters"). A filter is held as the
- * bytes of its file: lines of 64 bytes, of which line 0 is the header and every other is 60 bytes of bits and their
+ * Bloom filters of index tables and of stream existence (core/index/FORMAT.md, "Bloom filters"). A filter is held as
+ * the bytes of its file: lines of 64 bytes, of which line 0 is the header and every other is 60 bytes of bits and their
  * hash.
  */
 export const LINE_BYTES = 64;
@@ -90,7 +90,10 @@ function isFilledWith(bytes: Uint8Array, at: number, value: number): boolean {
   return true;
 }
 
-/** Writes the hash of every line in [from, to), which are multiples of 64. Untouched lines stay zero, poisoned ones poisoned. */
+/**
+ * Writes the hash of every line in [from, to), which are multiples of 64. Untouched lines stay zero, poisoned ones
+ * poisoned.
+ */
 export function sealLines(bytes: Uint8Array, from: number, to: number): void {
   for (let at = from; at < to; at += LINE_BYTES) {
     if (bytes[at] === 0xff ? isFilledWith(bytes, at, 0xff) : isFilledWith(bytes, at, 0)) continue;
@@ -105,10 +108,14 @@ export function writeBloomHeader(bytes: Uint8Array, logicalBytes: number, rebuil
 }
 
 /** What a filter's header says, or null when it is none or does not fit the length of its file. */
-export function readBloomHeader(bytes: Uint8Array, fileBytes: number): { logicalBytes: number; rebuilds: number } | null {
+export function readBloomHeader(
+  bytes: Uint8Array,
+  fileBytes: number,
+): { logicalBytes: number; rebuilds: number } | null {
   if (bytes.length < LINE_BYTES || bytes[0] !== 1) return null;
   const logicalBytes = i64(bytes, 8) / 8;
-  if (!Number.isInteger(logicalBytes) || logicalBytes < FILTER_BYTES_MIN || logicalBytes > FILTER_BYTES_MAX) return null;
+  if (!Number.isInteger(logicalBytes) || logicalBytes < FILTER_BYTES_MIN || logicalBytes > FILTER_BYTES_MAX)
+    return null;
   return bloomFileBytes(logicalBytes) === fileBytes ? { logicalBytes, rebuilds: i32(bytes, 4) } : null;
 }
 
@@ -142,21 +149,25 @@ function isUsualLine(all: Int32Array, at: number): boolean {
 }
 
 /**
- * Checks the lines in [from, to) of a filter's bytes, repairs what can be repaired, and fills the rest with ones, so that
- * they answer "maybe". Returns the number of corrupt lines (repaired ones are not).
+ * Checks the lines in [from, to) of a filter's bytes, repairs what can be repaired, and fills the rest with ones, so
+ * that they answer "maybe". Returns the number of corrupt lines (repaired ones are not).
  */
 export function checkLines(bytes: Uint8Array, from: number, to: number): number {
   const all = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let corrupt = 0;
   for (let at = from; at < to; at += LINE_BYTES) {
-    if (isUsualLine(all, at / 4) || isLineSound(bytes, at) || (!isFilledWith(bytes, at, 0xff) && repairLine(bytes, at))) continue;
+    if (isUsualLine(all, at / 4) || isLineSound(bytes, at) || (!isFilledWith(bytes, at, 0xff) && repairLine(bytes, at)))
+      continue;
     bytes.fill(0xff, at, at + LINE_BYTES);
     corrupt++;
   }
   return corrupt;
 }
 
-/** Fills `bytes` from a filter's file, whose header is sound, piece by piece with a pause between, and checks its lines as `checkLines` does. */
+/**
+ * Fills `bytes` from a filter's file, whose header is sound, piece by piece with a pause between, and checks its lines
+ * as `checkLines` does.
+ */
 export async function readLines(file: StorageFile, bytes: Uint8Array, pause: () => Promise<void>): Promise<number> {
   let corrupt = 0;
   for (let at = 0; at < bytes.length; at += READ_BYTES) {
@@ -169,7 +180,9 @@ export async function readLines(file: StorageFile, bytes: Uint8Array, pause: () 
   return corrupt;
 }
 
-/** True when so many lines are corrupt that the filter must not be used: more than 5 % of all, the header's included. */
+/**
+ * True when so many lines are corrupt that the filter must not be used: more than 5 % of all, the header's included.
+ */
 export function isTooCorrupt(corruptLines: number, fileBytes: number): boolean {
   return corruptLines > (fileBytes / LINE_BYTES) * 0.05;
 }

@@ -5,7 +5,10 @@ export class IndexEntry {
   /** Log position of the event's prepare. */
   position = 0;
 
-  /** Takes over another one that is nearer to what is looked for: the greater one for a floor, else the less; any where nothing has been found before. */
+  /**
+   * Takes over another one that is nearer to what is looked for: the greater one for a floor, else the less; any where
+   * nothing has been found before.
+   */
   takeNearer(other: IndexEntry, isFound: boolean, isFloor: boolean): true {
     const order = other.version - this.version || other.position - this.position;
     if (!isFound || (isFloor ? order > 0 : order < 0)) {
@@ -23,9 +26,13 @@ export class EntryList {
   length = 0;
 
   /** Column of event numbers; valid below `length` and until the next `push`. */
-  get versions(): Float64Array { return this.#versions; }
+  get versions(): Float64Array {
+    return this.#versions;
+  }
   /** Column of log positions; valid below `length` and until the next `push`. */
-  get positions(): Float64Array { return this.#positions; }
+  get positions(): Float64Array {
+    return this.#positions;
+  }
 
   clear(): void {
     this.length = 0;
@@ -46,7 +53,9 @@ export class EntryList {
     this.#positions = positions;
   }
 
-  /** Turns what is sorted by (version, position) round, highest version first; entries of one version stay as they were. */
+  /**
+   * Turns what is sorted by (version, position) round, highest version first; entries of one version stay as they were.
+   */
   reverseVersions(): void {
     const versions = this.#versions.subarray(0, this.length).reverse();
     const positions = this.#positions.subarray(0, this.length).reverse();
@@ -76,7 +85,8 @@ export class EntryList {
   }
 
   #isDescending(): boolean {
-    for (let i = 1; i < this.length; i++) if (EntryList.#compare(this.#versions, this.#positions, i - 1, i) <= 0) return false;
+    for (let i = 1; i < this.length; i++)
+      if (EntryList.#compare(this.#versions, this.#positions, i - 1, i) <= 0) return false;
     return true;
   }
 

@@ -16,7 +16,10 @@ const DIGEST_TEXT_BYTES = 32;
 /** A map that is longer than this is none: it would name some 20 000 tables. */
 const MAP_BYTES_MAX = 1_048_576;
 
-/** What the index consists of: levels[level][position] are table names, and how far into the log they reach; -1 when there are none. */
+/**
+ * What the index consists of: levels[level][position] are table names, and how far into the log they reach; -1 when
+ * there are none.
+ */
 export interface IndexMap {
   readonly commitCheckpoint: number;
   readonly prepareCheckpoint: number;
@@ -26,7 +29,11 @@ export interface IndexMap {
 export const EMPTY_INDEX_MAP: IndexMap = { commitCheckpoint: -1, prepareCheckpoint: -1, levels: [] };
 
 function mapCorrupt(what: string): SkuaError {
-  return new SkuaError('index_corrupt', `The index map ${INDEX_MAP_PATH} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`, { path: INDEX_MAP_PATH });
+  return new SkuaError(
+    'index_corrupt',
+    `The index map ${INDEX_MAP_PATH} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`,
+    { path: INDEX_MAP_PATH },
+  );
 }
 
 function digestText(body: Uint8Array, digests: Digests): Uint8Array {
@@ -37,7 +44,10 @@ function digestText(body: Uint8Array, digests: Digests): Uint8Array {
   return encodeText(text.toUpperCase());
 }
 
-/** The text of a map (core/index/FORMAT.md, "The map"). The digest covers everything behind it, its own line end included. */
+/**
+ * The text of a map (core/index/FORMAT.md, "The map"). The digest covers everything behind it, its own line end
+ * included.
+ */
 export function formatIndexMap(map: IndexMap, digests: Digests): Uint8Array {
   const lines = ['', '2', `${map.prepareCheckpoint}/${map.commitCheckpoint}`, String(AUTO_MERGE_LEVEL_MAX)];
   map.levels.forEach((tables, level) => tables.forEach((name, position) => lines.push(`${level},${position},${name}`)));
@@ -52,7 +62,8 @@ export function formatIndexMap(map: IndexMap, digests: Digests): Uint8Array {
 export function parseIndexMap(bytes: Uint8Array, digests: Digests): IndexMap {
   if (bytes.length < DIGEST_TEXT_BYTES) throw mapCorrupt('is cut short');
   const body = bytes.subarray(DIGEST_TEXT_BYTES);
-  if (!equalBytes(digestText(body, digests), 0, bytes, 0, DIGEST_TEXT_BYTES)) throw mapCorrupt('has an MD5 that does not match its text');
+  if (!equalBytes(digestText(body, digests), 0, bytes, 0, DIGEST_TEXT_BYTES))
+    throw mapCorrupt('has an MD5 that does not match its text');
   const lines = decodeText(body).split(/\r?\n/);
   const version = lines[1];
   if (version !== '1' && version !== '2') throw mapCorrupt(`is of version ${version}, which is not known`);
@@ -62,9 +73,11 @@ export function parseIndexMap(bytes: Uint8Array, digests: Digests): IndexMap {
   const commitCheckpoint = Number(checkpoints[2]);
   if (prepareCheckpoint < -1 || commitCheckpoint < -1) throw mapCorrupt('has a negative checkpoint');
   const entriesFrom = version === '1' ? 3 : 4;
-  if (version === '2' && !(Number(lines[3]) >= AUTO_MERGE_LEVEL_MAX)) throw mapCorrupt('was written with a lower merge limit');
+  if (version === '2' && !(Number(lines[3]) >= AUTO_MERGE_LEVEL_MAX))
+    throw mapCorrupt('was written with a lower merge limit');
   const levels = parseTables(lines.slice(entriesFrom).filter((line) => line !== ''));
-  if (levels.length > 0 && (prepareCheckpoint < 0 || commitCheckpoint < 0)) throw mapCorrupt('names tables but no checkpoint');
+  if (levels.length > 0 && (prepareCheckpoint < 0 || commitCheckpoint < 0))
+    throw mapCorrupt('names tables but no checkpoint');
   return { commitCheckpoint, prepareCheckpoint, levels };
 }
 

@@ -1,6 +1,14 @@
 import { END, HIT, untilHit } from '../../base/step.ts';
 import type { ChunkTable } from '../../log/api.ts';
-import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../../log/format/records.ts';
+import {
+  FLAG_STREAM_DELETE,
+  parsePrepare,
+  PREPARE,
+  PrepareFields,
+  RecordFrame,
+  streamOf,
+  TOMBSTONE,
+} from '../../log/format/records.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
 import type { EntryBatch } from './table-scan.ts';
@@ -26,7 +34,10 @@ export class LogOfEntries {
     this.#hasher = hasher;
   }
 
-  /** Each entry must lead to a record of that stream and number, or to one that a scavenge has removed: `FITS` or `REMOVED`, else what is there. */
+  /**
+   * Each entry must lead to a record of that stream and number, or to one that a scavenge has removed: `FITS` or
+   * `REMOVED`, else what is there.
+   */
   async found({ hi, lo, versions, positions }: EntryBatch, i: number): Promise<string> {
     const position = positions[i]!;
     const frame = this.#frame;
@@ -42,11 +53,15 @@ export class LogOfEntries {
     parsePrepare(frame, fields);
     this.#hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, this.#hash);
     const number = (fields.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : fields.eventNumber;
-    if (this.#hash.hi !== hi[i] || this.#hash.lo !== lo[i]) return `where there is an event of stream '${streamOf(frame, fields)}'`;
+    if (this.#hash.hi !== hi[i] || this.#hash.lo !== lo[i])
+      return `where there is an event of stream '${streamOf(frame, fields)}'`;
     return fields.isCommitted && number !== versions[i] ? `where there is event ${number}, not ${versions[i]}` : FITS;
   }
 
-  /** Why a table can't be of this log: most of some of its entries name what is not there; null where they don't. A damaged record is no reason. */
+  /**
+   * Why a table can't be of this log: most of some of its entries name what is not there; null where they don't. A
+   * damaged record is no reason.
+   */
   async whyAnother(storage: Storage, path: string): Promise<string | null> {
     for await (const batch of readBatches(storage, path)) {
       const step = Math.max(1, Math.floor(batch.count / SAMPLES));

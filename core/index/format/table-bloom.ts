@@ -2,7 +2,17 @@ import type { BlockCache, CachedFile } from '../../cache/cache.ts';
 import { END, HIT, type Outcome } from '../../base/step.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { bloomBytePosition, BloomFilter, BloomProbe, isLineSound, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines } from './bloom.ts';
+import {
+  bloomBytePosition,
+  BloomFilter,
+  BloomProbe,
+  isLineSound,
+  isTooCorrupt,
+  LINE_BYTES,
+  PROBES,
+  readBloomHeader,
+  readLines,
+} from './bloom.ts';
 
 /** Filters of tables are kept in memory up to this many bytes in all; further ones are read through the cache. */
 export const BLOOM_RESIDENT_BYTES_MAX = 67_108_864;
@@ -34,8 +44,16 @@ export interface TableBloom {
   close(): Promise<void>;
 }
 
-/** Opens the filter of a table; null when there is none that can be used, and then the table is searched without one. */
-export async function openTableBloom(storage: Storage, cache: BlockCache, budget: BloomBudget, path: string, log: Log): Promise<TableBloom | null> {
+/**
+ * Opens the filter of a table; null when there is none that can be used, and then the table is searched without one.
+ */
+export async function openTableBloom(
+  storage: Storage,
+  cache: BlockCache,
+  budget: BloomBudget,
+  path: string,
+  log: Log,
+): Promise<TableBloom | null> {
   const size = await storage.size(path);
   if (size === null) return null;
   const file = await storage.open(path, 'read');
@@ -63,7 +81,9 @@ async function loadResident(file: StorageFile, budget: BloomBudget): Promise<Tab
   const filter = new BloomFilter(bytes);
   return {
     mayContain: (hi, lo) => (filter.mayContain(hi, lo) ? HIT : END),
-    async close() { budget.giveBack(size); },
+    async close() {
+      budget.giveBack(size);
+    },
   };
 }
 

@@ -2,7 +2,10 @@ import { i32, i64, putI32, u32 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { eventNumber64, putEventNumber64, TOMBSTONE } from '../../log/format/records.ts';
 
-/** Index tables on disk (core/index/FORMAT.md, "Tables"): header 128 | entries | midpoints and footer 128 (version 4 only) | MD5 16. */
+/**
+ * Index tables on disk (core/index/FORMAT.md, "Tables"): header 128 | entries | midpoints and footer 128 (version 4
+ * only) | MD5 16.
+ */
 export const HEADER_BYTES = 128;
 export const FOOTER_BYTES = 128;
 export const MD5_BYTES = 16;
@@ -37,7 +40,9 @@ export function midpointCount(entries: number, cacheDepth: number): number {
   return Math.max(2, Math.min(2 ** depthOf(entries, cacheDepth), entries));
 }
 
-/** Number of the entry that midpoint `k` of `count` stands for. Exact below 2^26 midpoints, which is a table of 25 TB. */
+/**
+ * Number of the entry that midpoint `k` of `count` stands for. Exact below 2^26 midpoints, which is a table of 25 TB.
+ */
 export function midpointIndex(k: number, count: number, entries: number): number {
   if (k === 0) return 0;
   if (k === count - 1) return entries - 1;
@@ -90,13 +95,18 @@ export interface TableShape {
 }
 
 export function tableCorrupt(path: string, what: string): SkuaError {
-  return new SkuaError('index_corrupt', `The index table ${path} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`, { path });
+  return new SkuaError(
+    'index_corrupt',
+    `The index table ${path} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`,
+    { path },
+  );
 }
 
 /** Reads the shape from the header and the last 144 bytes of a file. Throws `index_corrupt`. */
 export function readShape(path: string, size: number, header: Uint8Array, tail: Uint8Array): TableShape {
   if (size < HEADER_BYTES + MD5_BYTES || header.length < 2) throw tableCorrupt(path, `has only ${size} bytes`);
-  if (header[0] !== FILE_TYPE_TABLE) throw tableCorrupt(path, `starts with file type ${header[0]}, which is not an index table`);
+  if (header[0] !== FILE_TYPE_TABLE)
+    throw tableCorrupt(path, `starts with file type ${header[0]}, which is not an index table`);
   const version = header[1]!;
   if (version === 1) throw tableCorrupt(path, 'is of version 1, whose hashes are too short to be used');
   const entryBytes = entryBytesOf(version);
@@ -107,7 +117,8 @@ export function readShape(path: string, size: number, header: Uint8Array, tail: 
     rest -= FOOTER_BYTES;
     if (rest < 0) throw tableCorrupt(path, 'ends before its footer');
     const footer = tail.length - FOOTER_BYTES - MD5_BYTES;
-    if (tail[footer] !== FILE_TYPE_TABLE || tail[footer + 1] !== version) throw tableCorrupt(path, 'has a footer that does not match its header');
+    if (tail[footer] !== FILE_TYPE_TABLE || tail[footer + 1] !== version)
+      throw tableCorrupt(path, 'has a footer that does not match its header');
     midpoints = u32(tail, footer + 2);
     rest -= midpoints * MIDPOINT_BYTES;
   }

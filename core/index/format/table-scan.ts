@@ -1,12 +1,24 @@
 import { equalBytes } from '../../base/bytes.ts';
 import type { Digest, Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './table-format.ts';
+import {
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MD5_BYTES,
+  readEntry,
+  readShape,
+  TableEntry,
+  tableCorrupt,
+  type TableShape,
+} from './table-format.ts';
 
 /** Bytes read at once. */
 export const READ_BYTES = 1_048_576;
 
-/** Opens a table file and reads its shape. The caller closes the file. Throws `index_corrupt` and what the storage throws. */
+/**
+ * Opens a table file and reads its shape. The caller closes the file. Throws `index_corrupt` and what the storage
+ * throws.
+ */
 export async function openTable(storage: Storage, path: string): Promise<{ file: StorageFile; shape: TableShape }> {
   const file = await storage.open(path, 'read');
   try {
@@ -70,7 +82,9 @@ export class TableSource {
   }
 
   /** Bytes of the file. */
-  get fileBytes(): number { return this.#file.size; }
+  get fileBytes(): number {
+    return this.#file.size;
+  }
 
   next(): boolean {
     if (this.#at >= this.#block.length) return false;
@@ -121,7 +135,11 @@ export async function* readBatches(storage: Storage, path: string): AsyncGenerat
 }
 
 /** Feeds the whole file but the digest at its end to `each`, and says whether the digest fits. */
-export async function checkMd5(file: StorageFile, digests: Digests, each: (done: number) => Promise<void>): Promise<boolean> {
+export async function checkMd5(
+  file: StorageFile,
+  digests: Digests,
+  each: (done: number) => Promise<void>,
+): Promise<boolean> {
   const digest: Digest = digests.md5();
   const end = file.size - MD5_BYTES;
   for (let at = 0; at < end; at += READ_BYTES) {

@@ -4,7 +4,18 @@ import type { Digest } from '../../ports/digests.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { BloomFilter, LINE_BYTES, sealLines, tableFilterBytes } from './bloom.ts';
-import { bloomPathOf, ENTRY_BYTES, FILE_TYPE_TABLE, FOOTER_BYTES, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, TABLE_VERSION, writeEntry } from './table-format.ts';
+import {
+  bloomPathOf,
+  ENTRY_BYTES,
+  FILE_TYPE_TABLE,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  MIDPOINT_BYTES,
+  midpointCount,
+  midpointIndex,
+  TABLE_VERSION,
+  writeEntry,
+} from './table-format.ts';
 
 /** Bytes collected before they are written. */
 const WRITE_BYTES = 1_048_576;
@@ -52,7 +63,8 @@ export class TableWriter {
     this.#midpointCount = midpointCount(target.entries, target.cacheDepth);
     this.#midpoints = new Uint8Array(this.#midpointCount * MIDPOINT_BYTES);
     const filterBytes = tableFilterBytes(target.entries);
-    this.#bloom = target.bloomPath === null || filterBytes > BLOOM_BUILD_BYTES_MAX ? null : BloomFilter.empty(filterBytes);
+    this.#bloom =
+      target.bloomPath === null || filterBytes > BLOOM_BUILD_BYTES_MAX ? null : BloomFilter.empty(filterBytes);
     this.#buffer[0] = FILE_TYPE_TABLE;
     this.#buffer[1] = TABLE_VERSION;
   }
@@ -62,7 +74,9 @@ export class TableWriter {
   }
 
   /** Entries that may be added before the next `drain`. */
-  get room(): number { return Math.floor((this.#buffer.length - this.#used) / ENTRY_BYTES); }
+  get room(): number {
+    return Math.floor((this.#buffer.length - this.#used) / ENTRY_BYTES);
+  }
 
   add(hi: number, lo: number, version: number, position: number): void {
     writeEntry(this.#buffer, this.#used, hi, lo, version, position);
@@ -94,7 +108,11 @@ export class TableWriter {
   /** Completes the files and makes them durable. */
   async finish(): Promise<void> {
     if (this.#added !== this.#target.entries) {
-      throw new SkuaError('index_corrupt', `The index table ${this.#target.path} was announced with ${this.#target.entries} entries and got ${this.#added}: this is a defect.`, { path: this.#target.path });
+      throw new SkuaError(
+        'index_corrupt',
+        `The index table ${this.#target.path} was announced with ${this.#target.entries} entries and got ${this.#added}: this is a defect.`,
+        { path: this.#target.path },
+      );
     }
     await this.drain();
     await this.#write(this.#midpoints);
@@ -142,8 +160,16 @@ export async function removeTable(storage: Storage, path: string): Promise<void>
 }
 
 /** Runs `write` over a new table, which is completed when it succeeds and removed when it throws. */
-export async function withWriter(args: { path: string; bloomPath: string | null; cacheDepth: number }, entries: number, context: JobContext, write: (writer: TableWriter) => Promise<void>): Promise<void> {
-  const writer = await TableWriter.create({ path: args.path, bloomPath: args.bloomPath, entries, cacheDepth: args.cacheDepth }, context);
+export async function withWriter(
+  args: { path: string; bloomPath: string | null; cacheDepth: number },
+  entries: number,
+  context: JobContext,
+  write: (writer: TableWriter) => Promise<void>,
+): Promise<void> {
+  const writer = await TableWriter.create(
+    { path: args.path, bloomPath: args.bloomPath, entries, cacheDepth: args.cacheDepth },
+    context,
+  );
   try {
     await write(writer);
     await writer.finish();

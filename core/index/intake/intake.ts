@@ -1,5 +1,13 @@
 import type { ChunkTable } from '../../log/api.ts';
-import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../../log/format/records.ts';
+import {
+  COMMIT,
+  FLAG_STREAM_DELETE,
+  parsePrepare,
+  PREPARE,
+  PrepareFields,
+  TOMBSTONE,
+  type RecordFrame,
+} from '../../log/format/records.ts';
 import { scanLog } from '../../log/chunk-table/chunk-table.ts';
 import { visitTransaction } from './transactions.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -19,8 +27,9 @@ const ROOM_FIRST = 1_024;
 const GOES_ON = -1;
 
 /**
- * Committed events, in the order of the log, as what they are to index and existence filter. Whoever wrote them notes them while
- * writing; all others read them from records. `applyTo` is the only place in which an event comes into an index.
+ * Committed events, in the order of the log, as what they are to index and existence filter. Whoever wrote them notes
+ * them while writing; all others read them from records. `applyTo` is the only place in which an event comes into an
+ * index.
  */
 export class EventColumns {
   count = 0;
@@ -37,10 +46,17 @@ export class EventColumns {
     this.count = 0;
   }
 
-  position(i: number): number { return this.#positions[i]!; }
-  number(i: number): number { return this.#numbers[i]!; }
+  position(i: number): number {
+    return this.#positions[i]!;
+  }
+  number(i: number): number {
+    return this.#numbers[i]!;
+  }
 
-  /** An event that its own record commits, as all are that this program writes. `isLast`: of its transaction. A stream begins with event 0 or its tombstone. */
+  /**
+   * An event that its own record commits, as all are that this program writes. `isLast`: of its transaction. A stream
+   * begins with event 0 or its tombstone.
+   */
   note(hash: Pick<Hash64, 'hi' | 'lo'>, number: number, position: number, isLast: boolean): void {
     this.noteAs(hash, number, position, number === 0 || number === TOMBSTONE);
     if (isLast) this.endTransaction(position);
@@ -90,7 +106,10 @@ function grown<T extends Uint32Array | Float64Array | Uint8Array>(from: T, to: T
   return to;
 }
 
-/** Slots that remember streams just added to the existence filter, 2 MiB; a power of two. Each addition touches six places anywhere in a large filter: a quarter of a rebuild of 50 000 streams. */
+/**
+ * Slots that remember streams just added to the existence filter, 2 MiB; a power of two. Each addition touches six
+ * places anywhere in a large filter: a quarter of a rebuild of 50 000 streams.
+ */
 const RECENT_STREAMS = 262_144;
 /** Other work of the process gets a turn this often during a replay. */
 const SLICE_MS = 20;
@@ -99,7 +118,12 @@ const SLICE_MS = 20;
  * Brings the index and the stream existence filter up to the log's end by reading the log from where they stand.
  * Resolves with the number of records read.
  */
-export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Clock, onProgress?: (bytesDone: number, bytesTotal: number) => void): Promise<number> {
+export async function replayLog(
+  index: StreamIndex,
+  table: ChunkTable,
+  clock: Clock,
+  onProgress?: (bytesDone: number, bytesTotal: number) => void,
+): Promise<number> {
   const commitCheckpoint = index.commitCheckpoint;
   await index.initExistence();
   const existenceFrom = Math.max(0, index.existenceCheckpoint);
@@ -109,16 +133,22 @@ export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Cl
   const total = table.end - from;
   let done = 0;
   let sliceStart = clock.monotonicMs();
-  await scanLog(table, from, (frame) => replay.visit(frame), async (bytes) => {
-    done += bytes;
-    replay.apply();
-    if (replay.passed > existenceFrom) index.noteExistenceCheckpoint(replay.passed);
-    onProgress?.(Math.min(done, total), total);
-    await index.ready();
-    if (clock.monotonicMs() - sliceStart < SLICE_MS) return;
-    await clock.yield();
-    sliceStart = clock.monotonicMs();
-  }, true);
+  await scanLog(
+    table,
+    from,
+    (frame) => replay.visit(frame),
+    async (bytes) => {
+      done += bytes;
+      replay.apply();
+      if (replay.passed > existenceFrom) index.noteExistenceCheckpoint(replay.passed);
+      onProgress?.(Math.min(done, total), total);
+      await index.ready();
+      if (clock.monotonicMs() - sliceStart < SLICE_MS) return;
+      await clock.yield();
+      sliceStart = clock.monotonicMs();
+    },
+    true,
+  );
   index.noteExistenceCheckpoint(table.end);
   return replay.records;
 }
@@ -160,7 +190,8 @@ class Replay {
     const hash = this.#hash;
     this.#index.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
     const position = frame.position;
-    // A scavenge may have removed the event with which a stream began, so each stream that is met may be new to the filter.
+    // A scavenge may have removed the event with which a stream began, so each stream that is met may be new to the
+    // filter.
     const mayBegin = position >= this.#existenceFrom && !this.#wasMet(hash);
     const isEvent = fields.isCommitted && fields.isEvent && !this.#isIndexed(position, position);
     if (isEvent) {

@@ -1,6 +1,14 @@
 import { isSkuaError } from '../../base/errors.ts';
 import { type Job, type JobContext, paced } from '../../ports/jobs.ts';
-import { compareEntries, HEADER_BYTES, MIDPOINT_BYTES, midpointIndex, readEntry, TableEntry, tableCorrupt } from '../format/table-format.ts';
+import {
+  compareEntries,
+  HEADER_BYTES,
+  MIDPOINT_BYTES,
+  midpointIndex,
+  readEntry,
+  TableEntry,
+  tableCorrupt,
+} from '../format/table-format.ts';
 import { checkMd5, openTable, TableSource } from '../format/table-scan.ts';
 import { type TableWriter, withWriter } from '../format/table-writer.ts';
 import { type MemTableColumns, sortedHeads } from '../mem-table/mem-table.ts';
@@ -52,7 +60,10 @@ export interface MergeTablesArgs {
 /** Entries between two checkpoints: a thread of the lowest priority takes its time, and a stop waits for this many. */
 const SLICE_ENTRIES = 4_096;
 
-/** Takes the greatest entries of the sources until one has to be filled, which is returned, the writer is full, or the slice over. */
+/**
+ * Takes the greatest entries of the sources until one has to be filled, which is returned, the writer is full, or the
+ * slice over.
+ */
 function mergeSome(live: TableSource[], writer: TableWriter): TableSource | null {
   for (let left = Math.min(SLICE_ENTRIES, writer.room); left > 0; left--) {
     let greatest = live[0]!;
@@ -71,7 +82,7 @@ export async function mergeTables(args: MergeTablesArgs, context: JobContext): P
     for (const path of args.sources) sources.push(await TableSource.open(context.storage, path));
     const total = sources.reduce((sum, source) => sum + source.shape.entries, 0);
     const live: TableSource[] = [];
-    for (const source of sources) if (await source.fill() && source.next()) live.push(source);
+    for (const source of sources) if ((await source.fill()) && source.next()) live.push(source);
     let done = 0;
     await withWriter(args, total, context, async (writer) => {
       while (live.length > 0) {
@@ -79,7 +90,7 @@ export async function mergeTables(args: MergeTablesArgs, context: JobContext): P
         const empty = mergeSome(live, writer);
         done += before - writer.room;
         if (writer.room === 0) await writer.drain();
-        if (empty !== null && !(await empty.fill() && empty.next())) live.splice(live.indexOf(empty), 1);
+        if (empty !== null && !((await empty.fill()) && empty.next())) live.splice(live.indexOf(empty), 1);
         context.progress({ done, total, unit: 'entries' });
         await context.checkpoint();
       }
@@ -100,7 +111,10 @@ export interface VerifyTableArgs {
 }
 
 /** What of a job's world is used. */
-export type VerifyContext = Pick<JobContext, 'storage' | 'digests' | 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>;
+export type VerifyContext = Pick<
+  JobContext,
+  'storage' | 'digests' | 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'
+>;
 /** Null when the table is sound, else what is wrong with it. */
 export type VerifyTableResult = string | null;
 
@@ -156,12 +170,17 @@ class OrderCheck {
   block(): void {
     const { entry, shape } = this.#source;
     while (this.#source.next()) {
-      if (this.#number > 0 && compareEntries(this.#last, entry) < 0) throw tableCorrupt(this.#path, `is out of order at entry ${this.#number}`);
+      if (this.#number > 0 && compareEntries(this.#last, entry) < 0)
+        throw tableCorrupt(this.#path, `is out of order at entry ${this.#number}`);
       this.#last.hi = entry.hi;
       this.#last.lo = entry.lo;
       this.#last.version = entry.version;
       this.#last.position = entry.position;
-      while (this.#nextMidpoint < shape.midpoints && midpointIndex(this.#nextMidpoint, shape.midpoints, shape.entries) === this.#number) this.#checkMidpoint();
+      while (
+        this.#nextMidpoint < shape.midpoints &&
+        midpointIndex(this.#nextMidpoint, shape.midpoints, shape.entries) === this.#number
+      )
+        this.#checkMidpoint();
       this.#number++;
     }
   }

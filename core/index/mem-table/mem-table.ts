@@ -4,9 +4,9 @@ import type { EntryList, IndexEntry } from '../format/entries.ts';
 const ENTRIES_FIRST = 4_096;
 const ENTRIES_FEW = 256;
 /**
- * From here on room is made for all the entries to come, up to the last number: a growing table would halt the writer for
- * longer and longer copies. While another table has such room, which is being written and will leave it soon, room is
- * made up to the second number only.
+ * From here on room is made for all the entries to come, up to the last number: a growing table would halt the writer
+ * for longer and longer copies. While another table has such room, which is being written and will leave it soon, room
+ * is made up to the second number only.
  */
 const ENTRIES_SMALL = 65_536;
 const ENTRIES_LARGE = 262_144;
@@ -41,14 +41,27 @@ interface Room {
   readonly heads: Int32Array;
 }
 
-function int32s(length: number): Int32Array { return new Int32Array(new SharedArrayBuffer(length * 4)); }
-function uint32s(length: number): Uint32Array { return new Uint32Array(new SharedArrayBuffer(length * 4)); }
-function float64s(length: number): Float64Array { return new Float64Array(new SharedArrayBuffer(length * 8)); }
+function int32s(length: number): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(length * 4));
+}
+function uint32s(length: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(length * 4));
+}
+function float64s(length: number): Float64Array {
+  return new Float64Array(new SharedArrayBuffer(length * 8));
+}
 
 function newRoom(capacity: number): Room {
   return {
-    capacity, hashHi: uint32s(capacity), hashLo: uint32s(capacity), versions: float64s(capacity), positions: float64s(capacity),
-    prev: int32s(capacity), jump: new Int32Array(capacity), below: new Int32Array(capacity), heads: int32s(capacity * 2),
+    capacity,
+    hashHi: uint32s(capacity),
+    hashLo: uint32s(capacity),
+    versions: float64s(capacity),
+    positions: float64s(capacity),
+    prev: int32s(capacity),
+    jump: new Int32Array(capacity),
+    below: new Int32Array(capacity),
+    heads: int32s(capacity * 2),
   };
 }
 
@@ -60,7 +73,9 @@ export class MemTableRooms {
   #isInUse = false;
 
   /** A table has room for many and has not left it yet. */
-  get isAwaited(): boolean { return this.#spare === null && this.#isInUse; }
+  get isAwaited(): boolean {
+    return this.#spare === null && this.#isInUse;
+  }
 
   take(capacity: number): Room {
     const room = this.#spare;
@@ -77,9 +92,9 @@ export class MemTableRooms {
 }
 
 /**
- * The index entries that are in no table yet. The entries of one hash form a list from the greatest (version,
- * position) down, in which every entry also knows one much further down (a skew-binary jump pointer), so that searches
- * take O(log n) steps and adding a new greatest entry O(1). 44 bytes an entry, 36 for the only one of its hash, and no objects.
+ * The index entries that are in no table yet. The entries of one hash form a list from the greatest (version, position)
+ * down, in which every entry also knows one much further down (a skew-binary jump pointer), so that searches take O(log
+ * n) steps and adding a new greatest entry O(1). 44 bytes an entry, 36 for the only one of its hash, and no objects.
  */
 export class MemTable {
   #capacity = 0;
@@ -90,7 +105,10 @@ export class MemTable {
   #versions = float64s(0);
   #positions = float64s(0);
   #prev = int32s(0);
-  /** The entry much further down plus one (0: none), and the number of entries below: zeros for a stream of one event, whose memory is never touched. */
+  /**
+   * The entry much further down plus one (0: none), and the number of entries below: zeros for a stream of one event,
+   * whose memory is never touched.
+   */
   #jump = new Int32Array(0);
   #below = new Int32Array(0);
   #isLinked = false;
@@ -111,12 +129,17 @@ export class MemTable {
 
   #grow(): void {
     let capacity = this.#capacity * 2;
-    const expected = this.#rooms.isAwaited && this.#capacity < ENTRIES_LARGE ? Math.min(this.#entriesExpected, ENTRIES_LARGE) : this.#entriesExpected;
+    const expected =
+      this.#rooms.isAwaited && this.#capacity < ENTRIES_LARGE
+        ? Math.min(this.#entriesExpected, ENTRIES_LARGE)
+        : this.#entriesExpected;
     while (this.#capacity >= ENTRIES_SMALL && capacity < expected) capacity *= 2;
     this.#move(this.#rooms.take(capacity));
   }
 
-  get count(): number { return this.#count; }
+  get count(): number {
+    return this.#count;
+  }
 
   /** The columns for someone who goes on using them: a table that was lent is never emptied. */
   lend(): MemTableColumns {
@@ -139,16 +162,29 @@ export class MemTable {
     this.#hashes = 0;
     if (this.#capacity <= ENTRIES_SMALL || this.#capacity < this.#entriesExpected) return;
     this.#rooms.leave({
-      capacity: this.#capacity, hashHi: this.#hashHi, hashLo: this.#hashLo, versions: this.#versions, positions: this.#positions,
-      prev: this.#prev, jump: this.#jump, below: this.#below, heads: this.#heads,
+      capacity: this.#capacity,
+      hashHi: this.#hashHi,
+      hashLo: this.#hashLo,
+      versions: this.#versions,
+      positions: this.#positions,
+      prev: this.#prev,
+      jump: this.#jump,
+      below: this.#below,
+      heads: this.#heads,
     });
     this.#use(this.#rooms.take(ENTRIES_FIRST));
   }
 
   columns(): MemTableColumns {
     return {
-      hashHi: this.#hashHi, hashLo: this.#hashLo, versions: this.#versions, positions: this.#positions,
-      prev: this.#prev, heads: this.#heads, count: this.#count, hashes: this.#hashes,
+      hashHi: this.#hashHi,
+      hashLo: this.#hashLo,
+      versions: this.#versions,
+      positions: this.#positions,
+      prev: this.#prev,
+      heads: this.#heads,
+      count: this.#count,
+      hashes: this.#hashes,
     };
   }
 
@@ -271,7 +307,10 @@ export class MemTable {
     return entry;
   }
 
-  /** The greatest entry of the hash that is at most (version, position). False, with `out` untouched, when there is none. */
+  /**
+   * The greatest entry of the hash that is at most (version, position). False, with `out` untouched, when there is
+   * none.
+   */
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): boolean {
     const entry = this.#floorOf(hi, lo, version, position);
     if (entry < 0) return false;
@@ -280,7 +319,9 @@ export class MemTable {
     return true;
   }
 
-  /** The least entry of the hash that is at least (version, position). False, with `out` untouched, when there is none. */
+  /**
+   * The least entry of the hash that is at least (version, position). False, with `out` untouched, when there is none.
+   */
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): boolean {
     let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
     if (entry < 0 || this.#compare(entry, version, position) < 0) return false;
@@ -340,7 +381,10 @@ function sortPart(columns: MemTableColumns, heads: Int32Array, from: number, to:
   }
 }
 
-/** Numbers of the greatest entries of all hashes, sorted by hash, greatest first: put into their parts, a dozen each, which are sorted. */
+/**
+ * Numbers of the greatest entries of all hashes, sorted by hash, greatest first: put into their parts, a dozen each,
+ * which are sorted.
+ */
 export async function sortedHeads(columns: MemTableColumns, checkpoint: () => Promise<void>): Promise<Int32Array> {
   const heads = new Int32Array(columns.hashes);
   const bits = partBits(columns.hashes);
@@ -350,13 +394,15 @@ export async function sortedHeads(columns: MemTableColumns, checkpoint: () => Pr
   const last = parts - 1;
   const { hashHi } = columns;
   const ends = new Int32Array(parts + 1);
-  for (let slot = 0; slot < columns.heads.length; slot++) if (columns.heads[slot] !== 0) ends[last - (hashHi[columns.heads[slot]! - 1]! >>> shift) + 1]!++;
+  for (let slot = 0; slot < columns.heads.length; slot++)
+    if (columns.heads[slot] !== 0) ends[last - (hashHi[columns.heads[slot]! - 1]! >>> shift) + 1]!++;
   for (let part = 1; part <= parts; part++) ends[part]! += ends[part - 1]!;
   await checkpoint();
-  for (let slot = 0; slot < columns.heads.length; slot++) if (columns.heads[slot] !== 0) {
-    const entry = columns.heads[slot]! - 1;
-    heads[ends[last - (hashHi[entry]! >>> shift)]!++] = entry;
-  }
+  for (let slot = 0; slot < columns.heads.length; slot++)
+    if (columns.heads[slot] !== 0) {
+      const entry = columns.heads[slot]! - 1;
+      heads[ends[last - (hashHi[entry]! >>> shift)]!++] = entry;
+    }
   for (let part = 0; part < parts; part++) {
     sortPart(columns, heads, part === 0 ? 0 : ends[part - 1]!, ends[part]!);
     if (part % PARTS_AT_ONCE === 0) await checkpoint();

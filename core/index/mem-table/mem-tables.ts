@@ -6,7 +6,11 @@ import { MemTable, MemTableRooms } from './mem-table.ts';
 const PREPARE_AT = 7 / 8;
 
 /** A memtable and the checkpoints of the last bulk in it. */
-interface Frozen { readonly table: MemTable; readonly commit: number; readonly prepare: number }
+interface Frozen {
+  readonly table: MemTable;
+  readonly commit: number;
+  readonly prepare: number;
+}
 
 export interface MemTablesOptions {
   /** Entries of a full memtable. */
@@ -17,7 +21,10 @@ export interface MemTablesOptions {
   readonly onFull: () => void;
 }
 
-/** The entries of an index that are in no table yet: a memtable that is being filled, and full ones that wait to be written. Searches see all of them. */
+/**
+ * The entries of an index that are in no table yet: a memtable that is being filled, and full ones that wait to be
+ * written. Searches see all of them.
+ */
 export class MemTables {
   readonly #options: MemTablesOptions;
   readonly #rooms = new MemTableRooms();
@@ -38,11 +45,19 @@ export class MemTables {
   }
 
   /** Commit position of the last transaction that was added; -1 for none. */
-  get commitPosition(): number { return this.#bulkCommit; }
-  get count(): number { return this.#frozen.reduce((sum, { table }) => sum + table.count, this.#active.count); }
+  get commitPosition(): number {
+    return this.#bulkCommit;
+  }
+  get count(): number {
+    return this.#frozen.reduce((sum, { table }) => sum + table.count, this.#active.count);
+  }
   /** Full memtables that wait to be written, and the one that is to be written next. */
-  get waiting(): number { return this.#frozen.length; }
-  get oldest(): Frozen | undefined { return this.#frozen.at(-1); }
+  get waiting(): number {
+    return this.#frozen.length;
+  }
+  get oldest(): Frozen | undefined {
+    return this.#frozen.at(-1);
+  }
 
   /** Adds an entry, unless it is in the memtable already. Part of a bulk that `endBulk` ends. */
   add(hi: number, lo: number, version: number, position: number): void {
@@ -66,7 +81,8 @@ export class MemTables {
 
   /** All entries wait to be written from now on. */
   freeze(): void {
-    if (this.#isBulkOpen) throw new SkuaError('io_error', 'The index was flushed in the middle of a transaction: this is a defect.');
+    if (this.#isBulkOpen)
+      throw new SkuaError('io_error', 'The index was flushed in the middle of a transaction: this is a defect.');
     if (this.#active.count > 0) this.#freeze();
   }
 
@@ -87,7 +103,10 @@ export class MemTables {
     this.#spare = table;
   }
 
-  /** Whether there is a greatest entry of the hash that is at most (version, position), or for no floor a least one that is at least that, which is then in `out`. */
+  /**
+   * Whether there is a greatest entry of the hash that is at most (version, position), or for no floor a least one that
+   * is at least that, which is then in `out`.
+   */
   nearest(hi: number, lo: number, version: number, position: number, out: IndexEntry, isFloor: boolean): boolean {
     const c = this.#candidate;
     let isFound = false;

@@ -17,8 +17,8 @@ export interface MergingPorts {
 
 export interface MergingSettings {
   /**
-   * Merges of up to this many entries never wait for a larger one, which may last for hours: so few tables come into being
-   * meanwhile, one for this many entries.
+   * Merges of up to this many entries never wait for a larger one, which may last for hours: so few tables come into
+   * being meanwhile, one for this many entries.
    */
   readonly smallMergeEntriesMax: number;
   /** Tables with which a level is full. */
@@ -51,7 +51,9 @@ export class Merging {
   }
 
   /** Merges end for good. */
-  get hasEnded(): boolean { return this.#ending.signal.aborted; }
+  get hasEnded(): boolean {
+    return this.#ending.signal.aborted;
+  }
 
   /** There may be a full level. */
   kick(): void {
@@ -59,7 +61,9 @@ export class Merging {
     this.#large.kick();
   }
 
-  /** Resolves when nothing is left to be merged, or merges are held. Rejects with the next failure, or `store_closed`. */
+  /**
+   * Resolves when nothing is left to be merged, or merges are held. Rejects with the next failure, or `store_closed`.
+   */
   async idle(): Promise<void> {
     do {
       await this.#small.idle();
@@ -109,15 +113,19 @@ export class Merging {
   }
 
   /**
-   * The oldest tables, as long as they are no more than a level that is full of its largest: were they more, a table could
-   * come about that is too large for the next level to be merged again without a large merge.
+   * The oldest tables, as long as they are no more than a level that is full of its largest: were they more, a table
+   * could come about that is too large for the next level to be merged again without a large merge.
    */
   #smallMergeOf({ level, tables }: FullLevel): FullLevel | null {
     const { tablesPerLevelMax, smallMergeEntriesMax } = this.#settings;
     if (entriesOf(tables.slice(0, tablesPerLevelMax)) > smallMergeEntriesMax) return null;
-    const entriesMax = Math.min(smallMergeEntriesMax, tablesPerLevelMax * Math.max(...tables.map(({ shape }) => shape.entries)));
+    const entriesMax = Math.min(
+      smallMergeEntriesMax,
+      tablesPerLevelMax * Math.max(...tables.map(({ shape }) => shape.entries)),
+    );
     let count = tablesPerLevelMax;
-    while (count < Math.min(tables.length, this.#sourcesMax) && entriesOf(tables.slice(0, count + 1)) <= entriesMax) count++;
+    while (count < Math.min(tables.length, this.#sourcesMax) && entriesOf(tables.slice(0, count + 1)) <= entriesMax)
+      count++;
     return { level, tables: tables.slice(0, count) };
   }
 
@@ -126,7 +134,9 @@ export class Merging {
     return { level: full.level, tables: full.tables.slice(0, this.#sourcesMax) };
   }
 
-  get #sourcesMax(): number { return Math.max(SOURCES_MAX, this.#settings.tablesPerLevelMax); }
+  get #sourcesMax(): number {
+    return Math.max(SOURCES_MAX, this.#settings.tablesPerLevelMax);
+  }
 
   async #mergeAll(mergeIndexesId: string): Promise<void> {
     const { log, clock } = this.#ports;
@@ -134,9 +144,18 @@ export class Merging {
     try {
       const tables = this.#tables.newestFirst.length;
       const wasMerged = await this.#tables.mergeAll({ signal: this.#ending.signal });
-      log.info('The merge of all index tables has finished.', { mergeIndexesId, tables, wasMerged, elapsedMs: clock.monotonicMs() - startedMs });
+      log.info('The merge of all index tables has finished.', {
+        mergeIndexesId,
+        tables,
+        wasMerged,
+        elapsedMs: clock.monotonicMs() - startedMs,
+      });
     } catch (error) {
-      if (!this.hasEnded) log.error('The merge of all index tables failed; the tables are unchanged. Start it again when the cause is fixed.', { mergeIndexesId, error });
+      if (!this.hasEnded)
+        log.error(
+          'The merge of all index tables failed; the tables are unchanged. Start it again when the cause is fixed.',
+          { mergeIndexesId, error },
+        );
     } finally {
       this.#allId = null;
     }
@@ -157,7 +176,9 @@ export class Merging {
     try {
       for (const line of [this.#small, this.#large]) {
         // A merge that fails has ended too.
-        await line.idle().catch((error: unknown) => { if (isSkuaError(error, 'store_closed')) throw error; });
+        await line.idle().catch((error: unknown) => {
+          if (isSkuaError(error, 'store_closed')) throw error;
+        });
       }
     } catch (error) {
       release();

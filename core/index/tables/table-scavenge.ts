@@ -40,19 +40,29 @@ const CANCELLED_TEXT = 'Scavenge cancelled';
  * meanwhile are left alone. Ends with the first failure, which leaves that table and those behind it as they were; the
  * caller sees to it that no tables are merged meanwhile.
  */
-export async function scavengeTables(tables: TableStore, run: TableScavenge, monotonicMs: () => number, log: Log): Promise<void> {
+export async function scavengeTables(
+  tables: TableStore,
+  run: TableScavenge,
+  monotonicMs: () => number,
+  log: Log,
+): Promise<void> {
   for (const table of tables.newestFirst) {
     const startedMs = monotonicMs();
     const place = tables.placeOf(table);
     let done: TableExecuted;
     try {
-      if (run.jobOptions.signal?.aborted === true) throw new SkuaError('aborted', 'The scavenge of the index was stopped between two tables.');
+      if (run.jobOptions.signal?.aborted === true)
+        throw new SkuaError('aborted', 'The scavenge of the index was stopped between two tables.');
       done = await tables.rewrite(table, (execution) => run.execute(execution));
     } catch (error) {
       run.onTable(failed(table, error, monotonicMs() - startedMs));
       throw error;
     }
-    if (done.entriesOutOfOrder > 0) log.warn('An index table has entries out of position order.', { path: table.path, entries: done.entriesOutOfOrder });
+    if (done.entriesOutOfOrder > 0)
+      log.warn('An index table has entries out of position order.', {
+        path: table.path,
+        entries: done.entriesOutOfOrder,
+      });
     run.onTable({
       ...place,
       elapsedMs: monotonicMs() - startedMs,
@@ -67,5 +77,14 @@ export async function scavengeTables(tables: TableStore, run: TableScavenge, mon
 
 function failed(table: TableReader, error: unknown, elapsedMs: number): TableReport {
   const text = isSkuaError(error, 'aborted') ? CANCELLED_TEXT : error instanceof Error ? error.message : String(error);
-  return { level: -1, index: -1, elapsedMs, entriesKept: table.shape.entries, entriesDeleted: 0, wasScavenged: false, spaceSaved: 0, error: text };
+  return {
+    level: -1,
+    index: -1,
+    elapsedMs,
+    entriesKept: table.shape.entries,
+    entriesDeleted: 0,
+    wasScavenged: false,
+    spaceSaved: 0,
+    error: text,
+  };
 }

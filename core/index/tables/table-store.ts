@@ -10,10 +10,27 @@ import type { JobOptions, Jobs } from '../../ports/jobs.ts';
 import type { Log } from '../../ports/log.ts';
 import { isExpectedName, isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndexMap, newGuid, saveIndexMap } from '../format/index-map.ts';
+import {
+  EMPTY_INDEX_MAP,
+  INDEX_FOLDER,
+  INDEX_MAP_PATH,
+  type IndexMap,
+  loadIndexMap,
+  newGuid,
+  saveIndexMap,
+} from '../format/index-map.ts';
 import type { MemTableColumns } from '../mem-table/mem-table.ts';
 import { BloomBudget } from '../format/table-bloom.ts';
-import { type MergeTablesArgs, MERGE_TABLES_JOB, WRITE_TABLE_JOB, type WriteTableArgs, VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, verifyTable } from '../jobs/jobs.ts';
+import {
+  type MergeTablesArgs,
+  MERGE_TABLES_JOB,
+  WRITE_TABLE_JOB,
+  type WriteTableArgs,
+  VERIFY_TABLE_JOB,
+  type VerifyTableArgs,
+  type VerifyTableResult,
+  verifyTable,
+} from '../jobs/jobs.ts';
 import { loadScrubbedTables, saveScrubbedTables } from './table-scrub.ts';
 import { removeTable } from '../format/table-writer.ts';
 import { TableReader } from './tables.ts';
@@ -37,7 +54,10 @@ export interface TableStoreOptions {
   };
   /** End of the log: an index that has entries at or beyond it belongs to another log. */
   readonly logEnd: number;
-  /** Why a table can't be of this log, by what some of its entries name; null where nothing says so. Default: nobody asks. */
+  /**
+   * Why a table can't be of this log, by what some of its entries name; null where nothing says so. Default: nobody
+   * asks.
+   */
   readonly whyAnother?: (path: string) => Promise<string | null>;
 }
 
@@ -108,12 +128,25 @@ export class TableStore {
     this.#options = options;
   }
 
-  get commitCheckpoint(): number { return this.#commit; }
-  get prepareCheckpoint(): number { return this.#prepare; }
-  get levels(): Levels { return this.#levels; }
-  get isMerging(): boolean { return this.#merging.size > 0; }
+  get commitCheckpoint(): number {
+    return this.#commit;
+  }
+  get prepareCheckpoint(): number {
+    return this.#prepare;
+  }
+  get levels(): Levels {
+    return this.#levels;
+  }
+  get isMerging(): boolean {
+    return this.#merging.size > 0;
+  }
   /** Tables beyond those that full levels leave standing: they wait to be merged. */
-  get unmerged(): number { return this.#levels.reduce((sum, { length }) => sum + Math.max(0, length - this.#options.settings.tablesPerLevelMax + 1), 0); }
+  get unmerged(): number {
+    return this.#levels.reduce(
+      (sum, { length }) => sum + Math.max(0, length - this.#options.settings.tablesPerLevelMax + 1),
+      0,
+    );
+  }
 
   /** Opens the index on disk, or an empty one where there is none or it can't be used. */
   static async open(options: TableStoreOptions, jobOptions: JobOptions): Promise<TableStore> {
@@ -130,7 +163,11 @@ export class TableStore {
   }
 
   async #load(jobOptions: JobOptions): Promise<void> {
-    const { ports: { storage, digests }, settings: { verify }, logEnd } = this.#options;
+    const {
+      ports: { storage, digests },
+      settings: { verify },
+      logEnd,
+    } = this.#options;
     const map = (await loadIndexMap(storage, digests)) ?? EMPTY_INDEX_MAP;
     if (map.commitCheckpoint >= 0 && map.commitCheckpoint >= logEnd) {
       this.wasReset = `it reaches ${map.commitCheckpoint}, beyond the end of the log at ${logEnd}`;
@@ -154,12 +191,15 @@ export class TableStore {
     await this.#discardAnothers();
   }
 
-  /** A folder of the index that another node was given, too, has that one's tables: events of this log would be missing, and numbers given twice. */
+  /**
+   * A folder of the index that another node was given, too, has that one's tables: events of this log would be missing,
+   * and numbers given twice.
+   */
   async #discardAnothers(): Promise<void> {
     const { whyAnother } = this.#options;
     const ends = new Set([this.newestFirst[0], this.newestFirst.at(-1)]);
     for (const table of ends) {
-      const why = table === undefined ? null : await whyAnother?.(table.path) ?? null;
+      const why = table === undefined ? null : ((await whyAnother?.(table.path)) ?? null);
       if (why === null) continue;
       await this.#closeTables();
       this.wasAnothers = true;
@@ -169,10 +209,18 @@ export class TableStore {
   }
 
   #openTable(path: string): Promise<TableReader> {
-    return TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget, order: 'none' });
+    return TableReader.open(path, {
+      ...this.#options.ports,
+      ...this.#options.settings,
+      budget: this.#budget,
+      order: 'none',
+    });
   }
 
-  /** Throws `index_corrupt` unless the table is as it was written; what the last clean stop says of it is believed while its file has not changed. */
+  /**
+   * Throws `index_corrupt` unless the table is as it was written; what the last clean stop says of it is believed while
+   * its file has not changed.
+   */
   async #verify(table: TableReader, known: Scrubbed | undefined, jobOptions: JobOptions): Promise<void> {
     const { ports } = this.#options;
     const { path, fileBytes } = table;
@@ -182,9 +230,16 @@ export class TableStore {
       return;
     }
     const args: VerifyTableArgs = { path };
-    const wrong = fileBytes > VERIFY_HERE_BYTES_MAX
-      ? await ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions) as VerifyTableResult
-      : await verifyTable(args, { ...ports, progress() {}, async checkpoint() {}, monotonicMs: () => ports.clock.monotonicMs(), async sleep() {} });
+    const wrong =
+      fileBytes > VERIFY_HERE_BYTES_MAX
+        ? ((await ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions)) as VerifyTableResult)
+        : await verifyTable(args, {
+            ...ports,
+            progress() {},
+            async checkpoint() {},
+            monotonicMs: () => ports.clock.monotonicMs(),
+            async sleep() {},
+          });
     if (wrong !== null) throw new SkuaError('index_corrupt', wrong, { path });
     table.scrubbed = await scrubbedSince(ports, path, before);
   }
@@ -192,7 +247,10 @@ export class TableStore {
   /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
   async #reset(error: SkuaError | null): Promise<void> {
     this.wasReset ??= error?.message ?? null;
-    this.#options.ports.log.warn('The index on disk is discarded and rebuilt from the log.', { reason: this.wasReset, path: error?.data['path'] ?? INDEX_MAP_PATH });
+    this.#options.ports.log.warn('The index on disk is discarded and rebuilt from the log.', {
+      reason: this.wasReset,
+      path: error?.data['path'] ?? INDEX_MAP_PATH,
+    });
     await this.#options.ports.storage.remove(INDEX_MAP_PATH);
     this.#show([], -1, -1);
   }
@@ -208,7 +266,8 @@ export class TableStore {
       if (!isExpectedName(path)) strangers.push(name);
       else if (isOwnName(path) && !named.has(path)) await storage.remove(path);
     }
-    if (strangers.length > 0) log.info('unknown files in the index folder are left untouched', { files: listedNames(strangers) });
+    if (strangers.length > 0)
+      log.info('unknown files in the index folder are left untouched', { files: listedNames(strangers) });
   }
 
   #show(levels: Levels, commit: number, prepare: number): void {
@@ -219,13 +278,22 @@ export class TableStore {
   }
 
   /** Saves the changed map and then shows it to readers, together with what `shown` does. */
-  #change(make: (levels: Levels) => Levels, checkpoints: { commit: number; prepare: number } | null, shown: () => void): Promise<void> {
+  #change(
+    make: (levels: Levels) => Levels,
+    checkpoints: { commit: number; prepare: number } | null,
+    shown: () => void,
+  ): Promise<void> {
     const change = this.#lastChange.then(async () => {
-      if (this.#isClosed) throw new SkuaError('store_closed', 'The index was closed before its map could be changed; it is unchanged.');
+      if (this.#isClosed)
+        throw new SkuaError('store_closed', 'The index was closed before its map could be changed; it is unchanged.');
       const levels = make(this.#levels);
       const commitCheckpoint = checkpoints?.commit ?? this.#commit;
       const prepareCheckpoint = checkpoints?.prepare ?? this.#prepare;
-      const map: IndexMap = { commitCheckpoint, prepareCheckpoint, levels: levels.map((tables) => tables.map((table) => table.name)) };
+      const map: IndexMap = {
+        commitCheckpoint,
+        prepareCheckpoint,
+        levels: levels.map((tables) => tables.map((table) => table.name)),
+      };
       await saveIndexMap(map, this.#options.ports.storage, this.#options.ports.digests, this.#options.ports.ids);
       this.#show(levels, commitCheckpoint, prepareCheckpoint);
       shown();
@@ -236,7 +304,11 @@ export class TableStore {
 
   #newFiles(): { path: string; bloomPath: string | null; cacheDepth: number } {
     const path = `${INDEX_FOLDER}/${newGuid(this.#options.ports.ids)}`;
-    return { path, bloomPath: this.#options.settings.bloomFilters ? bloomPathOf(path) : null, cacheDepth: this.#options.settings.cacheDepth };
+    return {
+      path,
+      bloomPath: this.#options.settings.bloomFilters ? bloomPathOf(path) : null,
+      cacheDepth: this.#options.settings.cacheDepth,
+    };
   }
 
   /** Opens a table that was just written. One that can't be opened is removed. */
@@ -250,18 +322,29 @@ export class TableStore {
   }
 
   /** Puts a new table into the map. */
-  async #enter(table: TableReader, make: (levels: Levels) => Levels, checkpoints: { commit: number; prepare: number } | null = null, shown: () => void = () => {}): Promise<void> {
+  async #enter(
+    table: TableReader,
+    make: (levels: Levels) => Levels,
+    checkpoints: { commit: number; prepare: number } | null = null,
+    shown: () => void = () => {},
+  ): Promise<void> {
     try {
       await this.#change(make, checkpoints, shown);
     } catch (error) {
-      // Which of the two maps is on the disk is not known, so the files stay; the next start removes them if no map names them.
+      // Which of the two maps is on the disk is not known, so the files stay; the next start removes them if no map
+      // names them.
       await table.close();
       throw error;
     }
   }
 
   /** Writes a memtable as the newest table. `shown` is called in the step in which readers begin to see the table. */
-  async write(columns: MemTableColumns, checkpoints: { commit: number; prepare: number }, jobOptions: JobOptions, shown: () => void): Promise<void> {
+  async write(
+    columns: MemTableColumns,
+    checkpoints: { commit: number; prepare: number },
+    jobOptions: JobOptions,
+    shown: () => void,
+  ): Promise<void> {
     const args: WriteTableArgs = { ...this.#newFiles(), columns };
     await this.#options.ports.jobs.run(WRITE_TABLE_JOB, args, jobOptions);
     const table = await this.#openNew(args.path);
@@ -273,14 +356,16 @@ export class TableStore {
     const full: FullLevel[] = [];
     this.#levels.forEach((all, level) => {
       const tables = all.filter((table) => !this.#merging.has(table));
-      if (tables.length >= this.#options.settings.tablesPerLevelMax && !this.#mergingLevels.has(level)) full.push({ level, tables });
+      if (tables.length >= this.#options.settings.tablesPerLevelMax && !this.#mergingLevels.has(level))
+        full.push({ level, tables });
     });
     return full;
   }
 
   /**
-   * Merges the oldest tables of a full level, given oldest first, into the newest table of the next level. Another level
-   * may be merged meanwhile, and all tables stay in the order of their age: levels upwards, in each from the last to the first.
+   * Merges the oldest tables of a full level, given oldest first, into the newest table of the next level. Another
+   * level may be merged meanwhile, and all tables stay in the order of their age: levels upwards, in each from the last
+   * to the first.
    */
   async mergeLevel({ level, tables }: FullLevel, jobOptions: JobOptions): Promise<void> {
     this.#mergingLevels.add(level);
@@ -299,19 +384,34 @@ export class TableStore {
     const sources = this.newestFirst;
     if (sources.length < 2) return false;
     // What has come into its level meanwhile is newer.
-    await this.#merge(sources, this.#levels.findLastIndex((tables) => tables.length > 0), jobOptions, (there, merged) => [merged, ...there]);
+    await this.#merge(
+      sources,
+      this.#levels.findLastIndex((tables) => tables.length > 0),
+      jobOptions,
+      (there, merged) => [merged, ...there],
+    );
     return true;
   }
 
-  /** Merges tables, given newest first, into one that `place` puts among those of `level`. Tables that are written meanwhile stay beside it. */
-  async #merge(sources: readonly TableReader[], level: number, jobOptions: JobOptions, place: (there: readonly TableReader[], merged: TableReader) => readonly TableReader[]): Promise<void> {
+  /**
+   * Merges tables, given newest first, into one that `place` puts among those of `level`. Tables that are written
+   * meanwhile stay beside it.
+   */
+  async #merge(
+    sources: readonly TableReader[],
+    level: number,
+    jobOptions: JobOptions,
+    place: (there: readonly TableReader[], merged: TableReader) => readonly TableReader[],
+  ): Promise<void> {
     const args: MergeTablesArgs = { ...this.#newFiles(), sources: sources.map((table) => table.path) };
     for (const table of sources) this.#merging.add(table);
     try {
       await this.#options.ports.jobs.run(MERGE_TABLES_JOB, args, jobOptions);
       const merged = await this.#openNew(args.path);
       await this.#enter(merged, (levels) => {
-        const next: (readonly TableReader[])[] = levels.map((tables) => tables.filter((table) => !sources.includes(table)));
+        const next: (readonly TableReader[])[] = levels.map((tables) =>
+          tables.filter((table) => !sources.includes(table)),
+        );
         next[level] = place(next[level] ?? [], merged);
         return next;
       });
@@ -328,13 +428,20 @@ export class TableStore {
     return { level, index: level < 0 ? -1 : this.#levels[level]!.indexOf(table) };
   }
 
-  /** Lets `execute` copy a table, and puts what it wrote in the table's place. When it rejects, the map is as it was. */
-  async rewrite(table: TableReader, execute: (execution: TableExecution) => Promise<TableExecuted>): Promise<TableExecuted> {
+  /**
+   * Lets `execute` copy a table, and puts what it wrote in the table's place. When it rejects, the map is as it was.
+   */
+  async rewrite(
+    table: TableReader,
+    execute: (execution: TableExecution) => Promise<TableExecuted>,
+  ): Promise<TableExecuted> {
     const { path, bloomPath, cacheDepth } = this.#newFiles();
     const done = await execute({ source: table.path, target: path, bloomPath, cacheDepth });
     if (!done.wasWritten) return done;
     const next = await this.#openNew(path);
-    await this.#enter(next, (levels) => levels.map((tables) => tables.map((other) => (other === table ? next : other))));
+    await this.#enter(next, (levels) =>
+      levels.map((tables) => tables.map((other) => (other === table ? next : other))),
+    );
     await this.#retire(table);
     return done;
   }
@@ -344,7 +451,10 @@ export class TableStore {
       await table.close();
       await removeTable(this.#options.ports.storage, table.path);
     } catch (error) {
-      this.#options.ports.log.warn('A replaced index table could not be removed; the next start tries again.', { path: table.path, error });
+      this.#options.ports.log.warn('A replaced index table could not be removed; the next start tries again.', {
+        path: table.path,
+        error,
+      });
     }
   }
 

@@ -5,14 +5,27 @@ import type { Log } from '../../ports/log.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import type { EntryList, IndexEntry } from '../format/entries.ts';
 import { type BloomBudget, openTableBloom, type TableBloom } from '../format/table-bloom.ts';
-import { bloomPathOf, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, readEntry, tableCorrupt, TableEntry, type TableShape } from '../format/table-format.ts';
+import {
+  bloomPathOf,
+  HEADER_BYTES,
+  MIDPOINT_BYTES,
+  midpointCount,
+  midpointIndex,
+  readEntry,
+  tableCorrupt,
+  TableEntry,
+  type TableShape,
+} from '../format/table-format.ts';
 import { openTable, READ_BYTES } from '../format/table-scan.ts';
 
 /** Ranges of at most this many entries are fetched at once; larger ones are halved by single entries first. */
 const WINDOW_ENTRIES_MAX = 1_024;
 /** With one more at either end. */
 const OWN_ENTRIES_MAX = WINDOW_ENTRIES_MAX + 2;
-/** A table that is larger than this part of the cache would not stay there: what is wanted of it is read by itself where the storage has it at hand. */
+/**
+ * A table that is larger than this part of the cache would not stay there: what is wanted of it is read by itself where
+ * the storage has it at hand.
+ */
 const CACHE_PART_MAX = 0.25;
 
 export interface TableReaderParts {
@@ -25,7 +38,9 @@ export interface TableReaderParts {
   readonly order?: AskingOrder;
 }
 
-/** Whether streams are asked for in the order of their hashes, so that one block answers for many of them, or in none. */
+/**
+ * Whether streams are asked for in the order of their hashes, so that one block answers for many of them, or in none.
+ */
 type AskingOrder = 'by-hash' | 'none';
 
 export interface OpenedTable {
@@ -39,7 +54,8 @@ export interface OpenedTable {
 }
 
 /**
- * Searches one table through the block cache, in steps that never wait (core/base/step.ts). Entries are compared where they lie; a search makes one view of cached bytes and no other object.
+ * Searches one table through the block cache, in steps that never wait (core/base/step.ts). Entries are compared where
+ * they lie; a search makes one view of cached bytes and no other object.
  */
 export class TableReader {
   readonly path: string;
@@ -56,7 +72,10 @@ export class TableReader {
   #window: Uint8Array = new Uint8Array(0);
   #windowFrom = 0;
   #windowTo = 0;
-  /** The last range that was read past the cache. Who asks for an event asks twice, for the stream's last number and for the event, and mostly finds both in it. */
+  /**
+   * The last range that was read past the cache. Who asks for an event asks twice, for the stream's last number and for
+   * the event, and mostly finds both in it.
+   */
   #own: Uint8Array = new Uint8Array(0);
   #ownFrom = 0;
   #ownTo = 0;
@@ -77,8 +96,18 @@ export class TableReader {
     const { file, shape } = await openTable(parts.storage, path);
     try {
       const midpoints = await Midpoints.load(path, file, shape, parts.cacheDepth);
-      const bloom = parts.bloomFilters ? await openTableBloom(parts.storage, parts.cache, parts.budget, bloomPathOf(path), parts.log) : null;
-      return new TableReader({ path, file, shape, midpoints, bloom, cache: parts.cache, ...(parts.order !== undefined && { order: parts.order }) });
+      const bloom = parts.bloomFilters
+        ? await openTableBloom(parts.storage, parts.cache, parts.budget, bloomPathOf(path), parts.log)
+        : null;
+      return new TableReader({
+        path,
+        file,
+        shape,
+        midpoints,
+        bloom,
+        cache: parts.cache,
+        ...(parts.order !== undefined && { order: parts.order }),
+      });
     } catch (error) {
       await file.close();
       throw error;
@@ -86,10 +115,14 @@ export class TableReader {
   }
 
   /** Bytes of the file. */
-  get fileBytes(): number { return this.#file.size; }
+  get fileBytes(): number {
+    return this.#file.size;
+  }
 
   /** Name of the file in the index folder. */
-  get name(): string { return this.path.slice(this.path.lastIndexOf('/') + 1); }
+  get name(): string {
+    return this.path.slice(this.path.lastIndexOf('/') + 1);
+  }
 
   #mayContain(hi: number, lo: number): Outcome {
     return this.#bloom === null ? HIT : this.#bloom.mayContain(hi, lo);
@@ -126,7 +159,10 @@ export class TableReader {
     return true;
   }
 
-  /** Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache; null when it is there. */
+  /**
+   * Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache; null when it is
+   * there.
+   */
   #read(index: number): Miss | null {
     const { entries, entryBytes, version } = this.shape;
     if (index < this.#windowFrom || index >= this.#windowTo) {
@@ -145,7 +181,10 @@ export class TableReader {
     return e.hi - hi || e.lo - lo || e.version - version || e.position - position;
   }
 
-  /** The first entry of the file that is at most the key, the greatest such one; the number of entries when there is none. */
+  /**
+   * The first entry of the file that is at most the key, the greatest such one; the number of entries when there is
+   * none.
+   */
   #locate(hi: number, lo: number, version: number, position: number): number | Miss {
     this.#windowTo = this.#windowFrom = 0;
     this.#midpoints.narrow(hi, lo, version);
@@ -194,7 +233,10 @@ export class TableReader {
     return isMiss(found) ? found : this.#take(found - 1, hi, lo, out);
   }
 
-  /** Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. END after the last one. */
+  /**
+   * Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. END after the
+   * last one.
+   */
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
     const maybe = this.#mayContain(hi, lo);
     if (maybe !== HIT) return maybe;
@@ -207,7 +249,8 @@ export class TableReader {
       const miss = this.#read(i);
       if (miss !== null) return miss;
       if (e.hi !== hi || e.lo !== lo || e.version < fromVersion) break;
-      if (e.version > lastVersion || (e.version === lastVersion && e.position > lastPosition)) throw tableCorrupt(this.path, `is out of order at entry ${i}`);
+      if (e.version > lastVersion || (e.version === lastVersion && e.position > lastPosition))
+        throw tableCorrupt(this.path, `is out of order at entry ${i}`);
       out.push(e.version, e.position);
       lastVersion = e.version;
       lastPosition = e.position;
@@ -246,16 +289,20 @@ export class Midpoints {
   }
 
   /**
-   * Reads the stored midpoints where they are the ones that belong to the table at this depth, and else takes them from the
-   * entries (tables of versions 2 and 3 have none).
+   * Reads the stored midpoints where they are the ones that belong to the table at this depth, and else takes them from
+   * the entries (tables of versions 2 and 3 have none).
    */
   static async load(path: string, file: StorageFile, shape: TableShape, cacheDepth: number): Promise<Midpoints> {
     const midpoints = new Midpoints(shape.entries, midpointCount(shape.entries, cacheDepth));
-    if (shape.midpoints !== midpoints.#count || !(await midpoints.#readStored(path, file, shape))) await midpoints.#collect(path, file, shape);
+    if (shape.midpoints !== midpoints.#count || !(await midpoints.#readStored(path, file, shape)))
+      await midpoints.#collect(path, file, shape);
     return midpoints;
   }
 
-  /** The stored midpoints of a table, whatever their depth, from their bytes. Null when they are not spread as they should be. */
+  /**
+   * The stored midpoints of a table, whatever their depth, from their bytes. Null when they are not spread as they
+   * should be.
+   */
   static ofStored(bytes: Uint8Array, shape: TableShape): Midpoints | null {
     const midpoints = new Midpoints(shape.entries, shape.midpoints);
     const entry = new TableEntry();
@@ -277,7 +324,7 @@ export class Midpoints {
     const entry = new TableEntry();
     const start = HEADER_BYTES + shape.entries * shape.entryBytes;
     const step = Math.floor(READ_BYTES / MIDPOINT_BYTES);
-    for (let k = 0; k < this.#count; ) {
+    for (let k = 0; k < this.#count;) {
       const count = Math.min(step, this.#count - k);
       const bytes = await file.read(start + k * MIDPOINT_BYTES, count * MIDPOINT_BYTES);
       if (bytes.length !== count * MIDPOINT_BYTES) throw tableCorrupt(path, 'ends in the middle of its midpoints');
@@ -327,13 +374,16 @@ export class Midpoints {
   }
 
   /**
-   * Sets `from` and `to` so that the first entry in the file that is at most (hash, version, any position) has a
-   * number from `from` to `to`, both included; `to` may be the number of entries, which means there is none. Several entries
+   * Sets `from` and `to` so that the first entry in the file that is at most (hash, version, any position) has a number
+   * from `from` to `to`, both included; `to` may be the number of entries, which means there is none. Several entries
    * may share hash and version, hence the two searches.
    */
   narrow(hi: number, lo: number, version: number): void {
     const before = this.#first(hi, lo, version, true);
-    const after = before < this.#count && this.#compare(before, hi, lo, version) === 0 ? this.#first(hi, lo, version, false) : before;
+    const after =
+      before < this.#count && this.#compare(before, hi, lo, version) === 0
+        ? this.#first(hi, lo, version, false)
+        : before;
     this.from = before === 0 ? 0 : midpointIndex(before - 1, this.#count, this.#entries) + 1;
     this.to = after === this.#count ? this.#entries : midpointIndex(after, this.#count, this.#entries);
   }

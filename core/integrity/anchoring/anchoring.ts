@@ -58,7 +58,10 @@ export class Anchoring {
 
   figures(): AnchoringFigures {
     const { clock } = this.#parts;
-    return { position: this.#placed?.position ?? null, ageMs: this.#placed === null ? null : clock.monotonicMs() - this.#placedMs };
+    return {
+      position: this.#placed?.position ?? null,
+      ageMs: this.#placed === null ? null : clock.monotonicMs() - this.#placedMs,
+    };
   }
 
   /** Until the signal. Never rejects. */
@@ -85,7 +88,8 @@ export class Anchoring {
     const { hashChain, everyMs, clock, isScavenging } = this.#parts;
     const proofs = hashChain();
     if (proofs === null || proofs.damage !== null) return false;
-    const hasNewReceipts = this.#placed !== null && proofs.figures.receipts !== this.#placed.receipts && !isScavenging();
+    const hasNewReceipts =
+      this.#placed !== null && proofs.figures.receipts !== this.#placed.receipts && !isScavenging();
     return hasNewReceipts || clock.monotonicMs() - this.#triedMs >= everyMs;
   }
 
@@ -97,7 +101,12 @@ export class Anchoring {
     for (let attempt = 1, pauseMs = FIRST_PAUSE_MS; ; attempt++, pauseMs *= 2) {
       try {
         const anchor = await proofs.anchor();
-        if (this.#placed !== null && anchor.link === this.#placed.link && anchor.receiptsHead === this.#placed.receiptsHead) return;
+        if (
+          this.#placed !== null &&
+          anchor.link === this.#placed.link &&
+          anchor.receiptsHead === this.#placed.receiptsHead
+        )
+          return;
         await this.#put(anchor, signal);
         this.#placed = anchor;
         this.#placedMs = clock.monotonicMs();
@@ -107,7 +116,11 @@ export class Anchoring {
       } catch (error) {
         if (isSkuaError(error, 'store_closed')) return;
         meter.count('eventstore_proof_anchor_failures_total');
-        log.warn('an anchor could not be delivered', { place: place.name, attempt, error: error instanceof Error ? error.message : String(error) });
+        log.warn('an anchor could not be delivered', {
+          place: place.name,
+          attempt,
+          error: error instanceof Error ? error.message : String(error),
+        });
         if (attempt >= tries || signal.aborted) return;
         await clock.sleep(pauseMs, signal);
         if (signal.aborted) return;

@@ -13,10 +13,42 @@ import type { Storage } from '../../ports/storage.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { timestampText } from '../../base/time.ts';
 import { proveRecord } from './event.ts';
-import { COMPARE_JOB, type CompareArgs, type CompareResult, LEAVES_JOB, type LeavesArgs, TAIL_JOB, type TailArgs, type TailResult } from '../jobs/jobs.ts';
 import {
-  type Anchor, ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_ID_BYTES, CHAIN_PATH, type ChainFile, chainLink, chainStart, CUT, decodeLeavesHeader, decodeReceiptHeader, encodeReceiptHeader, isCount, isHex, isSame,
-  LEAVES_HEADER_BYTES, leavesPath, numberedAs, PROOF_FOLDER, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID,
+  COMPARE_JOB,
+  type CompareArgs,
+  type CompareResult,
+  LEAVES_JOB,
+  type LeavesArgs,
+  TAIL_JOB,
+  type TailArgs,
+  type TailResult,
+} from '../jobs/jobs.ts';
+import {
+  type Anchor,
+  ANCHOR_FORMAT,
+  CHAIN_FORMAT,
+  CHAIN_ID_BYTES,
+  CHAIN_PATH,
+  type ChainFile,
+  chainLink,
+  chainStart,
+  CUT,
+  decodeLeavesHeader,
+  decodeReceiptHeader,
+  encodeReceiptHeader,
+  isCount,
+  isHex,
+  isSame,
+  LEAVES_HEADER_BYTES,
+  leavesPath,
+  numberedAs,
+  PROOF_FOLDER,
+  RECEIPT_HEADER_BYTES,
+  type ReceiptHeader,
+  receiptPath,
+  REWRITTEN,
+  type Sha256,
+  VOID,
 } from '../format/chain-layout.ts';
 import { sha256By } from '../format/sha256.ts';
 import type { TreeState } from './tree.ts';
@@ -55,26 +87,38 @@ interface Receipts {
 }
 
 /**
- * Opens the chain of a directory whose log is open, and settles what a crash left of it; null where there is none and none is to be
- * begun. One that is damaged keeps no node from starting: it is told, and no scavenge removes anything, since what it removed could not be told
- * from what somebody else did. Throws what the storage throws.
+ * Opens the chain of a directory whose log is open, and settles what a crash left of it; null where there is none and
+ * none is to be begun. One that is damaged keeps no node from starting: it is told, and no scavenge removes anything,
+ * since what it removed could not be told from what somebody else did. Throws what the storage throws.
  */
 export async function openHashChain(parts: HashChainParts, begins: boolean): Promise<HashChain | null> {
   try {
     return await openChain(parts, begins);
   } catch (error) {
     if (!isSkuaError(error, 'proof_damaged')) throw error;
-    parts.log.warn('the hash chain is damaged: no anchors are made and no scavenges run until it is repaired', { error: error.message });
+    parts.log.warn('the hash chain is damaged: no anchors are made and no scavenges run until it is repaired', {
+      error: error.message,
+    });
     return new HashChain(parts, NO_CHAIN, error);
   }
 }
 
-const NO_CHAIN: ChainFile = { format: CHAIN_FORMAT, chain: '00'.repeat(CHAIN_ID_BYTES), chunkSizeBytes: 0, begunAt: '' };
+const NO_CHAIN: ChainFile = {
+  format: CHAIN_FORMAT,
+  chain: '00'.repeat(CHAIN_ID_BYTES),
+  chunkSizeBytes: 0,
+  begunAt: '',
+};
 
 async function openChain(parts: HashChainParts, begins: boolean): Promise<HashChain | null> {
-  const chain = await readChain(parts.storage) ?? (begins ? await beginChain(parts) : null);
+  const chain = (await readChain(parts.storage)) ?? (begins ? await beginChain(parts) : null);
   if (chain === null) return null;
-  if (chain.chunkSizeBytes !== parts.table.chunkSize) throw new SkuaError('proof_damaged', `${CHAIN_PATH} is of a log with chunks of ${chain.chunkSizeBytes} bytes, but this log has ${parts.table.chunkSize}. Remove the folder ${PROOF_FOLDER} to start a new chain.`, { path: CHAIN_PATH });
+  if (chain.chunkSizeBytes !== parts.table.chunkSize)
+    throw new SkuaError(
+      'proof_damaged',
+      `${CHAIN_PATH} is of a log with chunks of ${chain.chunkSizeBytes} bytes, but this log has ${parts.table.chunkSize}. Remove the folder ${PROOF_FOLDER} to start a new chain.`,
+      { path: CHAIN_PATH },
+    );
   const hashChain = new HashChain(parts, chain);
   await hashChain.open();
   return hashChain;
@@ -82,27 +126,46 @@ async function openChain(parts: HashChainParts, begins: boolean): Promise<HashCh
 
 /** Null where there is none. Throws `proof_damaged`. */
 export async function readChain(storage: Storage): Promise<ChainFile | null> {
-  if (await storage.size(CHAIN_PATH) === null) return null;
+  if ((await storage.size(CHAIN_PATH)) === null) return null;
   const file = await storage.open(CHAIN_PATH, 'read');
   let found: Partial<ChainFile> | null = null;
   try {
-    found = JSON.parse(decodeText(await file.read(0, Math.min(file.size, CHAIN_BYTES_MAX)))) as Partial<ChainFile> | null;
+    found = JSON.parse(
+      decodeText(await file.read(0, Math.min(file.size, CHAIN_BYTES_MAX))),
+    ) as Partial<ChainFile> | null;
   } catch (error) {
     if (isSkuaError(error)) throw error;
   } finally {
     await file.close();
   }
-  if (found === null || found.format !== CHAIN_FORMAT || !isHex(found.chain, CHAIN_ID_BYTES) || !isCount(found.chunkSizeBytes)) throw new SkuaError('proof_damaged', `${CHAIN_PATH} was changed or damaged. Restore it from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`, { path: CHAIN_PATH });
+  if (
+    found === null ||
+    found.format !== CHAIN_FORMAT ||
+    !isHex(found.chain, CHAIN_ID_BYTES) ||
+    !isCount(found.chunkSizeBytes)
+  )
+    throw new SkuaError(
+      'proof_damaged',
+      `${CHAIN_PATH} was changed or damaged. Restore it from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`,
+      { path: CHAIN_PATH },
+    );
   return found as ChainFile;
 }
 
 async function beginChain({ storage, ids, clock, table }: HashChainParts): Promise<ChainFile> {
-  const chain: ChainFile = { format: CHAIN_FORMAT, chain: toHex(ids.uuidBytes()), chunkSizeBytes: table.chunkSize, begunAt: timestampText(Math.floor(clock.nowMs()), 0) };
+  const chain: ChainFile = {
+    format: CHAIN_FORMAT,
+    chain: toHex(ids.uuidBytes()),
+    chunkSizeBytes: table.chunkSize,
+    begunAt: timestampText(Math.floor(clock.nowMs()), 0),
+  };
   await replaceFile(storage, CHAIN_PATH, encodeText(`${JSON.stringify(chain)}\n`));
   return chain;
 }
 
-/** Keeps up the chain of one directory: leaves files of completed chunks, receipts of what scavenges remove, anchors. */
+/**
+ * Keeps up the chain of one directory: leaves files of completed chunks, receipts of what scavenges remove, anchors.
+ */
 export class HashChain {
   readonly #parts: HashChainParts;
   readonly #sha256: Sha256;
@@ -133,13 +196,16 @@ export class HashChain {
   }
 
   /** Completed chunks that have leaves files, and receipt files. */
-  get figures(): { readonly chunks: number; readonly receipts: number } { return { chunks: this.#leaves, receipts: this.#receipts.count }; }
+  get figures(): { readonly chunks: number; readonly receipts: number } {
+    return { chunks: this.#leaves, receipts: this.#receipts.count };
+  }
 
   /** Called once, when the log is open and nobody writes yet. */
   async open(): Promise<void> {
     const { storage } = this.#parts;
     const names = await storage.list(PROOF_FOLDER);
-    for (const path of names.map((name) => `${PROOF_FOLDER}/${name}`)) if (isLeftoverName(path)) await storage.remove(path);
+    for (const path of names.map((name) => `${PROOF_FOLDER}/${name}`))
+      if (isLeftoverName(path)) await storage.remove(path);
     const receipts = dense(names, 'receipt');
     if (receipts > 0) {
       const last = await this.#receiptHeader(receipts - 1);
@@ -170,27 +236,38 @@ export class HashChain {
     await clock.sleep(FIRST_LOOK_AFTER_MS, signal);
     while (!signal.aborted) {
       try {
-        while (!signal.aborted && this.#leaves < this.#completed()) await this.#more(BACKGROUND_BYTES_PER_SECOND, signal);
+        while (!signal.aborted && this.#leaves < this.#completed())
+          await this.#more(BACKGROUND_BYTES_PER_SECOND, signal);
       } catch (error) {
-        if (!signal.aborted) log.warn('the hashes of a completed chunk could not be written', { chunk: this.#leaves, error: String(error) });
+        if (!signal.aborted)
+          log.warn('the hashes of a completed chunk could not be written', {
+            chunk: this.#leaves,
+            error: String(error),
+          });
       }
       await clock.sleep(LOOK_EVERY_MS, signal);
     }
   }
 
-  /** Makes the leaves files that are missing up to the chunk with this number. The signal is looked at between two files. */
+  /**
+   * Makes the leaves files that are missing up to the chunk with this number. The signal is looked at between two
+   * files.
+   */
   async ensureTo(number: number, signal?: AbortSignal): Promise<void> {
     if (this.damage !== null) throw this.damage;
     while (this.#leaves <= number) {
       // Others may wait for the file that is being made: it is not cut off.
-      if (signal?.aborted === true) throw new SkuaError('aborted', 'Writing the hashes of completed chunks was stopped.');
+      if (signal?.aborted === true)
+        throw new SkuaError('aborted', 'Writing the hashes of completed chunks was stopped.');
       await this.#more(0);
     }
   }
 
   /** One file's chunks more. Whoever asks meanwhile waits for the same. */
   async #more(bytesPerSecond: number, signal?: AbortSignal): Promise<void> {
-    this.#making ??= this.#make(bytesPerSecond, signal).finally(() => { this.#making = null; });
+    this.#making ??= this.#make(bytesPerSecond, signal).finally(() => {
+      this.#making = null;
+    });
     await this.#making;
   }
 
@@ -198,16 +275,29 @@ export class HashChain {
     const { table, jobs } = this.#parts;
     const from = this.#leaves;
     const chunk = table.chunkAt(from * this.chain.chunkSizeBytes);
-    if (chunk === undefined || !chunk.isCompleted) throw new SkuaError('proof_failed', `Chunk ${from} is not complete, so its hashes can't be written: this is a defect.`, { chunk: from });
-    const args: LeavesArgs = { name: chunk.name, chunkSize: this.chain.chunkSizeBytes, from, to: chunk.endNumber, before: this.#link, bytesPerSecond };
-    const link = await jobs.run(LEAVES_JOB, args, signal === undefined ? {} : { signal }) as Uint8Array;
+    if (chunk === undefined || !chunk.isCompleted)
+      throw new SkuaError(
+        'proof_failed',
+        `Chunk ${from} is not complete, so its hashes can't be written: this is a defect.`,
+        { chunk: from },
+      );
+    const args: LeavesArgs = {
+      name: chunk.name,
+      chunkSize: this.chain.chunkSizeBytes,
+      from,
+      to: chunk.endNumber,
+      before: this.#link,
+      bytesPerSecond,
+    };
+    const link = (await jobs.run(LEAVES_JOB, args, signal === undefined ? {} : { signal })) as Uint8Array;
     this.#link = link;
     this.#leaves = chunk.endNumber + 1;
   }
 
   /**
-   * Puts a new chunk file in force by `put`, behind a durable receipt of what it lacks. Rejects with `proof_failed`, with nothing put, where
-   * there can be no receipt, with `aborted` when the signal ended it before, and with what `put` rejects with.
+   * Puts a new chunk file in force by `put`, behind a durable receipt of what it lacks. Rejects with `proof_failed`,
+   * with nothing put, where there can be no receipt, with `aborted` when the signal ended it before, and with what
+   * `put` rejects with.
    */
   async replace<T>(replacement: Replacement, put: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const { ids, storage, jobs } = this.#parts;
@@ -217,13 +307,23 @@ export class HashChain {
     try {
       await this.ensureTo(endNumber, signal);
       const args: CompareArgs = { target, sources, receipt: path };
-      found = await jobs.run(COMPARE_JOB, args, signal === undefined ? {} : { signal }) as CompareResult;
+      found = (await jobs.run(COMPARE_JOB, args, signal === undefined ? {} : { signal })) as CompareResult;
     } catch (error) {
       throw notProven(startNumber, endNumber, error);
     }
     return this.#serially(async () => {
       try {
-        await this.#append({ kind: REWRITTEN, first: startNumber, last: endNumber, target: found.targetId, count: found.count, entries: found.entries }, path);
+        await this.#append(
+          {
+            kind: REWRITTEN,
+            first: startNumber,
+            last: endNumber,
+            target: found.targetId,
+            count: found.count,
+            entries: found.entries,
+          },
+          path,
+        );
       } catch (error) {
         await storage.remove(path).catch(() => {});
         throw notProven(startNumber, endNumber, error);
@@ -249,7 +349,7 @@ export class HashChain {
   async #settle(): Promise<void> {
     const pending = this.#pending;
     if (pending === null) return;
-    if (!await this.#isInForce(pending)) await this.#append({ kind: VOID, first: pending.number });
+    if (!(await this.#isInForce(pending))) await this.#append({ kind: VOID, first: pending.number });
     this.#pending = null;
   }
 
@@ -267,10 +367,22 @@ export class HashChain {
   }
 
   /** Appends a receipt. `prepared` is a file with its entries, behind room for the header. */
-  async #append(receipt: Pick<ReceiptHeader, 'kind' | 'first'> & Partial<ReceiptHeader>, prepared: string | null = null): Promise<void> {
+  async #append(
+    receipt: Pick<ReceiptHeader, 'kind' | 'first'> & Partial<ReceiptHeader>,
+    prepared: string | null = null,
+  ): Promise<void> {
     const { storage, clock } = this.#parts;
     const number = this.#receipts.count;
-    const header: ReceiptHeader = { last: receipt.first, target: new Uint8Array(16), count: 0, entries: this.#sha256(), ...receipt, number, timeMs: Math.floor(clock.nowMs()), before: this.#receipts.head };
+    const header: ReceiptHeader = {
+      last: receipt.first,
+      target: new Uint8Array(16),
+      count: 0,
+      entries: this.#sha256(),
+      ...receipt,
+      number,
+      timeMs: Math.floor(clock.nowMs()),
+      before: this.#receipts.head,
+    };
     const { bytes, head } = encodeReceiptHeader(this.#sha256, header);
     const path = prepared ?? `${receiptPath(number)}.tmp`;
     if (prepared === null) {
@@ -290,7 +402,9 @@ export class HashChain {
     this.#pending = header.kind === REWRITTEN ? header : null;
   }
 
-  /** An anchor for everything below the end that readers see. Rejects with `proof_failed`, and what the storage throws. */
+  /**
+   * An anchor for everything below the end that readers see. Rejects with `proof_failed`, and what the storage throws.
+   */
   async anchor(): Promise<Anchor> {
     const { table, clock } = this.#parts;
     const { chunkSizeBytes } = this.chain;
@@ -301,7 +415,13 @@ export class HashChain {
       const before = number === 0 ? this.#start : (await this.#leavesHeader(number - 1)).link;
       const link = position === number * chunkSizeBytes ? before : await this.#tailLink(number, position, before);
       return {
-        format: ANCHOR_FORMAT, chain: this.chain.chain, chunkSizeBytes, position, link: toHex(link), receipts: this.#receipts.count, receiptsHead: toHex(this.#receipts.head),
+        format: ANCHOR_FORMAT,
+        chain: this.chain.chain,
+        chunkSizeBytes,
+        position,
+        link: toHex(link),
+        receipts: this.#receipts.count,
+        receiptsHead: toHex(this.#receipts.head),
         madeAt: timestampText(Math.floor(clock.nowMs()), 0),
       };
     });
@@ -310,7 +430,10 @@ export class HashChain {
   /** All that proves, by an anchor, which record was at a position. Rejects as `proveRecord` does. */
   prove(anchor: Anchor, position: number): Promise<EventProof> {
     const { chain, chunkSizeBytes } = this.chain;
-    if (anchor.chain !== chain || anchor.chunkSizeBytes !== chunkSizeBytes) throw new SkuaError('proof_invalid', `The anchor is of chain ${anchor.chain}, but this directory has ${chain}.`, { chain });
+    if (anchor.chain !== chain || anchor.chunkSizeBytes !== chunkSizeBytes)
+      throw new SkuaError('proof_invalid', `The anchor is of chain ${anchor.chain}, but this directory has ${chain}.`, {
+        chain,
+      });
     return this.#serially(() => proveRecord(this.#parts, anchor, position));
   }
 
@@ -319,17 +442,25 @@ export class HashChain {
     const start = number * this.chain.chunkSizeBytes;
     const known = this.#tail?.number === number ? this.#tail : { to: start, state: { count: 0, peaks: [] } };
     const args: TailArgs = { name: table.chunkAt(start)!.name, from: known.to, to: position, state: known.state };
-    const { state, root } = await jobs.run(TAIL_JOB, args) as TailResult;
+    const { state, root } = (await jobs.run(TAIL_JOB, args)) as TailResult;
     this.#tail = { number, to: position, state };
     return chainLink(this.#sha256, before, start, position, state.count, root);
   }
 
   async #leavesHeader(number: number) {
-    return decodeLeavesHeader(this.#sha256, leavesPath(number), await readHead(this.#parts.storage, leavesPath(number), LEAVES_HEADER_BYTES));
+    return decodeLeavesHeader(
+      this.#sha256,
+      leavesPath(number),
+      await readHead(this.#parts.storage, leavesPath(number), LEAVES_HEADER_BYTES),
+    );
   }
 
   async #receiptHeader(number: number) {
-    return decodeReceiptHeader(this.#sha256, receiptPath(number), await readHead(this.#parts.storage, receiptPath(number), RECEIPT_HEADER_BYTES));
+    return decodeReceiptHeader(
+      this.#sha256,
+      receiptPath(number),
+      await readHead(this.#parts.storage, receiptPath(number), RECEIPT_HEADER_BYTES),
+    );
   }
 }
 
@@ -348,7 +479,11 @@ function dense(names: readonly string[], kind: 'leaves' | 'receipt'): number {
   numbers.forEach((number, i) => {
     if (number === i) return;
     const path = kind === 'leaves' ? leavesPath(i) : receiptPath(i);
-    throw new SkuaError('proof_damaged', `${path} is missing. Restore it from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`, { path });
+    throw new SkuaError(
+      'proof_damaged',
+      `${path} is missing. Restore it from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`,
+      { path },
+    );
   });
   return numbers.length;
 }
@@ -356,5 +491,10 @@ function dense(names: readonly string[], kind: 'leaves' | 'receipt'): number {
 function notProven(startNumber: number, endNumber: number, error: unknown): SkuaError {
   if (isSkuaError(error, 'aborted')) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  return new SkuaError('proof_failed', `The receipt for chunks ${startNumber} to ${endNumber} could not be written, so they are left unscavenged: ${reason} To scavenge without a hash chain, remove the folder ${PROOF_FOLDER} while the node is stopped.`, { startNumber, endNumber }, error);
+  return new SkuaError(
+    'proof_failed',
+    `The receipt for chunks ${startNumber} to ${endNumber} could not be written, so they are left unscavenged: ${reason} To scavenge without a hash chain, remove the folder ${PROOF_FOLDER} while the node is stopped.`,
+    { startNumber, endNumber },
+    error,
+  );
 }

@@ -4,7 +4,18 @@ import { fromHex, toHex } from '../../base/hex.ts';
 import type { ChunkTable } from '../../log/api.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { type Anchor, chainStart, decodeLeavesHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, type Sha256 } from '../format/chain-layout.ts';
+import {
+  type Anchor,
+  chainStart,
+  decodeLeavesHeader,
+  EVENT_FORMAT,
+  HASH_BYTES,
+  isSame,
+  LEAVES_ENTRY_BYTES,
+  LEAVES_HEADER_BYTES,
+  leavesPath,
+  type Sha256,
+} from '../format/chain-layout.ts';
 import { openChunkFile, recordRuns } from './record-file.ts';
 import { sha256By } from '../format/sha256.ts';
 import { inclusionPath, Tree } from './tree.ts';
@@ -16,31 +27,64 @@ interface EventProofParts {
   readonly table: ChunkTable;
 }
 
-/** The leaves of a chunk below a position, one behind the other, with the offsets at which the records lie in the chunk. */
-interface Leaves { readonly leaves: readonly Uint8Array[]; readonly offsets: readonly number[] }
+/**
+ * The leaves of a chunk below a position, one behind the other, with the offsets at which the records lie in the chunk.
+ */
+interface Leaves {
+  readonly leaves: readonly Uint8Array[];
+  readonly offsets: readonly number[];
+}
 
 /**
- * All that somebody needs to convince himself, by an anchor, that the log had exactly this record at `position`. The leaves of its chunk are held
- * in memory. Throws `event_not_found` where there is no record, `proof_invalid` where the anchor does not cover it, `proof_absent` where a
- * scavenge has redacted it since, and `proof_damaged`.
+ * All that somebody needs to convince himself, by an anchor, that the log had exactly this record at `position`. The
+ * leaves of its chunk are held in memory. Throws `event_not_found` where there is no record, `proof_invalid` where the
+ * anchor does not cover it, `proof_absent` where a scavenge has redacted it since, and `proof_damaged`.
  */
-export async function proveRecord({ storage, digests, table }: EventProofParts, anchor: Anchor, position: number): Promise<EventProof> {
+export async function proveRecord(
+  { storage, digests, table }: EventProofParts,
+  anchor: Anchor,
+  position: number,
+): Promise<EventProof> {
   const sha256 = sha256By(digests);
   const { chunkSizeBytes } = anchor;
-  if (position >= anchor.position) throw new SkuaError('proof_invalid', `The anchor of ${anchor.madeAt} covers the log below position ${anchor.position}, but the event is at ${position}. Give a newer anchor.`, { position, limit: anchor.position });
+  if (position >= anchor.position)
+    throw new SkuaError(
+      'proof_invalid',
+      `The anchor of ${anchor.madeAt} covers the log below position ${anchor.position}, but the event is at ${position}. Give a newer anchor.`,
+      { position, limit: anchor.position },
+    );
   const number = Math.floor(position / chunkSizeBytes);
   const record = await recordAt(storage, table, position);
-  if (record === null) throw new SkuaError('event_not_found', `There is no record at position ${position}.`, { position });
+  if (record === null)
+    throw new SkuaError('event_not_found', `There is no record at position ${position}.`, { position });
   const { leaves, offsets } = await leavesOf(storage, sha256, table, number, chunkSizeBytes, anchor.position);
   const index = offsets.indexOf(position - number * chunkSizeBytes);
-  if (index < 0 || !isSame(leaves[index]!, sha256(record))) throw new SkuaError('proof_absent', `The record at position ${position} is not the one in the hash chain: a scavenge has redacted it since, or it was changed. \`skua proof verify\` tells which.`, { position });
+  if (index < 0 || !isSame(leaves[index]!, sha256(record)))
+    throw new SkuaError(
+      'proof_absent',
+      `The record at position ${position} is not the one in the hash chain: a scavenge has redacted it since, or it was changed. \`skua proof verify\` tells which.`,
+      { position },
+    );
   const links: { count: number; root: string }[] = [];
   const last = Math.floor((anchor.position - 1) / chunkSizeBytes);
-  for (let next = number + 1; next <= last; next++) links.push(await rootOf(storage, sha256, table, next, chunkSizeBytes, anchor.position));
-  const before = number === 0 ? chainStart(sha256, fromHex(anchor.chain)!, chunkSizeBytes) : (await leavesHeader(storage, sha256, number - 1)).link;
+  for (let next = number + 1; next <= last; next++)
+    links.push(await rootOf(storage, sha256, table, next, chunkSizeBytes, anchor.position));
+  const before =
+    number === 0
+      ? chainStart(sha256, fromHex(anchor.chain)!, chunkSizeBytes)
+      : (await leavesHeader(storage, sha256, number - 1)).link;
   return {
-    format: EVENT_FORMAT, chain: anchor.chain, chunkSizeBytes, anchorPosition: anchor.position, position, record: encodeBase64(record),
-    index, count: leaves.length, path: inclusionPath(sha256, leaves, index).map(toHex), before: toHex(before), links,
+    format: EVENT_FORMAT,
+    chain: anchor.chain,
+    chunkSizeBytes,
+    anchorPosition: anchor.position,
+    position,
+    record: encodeBase64(record),
+    index,
+    count: leaves.length,
+    path: inclusionPath(sha256, leaves, index).map(toHex),
+    before: toHex(before),
+    links,
   };
 }
 
@@ -61,11 +105,18 @@ async function recordAt(storage: Storage, table: ChunkTable, position: number): 
   }
 }
 
-async function leavesOf(storage: Storage, sha256: Sha256, table: ChunkTable, number: number, chunkSize: number, below: number): Promise<Leaves> {
+async function leavesOf(
+  storage: Storage,
+  sha256: Sha256,
+  table: ChunkTable,
+  number: number,
+  chunkSize: number,
+  below: number,
+): Promise<Leaves> {
   const start = number * chunkSize;
   const leaves: Uint8Array[] = [];
   const offsets: number[] = [];
-  if (await storage.size(leavesPath(number)) !== null) {
+  if ((await storage.size(leavesPath(number))) !== null) {
     const { count } = await leavesHeader(storage, sha256, number);
     const file = await storage.open(leavesPath(number), 'read');
     try {
@@ -98,8 +149,15 @@ async function leavesOf(storage: Storage, sha256: Sha256, table: ChunkTable, num
   }
 }
 
-async function rootOf(storage: Storage, sha256: Sha256, table: ChunkTable, number: number, chunkSize: number, below: number): Promise<{ count: number; root: string }> {
-  if (below >= (number + 1) * chunkSize && await storage.size(leavesPath(number)) !== null) {
+async function rootOf(
+  storage: Storage,
+  sha256: Sha256,
+  table: ChunkTable,
+  number: number,
+  chunkSize: number,
+  below: number,
+): Promise<{ count: number; root: string }> {
+  if (below >= (number + 1) * chunkSize && (await storage.size(leavesPath(number))) !== null) {
     const { count, root } = await leavesHeader(storage, sha256, number);
     return { count, root: toHex(root) };
   }

@@ -1,6 +1,9 @@
 import { nodeHash, type Sha256 } from '../format/chain-layout.ts';
 
-/** The complete trees into which the leaves so far fall, from the left, and how many leaves each has: as many as the count has bits that are set. */
+/**
+ * The complete trees into which the leaves so far fall, from the left, and how many leaves each has: as many as the
+ * count has bits that are set.
+ */
 export interface TreeState {
   readonly count: number;
   readonly peaks: readonly Uint8Array[];
@@ -18,14 +21,19 @@ export class Tree {
     this.#count = from.count;
   }
 
-  get count(): number { return this.#count; }
-  get state(): TreeState { return { count: this.#count, peaks: [...this.#peaks] }; }
+  get count(): number {
+    return this.#count;
+  }
+  get state(): TreeState {
+    return { count: this.#count, peaks: [...this.#peaks] };
+  }
 
   /** The leaf is kept: it must stay as it is. */
   add(leaf: Uint8Array): void {
     let hash = leaf;
     // Two complete trees of the same size become one.
-    for (let count = this.#count; count % 2 === 1; count = (count - 1) / 2) hash = nodeHash(this.#sha256, this.#peaks.pop()!, hash);
+    for (let count = this.#count; count % 2 === 1; count = (count - 1) / 2)
+      hash = nodeHash(this.#sha256, this.#peaks.pop()!, hash);
     this.#peaks.push(hash);
     this.#count++;
   }
@@ -37,7 +45,9 @@ export class Tree {
   }
 }
 
-/** Hashes beside the way from a leaf to the root, the lowest first, by which the root can be told from the leaf alone. */
+/**
+ * Hashes beside the way from a leaf to the root, the lowest first, by which the root can be told from the leaf alone.
+ */
 export function inclusionPath(sha256: Sha256, leaves: readonly Uint8Array[], index: number): Uint8Array[] {
   const path: Uint8Array[] = [];
   let from = 0;

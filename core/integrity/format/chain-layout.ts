@@ -2,7 +2,10 @@ import { equalBytes, i64, putI32, putI64, u32 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { encodeText } from '../../base/text.ts';
 
-/** Files and hashes of the proof that nothing was changed, as core/integrity/README.md, "Format", describes them. Writers and the verifier share this and nothing else. */
+/**
+ * Files and hashes of the proof that nothing was changed, as core/integrity/README.md, "Format", describes them.
+ * Writers and the verifier share this and nothing else.
+ */
 
 /** In the data directory. */
 export const PROOF_FOLDER = 'proofs';
@@ -22,7 +25,10 @@ export type Sha256 = (...parts: readonly Uint8Array[]) => Uint8Array;
 /** Removed: a receipt names no leaf then. */
 export const NO_LEAF = new Uint8Array(HASH_BYTES);
 
-/** What a node is the hash of: the byte 1, and the two below it. Used again and again, since there are as many nodes as records. */
+/**
+ * What a node is the hash of: the byte 1, and the two below it. Used again and again, since there are as many nodes as
+ * records.
+ */
 const node = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1);
 
 export function nodeHash(sha256: Sha256, left: Uint8Array, right: Uint8Array): Uint8Array {
@@ -40,7 +46,14 @@ export function chainStart(sha256: Sha256, chainId: Uint8Array, chunkSizeBytes: 
 }
 
 /** The link over the records in [start, end), of which there are `count` with this root. */
-export function chainLink(sha256: Sha256, before: Uint8Array, start: number, end: number, count: number, root: Uint8Array): Uint8Array {
+export function chainLink(
+  sha256: Sha256,
+  before: Uint8Array,
+  start: number,
+  end: number,
+  count: number,
+  root: Uint8Array,
+): Uint8Array {
   return sha256(LINK, before, numbers(start, end, count), root);
 }
 
@@ -71,7 +84,9 @@ export function receiptPath(number: number): string {
 /** Number in the name of a leaves file or of a receipt; null for another file. */
 export function numberedAs(kind: 'leaves' | 'receipt', name: string): number | null {
   const match = /^(leaves|receipt)-(\d{6}|\d{10})$/.exec(name);
-  return match === null || match[1] !== kind || match[2]!.length !== (kind === 'leaves' ? 6 : 10) ? null : Number(match[2]);
+  return match === null || match[1] !== kind || match[2]!.length !== (kind === 'leaves' ? 6 : 10)
+    ? null
+    : Number(match[2]);
 }
 
 /** Whether a file in the folder of proofs is one of its finished files. */
@@ -99,7 +114,10 @@ export interface LeavesHeader {
   readonly entries: Uint8Array;
 }
 
-export function encodeLeavesHeader(sha256: Sha256, { chunkNumber, count, before, root, link, entries }: LeavesHeader): Uint8Array {
+export function encodeLeavesHeader(
+  sha256: Sha256,
+  { chunkNumber, count, before, root, link, entries }: LeavesHeader,
+): Uint8Array {
   const out = new Uint8Array(LEAVES_HEADER_BYTES);
   out.set(LEAVES_MAGIC, 0);
   putI32(out, 8, VERSION);
@@ -115,9 +133,18 @@ export function encodeLeavesHeader(sha256: Sha256, { chunkNumber, count, before,
 
 /** Throws `proof_damaged` for what is not as it was written. */
 export function decodeLeavesHeader(sha256: Sha256, path: string, bytes: Uint8Array): LeavesHeader {
-  if (bytes.length < LEAVES_HEADER_BYTES || !isSame(bytes.subarray(0, 8), LEAVES_MAGIC) || u32(bytes, 8) !== VERSION) throw damaged(path, 'does not start like a leaves file of version 1');
-  if (!isSame(sha256(bytes.subarray(0, LEAVES_SUM_AT)), bytes.subarray(LEAVES_SUM_AT, LEAVES_SUM_AT + HASH_BYTES))) throw damaged(path, 'has a header that was changed or damaged');
-  return { chunkNumber: u32(bytes, 12), count: i64(bytes, 16), before: bytes.slice(24, 56), root: bytes.slice(56, 88), link: bytes.slice(88, 120), entries: bytes.slice(120, 152) };
+  if (bytes.length < LEAVES_HEADER_BYTES || !isSame(bytes.subarray(0, 8), LEAVES_MAGIC) || u32(bytes, 8) !== VERSION)
+    throw damaged(path, 'does not start like a leaves file of version 1');
+  if (!isSame(sha256(bytes.subarray(0, LEAVES_SUM_AT)), bytes.subarray(LEAVES_SUM_AT, LEAVES_SUM_AT + HASH_BYTES)))
+    throw damaged(path, 'has a header that was changed or damaged');
+  return {
+    chunkNumber: u32(bytes, 12),
+    count: i64(bytes, 16),
+    before: bytes.slice(24, 56),
+    root: bytes.slice(56, 88),
+    link: bytes.slice(88, 120),
+    entries: bytes.slice(120, 152),
+  };
 }
 
 export const RECEIPT_HEADER_BYTES = 192;
@@ -150,7 +177,10 @@ export interface ReceiptHeader {
   readonly before: Uint8Array;
 }
 
-export function encodeReceiptHeader(sha256: Sha256, { kind, number, first, last, target, count, timeMs, entries, before }: ReceiptHeader): { readonly bytes: Uint8Array; readonly head: Uint8Array } {
+export function encodeReceiptHeader(
+  sha256: Sha256,
+  { kind, number, first, last, target, count, timeMs, entries, before }: ReceiptHeader,
+): { readonly bytes: Uint8Array; readonly head: Uint8Array } {
   const bytes = new Uint8Array(RECEIPT_HEADER_BYTES);
   bytes.set(RECEIPT_MAGIC, 0);
   putI32(bytes, 8, VERSION);
@@ -169,13 +199,27 @@ export function encodeReceiptHeader(sha256: Sha256, { kind, number, first, last,
 }
 
 /** Throws `proof_damaged` for what is not as it was written. */
-export function decodeReceiptHeader(sha256: Sha256, path: string, bytes: Uint8Array): ReceiptHeader & { readonly head: Uint8Array } {
-  if (bytes.length < RECEIPT_HEADER_BYTES || !isSame(bytes.subarray(0, 8), RECEIPT_MAGIC) || u32(bytes, 8) !== VERSION) throw damaged(path, 'does not start like a receipt of version 1');
+export function decodeReceiptHeader(
+  sha256: Sha256,
+  path: string,
+  bytes: Uint8Array,
+): ReceiptHeader & { readonly head: Uint8Array } {
+  if (bytes.length < RECEIPT_HEADER_BYTES || !isSame(bytes.subarray(0, 8), RECEIPT_MAGIC) || u32(bytes, 8) !== VERSION)
+    throw damaged(path, 'does not start like a receipt of version 1');
   const head = sha256(bytes.subarray(0, RECEIPT_HEAD_AT));
-  if (!isSame(head, bytes.subarray(RECEIPT_HEAD_AT, RECEIPT_HEAD_AT + HASH_BYTES))) throw damaged(path, 'has a header that was changed or damaged');
+  if (!isSame(head, bytes.subarray(RECEIPT_HEAD_AT, RECEIPT_HEAD_AT + HASH_BYTES)))
+    throw damaged(path, 'has a header that was changed or damaged');
   return {
-    kind: u32(bytes, 12), number: i64(bytes, 16), first: i64(bytes, 24), last: i64(bytes, 32), target: bytes.slice(40, 56), count: i64(bytes, 56), timeMs: i64(bytes, 64),
-    entries: bytes.slice(72, 104), before: bytes.slice(104, 136), head,
+    kind: u32(bytes, 12),
+    number: i64(bytes, 16),
+    first: i64(bytes, 24),
+    last: i64(bytes, 32),
+    target: bytes.slice(40, 56),
+    count: i64(bytes, 56),
+    timeMs: i64(bytes, 64),
+    entries: bytes.slice(72, 104),
+    before: bytes.slice(104, 136),
+    head,
   };
 }
 
@@ -203,9 +247,24 @@ export function parseAnchor(text: string, where: string): Anchor {
   } catch {
     // Told below.
   }
-  const isAnchor = found !== null && typeof found === 'object' && found.format === ANCHOR_FORMAT && isHex(found.chain, CHAIN_ID_BYTES) && isHex(found.link, HASH_BYTES) && isHex(found.receiptsHead, HASH_BYTES)
-    && isCount(found.position) && isCount(found.receipts) && isCount(found.chunkSizeBytes) && found.chunkSizeBytes > 0 && typeof found.madeAt === 'string';
-  if (!isAnchor) throw new SkuaError('proof_invalid', `${where} is not an anchor ("${ANCHOR_FORMAT}"). Give one written by \`skua proof export\` or by a node with Proof:Anchor.`, { where });
+  const isAnchor =
+    found !== null &&
+    typeof found === 'object' &&
+    found.format === ANCHOR_FORMAT &&
+    isHex(found.chain, CHAIN_ID_BYTES) &&
+    isHex(found.link, HASH_BYTES) &&
+    isHex(found.receiptsHead, HASH_BYTES) &&
+    isCount(found.position) &&
+    isCount(found.receipts) &&
+    isCount(found.chunkSizeBytes) &&
+    found.chunkSizeBytes > 0 &&
+    typeof found.madeAt === 'string';
+  if (!isAnchor)
+    throw new SkuaError(
+      'proof_invalid',
+      `${where} is not an anchor ("${ANCHOR_FORMAT}"). Give one written by \`skua proof export\` or by a node with Proof:Anchor.`,
+      { where },
+    );
   return found as Anchor;
 }
 
@@ -222,5 +281,9 @@ export function isSame(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function damaged(path: string, what: string): SkuaError {
-  return new SkuaError('proof_damaged', `${path} ${what}. Run \`skua proof verify\` with an anchor: if it finds all records unchanged, restore the file from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`, { path });
+  return new SkuaError(
+    'proof_damaged',
+    `${path} ${what}. Run \`skua proof verify\` with an anchor: if it finds all records unchanged, restore the file from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`,
+    { path },
+  );
 }

@@ -3,7 +3,18 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Chunk } from '../../log/api.ts';
 import { paced, type Job, type JobContext } from '../../ports/jobs.ts';
 import type { StorageFile } from '../../ports/storage.ts';
-import { chainLink, encodeLeavesHeader, HASH_BYTES, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type Sha256 } from '../format/chain-layout.ts';
+import {
+  chainLink,
+  encodeLeavesHeader,
+  HASH_BYTES,
+  LEAVES_ENTRY_BYTES,
+  LEAVES_HEADER_BYTES,
+  leavesPath,
+  NO_LEAF,
+  RECEIPT_ENTRY_BYTES,
+  RECEIPT_HEADER_BYTES,
+  type Sha256,
+} from '../format/chain-layout.ts';
 import { type LooseRecord, openChunkFile, recordRuns } from '../chain/record-file.ts';
 import { sha256By } from '../format/sha256.ts';
 import { Tree, type TreeState } from '../chain/tree.ts';
@@ -32,7 +43,10 @@ export interface LeavesArgs {
 }
 
 /** Answers the link of the last chunk. A file that is there already is replaced. */
-const makeLeaves = (async ({ name, chunkSize, from, to, before, bytesPerSecond }: LeavesArgs, context: JobContext): Promise<Uint8Array> => {
+const makeLeaves = (async (
+  { name, chunkSize, from, to, before, bytesPerSecond }: LeavesArgs,
+  context: JobContext,
+): Promise<Uint8Array> => {
   const sha256 = sha256By(context.digests);
   const chunk = await openChunkFile(context.storage, name, null);
   let link = before;
@@ -156,7 +170,10 @@ class LeavesFile {
     const { count } = this.#tree;
     const root = this.#tree.root();
     const link = chainLink(this.#sha256, before, this.#start, this.#end, count, root);
-    await file.writeAt(0, encodeLeavesHeader(this.#sha256, { chunkNumber: this.#number, count, before, root, link, entries }));
+    await file.writeAt(
+      0,
+      encodeLeavesHeader(this.#sha256, { chunkNumber: this.#number, count, before, root, link, entries }),
+    );
     await file.sync();
     await file.close();
     this.#isOpen = false;
@@ -220,8 +237,8 @@ export interface CompareResult {
 }
 
 /**
- * Reads old and new files side by side. Throws `proof_failed`, with no receipt, for a new file that has a record which the old ones lack: a
- * scavenge adds none.
+ * Reads old and new files side by side. Throws `proof_failed`, with no receipt, for a new file that has a record which
+ * the old ones lack: a scavenge adds none.
  */
 const compare = (async ({ sources, target, receipt }: CompareArgs, context: JobContext): Promise<CompareResult> => {
   const { storage } = context;
@@ -247,7 +264,8 @@ const compare = (async ({ sources, target, receipt }: CompareArgs, context: JobC
         const before = recordsOf(source, onPassed);
         for (let record = await before(); record !== null; record = await before()) {
           if (there !== null && there.position < record.position) throw added(target, there.position);
-          if (there === null || there.position > record.position) await put(record.position, sha256(record.bytes), NO_LEAF);
+          if (there === null || there.position > record.position)
+            await put(record.position, sha256(record.bytes), NO_LEAF);
           else {
             if (!isSameRecord(record, there)) await put(record.position, sha256(record.bytes), sha256(there.bytes));
             there = await after();
@@ -272,7 +290,11 @@ const compare = (async ({ sources, target, receipt }: CompareArgs, context: JobC
 }) satisfies Job;
 
 function added(target: string, position: number): SkuaError {
-  return new SkuaError('proof_failed', `${target} has a record at position ${position} that the files it is to replace lack. They stay in force: this is a defect.`, { file: target, position });
+  return new SkuaError(
+    'proof_failed',
+    `${target} has a record at position ${position} that the files it is to replace lack. They stay in force: this is a defect.`,
+    { file: target, position },
+  );
 }
 
 function isSameRecord(a: LooseRecord, b: LooseRecord): boolean {
@@ -280,7 +302,10 @@ function isSameRecord(a: LooseRecord, b: LooseRecord): boolean {
 }
 
 /** Gives a file's records one by one, null behind the last. */
-function recordsOf(chunk: Chunk, onPassed: () => Promise<void>): () => LooseRecord | null | Promise<LooseRecord | null> {
+function recordsOf(
+  chunk: Chunk,
+  onPassed: () => Promise<void>,
+): () => LooseRecord | null | Promise<LooseRecord | null> {
   const runs = recordRuns(chunk, chunk.startPosition, onPassed);
   let run: readonly LooseRecord[] = [];
   let at = 0;
@@ -294,4 +319,8 @@ function recordsOf(chunk: Chunk, onPassed: () => Promise<void>): () => LooseReco
   return () => (at < run.length ? run[at++]! : more());
 }
 
-export const PROOF_JOBS: Readonly<Record<string, Job>> = { [LEAVES_JOB]: makeLeaves as Job, [TAIL_JOB]: hashTail as Job, [COMPARE_JOB]: compare as Job };
+export const PROOF_JOBS: Readonly<Record<string, Job>> = {
+  [LEAVES_JOB]: makeLeaves as Job,
+  [TAIL_JOB]: hashTail as Job,
+  [COMPARE_JOB]: compare as Job,
+};

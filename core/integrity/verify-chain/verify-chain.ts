@@ -5,11 +5,26 @@ import { decodeText } from '../../base/text.ts';
 import { BLOCK_BYTES } from '../../cache/cache.ts';
 import { compareBlocks } from '../../log/block-sums/block-sums.ts';
 import { BLOCK_SUMS_FILE } from '../../log/format/block-sums-file.ts';
-import { type ChunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
+import {
+  type ChunkFileName,
+  decodeHeader,
+  HEADER_BYTES,
+  parseChunkFileNames,
+  takeInventory,
+} from '../../log/format/chunk-format.ts';
 import { findLogEnd } from '../../log/log-end/log-end.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { type Anchor, CHAIN_ID_BYTES, CHAIN_PATH, chainLink, chainStart, isHex, isSame, type Sha256 } from '../format/chain-layout.ts';
+import {
+  type Anchor,
+  CHAIN_ID_BYTES,
+  CHAIN_PATH,
+  chainLink,
+  chainStart,
+  isHex,
+  isSame,
+  type Sha256,
+} from '../format/chain-layout.ts';
 import { sha256By } from '../format/sha256.ts';
 import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
@@ -17,10 +32,10 @@ import { type ChunkSpan, ChunkRecords, type Found, type Run } from './verify-rec
 import { finding, type ProofFinding, type ChainReport, unreadable } from './verify-report.ts';
 
 /**
- * The verifier. It reads the files of a directory and nothing else, and shares with what writes them the layout of records and of
- * proofs. What it does, in one sentence: it walks all records below the anchors' positions in their order, beside the leaves that were
- * written down when each chunk was completed and the receipts of what scavenges removed, and computes from the leaves the hash that
- * each anchor names.
+ * The verifier. It reads the files of a directory and nothing else, and shares with what writes them the layout of
+ * records and of proofs. What it does, in one sentence: it walks all records below the anchors' positions in their
+ * order, beside the leaves that were written down when each chunk was completed and the receipts of what scavenges
+ * removed, and computes from the leaves the hash that each anchor names.
  */
 
 export interface ProofSummary {
@@ -53,7 +68,10 @@ const CHAIN_BYTES_MAX = 4_096;
 /** Findings that are told; all are counted. */
 const FINDINGS_MAX = 1_000;
 
-/** Compares a directory with anchors. Reads only, and needs no node to be stopped but for what is said of the end of the log. Throws what the storage throws. */
+/**
+ * Compares a directory with anchors. Reads only, and needs no node to be stopped but for what is said of the end of the
+ * log. Throws what the storage throws.
+ */
 export async function* verifyProof(options: VerifyProofOptions): AsyncGenerator<ChainReport, ProofSummary, undefined> {
   const run = new Verifying(options);
   let told = 0;
@@ -117,7 +135,14 @@ class Verifying {
 
   summary(): ProofSummary {
     return {
-      findings: this.findings, proven: this.#proven, removed: this.#removed, redacted: this.#redacted, uncovered: this.#uncovered, anchors: this.#held, position: this.#newest.position, logEnd: this.#logEnd,
+      findings: this.findings,
+      proven: this.#proven,
+      removed: this.#removed,
+      redacted: this.#redacted,
+      uncovered: this.#uncovered,
+      anchors: this.#held,
+      position: this.#newest.position,
+      logEnd: this.#logEnd,
     };
   }
 
@@ -125,7 +150,12 @@ class Verifying {
     const here = await this.#chainHere();
     const own = here === null ? this.#anchors : this.#anchors.filter(({ chain }) => chain === here);
     for (const { madeAt, chain, position } of this.#anchors.filter((anchor) => !own.includes(anchor))) {
-      yield finding('chain', null, position, `The anchor of ${madeAt} is of another chain, ${chain}, than that of this directory, ${here}: it speaks of another log, or a chain was begun anew here since.`);
+      yield finding(
+        'chain',
+        null,
+        position,
+        `The anchor of ${madeAt} is of another chain, ${chain}, than that of this directory, ${here}: it speaks of another log, or a chain was begun anew here since.`,
+      );
     }
     if (own.length === 0) return;
     this.#anchors = own;
@@ -136,19 +166,32 @@ class Verifying {
     for (const anchor of this.#anchors) {
       if (anchor.chain === this.#newest.chain && anchor.chunkSizeBytes === this.#chunkSize) continue;
       broken.add(anchor);
-      yield finding('chain', null, anchor.position, `The anchor of ${anchor.madeAt} is of chain ${anchor.chain}, the newest one of ${this.#newest.chain}: these are two logs, or a new chain was started.`);
+      yield finding(
+        'chain',
+        null,
+        anchor.position,
+        `The anchor of ${anchor.madeAt} is of chain ${anchor.chain}, the newest one of ${this.#newest.chain}: these are two logs, or a new chain was started.`,
+      );
     }
     this.#receipts = yield* readReceipts(this.#storage, this.#options.digests, this.#sha256, start);
     for (const anchor of this.#anchors) {
       const head = this.#receipts.headAt(anchor.receipts);
       if (broken.has(anchor) || (head !== null && toHex(head) === anchor.receiptsHead)) continue;
       broken.add(anchor);
-      yield finding('receipts', null, anchor.position, head === null
-        ? `The anchor of ${anchor.madeAt} covers ${anchor.receipts} receipts of scavenges, and only ${this.#receipts.count} are here.`
-        : `The first ${anchor.receipts} receipts are not those of the anchor of ${anchor.madeAt}.`);
+      yield finding(
+        'receipts',
+        null,
+        anchor.position,
+        head === null
+          ? `The anchor of ${anchor.madeAt} covers ${anchor.receipts} receipts of scavenges, and only ${this.#receipts.count} are here.`
+          : `The first ${anchor.receipts} receipts are not those of the anchor of ${anchor.madeAt}.`,
+      );
     }
     // A receipt covered by an anchor that holds is no matter of doubt.
-    const covered = this.#anchors.reduce((most, anchor) => (broken.has(anchor) ? most : Math.max(most, anchor.receipts)), 0);
+    const covered = this.#anchors.reduce(
+      (most, anchor) => (broken.has(anchor) ? most : Math.max(most, anchor.receipts)),
+      0,
+    );
     yield* this.#walk(start, covered, broken);
     this.#held = this.#anchors.length - broken.size;
   }
@@ -158,14 +201,20 @@ class Verifying {
     const lastNumber = Math.floor(Math.max(0, this.#newest.position - 1) / this.#chunkSize);
     const bytesTotal = this.#newest.position;
     let link = start;
-    const all = new ChunkRecords({ storage: this.#storage, sha256: this.#sha256, chunkSize: this.#chunkSize, logEnd: this.#logEnd });
+    const all = new ChunkRecords({
+      storage: this.#storage,
+      sha256: this.#sha256,
+      chunkSize: this.#chunkSize,
+      logEnd: this.#logEnd,
+    });
     try {
       for (let number = 0; number <= lastNumber; number++) {
         const place = places.find(({ startNumber, endNumber }) => number >= startNumber && number <= endNumber);
         const chunkEnd = (number + 1) * this.#chunkSize;
         const upTo = Math.min(chunkEnd, Math.max(this.#newest.position, Math.min(this.#logEnd, chunkEnd)));
         const records = place === undefined ? [] : all.upTo(place, chunkEnd);
-        if (place === undefined) yield finding('unreadable', null, number * this.#chunkSize, `There is no file of chunk ${number}.`);
+        if (place === undefined)
+          yield finding('unreadable', null, number * this.#chunkSize, `There is no file of chunk ${number}.`);
         const failed: Anchor[] = [];
         link = yield* this.#chunk({ number, upTo, link, records, covered, broken, failed });
         if (failed.length > 0 && place !== undefined) yield* this.#changedBlocks(place, failed[0]!);
@@ -184,13 +233,26 @@ class Verifying {
   }
 
   /** One logical chunk: its records beside its leaves and receipts. Answers its link. */
-  async *#chunk({ number, upTo, link: before, records, covered, broken, failed }: ChunkWork): AsyncGenerator<ChainReport, Uint8Array> {
+  async *#chunk({
+    number,
+    upTo,
+    link: before,
+    records,
+    covered,
+    broken,
+    failed,
+  }: ChunkWork): AsyncGenerator<ChainReport, Uint8Array> {
     const start = number * this.#chunkSize;
     const end = start + this.#chunkSize;
     const tree = new Accumulated(this.#sha256);
     const anchors = this.#anchors.filter(({ position }) => position > start && position <= end);
     const states = this.#receipts!.statesIn(number, covered);
-    const leaves = yield* leavesOf({ storage: this.#storage, digests: this.#options.digests, sha256: this.#sha256, chunkSize: this.#chunkSize }, number, before, states.hasAny);
+    const leaves = yield* leavesOf(
+      { storage: this.#storage, digests: this.#options.digests, sha256: this.#sha256, chunkSize: this.#chunkSize },
+      number,
+      before,
+      states.hasAny,
+    );
     let next = 0;
     /** Anchors that end before this position. */
     const pass = (position: number): ProofFinding[] => {
@@ -206,7 +268,14 @@ class Verifying {
         }
         broken.add(anchor);
         if (!leaves.isKnown) failed.push(anchor);
-        wrong.push(finding('chain', null, anchor.position, `The hash over the records below position ${anchor.position} is not that of the anchor of ${anchor.madeAt}: something in chunk ${number} or before it${this.#heldTo > 0 ? `, but behind position ${this.#heldTo}, up to which an anchor holds` : ''}, or its hashes, is not as it was.`));
+        wrong.push(
+          finding(
+            'chain',
+            null,
+            anchor.position,
+            `The hash over the records below position ${anchor.position} is not that of the anchor of ${anchor.madeAt}: something in chunk ${number} or before it${this.#heldTo > 0 ? `, but behind position ${this.#heldTo}, up to which an anchor holds` : ''}, or its hashes, is not as it was.`,
+          ),
+        );
       }
       return wrong;
     };
@@ -222,7 +291,12 @@ class Verifying {
         }
         const { position, leaf, file } = record;
         if (position <= last || position < start || position >= end) {
-          yield finding('moved', file, position, `At offset ${record.offset} of ${file} is a record that names position ${position}, out of order.`);
+          yield finding(
+            'moved',
+            file,
+            position,
+            `At offset ${record.offset} of ${file} is a record that names position ${position}, out of order.`,
+          );
           continue;
         }
         last = position;
@@ -234,7 +308,12 @@ class Verifying {
             yield* this.#absent(expected.position, await states.at(expected.position, expected.leaf), number);
           }
           if (expected === null || expected.position > position) {
-            yield finding('added', file, position, `At offset ${record.offset} of ${file} is a record at position ${position}, where there was none.`);
+            yield finding(
+              'added',
+              file,
+              position,
+              `At offset ${record.offset} of ${file} is a record at position ${position}, where there was none.`,
+            );
             continue;
           }
           yield* pass(position);
@@ -262,18 +341,24 @@ class Verifying {
   }
 
   /**
-   * An anchor names no record of the chunk being written, whose leaves nobody has written down yet. The checksums of its blocks do, unless who
-   * changed a record has changed them, too.
+   * An anchor names no record of the chunk being written, whose leaves nobody has written down yet. The checksums of
+   * its blocks do, unless who changed a record has changed them, too.
    */
   async *#changedBlocks(place: ChunkSpan, { position }: Anchor): AsyncGenerator<ProofFinding> {
     const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
     const suspects = new Map(blocks.map((block) => [block, [] as number[]]));
     const start = place.startNumber * this.#chunkSize;
-    const records = new ChunkRecords({ storage: this.#storage, sha256: this.#sha256, chunkSize: this.#chunkSize, logEnd: this.#logEnd });
+    const records = new ChunkRecords({
+      storage: this.#storage,
+      sha256: this.#sha256,
+      chunkSize: this.#chunkSize,
+      logEnd: this.#logEnd,
+    });
     let before: Found | null = null;
     const look = (to: number): void => {
       if (before === null || before.position < this.#heldTo) return;
-      for (let block = Math.floor(before.offset / BLOCK_BYTES); block * BLOCK_BYTES < to; block++) suspects.get(block)?.push(before.position);
+      for (let block = Math.floor(before.offset / BLOCK_BYTES); block * BLOCK_BYTES < to; block++)
+        suspects.get(block)?.push(before.position);
     };
     try {
       if (blocks.length === 0) return;
@@ -291,8 +376,16 @@ class Verifying {
     for (const [block, positions] of suspects) {
       const [first] = positions;
       if (first === undefined) continue;
-      const which = positions.length === 1 ? `The record at position ${first}` : `One or more of the ${positions.length} records at positions ${first} to ${positions.at(-1)}`;
-      yield finding('changed', place.name, first, `${which} of ${place.name} was changed: the bytes from offset ${block * BLOCK_BYTES} on differ from their checksum in ${BLOCK_SUMS_FILE}.`);
+      const which =
+        positions.length === 1
+          ? `The record at position ${first}`
+          : `One or more of the ${positions.length} records at positions ${first} to ${positions.at(-1)}`;
+      yield finding(
+        'changed',
+        place.name,
+        first,
+        `${which} of ${place.name} was changed: the bytes from offset ${block * BLOCK_BYTES} on differ from their checksum in ${BLOCK_SUMS_FILE}.`,
+      );
     }
   }
 
@@ -307,12 +400,30 @@ class Verifying {
     }
     if (isLatest || state.between.some((known) => isOf(leaf, known))) {
       this.#uncovered++;
-      if (this.#options.isStrict === true) yield finding('uncovered', file, position, `The record at position ${position} was changed according to a receipt that no anchor covers.`);
+      if (this.#options.isStrict === true)
+        yield finding(
+          'uncovered',
+          file,
+          position,
+          `The record at position ${position} was changed according to a receipt that no anchor covers.`,
+        );
       else this.#redacted++;
       return;
     }
-    if (state.covered === null) yield finding('added', file, position, `At offset ${offset} of ${file} is a record at position ${position}, where a scavenge had removed one.`);
-    else yield finding('changed', file, position, `The record at position ${position} (offset ${offset} of ${file}) is not the original one: ${toHex(leaf)} instead of ${toHex(state.covered)}.`);
+    if (state.covered === null)
+      yield finding(
+        'added',
+        file,
+        position,
+        `At offset ${offset} of ${file} is a record at position ${position}, where a scavenge had removed one.`,
+      );
+    else
+      yield finding(
+        'changed',
+        file,
+        position,
+        `The record at position ${position} (offset ${offset} of ${file}) is not the original one: ${toHex(leaf)} instead of ${toHex(state.covered)}.`,
+      );
   }
 
   *#absent(position: number, state: StateAt, number: number): Generator<ProofFinding> {
@@ -323,11 +434,22 @@ class Verifying {
     }
     if (state.latest === null || state.between.includes(null)) {
       this.#uncovered++;
-      if (this.#options.isStrict === true) yield finding('uncovered', null, position, `The record at position ${position} was removed according to a receipt that no anchor covers.`);
+      if (this.#options.isStrict === true)
+        yield finding(
+          'uncovered',
+          null,
+          position,
+          `The record at position ${position} was removed according to a receipt that no anchor covers.`,
+        );
       else this.#removed++;
       return;
     }
-    yield finding('removed', null, position, `The record at position ${position} (chunk ${number}) is gone, and no scavenge receipt accounts for it: ${toHex(state.original)}.`);
+    yield finding(
+      'removed',
+      null,
+      position,
+      `The record at position ${position} (chunk ${number}) is gone, and no scavenge receipt accounts for it: ${toHex(state.original)}.`,
+    );
   }
 
   /** Chunk files in force, as a start would choose them, and the end of the log. */
@@ -337,11 +459,17 @@ class Verifying {
     const lastNumber = Math.floor(Math.max(0, position - 1) / this.#chunkSize);
     const failures: ProofFinding[] = [];
     const inventory = await takeInventory(files, lastNumber, async (file) => {
-      const header = await this.#readable(file.name, failures, async (opened) => decodeHeader(file.name, await opened.read(0, HEADER_BYTES)));
+      const header = await this.#readable(file.name, failures, async (opened) =>
+        decodeHeader(file.name, await opened.read(0, HEADER_BYTES)),
+      );
       return header?.endNumber ?? file.number;
     });
     yield* failures;
-    const places = inventory.latest.map(({ file, endNumber }) => ({ name: file.name, startNumber: file.number, endNumber }));
+    const places = inventory.latest.map(({ file, endNumber }) => ({
+      name: file.name,
+      startNumber: file.number,
+      endNumber,
+    }));
     yield* this.#findEnd(places, inventory.latest.at(-1)?.file);
     return places;
   }
@@ -357,7 +485,8 @@ class Verifying {
       const local = Math.min(Math.max(0, (writer ?? start) - start), this.#chunkSize);
       const found = await this.#readable(last.name, failures, async (file) => {
         const header = decodeHeader(last.name, await file.read(0, HEADER_BYTES));
-        if (header.isScavenged || (writer !== null && (writer < start || writer >= start + this.#chunkSize))) return null;
+        if (header.isScavenged || (writer !== null && (writer < start || writer >= start + this.#chunkSize)))
+          return null;
         return start + (await findLogEnd(file, header, local, this.#options.digests, writer === null)).localEnd;
       });
       if (found !== null && found !== undefined) this.#logEnd = found;
@@ -365,16 +494,30 @@ class Verifying {
       else if (writer === null) this.#logEnd = (last.endNumber + 1) * this.#chunkSize;
     }
     yield* failures;
-    if (order !== null && order >= 0 && order < this.#newest.position) yield finding('cut', 'truncate.chk', order, `truncate.chk tells the next start to truncate the log at ${order}, before the position ${this.#newest.position} of the anchor.`);
-    if (this.#logEnd < this.#newest.position) yield finding('cut', null, this.#logEnd, `The log ends at position ${this.#logEnd}, before the position ${this.#newest.position} that the anchor covers.`);
+    if (order !== null && order >= 0 && order < this.#newest.position)
+      yield finding(
+        'cut',
+        'truncate.chk',
+        order,
+        `truncate.chk tells the next start to truncate the log at ${order}, before the position ${this.#newest.position} of the anchor.`,
+      );
+    if (this.#logEnd < this.#newest.position)
+      yield finding(
+        'cut',
+        null,
+        this.#logEnd,
+        `The log ends at position ${this.#logEnd}, before the position ${this.#newest.position} that the anchor covers.`,
+      );
   }
 
   /** The chain that the directory says it has; null where it says none, or nothing that can be read. */
   async #chainHere(): Promise<string | null> {
-    if (await this.#storage.size(CHAIN_PATH) === null) return null;
+    if ((await this.#storage.size(CHAIN_PATH)) === null) return null;
     const file = await this.#storage.open(CHAIN_PATH, 'read');
     try {
-      const { chain } = JSON.parse(decodeText(await file.read(0, Math.min(file.size, CHAIN_BYTES_MAX)))) as { readonly chain?: unknown };
+      const { chain } = JSON.parse(decodeText(await file.read(0, Math.min(file.size, CHAIN_BYTES_MAX)))) as {
+        readonly chain?: unknown;
+      };
       return isHex(chain, CHAIN_ID_BYTES) ? chain : null;
     } catch (error) {
       if (error instanceof SyntaxError) return null;
@@ -385,7 +528,7 @@ class Verifying {
   }
 
   async #checkpoint(path: string): Promise<number | null> {
-    if (await this.#storage.size(path) === null) return null;
+    if ((await this.#storage.size(path)) === null) return null;
     const file = await this.#storage.open(path, 'read');
     try {
       const bytes = await file.read(0, 8);
@@ -396,7 +539,11 @@ class Verifying {
   }
 
   /** What can't be read of a chunk file is a finding, and null. */
-  async #readable<T>(name: string, failures: ProofFinding[], work: (file: StorageFile) => Promise<T>): Promise<T | null> {
+  async #readable<T>(
+    name: string,
+    failures: ProofFinding[],
+    work: (file: StorageFile) => Promise<T>,
+  ): Promise<T | null> {
     const file = await this.#storage.open(name, 'read');
     try {
       return await work(file);

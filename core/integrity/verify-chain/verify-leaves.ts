@@ -2,7 +2,15 @@ import { u32 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { decodeLeavesHeader, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, nodeHash, type Sha256 } from '../format/chain-layout.ts';
+import {
+  decodeLeavesHeader,
+  isSame,
+  LEAVES_ENTRY_BYTES,
+  LEAVES_HEADER_BYTES,
+  leavesPath,
+  nodeHash,
+  type Sha256,
+} from '../format/chain-layout.ts';
 import type { ProofNote } from './verify-report.ts';
 
 /** The leaves of completed chunks as the verifier reads them, and the root that it computes of them. */
@@ -20,17 +28,27 @@ interface LeavesParts {
 }
 
 /** The leaves of a chunk as they were written down; not known where there are none, or damaged ones. */
-export async function* leavesOf({ storage, digests, sha256, chunkSize }: LeavesParts, number: number, before: Uint8Array, isNeeded: boolean): AsyncGenerator<ProofNote, LeafReader> {
+export async function* leavesOf(
+  { storage, digests, sha256, chunkSize }: LeavesParts,
+  number: number,
+  before: Uint8Array,
+  isNeeded: boolean,
+): AsyncGenerator<ProofNote, LeafReader> {
   const path = leavesPath(number);
-  const note = (why: string): ProofNote => ({ kind: 'note', file: path, message: `${path} ${why}. The records of chunk ${number} are verified with the anchor alone${isNeeded ? ', and what scavenges removed from them is unknown' : ''}.` });
-  if (await storage.size(path) === null) {
+  const note = (why: string): ProofNote => ({
+    kind: 'note',
+    file: path,
+    message: `${path} ${why}. The records of chunk ${number} are verified with the anchor alone${isNeeded ? ', and what scavenges removed from them is unknown' : ''}.`,
+  });
+  if ((await storage.size(path)) === null) {
     if (isNeeded) yield note('is missing, though the chunk was rewritten');
     return LeafReader.unknown;
   }
   const file = await storage.open(path, 'read');
   try {
     const header = decodeLeavesHeader(sha256, path, await file.read(0, LEAVES_HEADER_BYTES));
-    const isWhole = header.chunkNumber === number && file.size === LEAVES_HEADER_BYTES + header.count * LEAVES_ENTRY_BYTES;
+    const isWhole =
+      header.chunkNumber === number && file.size === LEAVES_HEADER_BYTES + header.count * LEAVES_ENTRY_BYTES;
     if (!isWhole || !isSame(await hashOf(file, LEAVES_HEADER_BYTES, digests), header.entries)) {
       yield note('was changed or damaged');
       return LeafReader.unknown;
@@ -46,7 +64,10 @@ export async function* leavesOf({ storage, digests, sha256, chunkSize }: LeavesP
   }
 }
 
-interface Leaf { readonly position: number; readonly leaf: Uint8Array }
+interface Leaf {
+  readonly position: number;
+  readonly leaf: Uint8Array;
+}
 
 /** The leaves of one chunk in order, read piece by piece. */
 export class LeafReader {
@@ -82,7 +103,9 @@ export class LeafReader {
     const entries = Math.min(this.#count - this.#given, ENTRIES_AT_ONCE);
     const file = await this.#storage!.open(this.#path, 'read');
     try {
-      this.#bytes = (await file.read(LEAVES_HEADER_BYTES + this.#given * LEAVES_ENTRY_BYTES, entries * LEAVES_ENTRY_BYTES)).slice();
+      this.#bytes = (
+        await file.read(LEAVES_HEADER_BYTES + this.#given * LEAVES_ENTRY_BYTES, entries * LEAVES_ENTRY_BYTES)
+      ).slice();
     } finally {
       await file.close();
     }
@@ -90,7 +113,10 @@ export class LeafReader {
   }
 }
 
-/** A Merkle tree over leaves that come one by one: the hashes of full subtrees by their level, of which no level has two. */
+/**
+ * A Merkle tree over leaves that come one by one: the hashes of full subtrees by their level, of which no level has
+ * two.
+ */
 export class Accumulated {
   readonly #sha256: Sha256;
   readonly #levels: (Uint8Array | null)[] = [];
@@ -114,7 +140,8 @@ export class Accumulated {
   root(): Uint8Array {
     let right: Uint8Array | null = null;
     // The smallest subtree stands rightmost.
-    for (const hash of this.#levels) if (hash !== null) right = right === null ? hash : nodeHash(this.#sha256, hash, right);
+    for (const hash of this.#levels)
+      if (hash !== null) right = right === null ? hash : nodeHash(this.#sha256, hash, right);
     return right ?? this.#sha256();
   }
 }

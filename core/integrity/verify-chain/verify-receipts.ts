@@ -2,7 +2,22 @@ import { i64 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { CUT, decodeReceiptHeader, HASH_BYTES, isSame, NO_LEAF, numberedAs, PROOF_FOLDER, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID } from '../format/chain-layout.ts';
+import {
+  CUT,
+  decodeReceiptHeader,
+  HASH_BYTES,
+  isSame,
+  NO_LEAF,
+  numberedAs,
+  PROOF_FOLDER,
+  RECEIPT_ENTRY_BYTES,
+  RECEIPT_HEADER_BYTES,
+  type ReceiptHeader,
+  receiptPath,
+  REWRITTEN,
+  type Sha256,
+  VOID,
+} from '../format/chain-layout.ts';
 import { hashOf } from './verify-leaves.ts';
 import type { ProofNote } from './verify-report.ts';
 
@@ -19,15 +34,28 @@ export interface StateAt {
   readonly latest: State;
 }
 
-interface Receipt extends ReceiptHeader { readonly head: Uint8Array; readonly path: string }
+interface Receipt extends ReceiptHeader {
+  readonly head: Uint8Array;
+  readonly path: string;
+}
 
 /** Reads the receipts of a directory as far as they follow on one another. What is behind them is worth nothing. */
-export async function* readReceipts(storage: Storage, digests: Digests, sha256: Sha256, start: Uint8Array): AsyncGenerator<ProofNote, Receipts> {
+export async function* readReceipts(
+  storage: Storage,
+  digests: Digests,
+  sha256: Sha256,
+  start: Uint8Array,
+): AsyncGenerator<ProofNote, Receipts> {
   const found: Receipt[] = [];
-  const numbers = (await storage.list(PROOF_FOLDER)).map((name) => numberedAs('receipt', name)).filter((number) => number !== null);
+  const numbers = (await storage.list(PROOF_FOLDER))
+    .map((name) => numberedAs('receipt', name))
+    .filter((number) => number !== null);
   for (const number of numbers) {
     const path = receiptPath(number);
-    const why = number === found.length ? await readOne(storage, digests, sha256, path, found.at(-1)?.head ?? start, number, found) : `is not preceded by receipt ${found.length}`;
+    const why =
+      number === found.length
+        ? await readOne(storage, digests, sha256, path, found.at(-1)?.head ?? start, number, found)
+        : `is not preceded by receipt ${found.length}`;
     if (why === null) continue;
     yield { kind: 'note', file: path, message: `${path} ${why}: it and all later ones are ignored.` };
     break;
@@ -36,12 +64,24 @@ export async function* readReceipts(storage: Storage, digests: Digests, sha256: 
 }
 
 /** Null where it is as it should be. */
-async function readOne(storage: Storage, digests: Digests, sha256: Sha256, path: string, before: Uint8Array, number: number, found: Receipt[]): Promise<string | null> {
+async function readOne(
+  storage: Storage,
+  digests: Digests,
+  sha256: Sha256,
+  path: string,
+  before: Uint8Array,
+  number: number,
+  found: Receipt[],
+): Promise<string | null> {
   const file = await storage.open(path, 'read');
   try {
     const header = decodeReceiptHeader(sha256, path, await file.read(0, RECEIPT_HEADER_BYTES));
     if (header.number !== number || !isSame(header.before, before)) return 'does not follow the receipt before it';
-    if (file.size !== RECEIPT_HEADER_BYTES + header.count * RECEIPT_ENTRY_BYTES || !isSame(await hashOf(file, RECEIPT_HEADER_BYTES, digests), header.entries)) return 'has entries that do not match its header';
+    if (
+      file.size !== RECEIPT_HEADER_BYTES + header.count * RECEIPT_ENTRY_BYTES ||
+      !isSame(await hashOf(file, RECEIPT_HEADER_BYTES, digests), header.entries)
+    )
+      return 'has entries that do not match its header';
     found.push({ ...header, path });
     return null;
   } catch (error) {
@@ -63,11 +103,13 @@ export class Receipts {
     this.#start = start;
   }
 
-  get count(): number { return this.#receipts.length; }
+  get count(): number {
+    return this.#receipts.length;
+  }
 
   /** Head of the first `count` receipts; null when there are fewer. */
   headAt(count: number): Uint8Array | null {
-    return count === 0 ? this.#start : this.#receipts[count - 1]?.head ?? null;
+    return count === 0 ? this.#start : (this.#receipts[count - 1]?.head ?? null);
   }
 
   /** What the receipts say of the records of one chunk. The first `covered` of them are beyond doubt. */
@@ -76,10 +118,16 @@ export class Receipts {
     this.#receipts.forEach((receipt, i) => {
       if (receipt.kind !== REWRITTEN || receipt.first > chunkNumber || receipt.last < chunkNumber) return;
       const behind = this.#receipts.slice(i + 1);
-      // What takes back a covered receipt must be covered too: an honest node makes no anchor before it knows what took effect.
-      const isVoid = behind.some(({ kind, first, number }) => kind === VOID && first === receipt.number && number < covered);
+      // What takes back a covered receipt must be covered too: an honest node makes no anchor before it knows what took
+      // effect.
+      const isVoid = behind.some(
+        ({ kind, first, number }) => kind === VOID && first === receipt.number && number < covered,
+      );
       if (isVoid) return;
-      const until = behind.reduce((least, { kind, first, number }) => (kind === CUT && number < covered ? Math.min(least, first) : least), Infinity);
+      const until = behind.reduce(
+        (least, { kind, first, number }) => (kind === CUT && number < covered ? Math.min(least, first) : least),
+        Infinity,
+      );
       effective.push({ cursor: new EntryCursor(this.#storage, receipt), isCovered: receipt.number < covered, until });
     });
     return new ChunkStates(effective);
@@ -89,11 +137,15 @@ export class Receipts {
 export class ChunkStates {
   readonly #receipts: readonly { readonly cursor: EntryCursor; readonly isCovered: boolean; readonly until: number }[];
 
-  constructor(receipts: readonly { readonly cursor: EntryCursor; readonly isCovered: boolean; readonly until: number }[]) {
+  constructor(
+    receipts: readonly { readonly cursor: EntryCursor; readonly isCovered: boolean; readonly until: number }[],
+  ) {
     this.#receipts = receipts;
   }
 
-  get hasAny(): boolean { return this.#receipts.length > 0; }
+  get hasAny(): boolean {
+    return this.#receipts.length > 0;
+  }
 
   /** Positions must be asked for in ascending order. */
   async at(position: number, original: Uint8Array): Promise<StateAt> {
@@ -115,7 +167,11 @@ export class ChunkStates {
   }
 }
 
-interface Entry { readonly position: number; readonly before: Uint8Array; readonly now: State }
+interface Entry {
+  readonly position: number;
+  readonly before: Uint8Array;
+  readonly now: State;
+}
 
 const ENTRIES_AT_ONCE = 4_096;
 
@@ -134,7 +190,7 @@ class EntryCursor {
 
   async at(position: number): Promise<Entry | null> {
     for (;;) {
-      const entry = this.#entries[this.#at] ?? await this.#more();
+      const entry = this.#entries[this.#at] ?? (await this.#more());
       if (entry === null || entry.position > position) return null;
       if (entry.position === position) return entry;
       this.#at++;
@@ -146,7 +202,10 @@ class EntryCursor {
     if (count === 0) return null;
     const file = await this.#storage.open(this.#receipt.path, 'read');
     try {
-      const bytes = await file.read(RECEIPT_HEADER_BYTES + this.#read * RECEIPT_ENTRY_BYTES, count * RECEIPT_ENTRY_BYTES);
+      const bytes = await file.read(
+        RECEIPT_HEADER_BYTES + this.#read * RECEIPT_ENTRY_BYTES,
+        count * RECEIPT_ENTRY_BYTES,
+      );
       this.#entries = Array.from({ length: count }, (_, i) => entryAt(bytes, i * RECEIPT_ENTRY_BYTES));
     } finally {
       await file.close();
@@ -159,5 +218,9 @@ class EntryCursor {
 
 function entryAt(bytes: Uint8Array, at: number): Entry {
   const now = bytes.slice(at + 8 + HASH_BYTES, at + RECEIPT_ENTRY_BYTES);
-  return { position: i64(bytes, at), before: bytes.slice(at + 8, at + 8 + HASH_BYTES), now: isSame(now, NO_LEAF) ? null : now };
+  return {
+    position: i64(bytes, at),
+    before: bytes.slice(at + 8, at + 8 + HASH_BYTES),
+    now: isSame(now, NO_LEAF) ? null : now,
+  };
 }

@@ -7,10 +7,19 @@ import type { Sha256 } from '../format/chain-layout.ts';
 import { finding, type ProofFinding, unreadable } from './verify-report.ts';
 
 /** A chunk file in force. */
-export interface ChunkSpan { readonly name: string; readonly startNumber: number; readonly endNumber: number }
+export interface ChunkSpan {
+  readonly name: string;
+  readonly startNumber: number;
+  readonly endNumber: number;
+}
 
 /** A record as it lies in a file. */
-export interface Found { readonly position: number; readonly leaf: Uint8Array; readonly file: string; readonly offset: number }
+export interface Found {
+  readonly position: number;
+  readonly leaf: Uint8Array;
+  readonly file: string;
+  readonly offset: number;
+}
 
 /** Records, and what keeps a file from being read further. */
 export type Run = readonly (Found | ProofFinding)[];
@@ -52,7 +61,7 @@ export class ChunkRecords {
   async *upTo(place: ChunkSpan, chunkEnd: number): AsyncGenerator<Run, void> {
     const isLast = (place.endNumber + 1) * this.#chunkSize === chunkEnd;
     let walk = this.#walks.get(place.name);
-    if (walk === undefined) this.#walks.set(place.name, walk = this.#walkFile(place));
+    if (walk === undefined) this.#walks.set(place.name, (walk = this.#walkFile(place)));
     let waiting = this.#carried.get(place.name) ?? [];
     this.#carried.delete(place.name);
     for (;;) {
@@ -76,7 +85,7 @@ export class ChunkRecords {
     try {
       const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
       const start = startNumber * this.#chunkSize;
-      const end = HEADER_BYTES + await this.#dataBytes(name, file, header.isScavenged ? null : start);
+      const end = HEADER_BYTES + (await this.#dataBytes(name, file, header.isScavenged ? null : start));
       for (let at = HEADER_BYTES, rest: Uint8Array = new Uint8Array(0); at + rest.length < end;) {
         const wanted = Math.min(Math.max(READ_BYTES, rest.length), end - at - rest.length);
         const piece = await file.read(at + rest.length, wanted);
@@ -88,19 +97,30 @@ export class ChunkRecords {
         let wrong: string | null = null;
         while (offset + 4 <= bytes.length) {
           const length = i32(bytes, offset);
-          if (!isRecordLength(length) || length < POSITION_AT + 8 || at + length + FRAME_BYTES > end) wrong = `a record with an impossible length of ${length}`;
+          if (!isRecordLength(length) || length < POSITION_AT + 8 || at + length + FRAME_BYTES > end)
+            wrong = `a record with an impossible length of ${length}`;
           else if (offset + length + FRAME_BYTES > bytes.length) break;
           else if (i32(bytes, offset + 4 + length) !== length) wrong = 'a record with two different lengths';
-          else if (!header.isScavenged && i64(bytes, offset + 4 + POSITION_AT) !== start + at - HEADER_BYTES) wrong = `a record naming position ${i64(bytes, offset + 4 + POSITION_AT)}`;
+          else if (!header.isScavenged && i64(bytes, offset + 4 + POSITION_AT) !== start + at - HEADER_BYTES)
+            wrong = `a record naming position ${i64(bytes, offset + 4 + POSITION_AT)}`;
           if (wrong !== null) break;
-          run.push({ position: i64(bytes, offset + 4 + POSITION_AT), leaf: this.#sha256(bytes.subarray(offset, offset + 4 + length)), file: name, offset: at });
+          run.push({
+            position: i64(bytes, offset + 4 + POSITION_AT),
+            leaf: this.#sha256(bytes.subarray(offset, offset + 4 + length)),
+            file: name,
+            offset: at,
+          });
           offset += length + FRAME_BYTES;
           at += length + FRAME_BYTES;
         }
         if (wrong === null && piece.length < wanted) wrong = 'the file ends before its data';
-        if (wrong === null && at < end && at + (bytes.length - offset) >= end) wrong = 'a record reaching beyond the data';
+        if (wrong === null && at < end && at + (bytes.length - offset) >= end)
+          wrong = 'a record reaching beyond the data';
         if (wrong !== null) {
-          yield [...run, finding('unreadable', name, null, `${name} can't be read as records from offset ${at} on: ${wrong}.`)];
+          yield [
+            ...run,
+            finding('unreadable', name, null, `${name} can't be read as records from offset ${at} on: ${wrong}.`),
+          ];
           return;
         }
         rest = bytes.subarray(offset);
@@ -114,9 +134,13 @@ export class ChunkRecords {
     }
   }
 
-  /** Bytes of records in a file: as its footer says, or up to the end of the log. `start` is that of a chunk which may be the one that is being written, else null. */
+  /**
+   * Bytes of records in a file: as its footer says, or up to the end of the log. `start` is that of a chunk which may
+   * be the one that is being written, else null.
+   */
   async #dataBytes(name: string, file: StorageFile, start: number | null): Promise<number> {
     if (start !== null && this.#logEnd >= start && this.#logEnd < start + this.#chunkSize) return this.#logEnd - start;
-    return decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size).physicalBytes;
+    return decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size)
+      .physicalBytes;
   }
 }

@@ -31,13 +31,26 @@ export interface ProofFinding {
 }
 
 /** What is no harm to any record, but to be known. */
-export interface ProofNote { readonly kind: 'note'; readonly file: string | null; readonly message: string }
+export interface ProofNote {
+  readonly kind: 'note';
+  readonly file: string | null;
+  readonly message: string;
+}
 
-export interface ProofProgress { readonly kind: 'progress'; readonly bytesDone: number; readonly bytesTotal: number }
+export interface ProofProgress {
+  readonly kind: 'progress';
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
 
 export type ChainReport = ProofFinding | ProofNote | ProofProgress;
 
-export function finding(code: ProofFinding['code'], file: string | null, position: number | null, message: string): ProofFinding {
+export function finding(
+  code: ProofFinding['code'],
+  file: string | null,
+  position: number | null,
+  message: string,
+): ProofFinding {
   return { kind: 'finding', code, file, position, message };
 }
 

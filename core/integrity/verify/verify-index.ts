@@ -18,7 +18,10 @@ import { silentLog } from '../../ports/log.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './verify-run.ts';
 
 /** Checks the index by itself and against the log, in both directions. */
-export async function* verifyIndex(run: VerifyRun, log: ChunkTable): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, void> {
+export async function* verifyIndex(
+  run: VerifyRun,
+  log: ChunkTable,
+): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, void> {
   const map = await readMap(run, log);
   if (map === null) return;
   const paths = map.levels.flat().map((name) => `${INDEX_FOLDER}/${name}`);
@@ -45,10 +48,23 @@ async function readMap(run: VerifyRun, log: ChunkTable): Promise<IndexMap | null
     return null;
   }
   if (map === null) {
-    run.add('warning', 'index_missing', INDEX_MAP_PATH, null, 'There is no index map; the next start builds the index from the log.');
+    run.add(
+      'warning',
+      'index_missing',
+      INDEX_MAP_PATH,
+      null,
+      'There is no index map; the next start builds the index from the log.',
+    );
     return null;
   }
-  if (map.commitCheckpoint >= log.end) run.add('error', 'index_ahead', INDEX_MAP_PATH, 33, `The index reaches position ${map.commitCheckpoint}, beyond the log's end at ${log.end}; the next start rebuilds it.`);
+  if (map.commitCheckpoint >= log.end)
+    run.add(
+      'error',
+      'index_ahead',
+      INDEX_MAP_PATH,
+      33,
+      `The index reaches position ${map.commitCheckpoint}, beyond the log's end at ${log.end}; the next start rebuilds it.`,
+    );
   return map;
 }
 
@@ -59,7 +75,14 @@ async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promis
     run.indexTables++;
     run.indexEntries += shape.entries;
     try {
-      if (!(await checkMd5(file, run.digests, async () => {}))) run.add('error', 'md5_mismatch', path, file.size - 16, `The checksum of ${path} does not match its content; delete the index folder to have it rebuilt from the log.`);
+      if (!(await checkMd5(file, run.digests, async () => {})))
+        run.add(
+          'error',
+          'md5_mismatch',
+          path,
+          file.size - 16,
+          `The checksum of ${path} does not match its content; delete the index folder to have it rebuilt from the log.`,
+        );
     } finally {
       await file.close();
     }
@@ -69,12 +92,30 @@ async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promis
     let last: [number, number, number, number] = [Infinity, Infinity, Infinity, Infinity];
     for await (const batch of readBatches(run.storage, path)) {
       for (let i = 0; i < batch.count; i++, index++) {
-        const entry: [number, number, number, number] = [batch.hi[i]!, batch.lo[i]!, batch.versions[i]!, batch.positions[i]!];
+        const entry: [number, number, number, number] = [
+          batch.hi[i]!,
+          batch.lo[i]!,
+          batch.versions[i]!,
+          batch.positions[i]!,
+        ];
         if (compare(entry, last) > 0) {
-          run.add('error', 'index_disorder', path, 128 + index * shape.entryBytes, `Entry ${index} of ${path} is out of order.`);
+          run.add(
+            'error',
+            'index_disorder',
+            path,
+            128 + index * shape.entryBytes,
+            `Entry ${index} of ${path} is out of order.`,
+          );
           return false;
         }
-        if (bloom && !bloom.mayContain(entry[0], entry[1])) run.add('error', 'bloom_missing', bloomPathOf(path), null, `The bloom filter of ${path} misses a stream that the table holds (entry ${index}); delete the filter.`);
+        if (bloom && !bloom.mayContain(entry[0], entry[1]))
+          run.add(
+            'error',
+            'bloom_missing',
+            bloomPathOf(path),
+            null,
+            `The bloom filter of ${path} misses a stream that the table holds (entry ${index}); delete the filter.`,
+          );
         last = entry;
       }
       await checkEntriesInLog(run, path, batch, index - batch.count, shape.entryBytes, entries);
@@ -91,11 +132,27 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-async function checkEntriesInLog(run: VerifyRun, path: string, batch: EntryBatch, firstIndex: number, entryBytes: number, log: LogOfEntries): Promise<void> {
-  const order = Array.from({ length: batch.count }, (_, i) => i).sort((a, b) => batch.positions[a]! - batch.positions[b]!);
+async function checkEntriesInLog(
+  run: VerifyRun,
+  path: string,
+  batch: EntryBatch,
+  firstIndex: number,
+  entryBytes: number,
+  log: LogOfEntries,
+): Promise<void> {
+  const order = Array.from({ length: batch.count }, (_, i) => i).sort(
+    (a, b) => batch.positions[a]! - batch.positions[b]!,
+  );
   for (const i of order) {
     const found = await log.found(batch, i);
-    if (found !== FITS && found !== REMOVED) run.add('error', 'index_wrong_entry', path, 128 + (firstIndex + i) * entryBytes, `Entry ${firstIndex + i} of ${path} names position ${batch.positions[i]}, ${found}.`);
+    if (found !== FITS && found !== REMOVED)
+      run.add(
+        'error',
+        'index_wrong_entry',
+        path,
+        128 + (firstIndex + i) * entryBytes,
+        `Entry ${firstIndex + i} of ${path} names position ${batch.positions[i]}, ${found}.`,
+      );
   }
 }
 
@@ -103,15 +160,30 @@ async function checkEntriesInLog(run: VerifyRun, path: string, batch: EntryBatch
  * Every event up to the index's checkpoint must be found through it. After a scavenge the index may lack the events
  * at the beginning of a stream, which are discarded though their chunk has not been rewritten.
  */
-async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: IndexMap, paths: readonly string[]): Promise<void> {
-  const parts = { storage: run.storage, cache: run.cache, log: silentLog, budget: new BloomBudget(), cacheDepth: 16, bloomFilters: false };
+async function checkEventsAreIndexed(
+  run: VerifyRun,
+  log: ChunkTable,
+  map: IndexMap,
+  paths: readonly string[],
+): Promise<void> {
+  const parts = {
+    storage: run.storage,
+    cache: run.cache,
+    log: silentLog,
+    budget: new BloomBudget(),
+    cacheDepth: 16,
+    bloomFilters: false,
+  };
   const tables = await Promise.all(paths.map((path) => TableReader.open(path, parts)));
   const fields = new PrepareFields();
   const hash = new Hash64();
   const found = new IndexEntry();
-  const search = async (version: number, position: number, table: TableReader, up: boolean): Promise<boolean> => (
-    await untilHit(() => (up ? table.ceiling(hash.hi, hash.lo, version, position, found) : table.floor(hash.hi, hash.lo, version, position, found))) === HIT
-  );
+  const search = async (version: number, position: number, table: TableReader, up: boolean): Promise<boolean> =>
+    (await untilHit(() =>
+      up
+        ? table.ceiling(hash.hi, hash.lo, version, position, found)
+        : table.floor(hash.hi, hash.lo, version, position, found),
+    )) === HIT;
   try {
     await scanLog(log, 0, async (frame) => {
       if (frame.type !== PREPARE || frame.position > map.prepareCheckpoint) return;
@@ -121,7 +193,9 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
       const number = fields.eventNumber;
       const stream = streamOf(frame, fields);
       run.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
-      for (const table of tables) if ((await search(number, position, table, false)) && found.version === number && found.position === position) return;
+      for (const table of tables)
+        if ((await search(number, position, table, false)) && found.version === number && found.position === position)
+          return;
       for (const table of tables) {
         let from = 0;
         let at = 0;
@@ -130,7 +204,13 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
           at = found.position + 1;
           // Another stream may have the same hash.
           if ((await streamAt(run, log, found.position)) !== stream) continue;
-          run.add('error', 'index_missing_event', INDEX_MAP_PATH, null, `The index lacks event ${number} of stream '${stream}' at position ${position}; delete the index folder to have it rebuilt from the log.`);
+          run.add(
+            'error',
+            'index_missing_event',
+            INDEX_MAP_PATH,
+            null,
+            `The index lacks event ${number} of stream '${stream}' at position ${position}; delete the index folder to have it rebuilt from the log.`,
+          );
           return;
         }
       }
@@ -146,7 +226,7 @@ async function checkEventsAreIndexed(run: VerifyRun, log: ChunkTable, map: Index
 async function streamAt(run: VerifyRun, log: ChunkTable, position: number): Promise<string | null> {
   const frame = new RecordFrame();
   const fields = new PrepareFields();
-  if (await untilHit(() => log.readAt(position, frame)) === END || frame.type !== PREPARE) return null;
+  if ((await untilHit(() => log.readAt(position, frame))) === END || frame.type !== PREPARE) return null;
   parsePrepare(frame, fields);
   return streamOf(frame, fields);
 }
@@ -162,7 +242,14 @@ async function loadBloom(run: VerifyRun, path: string): Promise<BloomFilter | nu
       return null;
     }
     const corrupt = checkLines(bytes, LINE_BYTES, size);
-    if (corrupt > 0) run.add('error', 'bloom_corrupt', path, null, `${corrupt} lines of ${path} do not match their checksums; delete the file.`);
+    if (corrupt > 0)
+      run.add(
+        'error',
+        'bloom_corrupt',
+        path,
+        null,
+        `${corrupt} lines of ${path} do not match their checksums; delete the file.`,
+      );
     return new BloomFilter(bytes);
   } finally {
     await file.close();
@@ -186,7 +273,14 @@ async function checkExistence(run: VerifyRun, log: ChunkTable): Promise<void> {
       if (frame.type !== PREPARE || frame.position >= checkpoint) return;
       parsePrepare(frame, fields);
       run.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
-      if (!filter.mayContain(hash.hi, hash.lo)) run.add('error', 'existence_missing', EXISTENCE_DATA_PATH, null, `The stream existence filter misses stream '${streamOf(frame, fields)}', which has a record at ${frame.position}; delete the stream-existence folder.`);
+      if (!filter.mayContain(hash.hi, hash.lo))
+        run.add(
+          'error',
+          'existence_missing',
+          EXISTENCE_DATA_PATH,
+          null,
+          `The stream existence filter misses stream '${streamOf(frame, fields)}', which has a record at ${frame.position}; delete the stream-existence folder.`,
+        );
     });
   } catch (error) {
     run.addError(error, 'the log');

@@ -90,11 +90,17 @@ export class VerifyRun {
   add(severity: 'error' | 'warning', code: string, file: string, offset: number | null, message: string): void {
     if (severity === 'error') this.errors++;
     else this.warnings++;
-    if (this.errors + this.warnings <= this.#findingsMax) this.#findings.push({ kind: 'finding', severity, code, file, offset, message });
+    if (this.errors + this.warnings <= this.#findingsMax)
+      this.#findings.push({ kind: 'finding', severity, code, file, offset, message });
   }
 
   /** Names what can't be proved. There are few, so they have no limit. */
-  note(code: string, file: string, { offset = null, bytes = null }: { readonly offset?: number | null; readonly bytes?: number | null }, message: string): void {
+  note(
+    code: string,
+    file: string,
+    { offset = null, bytes = null }: { readonly offset?: number | null; readonly bytes?: number | null },
+    message: string,
+  ): void {
     this.notes++;
     this.#findings.push({ kind: 'note', code, file, offset, bytes, message });
   }
@@ -102,7 +108,13 @@ export class VerifyRun {
   /** Records what a reader threw; anything but a SkuaError is a defect and goes on. */
   addError(error: unknown, file: string): void {
     if (!(error instanceof SkuaError)) throw error;
-    this.add('error', error.code, String(error.data.file ?? file), typeof error.data.offset === 'number' ? error.data.offset : null, error.message);
+    this.add(
+      'error',
+      error.code,
+      String(error.data.file ?? file),
+      typeof error.data.offset === 'number' ? error.data.offset : null,
+      error.message,
+    );
   }
 
   /** The findings and notes since the last call. */

@@ -58,30 +58,51 @@ export interface BlockFindings {
 }
 
 /** The end of the log in the chunk, as `findLogEnd` found it. */
-export interface OngoingEnd extends Pick<LogEnd, 'localEnd' | 'nextSequence'> { readonly header: ChunkHeader }
+export interface OngoingEnd extends Pick<LogEnd, 'localEnd' | 'nextSequence'> {
+  readonly header: ChunkHeader;
+}
 
 /**
- * Reads the chunk being written up to the log's end and compares its blocks with the file of their checksums. What a crash, a truncation, a restore or
- * another program has changed since is no damage: the table in core/log/README.md, "What a crash leaves", says by what each is known. Without `compares` the
- * checksums count as they are for the bytes that they vouch for.
+ * Reads the chunk being written up to the log's end and compares its blocks with the file of their checksums. What a
+ * crash, a truncation, a restore or another program has changed since is no damage: the table in core/log/README.md,
+ * "What a crash leaves", says by what each is known. Without `compares` the checksums count as they are for the bytes
+ * that they vouch for.
  */
-export async function checkBlocks(storage: Storage, file: StorageFile, { header, localEnd, nextSequence }: OngoingEnd, digests: Digests, compares = true): Promise<BlockFindings> {
+export async function checkBlocks(
+  storage: Storage,
+  file: StorageFile,
+  { header, localEnd, nextSequence }: OngoingEnd,
+  digests: Digests,
+  compares = true,
+): Promise<BlockFindings> {
   const end = HEADER_BYTES + localEnd;
   const kept = await readBlockSums(storage, digests, header.chunkSize);
   const isThere = kept !== null;
-  const outdated = kept === null ? null : kept === 'not-ours' ? 'their file was changed or damaged' : outdatedBy(kept, header, end);
+  const outdated =
+    kept === null ? null : kept === 'not-ours' ? 'their file was changed or damaged' : outdatedBy(kept, header, end);
   const checksummed = outdated === null && kept !== 'not-ours' ? kept : null;
   const { sums, wrong } = await sumBlocks(file, end, digests, compares ? checksummed : null);
   if (checksummed === null) return { sums, checksummedTo: 0, wrong: [], outdated, isThere };
   if (wrong.length > 0) {
-    const changed = nextSequence - 1 < checksummed.sequence ? 'the log was truncated since' : await otherWriter(file, header, checksummed, wrong);
+    const changed =
+      nextSequence - 1 < checksummed.sequence
+        ? 'the log was truncated since'
+        : await otherWriter(file, header, checksummed, wrong);
     if (changed !== null) return { sums, checksummedTo: 0, wrong: [], outdated: changed, isThere };
   }
   return { sums, checksummedTo: checksummed.end, wrong, outdated: null, isThere };
 }
 
-/** Blocks of a chunk file that are not as the file of checksums of this directory has them, for who has its lock; none where that is of another chunk by now. `between` is told the bytes passed. */
-export async function compareBlocks(storage: Storage, name: string, digests: Digests, between: (bytes: number) => Promise<void>): Promise<readonly number[]> {
+/**
+ * Blocks of a chunk file that are not as the file of checksums of this directory has them, for who has its lock; none
+ * where that is of another chunk by now. `between` is told the bytes passed.
+ */
+export async function compareBlocks(
+  storage: Storage,
+  name: string,
+  digests: Digests,
+  between: (bytes: number) => Promise<void>,
+): Promise<readonly number[]> {
   const file = await storage.open(name, 'read');
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
@@ -94,24 +115,37 @@ export async function compareBlocks(storage: Storage, name: string, digests: Dig
 }
 
 function outdatedBy(kept: ChecksummedBlocks, header: ChunkHeader, end: number): string | null {
-  if (kept.chunkNumber !== header.startNumber || kept.chunkId.some((byte, i) => byte !== header.chunkId[i])) return OTHER_CHUNK;
+  if (kept.chunkNumber !== header.startNumber || kept.chunkId.some((byte, i) => byte !== header.chunkId[i]))
+    return OTHER_CHUNK;
   return kept.end > end ? 'the log ends before the position that they cover' : null;
 }
 
 /** CRC-32 of all whole blocks in [0, end), and the numbers of those that differ from what is vouched for. */
-async function sumBlocks(file: StorageFile, end: number, digests: Digests, checksummed: ChecksummedBlocks | null, between?: (bytes: number) => Promise<void>): Promise<{ sums: BlockSums; wrong: number[] }> {
+async function sumBlocks(
+  file: StorageFile,
+  end: number,
+  digests: Digests,
+  checksummed: ChecksummedBlocks | null,
+  between?: (bytes: number) => Promise<void>,
+): Promise<{ sums: BlockSums; wrong: number[] }> {
   const sums = new BlockSums();
   const wrong: number[] = [];
   const buffers = [0, 1].map(() => new Uint8Array(Math.min(READ_BYTES, Math.ceil(end / BLOCK_BYTES) * BLOCK_BYTES)));
   /** The next piece is read while this one is summed. */
-  const read = async (from: number): Promise<Uint8Array> => file.read(from, Math.min(READ_BYTES, end - from), buffers[(from / READ_BYTES) % 2]);
+  const read = async (from: number): Promise<Uint8Array> =>
+    file.read(from, Math.min(READ_BYTES, end - from), buffers[(from / READ_BYTES) % 2]);
   for (let from = 0, reading = read(0); from < end; from += READ_BYTES) {
     const length = Math.min(READ_BYTES, end - from);
     const bytes = await reading;
     if (from + length < end) reading = read(from + length);
     // Whatever ends the walk before it is waited for.
     reading.catch(() => {});
-    if (bytes.length !== length) throw new SkuaError('log_corrupt', `Chunk file ${file.path} has fewer bytes than its data: ${from + bytes.length} of ${end}. Restore it from a backup.`, { file: file.path, offset: from + bytes.length });
+    if (bytes.length !== length)
+      throw new SkuaError(
+        'log_corrupt',
+        `Chunk file ${file.path} has fewer bytes than its data: ${from + bytes.length} of ${end}. Restore it from a backup.`,
+        { file: file.path, offset: from + bytes.length },
+      );
     for (let at = 0; at < length; at += BLOCK_BYTES) {
       const block = bytes.subarray(at, at + BLOCK_BYTES);
       const sum = digests.crc32(block);
@@ -119,7 +153,8 @@ async function sumBlocks(file: StorageFile, end: number, digests: Digests, check
       const index = (from + at) / BLOCK_BYTES;
       if (checksummed === null || index >= checksummed.sums.length) continue;
       const part = Math.min(block.length, checksummed.end - from - at);
-      if ((part === block.length ? sum : digests.crc32(block.subarray(0, part))) !== checksummed.sums[index]) wrong.push(index);
+      if ((part === block.length ? sum : digests.crc32(block.subarray(0, part))) !== checksummed.sums[index])
+        wrong.push(index);
     }
     await between?.(length);
   }
@@ -127,11 +162,16 @@ async function sumBlocks(file: StorageFile, end: number, digests: Digests, check
 }
 
 /**
- * Who has written what is there now in place of what was vouched for; null where nobody else has, so that it is damage. A writer that starts in a place
- * that was cut back, or restored, begins with an epoch record, where this log had none; and where the files of another log were
- * copied over it, the epoch that this one had is not among its records.
+ * Who has written what is there now in place of what was vouched for; null where nobody else has, so that it is damage.
+ * A writer that starts in a place that was cut back, or restored, begins with an epoch record, where this log had none;
+ * and where the files of another log were copied over it, the epoch that this one had is not among its records.
  */
-async function otherWriter(file: StorageFile, header: ChunkHeader, { end, epoch }: ChecksummedBlocks, wrong: readonly number[]): Promise<string | null> {
+async function otherWriter(
+  file: StorageFile,
+  header: ChunkHeader,
+  { end, epoch }: ChecksummedBlocks,
+  wrong: readonly number[],
+): Promise<string | null> {
   const chunk = new Chunk(file.path, new BlockCache(0).attach(file), header, null, end - HEADER_BYTES);
   const differs = new Set(wrong);
   let found = -1;
@@ -141,8 +181,14 @@ async function otherWriter(file: StorageFile, header: ChunkHeader, { end, epoch 
     await scanChunk(chunk, chunk.startPosition, (frame) => {
       if (frame.position > epoch.position) isPassed = true;
       if (frame.type !== SYSTEM) return;
-      if (frame.position === epoch.position) hasOwn = isSame(epoch.bytes, frame.bytes.subarray(frame.at, frame.at + frame.length));
-      if (found < 0 && frame.position > epoch.position && differs.has(Math.floor((HEADER_BYTES + frame.position - chunk.startPosition) / BLOCK_BYTES))) found = frame.position;
+      if (frame.position === epoch.position)
+        hasOwn = isSame(epoch.bytes, frame.bytes.subarray(frame.at, frame.at + frame.length));
+      if (
+        found < 0 &&
+        frame.position > epoch.position &&
+        differs.has(Math.floor((HEADER_BYTES + frame.position - chunk.startPosition) / BLOCK_BYTES))
+      )
+        found = frame.position;
     });
   } catch (error) {
     // Another log's record may lie across the end, and damage ends the walk: what was found before counts.
@@ -163,14 +209,27 @@ function isSame(known: Uint8Array, found: Uint8Array): boolean {
 export function blockDamaged(name: string, block: number, count: number): SkuaError {
   const offset = block * BLOCK_BYTES;
   const others = count > 1 ? `, and ${count - 1} more like it` : '';
-  return new SkuaError('log_corrupt', `Chunk file ${name} is damaged between the offsets ${offset} and ${offset + BLOCK_BYTES}${others}: its bytes differ from the checksum in ${BLOCK_SUMS_FILE}, and no other program has written there since. Run \`skua verify\` to find all damage, and restore the directory from a backup. To accept the bytes as they are, delete ${BLOCK_SUMS_FILE}.`, { file: name, offset, blocks: count });
+  return new SkuaError(
+    'log_corrupt',
+    `Chunk file ${name} is damaged between the offsets ${offset} and ${offset + BLOCK_BYTES}${others}: its bytes differ from the checksum in ${BLOCK_SUMS_FILE}, and no other program has written there since. Run \`skua verify\` to find all damage, and restore the directory from a backup. To accept the bytes as they are, delete ${BLOCK_SUMS_FILE}.`,
+    { file: name, offset, blocks: count },
+  );
 }
 
-/** Throws `log_corrupt` for a block that differs, and changes nothing then. Removes what no longer fits, and tells the log that it is built again. */
-export async function settleBlocks(storage: Storage, log: Log, name: string, { wrong, outdated }: BlockFindings): Promise<void> {
+/**
+ * Throws `log_corrupt` for a block that differs, and changes nothing then. Removes what no longer fits, and tells the
+ * log that it is built again.
+ */
+export async function settleBlocks(
+  storage: Storage,
+  log: Log,
+  name: string,
+  { wrong, outdated }: BlockFindings,
+): Promise<void> {
   if (wrong.length > 0) throw blockDamaged(name, wrong[0]!, wrong.length);
   if (outdated === null) return;
-  // Before anything is appended: what it vouches for must not come to be taken for damage when the log has grown past it again.
+  // Before anything is appended: what it vouches for must not come to be taken for damage when the log has grown past
+  // it again.
   await storage.remove(BLOCK_SUMS_FILE);
   const details = { file: BLOCK_SUMS_FILE, chunk: name, reason: outdated };
   const message = 'the checksums of the chunk being written no longer match and are rebuilt';

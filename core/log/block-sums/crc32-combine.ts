@@ -1,8 +1,8 @@
 import { BLOCK_BYTES } from '../../cache/cache.ts';
 
 /**
- * CRC-32 of bytes whose whole blocks have their CRC-32 taken anyway: a group of records is summed for its commit slot and for the
- * sums of its blocks, and joining sums takes a thousandth of the time of another pass over the bytes.
+ * CRC-32 of bytes whose whole blocks have their CRC-32 taken anyway: a group of records is summed for its commit slot
+ * and for the sums of its blocks, and joining sums takes a thousandth of the time of another pass over the bytes.
  */
 
 /** The polynomial of CRC-32, its lowest bit first. */

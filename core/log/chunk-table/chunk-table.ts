@@ -11,7 +11,10 @@ export class ChunkTable implements LogReader {
   readonly chunkSize: number;
   readonly #chunks: (Chunk | undefined)[] = [];
   readonly #probe = new RecordFrame();
-  /** Position after the last record that readers see: durable, and known to the index. Where appends go on may lie further. */
+  /**
+   * Position after the last record that readers see: durable, and known to the index. Where appends go on may lie
+   * further.
+   */
   end = 0;
 
   constructor(chunkSize: number) {
@@ -35,12 +38,18 @@ export class ChunkTable implements LogReader {
 
   /** The chunks that one over [startNumber, endNumber] would replace. Throws as `replace` does. */
   coveredBy(startNumber: number, endNumber: number): readonly Chunk[] {
-    const refuse = (what: string) => new SkuaError('scavenge_failed', `A new file for the chunks ${startNumber} to ${endNumber} can't be put in use: ${what}. The old files stay.`, { startNumber, endNumber });
+    const refuse = (what: string) =>
+      new SkuaError(
+        'scavenge_failed',
+        `A new file for the chunks ${startNumber} to ${endNumber} can't be put in use: ${what}. The old files stay.`,
+        { startNumber, endNumber },
+      );
     const covered: Chunk[] = [];
     for (let number = startNumber; number <= endNumber;) {
       const chunk = this.#chunks[number];
       if (chunk === undefined) throw refuse(`there is no chunk ${number}`);
-      if (chunk.startNumber < startNumber || chunk.endNumber > endNumber) throw refuse(`${chunk.name}, which covers ${chunk.startNumber} to ${chunk.endNumber}, would be cut`);
+      if (chunk.startNumber < startNumber || chunk.endNumber > endNumber)
+        throw refuse(`${chunk.name}, which covers ${chunk.startNumber} to ${chunk.endNumber}, would be cut`);
       if (!chunk.isCompleted) throw refuse(`${chunk.name} is still being written`);
       covered.push(chunk);
       number = chunk.endNumber + 1;
@@ -48,7 +57,10 @@ export class ChunkTable implements LogReader {
     return covered;
   }
 
-  /** The distinct chunks, in order, that are in force at the time of the call; each may be replaced while the caller goes through them. */
+  /**
+   * The distinct chunks, in order, that are in force at the time of the call; each may be replaced while the caller
+   * goes through them.
+   */
   all(): IterableIterator<Chunk> {
     const chunks: Chunk[] = [];
     for (let number = 0; number < this.#chunks.length;) {
@@ -91,7 +103,12 @@ export class ChunkTable implements LogReader {
 
   prefetchRun(from: number, to: number): void {
     if (from < 0 || to >= this.end) return;
-    for (let at = from, chunk = this.chunkAt(at); chunk !== undefined && at <= to; at = chunk.endPosition, chunk = this.chunkAt(at)) chunk.prefetchRun(at, to);
+    for (
+      let at = from, chunk = this.chunkAt(at);
+      chunk !== undefined && at <= to;
+      at = chunk.endPosition, chunk = this.chunkAt(at)
+    )
+      chunk.prefetchRun(at, to);
   }
 
   readForward(position: number, frame: RecordFrame): Outcome {
@@ -122,11 +139,18 @@ export class ChunkTable implements LogReader {
     return this.#existing(position).isBoundary(position, this.#probe);
   }
 
-  chunkStart(position: number): number { return this.#existing(position).startPosition; }
+  chunkStart(position: number): number {
+    return this.#existing(position).startPosition;
+  }
 
   #existing(position: number): Chunk {
     const chunk = this.chunkAt(position);
-    if (!chunk) throw new SkuaError('chunk_missing', `There is no chunk file for position ${position}: the directory is incomplete. Restore it from a backup.`, { position });
+    if (!chunk)
+      throw new SkuaError(
+        'chunk_missing',
+        `There is no chunk file for position ${position}: the directory is incomplete. Restore it from a backup.`,
+        { position },
+      );
     return chunk;
   }
 }
@@ -136,7 +160,13 @@ export class ChunkTable implements LogReader {
  * past the block cache, and reads one block ahead while the last is looked at. `onBlock` is told the bytes passed.
  * `reusesBlocks` as in `scanChunk`.
  */
-export async function scanLog(table: ChunkTable, from: number, visit: RecordVisitor, onBlock?: BlockVisitor, reusesBlocks = false): Promise<void> {
+export async function scanLog(
+  table: ChunkTable,
+  from: number,
+  visit: RecordVisitor,
+  onBlock?: BlockVisitor,
+  reusesBlocks = false,
+): Promise<void> {
   // By position, since a scavenge may replace chunks meanwhile, several by one.
   let at = from;
   for (let chunk = table.chunkFrom(at); chunk !== undefined; chunk = table.chunkFrom(at)) {
@@ -187,8 +217,8 @@ interface ChunkMapParts {
 const OPENING_LENGTH = 8;
 
 /**
- * The files of the log for whoever looks at them again and again: all from memory, and nothing but the end of the log where no file has
- * changed since. Comparing ten thousand files takes a millisecond at most.
+ * The files of the log for whoever looks at them again and again: all from memory, and nothing but the end of the log
+ * where no file has changed since. Comparing ten thousand files takes a millisecond at most.
  */
 export class ChunkMap {
   readonly #parts: ChunkMapParts;
@@ -206,23 +236,39 @@ export class ChunkMap {
     const table = this.#parts.table();
     const chunks = [...table.all()];
     if (!this.#isKnown(chunks)) {
-      this.#known = chunks.map((chunk) => ({ name: chunk.name, isCompleted: chunk.isCompleted, bytes: fixedBytes(chunk) }));
+      this.#known = chunks.map((chunk) => ({
+        name: chunk.name,
+        isCompleted: chunk.isCompleted,
+        bytes: fixedBytes(chunk),
+      }));
       this.#revision++;
     }
     this.#opening ??= guidToText(guidFromUuidBytes(this.#parts.ids.uuidBytes()), 0).slice(0, OPENING_LENGTH);
     const version = `${this.#opening}-${this.#revision}`;
-    return { version, chunkSize: table.chunkSize, logEnd: table.end, chunks: since === version ? null : chunks.map((chunk) => viewOf(chunk, this.#parts.isCold)) };
+    return {
+      version,
+      chunkSize: table.chunkSize,
+      logEnd: table.end,
+      chunks: since === version ? null : chunks.map((chunk) => viewOf(chunk, this.#parts.isCold)),
+    };
   }
 
   #isKnown(chunks: readonly Chunk[]): boolean {
-    return chunks.length === this.#known.length && chunks.every((chunk, i) => {
-      const { name, isCompleted, bytes } = this.#known[i]!;
-      return chunk.name === name && chunk.isCompleted === isCompleted && fixedBytes(chunk) === bytes;
-    });
+    return (
+      chunks.length === this.#known.length &&
+      chunks.every((chunk, i) => {
+        const { name, isCompleted, bytes } = this.#known[i]!;
+        return chunk.name === name && chunk.isCompleted === isCompleted && fixedBytes(chunk) === bytes;
+      })
+    );
   }
 }
 
-interface Seen { readonly name: string; readonly isCompleted: boolean; readonly bytes: number }
+interface Seen {
+  readonly name: string;
+  readonly isCompleted: boolean;
+  readonly bytes: number;
+}
 
 /** The file that is being written changes all the time. */
 function fixedBytes(chunk: Chunk): number {
@@ -231,8 +277,16 @@ function fixedBytes(chunk: Chunk): number {
 
 function viewOf(chunk: Chunk, isCold: boolean): ChunkView {
   return {
-    file: chunk.name, start: chunk.startNumber, end: chunk.endNumber, startPosition: chunk.startPosition, endPosition: chunk.endPosition,
-    bytes: chunk.file.file.size, dataBytes: chunk.physicalBytes, isOngoing: !chunk.isCompleted, isScavenged: chunk.isScavenged, isCold: isCold && chunk.isCompleted,
+    file: chunk.name,
+    start: chunk.startNumber,
+    end: chunk.endNumber,
+    startPosition: chunk.startPosition,
+    endPosition: chunk.endPosition,
+    bytes: chunk.file.file.size,
+    dataBytes: chunk.physicalBytes,
+    isOngoing: !chunk.isCompleted,
+    isScavenged: chunk.isScavenged,
+    isCold: isCold && chunk.isCompleted,
     records: chunk.isScavenged && chunk.isCompleted ? chunk.mapCount : null,
   };
 }

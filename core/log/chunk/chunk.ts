@@ -4,11 +4,27 @@ import { END, HIT, isMiss, type Miss, type Outcome } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { checkHeaderRange, checkOldLength, type ChunkRange } from '../format/chunk-files.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from '../format/chunk-format.ts';
+import {
+  decodeFooter,
+  decodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  mapActual,
+  mapLogical,
+  type ChunkFooter,
+  type ChunkHeader,
+} from '../format/chunk-format.ts';
 import { RecordCutter } from '../format/record-cutter.ts';
 import type { Scrubbed } from '../format/scrubbed-file.ts';
 import type { ReadFor } from '../log-reader.ts';
-import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from '../format/records.ts';
+import {
+  FRAME_BYTES,
+  FRAME_LENGTHS_DIFFER,
+  FRAME_SOUND,
+  isRecordLength,
+  takeFrame,
+  type RecordFrame,
+} from '../format/records.ts';
 
 /** Bytes read for a record whose length is not known yet: most records lie within, and more would cost little. */
 const ALONE_BYTES = 4_096;
@@ -33,11 +49,17 @@ export class Chunk {
   isCompleted: boolean;
   /** Bytes of data that may be read: for the ongoing chunk, those that are durable. */
   physicalBytes: number;
-  /** Of the content that was found to fit its MD5; null where nothing has looked yet, or a reader has found damage (`scrub.ts`). */
+  /**
+   * Of the content that was found to fit its MD5; null where nothing has looked yet, or a reader has found damage
+   * (`scrub.ts`).
+   */
   scrubbed: Scrubbed | null = null;
   /** Local end of the last record that the chunk had when it was completed. */
   logicalBytes: number;
-  /** After a forward read in a scavenged chunk: the next position and where its record lies, so that a scan needs no search. */
+  /**
+   * After a forward read in a scavenged chunk: the next position and where its record lies, so that a scan needs no
+   * search.
+   */
   #scanPosition = -1;
   #scanActual = 0;
 
@@ -63,7 +85,10 @@ export class Chunk {
     this.logicalBytes = bytes;
   }
 
-  /** The record at exactly `position`; END when a scavenge removed it. Throws `log_corrupt` when there is none in an unscavenged chunk. */
+  /**
+   * The record at exactly `position`; END when a scavenge removed it. Throws `log_corrupt` when there is none in an
+   * unscavenged chunk.
+   */
   readAt(position: number, frame: RecordFrame, what: ReadFor = 'run'): Outcome {
     const local = position - this.startPosition;
     if (!this.isScavenged) return this.#readFrame(local, position, frame, what);
@@ -79,11 +104,17 @@ export class Chunk {
     if (entry === null || mapLogical(entry, 0, this.mapEntryBytes) !== local) return END;
     const actual = mapActual(entry, 0);
     const outcome = this.#readFrame(actual, -1, frame, what);
-    if (outcome === HIT && frame.position !== position) throw this.corrupt(actual, `a record that names position ${frame.position} where the position map names ${position}`);
+    if (outcome === HIT && frame.position !== position)
+      throw this.corrupt(
+        actual,
+        `a record that names position ${frame.position} where the position map names ${position}`,
+      );
     return outcome;
   }
 
-  /** Begins to load the block in which the record at `position` starts, unless the position map must be loaded first. */
+  /**
+   * Begins to load the block in which the record at `position` starts, unless the position map must be loaded first.
+   */
   prefetch(position: number): void {
     const block = this.#blockOf(position);
     if (block >= 0) this.file.prefetch(block);
@@ -94,7 +125,10 @@ export class Chunk {
     const first = this.#blockOf(from);
     if (first < 0) return;
     const last = to < this.endPosition ? this.#blockOf(to) : -1;
-    this.file.prefetchRun(first, last >= first ? last : Math.floor((HEADER_BYTES + this.physicalBytes - 1) / BLOCK_BYTES));
+    this.file.prefetchRun(
+      first,
+      last >= first ? last : Math.floor((HEADER_BYTES + this.physicalBytes - 1) / BLOCK_BYTES),
+    );
   }
 
   /** The block in which the record at `position` starts; -1 when that is not known. */
@@ -117,7 +151,11 @@ export class Chunk {
     const outcome = this.#readFrame(actual, this.isScavenged ? -1 : position, frame);
     if (this.isScavenged && outcome === HIT) {
       // A damaged map must not send a reader round in circles.
-      if (frame.position < position) throw this.corrupt(actual, `a record that names position ${frame.position} where one at or after ${position} must be`);
+      if (frame.position < position)
+        throw this.corrupt(
+          actual,
+          `a record that names position ${frame.position} where one at or after ${position} must be`,
+        );
       this.#scanPosition = frame.next;
       this.#scanActual = actual + frame.length + FRAME_BYTES;
     }
@@ -137,11 +175,13 @@ export class Chunk {
     const suffix = this.file.bytes(HEADER_BYTES + actual - 4, 4);
     if (suffix instanceof Promise) return suffix;
     const length = i32(suffix, 0);
-    if (!isRecordLength(length) || length + FRAME_BYTES > actual) throw this.corrupt(actual - 4, `a record length of ${length}`);
+    if (!isRecordLength(length) || length + FRAME_BYTES > actual)
+      throw this.corrupt(actual - 4, `a record length of ${length}`);
     const start = actual - length - FRAME_BYTES;
     const outcome = this.#readFrame(start, this.isScavenged ? -1 : this.startPosition + start, frame);
     if (!this.isScavenged || outcome !== HIT || frame.next <= position) return outcome;
-    if (frame.position >= position) throw this.corrupt(start, `a record that names position ${frame.position} where one before ${position} must be`);
+    if (frame.position >= position)
+      throw this.corrupt(start, `a record that names position ${frame.position} where one before ${position} must be`);
     // The position lies inside this record, which therefore does not end before it.
     return this.readBackward(frame.position, frame);
   }
@@ -150,7 +190,8 @@ export class Chunk {
   isBoundary(position: number, frame: RecordFrame): Outcome {
     const local = position - this.startPosition;
     // Which records a scavenged chunk once had can't be told: any place in it is taken for the next record.
-    if (this.isScavenged || local === 0 || local >= this.physicalBytes) return local <= this.physicalBytes || this.isScavenged ? HIT : END;
+    if (this.isScavenged || local === 0 || local >= this.physicalBytes)
+      return local <= this.physicalBytes || this.isScavenged ? HIT : END;
     try {
       return this.#readFrame(local, position, frame);
     } catch (error) {
@@ -178,11 +219,14 @@ export class Chunk {
       if (prefix instanceof Promise) return prefix;
       length = i32(prefix, 0);
     }
-    if (!isRecordLength(length) || actual + length + FRAME_BYTES > this.physicalBytes) throw this.corrupt(actual, `a record length of ${length}`);
+    if (!isRecordLength(length) || actual + length + FRAME_BYTES > this.physicalBytes)
+      throw this.corrupt(actual, `a record length of ${length}`);
     let bytes = block;
     let at = offset;
     if (offset + length + FRAME_BYTES > block.length) {
-      const whole = (alone === null ? null : this.file.readNow(raw, length + FRAME_BYTES)) ?? this.file.bytes(raw, length + FRAME_BYTES);
+      const whole =
+        (alone === null ? null : this.file.readNow(raw, length + FRAME_BYTES)) ??
+        this.file.bytes(raw, length + FRAME_BYTES);
       if (whole instanceof Promise) return whole;
       bytes = whole;
       at = 0;
@@ -190,11 +234,18 @@ export class Chunk {
     if (alone !== null) this.file.keepAlone(length + FRAME_BYTES);
     const found = takeFrame(frame, bytes, at, length, expected);
     if (found === FRAME_LENGTHS_DIFFER) throw this.corrupt(actual, 'a record whose two lengths differ');
-    if (found !== FRAME_SOUND || (expected < 0 && !(frame.position >= this.startPosition && frame.position < this.endPosition))) throw this.corrupt(actual, `a record that names position ${frame.position}`);
+    if (
+      found !== FRAME_SOUND ||
+      (expected < 0 && !(frame.position >= this.startPosition && frame.position < this.endPosition))
+    )
+      throw this.corrupt(actual, `a record that names position ${frame.position}`);
     return HIT;
   }
 
-  /** Where the first record at or after the logical place `local` lies in a scavenged chunk's data; -1 when there is none. */
+  /**
+   * Where the first record at or after the logical place `local` lies in a scavenged chunk's data; -1 when there is
+   * none.
+   */
   #actualFrom(local: number): number | Miss {
     const index = this.#mapSearch(local);
     if (isMiss(index)) return index;
@@ -230,7 +281,11 @@ export class Chunk {
 
   corrupt(actual: number, what: string): SkuaError {
     const offset = HEADER_BYTES + actual;
-    return new SkuaError('log_corrupt', `Chunk file ${this.name} holds ${what} at offset ${offset}. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from a backup.`, { file: this.name, offset });
+    return new SkuaError(
+      'log_corrupt',
+      `Chunk file ${this.name} holds ${what} at offset ${offset}. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from a backup.`,
+      { file: this.name, offset },
+    );
   }
 }
 
@@ -239,17 +294,26 @@ const SCAN_READ_BYTES = 1_048_576;
 
 /** Sees every record once; a promise is waited for before the next record. */
 export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
-/** Is told when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A promise is waited for. */
+/**
+ * Is told when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A
+ * promise is waited for.
+ */
 export type BlockVisitor = (bytes: number, block: Uint8Array) => void | Promise<void>;
 
 /**
- * Reads the records of one chunk at or after `from`, in the order in which they lie in the file, past the block cache, and one
- * block ahead of the one that is looked at. `onBlock` is told the bytes passed. Records that lie
- * whole in one block are given as views of it, one behind the other; only one that two blocks share is put together.
- * With `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has
- * been waited for.
+ * Reads the records of one chunk at or after `from`, in the order in which they lie in the file, past the block cache,
+ * and one block ahead of the one that is looked at. `onBlock` is told the bytes passed. Records that lie whole in one
+ * block are given as views of it, one behind the other; only one that two blocks share is put together. With
+ * `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has been
+ * waited for.
  */
-export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: BlockVisitor, reusesBlocks = false): Promise<void> {
+export async function scanChunk(
+  chunk: Chunk,
+  from: number,
+  visit: RecordVisitor,
+  onBlock?: BlockVisitor,
+  reusesBlocks = false,
+): Promise<void> {
   chunk.file.enter();
   try {
     await new ChunkScan(chunk, from, reusesBlocks).run(visit, onBlock);
@@ -261,7 +325,9 @@ export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor
 /** Cuts the data of a chunk into records, from so many bytes behind its header on. */
 export function chunkCutter(chunk: Chunk, fromBytes: number): RecordCutter {
   return new RecordCutter({
-    position: chunk.isScavenged ? -1 : chunk.startPosition + fromBytes, bytes: chunk.physicalBytes - fromBytes, between: [chunk.startPosition, chunk.endPosition],
+    position: chunk.isScavenged ? -1 : chunk.startPosition + fromBytes,
+    bytes: chunk.physicalBytes - fromBytes,
+    between: [chunk.startPosition, chunk.endPosition],
     fail: (at, what) => chunk.corrupt(fromBytes + at, what),
   });
 }
@@ -278,7 +344,10 @@ class ChunkScan {
     this.#chunk = chunk;
     this.#from = from;
     this.#end = HEADER_BYTES + chunk.physicalBytes;
-    this.#buffers = reusesBlocks && chunk.physicalBytes > SCAN_READ_BYTES ? [new Uint8Array(SCAN_READ_BYTES), new Uint8Array(SCAN_READ_BYTES)] : null;
+    this.#buffers =
+      reusesBlocks && chunk.physicalBytes > SCAN_READ_BYTES
+        ? [new Uint8Array(SCAN_READ_BYTES), new Uint8Array(SCAN_READ_BYTES)]
+        : null;
   }
 
   async run(visit: RecordVisitor, onBlock?: BlockVisitor): Promise<void> {
@@ -314,13 +383,19 @@ class ChunkScan {
   async #readBlock(start: number, stop: number): Promise<Uint8Array> {
     this.#turn ^= 1;
     const bytes = await this.#chunk.file.file.read(start, stop - start, this.#buffers?.[this.#turn]);
-    if (bytes.length !== stop - start) throw this.#chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
+    if (bytes.length !== stop - start)
+      throw this.#chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
     return bytes;
   }
 }
 
 /** Opens a chunk that must be complete and in its place. Throws `log_corrupt` with file and offset when it is not. */
-export async function openCompleted(storage: Storage, cache: BlockCache, name: string, place?: ChunkRange): Promise<Chunk> {
+export async function openCompleted(
+  storage: Storage,
+  cache: BlockCache,
+  name: string,
+  place?: ChunkRange,
+): Promise<Chunk> {
   const file = await storage.open(name, 'read');
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));

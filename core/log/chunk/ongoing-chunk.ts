@@ -7,12 +7,22 @@ import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { BlockSums } from '../block-sums/block-sums.ts';
 import { type KnownEpoch, type ChecksummedBlocks } from '../format/block-sums-file.ts';
 import { Chunk } from './chunk.ts';
-import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../format/chunk-format.ts';
+import {
+  type ChunkHeader,
+  chunkFileName,
+  completeChunkFile,
+  encodeHeader,
+  HEADER_BYTES,
+  ongoingFileBytes,
+} from '../format/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from '../format/commit-slot.ts';
 import { crcWithBlock } from '../block-sums/crc32-combine.ts';
 import { isFinal, syncFile, trySeal } from '../../ports/durability.ts';
 
-/** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated, unless the options say otherwise. */
+/**
+ * The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated, unless the options
+ * say otherwise.
+ */
 const ZERO_AHEAD_BYTES = 4_194_304;
 const ZEROS = new Uint8Array(1_048_576);
 /** Read size when the MD5 of an inherited chunk is caught up: a fraction of a millisecond on the request loop. */
@@ -49,7 +59,14 @@ export interface ResumedChunk {
 /** Makes the file of chunk `number`; nobody sees it before `OngoingChunk.begin`, and the next start removes it. */
 export async function prepareChunk(options: OngoingOptions, number: number): Promise<PreparedChunk> {
   const { storage, chunkSize } = options;
-  const header: ChunkHeader = { version: 3, chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: guidFromUuidBytes(options.ids.uuidBytes()) };
+  const header: ChunkHeader = {
+    version: 3,
+    chunkSize,
+    startNumber: number,
+    endNumber: number,
+    isScavenged: false,
+    chunkId: guidFromUuidBytes(options.ids.uuidBytes()),
+  };
   const temporary = `${chunkFileName(number, 0)}.${guidToText(options.ids.uuidBytes(), 0)}.tmp`;
   const prepared = { header, temporary };
   const file = await storage.create(temporary);
@@ -102,7 +119,11 @@ export class OngoingChunk {
   #catchUp: Promise<void> | null = null;
   #closed = false;
 
-  private constructor(options: OngoingOptions, chunk: Chunk, { header, sequence, tail, sums }: ResumedChunk & { readonly tail: Uint8Array }) {
+  private constructor(
+    options: OngoingOptions,
+    chunk: Chunk,
+    { header, sequence, tail, sums }: ResumedChunk & { readonly tail: Uint8Array },
+  ) {
     this.#header = header;
     this.#options = options;
     this.chunk = chunk;
@@ -143,8 +164,15 @@ export class OngoingChunk {
     return ongoing;
   }
 
-  /** Goes on with a chunk whose data ends at `chunk.physicalBytes`. The file has its full length. `sums`: of its whole blocks. */
-  static async resume(options: OngoingOptions, chunk: Chunk, { header, sequence, sums }: ResumedChunk): Promise<OngoingChunk> {
+  /**
+   * Goes on with a chunk whose data ends at `chunk.physicalBytes`. The file has its full length. `sums`: of its whole
+   * blocks.
+   */
+  static async resume(
+    options: OngoingOptions,
+    chunk: Chunk,
+    { header, sequence, sums }: ResumedChunk,
+  ): Promise<OngoingChunk> {
     const end = HEADER_BYTES + chunk.physicalBytes;
     const tailStart = Math.floor(end / BLOCK_BYTES) * BLOCK_BYTES;
     const tail = new Uint8Array(BLOCK_BYTES);
@@ -152,10 +180,16 @@ export class OngoingChunk {
     return new OngoingChunk(options, chunk, { header, sequence, tail, sums });
   }
 
-  get sequence(): number { return this.#sequence; }
+  get sequence(): number {
+    return this.#sequence;
+  }
   /** Bytes of data that still fit. */
-  get remaining(): number { return this.#options.chunkSize - this.chunk.physicalBytes; }
-  get end(): number { return this.chunk.startPosition + this.chunk.physicalBytes; }
+  get remaining(): number {
+    return this.#options.chunkSize - this.chunk.physicalBytes;
+  }
+  get end(): number {
+    return this.chunk.startPosition + this.chunk.physicalBytes;
+  }
 
   /**
    * Writes a group and its slot and syncs once. Rejects with the storage's error: `sync_failed` means that the writer
@@ -164,7 +198,8 @@ export class OngoingChunk {
   async append(group: Uint8Array): Promise<void> {
     const raw = HEADER_BYTES + this.chunk.physicalBytes;
     const rawEnd = raw + group.length;
-    if (group.length > this.remaining) throw new SkuaError('io_error', 'A group was appended that does not fit its chunk: this is a defect.');
+    if (group.length > this.remaining)
+      throw new SkuaError('io_error', 'A group was appended that does not fit its chunk: this is a defect.');
     if (this.#zeroing !== null && rawEnd > this.#zeroedTo) await this.#zeroing;
     const file = this.#file;
     const written = file.writeAt(raw, group);
@@ -173,7 +208,8 @@ export class OngoingChunk {
     const marked = this.#writeSlot(group, this.#sum(group, raw));
     if (marked !== undefined) await marked;
     const synced = syncFile(file);
-    // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and nobody reads beyond what is durable.
+    // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and nobody reads beyond
+    // what is durable.
     this.#hash(group, raw);
     this.#extendTail(group, raw);
     await synced;
@@ -202,7 +238,11 @@ export class OngoingChunk {
   #writeSlot(group: Uint8Array, checksum: number): void | Promise<void> {
     const start = this.end;
     const at = slotOffset(this.#options.chunkSize, this.#sequence);
-    encodeSlot(this.#slot, { sequence: this.#sequence, start, end: start + group.length, checksum }, this.#options.digests);
+    encodeSlot(
+      this.#slot,
+      { sequence: this.#sequence, start, end: start + group.length, checksum },
+      this.#options.digests,
+    );
     try {
       return this.#file.writeAt(at, this.#slot)?.catch((error: unknown) => this.#slotFailed(at, error));
     } catch (error) {
@@ -211,7 +251,8 @@ export class OngoingChunk {
   }
 
   async #slotFailed(at: number, error: unknown): Promise<never> {
-    // A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be found by a recovery.
+    // A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be
+    // found by a recovery.
     if (!isFinal(error)) await this.#orStop(async () => this.#file.writeAt(at, ZEROS.subarray(0, SLOT_BYTES)));
     throw error;
   }
@@ -221,12 +262,20 @@ export class OngoingChunk {
     try {
       await undo();
     } catch (error) {
-      throw new SkuaError('sync_failed', `An unfinished write to ${this.chunk.name} could not be rolled back.`, { file: this.chunk.name }, error);
+      throw new SkuaError(
+        'sync_failed',
+        `An unfinished write to ${this.chunk.name} could not be rolled back.`,
+        { file: this.chunk.name },
+        error,
+      );
     }
     await syncFile(this.#file);
   }
 
-  /** Copies a group into the block that readers see, up to where the chunk's data end, and starts another one where that is full. */
+  /**
+   * Copies a group into the block that readers see, up to where the chunk's data end, and starts another one where that
+   * is full.
+   */
   #extendTail(group: Uint8Array, raw: number): void {
     const offset = raw % BLOCK_BYTES;
     if (offset + group.length < BLOCK_BYTES) {
@@ -251,14 +300,25 @@ export class OngoingChunk {
     this.#cached.setTail(this.#tailBlock, this.#tail);
   }
 
-  /** The checksums of all that is durable now. While a group is being written that fills the last block, that block is left out. */
+  /**
+   * The checksums of all that is durable now. While a group is being written that fills the last block, that block is
+   * left out.
+   */
   checksummed(epoch: KnownEpoch): ChecksummedBlocks {
     const { startNumber: chunkNumber, chunkId } = this.#header;
     const end = HEADER_BYTES + this.chunk.physicalBytes;
     const blocks = Math.floor(end / BLOCK_BYTES);
     const rest = end - blocks * BLOCK_BYTES;
-    const last = rest === 0 || this.#tailBlock !== blocks ? null : this.#options.digests.crc32(this.#tail.subarray(0, rest));
-    return { chunkNumber, chunkId, end: last === null ? blocks * BLOCK_BYTES : end, sequence: this.#sequence - 1, epoch, sums: this.#sums.upTo(blocks, last) };
+    const last =
+      rest === 0 || this.#tailBlock !== blocks ? null : this.#options.digests.crc32(this.#tail.subarray(0, rest));
+    return {
+      chunkNumber,
+      chunkId,
+      end: last === null ? blocks * BLOCK_BYTES : end,
+      sequence: this.#sequence - 1,
+      epoch,
+      sums: this.#sums.upTo(blocks, last),
+    };
   }
 
   #zeroAhead(): void {
@@ -269,9 +329,14 @@ export class OngoingChunk {
     this.#leaveDigest();
     const to = Math.min(this.#zeroedTo + ahead, limit);
     this.#zeroing = writeZeros(this.#file, this.#zeroedTo, to).then(
-      () => { this.#zeroedTo = Math.max(this.#zeroedTo, to); this.#zeroing = null; },
+      () => {
+        this.#zeroedTo = Math.max(this.#zeroedTo, to);
+        this.#zeroing = null;
+      },
       // Zeros only save time: a full disk shows itself to the append that needs the space.
-      () => { this.#zeroing = null; },
+      () => {
+        this.#zeroing = null;
+      },
     );
   }
 
@@ -285,9 +350,12 @@ export class OngoingChunk {
     }
   }
 
-  /** Leaves the digest to another thread, as soon as there is one, for which it is begun anew: it takes up to a quarter of the time of an append. Chunks that grow by little call none. */
+  /**
+   * Leaves the digest to another thread, as soon as there is one, for which it is begun anew: it takes up to a quarter
+   * of the time of an append. Chunks that grow by little call none.
+   */
   #leaveDigest(): void {
-    const digest = this.#isLeft ? null : this.#options.digests.md5Behind?.() ?? null;
+    const digest = this.#isLeft ? null : (this.#options.digests.md5Behind?.() ?? null);
     if (digest === null) return;
     this.#isLeft = true;
     this.#digestAnew(digest);
@@ -298,9 +366,14 @@ export class OngoingChunk {
     this.#hashedTo = 0;
   }
 
-  /** Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. The first of them begins it: before, a start may have to read the whole log for the index. */
+  /**
+   * Brings the digest of an inherited chunk up to the writer, in small pieces beside the appends. The first of them
+   * begins it: before, a start may have to read the whole log for the index.
+   */
   #catchUpDigest(): Promise<void> {
-    this.#catchUp ??= this.#hashExisting().finally(() => { this.#catchUp = null; });
+    this.#catchUp ??= this.#hashExisting().finally(() => {
+      this.#catchUp = null;
+    });
     return this.#catchUp;
   }
 
@@ -310,24 +383,35 @@ export class OngoingChunk {
       const from = this.#hashedTo;
       const end = HEADER_BYTES + this.chunk.physicalBytes;
       const to = Math.min(from + HASH_READ_BYTES, end);
-      // The last piece is read on the spot: while another thread read it the next group would be written, and so on for ever.
+      // The last piece is read on the spot: while another thread read it the next group would be written, and so on for
+      // ever.
       const isThere = to === end && this.#file.readNow?.(from, to - from, buffer, 0) === to - from;
       const bytes = isThere ? buffer.subarray(0, to - from) : await this.#file.read(from, to - from, buffer);
       if (bytes.length === to - from) this.#hash(bytes, from);
-      else throw new SkuaError('io_error', `Chunk file ${this.chunk.name} gave ${bytes.length} of ${to - from} bytes at offset ${from}.`, { file: this.chunk.name, offset: from });
+      else
+        throw new SkuaError(
+          'io_error',
+          `Chunk file ${this.chunk.name} gave ${bytes.length} of ${to - from} bytes at offset ${from}.`,
+          { file: this.chunk.name, offset: from },
+        );
     }
   }
 
   /**
-   * Completes the file. The writer checkpoint must be durable at `end` before, because the slots are cut off. After an error
-   * other than `sync_failed` the file is an ongoing one again.
+   * Completes the file. The writer checkpoint must be durable at `end` before, because the slots are cut off. After an
+   * error other than `sync_failed` the file is an ongoing one again.
    */
   async complete(): Promise<void> {
     if (this.#zeroing !== null) await this.#zeroing;
     await this.#catchUpDigest();
     const { physicalBytes } = this.chunk;
     try {
-      await completeChunkFile(this.#file, this.#md5, { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 }, syncFile);
+      await completeChunkFile(
+        this.#file,
+        this.#md5,
+        { physicalBytes, logicalBytes: physicalBytes, mapBytes: 0 },
+        syncFile,
+      );
     } catch (error) {
       if (!isFinal(error)) await this.#undoCompletion();
       throw error;
@@ -363,5 +447,6 @@ function bytesToBlock(raw: number): number {
 }
 
 async function writeZeros(file: StorageFile, from: number, to: number): Promise<void> {
-  for (let at = from; at < to; at += ZEROS.length) await file.writeAt(at, ZEROS.subarray(0, Math.min(ZEROS.length, to - at)));
+  for (let at = from; at < to; at += ZEROS.length)
+    await file.writeAt(at, ZEROS.subarray(0, Math.min(ZEROS.length, to - at)));
 }

@@ -7,7 +7,8 @@ import { HEADER_BYTES } from './chunk-format.ts';
 
 /**
  * Checksums of the blocks of the chunk that is being written, in a file of their own: that chunk has no MD5 yet
- * (core/log/FORMAT.md, "Files of Skua alone"). The file names the end up to which it vouches, and may lag behind. Other programs ignore it.
+ * (core/log/FORMAT.md, "Files of Skua alone"). The file names the end up to which it vouches, and may lag behind. Other
+ * programs ignore it.
  */
 export const BLOCK_SUMS_FILE = 'block-sums';
 /** What is kept of an epoch record; others have some 300 bytes. */
@@ -38,7 +39,11 @@ export interface KnownEpoch {
   readonly bytes: Uint8Array;
 }
 
-export async function writeBlockSums(storage: Storage, checksummed: ChecksummedBlocks, digests: Digests): Promise<void> {
+export async function writeBlockSums(
+  storage: Storage,
+  checksummed: ChecksummedBlocks,
+  digests: Digests,
+): Promise<void> {
   const { chunkNumber, chunkId, end, sequence, epoch, sums } = checksummed;
   const out = new Uint8Array(FIXED_BYTES + epoch.bytes.length + 4 * sums.length + SHA256_BYTES);
   out.set(MAGIC, 0);
@@ -57,10 +62,18 @@ export async function writeBlockSums(storage: Storage, checksummed: ChecksummedB
 }
 
 /** What the file says; null where there is none; `not-ours` where it is not as it was written. */
-export async function readBlockSums(storage: Storage, digests: Digests, chunkSize: number): Promise<ChecksummedBlocks | null | 'not-ours'> {
+export async function readBlockSums(
+  storage: Storage,
+  digests: Digests,
+  chunkSize: number,
+): Promise<ChecksummedBlocks | null | 'not-ours'> {
   const size = await storage.size(BLOCK_SUMS_FILE);
   if (size === null) return null;
-  if (size < FIXED_BYTES + SHA256_BYTES || size > FIXED_BYTES + SHA256_BYTES + EPOCH_BYTES_MAX + 4 * Math.ceil((HEADER_BYTES + chunkSize) / BLOCK_BYTES)) return 'not-ours';
+  if (
+    size < FIXED_BYTES + SHA256_BYTES ||
+    size > FIXED_BYTES + SHA256_BYTES + EPOCH_BYTES_MAX + 4 * Math.ceil((HEADER_BYTES + chunkSize) / BLOCK_BYTES)
+  )
+    return 'not-ours';
   const file = await storage.open(BLOCK_SUMS_FILE, 'read');
   try {
     const bytes = (await file.read(0, size)).slice();
@@ -82,7 +95,14 @@ export function decodeBlockSums(b: Uint8Array, digests: Digests): ChecksummedBlo
   const count = (content.length - sumsAt) / 4;
   if (end < HEADER_BYTES || Math.ceil(end / BLOCK_BYTES) !== count) return 'not-ours';
   const epoch = { position: i64(b, 56), bytes: b.slice(FIXED_BYTES, sumsAt) };
-  return { chunkNumber: i32(b, 32), chunkId: b.slice(16, 32), end, sequence: i64(b, 48), epoch, sums: Uint32Array.from({ length: count }, (_, i) => u32(b, sumsAt + 4 * i)) };
+  return {
+    chunkNumber: i32(b, 32),
+    chunkId: b.slice(16, 32),
+    end,
+    sequence: i64(b, 48),
+    epoch,
+    sums: Uint32Array.from({ length: count }, (_, i) => u32(b, sumsAt + 4 * i)),
+  };
 }
 
 /** Whether a file begins as one of checksums of blocks does. */

@@ -10,7 +10,10 @@ export class Checkpoint {
   #file: StorageFile | null;
   readonly #bytes = new Uint8Array(8);
   #value: number;
-  /** This process has written `#value`. What a file shows when it is opened may be on no disk, and then only another write gets it there. */
+  /**
+   * This process has written `#value`. What a file shows when it is opened may be on no disk, and then only another
+   * write gets it there.
+   */
   #isWritten = false;
   /** This process has written `#value` and synced it. */
   #isDurable = false;
@@ -26,7 +29,10 @@ export class Checkpoint {
     this.wasMissing = file === null;
   }
 
-  /** A missing file is created with its initial value, or, where `isLate`, by the first flush: until then it stays known to be missing. */
+  /**
+   * A missing file is created with its initial value, or, where `isLate`, by the first flush: until then it stays known
+   * to be missing.
+   */
   static async open(storage: Storage, path: string, initial: number, isLate = false): Promise<Checkpoint> {
     const size = await storage.size(path);
     if (size !== null && size > 0) {
@@ -59,7 +65,9 @@ export class Checkpoint {
     this.#isDurable = true;
   }
 
-  get value(): number { return this.#value; }
+  get value(): number {
+    return this.#value;
+  }
 
   /** Writes the value without making it durable; what the system does with it before the next flush is its affair. */
   write(value: number): void | Promise<void> {
@@ -70,7 +78,10 @@ export class Checkpoint {
     this.#isDurable = false;
     putI64(this.#bytes, 0, value);
     const written = this.#file.writeAt(0, this.#bytes);
-    if (written !== undefined) return written.then(() => { this.#isWritten = this.#value === value; });
+    if (written !== undefined)
+      return written.then(() => {
+        this.#isWritten = this.#value === value;
+      });
     this.#isWritten = true;
   }
 
@@ -114,5 +125,12 @@ export async function openCheckpoints(storage: Storage, hasChunks: boolean): Pro
 }
 
 export async function closeCheckpoints(checkpoints: Checkpoints): Promise<void> {
-  for (const checkpoint of [checkpoints.writer, checkpoints.chaser, checkpoints.epoch, checkpoints.truncate, checkpoints.proposal]) await checkpoint.close();
+  for (const checkpoint of [
+    checkpoints.writer,
+    checkpoints.chaser,
+    checkpoints.epoch,
+    checkpoints.truncate,
+    checkpoints.proposal,
+  ])
+    await checkpoint.close();
 }

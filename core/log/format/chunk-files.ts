@@ -1,6 +1,13 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { type ChunkFooter, type ChunkHeader, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from './chunk-format.ts';
+import {
+  type ChunkFooter,
+  type ChunkHeader,
+  decodeFooter,
+  decodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+} from './chunk-format.ts';
 
 /** What the name, the header and the footer of a chunk file must say of one another. */
 
@@ -14,12 +21,26 @@ export async function readHeader(storage: Storage, name: string): Promise<ChunkH
 }
 
 /** Chunks that a file must cover, and the log's chunk size. */
-export interface ChunkRange { readonly number: number; readonly endNumber: number; readonly chunkSize: number }
+export interface ChunkRange {
+  readonly number: number;
+  readonly endNumber: number;
+  readonly chunkSize: number;
+}
 
 /** Throws `log_corrupt` when a header does not belong in its place. */
-export function checkHeaderRange(name: string, header: ChunkHeader, { number, endNumber, chunkSize }: ChunkRange): void {
-  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${name} ${what} (offset ${offset}). The file is damaged or belongs to another log: restore it from a backup.`, { file: name, offset });
-  if (header.chunkSize !== chunkSize) throw fail(`names a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}`, 2);
+export function checkHeaderRange(
+  name: string,
+  header: ChunkHeader,
+  { number, endNumber, chunkSize }: ChunkRange,
+): void {
+  const fail = (what: string, offset: number) =>
+    new SkuaError(
+      'log_corrupt',
+      `The header of ${name} ${what} (offset ${offset}). The file is damaged or belongs to another log: restore it from a backup.`,
+      { file: name, offset },
+    );
+  if (header.chunkSize !== chunkSize)
+    throw fail(`names a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}`, 2);
   if (header.startNumber !== number) throw fail(`says that it is chunk ${header.startNumber}`, 6);
   if (header.endNumber !== endNumber) throw fail(`says that it ends with chunk ${header.endNumber}`, 10);
 }
@@ -28,7 +49,11 @@ export function checkHeaderRange(name: string, header: ChunkHeader, { number, en
 export function checkOldLength(name: string, header: ChunkHeader, footer: ChunkFooter, fileBytes: number): void {
   const expected = HEADER_BYTES + footer.physicalBytes + footer.mapBytes + FOOTER_BYTES;
   if (header.version !== 2 || fileBytes === expected) return;
-  throw new SkuaError('log_corrupt', `${name} has ${fileBytes} bytes, but its footer adds up to ${expected} (offset ${fileBytes - FOOTER_BYTES}). Restore the file from a backup.`, { file: name, offset: fileBytes - FOOTER_BYTES });
+  throw new SkuaError(
+    'log_corrupt',
+    `${name} has ${fileBytes} bytes, but its footer adds up to ${expected} (offset ${fileBytes - FOOTER_BYTES}). Restore the file from a backup.`,
+    { file: name, offset: fileBytes - FOOTER_BYTES },
+  );
 }
 
 /** True when the file ends in the footer of a completed chunk. */

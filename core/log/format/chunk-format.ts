@@ -38,11 +38,17 @@ export function parseChunkFileNames(names: readonly string[]): ChunkFileName[] {
   return out.sort((a, b) => a.number - b.number || a.version - b.version);
 }
 
-/** Number of the chunk that holds `position`. Throws `checkpoint_corrupt` when no log can have it; `advice` says what to do. */
+/**
+ * Number of the chunk that holds `position`. Throws `checkpoint_corrupt` when no log can have it; `advice` says what to
+ * do.
+ */
 export function chunkNumberAt(position: number, chunkSize: number, file: string, advice: string): number {
   const number = Math.floor(position / chunkSize);
   if (number >= 0 && number <= CHUNK_COUNT_MAX) return number;
-  throw new SkuaError('checkpoint_corrupt', `${file} holds ${position}, which is not a log position. ${advice}`, { file, offset: 0 });
+  throw new SkuaError('checkpoint_corrupt', `${file} holds ${position}, which is not a log position. ${advice}`, {
+    file,
+    offset: 0,
+  });
 }
 
 export function align4096(bytes: number): number {
@@ -77,17 +83,33 @@ export function encodeHeader(h: ChunkHeader): Uint8Array {
 
 /** Throws `log_corrupt` when the bytes are no chunk header, `log_unsupported` for a version we can't read. */
 export function decodeHeader(file: string, b: Uint8Array): ChunkHeader {
-  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${file} ${what} (offset ${offset}). The file is damaged or not a chunk: restore it from a backup.`, { file, offset });
+  const fail = (what: string, offset: number) =>
+    new SkuaError(
+      'log_corrupt',
+      `The header of ${file} ${what} (offset ${offset}). The file is damaged or not a chunk: restore it from a backup.`,
+      { file, offset },
+    );
   if (b.length < HEADER_BYTES) throw fail(`is cut short: the file has ${b.length} bytes`, b.length);
   if (b[0] !== 2) throw fail(`has file type ${b[0]} instead of 2`, 0);
   const version = b[1]!;
-  if (version !== 2 && version !== 3) throw new SkuaError('log_unsupported', `${file} is a chunk of version ${version}; versions 2 and 3 can be read.`, { file, offset: 1, version });
-  if (b[35] !== 0) throw new SkuaError('log_unsupported', `${file} is stored transformed (type ${b[35]}, encrypted perhaps); only plain chunks can be read.`, { file, offset: 35 });
+  if (version !== 2 && version !== 3)
+    throw new SkuaError('log_unsupported', `${file} is a chunk of version ${version}; versions 2 and 3 can be read.`, {
+      file,
+      offset: 1,
+      version,
+    });
+  if (b[35] !== 0)
+    throw new SkuaError(
+      'log_unsupported',
+      `${file} is stored transformed (type ${b[35]}, encrypted perhaps); only plain chunks can be read.`,
+      { file, offset: 35 },
+    );
   const chunkSize = i32(b, 2);
   const startNumber = i32(b, 6);
   const endNumber = i32(b, 10);
   if (chunkSize <= 0) throw fail(`names a chunk size of ${chunkSize}`, 2);
-  if (startNumber < 0 || endNumber < startNumber || endNumber >= CHUNK_COUNT_MAX) throw fail(`names the chunks ${startNumber} to ${endNumber}`, 6);
+  if (startNumber < 0 || endNumber < startNumber || endNumber >= CHUNK_COUNT_MAX)
+    throw fail(`names the chunks ${startNumber} to ${endNumber}`, 6);
   return { version, chunkSize, startNumber, endNumber, isScavenged: i32(b, 14) > 0, chunkId: b.slice(18, 34) };
 }
 
@@ -119,12 +141,17 @@ export interface ChunkSizes {
 }
 
 /**
- * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a completed one:
- * what lies behind them is cut off, durably; padding, footer and MD5 follow, durably. `md5` has seen every byte before. The caller
- * seals the file. Returns the footer. Rejects with what the storage throws; the log itself, for which a failed sync is the end
- * whatever its cause, gives a `sync` that says so.
+ * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a
+ * completed one: what lies behind them is cut off, durably; padding, footer and MD5 follow, durably. `md5` has seen
+ * every byte before. The caller seals the file. Returns the footer. Rejects with what the storage throws; the log
+ * itself, for which a failed sync is the end whatever its cause, gives a `sync` that says so.
  */
-export async function completeChunkFile(file: StorageFile, md5: Digest, { physicalBytes, logicalBytes, mapBytes }: ChunkSizes, sync: (file: StorageFile) => Promise<void> = (made) => made.sync()): Promise<Uint8Array> {
+export async function completeChunkFile(
+  file: StorageFile,
+  md5: Digest,
+  { physicalBytes, logicalBytes, mapBytes }: ChunkSizes,
+  sync: (file: StorageFile) => Promise<void> = (made) => made.sync(),
+): Promise<Uint8Array> {
   const end = HEADER_BYTES + physicalBytes + mapBytes;
   if (file.size > end) {
     // Nothing of the tail, least of all a commit slot, may stand where the footer is looked for.
@@ -144,7 +171,12 @@ export async function completeChunkFile(file: StorageFile, md5: Digest, { physic
 /** Throws `log_corrupt` when the footer does not describe a completed file of `fileBytes`. */
 export function decodeFooter(file: string, b: Uint8Array, fileBytes: number): ChunkFooter {
   const offset = Math.max(0, fileBytes - FOOTER_BYTES);
-  const fail = (what: string) => new SkuaError('log_corrupt', `The footer of ${file} ${what} (offset ${offset}). The chunk should be complete: restore the file from a backup.`, { file, offset });
+  const fail = (what: string) =>
+    new SkuaError(
+      'log_corrupt',
+      `The footer of ${file} ${what} (offset ${offset}). The chunk should be complete: restore the file from a backup.`,
+      { file, offset },
+    );
   if (b.length < FOOTER_BYTES) throw fail('is cut short');
   const flags = b[0]!;
   const wide = (flags & 2) !== 0;
@@ -153,9 +185,20 @@ export function decodeFooter(file: string, b: Uint8Array, fileBytes: number): Ch
   const logicalBytes = wide ? i64(b, 5) : i32(b, 5);
   const mapBytes = wide ? i32(b, 13) : i32(b, 9);
   if ((flags & 1) === 0) throw fail('is not marked as completed');
-  if (physicalBytes < 0 || mapBytes < 0 || logicalBytes < physicalBytes || mapBytes % mapEntryBytes !== 0) throw fail(`holds impossible sizes (data ${physicalBytes}, logical ${logicalBytes}, map ${mapBytes})`);
-  if (HEADER_BYTES + physicalBytes + mapBytes + FOOTER_BYTES > fileBytes) throw fail(`describes ${physicalBytes} bytes of data and ${mapBytes} of map, more than the file's ${fileBytes} bytes`);
-  return { isCompleted: true, mapEntryBytes, physicalBytes, logicalBytes, mapBytes, md5: b.slice(FOOTER_BYTES - MD5_BYTES, FOOTER_BYTES) };
+  if (physicalBytes < 0 || mapBytes < 0 || logicalBytes < physicalBytes || mapBytes % mapEntryBytes !== 0)
+    throw fail(`holds impossible sizes (data ${physicalBytes}, logical ${logicalBytes}, map ${mapBytes})`);
+  if (HEADER_BYTES + physicalBytes + mapBytes + FOOTER_BYTES > fileBytes)
+    throw fail(
+      `describes ${physicalBytes} bytes of data and ${mapBytes} of map, more than the file's ${fileBytes} bytes`,
+    );
+  return {
+    isCompleted: true,
+    mapEntryBytes,
+    physicalBytes,
+    logicalBytes,
+    mapBytes,
+    md5: b.slice(FOOTER_BYTES - MD5_BYTES, FOOTER_BYTES),
+  };
 }
 
 /** Entry `at` of a position map: data offset of the record. */
@@ -180,7 +223,11 @@ export interface ChunkInventory {
  * Sorts chunk files into those that count, old ones and gaps. `endNumberOf` reads the header of a file whose version
  * is above 0; such a file may cover several chunks.
  */
-export async function takeInventory(files: readonly ChunkFileName[], lastNumber: number, endNumberOf: (file: ChunkFileName) => Promise<number>): Promise<ChunkInventory> {
+export async function takeInventory(
+  files: readonly ChunkFileName[],
+  lastNumber: number,
+  endNumberOf: (file: ChunkFileName) => Promise<number>,
+): Promise<ChunkInventory> {
   const latest: { file: ChunkFileName; endNumber: number }[] = [];
   const old: ChunkFileName[] = [];
   const missing: number[] = [];

@@ -7,9 +7,9 @@ import { MD5_BYTES } from './chunk-format.ts';
 const READ_BYTES = 1_048_576;
 
 /**
- * Compares the MD5 at the end of a completed chunk file with its content while the file is read to be written elsewhere: a
- * copy of damaged content must not get a checksum of its own that fits. Give it every byte of the file, in order, then ask
- * `check` before anybody takes what was written for good.
+ * Compares the MD5 at the end of a completed chunk file with its content while the file is read to be written
+ * elsewhere: a copy of damaged content must not get a checksum of its own that fits. Give it every byte of the file, in
+ * order, then ask `check` before anybody takes what was written for good.
  */
 export class ChunkProof {
   readonly #md5: Digest;
@@ -31,7 +31,10 @@ export class ChunkProof {
     this.#at += bytes.length;
   }
 
-  /** Reads on to `to`, what nobody else has need of; `between` is awaited between two pieces, with the bytes of the last. */
+  /**
+   * Reads on to `to`, what nobody else has need of; `between` is awaited between two pieces, with the bytes of the
+   * last.
+   */
   async addRange(file: StorageFile, to: number, between?: (bytes: number) => Promise<void>): Promise<void> {
     const buffer = new Uint8Array(Math.min(READ_BYTES, Math.max(0, to - this.#at)));
     while (this.#at < to) {
@@ -57,5 +60,9 @@ export class ChunkProof {
 
 /** A chunk file whose content does not fit its MD5, which is therefore not written anywhere else. */
 export function chunkDamaged(name: string): SkuaError {
-  return new SkuaError('log_corrupt', `The content of chunk file ${name} does not match its checksum: it has changed since it was written, so it is neither rewritten nor copied. Run \`skua verify\` to find all damage, and restore the file from a backup.`, { file: name, offset: null });
+  return new SkuaError(
+    'log_corrupt',
+    `The content of chunk file ${name} does not match its checksum: it has changed since it was written, so it is neither rewritten nor copied. Run \`skua verify\` to find all damage, and restore the file from a backup.`,
+    { file: name, offset: null },
+  );
 }

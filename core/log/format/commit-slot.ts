@@ -2,9 +2,10 @@ import { i64, putI32, putI64, u32 } from '../../base/bytes.ts';
 import type { Digests } from '../../ports/digests.ts';
 
 /**
- * Commit slots (core/log/FORMAT.md, "The end of the log"). Before a group is synced, its start, its end and the checksum of its bytes are written into one of
- * two alternating slots in the unused tail of the ongoing chunk file. One sync makes data and slot durable together;
- * after a crash the newest slot whose checksum holds names the end of the log.
+ * Commit slots (core/log/FORMAT.md, "The end of the log"). Before a group is synced, its start, its end and the
+ * checksum of its bytes are written into one of two alternating slots in the unused tail of the ongoing chunk file. One
+ * sync makes data and slot durable together; after a crash the newest slot whose checksum holds names the end of the
+ * log.
  */
 
 /** Slot i lies at file offset chunkSize + SLOT_STRIDE_BYTES * (1 + i): each in a sector of its own, behind the data. */

@@ -19,9 +19,9 @@ export interface LastEpoch {
 }
 
 /**
- * The newest epoch record: at epoch.chk, or found by reading the log backwards when that file does not lead to one. Null
- * for a log without epochs. Behind the record that epoch.chk names there may be newer ones, whose starts ended before that
- * file followed. Nobody writes to a log before it does, so they are its last records.
+ * The newest epoch record: at epoch.chk, or found by reading the log backwards when that file does not lead to one.
+ * Null for a log without epochs. Behind the record that epoch.chk names there may be newer ones, whose starts ended
+ * before that file followed. Nobody writes to a log before it does, so they are its last records.
  */
 export async function findLastEpoch(reader: LogReader, checkpoints: Checkpoints): Promise<LastEpoch | null> {
   const frame = new RecordFrame();
@@ -36,7 +36,7 @@ async function searchBackward(reader: LogReader, frame: RecordFrame, recordsMax:
   let at = reader.end;
   for (let records = 0; records < recordsMax; records++) {
     const before = at;
-    if (await untilHit(() => reader.readBackward(before, frame)) === END) return false;
+    if ((await untilHit(() => reader.readBackward(before, frame))) === END) return false;
     if (frame.type === SYSTEM) return true;
     at = frame.position;
   }
@@ -45,8 +45,8 @@ async function searchBackward(reader: LogReader, frame: RecordFrame, recordsMax:
 
 async function isEpochAt(reader: LogReader, position: number, frame: RecordFrame): Promise<boolean> {
   try {
-    if (await untilHit(() => reader.isBoundary(position)) !== HIT) return false;
-    return await untilHit(() => reader.readAt(position, frame)) === HIT && frame.type === SYSTEM;
+    if ((await untilHit(() => reader.isBoundary(position))) !== HIT) return false;
+    return (await untilHit(() => reader.readAt(position, frame))) === HIT && frame.type === SYSTEM;
   } catch (error) {
     if (error instanceof SkuaError && error.code === 'log_corrupt') return false;
     throw error;
@@ -59,7 +59,12 @@ async function describe(reader: LogReader, frame: RecordFrame): Promise<LastEpoc
   const number = Number((JSON.parse(decodeText(json)) as { epochNumber?: number }).epochNumber ?? 0);
   const next = frame.next;
   const fields = new PrepareFields();
-  if (await untilHit(() => reader.readForward(next, frame)) !== HIT || frame.type !== PREPARE) return { position, number, informationExpectedVersion: null };
+  if ((await untilHit(() => reader.readForward(next, frame))) !== HIT || frame.type !== PREPARE)
+    return { position, number, informationExpectedVersion: null };
   parsePrepare(frame, fields);
-  return { position, number, informationExpectedVersion: streamOf(frame, fields) === EPOCH_STREAM ? fields.expectedVersion : null };
+  return {
+    position,
+    number,
+    informationExpectedVersion: streamOf(frame, fields) === EPOCH_STREAM ? fields.expectedVersion : null,
+  };
 }

@@ -17,7 +17,10 @@ export interface Stretch {
   fail(at: number, what: string): Error;
 }
 
-/** Cuts a stretch of log that comes in pieces into its records: `take` a piece, ask for the `next` record until there is none, and `finish` behind the last piece. */
+/**
+ * Cuts a stretch of log that comes in pieces into its records: `take` a piece, ask for the `next` record until there is
+ * none, and `finish` behind the last piece.
+ */
 export class RecordCutter {
   /** The record found last: a view of its piece, or a copy where two pieces share it. */
   readonly frame = new RecordFrame();
@@ -45,7 +48,10 @@ export class RecordCutter {
     this.#offset = this.#split === null ? 0 : this.#fillSplit(piece);
   }
 
-  /** Shows the next record in `frame`; false where none is whole. What is left of the piece is kept as a copy then. Throws the stretch's error. */
+  /**
+   * Shows the next record in `frame`; false where none is whole. What is left of the piece is kept as a copy then.
+   * Throws the stretch's error.
+   */
   next(): boolean {
     const { frame } = this;
     const position = this.#stretch.position < 0 ? -1 : this.#stretch.position + this.passedBytes;
@@ -65,7 +71,8 @@ export class RecordCutter {
       this.#offset += size;
     }
     if (found === FRAME_LENGTHS_DIFFER) throw this.#stretch.fail(this.passedBytes, 'a record whose two lengths differ');
-    if (found !== FRAME_SOUND || !(frame.position >= this.#from && frame.position < this.#to)) throw this.#stretch.fail(this.passedBytes, `a record that names position ${frame.position}`);
+    if (found !== FRAME_SOUND || !(frame.position >= this.#from && frame.position < this.#to))
+      throw this.#stretch.fail(this.passedBytes, `a record that names position ${frame.position}`);
     this.passedBytes += frame.length + FRAME_BYTES;
     return true;
   }
@@ -82,7 +89,8 @@ export class RecordCutter {
   }
 
   #sizeOf(length: number): number {
-    if (!isRecordLength(length) || this.passedBytes + length + FRAME_BYTES > this.#bytes) throw this.#stretch.fail(this.passedBytes, `a record length of ${length}`);
+    if (!isRecordLength(length) || this.passedBytes + length + FRAME_BYTES > this.#bytes)
+      throw this.#stretch.fail(this.passedBytes, `a record length of ${length}`);
     return length + FRAME_BYTES;
   }
 

@@ -1,11 +1,20 @@
 import { SkuaError } from '../../base/errors.ts';
 import { RecordCutter } from './record-cutter.ts';
-import { FLAG_TRANSACTION_END, FRAME_BYTES, PREPARE, PrepareFields, type RecordFrame, recordTimestampAt, SYSTEM, timestampMsAt } from './records.ts';
+import {
+  FLAG_TRANSACTION_END,
+  FRAME_BYTES,
+  PREPARE,
+  PrepareFields,
+  type RecordFrame,
+  recordTimestampAt,
+  SYSTEM,
+  timestampMsAt,
+} from './records.ts';
 
 /**
- * Walks the records of unscavenged log that comes in pieces, and knows where the log can end: behind a record that ends its
- * write. A write of several events ends with the last of them. Of an explicit transaction nothing counts before its commit
- * record, so that its prepares are no obstacle.
+ * Walks the records of unscavenged log that comes in pieces, and knows where the log can end: behind a record that ends
+ * its write. A write of several events ends with the last of them. Of an explicit transaction nothing counts before its
+ * commit record, so that its prepares are no obstacle.
  */
 export class RecordWalk {
   /** Position of the next record. */
@@ -30,7 +39,10 @@ export class RecordWalk {
     this.frame = this.#cutter.frame;
   }
 
-  /** Visits the records that become whole with these bytes, each when it has been passed; false from `visit` ends the walk, and is returned. */
+  /**
+   * Visits the records that become whole with these bytes, each when it has been passed; false from `visit` ends the
+   * walk, and is returned.
+   */
   push(bytes: Uint8Array, visit: (walk: RecordWalk) => boolean): boolean {
     const cutter = this.#cutter;
     cutter.take(bytes);
@@ -38,7 +50,8 @@ export class RecordWalk {
       const { frame } = this;
       if (frame.type > SYSTEM) throw noRecord(this.position);
       this.timeMs = timestampMsAt(frame.bytes, recordTimestampAt(frame, this.#fields));
-      this.endsWrite = frame.type !== PREPARE || !this.#fields.isCommitted || (this.#fields.flags & FLAG_TRANSACTION_END) !== 0;
+      this.endsWrite =
+        frame.type !== PREPARE || !this.#fields.isCommitted || (this.#fields.flags & FLAG_TRANSACTION_END) !== 0;
       this.position = frame.next;
       this.before = this.end;
       if (this.endsWrite) this.end = this.position;
@@ -49,7 +62,11 @@ export class RecordWalk {
 }
 
 function noRecord(position: number): SkuaError {
-  return new SkuaError('log_corrupt', `The backup holds no valid record at position ${position}: the log was damaged when it was backed up. Restore an earlier backup.`, { position });
+  return new SkuaError(
+    'log_corrupt',
+    `The backup holds no valid record at position ${position}: the log was damaged when it was backed up. Restore an earlier backup.`,
+    { position },
+  );
 }
 
 /** Walks the records of a chunk file that passes by in pieces, and notes their earliest and latest time. */
@@ -69,7 +86,12 @@ export class RecordTimes {
   constructor(path: string, from: number, to: number) {
     this.#from = from;
     this.#to = to;
-    this.#fail = (at, what) => new SkuaError('log_corrupt', `Chunk file ${path} holds ${what} at offset ${from + at}, so it can't be backed up. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from an earlier backup.`, { file: path, offset: from + at });
+    this.#fail = (at, what) =>
+      new SkuaError(
+        'log_corrupt',
+        `Chunk file ${path} holds ${what} at offset ${from + at}, so it can't be backed up. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from an earlier backup.`,
+        { file: path, offset: from + at },
+      );
     // Of a chunk file alone nobody knows where its records stood before a scavenge.
     this.#cutter = new RecordCutter({ position: -1, bytes: to - from, fail: this.#fail });
   }
@@ -82,7 +104,8 @@ export class RecordTimes {
     const { frame } = cutter;
     cutter.take(piece.subarray(Math.max(0, this.#from - start), Math.max(0, this.#to - start)));
     while (cutter.next()) {
-      if (frame.type > SYSTEM) throw this.#fail(cutter.passedBytes - frame.length - FRAME_BYTES, `a record of type ${frame.type}`);
+      if (frame.type > SYSTEM)
+        throw this.#fail(cutter.passedBytes - frame.length - FRAME_BYTES, `a record of type ${frame.type}`);
       const ms = timestampMsAt(frame.bytes, recordTimestampAt(frame, this.#fields));
       if (this.fromMs === null || ms < this.fromMs) this.fromMs = ms;
       if (this.toMs === null || ms > this.toMs) this.toMs = ms;
@@ -90,6 +113,7 @@ export class RecordTimes {
   }
 
   finish(): void {
-    if (this.#cutter.passedBytes !== this.#to - this.#from) throw this.#fail(this.#cutter.passedBytes, 'data that ends inside a record');
+    if (this.#cutter.passedBytes !== this.#to - this.#from)
+      throw this.#fail(this.#cutter.passedBytes, 'data that ends inside a record');
   }
 }

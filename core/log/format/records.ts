@@ -50,10 +50,16 @@ export class RecordFrame {
   /** Global log position after the record: where the next forward read starts. */
   next = 0;
 
-  get type(): number { return this.bytes[this.at]!; }
-  get version(): number { return this.bytes[this.at + 1]!; }
+  get type(): number {
+    return this.bytes[this.at]!;
+  }
+  get version(): number {
+    return this.bytes[this.at + 1]!;
+  }
   /** Log position as the record itself says. */
-  get ownPosition(): number { return i64(this.bytes, this.at + 2); }
+  get ownPosition(): number {
+    return i64(this.bytes, this.at + 2);
+  }
 }
 
 /** Whether a record can be so long: what stands before it is looked at before the place behind it is. */
@@ -70,9 +76,10 @@ export const FRAME_LENGTHS_DIFFER = 1;
 export const FRAME_ELSEWHERE = 2;
 
 /**
- * Shows in `frame` the record whose frame begins at `at`, all of it in `bytes`, and `length` the one that stands before it. Its
- * two lengths must be the same, and it must name `position` as its own; -1 where only the record itself knows that, and the
- * caller how far it can be believed. Every walk over records asks here; what is wrong is told with what the caller reads.
+ * Shows in `frame` the record whose frame begins at `at`, all of it in `bytes`, and `length` the one that stands before
+ * it. Its two lengths must be the same, and it must name `position` as its own; -1 where only the record itself knows
+ * that, and the caller how far it can be believed. Every walk over records asks here; what is wrong is told with what
+ * the caller reads.
  */
 export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, length: number, position: number): number {
   frame.bytes = bytes;
@@ -94,7 +101,14 @@ export function isGroupAt(group: Uint8Array, start: number): boolean {
   if (length < GROUP_BYTES_MIN) return false;
   const last = i32(group, length - 4);
   const lastAt = length - last - FRAME_BYTES;
-  return last > 0 && lastAt >= 0 && lastAt <= length - GROUP_BYTES_MIN && i32(group, lastAt) === last && i64(group, lastAt + 6) === start + lastAt && i64(group, 6) === start;
+  return (
+    last > 0 &&
+    lastAt >= 0 &&
+    lastAt <= length - GROUP_BYTES_MIN &&
+    i32(group, lastAt) === last &&
+    i64(group, lastAt + 6) === start + lastAt &&
+    i64(group, 6) === start
+  );
 }
 
 /** The fixed fields of a prepare and where its variable ones lie, without decoding any text. */
@@ -117,11 +131,17 @@ export class PrepareFields {
   metadataAt = 0;
   metadataLength = 0;
 
-  get isCommitted(): boolean { return (this.flags & FLAG_COMMITTED) !== 0; }
+  get isCommitted(): boolean {
+    return (this.flags & FLAG_COMMITTED) !== 0;
+  }
   /** It occupies an event number: an event or a tombstone. */
-  get isEvent(): boolean { return (this.flags & (FLAG_DATA | FLAG_STREAM_DELETE)) !== 0; }
+  get isEvent(): boolean {
+    return (this.flags & (FLAG_DATA | FLAG_STREAM_DELETE)) !== 0;
+  }
   /** Event number of a self-committed prepare. */
-  get eventNumber(): number { return this.expectedVersion + 1; }
+  get eventNumber(): number {
+    return this.expectedVersion + 1;
+  }
 }
 
 /** Reads the fields of the prepare in `frame`. Throws `log_corrupt` when the payload does not add up. */
@@ -131,7 +151,8 @@ export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
   const start = frame.at;
   const end = start + frame.length;
   const version = b[start + 1]!;
-  if (version > 1 || frame.length < 70) throw corrupt(frame, `a prepare of version ${version} and length ${frame.length}`);
+  if (version > 1 || frame.length < 70)
+    throw corrupt(frame, `a prepare of version ${version} and length ${frame.length}`);
   out.version = version;
   out.flags = words.getUint16(start + 10, true);
   out.transactionPosition = words.getInt32(start + 16, true) * 4_294_967_296 + words.getUint32(start + 12, true);
@@ -139,7 +160,8 @@ export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
   let at = start + 24;
   if (version === 1) {
     const high = words.getInt32(at + 4, true);
-    out.expectedVersion = high === HIGHEST_I32 ? eventNumber64(b, at) : high * 4_294_967_296 + words.getUint32(at, true);
+    out.expectedVersion =
+      high === HIGHEST_I32 ? eventNumber64(b, at) : high * 4_294_967_296 + words.getUint32(at, true);
     at += 8;
   } else {
     const expected = words.getInt32(at, true);
@@ -162,7 +184,8 @@ export function parsePrepare(frame: RecordFrame, out: PrepareFields): void {
   at += 4 + out.dataLength;
   out.metadataLength = out.dataLength >= 0 && at + 4 <= end ? words.getInt32(at, true) : -1;
   out.metadataAt = at + 4;
-  if (out.metadataLength < 0 || at + 4 + out.metadataLength !== end) throw corrupt(frame, 'a prepare whose parts do not fill it exactly');
+  if (out.metadataLength < 0 || at + 4 + out.metadataLength !== end)
+    throw corrupt(frame, 'a prepare whose parts do not fill it exactly');
   if (out.streamLength === 0) throw corrupt(frame, 'a prepare without a stream name');
 }
 
@@ -208,7 +231,11 @@ export function putEventNumber64(b: Uint8Array, at: number, value: number): void
 }
 
 function corrupt(frame: RecordFrame, what: string): SkuaError {
-  return new SkuaError('log_corrupt', `The log holds ${what} at position ${frame.position}. Run \`skua verify\` on a copy of the directory, and restore a backup if it confirms the damage.`, { position: frame.position });
+  return new SkuaError(
+    'log_corrupt',
+    `The log holds ${what} at position ${frame.position}. Run \`skua verify\` on a copy of the directory, and restore a backup if it confirms the damage.`,
+    { position: frame.position },
+  );
 }
 
 /** A decoded prepare. `data` and `metadata` are views. */
@@ -255,8 +282,8 @@ export function decodePrepare(frame: RecordFrame): PrepareRecord {
 }
 
 /**
- * Milliseconds since 1970 of the timestamp at `at`. A tick count exceeds 2^53, so the division by 10 000 is done on the two
- * halves: 2^32 = 429 496 * 10 000 + 7 296.
+ * Milliseconds since 1970 of the timestamp at `at`. A tick count exceeds 2^53, so the division by 10 000 is done on the
+ * two halves: 2^32 = 429 496 * 10 000 + 7 296.
  */
 export function timestampMsAt(b: Uint8Array, at: number): number {
   const words = wordsOf(b);
@@ -276,15 +303,20 @@ export function timestampTicksAt(b: Uint8Array, at: number): number {
 const TIMESTAMP_BYTES = 8;
 const SYSTEM_TIMESTAMP_AT = 10;
 
-/** Offset in the frame's bytes of the record's timestamp. Of a prepare `fields` gets the fields. Throws `log_corrupt`. */
+/**
+ * Offset in the frame's bytes of the record's timestamp. Of a prepare `fields` gets the fields. Throws `log_corrupt`.
+ */
 export function recordTimestampAt(frame: RecordFrame, fields: PrepareFields): number {
   switch (frame.type) {
     case PREPARE:
       parsePrepare(frame, fields);
       return fields.timestampAt;
-    case COMMIT: return frame.at + frame.length - TIMESTAMP_BYTES;
-    case SYSTEM: return frame.at + SYSTEM_TIMESTAMP_AT;
-    default: throw corrupt(frame, `a record of type ${frame.type}`);
+    case COMMIT:
+      return frame.at + frame.length - TIMESTAMP_BYTES;
+    case SYSTEM:
+      return frame.at + SYSTEM_TIMESTAMP_AT;
+    default:
+      throw corrupt(frame, `a record of type ${frame.type}`);
   }
 }
 
@@ -317,7 +349,8 @@ export function decodeCommit(frame: RecordFrame): CommitRecord {
   const b = frame.bytes;
   const at = frame.at;
   const version = b[at + 1]!;
-  if (version > 1 || frame.length !== (version === 1 ? 58 : 54)) throw corrupt(frame, `a commit record of version ${version} and length ${frame.length}`);
+  if (version > 1 || frame.length !== (version === 1 ? 58 : 54))
+    throw corrupt(frame, `a commit record of version ${version} and length ${frame.length}`);
   const first32 = i32(b, at + 18);
   return {
     version,
@@ -338,13 +371,29 @@ export function decodeEpoch(frame: RecordFrame): EpochRecord {
   const b = frame.bytes;
   const at = frame.at;
   const dataLength = frame.length >= 32 ? i32(b, at + 28) : -1;
-  if (b[at + 1] !== 0 || b[at + 18] !== 1 || b[at + 19] !== 2 || dataLength < 0 || dataLength + 32 !== frame.length) throw corrupt(frame, 'a system record that is no epoch in JSON');
+  if (b[at + 1] !== 0 || b[at + 18] !== 1 || b[at + 19] !== 2 || dataLength < 0 || dataLength + 32 !== frame.length)
+    throw corrupt(frame, 'a system record that is no epoch in JSON');
   return { position: frame.position, json: b.subarray(at + 32, at + 32 + dataLength) };
 }
 
 /** Framed size in bytes of a prepare with the given parts. */
-export function prepareFrameBytes(streamBytes: number, typeBytes: number, dataBytes: number, metadataBytes: number): number {
-  return FRAME_BYTES + 72 + 8 + textLengthBytes(streamBytes) + streamBytes + textLengthBytes(typeBytes) + typeBytes + dataBytes + metadataBytes;
+export function prepareFrameBytes(
+  streamBytes: number,
+  typeBytes: number,
+  dataBytes: number,
+  metadataBytes: number,
+): number {
+  return (
+    FRAME_BYTES +
+    72 +
+    8 +
+    textLengthBytes(streamBytes) +
+    streamBytes +
+    textLengthBytes(typeBytes) +
+    typeBytes +
+    dataBytes +
+    metadataBytes
+  );
 }
 
 function textLengthBytes(length: number): number {
@@ -395,8 +444,9 @@ export interface PrepareInput {
 }
 
 /**
- * Writes a framed prepare of version 1 at `at` and returns the offset after it. The caller has made room. `view` shows the same bytes:
- * one store of a whole number takes as long as one of each of its bytes, and whoever writes many records makes it once.
+ * Writes a framed prepare of version 1 at `at` and returns the offset after it. The caller has made room. `view` shows
+ * the same bytes: one store of a whole number takes as long as one of each of its bytes, and whoever writes many
+ * records makes it once.
  */
 export function encodePrepare(out: Uint8Array, at: number, r: PrepareInput, view: DataView = viewOf(out)): number {
   const start = at + 4;
@@ -443,7 +493,14 @@ function putGuid(view: DataView, at: number, guids: Uint8Array, from: number): n
 }
 
 /** Writes a framed epoch system record and returns the offset after it. */
-export function encodeEpoch(out: Uint8Array, at: number, position: number, ms: number, ticks: number, json: Uint8Array): number {
+export function encodeEpoch(
+  out: Uint8Array,
+  at: number,
+  position: number,
+  ms: number,
+  ticks: number,
+  json: Uint8Array,
+): number {
   const start = at + 4;
   out.fill(0, start, start + 32);
   out[start] = SYSTEM;

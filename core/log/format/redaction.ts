@@ -1,22 +1,35 @@
 import { equalBytes, putI32 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
-import { FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RecordFrame } from './records.ts';
+import {
+  FLAG_DATA,
+  FLAG_REDACTED,
+  FLAG_STREAM_DELETE,
+  FRAME_BYTES,
+  parsePrepare,
+  PREPARE,
+  PrepareFields,
+  RecordFrame,
+} from './records.ts';
 
 /**
- * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same place, length, number, id and type, which is
- * kept for its number only. Its data are bytes 0x00 as far as data and metadata reached, it has no metadata, and it is flagged as redacted.
+ * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same place, length, number, id
+ * and type, which is kept for its number only. Its data are bytes 0x00 as far as data and metadata reached, it has no
+ * metadata, and it is flagged as redacted.
  */
 
 const DOLLAR = 36;
 
-/** A whole event of one record: no tombstone, and no part of an explicit transaction, whose records stay as they are. */
+/**
+ * A whole event of one record: no tombstone, and no part of an explicit transaction, whose records stay as they are.
+ */
 export function isWholeEvent({ isCommitted, flags }: PrepareFields): boolean {
   return isCommitted && (flags & (FLAG_DATA | FLAG_STREAM_DELETE)) === FLAG_DATA;
 }
 
 /**
- * True for such a record, and for none that anybody may have redacted by other means and left something in: with any other byte in its
- * data, or with metadata, it is an event that its reader is to see as empty. Metadata of streams are never emptied by a scavenge.
+ * True for such a record, and for none that anybody may have redacted by other means and left something in: with any
+ * other byte in its data, or with metadata, it is an event that its reader is to see as empty. Metadata of streams are
+ * never emptied by a scavenge.
  */
 export function isEmptied({ bytes }: RecordFrame, fields: PrepareFields): boolean {
   if ((fields.flags & FLAG_REDACTED) === 0 || fields.metadataLength !== 0 || !isWholeEvent(fields)) return false;
@@ -27,7 +40,10 @@ export function isEmptied({ bytes }: RecordFrame, fields: PrepareFields): boolea
 }
 
 /** The framed record that takes the place of the whole event in `frame`, whose own bytes may be those of a cache. */
-export function emptied({ bytes, at, length }: RecordFrame, { flags, dataAt, dataLength, metadataLength }: PrepareFields): Uint8Array {
+export function emptied(
+  { bytes, at, length }: RecordFrame,
+  { flags, dataAt, dataLength, metadataLength }: PrepareFields,
+): Uint8Array {
   const frameAt = at - FRAME_BYTES / 2;
   // Not by `slice`, which shares the memory where a caller's bytes are of a class that says so.
   const out = new Uint8Array(length + FRAME_BYTES);
@@ -44,7 +60,10 @@ export function emptied({ bytes, at, length }: RecordFrame, { flags, dataAt, dat
   return out;
 }
 
-/** True when the framed records of `size` bytes at `at` of `bytes` and at `otherAt` of `other` are the same, but that a scavenge may have emptied one of them. */
+/**
+ * True when the framed records of `size` bytes at `at` of `bytes` and at `otherAt` of `other` are the same, but that a
+ * scavenge may have emptied one of them.
+ */
 export function isSameRecord(bytes: Uint8Array, at: number, other: Uint8Array, otherAt: number, size: number): boolean {
   if (equalBytes(bytes, at, other, otherAt, size)) return true;
   const one = framed(bytes, at, size);
@@ -52,7 +71,10 @@ export function isSameRecord(bytes: Uint8Array, at: number, other: Uint8Array, o
   return one !== null && two !== null && (isEmptiedOf(one, two) || isEmptiedOf(two, one));
 }
 
-interface Parsed { readonly frame: RecordFrame; readonly fields: PrepareFields }
+interface Parsed {
+  readonly frame: RecordFrame;
+  readonly fields: PrepareFields;
+}
 
 function isEmptiedOf(one: Parsed, whole: Parsed): boolean {
   if (!isEmptied(one.frame, one.fields) || !isWholeEvent(whole.fields)) return false;

@@ -4,12 +4,22 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { Chunk } from '../chunk/chunk.ts';
-import { decodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkHeader } from '../format/chunk-format.ts';
+import {
+  decodeFooter,
+  encodeHeader,
+  FOOTER_BYTES,
+  HEADER_BYTES,
+  ongoingFileBytes,
+  type ChunkHeader,
+} from '../format/chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from '../format/commit-slot.ts';
 import { rewrite, syncFile, trySeal } from '../../ports/durability.ts';
 import { RecordFrame } from '../format/records.ts';
 
-/** Where the log ends in the chunk that is being written: how an opening finds the place, and makes it one from which appends go on. */
+/**
+ * Where the log ends in the chunk that is being written: how an opening finds the place, and makes it one from which
+ * appends go on.
+ */
 
 /** Bytes of a group that are read at once: what a slot names may be as long as the chunk. */
 const GROUP_READ_BYTES = 16_777_216;
@@ -27,14 +37,20 @@ export interface LogEnd {
  * newest commit slot names whose checksum holds, or that a footer names, which is only written behind durable data.
  * The records in between are walked, so that a log that does not add up is refused and never cut short in silence.
  */
-export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerLocal: number, digests: Digests, checkpointMissing: boolean): Promise<LogEnd> {
+export async function findLogEnd(
+  file: StorageFile,
+  header: ChunkHeader,
+  writerLocal: number,
+  digests: Digests,
+  checkpointMissing: boolean,
+): Promise<LogEnd> {
   const start = header.startNumber * header.chunkSize;
   const slots = await readSlots(file, header, digests);
   const nextSequence = slots.length === 0 ? 1 : slots[0]!.sequence + 1;
   for (const slot of slots) {
     const localEnd = slot.end - start;
     if (localEnd <= writerLocal) break;
-    if (!await isSlotWhole(file, header, slot, digests)) continue;
+    if (!(await isSlotWhole(file, header, slot, digests))) continue;
     await walkExactly(file, header, writerLocal, localEnd);
     return { localEnd, nextSequence };
   }
@@ -46,11 +62,18 @@ export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerL
   await checkRecordEndsAt(file, header, writerLocal);
   // Without a checkpoint and a slot that confirms the place, the records themselves are all there is to go by.
   const isConfirmed = !checkpointMissing || slots.some((slot) => slot.end - start === writerLocal);
-  return { localEnd: isConfirmed ? writerLocal : await walk(file, header, writerLocal, header.chunkSize), nextSequence };
+  return {
+    localEnd: isConfirmed ? writerLocal : await walk(file, header, writerLocal, header.chunkSize),
+    nextSequence,
+  };
 }
 
 /** The commit slots of a chunk file that are as they were written, the newest first. */
-export async function readSlots(file: StorageFile, { startNumber, chunkSize }: ChunkHeader, digests: Digests): Promise<CommitSlot[]> {
+export async function readSlots(
+  file: StorageFile,
+  { startNumber, chunkSize }: ChunkHeader,
+  digests: Digests,
+): Promise<CommitSlot[]> {
   const start = startNumber * chunkSize;
   const slots: CommitSlot[] = [];
   for (const parity of [0, 1]) {
@@ -63,7 +86,12 @@ export async function readSlots(file: StorageFile, { startNumber, chunkSize }: C
 }
 
 /** Whether the group that a slot names is there as it was written. */
-export async function isSlotWhole(file: StorageFile, { startNumber, chunkSize }: ChunkHeader, { start, end, checksum }: CommitSlot, digests: Digests): Promise<boolean> {
+export async function isSlotWhole(
+  file: StorageFile,
+  { startNumber, chunkSize }: ChunkHeader,
+  { start, end, checksum }: CommitSlot,
+  digests: Digests,
+): Promise<boolean> {
   let sum = 0;
   for (let at = start; at < end;) {
     const bytes = await file.read(HEADER_BYTES + at - startNumber * chunkSize, Math.min(GROUP_READ_BYTES, end - at));
@@ -75,8 +103,9 @@ export async function isSlotWhole(file: StorageFile, { startNumber, chunkSize }:
 }
 
 /**
- * Makes durable what the log goes on from: the data in [from, to), local offsets, that writer.chk does not vouch for, the header, and
- * the tail behind the data with its commit slots. A slot of an older life that came back from the disk would outvote newer ones.
+ * Makes durable what the log goes on from: the data in [from, to), local offsets, that writer.chk does not vouch for,
+ * the header, and the tail behind the data with its commit slots. A slot of an older life that came back from the disk
+ * would outvote newer ones.
  */
 export async function settleLogEnd(file: StorageFile, header: ChunkHeader, from: number, to: number): Promise<void> {
   await rewrite(file, 0, HEADER_BYTES);
@@ -86,8 +115,9 @@ export async function settleLogEnd(file: StorageFile, header: ChunkHeader, from:
 }
 
 /**
- * The last chunk of a log that ends at a boundary. writer.chk named the boundary already when the last record filled the chunk to its
- * end, so it does not vouch for what completed the file: that is made durable before another chunk is begun behind it.
+ * The last chunk of a log that ends at a boundary. writer.chk named the boundary already when the last record filled
+ * the chunk to its end, so it does not vouch for what completed the file: that is made durable before another chunk is
+ * begun behind it.
  */
 export async function settleCompletion(storage: Storage, name: string): Promise<void> {
   const file = await storage.open(name, 'write');
@@ -102,8 +132,8 @@ export async function settleCompletion(storage: Storage, name: string): Promise<
 }
 
 /**
- * Makes a file whose data ends at `localEnd` one that can be appended to. A footer, a completion that was interrupted, an unaligned
- * truncation, version 2: the data stays, the rest is made anew.
+ * Makes a file whose data ends at `localEnd` one that can be appended to. A footer, a completion that was interrupted,
+ * an unaligned truncation, version 2: the data stays, the rest is made anew.
  */
 export async function makeWritable(file: StorageFile, header: ChunkHeader, localEnd: number): Promise<void> {
   const full = ongoingFileBytes(header.chunkSize);
@@ -129,7 +159,12 @@ async function footerBytes(file: StorageFile): Promise<number> {
 
 async function walkExactly(file: StorageFile, header: ChunkHeader, from: number, to: number): Promise<void> {
   const reached = await walk(file, header, from, to);
-  if (reached !== to) throw damaged(file, reached, `ends before position ${header.startNumber * header.chunkSize + to}, up to which writes were acknowledged`);
+  if (reached !== to)
+    throw damaged(
+      file,
+      reached,
+      `ends before position ${header.startNumber * header.chunkSize + to}, up to which writes were acknowledged`,
+    );
 }
 
 /** Walks whole records from one local offset towards another; returns where the last whole one ends. */
@@ -142,7 +177,7 @@ async function walk(file: StorageFile, header: ChunkHeader, from: number, to: nu
   try {
     while (at < to) {
       const from = chunk.startPosition + at;
-      if (await untilHit(() => chunk.readForward(from, frame)) === END) break;
+      if ((await untilHit(() => chunk.readForward(from, frame))) === END) break;
       at = frame.next - chunk.startPosition;
     }
   } catch (error) {
@@ -167,5 +202,9 @@ export async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, 
 
 function damaged(file: StorageFile, local: number, what: string): SkuaError {
   const offset = HEADER_BYTES + local;
-  return new SkuaError('log_corrupt', `Chunk file ${file.path} ${what} (offset ${offset}). The directory is damaged, or its files are from different times: restore a backup.`, { file: file.path, offset });
+  return new SkuaError(
+    'log_corrupt',
+    `Chunk file ${file.path} ${what} (offset ${offset}). The directory is damaged, or its files are from different times: restore a backup.`,
+    { file: file.path, offset },
+  );
 }

@@ -3,7 +3,15 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { BLOCK_SUMS_FILE } from '../format/block-sums-file.ts';
-import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from '../format/chunk-format.ts';
+import {
+  chunkNumberAt,
+  HEADER_BYTES,
+  ongoingFileBytes,
+  parseChunkFileNames,
+  takeInventory,
+  type ChunkFileName,
+  type ChunkHeader,
+} from '../format/chunk-format.ts';
 import type { Checkpoints } from '../format/checkpoint.ts';
 import { syncFile } from '../../ports/durability.ts';
 import { checkRecordEndsAt, findLogEnd, settleLogEnd } from './log-end.ts';
@@ -13,21 +21,31 @@ import { checkHeaderRange, readHeader } from '../format/chunk-files.ts';
 export const TRUNCATION_BYTES_MAX = 268_435_456;
 
 /** The scavenge database, in an order in which no crash leaves a log of changes without what they change. */
-const SCAVENGE_FILES = ['index/scavenging/scavenging.db-wal', 'index/scavenging/scavenging.db-shm', 'index/scavenging/scavenging.db'];
+const SCAVENGE_FILES = [
+  'index/scavenging/scavenging.db-wal',
+  'index/scavenging/scavenging.db-shm',
+  'index/scavenging/scavenging.db',
+];
 
 const WRITER_ADVICE = 'Restore the file from a backup.';
 const ADVICE = 'It must hold -1 or the position after a record. Delete it to start without truncating.';
 
 /**
- * Cuts the log back to `truncate.chk` if it names a position. Nothing is cut before the position has proved to be a place
- * where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the truncation again.
+ * Cuts the log back to `truncate.chk` if it names a position. Nothing is cut before the position has proved to be a
+ * place where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the truncation
+ * again.
  */
-export async function truncateIfAsked({ storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log }, checkpoints: Checkpoints, bytesMax: number): Promise<void> {
+export async function truncateIfAsked(
+  { storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log },
+  checkpoints: Checkpoints,
+  bytesMax: number,
+): Promise<void> {
   const asked = checkpoints.truncate.value;
   if (asked === -1) return;
   if (asked < 0) throw wrong(asked, 'which is not a log position');
   const files = parseChunkFileNames(await storage.list(''));
-  if (files.length > 0 && checkpoints.writer.wasMissing) throw wrong(asked, 'but writer.chk is missing, so it is unknown what comes after');
+  if (files.length > 0 && checkpoints.writer.wasMissing)
+    throw wrong(asked, 'but writer.chk is missing, so it is unknown what comes after');
   const recorded = checkpoints.writer.value;
   const end = await settledEnd(storage, checkpoints, files, digests);
   if (asked > end) {
@@ -36,15 +54,22 @@ export async function truncateIfAsked({ storage, digests, log }: { readonly stor
   }
   const cut = files.length === 0 ? null : await planCut(storage, files, recorded, asked);
   const target = cut?.target ?? asked;
-  if (bytesMax !== -1 && end - target > bytesMax) throw new SkuaError('truncation_too_large', `truncate.chk asks to truncate the log by ${end - target} bytes, more than the ${bytesMax} allowed. Raise the limit if this is intended, or delete truncate.chk.`, { limit: bytesMax, bytes: end - target });
+  if (bytesMax !== -1 && end - target > bytesMax)
+    throw new SkuaError(
+      'truncation_too_large',
+      `truncate.chk asks to truncate the log by ${end - target} bytes, more than the ${bytesMax} allowed. Raise the limit if this is intended, or delete truncate.chk.`,
+      { limit: bytesMax, bytes: end - target },
+    );
   if (cut) {
     // A whole scavenged chunk goes: should a crash interrupt that, the chunk can't be asked again where it began.
     await checkpoints.truncate.flush(target);
-    // What a scavenge has learnt may come from records that go now, and so may checksums. They are caches: the next one reads the log anew.
+    // What a scavenge has learnt may come from records that go now, and so may checksums. They are caches: the next one
+    // reads the log anew.
     if (target < end) for (const path of [...SCAVENGE_FILES, BLOCK_SUMS_FILE]) await storage.remove(path);
     await cutChunks(storage, files, cut);
   }
-  // Written even where they hold their value already: it may be on no disk, and behind the last flush nobody looks at it again.
+  // Written even where they hold their value already: it may be on no disk, and behind the last flush nobody looks at
+  // it again.
   const { epoch, chaser, writer, truncate } = checkpoints;
   await epoch.flush(epoch.value >= target ? -1 : epoch.value);
   await chaser.flush(Math.min(chaser.value, target));
@@ -54,10 +79,16 @@ export async function truncateIfAsked({ storage, digests, log }: { readonly stor
 }
 
 /**
- * The end of the log that a start would find: commit slots may name one beyond writer.chk. It is made durable, and writer.chk with
- * it, because the cut takes the slots away. Damage behind writer.chk is no hindrance where the cut takes it away as well.
+ * The end of the log that a start would find: commit slots may name one beyond writer.chk. It is made durable, and
+ * writer.chk with it, because the cut takes the slots away. Damage behind writer.chk is no hindrance where the cut
+ * takes it away as well.
  */
-async function settledEnd(storage: Storage, { writer, truncate }: Checkpoints, files: readonly ChunkFileName[], digests: Digests): Promise<number> {
+async function settledEnd(
+  storage: Storage,
+  { writer, truncate }: Checkpoints,
+  files: readonly ChunkFileName[],
+  digests: Digests,
+): Promise<number> {
   if (files.length === 0) return writer.value;
   const { chunkSize } = await readHeader(storage, files[0]!.name);
   const number = chunkNumberAt(writer.value, chunkSize, 'writer.chk', WRITER_ADVICE);
@@ -96,17 +127,32 @@ async function planCut(storage: Storage, files: readonly ChunkFileName[], writer
   const oldLast = chunkNumberAt(writer, chunkSize, 'writer.chk', WRITER_ADVICE);
   const newLast = chunkNumberAt(asked, chunkSize, 'truncate.chk', ADVICE);
   const beyond = files.find((file) => file.number === oldLast + 1);
-  if (beyond) throw new SkuaError('chunk_unexpected', `${beyond.name} is beyond the log's end at ${writer}. Remove it if it was copied by mistake, then start again.`, { file: beyond.name });
-  const inventory = await takeInventory(files, oldLast, async (file) => (await readHeader(storage, file.name)).endNumber);
+  if (beyond)
+    throw new SkuaError(
+      'chunk_unexpected',
+      `${beyond.name} is beyond the log's end at ${writer}. Remove it if it was copied by mistake, then start again.`,
+      { file: beyond.name },
+    );
+  const inventory = await takeInventory(
+    files,
+    oldLast,
+    async (file) => (await readHeader(storage, file.name)).endNumber,
+  );
   const isBoundary = asked === newLast * chunkSize;
   const gap = inventory.missing.find((number) => number < newLast || (number === newLast && !isBoundary));
-  if (gap !== undefined) throw new SkuaError('chunk_missing', `Chunk ${gap} is missing: the log can't be truncated to ${asked}. Restore all chunk files.`, { chunk: gap });
+  if (gap !== undefined)
+    throw new SkuaError(
+      'chunk_missing',
+      `Chunk ${gap} is missing: the log can't be truncated to ${asked}. Restore all chunk files.`,
+      { chunk: gap },
+    );
 
   const found = inventory.latest.find((latest) => latest.endNumber >= newLast);
   if (!found || found.file.number > newLast) return { target: asked, firstRemoved: newLast, name: null, header: null };
   const header = await readHeader(storage, found.file.name);
   checkHeaderRange(found.file.name, header, { number: found.file.number, endNumber: found.endNumber, chunkSize });
-  if (header.isScavenged) return { target: header.startNumber * chunkSize, firstRemoved: header.startNumber, name: null, header };
+  if (header.isScavenged)
+    return { target: header.startNumber * chunkSize, firstRemoved: header.startNumber, name: null, header };
   await checkEndsAt(storage, found.file.name, header, asked);
   return { target: asked, firstRemoved: newLast + 1, name: found.file.name, header };
 }
@@ -122,7 +168,11 @@ async function checkEndsAt(storage: Storage, name: string, header: ChunkHeader, 
   }
 }
 
-async function cutChunks(storage: Storage, files: readonly ChunkFileName[], { target, firstRemoved, name, header }: Cut): Promise<void> {
+async function cutChunks(
+  storage: Storage,
+  files: readonly ChunkFileName[],
+  { target, firstRemoved, name, header }: Cut,
+): Promise<void> {
   // From the highest number down, so that a crash leaves a log without gaps.
   for (const file of [...files].reverse()) if (file.number >= firstRemoved) await storage.remove(file.name);
   if (name === null || header === null) return;
@@ -138,5 +188,8 @@ async function cutChunks(storage: Storage, files: readonly ChunkFileName[], { ta
 }
 
 function wrong(value: number, what: string): SkuaError {
-  return new SkuaError('checkpoint_corrupt', `truncate.chk holds ${value}, ${what}. ${ADVICE}`, { file: 'truncate.chk', offset: 0 });
+  return new SkuaError('checkpoint_corrupt', `truncate.chk holds ${value}, ${what}. ${ADVICE}`, {
+    file: 'truncate.chk',
+    offset: 0,
+  });
 }

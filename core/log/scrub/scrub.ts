@@ -8,7 +8,13 @@ import { blockDamaged, compareBlocks } from '../block-sums/block-sums.ts';
 import type { Chunk } from '../chunk/chunk.ts';
 import type { ChunkTable } from '../chunk-table/chunk-table.ts';
 import { ChunkProof } from '../format/chunk-proof.ts';
-import { readScrubbed, type Scrubbed, SCRUBBED_CHUNKS_FILE, SCRUBBED_CHUNKS_FORMAT, writeScrubbed } from '../format/scrubbed-file.ts';
+import {
+  readScrubbed,
+  type Scrubbed,
+  SCRUBBED_CHUNKS_FILE,
+  SCRUBBED_CHUNKS_FORMAT,
+  writeScrubbed,
+} from '../format/scrubbed-file.ts';
 import { SCRUB_AGAIN_AFTER_MS, SCRUB_AGAIN_BYTES_PER_SECOND, Scrubber } from '../scrubber/scrubber.ts';
 
 /** What was compared is written down at least so often while there is more to compare. */
@@ -27,7 +33,10 @@ export interface ChunkScrubParts {
 
 /** How far the completed chunks are known to be as they were written. */
 export interface ScrubFigures {
-  /** Bytes of completed chunk files that were not compared with their MD5 since they were written, or since they changed. */
+  /**
+   * Bytes of completed chunk files that were not compared with their MD5 since they were written, or since they
+   * changed.
+   */
   readonly bytesUnproven: number;
   /** Time since the chunk was compared that was longest ago, in milliseconds; null where none was. */
   readonly oldestProofAgeMs: number | null;
@@ -47,8 +56,8 @@ export function scrubFigures(table: ChunkTable, nowMs: number): ScrubFigures {
 
 /**
  * Compares completed chunks with their MD5 in the background, in a worker: reads do not wait for it. What fits is
- * remembered across starts for as long as name, length and modification time of the file are the same. Ends with the signal, or with
- * the first damage. Never rejects.
+ * remembered across starts for as long as name, length and modification time of the file are the same. Ends with the
+ * signal, or with the first damage. Never rejects.
  */
 export async function scrubChunks(parts: ChunkScrubParts, signal: AbortSignal): Promise<void> {
   const { table, jobs } = parts;
@@ -62,11 +71,15 @@ export async function scrubChunks(parts: ChunkScrubParts, signal: AbortSignal): 
     async check({ name }, bytesPerSecond) {
       const args: VerifyChunkArgs = { name, bytesPerSecond };
       if (await jobs.run(VERIFY_CHUNK_JOB, args, { signal })) return null;
-      return new SkuaError('log_corrupt', `The checksum of chunk file ${name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: name, offset: null });
+      return new SkuaError(
+        'log_corrupt',
+        `The checksum of chunk file ${name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`,
+        { file: name, offset: null },
+      );
     },
     afterFile: () => list.saveIfDue(),
     async afterRound() {
-      if (!await blocks.scrub(signal)) return false;
+      if (!(await blocks.scrub(signal))) return false;
       await list.save();
       return true;
     },
@@ -100,13 +113,14 @@ class OngoingBlocks {
     this.#scrubbedMs = clock.nowMs();
     try {
       const args: VerifyChunkArgs = { name: chunk.name, bytesPerSecond: SCRUB_AGAIN_BYTES_PER_SECOND };
-      const wrong = await jobs.run(VERIFY_BLOCKS_JOB, args, { signal }) as readonly number[];
+      const wrong = (await jobs.run(VERIFY_BLOCKS_JOB, args, { signal })) as readonly number[];
       const [first] = wrong;
       if (first === undefined || table.chunkAt(chunk.startPosition) !== chunk) return true;
       onDamage(blockDamaged(chunk.name, first, wrong.length));
       return false;
     } catch (error) {
-      if (!signal.aborted && table.chunkAt(chunk.startPosition) === chunk) log.warn('the chunk being written could not be verified', { file: chunk.name, error: String(error) });
+      if (!signal.aborted && table.chunkAt(chunk.startPosition) === chunk)
+        log.warn('the chunk being written could not be verified', { file: chunk.name, error: String(error) });
       return true;
     }
   }
@@ -123,7 +137,10 @@ class ScrubbedChunks {
     this.#parts = parts;
   }
 
-  /** Takes over what earlier starts found of the files as they are now. A list that can't be read, or is not whole, is as good as none. */
+  /**
+   * Takes over what earlier starts found of the files as they are now. A list that can't be read, or is not whole, is
+   * as good as none.
+   */
   async load(signal: AbortSignal): Promise<void> {
     const { storage, digests, table, clock, log } = this.#parts;
     try {
@@ -134,12 +151,17 @@ class ScrubbedChunks {
         const scrubbed = saved.get(chunk.name);
         // A time in the future comes of a clock that was wrong: it would never become old.
         if (scrubbed === undefined || !chunk.isCompleted || scrubbed.scrubbedMs > nowMs) continue;
-        const isSame = scrubbed.sizeBytes === chunk.file.file.size && scrubbed.modifiedMs === await storage.modifiedMs(chunk.name);
+        const isSame =
+          scrubbed.sizeBytes === chunk.file.file.size && scrubbed.modifiedMs === (await storage.modifiedMs(chunk.name));
         if (isSame) chunk.scrubbed = scrubbed;
       }
       this.#saved = saved;
     } catch (error) {
-      if (!signal.aborted) log.warn(`${SCRUBBED_CHUNKS_FILE} can't be used: all chunks are verified again`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
+      if (!signal.aborted)
+        log.warn(`${SCRUBBED_CHUNKS_FILE} can't be used: all chunks are verified again`, {
+          file: SCRUBBED_CHUNKS_FILE,
+          error: String(error),
+        });
     }
   }
 
@@ -147,18 +169,25 @@ class ScrubbedChunks {
     if (this.#parts.clock.monotonicMs() - this.#savedMs >= SAVE_EVERY_MS) await this.save();
   }
 
-  /** Writes down what is known now, all at once, unless the file says it. What can't be written is compared again after the next start. */
+  /**
+   * Writes down what is known now, all at once, unless the file says it. What can't be written is compared again after
+   * the next start.
+   */
   async save(): Promise<void> {
     const { storage, table, digests, clock, log } = this.#parts;
     const found = new Map<string, Scrubbed>();
     for (const { name, scrubbed } of table.all()) if (scrubbed !== null) found.set(name, scrubbed);
-    if (found.size === this.#saved.size && [...found].every(([name, scrubbed]) => this.#saved.get(name) === scrubbed)) return;
+    if (found.size === this.#saved.size && [...found].every(([name, scrubbed]) => this.#saved.get(name) === scrubbed))
+      return;
     this.#savedMs = clock.monotonicMs();
     try {
       await writeScrubbed(storage, digests, SCRUBBED_CHUNKS_FILE, SCRUBBED_CHUNKS_FORMAT, found);
       this.#saved = found;
     } catch (error) {
-      log.warn(`${SCRUBBED_CHUNKS_FILE} could not be written: the chunks it lacks are verified again after the next start`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
+      log.warn(
+        `${SCRUBBED_CHUNKS_FILE} could not be written: the chunks it lacks are verified again after the next start`,
+        { file: SCRUBBED_CHUNKS_FILE, error: String(error) },
+      );
     }
   }
 }
@@ -186,8 +215,20 @@ const verifyChunk = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, conte
   }
 }) satisfies Job;
 
-/** Compares the blocks of the chunk that is being written with the checksums beside it, as far as these vouch for it; gives the numbers of those that differ. */
-const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) => compareBlocks(context.storage, name, context.digests, paced(context, await context.storage.size(name) ?? 0, bytesPerSecond))) satisfies Job;
+/**
+ * Compares the blocks of the chunk that is being written with the checksums beside it, as far as these vouch for it;
+ * gives the numbers of those that differ.
+ */
+const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) =>
+  compareBlocks(
+    context.storage,
+    name,
+    context.digests,
+    paced(context, (await context.storage.size(name)) ?? 0, bytesPerSecond),
+  )) satisfies Job;
 
 /** What workers do for the log. */
-export const LOG_JOBS: Readonly<Record<string, Job>> = { [VERIFY_CHUNK_JOB]: verifyChunk, [VERIFY_BLOCKS_JOB]: verifyBlocks };
+export const LOG_JOBS: Readonly<Record<string, Job>> = {
+  [VERIFY_CHUNK_JOB]: verifyChunk,
+  [VERIFY_BLOCKS_JOB]: verifyBlocks,
+};

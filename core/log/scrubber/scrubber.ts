@@ -12,7 +12,10 @@ const LOOK_EVERY_MS = 60_000;
 const RETRY_AFTER_MS = 3_600_000;
 /** Age at which a file is compared again: a disk also loses what nothing touches. */
 export const SCRUB_AGAIN_AFTER_MS = 7 * 86_400_000;
-/** Bytes a second at which a file is compared again, so that no reader and no append notices. A file that was never compared is read without a limit. */
+/**
+ * Bytes a second at which a file is compared again, so that no reader and no append notices. A file that was never
+ * compared is read without a limit.
+ */
 export const SCRUB_AGAIN_BYTES_PER_SECOND = 16_777_216;
 
 /** A file that is written once, with a checksum of its content. */
@@ -29,7 +32,10 @@ export interface ScrubParts<F extends ScrubbedFile> {
   /** The files in force, newest first: others may take their place at any time. */
   readonly files: () => readonly F[];
   readonly pathOf: (file: F) => string;
-  /** Compares a file with its checksum, at most so many bytes a second (0: without a limit), and gives what is wrong with it. Throws where the file can't be read. */
+  /**
+   * Compares a file with its checksum, at most so many bytes a second (0: without a limit), and gives what is wrong
+   * with it. Throws where the file can't be read.
+   */
   readonly check: (file: F, bytesPerSecond: number) => Promise<SkuaError | null>;
   /** Called once, for a file whose content does not fit its checksum; nothing is compared after that. */
   readonly onDamage: (error: SkuaError) => void;
@@ -41,7 +47,10 @@ export interface ScrubParts<F extends ScrubbedFile> {
   readonly afterRound?: () => Promise<boolean>;
 }
 
-/** Compares files with their checksums in the background: those that never were, newest first, and then those that were long ago, oldest first. */
+/**
+ * Compares files with their checksums in the background: those that never were, newest first, and then those that were
+ * long ago, oldest first.
+ */
 export class Scrubber<F extends ScrubbedFile> {
   readonly #parts: ScrubParts<F>;
   /** Monotonic time before which a file that could not be read is left alone. */
@@ -58,10 +67,10 @@ export class Scrubber<F extends ScrubbedFile> {
     while (!signal.aborted) {
       // One file at a time: those written meanwhile come first.
       for (let next = this.#next(); next !== null && !signal.aborted; next = this.#next()) {
-        if (!await this.#scrub(next, signal)) return;
+        if (!(await this.#scrub(next, signal))) return;
         await afterFile?.();
       }
-      if (!signal.aborted && await afterRound?.() === false) return;
+      if (!signal.aborted && (await afterRound?.()) === false) return;
       await clock.sleep(LOOK_EVERY_MS, signal);
     }
   }
@@ -101,16 +110,23 @@ export class Scrubber<F extends ScrubbedFile> {
       file.scrubbed = scrubbed;
       this.#retryMs.delete(file);
     } catch (error) {
-      if (!signal.aborted && isInForce()) log.warn(unreadable.message, { [unreadable.member]: path, error: String(error) });
+      if (!signal.aborted && isInForce())
+        log.warn(unreadable.message, { [unreadable.member]: path, error: String(error) });
     }
     return true;
   }
 }
 
 /** What is known of a file that has just been found to be as it was written; null where it changed since `before`. */
-export async function scrubbedSince({ storage, clock }: Pick<ScrubParts<never>, 'storage' | 'clock'>, path: string, before: Stamp | null): Promise<Scrubbed | null> {
+export async function scrubbedSince(
+  { storage, clock }: Pick<ScrubParts<never>, 'storage' | 'clock'>,
+  path: string,
+  before: Stamp | null,
+): Promise<Scrubbed | null> {
   const after = await stampOf(storage, path);
-  return before === null || after === null || !isSameStamp(before, after) ? null : { ...after, scrubbedMs: Math.floor(clock.nowMs()) };
+  return before === null || after === null || !isSameStamp(before, after)
+    ? null
+    : { ...after, scrubbedMs: Math.floor(clock.nowMs()) };
 }
 
 function scrubbedMsOf({ scrubbed }: ScrubbedFile): number {

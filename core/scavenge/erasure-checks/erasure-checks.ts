@@ -12,11 +12,15 @@ import { idNeedles } from '../needles/needles.ts';
 export type ErasureCheck = TaskView<CheckErasureArgs, ErasureReport>;
 
 /**
- * Proofs of erasure of a running node: all files of its directory are searched for what remains. One at a time; no scavenge runs meanwhile, since
- * the search opens its database, and the system lets go of the locks that SQLite has on a file when the same process closes it.
+ * Proofs of erasure of a running node: all files of its directory are searched for what remains. One at a time; no
+ * scavenge runs meanwhile, since the search opens its database, and the system lets go of the locks that SQLite has on
+ * a file when the same process closes it.
  */
 export interface ErasureChecks {
-  /** Begins one and gives its id. Throws `bad_option`, `invalid_stream_name`, `scavenge_in_progress`, `task_running`, `store_closed`. */
+  /**
+   * Begins one and gives its id. Throws `bad_option`, `invalid_stream_name`, `scavenge_in_progress`, `task_running`,
+   * `store_closed`.
+   */
   start(wanted: CheckErasureArgs): string;
   /** Newest first; the last ones since the start of the node. */
   list(): readonly ErasureCheck[];
@@ -45,7 +49,8 @@ export class NodeErasureChecks implements ErasureChecks {
 
   start(wanted: CheckErasureArgs): string {
     const { stream, events } = wanted;
-    if (stream === null && events.length === 0) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
+    if (stream === null && events.length === 0)
+      throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
     const refusal = stream === null ? null : checkReadableName(stream);
     if (refusal !== null) throw refusal;
     // What is no id is refused before anything begins.
@@ -53,19 +58,36 @@ export class NodeErasureChecks implements ErasureChecks {
     this.#tasks.check();
     const release = this.#parts.scavenger.hold();
     try {
-      return this.#tasks.start(wanted, (signal, onProgress) => this.#search(wanted, signal, onProgress).finally(release));
+      return this.#tasks.start(wanted, (signal, onProgress) =>
+        this.#search(wanted, signal, onProgress).finally(release),
+      );
     } catch (error) {
       release();
       throw error;
     }
   }
 
-  #search(wanted: CheckErasureArgs, signal: AbortSignal, onProgress: (progress: { readonly bytesDone: number; readonly bytesTotal: number }) => void): Promise<ErasureReport> {
-    return this.#parts.jobs.run(PROVE_ERASED_JOB, wanted, { signal, onProgress: ({ done, total }) => onProgress({ bytesDone: done, bytesTotal: total }) }) as Promise<ErasureReport>;
+  #search(
+    wanted: CheckErasureArgs,
+    signal: AbortSignal,
+    onProgress: (progress: { readonly bytesDone: number; readonly bytesTotal: number }) => void,
+  ): Promise<ErasureReport> {
+    return this.#parts.jobs.run(PROVE_ERASED_JOB, wanted, {
+      signal,
+      onProgress: ({ done, total }) => onProgress({ bytesDone: done, bytesTotal: total }),
+    }) as Promise<ErasureReport>;
   }
 
-  list(): readonly ErasureCheck[] { return this.#tasks.list(); }
-  get(id: string): ErasureCheck { return this.#tasks.get(id); }
-  abort(id: string): Promise<string> { return this.#tasks.abort(id); }
-  close(): Promise<void> { return this.#tasks.close(); }
+  list(): readonly ErasureCheck[] {
+    return this.#tasks.list();
+  }
+  get(id: string): ErasureCheck {
+    return this.#tasks.get(id);
+  }
+  abort(id: string): Promise<string> {
+    return this.#tasks.abort(id);
+  }
+  close(): Promise<void> {
+    return this.#tasks.close();
+  }
 }

@@ -64,28 +64,41 @@ export interface ErasureSummary {
 /**
  * Looks for what remains of events or of a stream in all files of a data directory, whatever they are: chunks in force,
  * superseded and unfinished ones, what lies behind the end of the log, index, scavenge database. It only reads and
- * takes no lock, so that a node may run meanwhile, in another process: closing a file in which SQLite holds locks for the
- * same process would let go of them. Files that appear while it works are looked at, too.
+ * takes no lock, so that a node may run meanwhile, in another process: closing a file in which SQLite holds locks for
+ * the same process would let go of them. Files that appear while it works are looked at, too.
  *
  * Yields findings and progress, and returns the counts. Throws `bad_option` when there is nothing to look for or an id
  * is none, `file_not_found` when there is no database, and what the storage throws.
  */
-export async function* checkErasure({ storage, ...asked }: CheckErasureOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+export async function* checkErasure({
+  storage,
+  ...asked
+}: CheckErasureOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
   refuseNothing(asked);
   const names = await storage.list('');
-  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it has neither writer.chk nor chunk files.');
+  if (!names.some((name) => name === 'writer.chk' || isChunkName(name)))
+    throw new SkuaError(
+      'file_not_found',
+      'There is no database in this directory: it has neither writer.chk nor chunk files.',
+    );
   return yield* searchErased({ ...asked, list: () => filesOf(storage) });
 }
 
 function refuseNothing({ events = [], stream }: Omit<CheckErasureOptions, 'storage'>): void {
-  if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
+  if (events.length === 0 && (stream === undefined || stream === ''))
+    throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
 }
 
 /** The same for files that are found by other means. */
-export async function* searchErased(options: SearchOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+export async function* searchErased(
+  options: SearchOptions,
+): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
   const { events = [], stream } = options;
   refuseNothing(options);
-  const needles = [...idNeedles(events), ...(stream === undefined ? [] : streamNeedles(stream, options.hasher ?? streamHasher))];
+  const needles = [
+    ...idNeedles(events),
+    ...(stream === undefined ? [] : streamNeedles(stream, options.hasher ?? streamHasher)),
+  ];
   const search = new PatternSearch(needles.map((needle) => needle.bytes));
   const overlap = Math.max(...needles.map((needle) => needle.bytes.length)) - 1;
   const judge = new ErasureJudge(needles, stream ?? '', options.findingsMax ?? FINDINGS_MAX_DEFAULT);
@@ -95,7 +108,11 @@ export async function* searchErased(options: SearchOptions): AsyncGenerator<Eras
   for (let round = 0; ; round++) {
     const fresh = (await options.list()).filter(({ path }) => !seen.has(path));
     if (fresh.length === 0) break;
-    if (round === ROUNDS_MAX) throw new SkuaError('too_busy', 'New files kept appearing in the directory during the search. Try again when no scavenge runs.');
+    if (round === ROUNDS_MAX)
+      throw new SkuaError(
+        'too_busy',
+        'New files kept appearing in the directory during the search. Try again when no scavenge runs.',
+      );
     for (const { sizeBytes } of fresh) bytesTotal += sizeBytes;
     for (const one of fresh) {
       seen.add(one.path);
@@ -125,19 +142,32 @@ export async function* searchErased(options: SearchOptions): AsyncGenerator<Eras
   }
   judge.finish();
   yield* judge.take();
-  return { files: seen.size, bytes: bytesDone, traces: judge.traces, residues: judge.residues, redacted: judge.redacted };
+  return {
+    files: seen.size,
+    bytes: bytesDone,
+    traces: judge.traces,
+    residues: judge.residues,
+    redacted: judge.redacted,
+  };
 }
 
 async function filesOf(storage: Storage): Promise<readonly SearchedFile[]> {
   const superseded = await supersededIn(storage);
   const files: SearchedFile[] = [];
-  for (const path of await listAll(storage)) files.push({ path, sizeBytes: (await storage.size(path)) ?? 0, open: () => openIfThere(storage, path), facts: (file) => fileFacts(storage, path, file, superseded) });
+  for (const path of await listAll(storage))
+    files.push({
+      path,
+      sizeBytes: (await storage.size(path)) ?? 0,
+      open: () => openIfThere(storage, path),
+      facts: (file) => fileFacts(storage, path, file, superseded),
+    });
   return files;
 }
 
 async function listAll(storage: Storage): Promise<string[]> {
   const paths: string[] = [];
-  for (const folder of FOLDERS) for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
+  for (const folder of FOLDERS)
+    for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
   return paths;
 }
 
@@ -158,7 +188,12 @@ function isGone(error: unknown): boolean {
 /** Chunk files that a newer version or a merged chunk has replaced. */
 async function supersededIn(storage: Storage): Promise<ReadonlySet<string>> {
   const files = parseChunkFileNames(await storage.list(''));
-  const inventory = await takeInventory(files, -1, (file) => readHeader(storage, file.name).then((header) => header.endNumber, () => file.number));
+  const inventory = await takeInventory(files, -1, (file) =>
+    readHeader(storage, file.name).then(
+      (header) => header.endNumber,
+      () => file.number,
+    ),
+  );
   return new Set(inventory.old.map((file) => file.name));
 }
 
@@ -178,14 +213,23 @@ export interface ErasureReport extends ErasureSummary {
 }
 
 /** Rejects as `checkErasure` throws. */
-export async function checkErasureJob({ events, stream }: CheckErasureArgs, context: JobContext): Promise<ErasureReport> {
-  const search = checkErasure({ storage: context.storage, hasher: context.hasher, events, ...(stream !== null && { stream }) });
+export async function checkErasureJob(
+  { events, stream }: CheckErasureArgs,
+  context: JobContext,
+): Promise<ErasureReport> {
+  const search = checkErasure({
+    storage: context.storage,
+    hasher: context.hasher,
+    events,
+    ...(stream !== null && { stream }),
+  });
   const findings: ErasureFinding[] = [];
   try {
     for (;;) {
       const next = await search.next();
       if (next.done === true) return { ...next.value, findings };
-      if (next.value.kind === 'progress') context.progress({ done: next.value.bytesDone, total: next.value.bytesTotal, unit: 'bytes' });
+      if (next.value.kind === 'progress')
+        context.progress({ done: next.value.bytesDone, total: next.value.bytesTotal, unit: 'bytes' });
       else findings.push(next.value);
       await context.checkpoint();
     }

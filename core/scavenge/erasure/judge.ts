@@ -1,7 +1,19 @@
 import { equalBytes, i32, i64, u16 } from '../../base/bytes.ts';
 import { HEADER_BYTES } from '../../index/format/table-format.ts';
 import { isSkuaError } from '../../base/errors.ts';
-import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame } from '../../log/format/records.ts';
+import {
+  eventNumber64,
+  FLAG_COMMITTED,
+  FLAG_DATA,
+  FLAG_REDACTED,
+  FLAG_STREAM_DELETE,
+  FRAME_BYTES,
+  parsePrepare,
+  PREPARE,
+  PrepareFields,
+  RECORD_BYTES_MAX,
+  RecordFrame,
+} from '../../log/format/records.ts';
 import { isEmptied } from '../../log/format/redaction.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { FileFacts, FileWindow } from '../format/scavenge-files.ts';
@@ -9,11 +21,13 @@ import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
-const LAST_EVENT = 'the last one, which a scavenge keeps so that event numbers continue; hard-delete the stream and scavenge to remove it too';
+const LAST_EVENT =
+  'the last one, which a scavenge keeps so that event numbers continue; hard-delete the stream and scavenge to remove it too';
 
 /**
  * Where something remains. A `trace` is of an event: its record or its id. `residue` tells that a stream was there, but
- * nothing of what its events held: names in tombstones, metadata, other events and the scavenge database, index entries.
+ * nothing of what its events held: names in tombstones, metadata, other events and the scavenge database, index
+ * entries.
  */
 export interface ErasureFinding {
   readonly kind: 'trace' | 'residue';
@@ -25,7 +39,11 @@ export interface ErasureFinding {
 }
 
 /** Findings of one kind in one file, which are told as one. */
-interface Tally { readonly offset: number; count: number; readonly what: (count: number) => string }
+interface Tally {
+  readonly offset: number;
+  count: number;
+  readonly what: (count: number) => string;
+}
 
 /** Says of each match what it is: a trace, residue, or nothing. */
 export class ErasureJudge {
@@ -58,7 +76,9 @@ export class ErasureJudge {
     this.#findingsMax = findingsMax;
   }
 
-  get redacted(): number { return this.#emptied.size; }
+  get redacted(): number {
+    return this.#emptied.size;
+  }
 
   /** What follows is of this file. */
   begin(facts: FileFacts): void {
@@ -82,7 +102,11 @@ export class ErasureJudge {
     if (this.#last === null) return;
     const { number, record, file } = this.#last;
     this.#facts = { ...this.#facts, path: file, leftover: null, dataEnd: Infinity };
-    this.#add('trace', record.offset, this.#isTombstoned ? this.#eventText(record) : `event ${number} of '${this.#name}', ${LAST_EVENT}`);
+    this.#add(
+      'trace',
+      record.offset,
+      this.#isTombstoned ? this.#eventText(record) : `event ${number} of '${this.#name}', ${LAST_EVENT}`,
+    );
   }
 
   /** The findings since the last call. */
@@ -96,8 +120,14 @@ export class ErasureJudge {
     const count = kind === 'trace' ? ++this.traces : ++this.residues;
     if (count > this.#findingsMax) return;
     const { path, leftover, dataEnd, behind } = this.#facts;
-    const where = leftover ?? (offset >= dataEnd ? behind ?? 'after the end of the log' : null);
-    this.#findings.push({ kind, file: path, offset, what: where === null ? what : `${what}, ${where}`, ...(stream !== undefined && { stream }) });
+    const where = leftover ?? (offset >= dataEnd ? (behind ?? 'after the end of the log') : null);
+    this.#findings.push({
+      kind,
+      file: path,
+      offset,
+      what: where === null ? what : `${what}, ${where}`,
+      ...(stream !== undefined && { stream }),
+    });
   }
 
   #tally(key: string, offset: number, what: (count: number) => string): void {
@@ -108,21 +138,41 @@ export class ErasureJudge {
 
   async #judge(needle: Needle, offset: number, window: FileWindow): Promise<void> {
     switch (needle.kind) {
-      case 'id': return this.#judgeId(needle.id, needle.form, offset, window);
-      case 'name': return this.#judgeName(offset + needle.skip, needle.isFree, window);
-      case 'table-hash': return this.#judgeTableHash(needle.ofMetastream, offset);
+      case 'id':
+        return this.#judgeId(needle.id, needle.form, offset, window);
+      case 'name':
+        return this.#judgeName(offset + needle.skip, needle.isFree, window);
+      case 'table-hash':
+        return this.#judgeTableHash(needle.ofMetastream, offset);
       case 'database-hash':
-        if (this.#facts.isDatabase) this.#tally('rows', offset, (count) => `${count} ${count === 1 ? 'place' : 'places'} in the scavenge database with the hash of the stream or its metastream`);
+        if (this.#facts.isDatabase)
+          this.#tally(
+            'rows',
+            offset,
+            (count) =>
+              `${count} ${count === 1 ? 'place' : 'places'} in the scavenge database with the hash of the stream or its metastream`,
+          );
     }
   }
 
   async #judgeId(id: string, form: 'binary' | 'text', offset: number, window: FileWindow): Promise<void> {
     const found = form === 'binary' ? await recordAtEventId(window, offset) : null;
-    if (found === null) return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
+    if (found === null)
+      return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
     const { record, stream } = found;
-    if (await isEmptiedRecord(window, record)) return this.#addEmptied(record, `the id of event ${id}, number ${record.eventNumber} in stream '${stream}', in its record`, stream);
+    if (await isEmptiedRecord(window, record))
+      return this.#addEmptied(
+        record,
+        `the id of event ${id}, number ${record.eventNumber} in stream '${stream}', in its record`,
+        stream,
+      );
     const number = record.eventNumber === null ? 'of an explicit transaction' : `number ${record.eventNumber}`;
-    this.#add('trace', record.offset, `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`, stream);
+    this.#add(
+      'trace',
+      record.offset,
+      `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`,
+      stream,
+    );
   }
 
   /** `nameAt`: where the stream's name itself begins. */
@@ -132,19 +182,33 @@ export class ErasureJudge {
     const before = got instanceof Uint8Array ? got : await got;
     if (endsWith(before, this.#ownPrefix)) {
       const record = await recordAtStream(window, nameAt - this.#ownPrefix.length);
-      if (record !== null) return await isEmptiedRecord(window, record) ? this.#addEmptied(record, this.#eventText(record)) : this.#judgeRecord(record);
+      if (record !== null)
+        return (await isEmptiedRecord(window, record))
+          ? this.#addEmptied(record, this.#eventText(record))
+          : this.#judgeRecord(record);
     }
     if (endsWith(before, this.#metaPrefix)) {
       const record = await recordAtStream(window, nameAt - this.#metaPrefix.length);
-      if (record !== null) return this.#add('residue', record.offset, record.isTombstone ? `a tombstone of the metadata of '${this.#name}'` : `metadata of '${this.#name}'`);
+      if (record !== null)
+        return this.#add(
+          'residue',
+          record.offset,
+          record.isTombstone ? `a tombstone of the metadata of '${this.#name}'` : `metadata of '${this.#name}'`,
+        );
     }
     if (!isFree) return;
     if (this.#facts.isDatabase) {
-      if (contains(before, this.#announced)) this.#tally('database', nameAt, (count) => `the name '${this.#name}', ${times(count)} in the scavenge database`);
+      if (contains(before, this.#announced))
+        this.#tally(
+          'database',
+          nameAt,
+          (count) => `the name '${this.#name}', ${times(count)} in the scavenge database`,
+        );
       return;
     }
     const after = await window.peek(nameAt + this.#nameBytes.length, 1);
-    if (!isNamePart(before[before.length - 1]) && !isNamePart(after[0])) this.#tally('mention', nameAt, (count) => `the name '${this.#name}', ${times(count)} in other data`);
+    if (!isNamePart(before[before.length - 1]) && !isNamePart(after[0]))
+      this.#tally('mention', nameAt, (count) => `the name '${this.#name}', ${times(count)} in other data`);
   }
 
   #addEmptied(record: StrayRecord, what: string, stream?: string): void {
@@ -157,10 +221,16 @@ export class ErasureJudge {
       this.#isTombstoned = true;
       return this.#add('residue', record.offset, `the tombstone of '${this.#name}'`);
     }
-    if (!record.isEvent) return this.#add('residue', record.offset, `a record of an explicit transaction of '${this.#name}' that is not an event`);
+    if (!record.isEvent)
+      return this.#add(
+        'residue',
+        record.offset,
+        `a record of an explicit transaction of '${this.#name}' that is not an event`,
+      );
     const number = record.eventNumber;
     const { path, leftover, dataEnd } = this.#facts;
-    if (number === null || leftover !== null || record.offset >= dataEnd || number < (this.#last?.number ?? 0)) return this.#add('trace', record.offset, this.#eventText(record));
+    if (number === null || leftover !== null || record.offset >= dataEnd || number < (this.#last?.number ?? 0))
+      return this.#add('trace', record.offset, this.#eventText(record));
     const earlier = this.#last;
     this.#last = { number, record, file: path };
     if (earlier === null) return;
@@ -171,7 +241,9 @@ export class ErasureJudge {
   }
 
   #eventText(record: StrayRecord): string {
-    return record.eventNumber === null ? `an event of '${this.#name}' in an explicit transaction` : `event ${record.eventNumber} of '${this.#name}'`;
+    return record.eventNumber === null
+      ? `an event of '${this.#name}' in an explicit transaction`
+      : `event ${record.eventNumber} of '${this.#name}'`;
   }
 
   #judgeTableHash(ofMetastream: boolean, offset: number): void {
@@ -180,7 +252,11 @@ export class ErasureJudge {
     const entryAt = offset - HEADER_BYTES - (table.version === 2 ? 4 : 8);
     if (entryAt < 0 || entryAt % table.entryBytes !== 0 || entryAt >= table.entries * table.entryBytes) return;
     const whose = ofMetastream ? 'its metastream' : `'${this.#name}'`;
-    this.#tally(`entries of ${whose}`, entryAt + HEADER_BYTES, (count) => `${count} index ${count === 1 ? 'entry' : 'entries'} with the hash of ${whose}`);
+    this.#tally(
+      `entries of ${whose}`,
+      entryAt + HEADER_BYTES,
+      (count) => `${count} index ${count === 1 ? 'entry' : 'entries'} with the hash of ${whose}`,
+    );
   }
 }
 
@@ -200,7 +276,14 @@ function contains(bytes: Uint8Array, part: Uint8Array): boolean {
 /** Letters, digits, hyphen and underscore: a name inside a longer one is another stream's. */
 function isNamePart(byte: number | undefined): boolean {
   if (byte === undefined) return false;
-  return (byte >= 48 && byte <= 57) || (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122) || byte === 45 || byte === 95 || byte >= 128;
+  return (
+    (byte >= 48 && byte <= 57) ||
+    (byte >= 65 && byte <= 90) ||
+    (byte >= 97 && byte <= 122) ||
+    byte === 45 ||
+    byte === 95 ||
+    byte >= 128
+  );
 }
 
 /** Bytes of a frame before the stream field: length, and the fixed fields of version 1 and 0. */
@@ -227,7 +310,10 @@ interface StrayRecord {
   readonly isEvent: boolean;
 }
 
-/** Whether a scavenge has left nothing of the event but place, number, id and type: asked of its very bytes, all of which must be there. */
+/**
+ * Whether a scavenge has left nothing of the event but place, number, id and type: asked of its very bytes, all of
+ * which must be there.
+ */
 async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: StrayRecord): Promise<boolean> {
   if ((flags & FLAG_REDACTED) === 0) return false;
   const bytes = await window.peek(offset, length + FRAME_BYTES);
@@ -246,7 +332,9 @@ async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: St
   return isEmptied(frame, fields);
 }
 
-/** The record whose stream field, which begins with its length, lies at `offset` of the file; null when there is none. */
+/**
+ * The record whose stream field, which begins with its length, lies at `offset` of the file; null when there is none.
+ */
 async function recordAtStream(window: FileWindow, offset: number): Promise<StrayRecord | null> {
   if (offset < BEFORE_STREAM_V1) return null;
   const got = window.peek(offset - BEFORE_STREAM_V1, BEFORE_STREAM_V1);
@@ -256,23 +344,44 @@ async function recordAtStream(window: FileWindow, offset: number): Promise<Stray
 
 /** `at`: where the stream field begins in `bytes`, `offset`: where in the file. */
 function recordBefore(bytes: Uint8Array, at: number, offset: number): StrayRecord | null {
-  return ofVersion(bytes, at - BEFORE_STREAM_V1, 1, offset - BEFORE_STREAM_V1) ?? ofVersion(bytes, at - BEFORE_STREAM_V0, 0, offset - BEFORE_STREAM_V0);
+  return (
+    ofVersion(bytes, at - BEFORE_STREAM_V1, 1, offset - BEFORE_STREAM_V1) ??
+    ofVersion(bytes, at - BEFORE_STREAM_V0, 0, offset - BEFORE_STREAM_V0)
+  );
 }
 
 function ofVersion(b: Uint8Array, at: number, version: number, offset: number): StrayRecord | null {
   const length = i32(b, at);
   const flags = u16(b, at + 14);
-  if (b[at + 4] !== PREPARE || b[at + 5] !== version || length < 64 || length > RECORD_BYTES_MAX || (flags & ~FLAGS_KNOWN) !== 0) return null;
+  if (
+    b[at + 4] !== PREPARE ||
+    b[at + 5] !== version ||
+    length < 64 ||
+    length > RECORD_BYTES_MAX ||
+    (flags & ~FLAGS_KNOWN) !== 0
+  )
+    return null;
   const isPosition = (p: number) => i32(b, p + 4) >= 0 && i32(b, p + 4) <= POSITION_HIGH_MAX;
   if (!isPosition(at + 6) || !isPosition(at + 16) || i32(b, at + 24) < -1) return null;
   const expected = version === 1 ? eventNumber64(b, at + 28) : i32(b, at + 28);
   if (expected < -2) return null;
   const isTombstone = (flags & FLAG_STREAM_DELETE) !== 0;
-  return { offset, position: i64(b, at + 6), length, flags, eventNumber: (flags & FLAG_COMMITTED) !== 0 ? expected + 1 : null, isTombstone, isEvent: !isTombstone && (flags & FLAG_DATA) !== 0 };
+  return {
+    offset,
+    position: i64(b, at + 6),
+    length,
+    flags,
+    eventNumber: (flags & FLAG_COMMITTED) !== 0 ? expected + 1 : null,
+    isTombstone,
+    isEvent: !isTombstone && (flags & FLAG_DATA) !== 0,
+  };
 }
 
 /** The record whose event id lies at `offset` of the file, with the name of its stream; null when there is none. */
-async function recordAtEventId(window: FileWindow, offset: number): Promise<{ readonly record: StrayRecord; readonly stream: string } | null> {
+async function recordAtEventId(
+  window: FileWindow,
+  offset: number,
+): Promise<{ readonly record: StrayRecord; readonly stream: string } | null> {
   const reach = Math.min(offset, NAME_BYTES_MAX + BEFORE_STREAM_V1 + 5);
   const bytes = await window.peek(offset - reach, reach);
   for (let nameAt = reach - 1; nameAt >= BEFORE_STREAM_V1 + 1; nameAt--) {

@@ -24,7 +24,12 @@ export interface FileFacts {
   readonly behind?: string;
 }
 
-export async function fileFacts(storage: Storage, path: string, file: StorageFile, superseded: ReadonlySet<string>): Promise<FileFacts> {
+export async function fileFacts(
+  storage: Storage,
+  path: string,
+  file: StorageFile,
+  superseded: ReadonlySet<string>,
+): Promise<FileFacts> {
   const isInRoot = folderOf(path) === '';
   return {
     path,
@@ -47,7 +52,8 @@ async function dataEndOf(storage: Storage, path: string, file: StorageFile): Pro
   if (header === null || header.isScavenged || writer === null) return Infinity;
   const start = header.startNumber * header.chunkSize;
   // A complete chunk has no end of the log in it, but writer.chk may stand at the end of its data for a moment.
-  if (writer < start || writer >= start + header.chunkSize || (await known(hasFooter(storage, path))) !== false) return Infinity;
+  if (writer < start || writer >= start + header.chunkSize || (await known(hasFooter(storage, path))) !== false)
+    return Infinity;
   return HEADER_BYTES + writer - start;
 }
 

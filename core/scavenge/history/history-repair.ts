@@ -1,5 +1,15 @@
 import { isSkuaError } from '../../base/errors.ts';
-import { backwards, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, membersOf, STARTED_TYPE, sumsOf, writeEnd } from './history.ts';
+import {
+  backwards,
+  COMPLETED_TYPE,
+  HISTORY_STREAM,
+  historyStreamOf,
+  type HistoryWriter,
+  membersOf,
+  STARTED_TYPE,
+  sumsOf,
+  writeEnd,
+} from './history.ts';
 
 /** Repairs the history after a start of the node. */
 
@@ -15,14 +25,20 @@ const RESTARTED_TEXT = 'The node was restarted.';
  * `own` are the runs of this process, which are not touched; `signal` ends it early. What can't be read or written is
  * logged; nothing rejects.
  */
-export async function repairHistory(writer: HistoryWriter, own: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+export async function repairHistory(
+  writer: HistoryWriter,
+  own: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await writer.ready();
     const seen = await collectRuns(writer, own, signal);
-    for (const id of [...seen.ids].slice(0, METADATA_IDS_MAX)) if (!signal.aborted) await writer.ensureMetadata(historyStreamOf(id));
+    for (const id of [...seen.ids].slice(0, METADATA_IDS_MAX))
+      if (!signal.aborted) await writer.ensureMetadata(historyStreamOf(id));
     for (const id of seen.incomplete) if (!signal.aborted) await completeRun(writer, id, signal);
   } catch (error) {
-    if (!signal.aborted && !isSkuaError(error, 'store_closed')) writer.parts.log.error('SCAVENGING: the history of earlier scavenges could not be completed.', { error });
+    if (!signal.aborted && !isSkuaError(error, 'store_closed'))
+      writer.parts.log.error('SCAVENGING: the history of earlier scavenges could not be completed.', { error });
   }
 }
 
@@ -53,5 +69,6 @@ async function collectRuns(writer: HistoryWriter, own: ReadonlySet<string>, sign
 
 async function completeRun(writer: HistoryWriter, id: string, signal: AbortSignal): Promise<void> {
   const sums = await sumsOf(writer, id, signal);
-  if (!signal.aborted) await writeEnd(writer, id, sums, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs: sums.elapsedMs });
+  if (!signal.aborted)
+    await writeEnd(writer, id, sums, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs: sums.elapsedMs });
 }

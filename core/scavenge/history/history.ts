@@ -115,9 +115,16 @@ export class RunHistory {
   }
 
   completed(result: ScavengeResult, error: string | null, elapsedMs: number): void {
-    // A run can fail before it has begun, as with a damaged scavenge database. Its stream gets its metadata nevertheless.
+    // A run can fail before it has begun, as with a damaged scavenge database. Its stream gets its metadata
+    // nevertheless.
     if (!this.#isStarted) this.started();
-    const members = completedMembers(this.#scavengeId, this.#writer.parts.nodeEndpoint, { result, error, elapsedMs, spaceSaved: this.spaceSaved, maxChunk: this.#maxChunk });
+    const members = completedMembers(this.#scavengeId, this.#writer.parts.nodeEndpoint, {
+      result,
+      error,
+      elapsedMs,
+      spaceSaved: this.spaceSaved,
+      maxChunk: this.#maxChunk,
+    });
     this.#later(() => this.#writeLinked(COMPLETED_TYPE, members));
   }
 
@@ -127,7 +134,9 @@ export class RunHistory {
   }
 
   #write(type: string, members: Readonly<Record<string, unknown>>): void {
-    this.#later(async () => { await this.#writer.writeEvent(this.#stream, type, members); });
+    this.#later(async () => {
+      await this.#writer.writeEvent(this.#stream, type, members);
+    });
   }
 
   async #writeLinked(type: string, members: Readonly<Record<string, unknown>>): Promise<void> {
@@ -137,7 +146,10 @@ export class RunHistory {
 
   #later(write: () => Promise<void>): void {
     if (this.#pending.length >= PENDING_MAX) {
-      this.#writer.parts.log.error('SCAVENGING: an event of the history was dropped because too many are waiting to be written.', { limit: PENDING_MAX });
+      this.#writer.parts.log.error(
+        'SCAVENGING: an event of the history was dropped because too many are waiting to be written.',
+        { limit: PENDING_MAX },
+      );
       return;
     }
     this.#pending.push(write);
@@ -166,7 +178,11 @@ export interface RunTotals {
   readonly tracesUntilMs?: number;
 }
 
-export function completedMembers(scavengeId: string, nodeEndpoint: string, totals: RunTotals): Readonly<Record<string, unknown>> {
+export function completedMembers(
+  scavengeId: string,
+  nodeEndpoint: string,
+  totals: RunTotals,
+): Readonly<Record<string, unknown>> {
   return {
     scavengeId,
     nodeEndpoint,
@@ -194,8 +210,8 @@ interface HistoryParts {
   readonly nodeEndpoint: string;
   readonly historyMaxAgeDays: number;
   /**
-   * The id of the event that a text names, for runs whose parts may be repeated after a crash: the store then takes a repeated
-   * event for the one that it has. Default: a random id for each.
+   * The id of the event that a text names, for runs whose parts may be repeated after a crash: the store then takes a
+   * repeated event for the one that it has. Default: a random id for each.
    */
   readonly idOf?: (text: string) => string;
 }
@@ -210,7 +226,12 @@ export class HistoryWriter {
   constructor(parts: HistoryParts) {
     this.parts = parts;
     this.#maxAge = parts.historyMaxAgeDays * SECONDS_PER_DAY;
-    this.#metadataJson = encodeText(formatMetadata({ maxAge: this.#maxAge, acl: { read: [READER], write: [], delete: [], metadataRead: [], metadataWrite: [] } }));
+    this.#metadataJson = encodeText(
+      formatMetadata({
+        maxAge: this.#maxAge,
+        acl: { read: [READER], write: [], delete: [], metadataRead: [], metadataWrite: [] },
+      }),
+    );
   }
 
   /** Sees to the metadata of the stream of all runs, once. */
@@ -219,7 +240,10 @@ export class HistoryWriter {
     return this.#ready;
   }
 
-  /** Appends an event whose members stand in the order given, indented by two spaces. Returns its number, null when it was lost. */
+  /**
+   * Appends an event whose members stand in the order given, indented by two spaces. Returns its number, null when it
+   * was lost.
+   */
   writeEvent(stream: string, type: string, members: Readonly<Record<string, unknown>>): Promise<number | null> {
     // A run has one end. For the rest, how long it took is all that differs when something is done again.
     const what = type === COMPLETED_TYPE ? '' : JSON.stringify({ ...members, timeTaken: undefined });
@@ -245,16 +269,27 @@ export class HistoryWriter {
       this.#lost(`the metadata of ${stream}`, error);
       return;
     }
-    if (metadata.maxAge !== this.#maxAge || metadata.acl?.read?.includes(READER) !== true) await this.writeMetadata(stream);
+    if (metadata.maxAge !== this.#maxAge || metadata.acl?.read?.includes(READER) !== true)
+      await this.writeMetadata(stream);
   }
 
   /** `what` tells the event from all others of its type in the stream; null where the same may be written twice. */
-  async #append(stream: string, type: string, isJson: boolean, data: Uint8Array, what: string | null = null): Promise<number | null> {
+  async #append(
+    stream: string,
+    type: string,
+    isJson: boolean,
+    data: Uint8Array,
+    what: string | null = null,
+  ): Promise<number | null> {
     const { ids, idOf } = this.parts;
-    const id = what === null || idOf === undefined ? guidToText(guidFromUuidBytes(ids.uuidBytes()), 0) : idOf(`${stream} ${type} ${what}`);
+    const id =
+      what === null || idOf === undefined
+        ? guidToText(guidFromUuidBytes(ids.uuidBytes()), 0)
+        : idOf(`${stream} ${type} ${what}`);
     for (let tries = 1; ; tries++) {
       try {
-        return (await this.parts.store.append(stream, ANY, [{ id, type, isJson, data, metadata: NO_BYTES }])).lastEventNumber;
+        return (await this.parts.store.append(stream, ANY, [{ id, type, isJson, data, metadata: NO_BYTES }]))
+          .lastEventNumber;
       } catch (error) {
         if (tries < TRIES_MAX && !isSkuaError(error, 'store_closed') && !isSkuaError(error, 'writer_stopped')) continue;
         this.#lost(`${type} in ${stream}`, error);
@@ -274,11 +309,20 @@ const RUN_PAGE_EVENTS = 50;
 type Members = Readonly<Record<string, unknown>>;
 
 /** Writes the end of a run that is not in its history yet, and the link to it. */
-export async function writeEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs' | 'tracesUntilMs'>): Promise<void> {
+export async function writeEnd(
+  writer: HistoryWriter,
+  id: string,
+  sums: RunSums,
+  end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs' | 'tracesUntilMs'>,
+): Promise<void> {
   // Its link may have been lost: nothing is missing but that.
   if (sums.completed !== null) return writer.writeLink(id, sums.completed);
   const { spaceSaved, maxChunk } = sums;
-  const number = await writer.writeEvent(historyStreamOf(id), COMPLETED_TYPE, completedMembers(id, writer.parts.nodeEndpoint, { spaceSaved, maxChunk, ...end }));
+  const number = await writer.writeEvent(
+    historyStreamOf(id),
+    COMPLETED_TYPE,
+    completedMembers(id, writer.parts.nodeEndpoint, { spaceSaved, maxChunk, ...end }),
+  );
   if (number !== null) await writer.writeLink(id, number);
 }
 
@@ -305,7 +349,12 @@ export async function sumsOf(writer: HistoryWriter, id: string, signal: AbortSig
 }
 
 /** The events of a stream, newest first, links resolved; none where there is no stream. */
-export async function* backwards(writer: HistoryWriter, stream: string, count: number, signal: AbortSignal): AsyncGenerator<StoredEvent, void, undefined> {
+export async function* backwards(
+  writer: HistoryWriter,
+  stream: string,
+  count: number,
+  signal: AbortSignal,
+): AsyncGenerator<StoredEvent, void, undefined> {
   let from: number | 'end' = 'end';
   while (!signal.aborted) {
     let page;
@@ -324,7 +373,7 @@ export async function* backwards(writer: HistoryWriter, stream: string, count: n
 export function membersOf(event: StoredEvent): Members | null {
   try {
     const value: unknown = JSON.parse(decodeText(event.data));
-    return typeof value === 'object' && value !== null ? value as Members : null;
+    return typeof value === 'object' && value !== null ? (value as Members) : null;
   } catch {
     return null;
   }

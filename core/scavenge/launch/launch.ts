@@ -2,7 +2,15 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { JobProgress } from '../../ports/jobs.ts';
 import { type ScavengePoint, stateOptionsOf } from '../../ports/scavenge-state.ts';
 import { checkReadableName, notFoundError } from '../../streams/format/names.ts';
-import type { DryRunReport, Explanation, ResumedPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, ScavengeResult } from '../api.ts';
+import type {
+  DryRunReport,
+  Explanation,
+  ResumedPoint,
+  ScavengeDeps,
+  ScavengeOptions,
+  ScavengeProgress,
+  ScavengeResult,
+} from '../api.ts';
 import { readLatestPoint, waitingPoint } from '../points/points.ts';
 import { DRY_RUN_JOB, type DryRunArgs } from '../dry-run.ts';
 import { EXPLAIN_JOB, type ExplainArgs } from '../explain.ts';
@@ -36,13 +44,26 @@ export function checkedOptions(options: ScavengeOptions): LaunchOptions {
   checkNumber('threads', threads, 1, I32_MAX);
   checkNumber('threshold', threshold, I32_MIN, I32_MAX);
   checkNumber('throttlePercent', throttlePercent, 1, 100);
-  if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
-  if (startAfresh && syncOnly) throw new SkuaError('bad_option', 'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out.', { option: 'startAfresh', value: true });
+  if (throttlePercent < 100 && threads > 1)
+    throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', {
+      option: 'throttlePercent',
+      value: throttlePercent,
+    });
+  if (startAfresh && syncOnly)
+    throw new SkuaError(
+      'bad_option',
+      'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out.',
+      { option: 'startAfresh', value: true },
+    );
   return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, startAfresh, asked: options };
 }
 
 function checkNumber(option: string, value: number, min: number, max: number): void {
-  if (!Number.isInteger(value) || value < min || value > max) throw new SkuaError('bad_option', `${option} is ${value}; it must be a whole number from ${min} to ${max}.`, { option, value });
+  if (!Number.isInteger(value) || value < min || value > max)
+    throw new SkuaError('bad_option', `${option} is ${value}; it must be a whole number from ${min} to ${max}.`, {
+      option,
+      value,
+    });
 }
 
 /** A run or dry run that has not ended. */
@@ -52,7 +73,10 @@ export interface ActiveRun {
   readonly isDry: boolean;
   /** Resolves when the run and the writing of its history have ended; never rejects. */
   readonly ended: Promise<void>;
-  /** Resolves with the older point to which the run goes, null for a new one, as soon as that is known, and undefined where it ended before. Never rejects. */
+  /**
+   * Resolves with the older point to which the run goes, null for a new one, as soon as that is known, and undefined
+   * where it ended before. Never rejects.
+   */
   readonly decided: Promise<ResumedPoint | null | undefined>;
   /** It was to start afresh, and has done so. */
   isAfresh(): boolean;
@@ -62,11 +86,16 @@ export interface ActiveRun {
 }
 
 /**
- * Starts a run in the background. `onEnd` is told its result once its history is written out. The end does not get into the
- * history where `tellsEnd` is false, since something else decides whether it counts.
+ * Starts a run in the background. `onEnd` is told its result once its history is written out. The end does not get into
+ * the history where `tellsEnd` is false, since something else decides whether it counts.
  */
 export function launchRun(
-  deps: ScavengeDeps, writer: HistoryWriter, scavengeId: string, options: LaunchOptions, onEnd: (result: ScavengeResult, error: string | null) => void, tellsEnd = true,
+  deps: ScavengeDeps,
+  writer: HistoryWriter,
+  scavengeId: string,
+  options: LaunchOptions,
+  onEnd: (result: ScavengeResult, error: string | null) => void,
+  tellsEnd = true,
 ): ActiveRun {
   const ending = new AbortController();
   const lines = new RunLog(deps.ports.log, scavengeId);
@@ -75,7 +104,17 @@ export function launchRun(
   let isInterrupted = false;
   const decided = Promise.withResolvers<ResumedPoint | null | undefined>();
   lines.requested(queryOf(options.asked, options.threads));
-  const context = new RunContext({ deps, scavengeId, threads: options.threads, throttlePercent: options.throttlePercent, signal: ending.signal, progress, history, lines, onDecided: decided.resolve });
+  const context = new RunContext({
+    deps,
+    scavengeId,
+    threads: options.threads,
+    throttlePercent: options.throttlePercent,
+    signal: ending.signal,
+    progress,
+    history,
+    lines,
+    onDecided: decided.resolve,
+  });
   const work = async (): Promise<void> => {
     let result: ScavengeResult = 'Success';
     let failure: unknown = null;
@@ -118,13 +157,21 @@ function failureText(error: unknown): string {
 }
 
 /** How far a dry run has come, which it tells the log now and then. */
-export function dryRunProgress(scavengeId: string, ports: Pick<ScavengeDeps['ports'], 'clock' | 'log' | 'meter'>): RunProgress {
+export function dryRunProgress(
+  scavengeId: string,
+  ports: Pick<ScavengeDeps['ports'], 'clock' | 'log' | 'meter'>,
+): RunProgress {
   const lines = new RunLog(ports.log, scavengeId);
   return new RunProgress(scavengeId, ports, (told) => lines.progress(told));
 }
 
 /** Starts a run that only counts. */
-export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: LaunchOptions, onEnd: (outcome: { readonly report: DryRunReport } | { readonly error: unknown }) => void): ActiveRun {
+export function launchDryRun(
+  deps: ScavengeDeps,
+  scavengeId: string,
+  options: LaunchOptions,
+  onEnd: (outcome: { readonly report: DryRunReport } | { readonly error: unknown }) => void,
+): ActiveRun {
   const ending = new AbortController();
   const progress = dryRunProgress(scavengeId, deps.ports);
   const work = async (): Promise<void> => {
@@ -134,11 +181,29 @@ export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: La
       onEnd({ error });
     }
   };
-  return { scavengeId, isDry: true, ended: work(), decided: Promise.resolve(undefined), isAfresh: () => false, stop: () => ending.abort(), progress: () => progress.current() };
+  return {
+    scavengeId,
+    isDry: true,
+    ended: work(),
+    decided: Promise.resolve(undefined),
+    isAfresh: () => false,
+    stop: () => ending.abort(),
+    progress: () => progress.current(),
+  };
 }
 
-/** Counts what a scavenge that began now would remove. `waiting` is looked up unless it is given. Rejects with `aborted` when the signal ends it. */
-export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void, waiting?: ResumedPoint | null): Promise<DryRunReport> {
+/**
+ * Counts what a scavenge that began now would remove. `waiting` is looked up unless it is given. Rejects with `aborted`
+ * when the signal ends it.
+ */
+export async function dryRunReport(
+  deps: ScavengeDeps,
+  scavengeId: string,
+  options: { readonly threshold: number; readonly throttlePercent: number },
+  signal: AbortSignal,
+  onProgress: (progress: JobProgress) => void,
+  waiting?: ResumedPoint | null,
+): Promise<DryRunReport> {
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
   const report = await withFiles(deps.data, true, (files) => {
@@ -148,11 +213,18 @@ export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, optio
   return olderPoint === null ? report : { ...report, waiting: olderPoint };
 }
 
-/** Says for one stream which events would go, by which rule, and which stay. `waiting` is looked up unless it is given. */
-export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal, waiting?: ResumedPoint | null): Promise<Explanation> {
+/**
+ * Says for one stream which events would go, by which rule, and which stay. `waiting` is looked up unless it is given.
+ */
+export async function explainStream(
+  deps: ScavengeDeps,
+  stream: string,
+  signal: AbortSignal,
+  waiting?: ResumedPoint | null,
+): Promise<Explanation> {
   const refusal = checkReadableName(stream);
   if (refusal !== null) throw refusal;
-  if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: streams can\'t be explained.');
+  if (signal.aborted) throw new SkuaError('store_closed', "The store is closed: streams can't be explained.");
   const { lastEventNumber, metadataVersion } = await deps.data.store.streamInfo(stream);
   if (lastEventNumber < 0 && metadataVersion < 0) throw notFoundError(stream);
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
@@ -164,11 +236,25 @@ export async function explainStream(deps: ScavengeDeps, stream: string, signal: 
 }
 
 /** The scavenge point that would be written now. */
-async function pointNow({ data: { store, table }, ports: { clock } }: ScavengeDeps, threshold: number): Promise<ScavengePoint> {
+async function pointNow(
+  { data: { store, table }, ports: { clock } }: ScavengeDeps,
+  threshold: number,
+): Promise<ScavengePoint> {
   const latest = await readLatestPoint(store);
-  return { position: table.end, eventNumber: (latest?.eventNumber ?? -1) + 1, effectiveNowMs: Math.floor(clock.nowMs()), threshold };
+  return {
+    position: table.end,
+    eventNumber: (latest?.eventNumber ?? -1) + 1,
+    effectiveNowMs: Math.floor(clock.nowMs()),
+    threshold,
+  };
 }
 
 function settingsNow({ config }: ScavengeDeps, point: ScavengePoint, percent: number): RunSettings {
-  return { point, unsafeIgnoreHardDelete: config.unsafeIgnoreHardDelete, keepsDeletedData: config.keepsDeletedData, state: stateOptionsOf(config, 1), throttle: { percent, elapsedMs: 0, restedMs: 0 } };
+  return {
+    point,
+    unsafeIgnoreHardDelete: config.unsafeIgnoreHardDelete,
+    keepsDeletedData: config.keepsDeletedData,
+    state: stateOptionsOf(config, 1),
+    throttle: { percent, elapsedMs: 0, restedMs: 0 },
+  };
 }

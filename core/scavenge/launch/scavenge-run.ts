@@ -10,7 +10,14 @@ import { runIndexExecution } from '../index-execution.ts';
 import type { BeginningOptions } from '../points/points.ts';
 import { commit, type RunContext } from '../run-context.ts';
 
-const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning'];
+const STAGES: readonly ScavengeStage[] = [
+  'Accumulating',
+  'Calculating',
+  'ExecutingChunks',
+  'MergingChunks',
+  'ExecutingIndex',
+  'Cleaning',
+];
 
 /**
  * One run from its beginning to its end. Rejects with `aborted` when it was stopped, and with what made it fail. What
@@ -43,7 +50,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
   }
   if (stage <= 1) {
     if (stage < 1) await storeBegun(run, { point: run.point, stage: 'Calculating' });
-    await phase(run, 'Calculation', () => runCalculation(run, stage === 1 ? first.doneStream ?? null : null));
+    await phase(run, 'Calculation', () => runCalculation(run, stage === 1 ? (first.doneStream ?? null) : null));
   }
   if (stage <= 4) await run.withState((state) => execute(run, state, first, stage));
   await phase(run, 'Cleaning', () => runCleaning(run));
@@ -54,7 +61,10 @@ async function storeBegun(run: RunContext, checkpoint: ScavengeCheckpoint): Prom
   await run.withState((state) => commit(state, checkpoint));
 }
 
-/** The stages that change files, with the state open on this thread. Its rows were written by jobs that have ended, so what is written here is small. */
+/**
+ * The stages that change files, with the state open on this thread. Its rows were written by jobs that have ended, so
+ * what is written here is small.
+ */
 async function execute(run: RunContext, state: ScavengeState, first: ScavengeCheckpoint, stage: number): Promise<void> {
   const { point } = run;
   if (stage <= 2) {
@@ -70,7 +80,11 @@ async function execute(run: RunContext, state: ScavengeState, first: ScavengeChe
   commit(state, { point, stage: 'Cleaning' });
 }
 
-async function phase(run: RunContext, name: ScavengePhase, work: () => Promise<Record<string, unknown> | void>): Promise<void> {
+async function phase(
+  run: RunContext,
+  name: ScavengePhase,
+  work: () => Promise<Record<string, unknown> | void>,
+): Promise<void> {
   run.check();
   run.progress.begin(name, 0, 0);
   run.lines.phaseStarted(name);

@@ -15,22 +15,34 @@ const EVENTS_MAX = 1_000;
 export type Needle =
   /** An event's id. */
   | { readonly kind: 'id'; readonly bytes: Uint8Array; readonly id: string; readonly form: 'binary' | 'text' }
-  /** The stream's name, `skip` bytes behind the start of the match. `isFree`: it may be found outside of a record's stream field, too. */
+  /**
+   * The stream's name, `skip` bytes behind the start of the match. `isFree`: it may be found outside of a record's
+   * stream field, too.
+   */
   | { readonly kind: 'name'; readonly bytes: Uint8Array; readonly skip: number; readonly isFree: boolean }
   /** The hash of the stream or of its metastream, as index tables hold it, or as the scavenge database does. */
   | { readonly kind: 'table-hash' | 'database-hash'; readonly bytes: Uint8Array; readonly ofMetastream: boolean };
 
 /** Throws `bad_option` for a text that is no id, or too many of them. */
 export function idNeedles(ids: readonly string[]): Needle[] {
-  if (ids.length > EVENTS_MAX) throw new SkuaError('bad_option', `${ids.length} events are too many for one search: name at most ${EVENTS_MAX}.`, { limit: EVENTS_MAX });
+  if (ids.length > EVENTS_MAX)
+    throw new SkuaError('bad_option', `${ids.length} events are too many for one search: name at most ${EVENTS_MAX}.`, {
+      limit: EVENTS_MAX,
+    });
   const needles: Needle[] = [];
   for (const given of new Set(ids.map((id) => id.toLowerCase()))) {
     const stored = new Uint8Array(16);
-    if (!guidFromText(given, stored, 0)) throw new SkuaError('bad_option', `"${given}" is not an event id: give it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.`, { value: given });
+    if (!guidFromText(given, stored, 0))
+      throw new SkuaError(
+        'bad_option',
+        `"${given}" is not an event id: give it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.`,
+        { value: given },
+      );
     // Turning the groups round is its own inverse: from the stored order it leads to that of the text.
     const textual = guidFromUuidBytes(stored);
     needles.push({ kind: 'id', bytes: stored, id: given, form: 'binary' });
-    if (textual.some((byte, i) => byte !== stored[i])) needles.push({ kind: 'id', bytes: textual, id: given, form: 'binary' });
+    if (textual.some((byte, i) => byte !== stored[i]))
+      needles.push({ kind: 'id', bytes: textual, id: given, form: 'binary' });
     needles.push({ kind: 'id', bytes: encodeText(given), id: given, form: 'text' });
     const upper = given.toUpperCase();
     if (upper !== given) needles.push({ kind: 'id', bytes: encodeText(upper), id: given, form: 'text' });
@@ -41,9 +53,10 @@ export function idNeedles(ids: readonly string[]): Needle[] {
 
 export function streamNeedles(name: string, hasher: StreamHasher): Needle[] {
   const bytes = encodeText(name);
-  const needles: Needle[] = bytes.length >= FREE_NAME_BYTES_MIN
-    ? [{ kind: 'name', bytes, skip: 0, isFree: true }]
-    : [prefixedName(bytes, ''), prefixedName(bytes, '$$')];
+  const needles: Needle[] =
+    bytes.length >= FREE_NAME_BYTES_MIN
+      ? [{ kind: 'name', bytes, skip: 0, isFree: true }]
+      : [prefixedName(bytes, ''), prefixedName(bytes, '$$')];
   const hash = new Hash64();
   for (const ofMetastream of [false, true]) {
     hasher.hash(ofMetastream ? `$$${name}` : name, hash);
@@ -58,7 +71,12 @@ export function streamNeedles(name: string, hasher: StreamHasher): Needle[] {
 function prefixedName(name: Uint8Array, sigil: string): Needle {
   const before = encodeText(sigil);
   const length = textLength(before.length + name.length);
-  return { kind: 'name', bytes: Uint8Array.from([...length, ...before, ...name]), skip: length.length + before.length, isFree: false };
+  return {
+    kind: 'name',
+    bytes: Uint8Array.from([...length, ...before, ...name]),
+    skip: length.length + before.length,
+    isFree: false,
+  };
 }
 
 /** The length that stands before a text in a record. */
@@ -86,7 +104,10 @@ function integerBytes(hash: Hash64): Uint8Array {
   return tableBytes(hash).toReversed();
 }
 
-/** As an SQLite rowid: seven bits a byte from the top, a ninth byte of eight bits; shorter for a hash below 2^56, which one in 256 is. */
+/**
+ * As an SQLite rowid: seven bits a byte from the top, a ninth byte of eight bits; shorter for a hash below 2^56, which
+ * one in 256 is.
+ */
 function rowidBytes({ hi, lo }: Hash64): Uint8Array {
   let value = (BigInt(hi >>> 0) << 32n) | BigInt(lo >>> 0);
   const out: number[] = [];
@@ -116,9 +137,9 @@ const JUMP_MAX = 255;
 const PAIRS = 65_536;
 
 /**
- * Finds all occurrences of several byte patterns in one pass (Wu and Manber's algorithm): the last two bytes of a window
- * as long as the shortest pattern say how far the next possible match is away, so that most bytes are never looked at.
- * Patterns have two bytes at least.
+ * Finds all occurrences of several byte patterns in one pass (Wu and Manber's algorithm): the last two bytes of a
+ * window as long as the shortest pattern say how far the next possible match is away, so that most bytes are never
+ * looked at. Patterns have two bytes at least.
  */
 export class PatternSearch {
   readonly #patterns: readonly Uint8Array[];

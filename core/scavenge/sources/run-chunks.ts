@@ -13,7 +13,10 @@ const OPEN_MAX = 64;
 /** How often a record is looked for in the next file because the one that held it was replaced meanwhile. */
 const FILE_TRIES_MAX = 10;
 
-/** The chunks of a run. A log may have thousands of files, of which a job needs few: each is opened when it is asked for. */
+/**
+ * The chunks of a run. A log may have thousands of files, of which a job needs few: each is opened when it is asked
+ * for.
+ */
 export class RunChunks {
   readonly files: readonly ChunkFile[];
   readonly #storage: Storage;
@@ -47,12 +50,14 @@ export class RunChunks {
   }
 
   /**
-   * Opens a file to read it from end to end. The caller closes it with `release`. Throws `file_not_found` when it has been
-   * replaced, as do reads of it when that happens later: a scan begins again with the files of then.
+   * Opens a file to read it from end to end. The caller closes it with `release`. Throws `file_not_found` when it has
+   * been replaced, as do reads of it when that happens later: a scan begins again with the files of then.
    */
   async open(place: number): Promise<Chunk> {
     const file = this.files[place]!;
-    return file.ongoingBytes === null ? await openCompleted(this.#storage, this.#cache, file.name) : await this.#openOngoing(file.name, file.ongoingBytes);
+    return file.ongoingBytes === null
+      ? await openCompleted(this.#storage, this.#cache, file.name)
+      : await this.#openOngoing(file.name, file.ongoingBytes);
   }
 
   async release(chunk: Chunk): Promise<void> {
@@ -64,7 +69,13 @@ export class RunChunks {
   async #openOngoing(name: string, bytes: number): Promise<Chunk> {
     const file = await this.#storage.open(name, 'read');
     try {
-      return new Chunk(name, this.#cache.attach(file), decodeHeader(name, await file.read(0, HEADER_BYTES)), null, bytes);
+      return new Chunk(
+        name,
+        this.#cache.attach(file),
+        decodeHeader(name, await file.read(0, HEADER_BYTES)),
+        null,
+        bytes,
+      );
     } catch (error) {
       await file.close();
       throw error;
@@ -72,8 +83,9 @@ export class RunChunks {
   }
 
   /**
-   * Reads the record at `position` into `frame`; false when there is none (any more). The frame is good until the next read. A
-   * scavenge may replace the file at any time: then the record is read from the one that took its place, unless it removed it.
+   * Reads the record at `position` into `frame`; false when there is none (any more). The frame is good until the next
+   * read. A scavenge may replace the file at any time: then the record is read from the one that took its place, unless
+   * it removed it.
    */
   async record(position: number, frame: RecordFrame): Promise<boolean> {
     const place = this.placeOf(position);
@@ -92,12 +104,15 @@ export class RunChunks {
   }
 
   async #readAt(chunk: Chunk, position: number, frame: RecordFrame): Promise<boolean> {
-    if (position >= chunk.endPosition || (!chunk.isCompleted && position >= chunk.startPosition + chunk.physicalBytes)) return false;
-    return await untilHit(() => chunk.readAt(position, frame)) === HIT;
+    if (position >= chunk.endPosition || (!chunk.isCompleted && position >= chunk.startPosition + chunk.physicalBytes))
+      return false;
+    return (await untilHit(() => chunk.readAt(position, frame))) === HIT;
   }
 
   async #keepOpen(place: number): Promise<Chunk> {
-    const chunk = this.#replaced.has(place) ? await this.#openReplacement(this.#starts[place]!) : await this.open(place);
+    const chunk = this.#replaced.has(place)
+      ? await this.#openReplacement(this.#starts[place]!)
+      : await this.open(place);
     this.#open.set(place, chunk);
     if (this.#open.size > OPEN_MAX) {
       const [oldest, old] = this.#open.entries().next().value!;
@@ -107,13 +122,17 @@ export class RunChunks {
     return chunk;
   }
 
-  /** Opens the file that holds a logical chunk now: its newest version, or that of a chunk before it that it was merged into. */
+  /**
+   * Opens the file that holds a logical chunk now: its newest version, or that of a chunk before it that it was merged
+   * into.
+   */
   async #openReplacement(number: number): Promise<Chunk> {
     const files = parseChunkFileNames(await this.#storage.list('')).filter((file) => file.number <= number);
     for (let i = files.length - 1; i >= 0; i--) {
       if (files[i]!.number === files[i + 1]?.number) continue;
       const { name } = files[i]!;
-      if ((await readHeader(this.#storage, name)).endNumber >= number) return openCompleted(this.#storage, this.#cache, name);
+      if ((await readHeader(this.#storage, name)).endNumber >= number)
+        return openCompleted(this.#storage, this.#cache, name);
     }
     throw fileNotFound(chunkFileName(number, 0));
   }
@@ -147,7 +166,8 @@ export class RecordNames {
   /** Stream of the prepare at `position`; null when there is no record (any more). */
   async streamAt(position: number): Promise<string | null> {
     const chunk = await this.#chunkAt(position);
-    if (await untilHit(() => chunk.readAt(position, this.#frame)) !== HIT || this.#frame.type !== PREPARE) return null;
+    if ((await untilHit(() => chunk.readAt(position, this.#frame))) !== HIT || this.#frame.type !== PREPARE)
+      return null;
     parsePrepare(this.#frame, this.#fields);
     return streamOf(this.#frame, this.#fields);
   }
@@ -160,7 +180,11 @@ export class RecordNames {
     const chunk = name === undefined ? undefined : await openCompleted(this.#storage, this.#cache, name);
     if (chunk === undefined || position >= chunk.endPosition) {
       await chunk?.file.file.close();
-      throw new SkuaError('chunk_missing', `There is no chunk file for position ${position}: the directory is incomplete. Restore it from a backup.`, { position });
+      throw new SkuaError(
+        'chunk_missing',
+        `There is no chunk file for position ${position}: the directory is incomplete. Restore it from a backup.`,
+        { position },
+      );
     }
     this.#chunks.set(chunk.name, chunk);
     return chunk;

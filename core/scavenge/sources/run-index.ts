@@ -49,7 +49,7 @@ export class RunIndex {
     const { before } = this.#parts;
     for (let to = TOMBSTONE; to >= 0;) {
       const highest = to;
-      if (await untilHit(() => this.#floor(key, highest)) === END) return -1;
+      if ((await untilHit(() => this.#floor(key, highest))) === END) return -1;
       const { version, position } = this.#nearest;
       if (key.name === null && position < before) return version;
       const from = Math.max(0, version - BACKWARD_NUMBERS + 1);
@@ -63,9 +63,9 @@ export class RunIndex {
   }
 
   /**
-   * Fills `out` with the entries of the first event numbers at or after `from`: as many numbers as `numbers` says, beginning
-   * with the first that has an entry. `last` is the stream's last number. Returns the number to go on with, which is
-   * greater than `last` when there are no more.
+   * Fills `out` with the entries of the first event numbers at or after `from`: as many numbers as `numbers` says,
+   * beginning with the first that has an entry. `last` is the stream's last number. Returns the number to go on with,
+   * which is greater than `last` when there are no more.
    */
   async slice(key: IndexKey, from: number, last: number, numbers: number, out: EntryList): Promise<number> {
     out.clear();
@@ -73,7 +73,7 @@ export class RunIndex {
     let first = from;
     if (last - from >= numbers) {
       // The last number has an entry, so there is one.
-      if (await untilHit(() => this.#ceiling(key, from)) === HIT) first = this.#nearest.version;
+      if ((await untilHit(() => this.#ceiling(key, from))) === HIT) first = this.#nearest.version;
     }
     const to = Math.min(last, first + numbers - 1);
     await this.#range(key, first, to, out);
@@ -223,7 +223,9 @@ export class FrozenMemTable {
     return head !== undefined && hashHi[head] === hi && hashLo[head] === lo ? head : -1;
   }
 
-  /** The greatest entry of the hash with a number of at most `version`. False, with `out` untouched, when there is none. */
+  /**
+   * The greatest entry of the hash with a number of at most `version`. False, with `out` untouched, when there is none.
+   */
   floor(hi: number, lo: number, version: number, out: IndexEntry): boolean {
     const { versions } = this.#columns;
     let entry = this.#headOf(hi, lo);
@@ -231,11 +233,18 @@ export class FrozenMemTable {
     return this.#take(entry, out);
   }
 
-  /** The least entry of the hash with a number of at least `version`. False, with `out` untouched, when there is none. */
+  /**
+   * The least entry of the hash with a number of at least `version`. False, with `out` untouched, when there is none.
+   */
   ceiling(hi: number, lo: number, version: number, out: IndexEntry): boolean {
     const { versions } = this.#columns;
     let found = -1;
-    for (let entry = this.#headOf(hi, lo); entry >= 0 && versions[entry]! >= version; entry = olderOf(this.#columns, entry)) found = entry;
+    for (
+      let entry = this.#headOf(hi, lo);
+      entry >= 0 && versions[entry]! >= version;
+      entry = olderOf(this.#columns, entry)
+    )
+      found = entry;
     return this.#take(found, out);
   }
 
@@ -249,7 +258,11 @@ export class FrozenMemTable {
   /** Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. */
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): void {
     const { versions, positions } = this.#columns;
-    for (let entry = this.#headOf(hi, lo); entry >= 0 && versions[entry]! >= fromVersion; entry = olderOf(this.#columns, entry)) {
+    for (
+      let entry = this.#headOf(hi, lo);
+      entry >= 0 && versions[entry]! >= fromVersion;
+      entry = olderOf(this.#columns, entry)
+    ) {
       if (versions[entry]! <= toVersion) out.push(versions[entry]!, positions[entry]!);
     }
   }

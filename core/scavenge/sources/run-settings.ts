@@ -33,13 +33,24 @@ export interface RunSettings {
 }
 
 /** Sets the rules of one stream, by its metadata and the time of the run's point. */
-export function setRetention(retention: Retention, limits: RetentionLimits, isTombstoned: boolean, lastNumber: number, { point }: RunSettings): void {
+export function setRetention(
+  retention: Retention,
+  limits: RetentionLimits,
+  isTombstoned: boolean,
+  lastNumber: number,
+  { point }: RunSettings,
+): void {
   retention.setForScavenge(limits, isTombstoned, lastNumber, point.effectiveNowMs, point.effectiveNowTicks ?? 0);
 }
 
 /** The rules by which records and index entries go in the run. */
 export function storedRetention({ point, unsafeIgnoreHardDelete, keepsDeletedData }: RunSettings): StoredRetention {
-  return new StoredRetention(point.effectiveNowMs, point.effectiveNowTicks ?? 0, unsafeIgnoreHardDelete, keepsDeletedData);
+  return new StoredRetention(
+    point.effectiveNowMs,
+    point.effectiveNowTicks ?? 0,
+    unsafeIgnoreHardDelete,
+    keepsDeletedData,
+  );
 }
 
 /** Where the throttle stands when a job begins. */

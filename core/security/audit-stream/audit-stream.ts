@@ -54,7 +54,9 @@ export class AuditStream {
     }
     this.#waiting.push(event);
     this.#waitingBytes += event.data.length;
-    this.#writing ??= this.#write().finally(() => { this.#writing = null; });
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = null;
+    });
   }
 
   /** Resolves when all that waits was appended, or is lost. */
@@ -70,7 +72,10 @@ export class AuditStream {
       for (const { data } of events) this.#waitingBytes -= data.length;
       const entries = events.length;
       const lost = this.#lost;
-      if (lost > 0) events.unshift(this.#event('audit.lost', auditLine(ownEntry('audit.lost', { details: { entries: lost } }), clock.nowMs())));
+      if (lost > 0)
+        events.unshift(
+          this.#event('audit.lost', auditLine(ownEntry('audit.lost', { details: { entries: lost } }), clock.nowMs())),
+        );
       try {
         await this.#prepare();
         await store.append(AUDIT_STREAM, ANY, events);
@@ -89,16 +94,30 @@ export class AuditStream {
     const { store, ids } = this.#parts;
     if ((await store.streamInfo(AUDIT_STREAM)).metadataVersion < 0) {
       const only = [ADMINISTRATORS];
-      const metadata = formatMetadata({ maxAge: MAX_AGE_SECONDS, maxCount: MAX_COUNT, acl: { read: only, write: only, delete: only, metadataRead: only, metadataWrite: only } });
-      const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
-      await store.append(metastreamOf(AUDIT_STREAM), NO_STREAM, [{ id, type: METADATA_TYPE, isJson: true, data: encodeText(metadata), metadata: NO_BYTES }]).catch((error: unknown) => {
-        if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+      const metadata = formatMetadata({
+        maxAge: MAX_AGE_SECONDS,
+        maxCount: MAX_COUNT,
+        acl: { read: only, write: only, delete: only, metadataRead: only, metadataWrite: only },
       });
+      const id = guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
+      await store
+        .append(metastreamOf(AUDIT_STREAM), NO_STREAM, [
+          { id, type: METADATA_TYPE, isJson: true, data: encodeText(metadata), metadata: NO_BYTES },
+        ])
+        .catch((error: unknown) => {
+          if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+        });
     }
     this.#isPrepared = true;
   }
 
   #event(action: string, line: string): NewEvent {
-    return { id: guidToText(guidFromUuidBytes(this.#parts.ids.uuidBytes()), 0), type: `$audit.${action}`, isJson: true, data: encodeText(line), metadata: NO_BYTES };
+    return {
+      id: guidToText(guidFromUuidBytes(this.#parts.ids.uuidBytes()), 0),
+      type: `$audit.${action}`,
+      isJson: true,
+      data: encodeText(line),
+      metadata: NO_BYTES,
+    };
   }
 }

@@ -35,13 +35,19 @@ export interface LicenceToken {
 export function readLicence(text: string): LicenceToken {
   const token = text.trim();
   const parts = token.split('.', 4);
-  if (token.length > TOKEN_LENGTH_MAX || parts.length !== 3) throw invalid('It is not a signed token (three parts separated by dots). Copy it again, in full.');
+  if (token.length > TOKEN_LENGTH_MAX || parts.length !== 3)
+    throw invalid('It is not a signed token (three parts separated by dots). Copy it again, in full.');
   const [header, payload, signature] = parts as [string, string, string];
   const { alg, crit } = objectOf(header, 'header');
-  if (alg !== 'EdDSA' || crit !== undefined) throw invalid('It is not signed with EdDSA, the only supported algorithm. Have a new one issued.');
+  if (alg !== 'EdDSA' || crit !== undefined)
+    throw invalid('It is not signed with EdDSA, the only supported algorithm. Have a new one issued.');
   const bytes = decodeBase64Url(signature);
   if (bytes === null) throw invalid('Its signature is not Base64url. Copy it again, in full.');
-  return { claims: claimsOf(objectOf(payload, 'payload')), signed: encodeText(`${header}.${payload}`), signature: bytes };
+  return {
+    claims: claimsOf(objectOf(payload, 'payload')),
+    signed: encodeText(`${header}.${payload}`),
+    signature: bytes,
+  };
 }
 
 /** Errors: `licence_invalid` for what is no public key. */
@@ -65,7 +71,11 @@ function objectOf(part: string, what: string): Members {
 function claimsOf(members: Members): LicenceClaims {
   const expiresAtMs = timeOf(members, 'exp');
   if (expiresAtMs === null) throw invalid('It does not say when it expires (claim exp). Have a new one issued.');
-  return { features: FEATURES.filter((feature) => isGranted(members, feature)), expiresAtMs, notBeforeMs: timeOf(members, 'nbf') };
+  return {
+    features: FEATURES.filter((feature) => isGranted(members, feature)),
+    expiresAtMs,
+    notBeforeMs: timeOf(members, 'nbf'),
+  };
 }
 
 /** `true`, also as a text in any case. */
@@ -77,7 +87,8 @@ function isGranted(members: Members, name: Feature): boolean {
 function timeOf(members: Members, name: string): number | null {
   const seconds = members[name];
   if (seconds === undefined) return null;
-  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= SECONDS_MAX)) throw invalid(`Its claim ${name} is not a time in seconds. Have a new one issued.`);
+  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= SECONDS_MAX))
+    throw invalid(`Its claim ${name} is not a time in seconds. Have a new one issued.`);
   return seconds * 1_000;
 }
 

@@ -8,8 +8,8 @@ import { decodeBase64, encodeBase64 } from '../../base/base64.ts';
  * Secrets as they are stored: sealed with AES-256-GCM under keys derived from the data-protection token. The text of a
  * sealed secret is `skua-sealed:1:<key id>:<Base64 of salt, nonce, ciphertext and tag>`.
  *
- * Every value has a key of its own: HKDF-SHA256 of the token with a salt of 16 random bytes. The nonce is random too. The
- * key id names the token without telling it. What the secret belongs to is authenticated with it, so that a sealed
+ * Every value has a key of its own: HKDF-SHA256 of the token with a salt of 16 random bytes. The nonce is random too.
+ * The key id names the token without telling it. What the secret belongs to is authenticated with it, so that a sealed
  * secret that was moved to another place does not open there.
  */
 
@@ -29,19 +29,28 @@ export class SealedSecrets {
   readonly #keys: Keys;
   readonly #tokens: readonly Token[];
 
-  /** Tokens with the newest first; empty ones are none. Sealing takes the first, opening the one that a secret was sealed with. */
+  /**
+   * Tokens with the newest first; empty ones are none. Sealing takes the first, opening the one that a secret was
+   * sealed with.
+   */
   constructor(keys: Keys, tokens: readonly string[]) {
     this.#keys = keys;
-    this.#tokens = tokens.filter((token) => token !== '').map((token) => {
-      const bytes = encodeText(token);
-      return { bytes, keyId: hex(keys.hkdfSha256(bytes, NO_BYTES, KEY_ID_INFO, KEY_ID_BYTES)) };
-    });
+    this.#tokens = tokens
+      .filter((token) => token !== '')
+      .map((token) => {
+        const bytes = encodeText(token);
+        return { bytes, keyId: hex(keys.hkdfSha256(bytes, NO_BYTES, KEY_ID_INFO, KEY_ID_BYTES)) };
+      });
   }
 
   /** `place` says what the secret belongs to, part by part. Errors: `secret_refused` without a token. */
   seal(secret: string, place: readonly string[]): string {
     const token = this.#tokens[0];
-    if (token === undefined) throw new SkuaError('secret_refused', 'Secrets can be stored only if a data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile and restart the node.');
+    if (token === undefined)
+      throw new SkuaError(
+        'secret_refused',
+        'Secrets can be stored only if a data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile and restart the node.',
+      );
     const salt = this.#keys.randomBytes(SALT_BYTES);
     const nonce = this.#keys.randomBytes(AES_GCM_NONCE_BYTES);
     const sealed = this.#keys.sealAesGcm(this.#keyOf(token, salt), nonce, encodeText(secret), contextOf(place));
@@ -57,13 +66,22 @@ export class SealedSecrets {
     const { keyId, bytes } = partsOf(sealed);
     const token = this.#tokens.find((each) => each.keyId === keyId);
     if (token === undefined) {
-      throw new SkuaError('secret_refused', this.#tokens.length === 0
-        ? 'A stored secret can\'t be decrypted: no data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile.'
-        : 'A stored secret was encrypted with another data-protection token. Add that token to Connectors:DataProtection:PreviousTokens, or store the secret again.', { keyId });
+      throw new SkuaError(
+        'secret_refused',
+        this.#tokens.length === 0
+          ? "A stored secret can't be decrypted: no data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile."
+          : 'A stored secret was encrypted with another data-protection token. Add that token to Connectors:DataProtection:PreviousTokens, or store the secret again.',
+        { keyId },
+      );
     }
     const nonceEnd = SALT_BYTES + AES_GCM_NONCE_BYTES;
     const key = this.#keyOf(token, bytes.subarray(0, SALT_BYTES));
-    const opened = this.#keys.openAesGcm(key, bytes.subarray(SALT_BYTES, nonceEnd), bytes.subarray(nonceEnd), contextOf(place));
+    const opened = this.#keys.openAesGcm(
+      key,
+      bytes.subarray(SALT_BYTES, nonceEnd),
+      bytes.subarray(nonceEnd),
+      contextOf(place),
+    );
     if (opened === null) throw damaged();
     return decodeText(opened);
   }

@@ -56,10 +56,17 @@ export class AccessLists implements StreamAccess {
     this.#assertAllowed(principal, action, stream, await this.#store.streamInfo(owner), defaults);
   }
 
-  authorizeWrite(principal: Principal, action: 'write' | 'delete', stream: string): Authorize | null | Promise<Authorize | null> {
+  authorizeWrite(
+    principal: Principal,
+    action: 'write' | 'delete',
+    stream: string,
+  ): Authorize | null | Promise<Authorize | null> {
     if (this.#isDecidedWithoutList(principal, action, stream)) return null;
     // The lists that are asked are those of the moment in which the write takes its place.
-    const authorize: Authorize = (metadata) => (this.#isAllowed(principal, action, stream, metadata, this.#defaults.loaded) ? null : denial(principal, action, stream));
+    const authorize: Authorize = (metadata) =>
+      this.#isAllowed(principal, action, stream, metadata, this.#defaults.loaded)
+        ? null
+        : denial(principal, action, stream);
     return this.#defaults.now() === null ? this.#defaults.load().then(() => authorize) : authorize;
   }
 
@@ -76,14 +83,26 @@ export class AccessLists implements StreamAccess {
     return isAdministrator(principal);
   }
 
-  #assertAllowed(principal: Principal, action: StreamAction, stream: string, info: StreamInfo, defaults: AccessDefaults): void {
+  #assertAllowed(
+    principal: Principal,
+    action: StreamAction,
+    stream: string,
+    info: StreamInfo,
+    defaults: AccessDefaults,
+  ): void {
     // A stream that is gone for ever says so to everyone who is known.
     if (info.isTombstoned && !isAnonymous(principal)) return;
     if (!this.#isAllowed(principal, action, stream, info.metadata, defaults)) throw denial(principal, action, stream);
   }
 
   /** 5 to 7. */
-  #isAllowed(principal: Principal, action: StreamAction, stream: string, { acl }: StreamMetadata, defaults: AccessDefaults): boolean {
+  #isAllowed(
+    principal: Principal,
+    action: StreamAction,
+    stream: string,
+    { acl }: StreamMetadata,
+    defaults: AccessDefaults,
+  ): boolean {
     const owner = ownerOf(action, stream);
     const listed = listedAction(action, stream);
     const isSystem = owner.startsWith('$');
@@ -126,7 +145,9 @@ class UnreadableLists {
       this.#lines = 0;
     }
     if (this.#lines++ >= LINES_MAX) return;
-    log.warn('an access list is invalid, so only administrators have access: write it again', { stream: stream.slice(0, LOGGED_NAME_LENGTH_MAX) });
+    log.warn('an access list is invalid, so only administrators have access: write it again', {
+      stream: stream.slice(0, LOGGED_NAME_LENGTH_MAX),
+    });
   }
 }
 
@@ -143,14 +164,22 @@ function listedAction(action: StreamAction, stream: string): StreamAction {
 }
 
 const VERBS: Readonly<Record<StreamAction, string>> = {
-  read: 'read', write: 'write to', delete: 'delete', metadataRead: 'read the metadata of', metadataWrite: 'change the metadata of',
+  read: 'read',
+  write: 'write to',
+  delete: 'delete',
+  metadataRead: 'read the metadata of',
+  metadataWrite: 'change the metadata of',
 };
 
 function denial(principal: Principal, action: StreamAction, stream: string): SkuaError {
   const what = `${VERBS[action]} ${stream}`;
   return isAnonymous(principal)
     ? new SkuaError('not_authenticated', `Log in to ${what}: send a user name and password.`, { stream })
-    : new SkuaError('access_denied', `${principal.name} may not ${what}: have an administrator add the user or one of its groups to the access list of the stream.`, { stream });
+    : new SkuaError(
+        'access_denied',
+        `${principal.name} may not ${what}: have an administrator add the user or one of its groups to the access list of the stream.`,
+        { stream },
+      );
 }
 
 const NO_DEFAULTS: AccessDefaults = { user: {}, system: {} };
@@ -172,7 +201,9 @@ class DefaultAccess {
   }
 
   /** The defaults that were read last. */
-  get loaded(): AccessDefaults { return this.#loaded; }
+  get loaded(): AccessDefaults {
+    return this.#loaded;
+  }
 
   /** The defaults where they are known to be up to date, else null. */
   now(): AccessDefaults | null {
@@ -185,10 +216,15 @@ class DefaultAccess {
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const data = await this.#readLast();
     const defaults = data === null ? { ...NO_DEFAULTS, oddity: null } : parseAccessDefaults(data);
-    // Another caller may have been quicker; the error is told once. What is written meanwhile differs from this mark and is read next time.
+    // Another caller may have been quicker; the error is told once. What is written meanwhile differs from this mark
+    // and is read next time.
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const { oddity } = defaults;
-    if (oddity !== null) this.#log.error('the last event of $settings is invalid: where its access lists would apply, only administrators have access', { eventNumber: info.lastEventNumber, key: oddity.key, mustBe: oddity.mustBe });
+    if (oddity !== null)
+      this.#log.error(
+        'the last event of $settings is invalid: where its access lists would apply, only administrators have access',
+        { eventNumber: info.lastEventNumber, key: oddity.key, mustBe: oddity.mustBe },
+      );
     this.#mark = { lastEventNumber: info.lastEventNumber, metadataVersion: info.metadataVersion };
     this.#loaded = defaults;
     return this.#loaded;

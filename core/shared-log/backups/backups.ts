@@ -21,7 +21,10 @@ import { CONTROL_PREFIX } from '../control/control.ts';
 const BEGIN_MS_MIN = 3_000;
 /** Kept for writing down how far it came. */
 const END_MS = 1_500;
-/** A single file must fit a tick. Chunks do; an index with a larger table is left out, and built anew by whoever restores the backup. */
+/**
+ * A single file must fit a tick. Chunks do; an index with a larger table is left out, and built anew by whoever
+ * restores the backup.
+ */
 const INDEX_FILE_BYTES_MAX = 1_073_741_824;
 const INDEX_KINDS: ReadonlySet<SnapshotFile['kind']> = new Set(['index-map', 'index-table', 'bloom-filter']);
 
@@ -40,13 +43,17 @@ interface TickBackupParts {
   readonly newTemporaryStorage: () => Promise<TemporaryStorage>;
 }
 
-/** `goes-on`: the time was up, and the next tick goes on. `elsewhere`: another tick is at it. `empty`: there is nothing to back up yet. */
+/**
+ * `goes-on`: the time was up, and the next tick goes on. `elsewhere`: another tick is at it. `empty`: there is nothing
+ * to back up yet.
+ */
 type TickBackupOutcome = 'not-due' | 'empty' | 'elsewhere' | 'goes-on' | 'made';
 
 /**
- * The backups that ticks make of a store on object storage, one whenever the newest in the repository is old enough. What a tick can't
- * finish the next one goes on with: blobs stay in the repository, and a draft in the store says which files they hold, so
- * that these are not read again. A crash anywhere leaves blobs and a draft; a backup exists when its manifest does.
+ * The backups that ticks make of a store on object storage, one whenever the newest in the repository is old enough.
+ * What a tick can't finish the next one goes on with: blobs stay in the repository, and a draft in the store says which
+ * files they hold, so that these are not read again. A crash anywhere leaves blobs and a draft; a backup exists when
+ * its manifest does.
  */
 export class TickBackups {
   readonly #parts: TickBackupParts;
@@ -60,7 +67,10 @@ export class TickBackups {
     this.#owner = newUuid(parts.world.ids);
   }
 
-  /** Does what is due until the deadline, by the monotonic clock. Rejects with what the repository or the store throws; the next call goes on. */
+  /**
+   * Does what is due until the deadline, by the monotonic clock. Rejects with what the repository or the store throws;
+   * the next call goes on.
+   */
   async ship(deadlineMs: number): Promise<TickBackupOutcome> {
     const { world, repository: open } = this.#parts;
     if (!this.#isDue()) return 'not-due';
@@ -87,7 +97,7 @@ export class TickBackups {
   async #claim(repository: Repository, deadlineMs: number): Promise<TickBackupOutcome> {
     const { world } = this.#parts;
     const draft = await BackupDraft.open(world, repository.info.id, this.#owner);
-    if (!await draft.claim(deadlineMs - world.clock.monotonicMs())) return 'elsewhere';
+    if (!(await draft.claim(deadlineMs - world.clock.monotonicMs()))) return 'elsewhere';
     try {
       const made = await this.#make(repository, draft, deadlineMs);
       if (made === null) {
@@ -98,7 +108,10 @@ export class TickBackups {
     } catch (error) {
       await draft.release();
       if (!isSkuaError(error, 'aborted')) throw error;
-      world.log.info('a backup continues with the next tick', { repository: repository.place, filesStored: draft.count });
+      world.log.info('a backup continues with the next tick', {
+        repository: repository.place,
+        filesStored: draft.count,
+      });
       return 'goes-on';
     }
     await draft.remove();
@@ -113,7 +126,9 @@ export class TickBackups {
     try {
       const source = await objectSource(world, options, temporary.storage);
       try {
-        return source.snapshot.checkpoints.writer === 0 ? null : await this.#create(source, repository, draft, deadlineMs);
+        return source.snapshot.checkpoints.writer === 0
+          ? null
+          : await this.#create(source, repository, draft, deadlineMs);
       } finally {
         await source.release();
       }
@@ -122,15 +137,40 @@ export class TickBackups {
     }
   }
 
-  async #create(source: ObjectSource, repository: Repository, draft: BackupDraft, deadlineMs: number): Promise<Manifest> {
-    const { world: { clock, ids, digests, log }, parallel, throttleBytesPerSecond } = this.#parts;
+  async #create(
+    source: ObjectSource,
+    repository: Repository,
+    draft: BackupDraft,
+    deadlineMs: number,
+  ): Promise<Manifest> {
+    const {
+      world: { clock, ids, digests, log },
+      parallel,
+      throttleBytesPerSecond,
+    } = this.#parts;
     const { signal, look } = this.#until(deadlineMs - END_MS);
     const keys = keysByName(source.manifest);
     const { manifest, report } = await createBackup({
-      repository, clock, ids, digests, parallel, throttleBytesPerSecond, signal, cause: 'scheduled', source: withoutLargeIndex(source), known: draft.known(source.manifest),
-      onProgress: look, onFile: (file) => draft.add(file, keys.get(file.path)),
+      repository,
+      clock,
+      ids,
+      digests,
+      parallel,
+      throttleBytesPerSecond,
+      signal,
+      cause: 'scheduled',
+      source: withoutLargeIndex(source),
+      known: draft.known(source.manifest),
+      onProgress: look,
+      onFile: (file) => draft.add(file, keys.get(file.path)),
     });
-    log.info('a backup has completed', { backupId: manifest.id, repository: repository.place, logEnd: manifest.checkpoints.writer, sizeBytes: report.sizeBytes, bytesStored: report.bytesStored });
+    log.info('a backup has completed', {
+      backupId: manifest.id,
+      repository: repository.place,
+      logEnd: manifest.checkpoints.writer,
+      sizeBytes: report.sizeBytes,
+      bytesStored: report.bytesStored,
+    });
     return manifest;
   }
 
@@ -138,21 +178,29 @@ export class TickBackups {
   #until(untilMs: number): { readonly signal: AbortSignal; readonly look: () => void } {
     const ending = new AbortController();
     const { clock } = this.#parts.world;
-    const look = (): void => { if (clock.monotonicMs() >= untilMs) ending.abort(); };
+    const look = (): void => {
+      if (clock.monotonicMs() >= untilMs) ending.abort();
+    };
     look();
     return { signal: ending.signal, look };
   }
 
   /** The backup is there: what could not be removed is removed after the next one. */
   async #prune(repository: Repository, deadlineMs: number): Promise<void> {
-    const { world: { clock, ids, log }, keep } = this.#parts;
+    const {
+      world: { clock, ids, log },
+      keep,
+    } = this.#parts;
     if (keep === null) return;
     const { signal, look } = this.#until(deadlineMs - END_MS);
     try {
       const { removed, kept } = await pruneRepository({ repository, keep, clock, ids, signal, onProgress: look });
       log.info('expired backups were removed', { removed: removed.length, kept: kept.length });
     } catch (error) {
-      log.warn('old backups could not be removed from the repository; the next backup tries again', { repository: repository.place, error });
+      log.warn('old backups could not be removed from the repository; the next backup tries again', {
+        repository: repository.place,
+        error,
+      });
     }
   }
 }
@@ -166,8 +214,13 @@ function keysByName({ chunks, files }: ObjectManifest): ReadonlyMap<string, stri
 
 function withoutLargeIndex(source: BackupSource): BackupSource {
   const { snapshot } = source;
-  if (!snapshot.files.some(({ kind, sizeBytes }) => INDEX_KINDS.has(kind) && sizeBytes > INDEX_FILE_BYTES_MAX)) return source;
-  return { snapshot: { ...snapshot, files: snapshot.files.filter(({ kind }) => !INDEX_KINDS.has(kind)) }, read: (...args) => source.read(...args), release: () => source.release() };
+  if (!snapshot.files.some(({ kind, sizeBytes }) => INDEX_KINDS.has(kind) && sizeBytes > INDEX_FILE_BYTES_MAX))
+    return source;
+  return {
+    snapshot: { ...snapshot, files: snapshot.files.filter(({ kind }) => !INDEX_KINDS.has(kind)) },
+    read: (...args) => source.read(...args),
+    release: () => source.release(),
+  };
 }
 
 const DRAFT_KEY = `${CONTROL_PREFIX}backup`;
@@ -193,11 +246,17 @@ interface DraftFile {
   readonly file: ManifestFile;
 }
 
-const draftShape = record<DraftText>({ repository: uuid, owner: uuid, untilMs: moment, files: listOf(record<DraftFile>({ key: words(OBJECT_KEY_LENGTH_MAX), file: draftFileShape }), DRAFT_FILES_MAX) });
+const draftShape = record<DraftText>({
+  repository: uuid,
+  owner: uuid,
+  untilMs: moment,
+  files: listOf(record<DraftFile>({ key: words(OBJECT_KEY_LENGTH_MAX), file: draftFileShape }), DRAFT_FILES_MAX),
+});
 
 /**
- * How far a backup has come that is made in several ticks, and who is at it: an object beside the notes to ticks. It only saves work.
- * Two ticks that both believe to have claimed it make two sound backups; a blob that it names and that is gone is found missing, and stored again.
+ * How far a backup has come that is made in several ticks, and who is at it: an object beside the notes to ticks. It
+ * only saves work. Two ticks that both believe to have claimed it make two sound backups; a blob that it names and that
+ * is gone is found missing, and stored again.
  */
 class BackupDraft {
   readonly #world: Pick<ObjectWorld, 'objects' | 'clock'>;
@@ -209,7 +268,12 @@ class BackupDraft {
   #unwritten = 0;
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(world: Pick<ObjectWorld, 'objects' | 'clock'>, repositoryId: string, owner: string, found: DraftText | null) {
+  private constructor(
+    world: Pick<ObjectWorld, 'objects' | 'clock'>,
+    repositoryId: string,
+    owner: string,
+    found: DraftText | null,
+  ) {
     this.#world = world;
     this.#repositoryId = repositoryId;
     this.#owner = owner;
@@ -217,11 +281,17 @@ class BackupDraft {
     if (found?.repository === repositoryId) for (const { key, file } of found.files) this.#files.set(key, file);
   }
 
-  static async open(world: Pick<ObjectWorld, 'objects' | 'clock'>, repositoryId: string, owner: string): Promise<BackupDraft> {
+  static async open(
+    world: Pick<ObjectWorld, 'objects' | 'clock'>,
+    repositoryId: string,
+    owner: string,
+  ): Promise<BackupDraft> {
     return new BackupDraft(world, repositoryId, owner, await read(world.objects));
   }
 
-  get count(): number { return this.#files.size; }
+  get count(): number {
+    return this.#files.size;
+  }
 
   /** Says that this process is at it for so long; false when another one is. */
   async claim(ms: number): Promise<boolean> {
@@ -235,13 +305,25 @@ class BackupDraft {
 
   /** What is stored already of the files of this manifest, in the form of a backup. */
   known({ storeId, chunkSizeBytes, chunks, files }: ObjectManifest): Manifest {
-    const stored = <T extends ManifestFile>(named: readonly { readonly key: string | null; readonly name: string }[]): T[] => named.flatMap(({ key, name }) => {
-      const file = key === null ? undefined : this.#files.get(key);
-      return file?.path === name ? [file as T] : [];
-    });
+    const stored = <T extends ManifestFile>(
+      named: readonly { readonly key: string | null; readonly name: string }[],
+    ): T[] =>
+      named.flatMap(({ key, name }) => {
+        const file = key === null ? undefined : this.#files.get(key);
+        return file?.path === name ? [file as T] : [];
+      });
     return {
-      format: 1, id: '', nodeId: storeId, createdMs: 0, cause: 'scheduled', chunkSizeBytes, checkpoints: { writer: 0, chaser: 0, epoch: -1, proposal: -1 },
-      chunks: stored<ManifestChunk>(chunks), tail: null, index: { commitCheckpoint: -1, files: stored(files) }, scavengeDb: null,
+      format: 1,
+      id: '',
+      nodeId: storeId,
+      createdMs: 0,
+      cause: 'scheduled',
+      chunkSizeBytes,
+      checkpoints: { writer: 0, chaser: 0, epoch: -1, proposal: -1 },
+      chunks: stored<ManifestChunk>(chunks),
+      tail: null,
+      index: { commitCheckpoint: -1, files: stored(files) },
+      scavengeDb: null,
     };
   }
 
@@ -268,7 +350,12 @@ class BackupDraft {
   }
 
   #write(): Promise<void> {
-    const text: DraftText = { repository: this.#repositoryId, owner: this.#owner, untilMs: this.#untilMs, files: [...this.#files].map(([key, file]) => ({ key, file })) };
+    const text: DraftText = {
+      repository: this.#repositoryId,
+      owner: this.#owner,
+      untilMs: this.#untilMs,
+      files: [...this.#files].map(([key, file]) => ({ key, file })),
+    };
     return this.#world.objects.put(DRAFT_KEY, encodeText(JSON.stringify(text)));
   }
 }
@@ -277,7 +364,7 @@ async function read(objects: ObjectStore): Promise<DraftText | null> {
   const bytes = await objects.get(DRAFT_KEY);
   try {
     const draft: unknown = bytes === null ? null : JSON.parse(decodeText(bytes));
-    return draft === null || draftShape(draft, '') !== null ? null : draft as DraftText;
+    return draft === null || draftShape(draft, '') !== null ? null : (draft as DraftText);
   } catch {
     // It only saves work.
     return null;

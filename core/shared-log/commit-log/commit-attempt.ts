@@ -32,12 +32,15 @@ type Reply =
   | { readonly kind: 'other'; readonly object: CommitObject }
   | { readonly kind: 'gone' };
 
-/** Errors that leave open whether the request had its effect, as one does that is no error of the store's. All others mean that it had none. */
+/**
+ * Errors that leave open whether the request had its effect, as one does that is no error of the store's. All others
+ * mean that it had none.
+ */
 const UNDECIDED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome_unknown', 'aborted']);
 
 /**
- * One commit on its way into the log: the same bytes at the same number until its outcome is known (rules 1, 2 and 4). A
- * request whose reply was lost may still take effect later, so no other bytes may be put at the number meanwhile.
+ * One commit on its way into the log: the same bytes at the same number until its outcome is known (rules 1, 2 and 4).
+ * A request whose reply was lost may still take effect later, so no other bytes may be put at the number meanwhile.
  */
 export class CommitAttempt {
   readonly commit: Commit;
@@ -74,7 +77,12 @@ export class CommitAttempt {
         cause = error;
       }
       if (clock.monotonicMs() >= untilMs) {
-        throw new SkuaError('commit_outcome_unknown', `It is not known whether the write is in the log: ${objects.place} did not answer. Send the same request again with the same event ids.`, { key: this.#key, number: this.commit.number }, cause);
+        throw new SkuaError(
+          'commit_outcome_unknown',
+          `It is not known whether the write is in the log: ${objects.place} did not answer. Send the same request again with the same event ids.`,
+          { key: this.#key, number: this.commit.number },
+          cause,
+        );
       }
       await clock.sleep(waitMs);
     }
@@ -85,7 +93,8 @@ export class CommitAttempt {
     const startedAt = stampOf(clock);
     this.#firstAt ??= startedAt;
     const outcome = await objects.create(this.#key, this.#bytes);
-    // From here on an error must not look as if nothing had been written: whoever is told that the number is taken may have taken it, where the reply was lost below the store.
+    // From here on an error must not look as if nothing had been written: whoever is told that the number is taken may
+    // have taken it, where the reply was lost below the store.
     this.#isUndecided = true;
     if (outcome === 'created') return { kind: 'created', startedAt };
     const there = await objects.get(this.#key);
@@ -94,16 +103,25 @@ export class CommitAttempt {
     return equalBytes(object.commit.nonce, 0, this.commit.nonce, 0, 16) ? { kind: 'ours' } : { kind: 'other', object };
   }
 
-  /** A reply counts while no object can have been removed since its number was proved free; after that the newest manifest decides. */
+  /**
+   * A reply counts while no object can have been removed since its number was proved free; after that the newest
+   * manifest decides.
+   */
   async #judge(reply: Reply): Promise<Outcome> {
     const { clock, freshMs } = this.#world;
     const isFresh = sinceMs(this.#since, clock) <= freshMs;
-    if (isFresh && reply.kind !== 'gone') return this.#outcomeOf(reply, reply.kind === 'created' ? reply.startedAt : this.#firstAt!);
+    if (isFresh && reply.kind !== 'gone')
+      return this.#outcomeOf(reply, reply.kind === 'created' ? reply.startedAt : this.#firstAt!);
     const { boundary, at } = await this.#world.look();
     // It may have won long ago, and have been removed since; the same holds for one that was refused.
     if (boundary > this.commit.number) return { kind: 'unknowable' };
     this.#since = at;
-    if (reply.kind === 'gone') throw new SkuaError('log_corrupt', `The commit object ${this.#key} existed and is gone, but no manifest includes it. Restore it from a version or a backup of the bucket.`, { key: this.#key, offset: 0 });
+    if (reply.kind === 'gone')
+      throw new SkuaError(
+        'log_corrupt',
+        `The commit object ${this.#key} existed and is gone, but no manifest includes it. Restore it from a version or a backup of the bucket.`,
+        { key: this.#key, offset: 0 },
+      );
     return this.#outcomeOf(reply, at);
   }
 

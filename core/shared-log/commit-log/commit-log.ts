@@ -23,11 +23,17 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   readonly #refresher: Refresher;
   readonly #limits: CommitLimits;
   readonly #writer: Uint8Array;
-  /** Start of the next chunk, where this one was ended and nothing has been written since; applies at this commit number. */
+  /**
+   * Start of the next chunk, where this one was ended and nothing has been written since; applies at this commit
+   * number.
+   */
   #skip: { readonly number: number; readonly start: number } | null = null;
   /** A commit whose outcome is not known. Its number must not get other bytes. */
   #unresolved: CommitAttempt | null = null;
-  /** The last commit could not be made: one line says so when it begins, and one when it ends, however many requests meet it. */
+  /**
+   * The last commit could not be made: one line says so when it begins, and one when it ends, however many requests
+   * meet it.
+   */
   #isFailing = false;
   /** Lost since the last commit. */
   #losses = 0;
@@ -41,15 +47,21 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     this.#writer = head.world.ids.uuidBytes();
   }
 
-  get shared(): SharedLog { return this; }
-  get isLettingIn(): boolean { return this.#head.isTaking; }
+  get shared(): SharedLog {
+    return this;
+  }
+  get isLettingIn(): boolean {
+    return this.#head.isTaking;
+  }
 
   get end(): number {
     const { nextStart, known } = this.#head;
     return this.#skip?.number === known + 1 ? this.#skip.start : nextStart;
   }
 
-  get capacity(): number { return this.#head.chunkSizeBytes; }
+  get capacity(): number {
+    return this.#head.chunkSizeBytes;
+  }
 
   get remaining(): number {
     const { end, capacity } = this;
@@ -74,16 +86,35 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
 
   async append(group: Uint8Array, endsChunk = false): Promise<void> {
     const head = this.#head;
-    // From here to `settled` nobody else moves the log, so that a group that fails is withdrawn from the log that it was made for.
+    // From here to `settled` nobody else moves the log, so that a group that fails is withdrawn from the log that it
+    // was made for.
     head.beginCommit();
     const { ids, digests, clock } = head.world;
     const number = head.known + 1;
     const start = this.end;
-    const commit = { number, writer: this.#writer, nonce: ids.uuidBytes(), start, end: start + group.length, endsChunk, records: group };
+    const commit = {
+      number,
+      writer: this.#writer,
+      nonce: ids.uuidBytes(),
+      start,
+      end: start + group.length,
+      endsChunk,
+      records: group,
+    };
     const alone = encodeCommit(commit, [], digests);
     const carried = head.carry.before(number, head.manifest.boundary);
-    if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `A commit can have at most ${OBJECT_PUT_BYTES_MAX} bytes, but these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
-    const attempt = this.#attempt({ ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) }, carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX ? alone : encodeCommit(commit, carried, digests));
+    if (alone.length > OBJECT_PUT_BYTES_MAX)
+      throw new SkuaError(
+        'batch_too_large',
+        `A commit can have at most ${OBJECT_PUT_BYTES_MAX} bytes, but these events need ${alone.length}: split them.`,
+        { size: alone.length, limit: OBJECT_PUT_BYTES_MAX },
+      );
+    const attempt = this.#attempt(
+      { ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) },
+      carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX
+        ? alone
+        : encodeCommit(commit, carried, digests),
+    );
     const startedAt = stampOf(clock);
     let outcome: Outcome;
     try {
@@ -107,7 +138,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
       throw unknowable(number);
     }
     this.#winner = outcome.winner.commit;
-    throw new SkuaError('commit_lost', `Commit ${number} belongs to another writer: everything must be checked again.`, { number });
+    throw new SkuaError(
+      'commit_lost',
+      `Commit ${number} belongs to another writer: everything must be checked again.`,
+      { number },
+    );
   }
 
   #failed(error: unknown): void {
@@ -115,7 +150,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     this.#isFailing = true;
     const { log, objects } = this.#head.world;
     const cause = isSkuaError(error, 'commit_outcome_unknown') ? error.cause : error;
-    log.error('nothing can be committed', { place: objects.place, code: isSkuaError(cause) ? cause.code : 'io_error', reason: cause instanceof Error ? cause.message : String(cause) });
+    log.error('nothing can be committed', {
+      place: objects.place,
+      code: isSkuaError(cause) ? cause.code : 'io_error',
+      reason: cause instanceof Error ? cause.message : String(cause),
+    });
   }
 
   #worked(): void {
@@ -127,7 +166,12 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   #attempt(commit: Commit, bytes: Uint8Array): CommitAttempt {
     const head = this.#head;
     const { objects, clock, digests } = head.world;
-    return new CommitAttempt({ objects, clock, digests, freshMs: head.freshMs, look: () => head.look() }, commit, bytes, head.since);
+    return new CommitAttempt(
+      { objects, clock, digests, freshMs: head.freshMs, look: () => head.look() },
+      commit,
+      bytes,
+      head.since,
+    );
   }
 
   publish(): void {
@@ -164,7 +208,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     if (this.#losses >= this.#limits.attemptsMax) {
       const attempts = this.#losses;
       this.#losses = 0;
-      throw new SkuaError('commit_contended', `Other writers to ${objects.place} were faster ${attempts} times in a row: try again in a second, or spread the writes over more logs.`, { attempts, limit: this.#limits.attemptsMax, retryAfterMs: 1_000 });
+      throw new SkuaError(
+        'commit_contended',
+        `Other writers to ${objects.place} were faster ${attempts} times in a row: try again in a second, or spread the writes over more logs.`,
+        { attempts, limit: this.#limits.attemptsMax, retryAfterMs: 1_000 },
+      );
     }
     if (this.#losses > 1) {
       const mostMs = Math.min(LOST_WAIT_FIRST_MS * 2 ** (this.#losses - 1), LOST_WAIT_MAX_MS);
@@ -184,7 +232,12 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     } catch (error) {
       // Reads may have found it meanwhile.
       if (head.known >= number) return;
-      throw new SkuaError('storage_unreachable', `The outcome of the previous write is still unknown, so nothing more is written: ${head.world.objects.place} does not answer. Try again when it does.`, { number }, error);
+      throw new SkuaError(
+        'storage_unreachable',
+        `The outcome of the previous write is still unknown, so nothing more is written: ${head.world.objects.place} does not answer. Try again when it does.`,
+        { number },
+        error,
+      );
     }
     this.#unresolved = null;
     if (outcome.kind === 'committed') {
@@ -206,7 +259,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
 }
 
 function unknowable(number: number): SkuaError {
-  return new SkuaError('commit_outcome_unknown', 'It can no longer be determined whether the write is in the log, because the process was suspended for too long: send the same request again with the same event ids.', { number });
+  return new SkuaError(
+    'commit_outcome_unknown',
+    'It can no longer be determined whether the write is in the log, because the process was suspended for too long: send the same request again with the same event ids.',
+    { number },
+  );
 }
 
 function ignore(): void {}

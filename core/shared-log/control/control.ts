@@ -4,7 +4,15 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { guidToText } from '../../base/guid.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { KeyKind } from '../../ports/object-kinds.ts';
-import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
+import type {
+  LastReply,
+  NodeAddress,
+  Nodes,
+  NodesView,
+  ScavengeOrder,
+  StartReply,
+  StopReply,
+} from '../../ports/nodes.ts';
 import type { ResumedPoint, ScavengeOptions, ScavengeTraces } from '../../scavenge/api.ts';
 import { checkedOptions } from '../../scavenge/launch/launch.ts';
 import { flag, moment, optional, record, uuid, whole, wrongText } from '../../base/shape.ts';
@@ -14,15 +22,19 @@ import { newUuid } from '../format/object-keys.ts';
 import { newestManifest, type ObjectManifest, type ObjectScavengeProgress } from '../format/manifest.ts';
 
 /**
- * What is asked of ticks, as objects under `control/`. Ticks scavenge and nobody else does, so a request only leaves a note:
+ * What is asked of ticks, as objects under `control/`. Ticks scavenge and nobody else does, so a request only leaves a
+ * note:
  *
- * - `control/start-<id>`: the run that follows the run `id` (the id of the store where there was none). As there is one key for
- *   the successor of each run, and it is created once, any number of requests at a time start one run.
+ * - `control/start-<id>`: the run that follows the run `id` (the id of the store where there was none). As there is one
+ *   key for the successor of each run, and it is created once, any number of requests at a time start one run.
  * - `control/stop-<id>`: the run `id` is to end.
  */
 export const CONTROL_PREFIX = 'control/';
 /** With the draft of a backup that goes on from tick to tick. */
-export const CONTROL: KeyKind = { prefix: CONTROL_PREFIX, rest: /^(backup|(start|stop)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/ };
+export const CONTROL: KeyKind = {
+  prefix: CONTROL_PREFIX,
+  rest: /^(backup|(start|stop)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/,
+};
 const START_PREFIX = `${CONTROL_PREFIX}start-`;
 const STOP_PREFIX = `${CONTROL_PREFIX}stop-`;
 
@@ -44,7 +56,13 @@ interface ScavengeRequest {
   readonly requestedMs: number;
 }
 
-const requestShape = record<ScavengeRequest>({ scavengeId: uuid, threshold: whole(Number.MIN_SAFE_INTEGER), syncOnly: flag, startAfresh: optional(flag), requestedMs: moment });
+const requestShape = record<ScavengeRequest>({
+  scavengeId: uuid,
+  threshold: whole(Number.MIN_SAFE_INTEGER),
+  syncOnly: flag,
+  startAfresh: optional(flag),
+  requestedMs: moment,
+});
 
 export interface ScavengeStatus {
   readonly scavengeId: string;
@@ -64,7 +82,8 @@ export interface ScavengeStatus {
 }
 
 /** Why scavenges are neither asked for nor scheduled here. */
-export const OF_CLUSTER = 'This log belongs to a cluster: its members scavenge their own replicas, on demand and on a schedule, and the shared files follow. Ask a member.';
+export const OF_CLUSTER =
+  'This log belongs to a cluster: its members scavenge their own replicas, on demand and on a schedule, and the shared files follow. Ask a member.';
 
 type Notes = Pick<ObjectWorld, 'objects' | 'digests' | 'clock' | 'ids'>;
 
@@ -80,23 +99,40 @@ function startKey({ scavenge, storeId }: ObjectManifest): string | null {
 
 /** True for a note that no tick looks at any more. */
 export function isOldNote(key: string, manifest: ObjectManifest): boolean {
-  return key !== startKey(manifest) && key !== stopKey(manifest.scavenge?.state === 'running' ? manifest.scavenge.scavengeId : '');
+  return (
+    key !== startKey(manifest) &&
+    key !== stopKey(manifest.scavenge?.state === 'running' ? manifest.scavenge.scavengeId : '')
+  );
 }
 
 /** The run that the next tick is asked to begin, or null. */
-export async function requestedScavenge(objects: Notes['objects'], manifest: ObjectManifest): Promise<ScavengeRequest | null> {
+export async function requestedScavenge(
+  objects: Notes['objects'],
+  manifest: ObjectManifest,
+): Promise<ScavengeRequest | null> {
   // The shared files of a cluster follow the points of its members.
   const key = manifest.cluster === true ? null : startKey(manifest);
   return key === null ? null : requestOf(objects, key);
 }
 
 /**
- * Asks for a scavenge, which the next tick begins. Repeated with the same id it has the same answer. Throws `scavenge_in_progress`
- * (data: scavengeId), `bad_option`, or `bad_request` where the log is a cluster's. Ticks run on one thread and don't rest, whatever the options say.
+ * Asks for a scavenge, which the next tick begins. Repeated with the same id it has the same answer. Throws
+ * `scavenge_in_progress` (data: scavengeId), `bad_option`, or `bad_request` where the log is a cluster's. Ticks run on
+ * one thread and don't rest, whatever the options say.
  */
-export async function startScavenge(world: Notes, options: ScavengeOptions = {}, scavengeId: string = newUuid(world.ids)): Promise<{ readonly scavengeId: string }> {
+export async function startScavenge(
+  world: Notes,
+  options: ScavengeOptions = {},
+  scavengeId: string = newUuid(world.ids),
+): Promise<{ readonly scavengeId: string }> {
   const { threshold, syncOnly, startAfresh } = checkedOptions(options);
-  const request: ScavengeRequest = { scavengeId, threshold, syncOnly, ...(startAfresh && { startAfresh }), requestedMs: Math.floor(world.clock.nowMs()) };
+  const request: ScavengeRequest = {
+    scavengeId,
+    threshold,
+    syncOnly,
+    ...(startAfresh && { startAfresh }),
+    requestedMs: Math.floor(world.clock.nowMs()),
+  };
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const manifest = await manifestOf(world);
     if (manifest.scavenge?.scavengeId === scavengeId) return { scavengeId };
@@ -118,14 +154,19 @@ export async function startScavenge(world: Notes, options: ScavengeOptions = {},
 async function leaveNote({ objects, clock }: Notes, key: string, request: ScavengeRequest): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {
-      if (await objects.create(key, encodeText(JSON.stringify(request))) === 'created') return request.scavengeId;
+      if ((await objects.create(key, encodeText(JSON.stringify(request)))) === 'created') return request.scavengeId;
     } catch (error) {
       if (!isSkuaError(error, 'outcome_unknown') || tries === TRIES_MAX) throw error;
       await clock.sleep(TRY_WAIT_MS);
     }
     const there = await requestOf(objects, key);
     if (there !== null) return there.scavengeId;
-    if (tries === TRIES_MAX) throw new SkuaError('outcome_unknown', `It is not known whether ${key} was written: ${objects.place} does not answer.`, { key });
+    if (tries === TRIES_MAX)
+      throw new SkuaError(
+        'outcome_unknown',
+        `It is not known whether ${key} was written: ${objects.place} does not answer.`,
+        { key },
+      );
   }
 }
 
@@ -140,19 +181,44 @@ async function requestOf(objects: Notes['objects'], key: string): Promise<Scaven
   }
   const wrong = requestShape(request, '');
   if (wrong === null) return request as ScavengeRequest;
-  throw new SkuaError('manifest_invalid', `The note ${key} in ${objects.place} ${wrongText(wrong)}. Something else wrote it, and it starts no scavenge: remove it.`, { key, member: wrong.member });
+  throw new SkuaError(
+    'manifest_invalid',
+    `The note ${key} in ${objects.place} ${wrongText(wrong)}. Something else wrote it, and it starts no scavenge: remove it.`,
+    { key, member: wrong.member },
+  );
 }
 
 /** The run that goes on or was asked for, else the last one; null when there was none. */
 export async function scavengeStatus(world: Notes): Promise<ScavengeStatus | null> {
   const manifest = await manifestOf(world);
   const requested = await requestedScavenge(world.objects, manifest);
-  if (requested !== null) return { scavengeId: requested.scavengeId, state: 'requested', startedMs: requested.requestedMs, progress: null, result: null, error: null, traces: null };
+  if (requested !== null)
+    return {
+      scavengeId: requested.scavengeId,
+      state: 'requested',
+      startedMs: requested.requestedMs,
+      progress: null,
+      result: null,
+      error: null,
+      traces: null,
+    };
   const { scavenge, erasure } = manifest;
   if (scavenge === null) return null;
   const { scavengeId, state, startedMs, progress, result, error, olderPoint, waiting } = scavenge;
-  const points = { ...(olderPoint !== undefined && olderPoint !== null && { olderPoint }), ...(waiting !== undefined && { waiting }) };
-  return { scavengeId, state, startedMs, progress: state === 'running' ? progress ?? null : null, result, error, traces: erasure?.scavengeId === scavengeId ? { untilMs: erasure.untilMs, goneMs: erasure.goneMs } : null, ...points };
+  const points = {
+    ...(olderPoint !== undefined && olderPoint !== null && { olderPoint }),
+    ...(waiting !== undefined && { waiting }),
+  };
+  return {
+    scavengeId,
+    state,
+    startedMs,
+    progress: state === 'running' ? (progress ?? null) : null,
+    result,
+    error,
+    traces: erasure?.scavengeId === scavengeId ? { untilMs: erasure.untilMs, goneMs: erasure.goneMs } : null,
+    ...points,
+  };
 }
 
 /** Leaves the note that a run is to end, without waiting for that. */
@@ -161,8 +227,9 @@ export async function askToStop({ objects }: Pick<Notes, 'objects'>, scavengeId:
 }
 
 /**
- * Ends a run, given by its id or as `current`, and resolves with its id once it has ended. Throws `scavenge_not_found`, and
- * `scavenge_stopping` (data: scavengeId, retryAfterSeconds) when that takes longer than `waitMs`: it ends with the next tick all the same.
+ * Ends a run, given by its id or as `current`, and resolves with its id once it has ended. Throws `scavenge_not_found`,
+ * and `scavenge_stopping` (data: scavengeId, retryAfterSeconds) when that takes longer than `waitMs`: it ends with the
+ * next tick all the same.
  */
 export async function stopScavenge(world: Notes, scavengeId: string, waitMs = STOP_WAIT_MS): Promise<string> {
   const { clock } = world;
@@ -180,16 +247,29 @@ export async function stopScavenge(world: Notes, scavengeId: string, waitMs = ST
     if (leftMs <= 0) break;
     await clock.sleep(Math.min(STOP_LOOK_MS, leftMs));
   }
-  throw new SkuaError('scavenge_stopping', `The scavenge ${id} is being stopped and has not finished yet: ask again later.`, { scavengeId: id, retryAfterSeconds: RETRY_AFTER_SECONDS });
+  throw new SkuaError(
+    'scavenge_stopping',
+    `The scavenge ${id} is being stopped and has not finished yet: ask again later.`,
+    { scavengeId: id, retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
 }
 
 function inProgress(scavengeId: string): SkuaError {
-  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait until it has finished, or stop it.`, { scavengeId });
+  return new SkuaError(
+    'scavenge_in_progress',
+    `The scavenge ${scavengeId} is running: wait until it has finished, or stop it.`,
+    { scavengeId },
+  );
 }
 
 async function manifestOf({ objects, digests }: Notes): Promise<ObjectManifest> {
   const manifest = await newestManifest(objects, digests);
-  if (manifest === null) throw new SkuaError('manifest_invalid', `There is no store under ${objects.place}: open it first, which creates it.`, { place: objects.place });
+  if (manifest === null)
+    throw new SkuaError(
+      'manifest_invalid',
+      `There is no store under ${objects.place}: open it first, which creates it.`,
+      { place: objects.place },
+    );
   return manifest;
 }
 
@@ -211,9 +291,9 @@ interface ObjectNodesParts {
 }
 
 /**
- * A store on object storage as a cluster of one, for auto-scavenge: orders become notes that ticks carry out. Any process may drive
- * it, several at once too: the streams of auto-scavenge decide between them, and the id of a run is made of its order, so that an
- * order that is repeated finds the run that it has started.
+ * A store on object storage as a cluster of one, for auto-scavenge: orders become notes that ticks carry out. Any
+ * process may drive it, several at once too: the streams of auto-scavenge decide between them, and the id of a run is
+ * made of its order, so that an order that is repeated finds the run that it has started.
  */
 export function createObjectNodes(parts: ObjectNodesParts): Nodes {
   return new ObjectNodes(parts);
@@ -228,7 +308,12 @@ class ObjectNodes implements Nodes {
 
   view(): NodesView {
     const { self, store } = this.#parts;
-    return { self, clusterSize: 1, leadsSinceMs: 0, members: [{ node: self, isLeader: true, isReadOnlyReplica: false, isAlive: true, writerCheckpoint: store.end }] };
+    return {
+      self,
+      clusterSize: 1,
+      leadsSinceMs: 0,
+      members: [{ node: self, isLeader: true, isReadOnlyReplica: false, isAlive: true, writerCheckpoint: store.end }],
+    };
   }
 
   async startScavenge(_: NodeAddress, order: ScavengeOrder): Promise<StartReply> {
@@ -236,7 +321,8 @@ class ObjectNodes implements Nodes {
     try {
       const known = await orderInStream(store, order);
       if (known.isLate) return { kind: 'late' };
-      const scavengeId = known.scavengeId ?? derivedId(`scavenge ${order.clusterScavengeId} ${order.attempt}`, world.digests);
+      const scavengeId =
+        known.scavengeId ?? derivedId(`scavenge ${order.clusterScavengeId} ${order.attempt}`, world.digests);
       return { kind: 'started', scavengeId: (await startScavenge(world, {}, scavengeId)).scavengeId };
     } catch (error) {
       return isSkuaError(error, 'scavenge_in_progress') ? { kind: 'busy' } : { kind: 'failed', reason: String(error) };
@@ -246,13 +332,18 @@ class ObjectNodes implements Nodes {
   async lastScavenge(): Promise<LastReply> {
     const status = await this.#status();
     if (typeof status === 'string') return { kind: 'unreachable', reason: status };
-    return { kind: 'last', scavengeId: status?.scavengeId ?? null, result: status === null ? 'Unknown' : status.result ?? 'InProgress' };
+    return {
+      kind: 'last',
+      scavengeId: status?.scavengeId ?? null,
+      result: status === null ? 'Unknown' : (status.result ?? 'InProgress'),
+    };
   }
 
   async stopScavenge(_: NodeAddress, __: ScavengeOrder, scavengeId: string | null): Promise<StopReply> {
     const status = await this.#status();
     if (typeof status === 'string') return { kind: 'unreachable', reason: status };
-    if (scavengeId === null || status === null || status.scavengeId !== scavengeId || status.state === 'ended') return { kind: 'stopped' };
+    if (scavengeId === null || status === null || status.scavengeId !== scavengeId || status.state === 'ended')
+      return { kind: 'stopped' };
     try {
       await askToStop(this.#parts.world, scavengeId);
       return { kind: 'stopping' };
@@ -266,6 +357,8 @@ class ObjectNodes implements Nodes {
 
   /** A text says why it can't be told. */
   #status(): ReturnType<typeof scavengeStatus> | Promise<string> {
-    return scavengeStatus(this.#parts.world).catch((error: unknown) => String(error)) as ReturnType<typeof scavengeStatus> | Promise<string>;
+    return scavengeStatus(this.#parts.world).catch((error: unknown) => String(error)) as
+      | ReturnType<typeof scavengeStatus>
+      | Promise<string>;
   }
 }

@@ -2,7 +2,16 @@ import { SkuaError } from '../../base/errors.ts';
 import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import { newId } from '../../ports/ids.ts';
-import { DEFAULT_CONFIG, type DryRunReport, type Explanation, type ResumedPoint, type ScavengeConfig, type ScavengeDeps, type ScavengeOptions, type ScavengeProgress } from '../../scavenge/api.ts';
+import {
+  DEFAULT_CONFIG,
+  type DryRunReport,
+  type Explanation,
+  type ResumedPoint,
+  type ScavengeConfig,
+  type ScavengeDeps,
+  type ScavengeOptions,
+  type ScavengeProgress,
+} from '../../scavenge/api.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs/jobs.ts';
 import { checkedOptions, dryRunProgress, dryRunReport, explainStream } from '../../scavenge/launch/launch.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
@@ -37,9 +46,9 @@ interface ActiveDryRun {
 }
 
 /**
- * What a scavenge of a store on object storage would do, found out on the newest manifest and the tail behind it, without
- * publishing anything: as if a tick had begun a run now and its work were thrown away. It belongs to this process alone; other
- * processes know nothing of its dry runs.
+ * What a scavenge of a store on object storage would do, found out on the newest manifest and the tail behind it,
+ * without publishing anything: as if a tick had begun a run now and its work were thrown away. It belongs to this
+ * process alone; other processes know nothing of its dry runs.
  */
 export class DryRuns {
   readonly #parts: DryRunsParts;
@@ -55,8 +64,13 @@ export class DryRuns {
   /** As `ScavengeView.explain`. Rejects with `aborted` when the signal ends it, besides. */
   async explain(stream: string, signal: AbortSignal = this.#closing.signal): Promise<Explanation> {
     this.#refuseClosed();
-    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are already being explained: try again later.`, { limit: EXPLAINS_MAX });
-    const explaining = withDeps(this.#parts, signal, async (deps) => explainStream(deps, stream, signal, await waitingIn(this.#parts.world)));
+    if (this.#explaining.size >= EXPLAINS_MAX)
+      throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are already being explained: try again later.`, {
+        limit: EXPLAINS_MAX,
+      });
+    const explaining = withDeps(this.#parts, signal, async (deps) =>
+      explainStream(deps, stream, signal, await waitingIn(this.#parts.world)),
+    );
     this.#explaining.add(explaining);
     try {
       return await explaining;
@@ -69,15 +83,24 @@ export class DryRuns {
   startDryRun(asked: ScavengeOptions = {}): { readonly scavengeId: string } {
     const options = checkedOptions(asked);
     this.#refuseClosed();
-    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The dry run ${this.#active.scavengeId} is running: wait until it has finished, or stop it.`, { scavengeId: this.#active.scavengeId });
+    if (this.#active !== null)
+      throw new SkuaError(
+        'scavenge_in_progress',
+        `The dry run ${this.#active.scavengeId} is running: wait until it has finished, or stop it.`,
+        { scavengeId: this.#active.scavengeId },
+      );
     const { world } = this.#parts;
     const scavengeId = newId(world.ids);
     const progress = dryRunProgress(scavengeId, world);
     const ending = new AbortController();
     for (const old of this.#outcomes.keys()) if (this.#outcomes.size >= DRY_RUNS_MAX) this.#outcomes.delete(old);
     this.#outcomes.set(scavengeId, null);
-    const ended = withDeps(this.#parts, ending.signal, async (deps) => dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told), await waitingIn(world)))
-      .then((report) => this.#ended(scavengeId, { report }), (error: unknown) => this.#ended(scavengeId, { error }));
+    const ended = withDeps(this.#parts, ending.signal, async (deps) =>
+      dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told), await waitingIn(world)),
+    ).then(
+      (report) => this.#ended(scavengeId, { report }),
+      (error: unknown) => this.#ended(scavengeId, { error }),
+    );
     this.#active = { scavengeId, progress, ending, ended };
     return { scavengeId };
   }
@@ -120,7 +143,8 @@ export class DryRuns {
   }
 
   #refuseClosed(): void {
-    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no dry runs or explanations any more.');
+    if (this.#closing.signal.aborted)
+      throw new SkuaError('store_closed', 'The store is closed: no dry runs or explanations any more.');
   }
 }
 
@@ -130,20 +154,44 @@ async function waitingIn({ objects, digests }: ObjectWorld): Promise<ResumedPoin
 }
 
 /** What scavenging works with, over a view of the files that is thrown away afterwards. */
-async function withDeps<T>(parts: DryRunsParts, signal: AbortSignal, work: (deps: ScavengeDeps) => Promise<T>): Promise<T> {
+async function withDeps<T>(
+  parts: DryRunsParts,
+  signal: AbortSignal,
+  work: (deps: ScavengeDeps) => Promise<T>,
+): Promise<T> {
   const { world, options, config, instance, newTemporaryStorage, hasher } = parts;
   const { digests, ids, clock } = world;
   const temporary = await newTemporaryStorage();
   const undo: (() => Promise<void>)[] = [() => temporary.remove()];
-  const stopped = () => { if (signal.aborted) throw new SkuaError('aborted', 'It was interrupted.'); };
+  const stopped = () => {
+    if (signal.aborted) throw new SkuaError('aborted', 'It was interrupted.');
+  };
   try {
     const overlay = await openOverlay(world, options, temporary.storage);
     undo.push(() => overlay.close());
     stopped();
     const { storage, log, cache } = overlay;
-    const jobs = new InlineJobs({ jobs: { ...TABLE_JOBS, ...SCAVENGE_JOBS }, storage, digests, ids, clock, scavengeStates: temporary.states, ...(hasher !== undefined && { hasher }) });
+    const jobs = new InlineJobs({
+      jobs: { ...TABLE_JOBS, ...SCAVENGE_JOBS },
+      storage,
+      digests,
+      ids,
+      clock,
+      scavengeStates: temporary.states,
+      ...(hasher !== undefined && { hasher }),
+    });
     undo.push(() => jobs.close());
-    const index = await openIndex({ world, storage, cache, jobs, ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }), ...(hasher !== undefined && { hasher }) }, log.logEnd);
+    const index = await openIndex(
+      {
+        world,
+        storage,
+        cache,
+        jobs,
+        ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
+        ...(hasher !== undefined && { hasher }),
+      },
+      log.logEnd,
+    );
     undo.push(() => index.close());
     await indexLog(index, log, world);
     stopped();

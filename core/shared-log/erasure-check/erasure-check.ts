@@ -3,7 +3,13 @@ import { shapeOf } from '../../index/format/table-scan.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import { listAll, type ObjectInfo } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
-import { type ErasureFinding, type ErasureProgress, type ErasureSummary, type SearchedFile, searchErased } from '../../scavenge/erasure/erasure.ts';
+import {
+  type ErasureFinding,
+  type ErasureProgress,
+  type ErasureSummary,
+  type SearchedFile,
+  searchErased,
+} from '../../scavenge/erasure/erasure.ts';
 import type { FileFacts } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { timestampText } from '../../base/time.ts';
@@ -15,13 +21,15 @@ import { agesOf, LEFTOVERS_AFTER_MS, listManifests, tracesMs } from '../sweep/sw
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
 import { ReadAhead } from '../files/read-ahead.ts';
 
-/** Lists of the objects in one search: the first, and for what came meanwhile. Beside busy writers there is always more. */
+/**
+ * Lists of the objects in one search: the first, and for what came meanwhile. Beside busy writers there is always more.
+ */
 const LISTS_MAX = 3;
 
 interface CheckErasureInObjectsOptions {
   readonly world: Pick<ObjectWorld, 'objects' | 'digests' | 'clock'>;
   readonly options?: ObjectLogOptions;
-  /** As `proveErased` has them. */
+  /** As `checkErasure` has them. */
   readonly events?: readonly string[];
   readonly stream?: string;
   readonly hasher?: StreamHasher;
@@ -34,16 +42,23 @@ export interface ObjectErasureFinding extends ErasureFinding {
 }
 
 export interface ObjectErasureSummary extends ErasureSummary {
-  /** Traces in objects that wait for their removal, as far as they were told, and when the last of these has gone at the latest. */
+  /**
+   * Traces in objects that wait for their removal, as far as they were told, and when the last of these has gone at the
+   * latest.
+   */
   readonly waiting: number;
   readonly goneBy: string | null;
 }
 
 /**
- * Looks for what remains of events or of a stream in all objects of a store, whatever they are: files in force, commits, and what waits for its
- * removal. It only reads, beside whoever writes. Throws as `proveErased` does.
+ * Looks for what remains of events or of a stream in all objects of a store, whatever they are: files in force,
+ * commits, and what waits for its removal. It only reads, beside whoever writes. Throws as `checkErasure` does.
  */
-export async function* checkErasureInObjects({ world, options = {}, ...asked }: CheckErasureInObjectsOptions): AsyncGenerator<ObjectErasureFinding | ErasureProgress, ObjectErasureSummary> {
+export async function* checkErasureInObjects({
+  world,
+  options = {},
+  ...asked
+}: CheckErasureInObjectsOptions): AsyncGenerator<ObjectErasureFinding | ErasureProgress, ObjectErasureSummary> {
   const objects = new SearchedObjects(world, options);
   await objects.refresh();
   const search = searchErased({ ...asked, list: () => objects.list() });
@@ -89,12 +104,17 @@ class SearchedObjects {
   async refresh(): Promise<void> {
     const { objects, digests } = this.#world;
     const manifest = await newestManifest(objects, digests);
-    if (manifest === null) throw new SkuaError('file_not_found', `There is no store under ${objects.place}: it holds no manifest.`, { place: objects.place });
+    if (manifest === null)
+      throw new SkuaError('file_not_found', `There is no store under ${objects.place}: it holds no manifest.`, {
+        place: objects.place,
+      });
     this.#manifest = manifest;
     const { chunks, ongoing, files } = manifest;
-    this.#names = new Map([...chunks, ...files].flatMap(({ key, name }) => key === null ? [] : [[key, name]]));
+    this.#names = new Map([...chunks, ...files].flatMap(({ key, name }) => (key === null ? [] : [[key, name]])));
     for (const { key } of ongoing?.segments ?? []) this.#names.set(key, ongoing!.name);
-    this.#times = new Map((await listManifests(objects)).map(({ key, modifiedMs }) => [manifestNumberOf(key)!, modifiedMs]));
+    this.#times = new Map(
+      (await listManifests(objects)).map(({ key, modifiedMs }) => [manifestNumberOf(key)!, modifiedMs]),
+    );
   }
 
   async list(): Promise<readonly SearchedFile[]> {
@@ -107,11 +127,21 @@ class SearchedObjects {
     return infos.map((info) => {
       const name = this.#names.get(info.key);
       const path = name === undefined ? info.key : `${info.key} (${name})`;
-      return { path: info.key, sizeBytes: info.sizeBytes, open: async () => line.open(info, path), facts: (file) => this.#facts(info, path, name, file) };
+      return {
+        path: info.key,
+        sizeBytes: info.sizeBytes,
+        open: async () => line.open(info, path),
+        facts: (file) => this.#facts(info, path, name, file),
+      };
     });
   }
 
-  async #facts({ key, sizeBytes }: ObjectInfo, path: string, name: string | undefined, file: StorageFile): Promise<FileFacts> {
+  async #facts(
+    { key, sizeBytes }: ObjectInfo,
+    path: string,
+    name: string | undefined,
+    file: StorageFile,
+  ): Promise<FileFacts> {
     const manifest = this.#manifest!;
     const facts = { path, table: null, isDatabase: name === STATE_PATH, leftover: null, dataEnd: Infinity };
     const commit = commitNumberOf(key);
@@ -120,12 +150,24 @@ class SearchedObjects {
     // A stranger's object goes with nobody.
     if (!isOfKind(FILES, key)) return facts;
     const dropped = manifest.dropped.find((one) => one.key === key);
-    if (dropped !== undefined) return this.#goes(facts, 0, 'in an object that a manifest has dropped', this.#droppedBy(dropped.by ?? manifest.number));
+    if (dropped !== undefined)
+      return this.#goes(
+        facts,
+        0,
+        'in an object that a manifest has dropped',
+        this.#droppedBy(dropped.by ?? manifest.number),
+      );
     return this.#goes(facts, 0, 'in an object that no manifest names', this.#newestMs + 2 * LEFTOVERS_AFTER_MS);
   }
 
-  get #newestMs(): number { return this.#times.get(this.#manifest!.number) ?? this.#manifest!.writtenMs; }
-  get #tracesMs(): number { return tracesMs(agesOf(this.#options.freshMs ?? FRESH_DEFAULT_MS, this.#options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS)); }
+  get #newestMs(): number {
+    return this.#times.get(this.#manifest!.number) ?? this.#manifest!.writtenMs;
+  }
+  get #tracesMs(): number {
+    return tracesMs(
+      agesOf(this.#options.freshMs ?? FRESH_DEFAULT_MS, this.#options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS),
+    );
+  }
 
   #droppedBy(manifest: number): number {
     const { erasure } = this.#manifest!;
@@ -135,12 +177,28 @@ class SearchedObjects {
 
   async #commitFacts(number: number, facts: FileFacts, sizeBytes: number, file: StorageFile): Promise<FileFacts> {
     const { boundary } = this.#manifest!;
-    if (number < boundary) return this.#goes(facts, 0, 'in a commit that is in files by now', this.#droppedBy(this.#manifest!.erasure?.manifest ?? this.#manifest!.number));
-    const { commit, carried } = decodeCommitObject(facts.path, number, await file.read(0, sizeBytes), this.#world.digests);
+    if (number < boundary)
+      return this.#goes(
+        facts,
+        0,
+        'in a commit that is in files by now',
+        this.#droppedBy(this.#manifest!.erasure?.manifest ?? this.#manifest!.number),
+      );
+    const { commit, carried } = decodeCommitObject(
+      facts.path,
+      number,
+      await file.read(0, sizeBytes),
+      this.#world.digests,
+    );
     // Copies of commits that are in the tail themselves are as much in force as those.
     let own = COMMIT_HEADER_BYTES + commit.records.length;
     for (const one of carried) if (one.number >= boundary) own += COMMIT_HEADER_BYTES + one.records.length;
-    return this.#goes({ ...facts, dataEnd: own }, own, 'in copies of earlier commits that are in files by now', Math.max(this.#newestMs, this.#world.clock.nowMs()) + this.#tracesMs);
+    return this.#goes(
+      { ...facts, dataEnd: own },
+      own,
+      'in copies of earlier commits that are in files by now',
+      Math.max(this.#newestMs, this.#world.clock.nowMs()) + this.#tracesMs,
+    );
   }
 
   /** What is behind `from` waits for the removal of the object. */

@@ -3,18 +3,39 @@ import { END, HIT } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } from '../../index/format/bloom.ts';
 import type { TableBloom } from '../../index/format/table-bloom.ts';
-import { ENTRY_BYTES, FOOTER_BYTES, HEADER_BYTES as TABLE_HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../../index/format/table-format.ts';
+import {
+  ENTRY_BYTES,
+  FOOTER_BYTES,
+  HEADER_BYTES as TABLE_HEADER_BYTES,
+  MD5_BYTES,
+  MIDPOINT_BYTES,
+  readShape,
+  tableCorrupt,
+} from '../../index/format/table-format.ts';
 import { Midpoints, TableReader } from '../../index/tables/tables.ts';
 import { HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import type { ObjectFile, ObjectSegment } from '../format/manifest.ts';
 
-/** Bytes [from, from + length) of an object. Throws `file_not_found`, with the key, when there is no such object, and `io_error` when it is too short. */
+/**
+ * Bytes [from, from + length) of an object. Throws `file_not_found`, with the key, when there is no such object, and
+ * `io_error` when it is too short.
+ */
 async function getRange(objects: ObjectStore, key: string, from: number, length: number): Promise<Uint8Array> {
   const bytes = await objects.get(key, { from, length });
-  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, no longer exists: the manifest in use may be outdated, and the newest names its replacement.`, { path: key, key });
-  if (bytes.length !== length) throw new SkuaError('io_error', `The object ${key} gave ${bytes.length} of ${length} bytes at offset ${from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { path: key, key, offset: from });
+  if (bytes === null)
+    throw new SkuaError(
+      'file_not_found',
+      `The object ${key}, which a manifest names, no longer exists: the manifest in use may be outdated, and the newest names its replacement.`,
+      { path: key, key },
+    );
+  if (bytes.length !== length)
+    throw new SkuaError(
+      'io_error',
+      `The object ${key} gave ${bytes.length} of ${length} bytes at offset ${from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`,
+      { path: key, key, offset: from },
+    );
   return bytes;
 }
 
@@ -25,14 +46,20 @@ abstract class ReadOnlyFile implements StorageFile {
   readonly isRemote = true;
   abstract read(position: number, length: number): Uint8Array | Promise<Uint8Array>;
 
-  writeAt(): void { throw this.#refusal(); }
-  truncate(): Promise<void> { return Promise.reject(this.#refusal()); }
+  writeAt(): void {
+    throw this.#refusal();
+  }
+  truncate(): Promise<void> {
+    return Promise.reject(this.#refusal());
+  }
   async sync(): Promise<void> {}
   async seal(): Promise<void> {}
   async close(): Promise<void> {}
 
   #refusal(): SkuaError {
-    return new SkuaError('io_error', `${this.path} is an object that never changes: this is a defect.`, { path: this.path });
+    return new SkuaError('io_error', `${this.path} is an object that never changes: this is a defect.`, {
+      path: this.path,
+    });
   }
 }
 
@@ -57,7 +84,10 @@ export class ObjectFileReader extends ReadOnlyFile {
   }
 }
 
-/** A filter up to this size is read whole, with one request; a table with a larger one is searched without: that costs one request too, at most. */
+/**
+ * A filter up to this size is read whole, with one request; a table with a larger one is searched without: that costs
+ * one request too, at most.
+ */
 const BLOOM_BYTES_MAX = 1_048_576;
 const TAIL_BYTES = FOOTER_BYTES + MD5_BYTES;
 
@@ -81,7 +111,10 @@ export class ObjectTable {
 
   /** Entries in it; as many as fit into the file while it has not been opened. */
   get entries(): number {
-    return this.reader?.shape.entries ?? Math.max(0, Math.floor((this.file.sizeBytes - TABLE_HEADER_BYTES - TAIL_BYTES) / ENTRY_BYTES));
+    return (
+      this.reader?.shape.entries ??
+      Math.max(0, Math.floor((this.file.sizeBytes - TABLE_HEADER_BYTES - TAIL_BYTES) / ENTRY_BYTES))
+    );
   }
 
   /** Sets `reader`. Two requests at once: one for footer and midpoints, one for the filter. */
@@ -103,7 +136,10 @@ export class ObjectTable {
     const shape = readShape(name, sizeBytes, footer.subarray(0, 2), footer);
     const midpointBytes = shape.midpoints * MIDPOINT_BYTES;
     const missing = midpointBytes + TAIL_BYTES - end.length;
-    const stored = missing <= 0 ? end.subarray(-missing, -missing + midpointBytes) : await file.read(TABLE_HEADER_BYTES + shape.entries * shape.entryBytes, midpointBytes);
+    const stored =
+      missing <= 0
+        ? end.subarray(-missing, -missing + midpointBytes)
+        : await file.read(TABLE_HEADER_BYTES + shape.entries * shape.entryBytes, midpointBytes);
     const midpoints = Midpoints.ofStored(stored, shape);
     if (midpoints === null) throw tableCorrupt(name, 'has midpoints that do not belong to its entries');
     this.reader = new TableReader({ path: name, file, shape, midpoints, bloom, cache: this.#cache });
@@ -114,7 +150,8 @@ export class ObjectTable {
     const { name, key, sizeBytes } = this.#bloom;
     const bytes = (await new ObjectFileReader(this.#objects, name, key!, sizeBytes).read(0, sizeBytes)).slice();
     // A damaged filter would hide events; without one the table is searched.
-    if (readBloomHeader(bytes, sizeBytes) === null || isTooCorrupt(checkLines(bytes, LINE_BYTES, sizeBytes), sizeBytes)) return null;
+    if (readBloomHeader(bytes, sizeBytes) === null || isTooCorrupt(checkLines(bytes, LINE_BYTES, sizeBytes), sizeBytes))
+      return null;
     const filter = new BloomFilter(bytes);
     return { mayContain: (hi, lo) => (filter.mayContain(hi, lo) ? HIT : END), close: async () => {} };
   }
@@ -129,16 +166,19 @@ export class ObjectTable {
 const SEAM_BLOCKS_BEFORE = 2;
 
 /**
- * The file of a chunk that has not been completed, as it would be on a disk: header, the segments of a manifest, and behind
- * them what commits have added, in memory.
+ * The file of a chunk that has not been completed, as it would be on a disk: header, the segments of a manifest, and
+ * behind them what commits have added, in memory.
  *
- * Memory holds whole blocks of the cache's size, which grow in place, so that reading them copies nothing. In the first of
- * them lies the seam: its part from segments is read when somebody first asks for it, together with what lies before it in the same
- * segment: whoever asks for the last events of a stream often wants those before them next.
+ * Memory holds whole blocks of the cache's size, which grow in place, so that reading them copies nothing. In the first
+ * of them lies the seam: its part from segments is read when somebody first asks for it, together with what lies before
+ * it in the same segment: whoever asks for the last events of a stream often wants those before them next.
  */
 export class OngoingFile extends ReadOnlyFile {
   readonly path: string;
-  /** Blocks before the seam. Behind it nothing need be read ahead, and a block that still grows must not be part of a longer read. */
+  /**
+   * Blocks before the seam. Behind it nothing need be read ahead, and a block that still grows must not be part of a
+   * longer read.
+   */
   readonly size: number;
   readonly #objects: ObjectStore;
   readonly #header: Uint8Array;
@@ -156,7 +196,13 @@ export class OngoingFile extends ReadOnlyFile {
   #loading: Promise<void> | null = null;
   #end: number;
 
-  constructor(objects: ObjectStore, path: string, startPosition: number, header: Uint8Array, segments: readonly ObjectSegment[]) {
+  constructor(
+    objects: ObjectStore,
+    path: string,
+    startPosition: number,
+    header: Uint8Array,
+    segments: readonly ObjectSegment[],
+  ) {
     super();
     this.path = path;
     this.#objects = objects;
@@ -194,15 +240,21 @@ export class OngoingFile extends ReadOnlyFile {
   read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
     const stop = Math.min(position + length, (this.#seam + this.#blocks.length) * BLOCK_BYTES);
     if (stop <= position) return new Uint8Array(0);
-    if (position < this.size) return position >= this.size - this.#before.length && stop <= this.size ? this.#beforeSeam(position, stop) : this.#readAcross(position, stop);
-    if (!this.#isSeamWhole && position < this.#baseEnd) return this.#loadSeam().then(() => this.#inMemory(position, stop));
+    if (position < this.size)
+      return position >= this.size - this.#before.length && stop <= this.size
+        ? this.#beforeSeam(position, stop)
+        : this.#readAcross(position, stop);
+    if (!this.#isSeamWhole && position < this.#baseEnd)
+      return this.#loadSeam().then(() => this.#inMemory(position, stop));
     return this.#inMemory(position, stop);
   }
 
   #inMemory(from: number, to: number): Uint8Array {
     const index = Math.floor(from / BLOCK_BYTES);
     const at = from - index * BLOCK_BYTES;
-    return at + to - from <= BLOCK_BYTES ? this.#blocks[index - this.#seam]!.subarray(at, at + to - from) : this.#copy(from, to - from);
+    return at + to - from <= BLOCK_BYTES
+      ? this.#blocks[index - this.#seam]!.subarray(at, at + to - from)
+      : this.#copy(from, to - from);
   }
 
   #copy(from: number, length: number): Uint8Array {
@@ -210,7 +262,10 @@ export class OngoingFile extends ReadOnlyFile {
     for (let filled = 0; filled < length;) {
       const offset = from + filled;
       const at = offset % BLOCK_BYTES;
-      const part = this.#blocks[Math.floor(offset / BLOCK_BYTES) - this.#seam]!.subarray(at, Math.min(BLOCK_BYTES, at + length - filled));
+      const part = this.#blocks[Math.floor(offset / BLOCK_BYTES) - this.#seam]!.subarray(
+        at,
+        Math.min(BLOCK_BYTES, at + length - filled),
+      );
       out.set(part, filled);
       filled += part.length;
     }
@@ -257,7 +312,8 @@ export class OngoingFile extends ReadOnlyFile {
   /** Where a read begins that brings the seam's part of its first segment, and blocks before it from the same one. */
   #beginBeforeSeam(): number {
     const segment = this.#segments.find(({ to }) => to - this.#origin > this.size);
-    const start = segment === undefined ? this.size : Math.ceil((segment.from - this.#origin) / BLOCK_BYTES) * BLOCK_BYTES;
+    const start =
+      segment === undefined ? this.size : Math.ceil((segment.from - this.#origin) / BLOCK_BYTES) * BLOCK_BYTES;
     return Math.min(this.size, Math.max(start, this.size - SEAM_BLOCKS_BEFORE * BLOCK_BYTES));
   }
 

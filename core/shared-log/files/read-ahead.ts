@@ -7,12 +7,19 @@ export const FETCH_BYTES = 1_048_576;
 /** ... and requests under way at once: together the memory that reading ahead takes. */
 export const FETCHES_MAX = 8;
 
-interface Listed { readonly key: string; readonly sizeBytes: number }
-interface Block { readonly key: string; readonly from: number; readonly length: number }
+interface Listed {
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+interface Block {
+  readonly key: string;
+  readonly from: number;
+  readonly length: number;
+}
 
 /**
- * Objects that are read one after the other, from front to back: the next blocks are on their way while one is looked at, also those
- * of the objects that come next, so that many small ones take no longer than few large ones.
+ * Objects that are read one after the other, from front to back: the next blocks are on their way while one is looked
+ * at, also those of the objects that come next, so that many small ones take no longer than few large ones.
  */
 export class ReadAhead {
   readonly #objects: ObjectStore;
@@ -24,13 +31,19 @@ export class ReadAhead {
     this.#objects = objects;
     for (const { key, sizeBytes } of listed) {
       this.#first.set(key, this.#blocks.length);
-      for (let from = 0; from < sizeBytes; from += FETCH_BYTES) this.#blocks.push({ key, from, length: Math.min(FETCH_BYTES, sizeBytes - from) });
+      for (let from = 0; from < sizeBytes; from += FETCH_BYTES)
+        this.#blocks.push({ key, from, length: Math.min(FETCH_BYTES, sizeBytes - from) });
     }
   }
 
   /** The object as a file. One that is gone meanwhile is `file_not_found` when it is read. */
   open({ key, sizeBytes }: Listed, path: string): StorageFile {
-    return new BlockFile({ path, size: sizeBytes, blockBytes: FETCH_BYTES, block: (block) => this.#block(this.#first.get(key)! + block, path) });
+    return new BlockFile({
+      path,
+      size: sizeBytes,
+      blockBytes: FETCH_BYTES,
+      block: (block) => this.#block(this.#first.get(key)! + block, path),
+    });
   }
 
   async #block(number: number, path: string): Promise<Uint8Array> {

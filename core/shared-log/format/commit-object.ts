@@ -46,7 +46,9 @@ export interface CommitObject {
   readonly carried: readonly Commit[];
 }
 
-/** Bytes of a commit. `carried` are such bytes too, of the commits directly before it, newest first, which carry none. */
+/**
+ * Bytes of a commit. `carried` are such bytes too, of the commits directly before it, newest first, which carry none.
+ */
 export function encodeCommit(commit: Commit, carried: readonly Uint8Array[], digests: Digests): Uint8Array {
   const { records } = commit;
   let size = COMMIT_HEADER_BYTES + records.length;
@@ -72,7 +74,10 @@ export function encodeCommit(commit: Commit, carried: readonly Uint8Array[], dig
   return out;
 }
 
-/** Reads a whole commit object; records are views of `bytes`. Throws `log_corrupt` with key and offset for anything that is not exactly one. */
+/**
+ * Reads a whole commit object; records are views of `bytes`. Throws `log_corrupt` with key and offset for anything that
+ * is not exactly one.
+ */
 export function decodeCommitObject(key: string, number: number, bytes: Uint8Array, digests: Digests): CommitObject {
   const decoder = new Decoder(key, bytes, digests);
   const commit = decoder.next(number);
@@ -82,7 +87,10 @@ export function decodeCommitObject(key: string, number: number, bytes: Uint8Arra
   return { commit, carried };
 }
 
-/** Reads commits that stand one behind the other, as one member of a cluster sends them to another: the first has the number `from`, and none carries others. Throws as `decodeCommitObject`. */
+/**
+ * Reads commits that stand one behind the other, as one member of a cluster sends them to another: the first has the
+ * number `from`, and none carries others. Throws as `decodeCommitObject`.
+ */
 export function decodeCommits(from: number, bytes: Uint8Array, digests: Digests): Commit[] {
   const decoder = new Decoder('that was sent', bytes, digests);
   const commits: Commit[] = [];
@@ -109,11 +117,18 @@ class Decoder {
     const header = this.#bytes.subarray(at, at + COMMIT_HEADER_BYTES);
     if (header.length < COMMIT_HEADER_BYTES) throw this.#fail('is cut short');
     if (!equalBytes(header, 0, MAGIC, 0, MAGIC.length)) throw this.#fail('holds no commit');
-    if (u32(header, 76) !== this.#digests.crc32(header.subarray(0, 76))) throw this.#fail('has a header whose checksum is wrong');
+    if (u32(header, 76) !== this.#digests.crc32(header.subarray(0, 76)))
+      throw this.#fail('has a header whose checksum is wrong');
     const version = u16(header, 8);
-    if (version > VERSION) throw new SkuaError('format_too_new', `The commit object ${this.#key} is in format ${version}, but this version supports formats up to ${VERSION}: install the version that wrote it. Nothing was changed.`, { key: this.#key, format: version, formatMax: VERSION });
+    if (version > VERSION)
+      throw new SkuaError(
+        'format_too_new',
+        `The commit object ${this.#key} is in format ${version}, but this version supports formats up to ${VERSION}: install the version that wrote it. Nothing was changed.`,
+        { key: this.#key, format: version, formatMax: VERSION },
+      );
     const flags = u16(header, 10);
-    if (version !== VERSION || (flags & ~FLAG_ENDS_CHUNK) !== 0) throw this.#fail(`is of version ${version} with flags ${flags}, which is not known`);
+    if (version !== VERSION || (flags & ~FLAG_ENDS_CHUNK) !== 0)
+      throw this.#fail(`is of version ${version} with flags ${flags}, which is not known`);
     const carried = u32(header, 12);
     if (at === 0) this.carried = carried;
     else if (carried !== 0) throw this.#fail('carries a commit that carries others');
@@ -121,30 +136,51 @@ class Decoder {
     const start = i64(header, 56);
     const end = i64(header, 64);
     const records = this.#bytes.subarray(at + COMMIT_HEADER_BYTES, at + COMMIT_HEADER_BYTES + end - start);
-    if (start < 0 || end < start || records.length !== end - start) throw this.#fail(`has ${records.length} bytes of records for the positions ${start} to ${end}`);
+    if (start < 0 || end < start || records.length !== end - start)
+      throw this.#fail(`has ${records.length} bytes of records for the positions ${start} to ${end}`);
     if (u32(header, 72) !== this.#digests.crc32(records)) throw this.#fail('has records whose checksum is wrong');
     this.#at = at + COMMIT_HEADER_BYTES + records.length;
-    return { number, writer: header.slice(24, 40), nonce: header.slice(40, 56), start, end, endsChunk: (flags & FLAG_ENDS_CHUNK) !== 0, records };
+    return {
+      number,
+      writer: header.slice(24, 40),
+      nonce: header.slice(40, 56),
+      start,
+      end,
+      endsChunk: (flags & FLAG_ENDS_CHUNK) !== 0,
+      records,
+    };
   }
 
-  get isAtEnd(): boolean { return this.#at === this.#bytes.length; }
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
+  }
 
   end(): void {
     if (this.#at !== this.#bytes.length) throw this.#fail(`has ${this.#bytes.length - this.#at} extra bytes`);
   }
 
   #fail(what: string): SkuaError {
-    return new SkuaError('log_corrupt', `The commit object ${this.#key} ${what} (offset ${this.#at}). Commit objects are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`, { key: this.#key, offset: this.#at });
+    return new SkuaError(
+      'log_corrupt',
+      `The commit object ${this.#key} ${what} (offset ${this.#at}). Commit objects are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`,
+      { key: this.#key, offset: this.#at },
+    );
   }
 }
 
-interface Carried { readonly number: number; readonly bytes: Uint8Array }
+interface Carried {
+  readonly number: number;
+  readonly bytes: Uint8Array;
+}
 
 /** The last commits, as bytes, for the commit objects to come: so that whoever reads the tail needs few requests. */
 export class Carry {
   #commits: Carried[] = [];
 
-  /** `bytes` is the commit as `encodeCommit` gives it, without others. A large one is kept too, as the end of what can be carried. */
+  /**
+   * `bytes` is the commit as `encodeCommit` gives it, without others. A large one is kept too, as the end of what can
+   * be carried.
+   */
   add(number: number, bytes: Uint8Array): void {
     if (this.#commits.at(-1)?.number !== number - 1) this.#commits = [];
     if (bytes.length > CARRY_BYTES_MAX) {
@@ -156,8 +192,9 @@ export class Carry {
   }
 
   /**
-   * What commit `number` carries, newest first: back to the last multiple of the span and to the boundary, as far as it fits. Nobody reads
-   * commits below the boundary, and what a scavenge has removed from the files must not come back in copies of them.
+   * What commit `number` carries, newest first: back to the last multiple of the span and to the boundary, as far as it
+   * fits. Nobody reads commits below the boundary, and what a scavenge has removed from the files must not come back in
+   * copies of them.
    */
   before(number: number, boundary = 1): readonly Uint8Array[] {
     const from = Math.max(boundary, Math.floor((number - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS);

@@ -9,16 +9,32 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import type { ScavengePoint } from '../../ports/scavenge-state.ts';
 import type { ResumedPoint, ScavengePhase } from '../../scavenge/api.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
-import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, words, wrongText } from '../../base/shape.ts';
+import {
+  also,
+  flag,
+  hexDigits,
+  listOf,
+  moment,
+  oneOf,
+  optional,
+  orNull,
+  record,
+  text,
+  uuid,
+  whole,
+  words,
+  wrongText,
+} from '../../base/shape.ts';
 import type { Shape } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
 import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './object-keys.ts';
 
 /**
- * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the tail
- * of the log begins. Created with `If-None-Match` under a number of its own and never changed; whoever loses discards
- * its work. Format: core/shared-log/FORMAT.md, "Manifest". Sizes and positions in bytes, times in milliseconds since 1970.
+ * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the
+ * tail of the log begins. Created with `If-None-Match` under a number of its own and never changed; whoever loses
+ * discards its work. Format: core/shared-log/FORMAT.md, "Manifest". Sizes and positions in bytes, times in milliseconds
+ * since 1970.
  */
 export interface ObjectManifest {
   readonly format: 1;
@@ -46,7 +62,10 @@ export interface ObjectManifest {
   readonly scavenge: ObjectScavenge | null;
   /** Of the last run that has ended; absent before the first one. */
   readonly erasure?: ObjectErasure;
-  /** The log is a cluster's (core/cluster/replica/README.md, rule 6): members scavenge their own copies, and ticks follow their scavenge points. Once set it stays. */
+  /**
+   * The log is a cluster's (core/cluster/replica/README.md, rule 6): members scavenge their own copies, and ticks
+   * follow their scavenge points. Once set it stays.
+   */
   readonly cluster?: true;
   /** Of a cluster's log; absent until a tick has looked. */
   readonly points?: ObjectPoints;
@@ -107,12 +126,18 @@ export interface ObjectSegment {
 
 export interface DroppedObject {
   readonly key: string;
-  /** By the clock of whoever wrote the manifest that dropped it, and the number of that manifest; absent in what older versions wrote. */
+  /**
+   * By the clock of whoever wrote the manifest that dropped it, and the number of that manifest; absent in what older
+   * versions wrote.
+   */
   readonly droppedMs: number;
   readonly by?: number;
 }
 
-/** What a scavenge has removed is in objects that wait for their own removal still, and at last in none. Times by the store's clock where nothing else is said. */
+/**
+ * What a scavenge has removed is in objects that wait for their own removal still, and at last in none. Times by the
+ * store's clock where nothing else is said.
+ */
 export interface ObjectErasure {
   readonly scavengeId: string;
   /** The manifest that left it out, and when that came into force. */
@@ -184,45 +209,142 @@ const CHUNK_BYTES_MAX = 2_147_483_647;
 /** Of the text of an error, or the name of a result. */
 const WORDS_MAX = 65_536;
 
-const key: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(FILES, value) ? null : { member, why: 'is not a file key: those are made from a UUID' });
-/** Commits, too, are named in what may be left of older manifests: they go by the boundary, never because they stand here. */
-const droppedKey: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(COMMITS, value) ? null : key(value, member));
+const key: Shape<string> = (value, member) =>
+  typeof value === 'string' && isOfKind(FILES, value)
+    ? null
+    : { member, why: 'is not a file key: those are made from a UUID' };
+/**
+ * Commits, too, are named in what may be left of older manifests: they go by the boundary, never because they stand
+ * here.
+ */
+const droppedKey: Shape<string> = (value, member) =>
+  typeof value === 'string' && isOfKind(COMMITS, value) ? null : key(value, member);
 const chunkName = text(/^chunk-\d{6}\.\d{6}$/, 'the name of a chunk file');
-const fileName: Shape<string> = (value, member) => (value === INDEX_MAP_PATH || value === `${DATABASE_FOLDER}/scavenging.db` || (typeof value === 'string' && INDEX_NAME.test(value)) ? null : { member, why: 'is not the name of an index file or of the scavenge database' });
+const fileName: Shape<string> = (value, member) =>
+  value === INDEX_MAP_PATH ||
+  value === `${DATABASE_FOLDER}/scavenging.db` ||
+  (typeof value === 'string' && INDEX_NAME.test(value))
+    ? null
+    : { member, why: 'is not the name of an index file or of the scavenge database' };
 const crc32 = optional(whole(0, 4_294_967_295));
 const fileBytes = whole(0, FILE_BYTES_MAX);
 const chunkBytes = whole(0, CHUNK_BYTES_MAX);
 const chunkNumber = whole(0, CHUNK_COUNT_MAX - 1);
 
 const olderPoint = record<ResumedPoint>({
-  point: record<ScavengePoint>({ position: whole(0), eventNumber: whole(0), effectiveNowMs: whole(Number.MIN_SAFE_INTEGER), effectiveNowTicks: optional(whole(0, 9_999)), threshold: whole(Number.MIN_SAFE_INTEGER), emptiesDeleted: optional(oneOf(true)) }),
+  point: record<ScavengePoint>({
+    position: whole(0),
+    eventNumber: whole(0),
+    effectiveNowMs: whole(Number.MIN_SAFE_INTEGER),
+    effectiveNowTicks: optional(whole(0, 9_999)),
+    threshold: whole(Number.MIN_SAFE_INTEGER),
+    emptiesDeleted: optional(oneOf(true)),
+  }),
   why: oneOf('unfinished', 'unreached'),
 });
 
 const scavenge = record<ObjectScavenge>({
-  scavengeId: uuid, startedMs: moment, threshold: whole(Number.MIN_SAFE_INTEGER), syncOnly: flag, startAfresh: optional(flag), olderPoint: optional(orNull(olderPoint)), waiting: optional(olderPoint), reached: optional(whole(-1)),
-  state: oneOf('running', 'ended'), endedMs: orNull(moment), isTold: flag, result: orNull(words(WORDS_MAX)), error: orNull(words(WORDS_MAX)),
-  progress: optional(record<ObjectScavengeProgress>({
-    phase: oneOf('Starting', 'Accumulation', 'Calculation', 'Chunk execution', 'Chunk merging', 'Index execution', 'Cleaning'),
-    chunksDone: whole(0), chunksTotal: whole(0), bytesDone: whole(0), bytesTotal: whole(0), bytesReclaimed: whole(Number.MIN_SAFE_INTEGER),
-  })),
+  scavengeId: uuid,
+  startedMs: moment,
+  threshold: whole(Number.MIN_SAFE_INTEGER),
+  syncOnly: flag,
+  startAfresh: optional(flag),
+  olderPoint: optional(orNull(olderPoint)),
+  waiting: optional(olderPoint),
+  reached: optional(whole(-1)),
+  state: oneOf('running', 'ended'),
+  endedMs: orNull(moment),
+  isTold: flag,
+  result: orNull(words(WORDS_MAX)),
+  error: orNull(words(WORDS_MAX)),
+  progress: optional(
+    record<ObjectScavengeProgress>({
+      phase: oneOf(
+        'Starting',
+        'Accumulation',
+        'Calculation',
+        'Chunk execution',
+        'Chunk merging',
+        'Index execution',
+        'Cleaning',
+      ),
+      chunksDone: whole(0),
+      chunksTotal: whole(0),
+      bytesDone: whole(0),
+      bytesTotal: whole(0),
+      bytesReclaimed: whole(Number.MIN_SAFE_INTEGER),
+    }),
+  ),
 });
 
 /** What a manifest may say, before what it says is looked at together. */
 const manifestShape = record<ObjectManifest>({
-  format: oneOf(1), number: whole(1), storeId: uuid, writtenMs: moment, chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), boundary: whole(1), logEnd: whole(0), endsChunk: flag,
-  chunks: listOf(also(record<ObjectChunk>({
-    name: chunkName, key, sizeBytes: fileBytes, startNumber: chunkNumber, endNumber: chunkNumber, isScavenged: flag, physicalBytes: chunkBytes, logicalBytes: whole(0), mapBytes: chunkBytes, mapEntryBytes: oneOf(8, 12),
-  }), ({ name, startNumber }) => wrongName(name, startNumber)), CHUNK_COUNT_MAX),
-  ongoing: orNull(also(record<ObjectOngoing>({ name: chunkName, number: chunkNumber, header: hexDigits(2 * HEADER_BYTES), segments: listOf(record<ObjectSegment>({ key, from: whole(0), to: whole(0), crc32 }), SEGMENTS_MAX) }), ({ name, number }) => wrongName(name, number))),
-  files: listOf(record<ObjectFile>({ name: fileName, key: orNull(key), sizeBytes: fileBytes, inline: optional(words(2 * INLINE_BYTES_MAX)), crc32 }), FILES_MAX),
+  format: oneOf(1),
+  number: whole(1),
+  storeId: uuid,
+  writtenMs: moment,
+  chunkSizeBytes: whole(1, CHUNK_BYTES_MAX),
+  boundary: whole(1),
+  logEnd: whole(0),
+  endsChunk: flag,
+  chunks: listOf(
+    also(
+      record<ObjectChunk>({
+        name: chunkName,
+        key,
+        sizeBytes: fileBytes,
+        startNumber: chunkNumber,
+        endNumber: chunkNumber,
+        isScavenged: flag,
+        physicalBytes: chunkBytes,
+        logicalBytes: whole(0),
+        mapBytes: chunkBytes,
+        mapEntryBytes: oneOf(8, 12),
+      }),
+      ({ name, startNumber }) => wrongName(name, startNumber),
+    ),
+    CHUNK_COUNT_MAX,
+  ),
+  ongoing: orNull(
+    also(
+      record<ObjectOngoing>({
+        name: chunkName,
+        number: chunkNumber,
+        header: hexDigits(2 * HEADER_BYTES),
+        segments: listOf(record<ObjectSegment>({ key, from: whole(0), to: whole(0), crc32 }), SEGMENTS_MAX),
+      }),
+      ({ name, number }) => wrongName(name, number),
+    ),
+  ),
+  files: listOf(
+    record<ObjectFile>({
+      name: fileName,
+      key: orNull(key),
+      sizeBytes: fileBytes,
+      inline: optional(words(2 * INLINE_BYTES_MAX)),
+      crc32,
+    }),
+    FILES_MAX,
+  ),
   dropped: listOf(record<DroppedObject>({ key: droppedKey, droppedMs: moment, by: optional(whole(1)) }), DROPPED_MAX),
-  scavenge: orNull(scavenge), erasure: optional(record<ObjectErasure>({ scavengeId: uuid, manifest: whole(1), sinceMs: moment, untilMs: moment, goneMs: orNull(moment) })),
-  cluster: optional(oneOf(true)), points: optional(record<ObjectPoints>({ seen: whole(-1), reached: whole(-1) })),
+  scavenge: orNull(scavenge),
+  erasure: optional(
+    record<ObjectErasure>({
+      scavengeId: uuid,
+      manifest: whole(1),
+      sinceMs: moment,
+      untilMs: moment,
+      goneMs: orNull(moment),
+    }),
+  ),
+  cluster: optional(oneOf(true)),
+  points: optional(record<ObjectPoints>({ seen: whole(-1), reached: whole(-1) })),
 });
 
 function wrongName(name: string, number: number): { readonly member: string; readonly why: string } | null {
-  return parseChunkFileNames([name])[0]!.number === number ? null : { member: name, why: `is not the name of chunk ${number}` };
+  return parseChunkFileNames([name])[0]!.number === number
+    ? null
+    : { member: name, why: `is not the name of chunk ${number}` };
 }
 
 /** A manifest is text: the SHA-256 of everything behind the first line, in hex, and the manifest as JSON. */
@@ -240,10 +362,16 @@ export function encodeManifest(manifest: ObjectManifest, digests: Digests): Uint
 
 /** Throws `manifest_invalid`. `number` is the one in the key. */
 export function decodeManifest(key: string, number: number, bytes: Uint8Array, digests: Digests): ObjectManifest {
-  const fail = (what: string) => new SkuaError('manifest_invalid', `The manifest ${key} ${what}. Manifests are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`, { key });
+  const fail = (what: string) =>
+    new SkuaError(
+      'manifest_invalid',
+      `The manifest ${key} ${what}. Manifests are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`,
+      { key },
+    );
   const body = bytes.subarray(DIGEST_CHARACTERS + 1);
   if (body.length === 0 || bytes[DIGEST_CHARACTERS] !== 10) throw fail('is cut short');
-  if (decodeText(bytes.subarray(0, DIGEST_CHARACTERS)) !== digestOf(body, digests)) throw fail('has a digest that does not match its text');
+  if (decodeText(bytes.subarray(0, DIGEST_CHARACTERS)) !== digestOf(body, digests))
+    throw fail('has a digest that does not match its text');
   let value: unknown;
   try {
     value = JSON.parse(decodeText(body));
@@ -251,9 +379,14 @@ export function decodeManifest(key: string, number: number, bytes: Uint8Array, d
     throw fail('is not JSON');
   }
   const { format } = (value ?? {}) as { readonly format?: unknown };
-  if (typeof format === 'number' && format !== 1) throw fail(`is of format ${format}, which is not known: use a newer version`);
+  if (typeof format === 'number' && format !== 1)
+    throw fail(`is of format ${format}, which is not known: use a newer version`);
   const unsound = manifestShape(value, '');
-  if (unsound !== null) throw new SkuaError('manifest_invalid', `${fail(wrongText(unsound)).message} None of it was used.`, { key, member: unsound.member });
+  if (unsound !== null)
+    throw new SkuaError('manifest_invalid', `${fail(wrongText(unsound)).message} None of it was used.`, {
+      key,
+      member: unsound.member,
+    });
   const manifest = value as ObjectManifest;
   const wrong = firstWrong(manifest, number);
   if (wrong !== null) throw fail(`has no valid ${wrong}`);
@@ -264,10 +397,12 @@ export function decodeManifest(key: string, number: number, bytes: Uint8Array, d
 function firstWrong(m: ObjectManifest, number: number): string | null {
   if (m.number !== number) return 'number';
   // Instances search tables by range, so one that stood in the manifest itself would be overlooked.
-  for (const { name, key } of m.files) if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
+  for (const { name, key } of m.files)
+    if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
   let nextChunk = 0;
   for (const chunk of m.chunks) {
-    if (chunk.startNumber !== nextChunk || chunk.endNumber < chunk.startNumber) return `place for the chunk ${chunk.name}`;
+    if (chunk.startNumber !== nextChunk || chunk.endNumber < chunk.startNumber)
+      return `place for the chunk ${chunk.name}`;
     nextChunk = chunk.endNumber + 1;
   }
   if (m.ongoing === null) return m.logEnd > nextChunk * m.chunkSizeBytes ? 'file for the end of the log' : null;
@@ -303,22 +438,34 @@ export async function newestManifest(objects: ObjectStore, digests: Digests): Pr
     const manifest = await readManifest(objects, number, digests);
     if (manifest !== null) return manifest;
   }
-  throw new SkuaError('manifest_invalid', `The newest manifest under ${objects.place} is listed but can't be read: check that the store lists what it holds.`, {});
+  throw new SkuaError(
+    'manifest_invalid',
+    `The newest manifest under ${objects.place} is listed but can't be read: check that the store lists what it holds.`,
+    {},
+  );
 }
 
 /** Null when there is none with this number (any more). */
-export async function readManifest(objects: ObjectStore, number: number, digests: Digests): Promise<ObjectManifest | null> {
+export async function readManifest(
+  objects: ObjectStore,
+  number: number,
+  digests: Digests,
+): Promise<ObjectManifest | null> {
   const key = manifestKey(number);
   const bytes = await objects.get(key);
   return bytes === null ? null : decodeManifest(key, number, bytes, digests);
 }
 
 /**
- * Puts a manifest in force under its number, unless another took that number: then `lost`, and whoever made it
- * discards its work. When the store does not say what became of it the same bytes are put there again; two manifests never
- * have the same bytes, since the keys of their files are drawn anew. Rejects with `outcome_unknown` after `deadlineMs`.
+ * Puts a manifest in force under its number, unless another took that number: then `lost`, and whoever made it discards
+ * its work. When the store does not say what became of it the same bytes are put there again; two manifests never have
+ * the same bytes, since the keys of their files are drawn anew. Rejects with `outcome_unknown` after `deadlineMs`.
  */
-export async function createManifest(world: { readonly objects: ObjectStore; readonly clock: Clock; readonly digests: Digests }, manifest: ObjectManifest, deadlineMs = 60_000): Promise<'created' | 'lost'> {
+export async function createManifest(
+  world: { readonly objects: ObjectStore; readonly clock: Clock; readonly digests: Digests },
+  manifest: ObjectManifest,
+  deadlineMs = 60_000,
+): Promise<'created' | 'lost'> {
   const { objects, clock, digests } = world;
   const key = manifestKey(manifest.number);
   const bytes = encodeManifest(manifest, digests);
@@ -327,18 +474,30 @@ export async function createManifest(world: { readonly objects: ObjectStore; rea
   for (let waitMs = UNDECIDED_WAIT_FIRST_MS; ; waitMs = Math.min(2 * waitMs, UNDECIDED_WAIT_MAX_MS)) {
     let there: Uint8Array | null;
     try {
-      if (await objects.create(key, bytes) === 'created') return 'created';
-      // It may be ours, as the reply of a create can be lost below the store: until that has been looked at nothing is decided.
+      if ((await objects.create(key, bytes)) === 'created') return 'created';
+      // It may be ours, as the reply of a create can be lost below the store: until that has been looked at nothing is
+      // decided.
       isUndecided = true;
       there = await objects.get(key);
     } catch (error) {
       if (!isUndecided && !isSkuaError(error, 'outcome_unknown')) throw error;
       isUndecided = true;
-      if (clock.monotonicMs() >= untilMs) throw new SkuaError('outcome_unknown', `It is not known whether the manifest ${key} was written: ${objects.place} does not answer.`, { key }, error);
+      if (clock.monotonicMs() >= untilMs)
+        throw new SkuaError(
+          'outcome_unknown',
+          `It is not known whether the manifest ${key} was written: ${objects.place} does not answer.`,
+          { key },
+          error,
+        );
       await clock.sleep(waitMs);
       continue;
     }
-    if (there === null) throw new SkuaError('outcome_unknown', `The manifest ${key} existed and is gone: newer ones have followed, so it is unknown who wrote it.`, { key });
+    if (there === null)
+      throw new SkuaError(
+        'outcome_unknown',
+        `The manifest ${key} existed and is gone: newer ones have followed, so it is unknown who wrote it.`,
+        { key },
+      );
     return there.length === bytes.length && equalBytes(there, 0, bytes, 0, bytes.length) ? 'created' : 'lost';
   }
 }

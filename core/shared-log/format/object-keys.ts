@@ -39,7 +39,10 @@ export function manifestNumberOf(key: string): number | null {
 /** Names by which objects are known for ours; what has another one below these prefixes is a stranger's. */
 export const COMMITS: KeyKind = { prefix: LOG_PREFIX, rest: /^0{4}[0-8]\d{15}$/ };
 export const MANIFESTS: KeyKind = { prefix: MANIFEST_PREFIX, rest: /^\d{15}$/ };
-export const FILES: KeyKind = { prefix: FILES_PREFIX, rest: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/ };
+export const FILES: KeyKind = {
+  prefix: FILES_PREFIX,
+  rest: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+};
 /** The minute, the pair, and the number of the failure. */
 export const FAILURES: KeyKind = { prefix: FAILURES_PREFIX, rest: /^\d{1,10}\/[0-9a-f]{32}\/\d{1,4}$/ };
 

@@ -9,26 +9,60 @@ import { createManifest, newestManifest, type ObjectManifest } from '../format/m
 const PROBE_CREATES = 8;
 const PROBES_MAX = 5;
 
-/** The newest manifest of the store under the prefix, which is created where there is none, and is marked as a cluster's where that is asked for. Throws `prefix_unsuitable`, and `storage_unreachable` where there is none and `mustExist` says that there was one. */
+/**
+ * The newest manifest of the store under the prefix, which is created where there is none, and is marked as a cluster's
+ * where that is asked for. Throws `prefix_unsuitable`, and `storage_unreachable` where there is none and `mustExist`
+ * says that there was one.
+ */
 export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions): Promise<ObjectManifest> {
   const { objects, digests } = world;
   const newest = await newestManifest(objects, digests);
   if (newest !== null) return asAsked(world, options, newest);
-  if (options.mustExist === true) throw new SkuaError('storage_unreachable', `The log that was in ${objects.place} is gone: the place was emptied or replaced. A log is never recreated in place of a lost one. Restore it, or start a new log from a replica with \`skua cluster reset\`.`, { place: objects.place });
+  if (options.mustExist === true)
+    throw new SkuaError(
+      'storage_unreachable',
+      `The log that was in ${objects.place} is gone: the place was emptied or replaced. A log is never recreated in place of a lost one. Restore it, or start a new log from a replica with \`skua cluster reset\`.`,
+      { place: objects.place },
+    );
   const chunkSizeBytes = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
-  if (!Number.isInteger(chunkSizeBytes) || chunkSizeBytes < CHUNK_SIZE_MIN_BYTES || chunkSizeBytes > CHUNK_SIZE_MAX_BYTES) {
-    throw new SkuaError('bad_option', `chunkSizeBytes is ${chunkSizeBytes}; it must be a whole number from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { option: 'chunkSizeBytes', value: chunkSizeBytes });
+  if (
+    !Number.isInteger(chunkSizeBytes) ||
+    chunkSizeBytes < CHUNK_SIZE_MIN_BYTES ||
+    chunkSizeBytes > CHUNK_SIZE_MAX_BYTES
+  ) {
+    throw new SkuaError(
+      'bad_option',
+      `chunkSizeBytes is ${chunkSizeBytes}; it must be a whole number from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`,
+      { option: 'chunkSizeBytes', value: chunkSizeBytes },
+    );
   }
   await objects.begin?.();
   await probe(world);
   const first: ObjectManifest = {
-    format: 1, number: 1, storeId: newUuid(world.ids), writtenMs: Math.floor(world.clock.nowMs()), chunkSizeBytes,
-    boundary: 1, logEnd: 0, endsChunk: false, chunks: [], ongoing: null, files: [], dropped: [], scavenge: null, ...(options.isCluster === true && { cluster: true }),
+    format: 1,
+    number: 1,
+    storeId: newUuid(world.ids),
+    writtenMs: Math.floor(world.clock.nowMs()),
+    chunkSizeBytes,
+    boundary: 1,
+    logEnd: 0,
+    endsChunk: false,
+    chunks: [],
+    ongoing: null,
+    files: [],
+    dropped: [],
+    scavenge: null,
+    ...(options.isCluster === true && { cluster: true }),
   };
   const outcome = await createManifest(world, first).catch((error: unknown) => {
     // Whoever opens it next finds a whole prefix or none.
     if (!isSkuaError(error, 'outcome_unknown')) throw error;
-    throw new SkuaError('storage_unreachable', `${objects.place} did not answer while the store was created: try again when it works.`, {}, error);
+    throw new SkuaError(
+      'storage_unreachable',
+      `${objects.place} did not answer while the store was created: try again when it works.`,
+      {},
+      error,
+    );
   });
   if (outcome === 'created') return first;
   // Another instance created the prefix in the same moment.
@@ -41,26 +75,45 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
 const MARKS_MAX = 20;
 
 /**
- * Says that the log is a cluster's, in a manifest of its own with the files of the one before: the tick that is under way then is overtaken by it, and those
- * that follow know it.
+ * Says that the log is a cluster's, in a manifest of its own with the files of the one before: the tick that is under
+ * way then is overtaken by it, and those that follow know it.
  */
-async function asAsked(world: ObjectWorld, { isCluster = false }: ObjectLogOptions, newest: ObjectManifest): Promise<ObjectManifest> {
+async function asAsked(
+  world: ObjectWorld,
+  { isCluster = false }: ObjectLogOptions,
+  newest: ObjectManifest,
+): Promise<ObjectManifest> {
   let base: ObjectManifest | null = newest;
   for (let tries = 0; isCluster && base !== null && base.cluster !== true; tries++) {
-    if (tries === MARKS_MAX) throw new SkuaError('too_busy', `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`, { limit: MARKS_MAX });
-    const marked: ObjectManifest = { ...base, number: base.number + 1, writtenMs: Math.floor(world.clock.nowMs()), cluster: true };
-    if (await createManifest(world, marked) === 'created') return marked;
+    if (tries === MARKS_MAX)
+      throw new SkuaError(
+        'too_busy',
+        `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`,
+        { limit: MARKS_MAX },
+      );
+    const marked: ObjectManifest = {
+      ...base,
+      number: base.number + 1,
+      writtenMs: Math.floor(world.clock.nowMs()),
+      cluster: true,
+    };
+    if ((await createManifest(world, marked)) === 'created') return marked;
     base = await newestManifest(world.objects, world.digests);
   }
   return base ?? newest;
 }
 
-/** All consistency rests on conditional creates, and a server that ignores the condition answers as if all were well: so it is tried out. */
+/**
+ * All consistency rests on conditional creates, and a server that ignores the condition answers as if all were well: so
+ * it is tried out.
+ */
 export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promise<void> {
   const { objects, ids } = world;
   for (let tries = 1; ; tries++) {
     const key = PROBE_PREFIX + newUuid(ids);
-    const replies = await Promise.allSettled(Array.from({ length: PROBE_CREATES }, (_, i) => objects.create(key, Uint8Array.of(i))));
+    const replies = await Promise.allSettled(
+      Array.from({ length: PROBE_CREATES }, (_, i) => objects.create(key, Uint8Array.of(i))),
+    );
     let created = 0;
     let unknown = 0;
     for (const reply of replies) {
@@ -68,17 +121,28 @@ export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promis
       else if (isSkuaError(reply.reason, 'outcome_unknown')) unknown++;
       else throw reply.reason;
     }
-    // Whoever is told that it was late may have won: the reply of a create can be lost below the store, and its repeat finds its own work.
+    // Whoever is told that it was late may have won: the reply of a create can be lost below the store, and its repeat
+    // finds its own work.
     const there = created === 0 ? await objects.get(key) : null;
     await objects.remove([key]);
-    if (created > 1) throw unsuitable(objects, `${created} of ${PROBE_CREATES} conditional creates of one object succeeded`);
+    if (created > 1)
+      throw unsuitable(objects, `${created} of ${PROBE_CREATES} conditional creates of one object succeeded`);
     // With a lost reply it can't be told that none won.
     if (created === 1) return;
     if (unknown === 0 && there === null) throw unsuitable(objects, 'no conditional create of a new object succeeded');
-    if (tries === PROBES_MAX) throw new SkuaError('storage_unreachable', `${objects.place} does not answer conditional creates: try again when it works.`, {});
+    if (tries === PROBES_MAX)
+      throw new SkuaError(
+        'storage_unreachable',
+        `${objects.place} does not answer conditional creates: try again when it works.`,
+        {},
+      );
   }
 }
 
 function unsuitable(objects: ObjectStore, what: string): SkuaError {
-  return new SkuaError('prefix_unsuitable', `${objects.place} can't hold a store: ${what}. Use a server that supports If-None-Match on PUT.`, { place: objects.place });
+  return new SkuaError(
+    'prefix_unsuitable',
+    `${objects.place} can't hold a store: ${what}. Use a server that supports If-None-Match on PUT.`,
+    { place: objects.place },
+  );
 }

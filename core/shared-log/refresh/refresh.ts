@@ -24,8 +24,8 @@ export class Refresher {
   }
 
   /**
-   * Resolves when everything that was committed before the call is known: one request while nothing was. Calls of the same
-   * time share one, which has to begin after each of them.
+   * Resolves when everything that was committed before the call is known: one request while nothing was. Calls of the
+   * same time share one, which has to begin after each of them.
    */
   refresh(): Promise<void> {
     if (this.#running === null) return this.#start();
@@ -78,7 +78,11 @@ export class Refresher {
       else await this.catchUp();
       step = Math.min(2 * step, GALLOP_MAX);
     }
-    throw new SkuaError('too_busy', 'Other writers are faster than this instance can read: try again, or spread the writes over more logs.', {});
+    throw new SkuaError(
+      'too_busy',
+      'Other writers are faster than this instance can read: try again, or spread the writes over more logs.',
+      {},
+    );
   }
 
   /** Brings the newest manifest in force, and what is known to the end of the log if it was beyond that. */
@@ -91,9 +95,10 @@ export class Refresher {
   }
 
   /**
-   * Does work that reads files, and when one of them is not there looks for the newest manifest and does it again (rule 6). The work may
-   * then stand still until that manifest is an old one too, so it may need more than two tries. Rejects with `log_corrupt` when the newest
-   * manifest names the file: then it was damage. Only for work that wrote nothing when it rejects with `file_not_found`.
+   * Does work that reads files, and when one of them is not there looks for the newest manifest and does it again (rule
+   * 6). The work may then stand still until that manifest is an old one too, so it may need more than two tries.
+   * Rejects with `log_corrupt` when the newest manifest names the file: then it was damage. Only for work that wrote
+   * nothing when it rejects with `file_not_found`.
    */
   async again<T, Given>(work: (given: Given) => Promise<T>, given: Given): Promise<T> {
     for (let tries = 0; tries < LOADS_MAX; tries++) {
@@ -104,15 +109,28 @@ export class Refresher {
         await this.replaced(error);
       }
     }
-    throw new SkuaError('too_busy', 'The files of the log are replaced and removed faster than this request reads them: try again.', { tries: LOADS_MAX });
+    throw new SkuaError(
+      'too_busy',
+      'The files of the log are replaced and removed faster than this request reads them: try again.',
+      { tries: LOADS_MAX },
+    );
   }
 
-  /** Brings the newest manifest in force, because a file was not found. Rejects with `log_corrupt` when that names the file too. */
+  /**
+   * Brings the newest manifest in force, because a file was not found. Rejects with `log_corrupt` when that names the
+   * file too.
+   */
   async replaced(notFound: SkuaError): Promise<void> {
     await this.freshen();
     const { key } = notFound.data;
     // A manifest's files are there before it, and a key that was dropped never comes back: it was named all the time.
-    if (typeof key === 'string' && keysOf(this.#head.manifest).has(key)) throw new SkuaError('log_corrupt', `The object ${key} is gone, but the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`, { key }, notFound);
+    if (typeof key === 'string' && keysOf(this.#head.manifest).has(key))
+      throw new SkuaError(
+        'log_corrupt',
+        `The object ${key} is gone, but the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`,
+        { key },
+        notFound,
+      );
   }
 
   /** Takes in all commits there are, by a list: at a start, and when what is known is far behind. */
@@ -142,7 +160,12 @@ export class Refresher {
       // Progress is no try.
       if (head.known > known) tries = -1;
       if (isTaken) continue;
-      if (tail === null && head.manifest.number === manifest) throw new SkuaError('log_corrupt', `Commits behind ${known} are missing under ${head.world.objects.place}, but no manifest includes them. Restore them from versions or a backup of the bucket.`, { known, listed: list.last });
+      if (tail === null && head.manifest.number === manifest)
+        throw new SkuaError(
+          'log_corrupt',
+          `Commits behind ${known} are missing under ${head.world.objects.place}, but no manifest includes them. Restore them from versions or a backup of the bucket.`,
+          { known, listed: list.last },
+        );
     }
     throw new SkuaError('too_busy', 'The log is compacted faster than this instance can read it: try again.', {});
   }
@@ -166,7 +189,10 @@ export class Poller {
     this.#log = log;
   }
 
-  /** The messages of a subscription, which hears of other writers' commits meanwhile. Files that were replaced are found again by whoever subscribes anew. */
+  /**
+   * The messages of a subscription, which hears of other writers' commits meanwhile. Files that were replaced are found
+   * again by whoever subscribes anew.
+   */
   async *follow<T>(subscribe: () => AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
     this.#enter();
     try {
@@ -175,7 +201,12 @@ export class Poller {
     } catch (error) {
       if (!isSkuaError(error, 'file_not_found')) throw error;
       await this.#refresher.replaced(error);
-      throw new SkuaError('too_busy', 'The subscription read files that were being replaced: subscribe again after the last event.', {}, error);
+      throw new SkuaError(
+        'too_busy',
+        'The subscription read files that were being replaced: subscribe again after the last event.',
+        {},
+        error,
+      );
     } finally {
       this.#leave();
     }
@@ -208,7 +239,8 @@ export class Poller {
         await this.#refresher.refresh();
         wasFailing = false;
       } catch (error) {
-        if (!wasFailing) this.#log.warn('Could not check for events of other writers; their subscribers keep waiting.', { error });
+        if (!wasFailing)
+          this.#log.warn('Could not check for events of other writers; their subscribers keep waiting.', { error });
         wasFailing = true;
       }
     }

@@ -16,11 +16,14 @@ interface SchedulerParts {
 }
 
 /**
- * Lets the schedule have its say in ticks. It lives as long as the process, over an instance of that time: what is known from the tick before
- * need not be read again, so that a tick of a store at rest asks once for what others have written.
+ * Lets the schedule have its say in ticks. It lives as long as the process, over an instance of that time: what is
+ * known from the tick before need not be read again, so that a tick of a store at rest asks once for what others have
+ * written.
  */
 export function createScheduler(parts: SchedulerParts): (deadlineMs: number) => Promise<void> {
-  const { config: { isOff } } = parts;
+  const {
+    config: { isOff },
+  } = parts;
   let opening: Promise<Scheduled> | null = null;
   return async (deadlineMs) => {
     if ((typeof isOff === 'function' ? isOff() : isOff) !== null) return;

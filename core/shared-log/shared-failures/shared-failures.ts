@@ -7,23 +7,27 @@ import { FAILURES, FAILURES_PREFIX } from '../format/object-keys.ts';
 
 const MINUTE_MS = 60_000;
 /**
- * Requests that one process makes for this in a minute: what an attacker can make the store cost. Where they are used up, a pair
- * that fails is locked for this process at once, so that noise about other users buys no guesses at one.
+ * Requests that one process makes for this in a minute: what an attacker can make the store cost. Where they are used
+ * up, a pair that fails is locked for this process at once, so that noise about other users buys no guesses at one.
  */
 export const FAILURE_REQUESTS_A_MINUTE = 60;
-/** Lists and creates for one failure, where others count the same pair at the same moment; then the pair is locked here. */
+/**
+ * Lists and creates for one failure, where others count the same pair at the same moment; then the pair is locked here.
+ */
 const ROUNDS_MAX = 3;
 /** Hex digits that stand for a pair. */
 const PAIR_DIGITS = 32;
 const NOTHING = new Uint8Array(0);
 
 /**
- * A failure is an empty object `failures/<minute>/<pair>/<number>`, created conditionally: as many as are allowed can be created, by
- * whomever. So the failures of a pair cost requests only when they happen (mostly one each), and a right password costs none. The
- * minutes are those of the wall clock, as processes share no other. Names and addresses are not told: the pair is a digest.
+ * A failure is an empty object `failures/<minute>/<pair>/<number>`, created conditionally: as many as are allowed can
+ * be created, by whomever. So the failures of a pair cost requests only when they happen (mostly one each), and a right
+ * password costs none. The minutes are those of the wall clock, as processes share no other. Names and addresses are
+ * not told: the pair is a digest.
  *
- * What that leaves: a process learns that a pair is locked by its own first failure. With n processes a minute so allows FAILURES_MAX
- * guesses and n more, instead of n times as many: a failure either is counted or locks the pair for its process.
+ * What that leaves: a process learns that a pair is locked by its own first failure. With n processes a minute so
+ * allows FAILURES_MAX guesses and n more, instead of n times as many: a failure either is counted or locks the pair for
+ * its process.
  */
 export class ObjectFailures implements SharedFailures {
   readonly #world: Pick<ObjectWorld, 'objects' | 'clock' | 'digests' | 'log'>;
@@ -68,7 +72,8 @@ export class ObjectFailures implements SharedFailures {
       const { objects: taken } = await pageOfKind(objects, FAILURES, { within: folder });
       this.#next.set(folder, Math.max(number + 1, taken.length));
     }
-    // So many fail at once for one pair only where somebody guesses. A failure that is not counted must not be the next guess's ticket.
+    // So many fail at once for one pair only where somebody guesses. A failure that is not counted must not be the next
+    // guess's ticket.
     return true;
   }
 

@@ -1,7 +1,15 @@
 import { firstOfKind, isOfKind, listKind, type OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { ObjectWorld } from '../api.ts';
-import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../format/object-keys.ts';
+import {
+  commitKey,
+  commitNumberOf,
+  COMMITS,
+  FAILURES,
+  FILES,
+  manifestNumberOf,
+  MANIFESTS,
+} from '../format/object-keys.ts';
 import { keysOf, type ObjectErasure, type ObjectManifest, readManifest } from '../format/manifest.ts';
 import type { LogList } from '../tail/tail.ts';
 import { CONTROL, isOldNote } from '../control/control.ts';
@@ -12,7 +20,9 @@ const REMOVE_MAX = 10_000;
 const BATCH_KEYS = 1_000;
 /** Manifests that stay, however old they are. */
 const MANIFESTS_KEPT = 4;
-/** Objects that no manifest names, old notes and old failures of logins are looked for every this many manifests, ... */
+/**
+ * Objects that no manifest names, old notes and old failures of logins are looked for every this many manifests, ...
+ */
 export const LEFTOVERS_EVERY = 64;
 /** ... when the newest manifest is so old, and before a scavenge is said to have left no trace. */
 export const LEFTOVERS_AFTER_MS = 86_400_000;
@@ -39,7 +49,10 @@ export function agesOf(freshMs: number, removeAfterMs: number): Ages {
   return { settleMs: freshMs + freshMs / 5, removeAfterMs };
 }
 
-/** The run that manifest `number`, written now, ends: until then traces remain at the latest, with time to spare for ticks. */
+/**
+ * The run that manifest `number`, written now, ends: until then traces remain at the latest, with time to spare for
+ * ticks.
+ */
 export function erasureOf(scavengeId: string, number: number, nowMs: number, ages: Ages): ObjectErasure {
   return { scavengeId, manifest: number, sinceMs: nowMs, untilMs: nowMs + tracesMs(ages), goneMs: null };
 }
@@ -68,10 +81,11 @@ interface SweepParts {
 }
 
 /**
- * Removes what nobody reads any more. A manifest that came into force `removeAfterMs` before another one is so old that everybody has taken in a
- * newer one: what it had dropped by then may go, and the commits before its boundary. Both times are those that the store gave the
- * manifests, so no clock of a process counts; where nothing is written, a tick writes a manifest for the sake of its time.
- * What is removed is forgotten by the manifest after that: a crash anywhere leaves objects that the next sweep finds.
+ * Removes what nobody reads any more. A manifest that came into force `removeAfterMs` before another one is so old that
+ * everybody has taken in a newer one: what it had dropped by then may go, and the commits before its boundary. Both
+ * times are those that the store gave the manifests, so no clock of a process counts; where nothing is written, a tick
+ * writes a manifest for the sake of its time. What is removed is forgotten by the manifest after that: a crash anywhere
+ * leaves objects that the next sweep finds.
  */
 export class Sweep {
   readonly #parts: SweepParts;
@@ -87,19 +101,34 @@ export class Sweep {
     const { erasure } = base;
     const sinceMs = erasure === undefined ? undefined : this.#times.get(erasure.manifest);
     // By the clock of the store as soon as that is known.
-    this.#erasure = erasure === undefined || sinceMs === undefined ? erasure : { ...erasure, sinceMs, untilMs: sinceMs + tracesMs(ages) };
+    this.#erasure =
+      erasure === undefined || sinceMs === undefined
+        ? erasure
+        : { ...erasure, sinceMs, untilMs: sinceMs + tracesMs(ages) };
   }
 
-  /** Whether a manifest is worth writing for the sake of removal alone. Costs a request at most, and none where nothing waits. */
+  /**
+   * Whether a manifest is worth writing for the sake of removal alone. Costs a request at most, and none where nothing
+   * waits.
+   */
   async isDue(): Promise<boolean> {
-    const { log: { first }, ages: { settleMs } } = this.#parts;
+    const {
+      log: { first },
+      ages: { settleMs },
+    } = this.#parts;
     const nowMs = this.#nowMs;
     const waiting = this.#pending;
     // What may carry along traces has to be taken over, however little it is.
-    if (waiting !== null && first !== null && first.modifiedMs <= waiting.sinceMs + settleMs && nowMs > waiting.sinceMs + settleMs) return true;
+    if (
+      waiting !== null &&
+      first !== null &&
+      first.modifiedMs <= waiting.sinceMs + settleMs &&
+      nowMs > waiting.sinceMs + settleMs
+    )
+      return true;
     // The manifest that takes over the tail removes, too.
     if (waiting === null && first !== null) return false;
-    return this.#isLongAgo || (this.#ageMs >= CLEAN_UP_EVERY_MS && await this.#hasAged(nowMs));
+    return this.#isLongAgo || (this.#ageMs >= CLEAN_UP_EVERY_MS && (await this.#hasAged(nowMs)));
   }
 
   /** Of the newest manifest, by the clocks of processes; one that has been set back since is no reason to wait. */
@@ -108,7 +137,10 @@ export class Sweep {
     return Math.abs(world.clock.nowMs() - base.writtenMs);
   }
 
-  /** What the clock of the store says now, about: that decides only whether to write a manifest, the time of which is the store's own. */
+  /**
+   * What the clock of the store says now, about: that decides only whether to write a manifest, the time of which is
+   * the store's own.
+   */
   get #nowMs(): number {
     return this.#baseMs + this.#ageMs;
   }
@@ -119,7 +151,11 @@ export class Sweep {
   }
 
   async #hasAged(atMs: number): Promise<boolean> {
-    const { base, log: { old }, ages: { removeAfterMs } } = this.#parts;
+    const {
+      base,
+      log: { old },
+      ages: { removeAfterMs },
+    } = this.#parts;
     if (this.#pending !== null && atMs - this.#pending.sinceMs >= removeAfterMs) return true;
     if (base.dropped.some(({ by }) => this.#isAged(by, atMs))) return true;
     // It was written before it was dropped.
@@ -128,7 +164,10 @@ export class Sweep {
     return horizon !== null && commitNumberOf(old.key)! < horizon.boundary;
   }
 
-  /** Whether `removeAfterMs` have passed since that manifest came into force. Those that are not listed any more are older than others that have aged. */
+  /**
+   * Whether `removeAfterMs` have passed since that manifest came into force. Those that are not listed any more are
+   * older than others that have aged.
+   */
   #isAged(manifest: number | undefined, atMs: number): boolean {
     const number = manifest ?? this.#parts.base.number;
     return atMs - (this.#times.get(number) ?? -Infinity) >= this.#parts.ages.removeAfterMs;
@@ -136,7 +175,11 @@ export class Sweep {
 
   /** The newest manifest that is old enough; null when there is none. */
   async #horizon(atMs: number): Promise<ObjectManifest | null> {
-    const { world: { objects, digests }, base, manifests } = this.#parts;
+    const {
+      world: { objects, digests },
+      base,
+      manifests,
+    } = this.#parts;
     const found = manifests.find(({ key }) => this.#isAged(manifestNumberOf(key)!, atMs));
     if (found === undefined) return null;
     const number = manifestNumberOf(found.key)!;
@@ -145,7 +188,12 @@ export class Sweep {
 
   /** Removes what has aged by the time of the newest manifest. */
   async run(): Promise<Swept> {
-    const { world: { objects }, base, manifests, log: { old } } = this.#parts;
+    const {
+      world: { objects },
+      base,
+      manifests,
+      log: { old },
+    } = this.#parts;
     const atMs = this.#baseMs;
     const gone = new Gone(objects);
     const dropped = base.dropped.filter(({ by }) => this.#isAged(by, atMs)).map(({ key }) => key);
@@ -154,10 +202,13 @@ export class Sweep {
     if (place >= 0) for (const { key } of manifests.slice(Math.max(place + 1, MANIFESTS_KEPT))) await gone.add(key);
     const horizon = old === null && this.#pending === null ? null : await this.#horizon(atMs);
     if (horizon !== null && old !== null) await commitsBelow(gone, objects, horizon.boundary);
-    const isLast = horizon !== null && !gone.isFull && await this.#isLast(horizon);
+    const isLast = horizon !== null && !gone.isFull && (await this.#isLast(horizon));
     if (isLast || (base.number + 1) % LEFTOVERS_EVERY === 0 || this.#isLongAgo) await this.#leftovers(gone, isLast);
     await gone.flush();
-    const erasure = isLast && !gone.isFull ? { ...this.#pending!, goneMs: Math.floor(this.#parts.world.clock.nowMs()) } : this.#erasure;
+    const erasure =
+      isLast && !gone.isFull
+        ? { ...this.#pending!, goneMs: Math.floor(this.#parts.world.clock.nowMs()) }
+        : this.#erasure;
     return { removed: gone.count, forgotten: gone.isFull ? new Set() : new Set(dropped), erasure };
   }
 
@@ -166,29 +217,45 @@ export class Sweep {
   }
 
   /**
-   * With what is being removed the last traces go: everything that the run has dropped, and all commits that a writer made who may not have
-   * known of that. A commit follows the one before it, also in time, so the first that stays tells of all.
+   * With what is being removed the last traces go: everything that the run has dropped, and all commits that a writer
+   * made who may not have known of that. A commit follows the one before it, also in time, so the first that stays
+   * tells of all.
    */
   async #isLast(horizon: ObjectManifest): Promise<boolean> {
-    const { world: { objects }, base, log: { first, old }, ages: { settleMs } } = this.#parts;
+    const {
+      world: { objects },
+      base,
+      log: { first, old },
+      ages: { settleMs },
+    } = this.#parts;
     const waiting = this.#pending;
     if (waiting === null || horizon.number < waiting.manifest) return false;
-    const stays = old === null || horizon.boundary >= base.boundary ? first : await firstOfKind(objects, COMMITS, { after: commitKey(horizon.boundary - 1) });
+    const stays =
+      old === null || horizon.boundary >= base.boundary
+        ? first
+        : await firstOfKind(objects, COMMITS, { after: commitKey(horizon.boundary - 1) });
     return stays === null || stays.modifiedMs > waiting.sinceMs + settleMs;
   }
 
   /**
-   * Files that ticks uploaded and never named, notes that nobody looks at, and failed logins of long ago. A tick that stands on the newest
-   * manifest uploads behind it, and one that stands on an older one is too late: so what no manifest names may go as soon as it is a little older than the newest.
+   * Files that ticks uploaded and never named, notes that nobody looks at, and failed logins of long ago. A tick that
+   * stands on the newest manifest uploads behind it, and one that stands on an older one is too late: so what no
+   * manifest names may go as soon as it is a little older than the newest.
    */
   async #leftovers(gone: Gone, isAll: boolean): Promise<void> {
-    const { world: { objects, onStrangers }, base, ages: { settleMs, removeAfterMs } } = this.#parts;
+    const {
+      world: { objects, onStrangers },
+      base,
+      ages: { settleMs, removeAfterMs },
+    } = this.#parts;
     const beforeMs = this.#baseMs - removeAfterMs;
     const filesMs = isAll ? this.#baseMs - settleMs : beforeMs;
     const named = keysOf(base);
     for (const { key } of base.dropped) named.add(key);
-    for await (const { key, modifiedMs } of listKind(objects, FILES, { onStrangers })) if (modifiedMs <= filesMs && !named.has(key)) await gone.add(key);
-    for await (const { key, modifiedMs } of listKind(objects, CONTROL, { onStrangers })) if (modifiedMs <= beforeMs && isOldNote(key, base)) await gone.add(key);
+    for await (const { key, modifiedMs } of listKind(objects, FILES, { onStrangers }))
+      if (modifiedMs <= filesMs && !named.has(key)) await gone.add(key);
+    for await (const { key, modifiedMs } of listKind(objects, CONTROL, { onStrangers }))
+      if (modifiedMs <= beforeMs && isOldNote(key, base)) await gone.add(key);
     for await (const { key, modifiedMs } of listKind(objects, FAILURES, { onStrangers })) {
       if (gone.isFull) return;
       if (modifiedMs <= beforeMs) await gone.add(key);
@@ -215,7 +282,9 @@ class Gone {
   }
 
   /** Something may have been left. */
-  get isFull(): boolean { return this.count >= REMOVE_MAX; }
+  get isFull(): boolean {
+    return this.count >= REMOVE_MAX;
+  }
 
   async add(key: string): Promise<void> {
     if (this.isFull) return;

@@ -21,8 +21,8 @@ export interface Tail {
 }
 
 /**
- * What there is of the tail, by listing it. Null when the first commit is gone: then a newer manifest has taken it in. Throws
- * `log_corrupt` where numbers are missing.
+ * What there is of the tail, by listing it. Null when the first commit is gone: then a newer manifest has taken it in.
+ * Throws `log_corrupt` where numbers are missing.
  */
 export async function listTail(objects: ObjectStore, from: number, commitsMax: number): Promise<Tail | null> {
   const infos: ObjectInfo[] = [];
@@ -37,15 +37,23 @@ export async function listTail(objects: ObjectStore, from: number, commitsMax: n
 export interface LogList {
   /** Null as `listTail` has it. */
   readonly tail: Tail | null;
-  /** The first commit of the tail and the first one below the boundary, which is there until it is removed; null where there is none. */
+  /**
+   * The first commit of the tail and the first one below the boundary, which is there until it is removed; null where
+   * there is none.
+   */
   readonly first: ObjectInfo | null;
   readonly old: ObjectInfo | null;
 }
 
 /** As `listTail`, with what waits below the tail for its removal: one request where both fit a page. */
-export async function listLog({ objects, onStrangers }: Pick<ObjectWorld, 'objects' | 'onStrangers'>, boundary: number, commitsMax: number): Promise<LogList> {
+export async function listLog(
+  { objects, onStrangers }: Pick<ObjectWorld, 'objects' | 'onStrangers'>,
+  boundary: number,
+  commitsMax: number,
+): Promise<LogList> {
   const page = await pageOfKind(objects, COMMITS);
-  if (page.strangers.length > 0) onStrangers?.({ place: objects.place, count: page.strangers.length, first: page.strangers[0]! });
+  if (page.strangers.length > 0)
+    onStrangers?.({ place: objects.place, count: page.strangers.length, first: page.strangers[0]! });
   const infos = page.objects.filter((info) => numberIn(info) >= boundary);
   const old = infos.length === page.objects.length ? null : page.objects[0]!;
   if (page.isMore) {
@@ -61,7 +69,12 @@ function tailOf({ place }: ObjectStore, from: number, infos: readonly ObjectInfo
   if (infos.length > 0 && numberIn(infos[0]!) !== from) return null;
   let bytes = 0;
   infos.forEach((info, i) => {
-    if (numberIn(info) !== from + i) throw new SkuaError('log_corrupt', `Commit ${from + i} is missing under ${place}, although there are later ones: restore it from a version or a backup of the bucket.`, { number: from + i });
+    if (numberIn(info) !== from + i)
+      throw new SkuaError(
+        'log_corrupt',
+        `Commit ${from + i} is missing under ${place}, although there are later ones: restore it from a version or a backup of the bucket.`,
+        { number: from + i },
+      );
     bytes += info.sizeBytes;
   });
   return { from, sizes: infos.map(({ sizeBytes }) => sizeBytes), bytes };
@@ -94,14 +107,23 @@ export async function listBehind(world: Pick<ObjectWorld, 'objects' | 'clock'>, 
     }
     if (!page.isMore) return { last, at, hasGap: false };
     after = page.last;
-    if (last - known >= TAIL_COMMITS_MAX) throw new SkuaError('too_busy', `More than ${TAIL_COMMITS_MAX} commits have not been compacted into files yet: the tick, which does that, is not running. Check its log and alarms.`, { commits: last - known, commitsMax: TAIL_COMMITS_MAX });
+    if (last - known >= TAIL_COMMITS_MAX)
+      throw new SkuaError(
+        'too_busy',
+        `More than ${TAIL_COMMITS_MAX} commits have not been compacted into files yet: the tick, which does that, is not running. Check its log and alarms.`,
+        { commits: last - known, commitsMax: TAIL_COMMITS_MAX },
+      );
   }
 }
 
 type CommitsWorld = Pick<ObjectWorld, 'objects' | 'digests'>;
 
 /** The commit with this number and those that it carries, by number; null when there is no such object. */
-export async function readCommits(world: CommitsWorld, number: number, into: Map<number, Commit>): Promise<Commit | null> {
+export async function readCommits(
+  world: CommitsWorld,
+  number: number,
+  into: Map<number, Commit>,
+): Promise<Commit | null> {
   const key = commitKey(number);
   const bytes = await world.objects.get(key);
   if (bytes === null) return null;
@@ -115,34 +137,53 @@ export async function readCommits(world: CommitsWorld, number: number, into: Map
  * The commits from `from` to `to`, ascending; null when an object among them is not there. Every commit that carries a
  * whole span is asked for at once; what these do not carry, because it was too much, is asked for after that.
  */
-export async function commitsBetween(world: CommitsWorld, from: number, to: number, into = new Map<number, Commit>()): Promise<Commit[] | null> {
+export async function commitsBetween(
+  world: CommitsWorld,
+  from: number,
+  to: number,
+  into = new Map<number, Commit>(),
+): Promise<Commit[] | null> {
   const anchors: number[] = to >= from ? [to] : [];
-  for (let number = Math.floor((to - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS - 1; number >= from; number -= CARRY_SPAN_COMMITS) anchors.push(number);
+  for (
+    let number = Math.floor((to - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS - 1;
+    number >= from;
+    number -= CARRY_SPAN_COMMITS
+  )
+    anchors.push(number);
   let isWhole = true;
   const read = async (): Promise<void> => {
     for (let number = anchors.shift(); number !== undefined && isWhole; number = anchors.shift()) {
-      if (!into.has(number) && await readCommits(world, number, into) === null) isWhole = false;
+      if (!into.has(number) && (await readCommits(world, number, into)) === null) isWhole = false;
     }
   };
   await Promise.all(Array.from({ length: Math.min(TAIL_READS_MAX, anchors.length) }, read));
   for (let number = to; isWhole && number >= from; number--) {
-    if (!into.has(number) && await readCommits(world, number, into) === null) isWhole = false;
+    if (!into.has(number) && (await readCommits(world, number, into)) === null) isWhole = false;
   }
   if (!isWhole) return null;
   return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => into.get(from + i)!);
 }
 
 /**
- * The commits of the tail in order. Each object carries the commits before it, back to the beginning of its span and as far as they fit, so
- * the last one of a span is read first, and small commits cost a request for every span.
+ * The commits of the tail in order. Each object carries the commits before it, back to the beginning of its span and as
+ * far as they fit, so the last one of a span is read first, and small commits cost a request for every span.
  */
-export async function* readTail(objects: ObjectStore, digests: Digests, tail: Tail): AsyncGenerator<Commit, void, undefined> {
+export async function* readTail(
+  objects: ObjectStore,
+  digests: Digests,
+  tail: Tail,
+): AsyncGenerator<Commit, void, undefined> {
   const end = tail.from + tail.sizes.length;
   for (let next = tail.from; next < end;) {
     const span = Math.min(end, (Math.floor(next / CARRY_SPAN_COMMITS) + 1) * CARRY_SPAN_COMMITS);
     const last = lastWithin(tail, next, span);
     const batch = await commitsBetween({ objects, digests }, next, last);
-    if (batch === null) throw new SkuaError('commit_lost', `A commit from ${next} to ${last} was removed while being read: a newer manifest includes it. Start again with that.`, { from: next, to: last });
+    if (batch === null)
+      throw new SkuaError(
+        'commit_lost',
+        `A commit from ${next} to ${last} was removed while being read: a newer manifest includes it. Start again with that.`,
+        { from: next, to: last },
+      );
     yield* batch;
     next += batch.length;
   }
@@ -152,6 +193,7 @@ export async function* readTail(objects: ObjectStore, digests: Digests, tail: Ta
 function lastWithin(tail: Tail, next: number, span: number): number {
   let bytes = tail.sizes[next - tail.from]!;
   let last = next;
-  while (last + 1 < span && bytes + tail.sizes[last + 1 - tail.from]! <= BATCH_BYTES_MAX) bytes += tail.sizes[++last - tail.from]!;
+  while (last + 1 < span && bytes + tail.sizes[last + 1 - tail.from]! <= BATCH_BYTES_MAX)
+    bytes += tail.sizes[++last - tail.from]!;
   return last;
 }

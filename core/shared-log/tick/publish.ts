@@ -8,7 +8,20 @@ import type { StorageFile } from '../../ports/storage.ts';
 import { encodeBase64 } from '../../base/base64.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newFileKey } from '../format/object-keys.ts';
-import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectErasure, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectPoints, type ObjectScavenge, type ObjectSegment } from '../format/manifest.ts';
+import {
+  createManifest,
+  type DroppedObject,
+  INLINE_BYTES_MAX,
+  keysOf,
+  type ObjectChunk,
+  type ObjectErasure,
+  type ObjectFile,
+  type ObjectManifest,
+  type ObjectOngoing,
+  type ObjectPoints,
+  type ObjectScavenge,
+  type ObjectSegment,
+} from '../format/manifest.ts';
 import type { ObjectStorage } from './tick-storage.ts';
 import { STATE_PATH } from './scavenge-slice.ts';
 import type { TickLog } from './tick-log.ts';
@@ -35,16 +48,16 @@ interface PublishParts {
 }
 
 /**
- * Uploads what is new under fresh keys and names all files in the next manifest. Gives that manifest, or null when another one
- * has taken its number: then nothing of this work counts, and what was uploaded is removed again. A crash before the manifest
- * leaves objects that no manifest names, which a later sweep removes.
+ * Uploads what is new under fresh keys and names all files in the next manifest. Gives that manifest, or null when
+ * another one has taken its number: then nothing of this work counts, and what was uploaded is removed again. A crash
+ * before the manifest leaves objects that no manifest names, which a later sweep removes.
  */
 export async function publish(parts: PublishParts): Promise<ObjectManifest | null> {
   const { world, base, deadlineMs } = parts;
   const uploads = new Uploads(parts);
   const manifest = await nextManifest(parts, uploads);
   const leftMs = Math.max(DECIDE_MS_MIN, deadlineMs - world.clock.monotonicMs());
-  if (await createManifest(world, manifest, leftMs) === 'created') return manifest;
+  if ((await createManifest(world, manifest, leftMs)) === 'created') return manifest;
   world.log.info('another tick was first; the work of this one is discarded', { manifest: base.number + 1 });
   // What can't be removed now is swept later.
   await world.objects.remove(uploads.keys).catch(() => {});
@@ -61,17 +74,43 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const chunks = completed.map((chunk) => namedChunk(chunk, uploads));
   const ongoing = await ongoingOf(parts, uploads);
   const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
-  const next = { ...base, number: base.number + 1, writtenMs, boundary: log.boundary, logEnd: log.logEnd, endsChunk: log.endsChunk, chunks, ongoing, files, scavenge, ...(erasure !== undefined && { erasure }), ...(points !== undefined && { points }) };
+  const next = {
+    ...base,
+    number: base.number + 1,
+    writtenMs,
+    boundary: log.boundary,
+    logEnd: log.logEnd,
+    endsChunk: log.endsChunk,
+    chunks,
+    ongoing,
+    files,
+    scavenge,
+    ...(erasure !== undefined && { erasure }),
+    ...(points !== undefined && { points }),
+  };
   const kept = keysOf(next);
   // Older versions did not note which manifest dropped an object: no later one than this did.
-  const dropped: DroppedObject[] = base.dropped.filter(({ key }) => !forgotten.has(key)).map((one) => ({ by: base.number, ...one }));
+  const dropped: DroppedObject[] = base.dropped
+    .filter(({ key }) => !forgotten.has(key))
+    .map((one) => ({ by: base.number, ...one }));
   for (const key of keysOf(base)) if (!kept.has(key)) dropped.push({ key, droppedMs: writtenMs, by: next.number });
   return { ...next, dropped };
 }
 
 function namedChunk(chunk: Chunk, uploads: Uploads): ObjectChunk {
   const { name, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapCount, mapEntryBytes } = chunk;
-  return { name, key: uploads.keyOf(name), sizeBytes: chunk.file.file.size, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes: mapCount * mapEntryBytes, mapEntryBytes };
+  return {
+    name,
+    key: uploads.keyOf(name),
+    sizeBytes: chunk.file.file.size,
+    startNumber,
+    endNumber,
+    isScavenged,
+    physicalBytes,
+    logicalBytes,
+    mapBytes: mapCount * mapEntryBytes,
+    mapEntryBytes,
+  };
 }
 
 async function ongoingOf({ log }: PublishParts, uploads: Uploads): Promise<ObjectOngoing | null> {
@@ -94,7 +133,11 @@ async function ongoingOf({ log }: PublishParts, uploads: Uploads): Promise<Objec
   return { name, number, header, segments };
 }
 
-interface NamedFile { readonly name: string; readonly sizeBytes: number; readonly isInline: boolean }
+interface NamedFile {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly isInline: boolean;
+}
 
 /** The index that its map names, the scavenge database, and nothing that was left behind beside them. */
 async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]> {
@@ -104,15 +147,21 @@ async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]
   for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH]) {
     const sizeBytes = await storage.size(name);
     // Instances search tables by range, whatever their size: so only the map stands in the manifest itself.
-    if (sizeBytes !== null) found.push({ name, sizeBytes, isInline: name === INDEX_MAP_PATH && sizeBytes <= INLINE_BYTES_MAX });
+    if (sizeBytes !== null)
+      found.push({ name, sizeBytes, isInline: name === INDEX_MAP_PATH && sizeBytes <= INLINE_BYTES_MAX });
   }
   return found;
 }
 
-async function fileOf({ storage, base }: PublishParts, uploads: Uploads, { name, sizeBytes, isInline }: NamedFile): Promise<ObjectFile> {
+async function fileOf(
+  { storage, base }: PublishParts,
+  uploads: Uploads,
+  { name, sizeBytes, isInline }: NamedFile,
+): Promise<ObjectFile> {
   if (!isInline) {
     const key = uploads.keyOf(name);
-    const crc32 = name !== STATE_PATH ? undefined : uploads.crcOf(key) ?? base.files.find((file) => file.key === key)?.crc32;
+    const crc32 =
+      name !== STATE_PATH ? undefined : (uploads.crcOf(key) ?? base.files.find((file) => file.key === key)?.crc32);
     return { name, key, sizeBytes, ...(crc32 !== undefined && { crc32 }) };
   }
   return { name, key: null, sizeBytes, inline: encodeBase64(await contentOf(storage, name)) };
@@ -142,7 +191,8 @@ class Uploads {
   async files(names: readonly string[]): Promise<void> {
     const left = [...names];
     const work = async (): Promise<void> => {
-      for (let name = left.shift(); name !== undefined; name = left.shift()) this.#byName.set(name, await this.#file(name));
+      for (let name = left.shift(); name !== undefined; name = left.shift())
+        this.#byName.set(name, await this.#file(name));
     };
     const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
     // Nothing is under way any more when the first failure is told.
@@ -152,7 +202,8 @@ class Uploads {
   /** The key of a file that was uploaded, or of one that the manifest before has. */
   keyOf(name: string): string {
     const key = this.#byName.get(name) ?? this.#parts.storage.base(name)?.key ?? null;
-    if (key === null) throw new SkuaError('io_error', `The file ${name} has no object: this is a defect.`, { path: name });
+    if (key === null)
+      throw new SkuaError('io_error', `The file ${name} has no object: this is a defect.`, { path: name });
     return key;
   }
 
@@ -164,26 +215,38 @@ class Uploads {
   async #file(name: string): Promise<string> {
     const file = await this.#parts.storage.open(name, 'read');
     try {
-      const proof = parseChunkFileNames([name]).length > 0 ? new ChunkProof(this.#parts.world.digests, name, file.size) : null;
+      const proof =
+        parseChunkFileNames([name]).length > 0 ? new ChunkProof(this.#parts.world.digests, name, file.size) : null;
       return await this.range(file, 0, file.size, proof);
     } finally {
       await file.close();
     }
   }
 
-  /** Bytes [from, to) of a file, as an object of their own; a whole chunk that is not as it was written is `log_corrupt`. */
+  /**
+   * Bytes [from, to) of a file, as an object of their own; a whole chunk that is not as it was written is
+   * `log_corrupt`.
+   */
   async range(file: StorageFile, from: number, to: number, proof: ChunkProof | null = null): Promise<string> {
     const { objects, ids, digests } = this.#parts.world;
     const key = newFileKey(ids);
     this.keys.push(key);
     this.#crcs.set(key, 0);
-    const taken = (piece: Uint8Array): void => { this.#crcs.set(key, digests.crc32(piece, this.#crcs.get(key)!)); };
+    const taken = (piece: Uint8Array): void => {
+      this.#crcs.set(key, digests.crc32(piece, this.#crcs.get(key)!));
+    };
     await objects.upload(key, to - from, piecesOf(file, from, to, proof, taken));
     return key;
   }
 }
 
-async function* piecesOf(file: StorageFile, from: number, to: number, proof: ChunkProof | null, taken: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array, void, undefined> {
+async function* piecesOf(
+  file: StorageFile,
+  from: number,
+  to: number,
+  proof: ChunkProof | null,
+  taken: (piece: Uint8Array) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = from; at < to; at += PIECE_BYTES) {
     const piece = await file.read(at, Math.min(PIECE_BYTES, to - at));
     proof?.add(piece);

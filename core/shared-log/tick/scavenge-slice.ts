@@ -22,10 +22,21 @@ export const STATE_PATH = 'index/scavenging/scavenging.db';
 const STATE_LOG_PATH = `${STATE_PATH}-wal`;
 /** Largest scavenge database in bytes: ticks bring it to and fro. */
 export const SCAVENGE_STATE_BYTES_MAX = 268_435_456;
-/** How often a slice looks whether it is to stop, whether it still counts, and how much space it uses; before each job too. */
+/**
+ * How often a slice looks whether it is to stop, whether it still counts, and how much space it uses; before each job
+ * too.
+ */
 const LOOK_MS = 2_000;
 /** Errors that say that the object store can't be reached: the run is sound, and the next tick goes on with it. */
-const OUTAGES: ReadonlySet<string> = new Set(['storage_unreachable', 'storage_throttled', 'storage_denied', 'outcome_unknown', 'commit_outcome_unknown', 'commit_contended', 'clock_skewed']);
+const OUTAGES: ReadonlySet<string> = new Set([
+  'storage_unreachable',
+  'storage_throttled',
+  'storage_denied',
+  'outcome_unknown',
+  'commit_outcome_unknown',
+  'commit_contended',
+  'clock_skewed',
+]);
 
 interface SliceParts {
   readonly world: ObjectWorld;
@@ -70,31 +81,70 @@ export async function runSlice(parts: SliceParts, running: ObjectScavenge): Prom
   return ended;
 }
 
-function endedAs(running: ObjectScavenge, result: ScavengeResult, error: string | null, { clock }: ObjectWorld): ObjectScavenge {
+function endedAs(
+  running: ObjectScavenge,
+  result: ScavengeResult,
+  error: string | null,
+  { clock }: ObjectWorld,
+): ObjectScavenge {
   return { ...running, state: 'ended', result, error, endedMs: Math.floor(clock.nowMs()), isTold: false };
 }
 
-function historyWriter({ ids, log, digests }: ObjectWorld, store: ScavengeStore, { nodeEndpoint, historyMaxAgeDays }: ScavengeConfig): HistoryWriter {
-  return new HistoryWriter({ store, ids, log, nodeEndpoint, historyMaxAgeDays, idOf: (text) => derivedId(text, digests) });
+function historyWriter(
+  { ids, log, digests }: ObjectWorld,
+  store: ScavengeStore,
+  { nodeEndpoint, historyMaxAgeDays }: ScavengeConfig,
+): HistoryWriter {
+  return new HistoryWriter({
+    store,
+    ids,
+    log,
+    nodeEndpoint,
+    historyMaxAgeDays,
+    idOf: (text) => derivedId(text, digests),
+  });
 }
 
 /**
- * Writes the end of a run into its history, once however often it is called. Of two ticks at work on one run only that one may
- * tell of its end whose manifest counts, so this comes after the manifest.
+ * Writes the end of a run into its history, once however often it is called. Of two ticks at work on one run only that
+ * one may tell of its end whose manifest counts, so this comes after the manifest.
  */
-export async function tellOfEnd(world: ObjectWorld, store: ScavengeStore, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge, tracesUntilMs: number | null): Promise<void> {
+export async function tellOfEnd(
+  world: ObjectWorld,
+  store: ScavengeStore,
+  config: ScavengeConfig,
+  { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge,
+  tracesUntilMs: number | null,
+): Promise<void> {
   const writer = historyWriter(world, store, config);
   const sums = await sumsOf(writer, scavengeId, new AbortController().signal);
-  await writeEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs), ...(tracesUntilMs !== null && { tracesUntilMs }) });
+  await writeEnd(writer, scavengeId, sums, {
+    result: result as ScavengeResult,
+    error,
+    elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs),
+    ...(tracesUntilMs !== null && { tracesUntilMs }),
+  });
 }
 
 /** Writes into the history of a run that nothing is left of what it removed, once however often it is called. */
-export async function tellOfErasure(world: ObjectWorld, store: ScavengeStore, config: ScavengeConfig, scavengeId: string): Promise<void> {
-  await historyWriter(world, store, config).writeEvent(historyStreamOf(scavengeId), TRACES_TYPE, { scavengeId, nodeEndpoint: config.nodeEndpoint });
+export async function tellOfErasure(
+  world: ObjectWorld,
+  store: ScavengeStore,
+  config: ScavengeConfig,
+  scavengeId: string,
+): Promise<void> {
+  await historyWriter(world, store, config).writeEvent(historyStreamOf(scavengeId), TRACES_TYPE, {
+    scavengeId,
+    nodeEndpoint: config.nodeEndpoint,
+  });
 }
 
 function tooLarge(bytes: number, limit: number): SkuaError {
-  return new SkuaError('scavenge_state_too_large', `The scavenge database has ${bytes} bytes and the limit on object storage is ${limit}: scavenge this store on a node, or split it.`, { bytes, limit });
+  return new SkuaError(
+    'scavenge_state_too_large',
+    `The scavenge database has ${bytes} bytes and the limit on object storage is ${limit}: scavenge this store on a node, or split it.`,
+    { bytes, limit },
+  );
 }
 
 class Slice {
@@ -119,10 +169,22 @@ class Slice {
     const { world, store, states, config } = this.#parts;
     const writer = historyWriter(world, store, config);
     const jobs = this.#jobs();
-    let ended: { readonly result: ScavengeResult; readonly error: string | null } = { result: 'Interrupted', error: null };
+    let ended: { readonly result: ScavengeResult; readonly error: string | null } = {
+      result: 'Interrupted',
+      error: null,
+    };
     const isToStop = await this.#isToStop();
     try {
-      this.#run = launchRun(this.#deps(jobs), writer, scavengeId, options, (result, error) => { ended = { result, error }; }, false);
+      this.#run = launchRun(
+        this.#deps(jobs),
+        writer,
+        scavengeId,
+        options,
+        (result, error) => {
+          ended = { result, error };
+        },
+        false,
+      );
       if (isToStop) this.#run.stop('stopped');
       await this.#run.ended;
     } finally {
@@ -134,24 +196,41 @@ class Slice {
     const running = await this.#begun(this.#run);
     if (result === 'Interrupted') return { ...running, progress: this.#progress(this.#run) };
     const waiting = result === 'Success' ? null : await waitingPoint(this.#deps(jobs));
-    const reached = result === 'Success' ? states.storedCheckpoint(stateOptionsOf(config, 1))?.point.eventNumber : undefined;
-    return { ...endedAs(running, result, error, world), ...(waiting !== null && { waiting }), ...(reached !== undefined && { reached }) };
+    const reached =
+      result === 'Success' ? states.storedCheckpoint(stateOptionsOf(config, 1))?.point.eventNumber : undefined;
+    return {
+      ...endedAs(running, result, error, world),
+      ...(waiting !== null && { waiting }),
+      ...(reached !== undefined && { reached }),
+    };
   }
 
-  /** The run with what its first part has decided: to later parts its own point is that of an unfinished run. What was begun afresh goes into force with it. */
+  /**
+   * The run with what its first part has decided: to later parts its own point is that of an unfinished run. What was
+   * begun afresh goes into force with it.
+   */
   async #begun(run: ActiveRun): Promise<ObjectScavenge> {
     const { startAfresh, ...running } = this.#running;
     const isToStartAfresh = startAfresh === true && !run.isAfresh();
     const decided = running.olderPoint === undefined ? await run.decided : running.olderPoint;
-    // A point that a part of this very run has written, of which nothing else came into force, is not older than the run.
-    const olderPoint = decided?.why === 'unreached' && decided.point.effectiveNowMs >= running.startedMs ? null : decided;
+    // A point that a part of this very run has written, of which nothing else came into force, is not older than the
+    // run.
+    const olderPoint =
+      decided?.why === 'unreached' && decided.point.effectiveNowMs >= running.startedMs ? null : decided;
     return { ...running, ...(isToStartAfresh && { startAfresh }), ...(olderPoint !== undefined && { olderPoint }) };
   }
 
   /** For those who ask before the next part ends. */
   #progress(run: ActiveRun): ObjectScavengeProgress {
     const { phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed } = run.progress();
-    return { phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed: (this.#running.progress?.bytesReclaimed ?? 0) + bytesReclaimed };
+    return {
+      phase,
+      chunksDone,
+      chunksTotal,
+      bytesDone,
+      bytesTotal,
+      bytesReclaimed: (this.#running.progress?.bytesReclaimed ?? 0) + bytesReclaimed,
+    };
   }
 
   #deps(jobs: InlineJobs): ScavengeDeps {
@@ -166,7 +245,8 @@ class Slice {
   /** The streams, with a chunk that is completed only when its file is here. */
   #store(): ScavengeStore {
     const { store } = this.#parts;
-    const guarded = <T>(work: () => Promise<T>, pardoned?: ErrorCode): Promise<T> => work().catch((error: unknown) => this.#failed(error, pardoned));
+    const guarded = <T>(work: () => Promise<T>, pardoned?: ErrorCode): Promise<T> =>
+      work().catch((error: unknown) => this.#failed(error, pardoned));
     return {
       append: (...args) => guarded(() => store.append(...args)),
       // Another tick that works on the same run was first: the next one goes on from there.
@@ -193,7 +273,10 @@ class Slice {
     }
     if (hasAll || isComplete()) return;
     this.#run?.stop('interrupted');
-    throw new SkuaError('aborted', 'The tail is too long to be compacted at once: the scavenge continues with the next tick.');
+    throw new SkuaError(
+      'aborted',
+      'The tail is too long to be compacted at once: the scavenge continues with the next tick.',
+    );
   }
 
   /** An outage ends the slice and not the run. */
@@ -209,7 +292,15 @@ class Slice {
     const { world, storage, states, hasher } = this.#parts;
     const { digests, ids, clock } = world;
     const jobs = Object.fromEntries(Object.entries(SCAVENGE_JOBS).map(([name, job]) => [name, this.#watched(job)]));
-    return new InlineJobs({ jobs, storage, digests, ids, clock, scavengeStates: states, ...(hasher !== undefined && { hasher }) });
+    return new InlineJobs({
+      jobs,
+      storage,
+      digests,
+      ids,
+      clock,
+      scavengeStates: states,
+      ...(hasher !== undefined && { hasher }),
+    });
   }
 
   /** The job, which looks before it begins, and now and then, whether the slice is to end. */
@@ -239,7 +330,7 @@ class Slice {
     this.#lookedMs = nowMs;
     const stateBytes = ((await scratch.size(STATE_PATH)) ?? 0) + ((await scratch.size(STATE_LOG_PATH)) ?? 0);
     if (stateBytes > stateBytesMax) throw tooLarge(stateBytes, stateBytesMax);
-    if (isDue && this.#jobsDone > 0 && await storage.ownBytes() > ownBytesMax) this.#run?.stop('interrupted');
+    if (isDue && this.#jobsDone > 0 && (await storage.ownBytes()) > ownBytesMax) this.#run?.stop('interrupted');
     // What another tick has put in force makes this work useless.
     if ((await newestManifestNumber(world.objects)) !== manifestNumber) this.#run?.stop('interrupted');
     else if (await this.#isToStop()) this.#run?.stop('stopped');

@@ -4,7 +4,10 @@ import { fileClosed, fileReadOnly, type StorageFile } from '../../ports/storage.
 
 /** Most bytes that one handle reads ahead of a sequential reader. */
 export const READ_AHEAD_BYTES_MAX = 4_194_304;
-/** Reads of at most this many bytes (headers, footers) are remembered with the file, since every job asks for them again. */
+/**
+ * Reads of at most this many bytes (headers, footers) are remembered with the file, since every job asks for them
+ * again.
+ */
 const SMALL_READ_BYTES_MAX = 256;
 const SMALL_READS_MAX = 8;
 
@@ -62,7 +65,11 @@ export class BaseFile {
 
   async #gather(path: string, from: number, to: number): Promise<Uint8Array> {
     const wanted = this.parts.filter((part) => part.from < to && part.from + part.length > from);
-    const pieces = await Promise.all(wanted.map((part) => this.#readPart(path, part, Math.max(from, part.from), Math.min(to, part.from + part.length))));
+    const pieces = await Promise.all(
+      wanted.map((part) =>
+        this.#readPart(path, part, Math.max(from, part.from), Math.min(to, part.from + part.length)),
+      ),
+    );
     if (pieces.length === 1) return pieces[0]!;
     const out = new Uint8Array(to - from);
     let at = 0;
@@ -78,14 +85,28 @@ export class BaseFile {
     if (source instanceof Uint8Array) return source.subarray(from - part.from, to - part.from);
     const length = to - from;
     const bytes = await this.#objects.get(source.key, { from: source.offset + from - part.from, length });
-    if (bytes === null) throw new SkuaError('io_error', `The object ${source.key}, which holds ${path}, is gone: a newer manifest has dropped it, and this work took longer than it is kept. Start again with the newest manifest.`, { path, key: source.key });
-    if (bytes.length !== length) throw new SkuaError('io_error', `The object ${source.key}, which holds ${path}, is too short: ${bytes.length} of ${length} bytes from ${from}. Restore it from a backup.`, { path, key: source.key, offset: from });
+    if (bytes === null)
+      throw new SkuaError(
+        'io_error',
+        `The object ${source.key}, which holds ${path}, is gone: a newer manifest has dropped it, and this work took longer than it is kept. Start again with the newest manifest.`,
+        { path, key: source.key },
+      );
+    if (bytes.length !== length)
+      throw new SkuaError(
+        'io_error',
+        `The object ${source.key}, which holds ${path}, is too short: ${bytes.length} of ${length} bytes from ${from}. Restore it from a backup.`,
+        { path, key: source.key, offset: from },
+      );
     return bytes;
   }
 }
 
 /** What was read ahead, or is on its way. */
-interface Window { readonly from: number; readonly to: number; readonly bytes: Promise<Uint8Array> }
+interface Window {
+  readonly from: number;
+  readonly to: number;
+  readonly bytes: Promise<Uint8Array>;
+}
 
 /**
  * An open base file. A reader that goes through it from front to back gets a window that doubles up to
@@ -105,7 +126,9 @@ export class BaseHandle implements StorageFile {
     this.#file = file;
   }
 
-  get size(): number { return this.#file.sizeBytes; }
+  get size(): number {
+    return this.#file.sizeBytes;
+  }
 
   read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
     if (!this.#isOpen) throw fileClosed(this.path);
@@ -139,7 +162,9 @@ export class BaseHandle implements StorageFile {
 
   #fetch(from: number, to: number): Window {
     const isSequential = from === this.#expected && from > 0;
-    this.#aheadBytes = isSequential ? Math.min(Math.max(2 * this.#aheadBytes, 2 * (to - from)), READ_AHEAD_BYTES_MAX) : 0;
+    this.#aheadBytes = isSequential
+      ? Math.min(Math.max(2 * this.#aheadBytes, 2 * (to - from)), READ_AHEAD_BYTES_MAX)
+      : 0;
     const end = Math.min(this.size, Math.max(to, from + this.#aheadBytes));
     return { from, to: end, bytes: this.#file.read(this.path, from, end) };
   }

@@ -1,7 +1,18 @@
 import type { BlockCache } from '../../cache/cache.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { guidFromUuidBytes } from '../../base/guid.ts';
-import { chunkFileName, type ChunkFooter, type ChunkHeader, completeChunkFile, decodeFooter, decodeHeader, encodeHeader, HEADER_BYTES, MD5_BYTES, ongoingFileBytes } from '../../log/format/chunk-format.ts';
+import {
+  chunkFileName,
+  type ChunkFooter,
+  type ChunkHeader,
+  completeChunkFile,
+  decodeFooter,
+  decodeHeader,
+  encodeHeader,
+  HEADER_BYTES,
+  MD5_BYTES,
+  ongoingFileBytes,
+} from '../../log/format/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';
 import { Chunk } from '../../log/chunk/chunk.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -36,9 +47,9 @@ interface TickLogParts {
 }
 
 /**
- * The log as a tick sees it: the completed chunks of the manifest, the one that is being filled, and the commits of the tail,
- * which it takes over one by one. A chunk that is full becomes a file with the bytes that it would have on a disk. What
- * comes of it is in the scratch storage until it is published.
+ * The log as a tick sees it: the completed chunks of the manifest, the one that is being filled, and the commits of the
+ * tail, which it takes over one by one. A chunk that is full becomes a file with the bytes that it would have on a
+ * disk. What comes of it is in the scratch storage until it is published.
  */
 export class TickLog {
   readonly table: ChunkTable;
@@ -73,11 +84,20 @@ export class TickLog {
     return log;
   }
 
-  get logEnd(): number { return this.#logEnd; }
-  get endsChunk(): boolean { return this.#endsChunk; }
-  get filling(): Filling | null { return this.#filling; }
+  get logEnd(): number {
+    return this.#logEnd;
+  }
+  get endsChunk(): boolean {
+    return this.#endsChunk;
+  }
+  get filling(): Filling | null {
+    return this.#filling;
+  }
 
-  /** Takes the next commit over. Throws `log_corrupt` when it does not follow what is there. `show` has to be called before anybody reads it. */
+  /**
+   * Takes the next commit over. Throws `log_corrupt` when it does not follow what is there. `show` has to be called
+   * before anybody reads it.
+   */
   async take(commit: TailCommit): Promise<void> {
     const { chunkSize } = this.table;
     const { number, start, end, records } = commit;
@@ -85,7 +105,8 @@ export class TickLog {
     if (records.length > 0) {
       const chunk = Math.floor(start / chunkSize);
       // Behind the last record while it fits and the chunk was not ended, else at the start of the next chunk.
-      const isNext = start === Math.ceil(this.#logEnd / chunkSize) * chunkSize || (start === this.#logEnd && !this.#endsChunk);
+      const isNext =
+        start === Math.ceil(this.#logEnd / chunkSize) * chunkSize || (start === this.#logEnd && !this.#endsChunk);
       if (!isNext || end > (chunk + 1) * chunkSize) throw this.#misplaced(commit);
       if (this.#filling !== null && chunk !== this.#filling.number) await this.#complete();
       this.#filling ??= this.#begin(chunk);
@@ -102,7 +123,11 @@ export class TickLog {
   }
 
   #misplaced({ number, start, end }: TailCommit): SkuaError {
-    return new SkuaError('log_corrupt', `Commit ${number} holds the positions ${start} to ${end} and does not follow the log, which ends at ${this.#logEnd} with commit ${this.boundary - 1}. Restore the log from a backup.`, { number, start, end, logEnd: this.#logEnd });
+    return new SkuaError(
+      'log_corrupt',
+      `Commit ${number} holds the positions ${start} to ${end} and does not follow the log, which ends at ${this.#logEnd} with commit ${this.boundary - 1}. Restore the log from a backup.`,
+      { number, start, end, logEnd: this.#logEnd },
+    );
   }
 
   /** Lets readers of the table see all that was taken over. */
@@ -121,8 +146,19 @@ export class TickLog {
   }
 
   #begin(number: number): Filling {
-    const header: ChunkHeader = { version: 3, chunkSize: this.table.chunkSize, startNumber: number, endNumber: number, isScavenged: false, chunkId: guidFromUuidBytes(this.#parts.ids.uuidBytes()) };
-    return Filling.of({ name: chunkFileName(number, 0), number, header: toHex(encodeHeader(header)), segments: [] }, this.table.chunkSize, this.#parts);
+    const header: ChunkHeader = {
+      version: 3,
+      chunkSize: this.table.chunkSize,
+      startNumber: number,
+      endNumber: number,
+      isScavenged: false,
+      chunkId: guidFromUuidBytes(this.#parts.ids.uuidBytes()),
+    };
+    return Filling.of(
+      { name: chunkFileName(number, 0), number, header: toHex(encodeHeader(header)), segments: [] },
+      this.table.chunkSize,
+      this.#parts,
+    );
   }
 
   /** Writes the file of the chunk that is being filled: header, data, padding, footer with MD5. */
@@ -148,7 +184,9 @@ export class TickLog {
       await source.close();
     }
     this.table.chunkAt(filling.number * this.table.chunkSize)?.file.detach();
-    this.table.put(new Chunk(filling.name, cache.attach(await storage.open(filling.name, 'read')), filling.header, footer, 0));
+    this.table.put(
+      new Chunk(filling.name, cache.attach(await storage.open(filling.name, 'read')), filling.header, footer, 0),
+    );
     this.#filling = null;
     this.chunksCompleted++;
     await filling.close();
@@ -164,8 +202,22 @@ export class TickLog {
 /** A completed chunk, put together from what the manifest says, so that opening it costs no request. */
 function chunkOf(named: ObjectChunk, chunkSize: number, { storage, cache }: TickLogParts): Chunk {
   const { name, startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes, mapEntryBytes } = named;
-  const header: ChunkHeader = { version: 3, chunkSize, startNumber, endNumber, isScavenged, chunkId: new Uint8Array(16) };
-  const footer = { isCompleted: true, mapEntryBytes, physicalBytes, logicalBytes, mapBytes, md5: new Uint8Array(MD5_BYTES) };
+  const header: ChunkHeader = {
+    version: 3,
+    chunkSize,
+    startNumber,
+    endNumber,
+    isScavenged,
+    chunkId: new Uint8Array(16),
+  };
+  const footer = {
+    isCompleted: true,
+    mapEntryBytes,
+    physicalBytes,
+    logicalBytes,
+    mapBytes,
+    md5: new Uint8Array(MD5_BYTES),
+  };
   return new Chunk(name, cache.attach(new BaseHandle(name, storage.base(name)!)), header, footer, 0);
 }
 
@@ -174,7 +226,10 @@ interface FillingParts {
   readonly scratch: Storage;
 }
 
-/** The chunk that is being filled: a header, segments in the object store, and what was taken over since, in the scratch storage. */
+/**
+ * The chunk that is being filled: a header, segments in the object store, and what was taken over since, in the scratch
+ * storage.
+ */
 class Filling {
   readonly name: string;
   readonly number: number;
@@ -201,7 +256,11 @@ class Filling {
     this.freshFrom = segments.at(-1)?.to ?? this.start;
     const bytes = fromHex(header);
     this.header = decodeHeader(name, bytes);
-    const placed = segments.map(({ key, from, to }): BasePart => ({ from: HEADER_BYTES + from - this.start, length: to - from, source: { key, offset: 0 } }));
+    const placed = segments.map(({ key, from, to }): BasePart => ({
+      from: HEADER_BYTES + from - this.start,
+      length: to - from,
+      source: { key, offset: 0 },
+    }));
     this.#base = new BaseFile(parts.objects, [{ from: 0, length: HEADER_BYTES, source: bytes }, ...placed]);
     this.#parts = parts;
     this.#freshPath = `filling/${name}.tail`;
@@ -212,10 +271,16 @@ class Filling {
     return new Filling(ongoing, chunkSize, parts);
   }
 
-  get dataBytes(): number { return this.freshFrom - this.start + this.#freshBytes; }
-  get freshBytes(): number { return this.#freshBytes; }
+  get dataBytes(): number {
+    return this.freshFrom - this.start + this.#freshBytes;
+  }
+  get freshBytes(): number {
+    return this.#freshBytes;
+  }
   /** Position after the last byte. */
-  get end(): number { return this.start + this.dataBytes; }
+  get end(): number {
+    return this.start + this.dataBytes;
+  }
 
   async append(records: Uint8Array): Promise<void> {
     this.#fresh ??= await this.#parts.scratch.create(this.#freshPath);
@@ -264,7 +329,10 @@ class FillingHandle implements StorageFile {
     const end = Math.min(position + length, HEADER_BYTES + this.#filling.dataBytes);
     if (end <= split) return this.#base.read(position, Math.max(0, end - position));
     if (position >= split) return (await this.#filling.readFresh(position - split, end - position)).slice();
-    const [first, rest] = await Promise.all([this.#base.read(position, split - position), this.#filling.readFresh(0, end - split)]);
+    const [first, rest] = await Promise.all([
+      this.#base.read(position, split - position),
+      this.#filling.readFresh(0, end - split),
+    ]);
     const out = new Uint8Array(end - position);
     out.set(first);
     out.set(rest, first.length);

@@ -1,6 +1,16 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import { checkPath, checkRemoval, checkRename, fileExists, fileNotFound, folderOf, type Storage, type StorageFile, type StorageLock } from '../../ports/storage.ts';
+import {
+  checkPath,
+  checkRemoval,
+  checkRename,
+  fileExists,
+  fileNotFound,
+  folderOf,
+  type Storage,
+  type StorageFile,
+  type StorageLock,
+} from '../../ports/storage.ts';
 import { decodeBase64 } from '../../base/base64.ts';
 import type { ObjectManifest } from '../format/manifest.ts';
 import { BaseFile, BaseHandle } from './storage-base.ts';
@@ -21,8 +31,8 @@ interface StorageChanges {
  * since. A tick works on it like a node on its data directory; nothing of that is seen by anybody else before a newer
  * manifest names it. Objects are never written or removed here.
  *
- * Files of the manifest are read by range from their objects. Removed ones stay readable for handles that are open; a handle
- * that was opened for reading does not see what is written to the file through a later one.
+ * Files of the manifest are read by range from their objects. Removed ones stay readable for handles that are open; a
+ * handle that was opened for reading does not see what is written to the file through a later one.
  */
 export class ObjectStorage implements Storage {
   readonly #scratch: Storage;
@@ -79,7 +89,8 @@ export class ObjectStorage implements Storage {
   async #copyUp(path: string, file: BaseFile): Promise<StorageFile> {
     const copy = await this.#scratch.create(path);
     try {
-      for (let at = 0; at < file.sizeBytes; at += COPY_BYTES) await copy.writeAt(at, await file.read(path, at, Math.min(at + COPY_BYTES, file.sizeBytes)));
+      for (let at = 0; at < file.sizeBytes; at += COPY_BYTES)
+        await copy.writeAt(at, await file.read(path, at, Math.min(at + COPY_BYTES, file.sizeBytes)));
     } catch (error) {
       await copy.close();
       await this.#scratch.remove(path).catch(() => {});
@@ -128,7 +139,12 @@ export class ObjectStorage implements Storage {
 
   /** Of this view alone: who may change the files for everybody is decided by the next manifest. */
   async lock(): Promise<StorageLock> {
-    if (this.#isLocked) throw new SkuaError('directory_locked', 'These files are in use by another part of this process: close that one first.', { path: '' });
+    if (this.#isLocked)
+      throw new SkuaError(
+        'directory_locked',
+        'These files are in use by another part of this process: close that one first.',
+        { path: '' },
+      );
     this.#isLocked = true;
     let isHeld = true;
     return {
@@ -139,7 +155,9 @@ export class ObjectStorage implements Storage {
     };
   }
 
-  /** Takes in a file that somebody else has written to the scratch storage under this name; nothing where there is none. */
+  /**
+   * Takes in a file that somebody else has written to the scratch storage under this name; nothing where there is none.
+   */
   async adopt(path: string): Promise<void> {
     checkPath(path);
     if ((await this.#scratch.size(path)) === null) return;
@@ -175,7 +193,12 @@ function baseFilesOf(manifest: ObjectManifest, objects: ObjectStore): Map<string
       continue;
     }
     const bytes = decodeBase64(inline ?? '');
-    if (bytes === null || bytes.length !== sizeBytes) throw new SkuaError('manifest_invalid', `Manifest ${manifest.number} contains ${name}, but its ${sizeBytes} bytes can't be read: restore the manifest from a backup.`, { number: manifest.number, path: name });
+    if (bytes === null || bytes.length !== sizeBytes)
+      throw new SkuaError(
+        'manifest_invalid',
+        `Manifest ${manifest.number} contains ${name}, but its ${sizeBytes} bytes can't be read: restore the manifest from a backup.`,
+        { number: manifest.number, path: name },
+      );
     base.set(name, BaseFile.ofBytes(objects, bytes));
   }
   return base;

@@ -8,9 +8,21 @@ import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
-import { CACHE_DEFAULT_BYTES, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
+import {
+  CACHE_DEFAULT_BYTES,
+  FRESH_DEFAULT_MS,
+  type ObjectLogOptions,
+  type ObjectWorld,
+  REMOVE_AFTER_DEFAULT_MS,
+} from '../api.ts';
 import { manifestNumberOf, newUuid } from '../format/object-keys.ts';
-import { newestManifestNumber, type ObjectManifest, type ObjectPoints, type ObjectScavenge, readManifest } from '../format/manifest.ts';
+import {
+  newestManifestNumber,
+  type ObjectManifest,
+  type ObjectPoints,
+  type ObjectScavenge,
+  readManifest,
+} from '../format/manifest.ts';
 import { listLog, type LogList, listTail, readTail, type Tail } from '../tail/tail.ts';
 import { indexLog, lastPoint, openIndex, settleTables, type TickIndexParts } from './compaction.ts';
 import { requestedScavenge } from '../control/control.ts';
@@ -29,16 +41,29 @@ export interface TickSettings {
   readonly compactBytesMin: number;
   /** ... or when the newest manifest is this old. */
   readonly compactAfterMs: number;
-  /** New files that a tick writes before it publishes, in bytes; the last one may exceed it. The scratch storage must hold twice as much. */
+  /**
+   * New files that a tick writes before it publishes, in bytes; the last one may exceed it. The scratch storage must
+   * hold twice as much.
+   */
   readonly ownBytesMax: number;
-  /** Largest scavenge database in bytes, which ticks bring to and fro; the scratch storage must hold it besides. A larger one ends its run. */
+  /**
+   * Largest scavenge database in bytes, which ticks bring to and fro; the scratch storage must hold it besides. A
+   * larger one ends its run.
+   */
   readonly stateBytesMax: number;
   readonly scavenge: Partial<ScavengeConfig>;
 }
 
 /** A tail is taken over at the latest when the newest manifest is this old, in milliseconds. */
 export const COMPACT_AFTER_MS = 600_000;
-const TICK_DEFAULTS: TickSettings = { compactCommitsMin: 64, compactBytesMin: 1_048_576, compactAfterMs: COMPACT_AFTER_MS, ownBytesMax: 201_326_592, stateBytesMax: SCAVENGE_STATE_BYTES_MAX, scavenge: {} };
+const TICK_DEFAULTS: TickSettings = {
+  compactCommitsMin: 64,
+  compactBytesMin: 1_048_576,
+  compactAfterMs: COMPACT_AFTER_MS,
+  ownBytesMax: 201_326_592,
+  stateBytesMax: SCAVENGE_STATE_BYTES_MAX,
+  scavenge: {},
+};
 
 export interface TickParts {
   readonly world: ObjectWorld;
@@ -50,13 +75,22 @@ export interface TickParts {
   readonly scavengeStates: ScavengeStates;
   /** By the monotonic clock: everything is published by then. */
   readonly deadlineMs: number;
-  /** Lets the schedule have its say, which may ask for a scavenge or for its end (`createDrive`). Left out where scavenges are not scheduled. */
+  /**
+   * Lets the schedule have its say, which may ask for a scavenge or for its end (`createScheduler`). Left out where
+   * scavenges are not scheduled.
+   */
   readonly autoScavenge?: (deadlineMs: number) => Promise<void>;
-  /** Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done by then. */
+  /**
+   * Called at the end with the time that is left. What it throws ends the tick with that error; everything else is done
+   * by then.
+   */
   readonly shipBackup?: (deadlineMs: number) => Promise<unknown>;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
-  /** `openObjectStore`, or the store of a member. Called when a scavenge needs the streams; the tick closes what it gets. */
+  /**
+   * `openObjectStore`, or the store of a member. Called when a scavenge needs the streams; the tick closes what it
+   * gets.
+   */
   readonly open: (world: ObjectWorld, options: ObjectLogOptions) => Promise<TickStreams>;
 }
 
@@ -70,8 +104,8 @@ export interface TickStreams {
 
 export interface TickReport {
   /**
-   * `idle`: there was nothing to do. `published`: a manifest was written. `superseded`: another tick was first, and nothing of
-   * this one counts.
+   * `idle`: there was nothing to do. `published`: a manifest was written. `superseded`: another tick was first, and
+   * nothing of this one counts.
    */
   readonly outcome: 'idle' | 'published' | 'superseded';
   /** Number of the manifest that this tick wrote, or else began with. */
@@ -104,9 +138,10 @@ const NO_POINTS: ObjectPoints = { seen: -1, reached: -1 };
 const TICK_COMMITS_MAX = 100_000;
 
 /**
- * One bounded slice of everything that a store on object storage needs done: the tail becomes segments, chunks and index tables, a scavenge goes on,
- * what nobody reads any more is removed. It works like a node on a view of the files, and one new manifest puts all of it in force.
- * It may be killed anywhere and any number may run at once: either a tick's manifest is the next one, or nothing of it counts.
+ * One bounded slice of everything that a store on object storage needs done: the tail becomes segments, chunks and
+ * index tables, a scavenge goes on, what nobody reads any more is removed. It works like a node on a view of the files,
+ * and one new manifest puts all of it in force. It may be killed anywhere and any number may run at once: either a
+ * tick's manifest is the next one, or nothing of it counts.
  */
 export async function tick(parts: TickParts): Promise<TickReport> {
   const { world } = parts;
@@ -122,7 +157,11 @@ export async function tick(parts: TickParts): Promise<TickReport> {
   return report;
 }
 
-async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: readonly ObjectInfo[]): Promise<TickReport> {
+async function attempt(
+  parts: TickParts,
+  manifest: ObjectManifest,
+  manifests: readonly ObjectInfo[],
+): Promise<TickReport> {
   const { objects, log } = parts.world;
   const running = new Tick(parts, manifest, manifests);
   // A manifest must not name what was uploaded into another root than it lies in itself.
@@ -140,7 +179,15 @@ async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: re
   }
 }
 
-const NOTHING = { commits: 0, bytes: 0, chunksCompleted: 0, hasMore: false, isCluster: false, scavenge: null, removed: 0 } as const;
+const NOTHING = {
+  commits: 0,
+  bytes: 0,
+  chunksCompleted: 0,
+  hasMore: false,
+  isCluster: false,
+  scavenge: null,
+  removed: 0,
+} as const;
 
 class Tick {
   readonly #parts: TickParts;
@@ -171,12 +218,25 @@ class Tick {
     this.number = manifest.number;
     this.#points = manifest.points;
     this.#manifests = manifests;
-    const { world: { objects, digests, ids, clock }, options, scratch, deadlineMs } = parts;
+    const {
+      world: { objects, digests, ids, clock },
+      options,
+      scratch,
+      deadlineMs,
+    } = parts;
     this.#cache = new BlockCache(options?.cacheBytes ?? CACHE_DEFAULT_BYTES);
     this.#storage = ObjectStorage.of(manifest, objects, scratch);
     this.#log = TickLog.of(manifest, { storage: this.#storage, scratch, objects, digests, ids, cache: this.#cache });
-    this.#jobs = new InlineJobs({ jobs: TABLE_JOBS, storage: this.#storage, digests, ids, clock, scavengeStates: parts.scavengeStates });
-    this.#workUntilMs = deadlineMs - Math.min(PUBLISH_MS_MAX, Math.max(0, deadlineMs - clock.monotonicMs()) * PUBLISH_SHARE);
+    this.#jobs = new InlineJobs({
+      jobs: TABLE_JOBS,
+      storage: this.#storage,
+      digests,
+      ids,
+      clock,
+      scavengeStates: parts.scavengeStates,
+    });
+    this.#workUntilMs =
+      deadlineMs - Math.min(PUBLISH_MS_MAX, Math.max(0, deadlineMs - clock.monotonicMs()) * PUBLISH_SHARE);
   }
 
   async run(): Promise<TickReport> {
@@ -188,7 +248,8 @@ class Tick {
     if (tail === null) return this.#report('superseded', manifest, 0);
     const running = await this.#toRun();
     const sweep = this.#sweepOf(log);
-    if (running === null && last === manifest.scavenge && !this.#isDue(tail) && !await sweep.isDue()) return this.#report('idle', manifest, 0);
+    if (running === null && last === manifest.scavenge && !this.#isDue(tail) && !(await sweep.isDue()))
+      return this.#report('idle', manifest, 0);
     if (tail.sizes.length > 0) {
       await this.#compact(tail);
       await this.#settle();
@@ -202,7 +263,13 @@ class Tick {
   }
 
   #sweepOf(log: LogList): Sweep {
-    return new Sweep({ world: this.#parts.world, base: this.#manifest, manifests: this.#manifests, log, ages: this.#ages });
+    return new Sweep({
+      world: this.#parts.world,
+      base: this.#manifest,
+      manifests: this.#manifests,
+      log,
+      ages: this.#ages,
+    });
   }
 
   get #ages(): Ages {
@@ -212,7 +279,7 @@ class Tick {
 
   async #open(): Promise<TickStreams> {
     const { world, options = {}, open } = this.#parts;
-    return this.#instance ??= await open(world, options);
+    return (this.#instance ??= await open(world, options));
   }
 
   /** Sees to it that the end of the last run is in the history: a tick may have died between the manifest and that. */
@@ -220,13 +287,21 @@ class Tick {
     if (last === null || last.state === 'running' || last.isTold) return last;
     const instance = await this.#open();
     await instance.refresh();
-    await tellOfEnd(this.#parts.world, instance.internals, this.#scavengeConfig(), last, erasure?.scavengeId === last.scavengeId ? erasure.untilMs : null);
+    await tellOfEnd(
+      this.#parts.world,
+      instance.internals,
+      this.#scavengeConfig(),
+      last,
+      erasure?.scavengeId === last.scavengeId ? erasure.untilMs : null,
+    );
     return { ...last, isTold: true };
   }
 
   #scavengeConfig(): ScavengeConfig {
     const config = { ...DEFAULT_CONFIG, ...this.#settings.scavenge, repairHistory: false, checkState: false };
-    return this.#manifest.cluster === true ? { ...config, unsafeIgnoreHardDelete: false, nodeEndpoint: SHARED_FILES_ENDPOINT } : config;
+    return this.#manifest.cluster === true
+      ? { ...config, unsafeIgnoreHardDelete: false, nodeEndpoint: SHARED_FILES_ENDPOINT }
+      : config;
   }
 
   #listTail(): Promise<Tail | null> {
@@ -242,10 +317,24 @@ class Tick {
     const requested = await requestedScavenge(objects, this.#manifest);
     if (requested === null) return null;
     const { scavengeId, threshold, syncOnly, startAfresh = false } = requested;
-    return { scavengeId, threshold, syncOnly, ...(startAfresh && { startAfresh }), startedMs: Math.floor(clock.nowMs()), state: 'running', endedMs: null, isTold: false, result: null, error: null };
+    return {
+      scavengeId,
+      threshold,
+      syncOnly,
+      ...(startAfresh && { startAfresh }),
+      startedMs: Math.floor(clock.nowMs()),
+      state: 'running',
+      endedMs: null,
+      isTold: false,
+      result: null,
+      error: null,
+    };
   }
 
-  /** The run by which the shared files of a cluster follow a scavenge point of its members: nobody shall download what was erased. */
+  /**
+   * The run by which the shared files of a cluster follow a scavenge point of its members: nobody shall download what
+   * was erased.
+   */
   #toFollow(): ObjectScavenge | null {
     const { cluster, scavenge } = this.#manifest;
     const { seen, reached } = this.#points ?? NO_POINTS;
@@ -254,7 +343,17 @@ class Tick {
     const nowMs = Math.floor(clock.nowMs());
     const hasFailed = scavenge !== null && scavenge.state === 'ended' && scavenge.result !== 'Success';
     if (hasFailed && nowMs - (scavenge.endedMs ?? 0) < FOLLOW_AGAIN_MS) return null;
-    return { scavengeId: newUuid(ids), threshold: 0, syncOnly: true, startedMs: nowMs, state: 'running', endedMs: null, isTold: false, result: null, error: null };
+    return {
+      scavengeId: newUuid(ids),
+      threshold: 0,
+      syncOnly: true,
+      startedMs: nowMs,
+      state: 'running',
+      endedMs: null,
+      isTold: false,
+      result: null,
+      error: null,
+    };
   }
 
   #isDue({ sizes, bytes }: Tail): boolean {
@@ -263,7 +362,10 @@ class Tick {
     return sizes.length > 0 && (sizes.length >= compactCommitsMin || bytes >= compactBytesMin || isOld);
   }
 
-  /** Takes over the commits of the tail, as far as time and space allow, and their index entries. False when some are left. */
+  /**
+   * Takes over the commits of the tail, as far as time and space allow, and their index entries. False when some are
+   * left.
+   */
   async #compact(tail: Tail): Promise<boolean> {
     const { objects, digests, clock } = this.#parts.world;
     let index: StreamIndex;
@@ -279,18 +381,26 @@ class Tick {
       this.#torn = { error };
       throw error;
     }
-    if (this.#manifest.cluster === true) this.#points = { ...NO_POINTS, ...this.#points, seen: await lastPoint(index, this.#log) };
+    if (this.#manifest.cluster === true)
+      this.#points = { ...NO_POINTS, ...this.#points, seen: await lastPoint(index, this.#log) };
     this.#hasMore = this.#log.boundary !== tail.from + tail.sizes.length;
     return !this.#hasMore;
   }
 
   async #openIndex(): Promise<StreamIndex> {
-    return this.#index ??= await openIndex(this.#indexParts(), this.#log.logEnd);
+    return (this.#index ??= await openIndex(this.#indexParts(), this.#log.logEnd));
   }
 
   #indexParts(): TickIndexParts {
     const { world, options, hasher } = this.#parts;
-    return { world, storage: this.#storage, cache: this.#cache, jobs: this.#jobs, ...(options?.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }), ...(hasher !== undefined && { hasher }) };
+    return {
+      world,
+      storage: this.#storage,
+      cache: this.#cache,
+      jobs: this.#jobs,
+      ...(options?.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }),
+      ...(hasher !== undefined && { hasher }),
+    };
   }
 
   /** Merges index tables. A merge that takes too long is left to a later tick. */
@@ -299,7 +409,9 @@ class Tick {
     await this.#index?.close();
     this.#index = null;
     const ending = new AbortController();
-    const onProgress = (): void => { if (clock.monotonicMs() >= this.#workUntilMs) ending.abort(); };
+    const onProgress = (): void => {
+      if (clock.monotonicMs() >= this.#workUntilMs) ending.abort();
+    };
     try {
       await settleTables(this.#indexParts(), { signal: ending.signal, onProgress });
     } catch (error) {
@@ -315,12 +427,28 @@ class Tick {
     await instance.refresh();
     const compact = async (): Promise<boolean> => {
       const tail = await this.#listTail();
-      return tail !== null && (tail.sizes.length === 0 || await this.#compact(tail));
+      return tail !== null && (tail.sizes.length === 0 || (await this.#compact(tail)));
     };
-    return runSlice({
-      world, scratch, compact, storage: this.#storage, states: scavengeStates, cache: this.#cache, log: this.#log, index: await this.#openIndex(), store: instance.internals, manifestNumber: this.#manifest.number,
-      config: this.#scavengeConfig(), untilMs: this.#workUntilMs, ownBytesMax: this.#settings.ownBytesMax, stateBytesMax: this.#settings.stateBytesMax, ...(hasher !== undefined && { hasher }),
-    }, running);
+    return runSlice(
+      {
+        world,
+        scratch,
+        compact,
+        storage: this.#storage,
+        states: scavengeStates,
+        cache: this.#cache,
+        log: this.#log,
+        index: await this.#openIndex(),
+        store: instance.internals,
+        manifestNumber: this.#manifest.number,
+        config: this.#scavengeConfig(),
+        untilMs: this.#workUntilMs,
+        ownBytesMax: this.#settings.ownBytesMax,
+        stateBytesMax: this.#settings.stateBytesMax,
+        ...(hasher !== undefined && { hasher }),
+      },
+      running,
+    );
   }
 
   async #publish(scavenge: ObjectScavenge | null, sweep: Sweep): Promise<TickReport> {
@@ -329,25 +457,51 @@ class Tick {
     if (this.#torn !== null) throw this.#torn.error;
     const { swept, failure } = await this.#swept(sweep);
     const hasEnded = scavenge?.state === 'ended' && !scavenge.isTold;
-    const erasure = hasEnded ? erasureOf(scavenge.scavengeId, this.#manifest.number + 1, Math.floor(world.clock.nowMs()), this.#ages) : swept.erasure;
-    const points = this.#points !== undefined && hasEnded && scavenge.result === 'Success' ? { ...this.#points, reached: scavenge.reached ?? this.#points.seen } : this.#points;
-    const manifest = await publish({ world, storage: this.#storage, log: this.#log, base: this.#manifest, scavenge, forgotten: swept.forgotten, erasure, points, deadlineMs });
+    const erasure = hasEnded
+      ? erasureOf(scavenge.scavengeId, this.#manifest.number + 1, Math.floor(world.clock.nowMs()), this.#ages)
+      : swept.erasure;
+    const points =
+      this.#points !== undefined && hasEnded && scavenge.result === 'Success'
+        ? { ...this.#points, reached: scavenge.reached ?? this.#points.seen }
+        : this.#points;
+    const manifest = await publish({
+      world,
+      storage: this.#storage,
+      log: this.#log,
+      base: this.#manifest,
+      scavenge,
+      forgotten: swept.forgotten,
+      erasure,
+      points,
+      deadlineMs,
+    });
     if (manifest === null) return this.#report('superseded', this.#manifest, 0);
     this.number = manifest.number;
-    world.log.info('a tick has written a manifest', { manifest: manifest.number, boundary: manifest.boundary, chunks: manifest.chunks.length, chunksCompleted: this.#log.chunksCompleted, scavenge: scavenge?.state ?? null });
+    world.log.info('a tick has written a manifest', {
+      manifest: manifest.number,
+      boundary: manifest.boundary,
+      chunks: manifest.chunks.length,
+      chunksCompleted: this.#log.chunksCompleted,
+      scavenge: scavenge?.state ?? null,
+    });
     if (failure !== null) throw failure.error;
-    // Only the newest manifest says what is so: one that was overtaken, or came so late that its number was free again, has no say.
+    // Only the newest manifest says what is so: one that was overtaken, or came so late that its number was free again,
+    // has no say.
     if ((await newestManifestNumber(world.objects)) === manifest.number) await this.#told(scavenge, erasure);
     return this.#report('published', manifest, swept.removed);
   }
 
-  /** Removes what nobody reads any more. What can't be removed keeps no commit from the files: it is tried again, and the tick fails in the end. */
+  /**
+   * Removes what nobody reads any more. What can't be removed keeps no commit from the files: it is tried again, and
+   * the tick fails in the end.
+   */
   async #swept(sweep: Sweep): Promise<{ readonly swept: Swept; readonly failure: { readonly error: unknown } | null }> {
     const { erasure } = this.#manifest;
     try {
       const swept = await sweep.run();
       // Told before the manifest says so, and once however often.
-      if (swept.erasure?.goneMs != null && erasure?.goneMs === null) await this.#toldOfErasure(swept.erasure.scavengeId);
+      if (swept.erasure?.goneMs != null && erasure?.goneMs === null)
+        await this.#toldOfErasure(swept.erasure.scavengeId);
       return { swept, failure: null };
     } catch (error) {
       return { swept: { removed: 0, forgotten: new Set(), erasure }, failure: { error } };
@@ -364,8 +518,15 @@ class Tick {
     const counts = outcome === 'published';
     const { boundary, bytesTaken, chunksCompleted } = this.#log;
     return {
-      outcome, manifest: manifest.number, removed, scavenge: manifest.scavenge, isCluster: manifest.cluster === true, hasMore: counts && this.#hasMore,
-      commits: counts ? boundary - this.#manifest.boundary : 0, bytes: counts ? bytesTaken : 0, chunksCompleted: counts ? chunksCompleted : 0,
+      outcome,
+      manifest: manifest.number,
+      removed,
+      scavenge: manifest.scavenge,
+      isCluster: manifest.cluster === true,
+      hasMore: counts && this.#hasMore,
+      commits: counts ? boundary - this.#manifest.boundary : 0,
+      bytes: counts ? bytesTaken : 0,
+      chunksCompleted: counts ? chunksCompleted : 0,
     };
   }
 

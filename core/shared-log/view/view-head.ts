@@ -21,7 +21,10 @@ interface HeadOptions {
   readonly tailBytesMax: number;
 }
 
-/** The head of an instance: a view of the files of a manifest, and the commits behind them in memory. Everything that moves it forward comes through here, one commit after the other. */
+/**
+ * The head of an instance: a view of the files of a manifest, and the commits behind them in memory. Everything that
+ * moves it forward comes through here, one commit after the other.
+ */
 export class ViewHead extends Head implements CurrentView {
   view: ObjectView;
   readonly #parts: ViewParts;
@@ -41,9 +44,15 @@ export class ViewHead extends Head implements CurrentView {
     this.view = new ObjectView(manifest, this.#parts, null);
   }
 
-  get known(): number { return this.view.known; }
-  get nextStart(): number { return this.view.nextStart; }
-  get manifest(): ObjectManifest { return this.view.manifest; }
+  get known(): number {
+    return this.view.known;
+  }
+  get nextStart(): number {
+    return this.view.nextStart;
+  }
+  get manifest(): ObjectManifest {
+    return this.view.manifest;
+  }
 
   show(): void {
     this.view.show();
@@ -81,10 +90,16 @@ export class ViewHead extends Head implements CurrentView {
   checkRoom(): void {
     if (!this.#isFull) return;
     const { tailCommits, tailBytes } = this.view;
-    throw new SkuaError('too_busy', `${tailCommits} commits with ${tailBytes} bytes have not been compacted into files yet, which is the limit: the tick, which does that, is not running or can't keep up. Check its log and alarms.`, { commits: tailCommits, commitsMax: this.#commitsMax, bytes: tailBytes, bytesMax: this.#bytesMax });
+    throw new SkuaError(
+      'too_busy',
+      `${tailCommits} commits with ${tailBytes} bytes have not been compacted into files yet, which is the limit: the tick, which does that, is not running or can't keep up. Check its log and alarms.`,
+      { commits: tailCommits, commitsMax: this.#commitsMax, bytes: tailBytes, bytesMax: this.#bytesMax },
+    );
   }
 
-  get #isFull(): boolean { return this.view.tailCommits >= this.#commitsMax || this.view.tailBytes >= this.#bytesMax; }
+  get #isFull(): boolean {
+    return this.view.tailCommits >= this.#commitsMax || this.view.tailBytes >= this.#bytesMax;
+  }
 
   /** Besides: when the tail has grown too much since the last look. */
   override get mustLook(): boolean {

@@ -28,7 +28,10 @@ export interface ViewParts {
   readonly cacheDepth: number;
 }
 
-interface TailChunk { readonly chunk: Chunk; readonly file: OngoingFile }
+interface TailChunk {
+  readonly chunk: Chunk;
+  readonly file: OngoingFile;
+}
 type TailCommit = Omit<Commit, 'records'>;
 
 /** The files of one manifest and the commits behind them: all that can be read. Making one costs no request. */
@@ -39,7 +42,10 @@ export class ObjectView {
   readonly mem: MemTable;
   /** Number of the last commit in it. */
   known: number;
-  /** Position where the next commit starts, unless it does not fit the chunk. Readers see the log up to `table.end`, which `show` moves here. */
+  /**
+   * Position where the next commit starts, unless it does not fit the chunk. Readers see the log up to `table.end`,
+   * which `show` moves here.
+   */
   nextStart: number;
   tailBytes = 0;
   /** Of the last event, as far as one was seen. */
@@ -65,8 +71,12 @@ export class ObjectView {
     if (manifest.ongoing !== null && manifest.endsChunk) this.#end(manifest.ongoing.number);
   }
 
-  get chunkSizeBytes(): number { return this.manifest.chunkSizeBytes; }
-  get tailCommits(): number { return this.#tail.length; }
+  get chunkSizeBytes(): number {
+    return this.manifest.chunkSizeBytes;
+  }
+  get tailCommits(): number {
+    return this.#tail.length;
+  }
 
   #openChunks(old: ObjectView | null): void {
     const { objects, cache } = this.#parts;
@@ -74,8 +84,22 @@ export class ObjectView {
       const { name, key, sizeBytes, startNumber, endNumber, isScavenged } = stored;
       let chunk = old === null ? undefined : old.#completed.get(key);
       if (chunk === undefined) {
-        const header: ChunkHeader = { version: 3, chunkSize: this.chunkSizeBytes, startNumber, endNumber, isScavenged, chunkId: NO_ID };
-        const footer: ChunkFooter = { isCompleted: true, mapEntryBytes: stored.mapEntryBytes, physicalBytes: stored.physicalBytes, logicalBytes: stored.logicalBytes, mapBytes: stored.mapBytes, md5: NO_ID };
+        const header: ChunkHeader = {
+          version: 3,
+          chunkSize: this.chunkSizeBytes,
+          startNumber,
+          endNumber,
+          isScavenged,
+          chunkId: NO_ID,
+        };
+        const footer: ChunkFooter = {
+          isCompleted: true,
+          mapEntryBytes: stored.mapEntryBytes,
+          physicalBytes: stored.physicalBytes,
+          logicalBytes: stored.logicalBytes,
+          mapBytes: stored.mapBytes,
+          md5: NO_ID,
+        };
         chunk = new Chunk(name, cache.attach(new ObjectFileReader(objects, name, key, sizeBytes)), header, footer, 0);
       }
       this.#completed.set(key, chunk);
@@ -83,15 +107,26 @@ export class ObjectView {
     }
     const { ongoing } = this.manifest;
     if (ongoing === null) return;
-    const file = new OngoingFile(objects, ongoing.name, ongoing.number * this.chunkSizeBytes, fromHex(ongoing.header), ongoing.segments);
+    const file = new OngoingFile(
+      objects,
+      ongoing.name,
+      ongoing.number * this.chunkSizeBytes,
+      fromHex(ongoing.header),
+      ongoing.segments,
+    );
     this.#putTailChunk(ongoing.number, ongoing.name, file, this.manifest.logEnd - ongoing.number * this.chunkSizeBytes);
   }
 
   #openTables(old: ObjectView | null): readonly ObjectTable[] {
     const { objects, cache, cacheDepth } = this.#parts;
     const byName = new Map(this.manifest.files.map((file) => [file.name, file]));
-    return this.manifest.files.filter(({ name, key }) => key !== null && TABLE_NAME.test(name)).map((file) => (
-      old?.tables.find((table) => table.file.key === file.key) ?? new ObjectTable(objects, cache, file, byName.get(`${file.name}.bloomfilter`) ?? null, cacheDepth)));
+    return this.manifest.files
+      .filter(({ name, key }) => key !== null && TABLE_NAME.test(name))
+      .map(
+        (file) =>
+          old?.tables.find((table) => table.file.key === file.key) ??
+          new ObjectTable(objects, cache, file, byName.get(`${file.name}.bloomfilter`) ?? null, cacheDepth),
+      );
   }
 
   #putTailChunk(number: number, name: string, file: OngoingFile, dataBytes: number): TailChunk {
@@ -103,7 +138,14 @@ export class ObjectView {
   }
 
   #headerOf(number: number): ChunkHeader {
-    return { version: 3, chunkSize: this.chunkSizeBytes, startNumber: number, endNumber: number, isScavenged: false, chunkId: NO_ID };
+    return {
+      version: 3,
+      chunkSize: this.chunkSizeBytes,
+      startNumber: number,
+      endNumber: number,
+      isScavenged: false,
+      chunkId: NO_ID,
+    };
   }
 
   /** Where the next commit starts behind one that ends here. */
@@ -117,20 +159,37 @@ export class ObjectView {
     if (tail !== undefined) tail.chunk.isCompleted = true;
   }
 
-  /** Takes in the commit that comes next, unseen and not indexed as yet. Throws `log_corrupt`, with nothing changed, when it does not fit. */
+  /**
+   * Takes in the commit that comes next, unseen and not indexed as yet. Throws `log_corrupt`, with nothing changed,
+   * when it does not fit.
+   */
   add(commit: Commit): void {
     const { number, start, end, records } = commit;
     const size = this.chunkSizeBytes;
     const isNextChunk = start === Math.ceil(this.nextStart / size) * size && start > this.nextStart;
     const chunkNumber = Math.floor(start / size);
-    if (number !== this.known + 1 || (start !== this.nextStart && !isNextChunk) || end - start !== records.length || (end > start && Math.floor((end - 1) / size) !== chunkNumber)) {
-      throw new SkuaError('log_corrupt', `Commit ${number} spans ${start} to ${end} where commit ${this.known + 1} must start at ${this.nextStart}. Restore the commit objects from versions or a backup of the bucket.`, { number, start, end, expected: this.nextStart });
+    if (
+      number !== this.known + 1 ||
+      (start !== this.nextStart && !isNextChunk) ||
+      end - start !== records.length ||
+      (end > start && Math.floor((end - 1) / size) !== chunkNumber)
+    ) {
+      throw new SkuaError(
+        'log_corrupt',
+        `Commit ${number} spans ${start} to ${end} where commit ${this.known + 1} must start at ${this.nextStart}. Restore the commit objects from versions or a backup of the bucket.`,
+        { number, start, end, expected: this.nextStart },
+      );
     }
     let tail = this.#tailChunks.get(chunkNumber);
     if (tail === undefined) {
       this.#end(chunkNumber - 1);
       const name = chunkFileName(chunkNumber, 0);
-      tail = this.#putTailChunk(chunkNumber, name, new OngoingFile(this.#parts.objects, name, chunkNumber * size, encodeHeader(this.#headerOf(chunkNumber)), []), 0);
+      tail = this.#putTailChunk(
+        chunkNumber,
+        name,
+        new OngoingFile(this.#parts.objects, name, chunkNumber * size, encodeHeader(this.#headerOf(chunkNumber)), []),
+        0,
+      );
     }
     tail.file.append(records);
     tail.chunk.setDataBytes(end - chunkNumber * size);
@@ -155,10 +214,14 @@ export class ObjectView {
     }
   }
 
-  /** Forgets what is cached of files that `next` does not read any more. Reads under way take their step again, on `next`. */
+  /**
+   * Forgets what is cached of files that `next` does not read any more. Reads under way take their step again, on
+   * `next`.
+   */
   async retire(next: ObjectView | null): Promise<void> {
     for (const { chunk } of this.#tailChunks.values()) chunk.file.detach();
-    for (const [key, chunk] of this.#completed) if (next === null || next.#completed.get(key) !== chunk) chunk.file.detach();
+    for (const [key, chunk] of this.#completed)
+      if (next === null || next.#completed.get(key) !== chunk) chunk.file.detach();
     for (const table of this.tables) if (next === null || !next.tables.includes(table)) await table.close();
   }
 }
@@ -170,7 +233,9 @@ function fromHex(text: string): Uint8Array {
 }
 
 /** The view in force. It is replaced in one step, between two steps of any reader. */
-export interface CurrentView { view: ObjectView }
+export interface CurrentView {
+  view: ObjectView;
+}
 
 /** The log as the view in force has it. Positions stay the same from view to view. */
 export class ViewLogReader implements LogReader {
@@ -180,14 +245,30 @@ export class ViewLogReader implements LogReader {
     this.#current = current;
   }
 
-  get end(): number { return this.#current.view.table.end; }
-  readAt(position: number, frame: RecordFrame, what?: ReadFor): Outcome { return this.#current.view.table.readAt(position, frame, what); }
-  prefetch(position: number): void { this.#current.view.table.prefetch(position); }
-  prefetchRun(from: number, to: number): void { this.#current.view.table.prefetchRun(from, to); }
-  readForward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readForward(position, frame); }
-  readBackward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readBackward(position, frame); }
-  isBoundary(position: number): Outcome { return this.#current.view.table.isBoundary(position); }
-  chunkStart(position: number): number { return this.#current.view.table.chunkStart(position); }
+  get end(): number {
+    return this.#current.view.table.end;
+  }
+  readAt(position: number, frame: RecordFrame, what?: ReadFor): Outcome {
+    return this.#current.view.table.readAt(position, frame, what);
+  }
+  prefetch(position: number): void {
+    this.#current.view.table.prefetch(position);
+  }
+  prefetchRun(from: number, to: number): void {
+    this.#current.view.table.prefetchRun(from, to);
+  }
+  readForward(position: number, frame: RecordFrame): Outcome {
+    return this.#current.view.table.readForward(position, frame);
+  }
+  readBackward(position: number, frame: RecordFrame): Outcome {
+    return this.#current.view.table.readBackward(position, frame);
+  }
+  isBoundary(position: number): Outcome {
+    return this.#current.view.table.isBoundary(position);
+  }
+  chunkStart(position: number): number {
+    return this.#current.view.table.chunkStart(position);
+  }
 }
 
 /**
@@ -212,8 +293,12 @@ export class ViewIndex implements EventIndex {
     this.#current.view.lastPosition = commitPosition;
   }
 
-  ready(): null { return null; }
-  mightContain(): boolean { return true; }
+  ready(): null {
+    return null;
+  }
+  mightContain(): boolean {
+    return true;
+  }
   addStream(): void {}
   noteExistenceCheckpoint(): void {}
 
@@ -247,7 +332,9 @@ export class ViewIndex implements EventIndex {
     const { mem, tables } = this.#current.view;
     let isFound = isFloor ? mem.floor(hi, lo, version, position, out) : mem.ceiling(hi, lo, version, position, out);
     for (const { reader } of tables) {
-      const outcome = isFloor ? reader!.floor(hi, lo, version, position, c) : reader!.ceiling(hi, lo, version, position, c);
+      const outcome = isFloor
+        ? reader!.floor(hi, lo, version, position, c)
+        : reader!.ceiling(hi, lo, version, position, c);
       if (isMiss(outcome)) return outcome;
       if (outcome !== HIT) continue;
       const order = c.version - out.version || c.position - out.position;

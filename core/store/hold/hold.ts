@@ -14,7 +14,9 @@ import { StorageSource } from '../source/source.ts';
 import type { BackupSource, Snapshot } from '../source/source.ts';
 import { background } from '../../base/background.ts';
 
-/** The files of a running node, kept as they are until `release`: no scavenge starts, no merge begins. Appends go on. */
+/**
+ * The files of a running node, kept as they are until `release`: no scavenge starts, no merge begins. Appends go on.
+ */
 export interface StoreHold extends BackupSource {
   /** Whether it has been released, by its owner or because the store was closed. */
   readonly isReleased: boolean;
@@ -32,16 +34,24 @@ interface HoldParts {
 }
 
 /**
- * Begins a hold. Everything that was acknowledged before the call is in its snapshot. Rejects with `scavenge_in_progress`
- * (data: scavengeId), `store_closed`, and what the storage throws; nothing is held then.
+ * Begins a hold. Everything that was acknowledged before the call is in its snapshot. Rejects with
+ * `scavenge_in_progress` (data: scavengeId), `store_closed`, and what the storage throws; nothing is held then.
  */
 export async function takeHold(parts: HoldParts): Promise<StoreHold> {
   const undo: (() => void)[] = [parts.scavenger.hold()];
-  const release = () => { for (const step of undo.splice(0)) step(); };
+  const release = () => {
+    for (const step of undo.splice(0)) step();
+  };
   try {
     undo.push(await parts.index.holdFiles());
     const { storage, digests, nodeId, log } = parts;
-    const snapshot = await takeSnapshot({ storage, digests, nodeId, chunkSizeBytes: log.chunkSize, log: () => logState(parts) });
+    const snapshot = await takeSnapshot({
+      storage,
+      digests,
+      nodeId,
+      chunkSizeBytes: log.chunkSize,
+      log: () => logState(parts),
+    });
     return holdOf(new StorageSource(storage, snapshot, { release: async () => release() }));
   } catch (error) {
     release();
@@ -53,14 +63,18 @@ export async function takeHold(parts: HoldParts): Promise<StoreHold> {
 async function logState({ log, clock }: HoldParts): Promise<LogState> {
   const { end, table, checkpoints } = log;
   const state: LogState = {
-    takenMs: clock.nowMs(), chunks: chunksUpTo(table, end),
+    takenMs: clock.nowMs(),
+    chunks: chunksUpTo(table, end),
     checkpoints: { writer: end, chaser: end, epoch: checkpoints.epoch.value, proposal: checkpoints.proposal.value },
   };
   await log.flushCheckpoints();
   return state;
 }
 
-/** Files that are held until `release`; what is read of them afterwards is refused, and nothing that was being read then is given away. */
+/**
+ * Files that are held until `release`; what is read of them afterwards is refused, and nothing that was being read then
+ * is given away.
+ */
 class SourceHold implements StoreHold {
   readonly #source: BackupSource;
   isReleased = false;
@@ -69,7 +83,9 @@ class SourceHold implements StoreHold {
     this.#source = source;
   }
 
-  get snapshot(): Snapshot { return this.#source.snapshot; }
+  get snapshot(): Snapshot {
+    return this.#source.snapshot;
+  }
 
   async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
     this.#check();
@@ -97,7 +113,11 @@ export function holdOf(source: BackupSource): StoreHold {
 }
 
 export function holdEnded(holdId?: string): SkuaError {
-  return new SkuaError('hold_not_found', 'There is no such hold on the files of this node, or it has ended: start a new one with POST /admin/backup/hold.', holdId === undefined ? {} : { holdId });
+  return new SkuaError(
+    'hold_not_found',
+    'There is no such hold on the files of this node, or it has ended: start a new one with POST /admin/backup/hold.',
+    holdId === undefined ? {} : { holdId },
+  );
 }
 
 /** Holds that may exist at once. */
@@ -131,8 +151,8 @@ interface Held {
 }
 
 /**
- * Holds that others have on this node's files, over a connection that may break: each ends by itself when it was not used
- * for HOLD_MS. Every use renews it: being asked for, and each piece of a file that is read.
+ * Holds that others have on this node's files, over a connection that may break: each ends by itself when it was not
+ * used for HOLD_MS. Every use renews it: being asked for, and each piece of a file that is read.
  */
 export class Holds {
   readonly #parts: HoldsParts;
@@ -146,12 +166,19 @@ export class Holds {
   }
 
   /** How many there are. */
-  get count(): number { return this.#held.size; }
+  get count(): number {
+    return this.#held.size;
+  }
 
   /** Rejects with `too_busy` (data: limit), `store_closed`, and what beginning a hold of the store rejects with. */
   async begin(): Promise<HoldView> {
     if (this.#isClosed) throw closed();
-    if (this.#held.size + this.#beginning >= HOLDS_MAX) throw new SkuaError('too_busy', `${HOLDS_MAX} backups already hold the files of this node: wait until one has finished.`, { limit: HOLDS_MAX });
+    if (this.#held.size + this.#beginning >= HOLDS_MAX)
+      throw new SkuaError(
+        'too_busy',
+        `${HOLDS_MAX} backups already hold the files of this node: wait until one has finished.`,
+        { limit: HOLDS_MAX },
+      );
     this.#beginning++;
     try {
       const hold = await this.#parts.take();
@@ -167,9 +194,18 @@ export class Holds {
 
   #add(hold: StoreHold): HoldView {
     const { ids, log, clock } = this.#parts;
-    const held: Held = { holdId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), hold, ending: new AbortController(), dueMs: clock.monotonicMs() + HOLD_MS };
+    const held: Held = {
+      holdId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0),
+      hold,
+      ending: new AbortController(),
+      dueMs: clock.monotonicMs() + HOLD_MS,
+    };
     this.#held.set(held.holdId, held);
-    log.info('a backup holds the files of this node: no scavenge starts', { holdId: held.holdId, logEnd: hold.snapshot.checkpoints.writer, files: hold.snapshot.files.length });
+    log.info('a backup holds the files of this node: no scavenge starts', {
+      holdId: held.holdId,
+      logEnd: hold.snapshot.checkpoints.writer,
+      files: hold.snapshot.files.length,
+    });
     background(this.#watch(held));
     return this.#viewOf(held);
   }
@@ -187,7 +223,10 @@ export class Holds {
 
   async #expire(held: Held): Promise<void> {
     if (!this.#held.has(held.holdId)) return;
-    this.#parts.log.warn('an unused hold on the files of this node has ended', { holdId: held.holdId, unusedSeconds: HOLD_MS / 1_000 });
+    this.#parts.log.warn('an unused hold on the files of this node has ended', {
+      holdId: held.holdId,
+      unusedSeconds: HOLD_MS / 1_000,
+    });
     await this.#end(held);
   }
 
@@ -221,7 +260,12 @@ export class Holds {
   }
 
   /** As `BackupSource.read`, of a hold; each piece renews it. */
-  async *read(holdId: string, path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
+  async *read(
+    holdId: string,
+    path: string,
+    position: number,
+    length: number,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
     const { hold } = await this.#used(holdId);
     for await (const piece of hold.read(path, position, length)) {
       await this.#used(holdId);

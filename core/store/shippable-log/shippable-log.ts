@@ -14,7 +14,10 @@ export interface ShippableLog {
   readonly chunkSizeBytes: number;
   /** End of what is durable: behind a whole write. */
   readonly end: number;
-  /** Where the data of this chunk ends by now: behind its last record, or the last one that a scavenge has left. A chunk behind which `end` lies gets no more. */
+  /**
+   * Where the data of this chunk ends by now: behind its last record, or the last one that a scavenge has left. A chunk
+   * behind which `end` lies gets no more.
+   */
   dataEnd(chunkNumber: number): number;
   /** A scavenge has rewritten this chunk: what is left of it can't be shipped. */
   isRewritten(chunkNumber: number): boolean;
@@ -25,8 +28,8 @@ export interface ShippableLog {
 }
 
 /**
- * The next piece from `from` on, as long as it should be at most, and ending with a whole write, so that the log can end there. Only
- * a single write may make it longer; null when that is longer than any piece may be.
+ * The next piece from `from` on, as long as it should be at most, and ending with a whole write, so that the log can
+ * end there. Only a single write may make it longer; null when that is longer than any piece may be.
  */
 export async function nextPiece(log: ShippableLog, from: number, limit: number): Promise<Uint8Array | null> {
   for (let length = PIECE_BYTES; ; length = Math.min(2 * length, PIECE_BYTES_MAX)) {
@@ -40,22 +43,32 @@ export async function nextPiece(log: ShippableLog, from: number, limit: number):
 }
 
 /**
- * Where the log goes on for somebody who has it up to `position`: there, or at the next chunk's start where the chunk was completed there. Null
- * where it can't be had any more, since a scavenge has rewritten the chunk. Of one that was had to its end, a scavenge can only have removed.
+ * Where the log goes on for somebody who has it up to `position`: there, or at the next chunk's start where the chunk
+ * was completed there. Null where it can't be had any more, since a scavenge has rewritten the chunk. Of one that was
+ * had to its end, a scavenge can only have removed.
  */
 export function goesOnAt(log: ShippableLog, position: number): number | null {
   const size = log.chunkSizeBytes;
   const number = Math.floor(position / size);
   let next = position;
-  if (log.end >= (number + 1) * size && position > number * size && (log.isRewritten(number) ? position >= log.dataEnd(number) : position === log.dataEnd(number))) next = (number + 1) * size;
+  if (
+    log.end >= (number + 1) * size &&
+    position > number * size &&
+    (log.isRewritten(number) ? position >= log.dataEnd(number) : position === log.dataEnd(number))
+  )
+    next = (number + 1) * size;
   return log.isRewritten(Math.floor(next / size)) ? null : next;
 }
 
-/** The log of a running node, as it is shipped. Of a chunk that a scavenge has rewritten nothing is left that could be. */
+/**
+ * The log of a running node, as it is shipped. Of a chunk that a scavenge has rewritten nothing is left that could be.
+ */
 export function shippableLog(table: ChunkTable, storage: Storage): ShippableLog {
   return {
     chunkSizeBytes: table.chunkSize,
-    get end() { return table.end; },
+    get end() {
+      return table.end;
+    },
     dataEnd: (chunkNumber) => {
       const start = chunkNumber * table.chunkSize;
       const chunk = table.chunkAt(start);
@@ -82,5 +95,9 @@ async function readLog(table: ChunkTable, storage: Storage, from: number, to: nu
 }
 
 function unreadable(from: number, to: number): SkuaError {
-  return new SkuaError('invalid_position', `The log from ${from} to ${to} can't be read as it was written: a scavenge has rewritten it.`, { from, to });
+  return new SkuaError(
+    'invalid_position',
+    `The log from ${from} to ${to} can't be read as it was written: a scavenge has rewritten it.`,
+    { from, to },
+  );
 }

@@ -15,7 +15,14 @@ import type { Storage } from '../../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
 import { ensureNodeId } from '../format/node-id.ts';
-import { StorageSource, type BackupSource, type Snapshot, type SnapshotCheckpoints, type SnapshotFile, type SnapshotKind } from '../source/source.ts';
+import {
+  StorageSource,
+  type BackupSource,
+  type Snapshot,
+  type SnapshotCheckpoints,
+  type SnapshotFile,
+  type SnapshotKind,
+} from '../source/source.ts';
 
 /** How often the index map is read anew when it names files that have gone meanwhile. */
 const MAP_READS_MAX = 16;
@@ -48,7 +55,10 @@ export async function takeSnapshot(parts: SnapshotParts): Promise<Snapshot> {
   const proofs = await listProofs(parts.storage);
   const { takenMs, checkpoints, chunks } = await parts.log();
   return {
-    nodeId: parts.nodeId, takenMs, chunkSizeBytes: parts.chunkSizeBytes, checkpoints,
+    nodeId: parts.nodeId,
+    takenMs,
+    chunkSizeBytes: parts.chunkSizeBytes,
+    checkpoints,
     files: [...index, ...proofs, ...checkpointFiles(checkpoints), ...chunks],
   };
 }
@@ -68,7 +78,13 @@ export function chunksUpTo(table: ChunkTable, end: number): SnapshotFile[] {
 /** A node goes on writing these files, so they are given as they have to be with this log. */
 function checkpointFiles({ chaser, epoch, writer, proposal }: SnapshotCheckpoints): SnapshotFile[] {
   // An order to truncate was carried out when the log was opened.
-  const values = { 'chaser.chk': chaser, 'epoch.chk': epoch, 'writer.chk': writer, 'proposal.chk': proposal, 'truncate.chk': -1 };
+  const values = {
+    'chaser.chk': chaser,
+    'epoch.chk': epoch,
+    'writer.chk': writer,
+    'proposal.chk': proposal,
+    'truncate.chk': -1,
+  };
   return Object.entries(values).map(([path, value]) => {
     const content = new Uint8Array(8);
     putI64(content, 0, value);
@@ -79,11 +95,14 @@ function checkpointFiles({ chaser, epoch, writer, proposal }: SnapshotCheckpoint
 async function listIndex(storage: Storage, digests: Digests): Promise<SnapshotFile[]> {
   const { map, tables } = await listTables(storage, digests);
   const [checkpoint, filter] = await listExistence(storage);
-  const others = [...tables, ...(filter === null ? [] : [filter]), ...await listDatabase(storage)];
+  const others = [...tables, ...(filter === null ? [] : [filter]), ...(await listDatabase(storage))];
   return [...(map === null ? [] : [map]), ...(checkpoint === null ? [] : [checkpoint]), ...others];
 }
 
-interface IndexTables { readonly map: SnapshotFile | null; readonly tables: readonly SnapshotFile[] }
+interface IndexTables {
+  readonly map: SnapshotFile | null;
+  readonly tables: readonly SnapshotFile[];
+}
 
 /** The index map and what it names. An index that is damaged is left out: it is built anew from the log. */
 async function listTables(storage: Storage, digests: Digests): Promise<IndexTables> {
@@ -92,7 +111,8 @@ async function listTables(storage: Storage, digests: Digests): Promise<IndexTabl
     const map = content === null ? null : parsed(content, digests);
     if (content === null || map === null) break;
     const tables = await namedFiles(storage, map);
-    if (tables !== null) return { map: { path: INDEX_MAP_PATH, kind: 'index-map', sizeBytes: content.length, content }, tables };
+    if (tables !== null)
+      return { map: { path: INDEX_MAP_PATH, kind: 'index-map', sizeBytes: content.length, content }, tables };
   }
   return { map: null, tables: [] };
 }
@@ -124,7 +144,10 @@ async function listExistence(storage: Storage): Promise<readonly [SnapshotFile |
   const content = await readWhole(storage, EXISTENCE_CHECKPOINT_PATH);
   const filter = await fileAt(storage, EXISTENCE_DATA_PATH, 'existence-filter');
   if (content === null || content.length === 0 || filter === null) return [null, null];
-  return [{ path: EXISTENCE_CHECKPOINT_PATH, kind: 'existence-checkpoint', sizeBytes: content.length, content }, filter];
+  return [
+    { path: EXISTENCE_CHECKPOINT_PATH, kind: 'existence-checkpoint', sizeBytes: content.length, content },
+    filter,
+  ];
 }
 
 async function listDatabase(storage: Storage): Promise<SnapshotFile[]> {
@@ -138,7 +161,10 @@ async function listDatabase(storage: Storage): Promise<SnapshotFile[]> {
   return files;
 }
 
-/** The chain of hashes over the log: before the log too, so that no leaves are of a chunk that the snapshot has not whole. */
+/**
+ * The chain of hashes over the log: before the log too, so that no leaves are of a chunk that the snapshot has not
+ * whole.
+ */
 async function listProofs(storage: Storage): Promise<SnapshotFile[]> {
   const files: SnapshotFile[] = [];
   for (const name of await storage.list(PROOF_FOLDER)) {
@@ -153,7 +179,10 @@ async function fileAt(storage: Storage, path: string, kind: SnapshotKind): Promi
   return sizeBytes === null ? null : { path, kind, sizeBytes };
 }
 
-/** All bytes of a small file; null when there is none. A name that is given to another file meanwhile does no harm: one file is read. */
+/**
+ * All bytes of a small file; null when there is none. A name that is given to another file meanwhile does no harm: one
+ * file is read.
+ */
 async function readWhole(storage: Storage, path: string): Promise<Uint8Array | null> {
   if ((await storage.size(path)) === null) return null;
   const file = await storage.open(path, 'read').catch((error: unknown) => {
@@ -177,20 +206,30 @@ interface DirectoryWorld {
 }
 
 /**
- * The files of a data directory that no node has open. Its lock is held until `release`. The log is recovered first, as a
- * start does it, so that everything acknowledged lies before the end that the checkpoints name. Errors: `directory_locked`,
- * `file_not_found` where there is no log, and those of `openLog`.
+ * The files of a data directory that no node has open. Its lock is held until `release`. The log is recovered first, as
+ * a start does it, so that everything acknowledged lies before the end that the checkpoints name. Errors:
+ * `directory_locked`, `file_not_found` where there is no log, and those of `openLog`.
  */
 export async function snapshotOfDirectory(world: DirectoryWorld): Promise<BackupSource> {
   const { storage, digests, ids } = world;
   if (parseChunkFileNames(await storage.list('')).length === 0) {
-    throw new SkuaError('file_not_found', 'There is no chunk file in this directory, so it is not a data directory. Check the path given with --db.', { path: '' });
+    throw new SkuaError(
+      'file_not_found',
+      'There is no chunk file in this directory, so it is not a data directory. Check the path given with --db.',
+      { path: '' },
+    );
   }
   const lock = await storage.lock();
   try {
     const { chunkSizeBytes, ...state } = await recovered(world);
     const nodeId = await ensureNodeId(storage, ids);
-    const snapshot = await takeSnapshot({ storage, digests, nodeId, chunkSizeBytes, log: () => Promise.resolve(state) });
+    const snapshot = await takeSnapshot({
+      storage,
+      digests,
+      nodeId,
+      chunkSizeBytes,
+      log: () => Promise.resolve(state),
+    });
     return new StorageSource(storage, snapshot, { release: () => lock.release() });
   } catch (error) {
     await lock.release();
@@ -199,12 +238,20 @@ export async function snapshotOfDirectory(world: DirectoryWorld): Promise<Backup
 }
 
 /** Opens the log, which recovers it, and closes it again, which leaves the checkpoints at its end. */
-async function recovered({ storage, clock, ids, digests, log }: DirectoryWorld): Promise<LogState & { readonly chunkSizeBytes: number }> {
+async function recovered({
+  storage,
+  clock,
+  ids,
+  digests,
+  log,
+}: DirectoryWorld): Promise<LogState & { readonly chunkSizeBytes: number }> {
   const opened = await openLog({ storage, clock, ids, digests, log, cache: new BlockCache(0), isReplica: true });
   try {
     const { end, table, checkpoints, chunkSize } = opened;
     return {
-      takenMs: clock.nowMs(), chunkSizeBytes: chunkSize, chunks: chunksUpTo(table, end),
+      takenMs: clock.nowMs(),
+      chunkSizeBytes: chunkSize,
+      chunks: chunksUpTo(table, end),
       checkpoints: { writer: end, chaser: end, epoch: checkpoints.epoch.value, proposal: checkpoints.proposal.value },
     };
   } finally {

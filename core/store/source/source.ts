@@ -3,12 +3,17 @@ import { fileNotFound } from '../../ports/storage.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 
 /**
- * The files of one node at one moment. Files that are listed stay readable, and as they are within the listed sizes, until
- * `release`: over a running node a hold provides for that (`core/store/hold/hold.ts`), over a stopped directory its lock.
+ * The files of one node at one moment. Files that are listed stay readable, and as they are within the listed sizes,
+ * until `release`: over a running node a hold provides for that (`core/store/hold/hold.ts`), over a stopped directory
+ * its lock.
  */
 export interface BackupSource {
   readonly snapshot: Snapshot;
-  /** `length` bytes of a listed file from `position` on, in pieces; a piece may be used again after the next one was asked for. Rejects with `file_not_found`, `hold_not_found` when the hold has ended, and what storage or connection throw. */
+  /**
+   * `length` bytes of a listed file from `position` on, in pieces; a piece may be used again after the next one was
+   * asked for. Rejects with `file_not_found`, `hold_not_found` when the hold has ended, and what storage or connection
+   * throw.
+   */
   read(path: string, position: number, length: number): AsyncIterable<Uint8Array>;
   release(): Promise<void>;
 }
@@ -28,7 +33,10 @@ export interface Snapshot {
   readonly chunkSizeBytes: number;
   /** Made durable when the snapshot was taken: `writer` and `chaser` are both the end of the log. */
   readonly checkpoints: SnapshotCheckpoints;
-  /** In the order in which files are copied: index checkpoint files, other index files, checkpoint files of the log, chunk files. */
+  /**
+   * In the order in which files are copied: index checkpoint files, other index files, checkpoint files of the log,
+   * chunk files.
+   */
   readonly files: readonly SnapshotFile[];
 }
 
@@ -37,10 +45,14 @@ export type SnapshotKind =
   | 'index-map'
   /** `index/stream-existence/streamExistenceFilter.chk` */
   | 'existence-checkpoint'
-  | 'existence-filter' | 'index-table' | 'bloom-filter'
+  | 'existence-filter'
+  | 'index-table'
+  | 'bloom-filter'
   /** `index/scavenging/scavenging.db` and what SQLite keeps beside it */
   | 'scavenge-database'
-  /** `proofs/*`: never changed, but a leaves file may take the place of one of the same name when the log was cut back */
+  /**
+   * `proofs/*`: never changed, but a leaves file may take the place of one of the same name when the log was cut back
+   */
   | 'proof'
   /** `*.chk` of the log */
   | 'checkpoint'
@@ -52,7 +64,10 @@ export interface SnapshotFile {
   readonly path: string;
   readonly kind: SnapshotKind;
   readonly sizeBytes: number;
-  /** Of a small file that a running node goes on changing (index map, checkpoints): the bytes that belong to this moment. Absent where the file itself is read. */
+  /**
+   * Of a small file that a running node goes on changing (index map, checkpoints): the bytes that belong to this
+   * moment. Absent where the file itself is read.
+   */
   readonly content?: Uint8Array;
 }
 
@@ -66,8 +81,8 @@ interface StorageSourceOptions {
 }
 
 /**
- * Listed files in a storage, read in large pieces. Nothing behind the listed size of a file is ever read: of the chunk that is being
- * written, that lies behind the end of the snapshot.
+ * Listed files in a storage, read in large pieces. Nothing behind the listed size of a file is ever read: of the chunk
+ * that is being written, that lies behind the end of the snapshot.
  */
 export class StorageSource implements BackupSource {
   readonly snapshot: Snapshot;
@@ -83,7 +98,12 @@ export class StorageSource implements BackupSource {
   async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
     const listed = this.snapshot.files.find((file) => file.path === path);
     if (listed === undefined) throw fileNotFound(path);
-    if (position < 0 || length < 0 || position + length > listed.sizeBytes) throw new SkuaError('bad_option', `${path} has ${listed.sizeBytes} bytes in this backup: ${length} from ${position} on are not in it.`, { path, limit: listed.sizeBytes });
+    if (position < 0 || length < 0 || position + length > listed.sizeBytes)
+      throw new SkuaError(
+        'bad_option',
+        `${path} has ${listed.sizeBytes} bytes in this backup: ${length} from ${position} on are not in it.`,
+        { path, limit: listed.sizeBytes },
+      );
     if (listed.content !== undefined) {
       yield listed.content.subarray(position, position + length);
       return;
@@ -107,12 +127,23 @@ interface PiecesOptions {
   readonly onPiece?: (() => Promise<void>) | undefined;
 }
 
-/** The bytes [from, to) of a file in pieces, of which one is fetched ahead, in buffers that are used in turns. Throws `io_error` for a file that is shorter. */
-export async function* piecesOf(file: StorageFile, from: number, to: number, { pieceBytes, onPiece }: PiecesOptions): AsyncGenerator<Uint8Array, void, undefined> {
-  const buffers = [new Uint8Array(Math.min(pieceBytes, to - from)), new Uint8Array(Math.max(0, Math.min(pieceBytes, to - from - pieceBytes)))];
+/**
+ * The bytes [from, to) of a file in pieces, of which one is fetched ahead, in buffers that are used in turns. Throws
+ * `io_error` for a file that is shorter.
+ */
+export async function* piecesOf(
+  file: StorageFile,
+  from: number,
+  to: number,
+  { pieceBytes, onPiece }: PiecesOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const buffers = [
+    new Uint8Array(Math.min(pieceBytes, to - from)),
+    new Uint8Array(Math.max(0, Math.min(pieceBytes, to - from - pieceBytes))),
+  ];
   let turn = 1;
   const readAt = (at: number) => {
-    const reading = Promise.resolve(file.read(at, Math.min(pieceBytes, to - at), buffers[turn ^= 1]!));
+    const reading = Promise.resolve(file.read(at, Math.min(pieceBytes, to - at), buffers[(turn ^= 1)]!));
     // A reader that stops early never asks for what was fetched ahead.
     reading.catch(() => {});
     return reading;
@@ -123,7 +154,12 @@ export async function* piecesOf(file: StorageFile, from: number, to: number, { p
       await onPiece?.();
       const bytes: Uint8Array = await coming;
       const wanted = Math.min(pieceBytes, to - at);
-      if (bytes.length !== wanted) throw new SkuaError('io_error', `${file.path} ended at ${at + bytes.length}, before the ${to} bytes that it had when the backup started. Start the backup again.`, { path: file.path });
+      if (bytes.length !== wanted)
+        throw new SkuaError(
+          'io_error',
+          `${file.path} ended at ${at + bytes.length}, before the ${to} bytes that it had when the backup started. Start the backup again.`,
+          { path: file.path },
+        );
       at += wanted;
       coming = at < to ? readAt(at) : null;
       yield bytes;

@@ -2,8 +2,23 @@ import { i32 } from '../../base/bytes.ts';
 import { brokenInvariant, SkuaError } from '../../base/errors.ts';
 import { EventColumns } from '../../index/intake/intake.ts';
 import {
-  decodeEpoch, type EpochRecord, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
-  takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
+  decodeEpoch,
+  type EpochRecord,
+  FLAG_JSON,
+  FLAG_TRANSACTION_END,
+  FRAME_BYTES,
+  FRAME_SOUND,
+  isRecordLength,
+  PREPARE,
+  PrepareFields,
+  RecordFrame,
+  recordTimestampAt,
+  streamOf,
+  SYSTEM,
+  takeFrame,
+  timestampMsAt,
+  timestampTicksAt,
+  TOMBSTONE,
 } from '../../log/format/records.ts';
 import type { LogReader } from '../../log/api.ts';
 import type { CommitLog } from '../../ports/commit-log.ts';
@@ -16,7 +31,10 @@ import { shownData } from '../format/retention.ts';
 import type { StreamStates } from '../stream-states.ts';
 import type { Waiters } from '../subscriptions.ts';
 
-/** Durable records of the log, one behind the other, as what follows from them. A group of this store has noted it while it was written; `ReadRecords` has read it from bytes. */
+/**
+ * Durable records of the log, one behind the other, as what follows from them. A group of this store has noted it while
+ * it was written; `ReadRecords` has read it from bytes.
+ */
 export interface CommittedRecords {
   /** Where they begin and end in the log. */
   readonly start: number;
@@ -51,14 +69,17 @@ export interface CommittedParts {
 }
 
 /**
- * What a committed record does, whoever wrote it: everything that answers questions about streams learns of it, then readers see
- * it, then those who wait for it are woken. In one step, so that nobody sees a part of it. Throws `writer_stopped`, with
- * nothing changed, where the records do not lie between the end that readers see and the log's.
+ * What a committed record does, whoever wrote it: everything that answers questions about streams learns of it, then
+ * readers see it, then those who wait for it are woken. In one step, so that nobody sees a part of it. Throws
+ * `writer_stopped`, with nothing changed, where the records do not lie between the end that readers see and the log's.
  */
 export function applyCommitted(records: CommittedRecords, parts: CommittedParts): void {
   const { start, end } = records;
   if (start < parts.reader.end || end > parts.log.end) {
-    throw brokenInvariant(`Records from ${start} to ${end} of the log are to be shown, where readers see it up to ${parts.reader.end}, and it ends at ${parts.log.end}`, { start, end });
+    throw brokenInvariant(
+      `Records from ${start} to ${end} of the log are to be shown, where readers see it up to ${parts.reader.end}, and it ends at ${parts.log.end}`,
+      { start, end },
+    );
   }
   applyToIndex(records, parts.index);
   records.changeStates(parts.states);
@@ -77,9 +98,16 @@ export function applyToIndex(records: CommittedRecords, index: EventIndex): void
 }
 
 /** An event of a metastream that was read. */
-interface ReadMetadata { readonly data: Uint8Array; readonly isJson: boolean; readonly recordVersion: number }
+interface ReadMetadata {
+  readonly data: Uint8Array;
+  readonly isJson: boolean;
+  readonly recordVersion: number;
+}
 
-/** Committed records as bytes give them: those of another writer of the same log, or of a commit that is taken in again. One object is used for one commit after the other. */
+/**
+ * Committed records as bytes give them: those of another writer of the same log, or of a commit that is taken in again.
+ * One object is used for one commit after the other.
+ */
 export class ReadRecords implements CommittedRecords {
   start = 0;
   end = 0;
@@ -131,7 +159,11 @@ export class ReadRecords implements CommittedRecords {
     const last = this.#keys.at(-1);
     const key = last?.name === name ? last : new StreamKey(name, this.#hasher);
     if (isMetastream(name)) {
-      this.#metadata.set(this.events.count, { data: shownData(frame, f), isJson: (f.flags & FLAG_JSON) !== 0, recordVersion: f.version });
+      this.#metadata.set(this.events.count, {
+        data: shownData(frame, f),
+        isJson: (f.flags & FLAG_JSON) !== 0,
+        recordVersion: f.version,
+      });
     }
     this.events.note(key, f.eventNumber, frame.position, (f.flags & FLAG_TRANSACTION_END) !== 0);
     this.#keys.push(key);
@@ -146,14 +178,18 @@ export class ReadRecords implements CommittedRecords {
       const owner = metadata === undefined ? name : originalOf(name);
       const state = states.get(owner);
       if (state !== undefined) {
-        state.committed = metadata === undefined ? state.committed.withLast(number) : state.committed.withMetadata(number, metadata.data, metadata.isJson, metadata.recordVersion);
+        state.committed =
+          metadata === undefined
+            ? state.committed.withLast(number)
+            : state.committed.withMetadata(number, metadata.data, metadata.isJson, metadata.recordVersion);
       }
       states.written(owner);
     }
   }
 
   rememberIds(recent: RecentIds): void {
-    for (let i = 0; i < this.events.count; i++) recent.add(this.#records, this.#idsAt[i]!, this.#keys[i]!.salt, this.events.position(i), 0);
+    for (let i = 0; i < this.events.count; i++)
+      recent.add(this.#records, this.#idsAt[i]!, this.#keys[i]!.salt, this.events.position(i), 0);
   }
 
   wake(waiters: Waiters): void {
@@ -167,12 +203,28 @@ export class ReadRecords implements CommittedRecords {
   }
 }
 
-/** Shows the framed records of a commit one after the other in `frame`; the first starts at the position `start` of the log. Throws `log_corrupt`. */
-export function eachRecord(records: Uint8Array, start: number, frame: RecordFrame, visit: (frame: RecordFrame) => void): void {
+/**
+ * Shows the framed records of a commit one after the other in `frame`; the first starts at the position `start` of the
+ * log. Throws `log_corrupt`.
+ */
+export function eachRecord(
+  records: Uint8Array,
+  start: number,
+  frame: RecordFrame,
+  visit: (frame: RecordFrame) => void,
+): void {
   for (let at = 0; at < records.length;) {
     const length = at + FRAME_BYTES <= records.length ? i32(records, at) : -1;
-    if (!isRecordLength(length) || at + length + FRAME_BYTES > records.length || takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND) {
-      throw new SkuaError('log_corrupt', `A commit holds no valid record at position ${start + at} of the log (offset ${at} of its records). Restore the commit object from a version or a backup of the bucket.`, { position: start + at, offset: at });
+    if (
+      !isRecordLength(length) ||
+      at + length + FRAME_BYTES > records.length ||
+      takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND
+    ) {
+      throw new SkuaError(
+        'log_corrupt',
+        `A commit holds no valid record at position ${start + at} of the log (offset ${at} of its records). Restore the commit object from a version or a backup of the bucket.`,
+        { position: start + at, offset: at },
+      );
     }
     visit(frame);
     at += length + FRAME_BYTES;

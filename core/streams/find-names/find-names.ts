@@ -4,8 +4,8 @@ import type { Clock } from '../../ports/clock.ts';
 import type { AllPage, AllPosition, EventStore, StoredEvent, TextMatcher } from '../api.ts';
 
 /**
- * Names of streams. The index knows hashes only, so that whoever looks for a name reads the log: backward, since what is wanted
- * was mostly written lately, and slice by slice, each of which says how far it has come and how to go on.
+ * Names of streams. The index knows hashes only, so that whoever looks for a name reads the log: backward, since what
+ * is wanted was mostly written lately, and slice by slice, each of which says how far it has come and how to go on.
  */
 
 /** Bytes of the log that one slice passes over, but for the records that it began with. */
@@ -22,7 +22,10 @@ export const STREAMS_MAX = 200;
 const LOOKUPS_PARALLEL = 8;
 
 export interface NamesWanted {
-  /** `created`: by their first event, so that streams without it, which began before a deletion or lost it to a scavenge, are not found. */
+  /**
+   * `created`: by their first event, so that streams without it, which began before a deletion or lost it to a
+   * scavenge, are not found.
+   */
   readonly by: 'written' | 'created';
   /** Any case; null for every name. */
   readonly search: string | null;
@@ -70,7 +73,12 @@ export class StreamNames {
 
   /** One slice. Errors: `too_busy`, `invalid_position`. */
   async find(wanted: NamesWanted): Promise<NamesSlice> {
-    if (this.#underWay >= SLICES_MAX) throw new SkuaError('too_busy', `${SLICES_MAX} stream name searches are already in progress: try again in a moment.`, { limit: SLICES_MAX });
+    if (this.#underWay >= SLICES_MAX)
+      throw new SkuaError(
+        'too_busy',
+        `${SLICES_MAX} stream name searches are already in progress: try again in a moment.`,
+        { limit: SLICES_MAX },
+      );
     this.#underWay++;
     try {
       return await this.#find(wanted);
@@ -88,12 +96,24 @@ export class StreamNames {
     let at: AllPosition | 'end' = wanted.from;
     let isEnd = false;
     do {
-      const page: AllPage = await this.#store.readAll({ direction: 'backward', from: at, count: RECORDS_MAX, payloads: false, filter: { on: 'stream', regex: names }, scan: { recordsMax: RECORDS_MAX, bytesMax: SLICE_BYTES_MAX } });
+      const page: AllPage = await this.#store.readAll({
+        direction: 'backward',
+        from: at,
+        count: RECORDS_MAX,
+        payloads: false,
+        filter: { on: 'stream', regex: names },
+        scan: { recordsMax: RECORDS_MAX, bytesMax: SLICE_BYTES_MAX },
+      });
       if (at === wanted.from) from = page.from.commit;
       const cut = takeNew(page.events, names, found, wanted.count);
       isEnd = page.isEnd && cut === null;
       at = cut ?? page.next;
-    } while (!isEnd && found.length < wanted.count && from - at.commit < SLICE_BYTES_MAX && this.#clock.monotonicMs() < until);
+    } while (
+      !isEnd &&
+      found.length < wanted.count &&
+      from - at.commit < SLICE_BYTES_MAX &&
+      this.#clock.monotonicMs() < until
+    );
     return { streams: await this.#known(found), from, to: at.commit, logEnd, next: isEnd ? null : at };
   }
 
@@ -102,14 +122,27 @@ export class StreamNames {
     await inParallel(events.length, LOOKUPS_PARALLEL, async (i) => {
       const { stream, number, position, createdMs, createdTicks } = events[i]!;
       const { lastEventNumber, isSoftDeleted, isTombstoned } = await this.#store.streamInfo(stream);
-      streams[i] = { stream, lastEventNumber, isDeleted: isSoftDeleted || isTombstoned, event: { number, position, createdMs, createdTicks } };
+      streams[i] = {
+        stream,
+        lastEventNumber,
+        isDeleted: isSoftDeleted || isTombstoned,
+        event: { number, position, createdMs, createdTicks },
+      };
     });
     return streams;
   }
 }
 
-/** Takes the events by which streams are found until there are enough; then the place behind which the next slice begins, else null. */
-function takeNew(events: readonly StoredEvent[], names: NameMatcher, found: StoredEvent[], count: number): AllPosition | null {
+/**
+ * Takes the events by which streams are found until there are enough; then the place behind which the next slice
+ * begins, else null.
+ */
+function takeNew(
+  events: readonly StoredEvent[],
+  names: NameMatcher,
+  found: StoredEvent[],
+  count: number,
+): AllPosition | null {
   for (const event of events) {
     if (!names.isNew(event)) continue;
     found.push(event);

@@ -12,17 +12,29 @@ export const NO_METADATA: StreamMetadata = {};
 /** Every metastream has this, whatever anyone wrote. */
 export const METASTREAM_METADATA: StreamMetadata = { maxCount: 1 };
 /**
- * In place of an access list that can't be understood: it names nobody, so that it lets in administrators only, whom no list
- * concerns. This very object tells it from a list that names nobody on purpose.
+ * In place of an access list that can't be understood: it names nobody, so that it lets in administrators only, whom no
+ * list concerns. This very object tells it from a list that names nobody on purpose.
  */
-export const UNREADABLE_LIST: AccessList = Object.freeze({ read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] });
+export const UNREADABLE_LIST: AccessList = Object.freeze({
+  read: [],
+  write: [],
+  delete: [],
+  metadataRead: [],
+  metadataWrite: [],
+});
 export const UNREADABLE_METADATA: StreamMetadata = Object.freeze({ acl: UNREADABLE_LIST });
 
 const I64_MAX_TEXT = '9223372036854775807';
 const I32_MAX = 2_147_483_647;
 /** The keys that mean something, in the order in which they are written. */
 const KEYS: readonly string[] = ['$maxCount', '$maxAge', '$tb', '$tmp', '$cacheControl', '$acl'];
-const ACL_KEYS: Readonly<Record<string, keyof AccessList>> = { $r: 'read', $w: 'write', $d: 'delete', $mr: 'metadataRead', $mw: 'metadataWrite' };
+const ACL_KEYS: Readonly<Record<string, keyof AccessList>> = {
+  $r: 'read',
+  $w: 'write',
+  $d: 'delete',
+  $mr: 'metadataRead',
+  $mw: 'metadataWrite',
+};
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -30,10 +42,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export const SOFT_DELETE_JSON = encodeText(`{"$tb":${I64_MAX_TEXT}}`);
 
 /**
- * Parses the data of the last event of a metastream, whoever wrote it. As in the reference database, a known key of the wrong
- * type makes all but the access list empty, and a value out of range only drops its key. The list is more careful than
- * there: it counts whatever stands beside it, and where it can't be read, or may be in a text that can't, UNREADABLE_LIST
- * stands for it. `recordVersion` is that of the prepare: version 0 has 32-bit event numbers.
+ * Parses the data of the last event of a metastream, whoever wrote it. As in the reference database, a known key of the
+ * wrong type makes all but the access list empty, and a value out of range only drops its key. The list is more careful
+ * than there: it counts whatever stands beside it, and where it can't be read, or may be in a text that can't,
+ * UNREADABLE_LIST stands for it. `recordVersion` is that of the prepare: version 0 has 32-bit event numbers.
  */
 export function parseMetadata(data: Uint8Array, isJson: boolean, recordVersion: number): StreamMetadata {
   if (data.length === 0) return NO_METADATA;
@@ -63,8 +75,11 @@ interface Oddity {
 
 /** What the value of a known key must be. */
 const VALUES: Readonly<Record<string, string>> = {
-  $maxCount: 'a whole number of events, such as 100', $maxAge: 'a whole number of seconds, such as 3600', $tb: 'a whole number, the number of the first event to keep',
-  $cacheControl: 'a whole number of seconds, such as 10', $tmp: 'true or false',
+  $maxCount: 'a whole number of events, such as 100',
+  $maxAge: 'a whole number of seconds, such as 3600',
+  $tb: 'a whole number, the number of the first event to keep',
+  $cacheControl: 'a whole number of seconds, such as 10',
+  $tmp: 'true or false',
 };
 /** Keys as they are sought without regard to case: what differs only by that was meant to be the key. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map(KEYS.map((key) => [key.toLowerCase(), key]));
@@ -72,9 +87,10 @@ const LISTS = 'an object with some of $r, $w, $d, $mr and $mw, each the name of 
 const NAMES = 'the name of a user or group, or an array of names';
 
 /**
- * Why events must not be appended to a stream whose last event says who may do what: metadata of streams, and `$settings`.
- * What is written there and not understood would open a door that was to be shut. Null for nothing, and for all other streams.
- * Errors: `invalid_metadata` (data: stream, key, mustBe), and those of names that nothing is written to.
+ * Why events must not be appended to a stream whose last event says who may do what: metadata of streams, and
+ * `$settings`. What is written there and not understood would open a door that was to be shut. Null for nothing, and
+ * for all other streams. Errors: `invalid_metadata` (data: stream, key, mustBe), and those of names that nothing is
+ * written to.
  */
 export function checkMeaning(stream: string, events: readonly NewEvent[]): SkuaError | null {
   const isMeta = isMetastream(stream);
@@ -86,14 +102,19 @@ export function checkMeaning(stream: string, events: readonly NewEvent[]): SkuaE
     if (odd === null) continue;
     const where = isMeta ? `the metadata of ${originalOf(stream)}` : stream;
     const what = odd.key === null ? where.replace(/^the/, 'The') : `${odd.key} in ${where}`;
-    return new SkuaError('invalid_metadata', `${what} must be ${odd.mustBe}.`, { stream, key: odd.key, mustBe: odd.mustBe });
+    return new SkuaError('invalid_metadata', `${what} must be ${odd.mustBe}.`, {
+      stream,
+      key: odd.key,
+      mustBe: odd.mustBe,
+    });
   }
   return null;
 }
 
 function oddityOfMetadata(data: Uint8Array, isJson: boolean): Oddity | null {
   const members = isJson ? jsonMembers(decodeText(data)) : null;
-  if (members === null) return { key: null, mustBe: 'a JSON object sent as JSON, such as {"$maxCount": 100}, or {} for none' };
+  if (members === null)
+    return { key: null, mustBe: 'a JSON object sent as JSON, such as {"$maxCount": 100}, or {} for none' };
   const out: Mutable<StreamMetadata> = {};
   for (const member of members) {
     const { key, raw } = member;
@@ -130,14 +151,21 @@ const SHOWN_CHARACTERS_MAX = 200;
 const IGNORED_MAX = 100;
 
 /**
- * What of metadata that are there already has no effect, and why, by the rules of `parseMetadata`: metadata that other programs
- * have written need not be such as may be written here. Empty where all that is meant to mean something does.
+ * What of metadata that are there already has no effect, and why, by the rules of `parseMetadata`: metadata that other
+ * programs have written need not be such as may be written here. Empty where all that is meant to mean something does.
  */
 export function ignoredMetadata(data: Uint8Array, recordVersion: number): readonly IgnoredMetadata[] {
   if (data.length === 0) return [];
   const text = decodeText(data);
   const members = jsonMembers(text);
-  if (members === null) return [{ key: null, value: shown(text), why: 'this is not a JSON object, so nothing is limited and only administrators have access' }];
+  if (members === null)
+    return [
+      {
+        key: null,
+        value: shown(text),
+        why: 'this is not a JSON object, so nothing is limited and only administrators have access',
+      },
+    ];
   const ignored: IgnoredMetadata[] = [];
   const heeded: JsonMember[] = [];
   let spoilt: string | null = null;
@@ -160,7 +188,9 @@ export function ignoredMetadata(data: Uint8Array, recordVersion: number): readon
     }
   }
   // One value of the wrong type takes all the others with it, but for the access list.
-  if (spoilt !== null) for (const { key, raw } of heeded) ignored.push({ key, value: shown(raw), why: `it is valid, but has no effect because ${spoilt} is invalid` });
+  if (spoilt !== null)
+    for (const { key, raw } of heeded)
+      ignored.push({ key, value: shown(raw), why: `it is valid, but has no effect because ${spoilt} is invalid` });
   return ignored.slice(0, IGNORED_MAX);
 }
 
@@ -171,7 +201,8 @@ function shown(text: string): string {
 function oddityOfList(key: string, raw: string): Oddity | null {
   if (parseAccessList(raw) !== null) return null;
   for (const member of jsonMembers(raw) ?? []) {
-    if (!Object.hasOwn(ACL_KEYS, member.key)) return { key: `${key}.${member.key}`, mustBe: 'ignored: an access list has only $r, $w, $d, $mr and $mw' };
+    if (!Object.hasOwn(ACL_KEYS, member.key))
+      return { key: `${key}.${member.key}`, mustBe: 'ignored: an access list has only $r, $w, $d, $mr and $mw' };
     if (rolesOf(member.raw) === undefined) return { key: `${key}.${member.key}`, mustBe: NAMES };
   }
   return { key, mustBe: LISTS };
@@ -191,7 +222,12 @@ interface ParsedDefaults extends AccessDefaults {
 /** The configured defaults in an event of `$settings`. */
 export function parseAccessDefaults(data: Uint8Array): ParsedDefaults {
   const members = jsonMembers(decodeText(data));
-  if (members === null) return { user: UNREADABLE_LIST, system: UNREADABLE_LIST, oddity: { key: null, mustBe: 'a JSON object with $userStreamAcl, $systemStreamAcl, or both' } };
+  if (members === null)
+    return {
+      user: UNREADABLE_LIST,
+      system: UNREADABLE_LIST,
+      oddity: { key: null, mustBe: 'a JSON object with $userStreamAcl, $systemStreamAcl, or both' },
+    };
   const lists: Record<string, AccessList> = { $userStreamAcl: {}, $systemStreamAcl: {} };
   let oddity: Oddity | null = null;
   for (const { key, raw } of members) {
@@ -206,15 +242,20 @@ export function parseAccessDefaults(data: Uint8Array): ParsedDefaults {
 function takeMember(member: JsonMember, recordVersion: number, out: Mutable<StreamMetadata>): boolean {
   const { key, raw } = member;
   switch (key) {
-    case '$maxCount': return takePositive(raw, 'maxCount', out);
-    case '$maxAge': return takePositive(raw, 'maxAge', out);
-    case '$cacheControl': return takePositive(raw, 'cacheControl', out);
-    case '$tb': return takeTruncateBefore(raw, recordVersion, out);
+    case '$maxCount':
+      return takePositive(raw, 'maxCount', out);
+    case '$maxAge':
+      return takePositive(raw, 'maxAge', out);
+    case '$cacheControl':
+      return takePositive(raw, 'cacheControl', out);
+    case '$tb':
+      return takeTruncateBefore(raw, recordVersion, out);
     case '$tmp':
       if (raw !== 'true' && raw !== 'false') return false;
       out.temporary = raw === 'true';
       return true;
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -270,7 +311,8 @@ export function formatMetadata(metadata: StreamMetadata): string {
   const parts: string[] = [];
   if (metadata.maxCount !== undefined) parts.push(`"$maxCount":${metadata.maxCount}`);
   if (metadata.maxAge !== undefined) parts.push(`"$maxAge":${metadata.maxAge}`);
-  if (metadata.truncateBefore !== undefined) parts.push(`"$tb":${metadata.truncateBefore === TOMBSTONE ? I64_MAX_TEXT : metadata.truncateBefore}`);
+  if (metadata.truncateBefore !== undefined)
+    parts.push(`"$tb":${metadata.truncateBefore === TOMBSTONE ? I64_MAX_TEXT : metadata.truncateBefore}`);
   if (metadata.temporary !== undefined) parts.push(`"$tmp":${metadata.temporary}`);
   if (metadata.cacheControl !== undefined) parts.push(`"$cacheControl":${metadata.cacheControl}`);
   if (metadata.acl !== undefined) parts.push(`"$acl":${formatAccessList(metadata.acl)}`);

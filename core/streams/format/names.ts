@@ -34,10 +34,14 @@ function isMetastreamOfMetastream(name: string): boolean {
 }
 
 function invalid(name: string, why: string): SkuaError {
-  return new SkuaError('invalid_stream_name', `The stream name ${JSON.stringify(name.slice(0, 100))} ${why}.`, { stream: name });
+  return new SkuaError('invalid_stream_name', `The stream name ${JSON.stringify(name.slice(0, 100))} ${why}.`, {
+    stream: name,
+  });
 }
 
-/** Refuses names that no stream can have. Foreign data may hold names that we would not write, so reading asks no more. */
+/**
+ * Refuses names that no stream can have. Foreign data may hold names that we would not write, so reading asks no more.
+ */
 export function checkReadableName(name: string): SkuaError | null {
   if (name === '' || name === '$$') return invalid(name, 'is empty: name a stream');
   if (!name.isWellFormed()) return invalid(name, 'is not valid Unicode: remove the lone surrogate');
@@ -48,15 +52,21 @@ export function checkReadableName(name: string): SkuaError | null {
 export function checkWritableName(name: string): SkuaError | null {
   const unreadable = checkReadableName(name);
   if (unreadable !== null) return unreadable;
-  if (name.length > STREAM_NAME_LENGTH_MAX) return invalid(name, `is longer than ${STREAM_NAME_LENGTH_MAX} characters: shorten it`);
-  if (name === '.' || name === '..') return invalid(name, 'can\'t be used in URLs: choose another');
-  if (name === '$all' || name.startsWith('$mem-')) return invalid(name, 'is reserved for a read-only stream: choose another');
+  if (name.length > STREAM_NAME_LENGTH_MAX)
+    return invalid(name, `is longer than ${STREAM_NAME_LENGTH_MAX} characters: shorten it`);
+  if (name === '.' || name === '..') return invalid(name, "can't be used in URLs: choose another");
+  if (name === '$all' || name.startsWith('$mem-'))
+    return invalid(name, 'is reserved for a read-only stream: choose another');
   for (let i = 0; i < name.length; i++) {
     const unit = name.charCodeAt(i);
     if (unit < 32 || unit === 127) return invalid(name, 'has a control character: remove it');
   }
   if (isMetastreamOfMetastream(name)) {
-    return new SkuaError('access_denied', `${name} would be metadata of a metadata stream, which is fixed: write to ${originalOf(name)} instead.`, { stream: name });
+    return new SkuaError(
+      'access_denied',
+      `${name} would be metadata of a metadata stream, which is fixed: write to ${originalOf(name)} instead.`,
+      { stream: name },
+    );
   }
   return null;
 }
@@ -66,7 +76,9 @@ export function deletedError(stream: string): SkuaError {
 }
 
 export function notFoundError(stream: string): SkuaError {
-  return new SkuaError('stream_not_found', `There is no stream ${stream}: check the name, or append to create it.`, { stream });
+  return new SkuaError('stream_not_found', `There is no stream ${stream}: check the name, or append to create it.`, {
+    stream,
+  });
 }
 
 /** Length in bytes of the UTF-8 form of a well-formed text. */
@@ -83,5 +95,8 @@ export function utf8Length(text: string): number {
 
 /** Refuses what is no event number. */
 export function checkNumber(number: number): void {
-  if (!Number.isSafeInteger(number) || number < 0) throw new SkuaError('invalid_event_number', `${number} is not an event number: give a whole number from 0.`, { number });
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new SkuaError('invalid_event_number', `${number} is not an event number: give a whole number from 0.`, {
+      number,
+    });
 }

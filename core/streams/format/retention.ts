@@ -1,14 +1,29 @@
 import { viewAt } from '../../base/bytes.ts';
-import { FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
-import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type MetastreamData, type OriginalStreamData, type StreamStatus } from '../../ports/scavenge-state.ts';
+import {
+  FLAG_REDACTED,
+  FLAG_STREAM_DELETE,
+  FLAG_TRANSACTION_BEGIN,
+  type PrepareFields,
+  type RecordFrame,
+  TOMBSTONE,
+} from '../../log/format/records.ts';
+import {
+  STATUS_ACTIVE,
+  STATUS_ARCHIVED,
+  STATUS_SPENT,
+  type ChunkTimeRange,
+  type MetastreamData,
+  type OriginalStreamData,
+  type StreamStatus,
+} from '../../ports/scavenge-state.ts';
 import { isWholeEvent } from '../../log/format/redaction.ts';
 
 /**
  * Which events of a stream are seen and stay, and by which rule the others go. Readers, explain and all
  * phases of a scavenge ask here.
  *
- * By its number an event goes with a tombstone, `$tb` or `$maxCount`; by its own time, never a neighbour's, it goes with
- * `$maxAge`: a clock that was set back leaves expired events behind live ones.
+ * By its number an event goes with a tombstone, `$tb` or `$maxCount`; by its own time, never a neighbour's, it goes
+ * with `$maxAge`: a clock that was set back leaves expired events behind live ones.
  */
 
 /** A rule that removes events, in the order in which they are asked. */
@@ -43,7 +58,9 @@ export class Retention {
   truncateBefore = 0;
   /** Lower numbers are outside `$maxCount`; 0 without one. */
   countFrom = 0;
-  /** No rule reaches this number and those behind it. Infinity for readers, from whom even the last event may be hidden. */
+  /**
+   * No rule reaches this number and those behind it. Infinity for readers, from whom even the last event may be hidden.
+   */
   staysFrom = Infinity;
   hasAge = false;
   /** Events written before this are too old: milliseconds since 1970, and 100 ns ticks beyond. */
@@ -65,16 +82,27 @@ export class Retention {
   }
 
   /**
-   * What a scavenge leaves whose point has this time: the last event stays whatever is set, so that its number is not given
-   * again.
+   * What a scavenge leaves whose point has this time: the last event stays whatever is set, so that its number is not
+   * given again.
    */
-  setForScavenge(limits: RetentionLimits, isTombstoned: boolean, lastNumber: number, nowMs: number, nowTicks: number): void {
+  setForScavenge(
+    limits: RetentionLimits,
+    isTombstoned: boolean,
+    lastNumber: number,
+    nowMs: number,
+    nowTicks: number,
+  ): void {
     this.#set(limits, lastNumber, nowMs, nowTicks);
     this.isTombstoned = isTombstoned;
     this.staysFrom = lastNumber;
   }
 
-  #set({ truncateBefore, maxCount, maxAge }: RetentionLimits, lastNumber: number, nowMs: number, nowTicks: number): void {
+  #set(
+    { truncateBefore, maxCount, maxAge }: RetentionLimits,
+    lastNumber: number,
+    nowMs: number,
+    nowTicks: number,
+  ): void {
     this.truncateBefore = truncateBefore ?? 0;
     this.countFrom = maxCount === undefined || maxCount === null ? 0 : Math.max(0, lastNumber - maxCount + 1);
     this.hasAge = maxAge !== undefined && maxAge !== null;
@@ -84,7 +112,9 @@ export class Retention {
   }
 
   /** Lower numbers are hidden, whatever their time. */
-  get firstNumber(): number { return Math.max(this.truncateBefore, this.countFrom); }
+  get firstNumber(): number {
+    return Math.max(this.truncateBefore, this.countFrom);
+  }
 
   /** True for an event written at this time that is older than the maximum age: strictly before the cutoff. */
   isExpired(ms: number, ticks: number): boolean {
@@ -119,10 +149,10 @@ function isBefore(ms: number, ticks: number, cutoffMs: number, cutoffTicks: numb
 }
 
 /**
- * The discard point and the maybe-discard point of a stream in the making, from the decisions about its events by ascending
- * number: first event numbers to keep. Everything below the first goes for certain; in between the own time of each event
- * tells. So the first ends before the first event that may be alive, and what has expired behind that one goes by the
- * second.
+ * The discard point and the maybe-discard point of a stream in the making, from the decisions about its events by
+ * ascending number: first event numbers to keep. Everything below the first goes for certain; in between the own time
+ * of each event tells. So the first ends before the first event that may be alive, and what has expired behind that one
+ * goes by the second.
  */
 export class DiscardPoints {
   discard = 0;
@@ -152,20 +182,31 @@ export class DiscardPoints {
 }
 
 /** Whether a stream has to be looked at again by the next run. */
-export function statusOf({ isTombstoned, maxAge, maxCount, truncateBefore }: OriginalStreamData, lastNumber: number): StreamStatus {
+export function statusOf(
+  { isTombstoned, maxAge, maxCount, truncateBefore }: OriginalStreamData,
+  lastNumber: number,
+): StreamStatus {
   if (isTombstoned) return STATUS_ARCHIVED;
   if (maxAge !== null || maxCount !== null) return STATUS_ACTIVE;
-  return truncateBefore !== null && truncateBefore !== TOMBSTONE && lastNumber < truncateBefore ? STATUS_ACTIVE : STATUS_SPENT;
+  return truncateBefore !== null && truncateBefore !== TOMBSTONE && lastNumber < truncateBefore
+    ? STATUS_ACTIVE
+    : STATUS_SPENT;
 }
 
 /** The metadata of the stream say that it was deleted, and no tombstone says so for ever. */
-export function isSoftDeleted({ isTombstoned, truncateBefore }: Pick<OriginalStreamData, 'isTombstoned' | 'truncateBefore'>): boolean {
+export function isSoftDeleted({
+  isTombstoned,
+  truncateBefore,
+}: Pick<OriginalStreamData, 'isTombstoned' | 'truncateBefore'>): boolean {
   return !isTombstoned && truncateBefore === TOMBSTONE;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
-/** The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and metadata that nobody sees count for nobody. */
+/**
+ * The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and
+ * metadata that nobody sees count for nobody.
+ */
 export function shownData({ bytes }: RecordFrame, { flags, dataAt, dataLength }: PrepareFields): Uint8Array {
   return dataLength === 0 || (flags & FLAG_REDACTED) !== 0 ? NO_BYTES : viewAt(bytes, dataAt, dataLength);
 }
@@ -178,7 +219,10 @@ const IS_TOMBSTONED = 2;
 const IS_METASTREAM = 4;
 const EMPTIES_LAST = 8;
 
-/** What a scavenge has calculated and stored for one stream, by which its records and index entries go. Without data all stay. */
+/**
+ * What a scavenge has calculated and stored for one stream, by which its records and index entries go. Without data all
+ * stay.
+ */
 export class StoredRetention {
   /** Whether there are data, and of what; together with the three numbers all there is to remember. */
   flags = 0;
@@ -192,7 +236,10 @@ export class StoredRetention {
   readonly #dropsTombstones: boolean;
   readonly #keepsDeletedData: boolean;
 
-  /** The time of the scavenge point, whether hard deletes are undone, and whether the last event of a soft-deleted stream keeps its data. */
+  /**
+   * The time of the scavenge point, whether hard deletes are undone, and whether the last event of a soft-deleted
+   * stream keeps its data.
+   */
   constructor(nowMs: number, nowTicks: number, dropsTombstones: boolean, keepsDeletedData: boolean) {
     this.#nowMs = nowMs;
     this.#cutoffTicks = nowTicks;
@@ -202,7 +249,8 @@ export class StoredRetention {
 
   ofOriginal(data: OriginalStreamData | undefined): void {
     this.#set(data, 0, data?.maybeDiscardPoint ?? 0, data?.maxAge ?? null);
-    if (!this.#keepsDeletedData && data !== undefined && isSoftDeleted(data) && data.status === STATUS_SPENT) this.flags |= EMPTIES_LAST;
+    if (!this.#keepsDeletedData && data !== undefined && isSoftDeleted(data) && data.status === STATUS_SPENT)
+      this.flags |= EMPTIES_LAST;
   }
 
   ofMetastream(data: MetastreamData | undefined): void {
@@ -232,7 +280,10 @@ export class StoredRetention {
     return isBefore(ms, ticks, this.cutoffMs, this.#cutoffTicks);
   }
 
-  /** True when the prepare with these fields, which stays, is the last event of a soft-deleted stream, and is to lose its data. */
+  /**
+   * True when the prepare with these fields, which stays, is the last event of a soft-deleted stream, and is to lose
+   * its data.
+   */
   empties(fields: PrepareFields): boolean {
     return (this.flags & EMPTIES_LAST) !== 0 && fields.eventNumber === this.discardPoint && isWholeEvent(fields);
   }
@@ -245,7 +296,10 @@ export class StoredRetention {
   }
 }
 
-/** Records of explicit transactions stay while their stream lives, and of a deleted one the tombstone and what began the transaction. */
+/**
+ * Records of explicit transactions stay while their stream lives, and of a deleted one the tombstone and what began the
+ * transaction.
+ */
 export function keepsTransactionRecord(flags: number, isTombstoned: boolean, dropsTombstones: boolean): boolean {
   return !isTombstoned || (!dropsTombstones && (flags & (FLAG_STREAM_DELETE | FLAG_TRANSACTION_BEGIN)) !== 0);
 }
@@ -262,8 +316,8 @@ interface Stretch {
 }
 
 /**
- * Stretches of event numbers all of whose events are known to be no newer than a certain time. Events never change, so that
- * holds for ever: readers pass over a stretch without a look once its time has expired.
+ * Stretches of event numbers all of whose events are known to be no newer than a certain time. Events never change, so
+ * that holds for ever: readers pass over a stretch without a look once its time has expired.
  */
 export class KnownStretches {
   /** Apart from each other; the one that was noted last comes last. */
@@ -294,11 +348,19 @@ export class KnownStretches {
   }
 
   #around(number: number, retention: Retention): Stretch | undefined {
-    return this.#stretches.find(({ from, to, newestMs, newestTicks }) => number >= from && number < to && retention.isExpired(newestMs, newestTicks));
+    return this.#stretches.find(
+      ({ from, to, newestMs, newestTicks }) =>
+        number >= from && number < to && retention.isExpired(newestMs, newestTicks),
+    );
   }
 }
 
 function join(a: Stretch, b: Stretch): Stretch {
   const newest = isBefore(a.newestMs, a.newestTicks, b.newestMs, b.newestTicks) ? b : a;
-  return { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to), newestMs: newest.newestMs, newestTicks: newest.newestTicks };
+  return {
+    from: Math.min(a.from, b.from),
+    to: Math.max(a.to, b.to),
+    newestMs: newest.newestMs,
+    newestTicks: newest.newestTicks,
+  };
 }

@@ -8,7 +8,10 @@ import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../log/for
 import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 
-/** Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in it. */
+/**
+ * Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in
+ * it.
+ */
 const scratch = new Hash64();
 /** Lists that are kept, and entries of the largest one. */
 const SPARE_LISTS_MAX = 16;
@@ -30,14 +33,17 @@ export class StreamKey {
     this.lo = scratch.lo;
   }
 
-  /** The name in UTF-8. Not made before it is needed: most names asked for that do not exist end at the existence filter. */
+  /**
+   * The name in UTF-8. Not made before it is needed: most names asked for that do not exist end at the existence
+   * filter.
+   */
   get bytes(): Uint8Array {
-    return this.#bytes ??= encodeText(this.name);
+    return (this.#bytes ??= encodeText(this.name));
   }
 
   /** Another hash of the name, independent of the index's. */
   get salt(): number {
-    return this.#salt === 0 ? this.#salt = saltOf(this.name) : this.#salt;
+    return this.#salt === 0 ? (this.#salt = saltOf(this.name)) : this.#salt;
   }
 }
 
@@ -61,8 +67,19 @@ export function saltAt(bytes: Uint8Array, at: number, length: number): number {
 }
 
 /** What the streams need of the index. */
-export type EventIndex = Pick<StreamIndex,
-  'hasher' | 'add' | 'endBulk' | 'ready' | 'floor' | 'ceiling' | 'range' | 'mightContain' | 'addStream' | 'noteExistenceCheckpoint'>;
+export type EventIndex = Pick<
+  StreamIndex,
+  | 'hasher'
+  | 'add'
+  | 'endBulk'
+  | 'ready'
+  | 'floor'
+  | 'ceiling'
+  | 'range'
+  | 'mightContain'
+  | 'addStream'
+  | 'noteExistenceCheckpoint'
+>;
 
 /** Lists of index entries that pages give back, so that the next one does not allocate columns. */
 class SpareLists {
@@ -97,7 +114,10 @@ export class Lookup {
     this.index = index;
   }
 
-  /** HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. `what` as in LogReader. */
+  /**
+   * HIT when the record at `position` belongs to the stream; END when it is gone or another stream's. `what` as in
+   * LogReader.
+   */
   confirm(position: number, key: StreamKey, what: ReadFor = 'run'): Outcome {
     const outcome = this.reader.readAt(position, this.frame, what);
     if (outcome !== HIT) return outcome;
@@ -157,7 +177,10 @@ export class CeilingSearch {
     this.#to = to;
   }
 
-  /** Begins to load what `step` will need, no more than a block of each file: a miss after which it is to be called again, else there is nothing more to begin. */
+  /**
+   * Begins to load what `step` will need, no more than a block of each file: a miss after which it is to be called
+   * again, else there is nothing more to begin.
+   */
   prepare(lookup: Lookup): Outcome {
     if (!this.#isFound) {
       const outcome = lookup.index.ceiling(this.#key.hi, this.#key.lo, this.#version, this.#position, this.entry);
@@ -186,7 +209,10 @@ export class CeilingSearch {
   }
 }
 
-/** Takes a search's step until it misses no more. Its `entry` is then valid; the lookup's frame is not, as others may have read since. */
+/**
+ * Takes a search's step until it misses no more. Its `entry` is then valid; the lookup's frame is not, as others may
+ * have read since.
+ */
 export function runSearch(search: { step(lookup: Lookup): Outcome }, lookup: Lookup): Promise<typeof HIT | typeof END> {
   return untilHit(() => search.step(lookup));
 }

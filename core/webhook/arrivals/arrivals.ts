@@ -3,13 +3,16 @@ import { lagMs, SLOW_MS } from '../../base/pace.ts';
 import { addressGroup } from '../../base/address-group.ts';
 
 /**
- * Bodies of calls that are arriving. Nothing is known of their senders yet, so nothing is kept on their word: what counts is the
- * bytes that are here and the bodies that are open, never a length that a header declares. Where that comes to a limit, the
- * body that lags most goes, so that senders who are silent or slow stand in nobody's way.
+ * Bodies of calls that are arriving. Nothing is known of their senders yet, so nothing is kept on their word: what
+ * counts is the bytes that are here and the bodies that are open, never a length that a header declares. Where that
+ * comes to a limit, the body that lags most goes, so that senders who are silent or slow stand in nobody's way.
  */
 
 export interface ArrivalLimits {
-  /** Bytes of bodies that have arrived in part, of all connectors, of one connector, and from one address (or IPv6 network, see `addressGroup`). */
+  /**
+   * Bytes of bodies that have arrived in part, of all connectors, of one connector, and from one address (or IPv6
+   * network, see `addressGroup`).
+   */
   readonly arrivingBytesMax: number;
   readonly connectorArrivingBytesMax: number;
   readonly addressArrivingBytesMax: number;
@@ -20,8 +23,12 @@ export interface ArrivalLimits {
 }
 
 export const ARRIVAL_LIMITS: ArrivalLimits = {
-  arrivingBytesMax: 268_435_456, connectorArrivingBytesMax: 134_217_728, addressArrivingBytesMax: 67_108_864,
-  arrivingMax: 4_096, connectorArrivingMax: 2_048, addressArrivingMax: 512,
+  arrivingBytesMax: 268_435_456,
+  connectorArrivingBytesMax: 134_217_728,
+  addressArrivingBytesMax: 67_108_864,
+  arrivingMax: 4_096,
+  connectorArrivingMax: 2_048,
+  addressArrivingMax: 512,
 };
 
 /** Why a body goes: its sender is slow, or all others are faster than it and there is no room. */
@@ -87,16 +94,24 @@ export class Arrivals {
   }
 
   /** Bodies that are arriving, and what is here of them. */
-  get size(): number { return this.#all.bodies.size; }
-  get bytes(): number { return this.#all.bytes; }
+  get size(): number {
+    return this.#all.bodies.size;
+  }
+  get bytes(): number {
+    return this.#all.bytes;
+  }
 
   /**
-   * A body begins to arrive. `address` is where it comes from, null where that is not known. `onDropped` may be called at once,
-   * and at most once: then the body is to be forgotten.
+   * A body begins to arrive. `address` is where it comes from, null where that is not known. `onDropped` may be called
+   * at once, and at most once: then the body is to be forgotten.
    */
   begin(connectorId: string, address: string | null, onDropped: (why: Dropped) => void): Arrival {
-    const { connectorArrivingMax, connectorArrivingBytesMax, addressArrivingMax, addressArrivingBytesMax } = this.#limits;
-    const groups = [groupOf(this.#byConnector, connectorId, connectorArrivingMax, connectorArrivingBytesMax), this.#all];
+    const { connectorArrivingMax, connectorArrivingBytesMax, addressArrivingMax, addressArrivingBytesMax } =
+      this.#limits;
+    const groups = [
+      groupOf(this.#byConnector, connectorId, connectorArrivingMax, connectorArrivingBytesMax),
+      this.#all,
+    ];
     const place = address === null ? null : addressGroup(address);
     // The narrowest first: who makes a crowd alone goes before others have to.
     if (place !== null) groups.unshift(groupOf(this.#byAddress, place, addressArrivingMax, addressArrivingBytesMax));
@@ -141,6 +156,6 @@ export class Arrivals {
 
 function groupOf(groups: Map<string, Group>, name: string, bodiesMax: number, bytesMax: number): Group {
   let group = groups.get(name);
-  if (group === undefined) groups.set(name, group = new Group(bodiesMax, bytesMax));
+  if (group === undefined) groups.set(name, (group = new Group(bodiesMax, bytesMax)));
   return group;
 }

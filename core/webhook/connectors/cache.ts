@@ -33,8 +33,8 @@ interface CacheParts {
 }
 
 /**
- * What this instance knows of connectors. Other instances write to the same streams, so nothing here counts without a look
- * at the version of the stream, which the store usually has at hand.
+ * What this instance knows of connectors. Other instances write to the same streams, so nothing here counts without a
+ * look at the version of the stream, which the store usually has at hand.
  */
 export class ConnectorCache implements ActiveConnectors {
   readonly #parts: CacheParts;
@@ -68,11 +68,22 @@ export class ConnectorCache implements ActiveConnectors {
       const version = await this.#parts.streams.version(connectorId);
       if (entry === undefined) {
         if (version < 0) return { record: null, version, active: null, draining: Promise.resolve() };
-        if (!this.#entries.has(connectorId)) this.#entries.set(connectorId, { connectorId, record: null, version: -1, active: null, draining: Promise.resolve(), failedActivation: -1, loading: null });
+        if (!this.#entries.has(connectorId))
+          this.#entries.set(connectorId, {
+            connectorId,
+            record: null,
+            version: -1,
+            active: null,
+            draining: Promise.resolve(),
+            failedActivation: -1,
+            loading: null,
+          });
         continue;
       }
       if (entry.loading === null && entry.version === version) return entry;
-      entry.loading ??= this.#readOn(entry).finally(() => { entry.loading = null; });
+      entry.loading ??= this.#readOn(entry).finally(() => {
+        entry.loading = null;
+      });
       await entry.loading;
     }
   }
@@ -106,7 +117,10 @@ export class ConnectorCache implements ActiveConnectors {
       try {
         await drain(active);
       } catch (error) {
-        this.#parts.log.error('accepted calls of a connector could not be completed', { connectorId: active.connectorId, error });
+        this.#parts.log.error('accepted calls of a connector could not be completed', {
+          connectorId: active.connectorId,
+          error,
+        });
       }
     }
     this.#parts.onStopped(active.connectorId);

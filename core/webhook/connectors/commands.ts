@@ -6,7 +6,18 @@ import type { Settings } from '../api.ts';
 import { quoted } from './connector-validation.ts';
 import type { Validator } from './connector-validation.ts';
 import type { ConnectorCache, Entry } from './cache.ts';
-import { activating, created, DEACTIVATING, deleted, failed, reconfigured, renamed, RUNNING, stateChanged, STOPPED } from './connector-events.ts';
+import {
+  activating,
+  created,
+  DEACTIVATING,
+  deleted,
+  failed,
+  reconfigured,
+  renamed,
+  RUNNING,
+  stateChanged,
+  STOPPED,
+} from './connector-events.ts';
 import type { ConnectorError, ConnectorEvent, ConnectorRecord } from './connector-events.ts';
 import { openSecrets, sealSecrets } from './connector-secrets.ts';
 import { shown } from '../format/settings-shape.ts';
@@ -73,24 +84,39 @@ export class ConnectorCommands {
   }
 
   #warned(connectorId: string, warnings: readonly string[]): readonly string[] {
-    for (const warning of warnings) this.#parts.log.warn('a connector was configured with a warning', { connectorId, warning });
+    for (const warning of warnings)
+      this.#parts.log.warn('a connector was configured with a warning', { connectorId, warning });
     return warnings;
   }
 
   rename(connectorId: string, name: string): Promise<void> {
     return this.#decide(connectorId, async ({ record, version }) => {
-      if (record.name !== name) await this.#append(connectorId, version, renamed(connectorId, name, this.#parts.clock.nowMs()));
+      if (record.name !== name)
+        await this.#append(connectorId, version, renamed(connectorId, name, this.#parts.clock.nowMs()));
     });
   }
 
-  /** Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state tells afterwards too. */
+  /**
+   * Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state tells afterwards
+   * too.
+   */
   start(connectorId: string): Promise<void> {
     return this.#inTurn(connectorId, async () => {
       const activation = await changing(async () => {
         const { record, version } = await this.#present(connectorId);
-        if (record.state !== 'CONNECTOR_STATE_STOPPED') throw wrongState(record, record.state === 'CONNECTOR_STATE_DEACTIVATING' ? 'is still stopping. Wait until it has stopped' : 'is already running');
+        if (record.state !== 'CONNECTOR_STATE_STOPPED')
+          throw wrongState(
+            record,
+            record.state === 'CONNECTOR_STATE_DEACTIVATING'
+              ? 'is still stopping. Wait until it has stopped'
+              : 'is already running',
+          );
         const settings = this.#sealAnew(record);
-        await this.#append(connectorId, version, activating(connectorId, record.revision, settings, this.#parts.clock.nowMs()));
+        await this.#append(
+          connectorId,
+          version,
+          activating(connectorId, record.revision, settings, this.#parts.clock.nowMs()),
+        );
         return version + 1;
       });
       await this.#finishStart(connectorId, activation);
@@ -105,10 +131,18 @@ export class ConnectorCommands {
     await changing(async () => {
       const entry = await cache.load(connectorId);
       const now = entry.record;
-      if (now?.activation?.number !== activation) throw new SkuaError('connector_state', `Connector ${quoted(connectorId)} was stopped or deleted while it was starting.`, { connectorId });
+      if (now?.activation?.number !== activation)
+        throw new SkuaError(
+          'connector_state',
+          `Connector ${quoted(connectorId)} was stopped or deleted while it was starting.`,
+          { connectorId },
+        );
       if (now.state === 'CONNECTOR_STATE_RUNNING') return;
       if (now.state !== 'CONNECTOR_STATE_ACTIVATING') throw wrongState(now, 'was stopped while it was starting');
-      const event = failure === null ? stateChanged(RUNNING, connectorId, clock.nowMs()) : failed(connectorId, errorDetails(failure), clock.nowMs());
+      const event =
+        failure === null
+          ? stateChanged(RUNNING, connectorId, clock.nowMs())
+          : failed(connectorId, errorDetails(failure), clock.nowMs());
       await this.#append(connectorId, entry.version, event);
     });
     if (failure !== null) throw failure;
@@ -132,7 +166,12 @@ export class ConnectorCommands {
       const entry = await changing(async () => {
         const present = await this.#present(connectorId);
         const { state } = present.record;
-        if (state === 'CONNECTOR_STATE_RUNNING' || state === 'CONNECTOR_STATE_ACTIVATING') await this.#append(connectorId, present.version, stateChanged(DEACTIVATING, connectorId, this.#parts.clock.nowMs()));
+        if (state === 'CONNECTOR_STATE_RUNNING' || state === 'CONNECTOR_STATE_ACTIVATING')
+          await this.#append(
+            connectorId,
+            present.version,
+            stateChanged(DEACTIVATING, connectorId, this.#parts.clock.nowMs()),
+          );
         return this.#parts.cache.load(connectorId);
       });
       await entry.draining;
@@ -144,7 +183,8 @@ export class ConnectorCommands {
   #finishStop(connectorId: string): Promise<void> {
     return changing(async () => {
       const { record, version } = await this.#parts.cache.load(connectorId);
-      if (record?.state === 'CONNECTOR_STATE_DEACTIVATING') await this.#append(connectorId, version, stateChanged(STOPPED, connectorId, this.#parts.clock.nowMs()));
+      if (record?.state === 'CONNECTOR_STATE_DEACTIVATING')
+        await this.#append(connectorId, version, stateChanged(STOPPED, connectorId, this.#parts.clock.nowMs()));
     });
   }
 
@@ -156,18 +196,23 @@ export class ConnectorCommands {
       await this.#append(connectorId, version, deleted(record, clock.nowMs()));
       // It is deleted by now, whatever comes of this.
       await streams.cleanUp(connectorId, version + 1).catch((error: unknown) => {
-        log.warn('the streams of a deleted connector could not be truncated; the next start tries again', { connectorId, error: String(error) });
+        log.warn('the streams of a deleted connector could not be truncated; the next start tries again', {
+          connectorId,
+          error: String(error),
+        });
       });
     });
   }
 
   /** A connector that is running as its stream says, but can't here. */
   fail(connectorId: string, activation: number, error: SkuaError): Promise<void> {
-    return this.#inTurn(connectorId, () => changing(async () => {
-      const { record, version } = await this.#parts.cache.load(connectorId);
-      if (record?.state !== 'CONNECTOR_STATE_RUNNING' || record.activation?.number !== activation) return;
-      await this.#append(connectorId, version, failed(connectorId, errorDetails(error), this.#parts.clock.nowMs()));
-    }));
+    return this.#inTurn(connectorId, () =>
+      changing(async () => {
+        const { record, version } = await this.#parts.cache.load(connectorId);
+        if (record?.state !== 'CONNECTOR_STATE_RUNNING' || record.activation?.number !== activation) return;
+        await this.#append(connectorId, version, failed(connectorId, errorDetails(error), this.#parts.clock.nowMs()));
+      }),
+    );
   }
 
   /** What a start does about the state that it finds. */
@@ -177,7 +222,8 @@ export class ConnectorCommands {
       const { record, version } = await cache.load(connectorId);
       if (record === null) return;
       if (record.deletedMs !== null) await streams.cleanUp(connectorId, version);
-      else if (record.state === 'CONNECTOR_STATE_ACTIVATING' && record.activation !== null) await this.#finishStart(connectorId, record.activation.number);
+      else if (record.state === 'CONNECTOR_STATE_ACTIVATING' && record.activation !== null)
+        await this.#finishStart(connectorId, record.activation.number);
       else if (record.state === 'CONNECTOR_STATE_DEACTIVATING') await this.#finishStop(connectorId);
     });
   }
@@ -205,7 +251,9 @@ export class ConnectorCommands {
     }
   }
 
-  /** Appends, and lets this instance know what that means: a connector that stops takes no more calls when this returns. */
+  /**
+   * Appends, and lets this instance know what that means: a connector that stops takes no more calls when this returns.
+   */
   async #append(connectorId: string, expected: number, ...events: readonly ConnectorEvent[]): Promise<void> {
     await this.#parts.streams.append(connectorId, expected, ...events);
     await this.#parts.cache.load(connectorId);
@@ -213,7 +261,10 @@ export class ConnectorCommands {
 
   async #present(connectorId: string): Promise<Present> {
     const entry = await this.#parts.cache.load(connectorId);
-    if (entry.record === null || entry.record.deletedMs !== null) throw new SkuaError('connector_not_found', `The connector ${quoted(connectorId)} no longer exists.`, { connectorId });
+    if (entry.record === null || entry.record.deletedMs !== null)
+      throw new SkuaError('connector_not_found', `The connector ${quoted(connectorId)} no longer exists.`, {
+        connectorId,
+      });
     // A copy: the entry goes on with the stream, while a decision is made from one state.
     return { ...entry, record: entry.record };
   }
@@ -228,7 +279,12 @@ export class ConnectorCommands {
 }
 
 function expectFree(connectorId: string, { record }: Entry): void {
-  if (record !== null && record.deletedMs === null) throw new SkuaError('connector_exists', `The connector ${quoted(connectorId)} already exists: choose another id, or delete that one first.`, { connectorId });
+  if (record !== null && record.deletedMs === null)
+    throw new SkuaError(
+      'connector_exists',
+      `The connector ${quoted(connectorId)} already exists: choose another id, or delete that one first.`,
+      { connectorId },
+    );
 }
 
 function wrongState({ connectorId, state }: ConnectorRecord, what: string): SkuaError {
@@ -236,7 +292,12 @@ function wrongState({ connectorId, state }: ConnectorRecord, what: string): Skua
 }
 
 function errorDetails(error: SkuaError): ConnectorError {
-  const code = error.code === 'invalid_connector' ? INVALID_ARGUMENT : error.code === 'secret_refused' ? FAILED_PRECONDITION : INTERNAL;
+  const code =
+    error.code === 'invalid_connector'
+      ? INVALID_ARGUMENT
+      : error.code === 'secret_refused'
+        ? FAILED_PRECONDITION
+        : INTERNAL;
   return { code, message: error.message };
 }
 
@@ -250,9 +311,15 @@ class Turns {
 
   /** Errors: `store_closed`, `too_busy`, and what the command fails with. */
   take<T>(connectorId: string, command: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping and accepts no more commands for connectors.'));
+    if (this.#isClosed)
+      return Promise.reject(
+        new SkuaError('store_closed', 'The node is stopping and accepts no more commands for connectors.'),
+      );
     const queue = this.#queues.get(connectorId) ?? { last: Promise.resolve(), length: 0 };
-    if (queue.length >= COMMANDS_QUEUED_MAX) return Promise.reject(new SkuaError('too_busy', `Too many commands for connector '${shown(connectorId)}' are waiting. Try again.`));
+    if (queue.length >= COMMANDS_QUEUED_MAX)
+      return Promise.reject(
+        new SkuaError('too_busy', `Too many commands for connector '${shown(connectorId)}' are waiting. Try again.`),
+      );
     this.#queues.set(connectorId, queue);
     queue.length++;
     const result = queue.last.then(command).finally(() => {

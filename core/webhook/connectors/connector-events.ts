@@ -47,7 +47,10 @@ export interface ConnectorRecord {
   readonly deletedMs: number | null;
 }
 
-/** What a command writes; `metadata` is what only the deletion has, so that a deleted connector can still be listed by its name. */
+/**
+ * What a command writes; `metadata` is what only the deletion has, so that a deleted connector can still be listed by
+ * its name.
+ */
 export interface ConnectorEvent {
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -55,11 +58,17 @@ export interface ConnectorEvent {
 }
 
 export function created(connectorId: string, name: string, settings: Settings, nowMs: number): ConnectorEvent {
-  return { type: CREATED, data: { connectorId, name, settings: Object.fromEntries(settings), timestamp: timeText(nowMs) } };
+  return {
+    type: CREATED,
+    data: { connectorId, name, settings: Object.fromEntries(settings), timestamp: timeText(nowMs) },
+  };
 }
 
 export function reconfigured(connectorId: string, revision: number, settings: Settings, nowMs: number): ConnectorEvent {
-  return { type: RECONFIGURED, data: { connectorId, revision, settings: Object.fromEntries(settings), timestamp: timeText(nowMs) } };
+  return {
+    type: RECONFIGURED,
+    data: { connectorId, revision, settings: Object.fromEntries(settings), timestamp: timeText(nowMs) },
+  };
 }
 
 export function renamed(connectorId: string, name: string, nowMs: number): ConnectorEvent {
@@ -67,7 +76,10 @@ export function renamed(connectorId: string, name: string, nowMs: number): Conne
 }
 
 export function activating(connectorId: string, revision: number, settings: Settings, nowMs: number): ConnectorEvent {
-  return { type: ACTIVATING, data: { connectorId, revision, settings: Object.fromEntries(settings), timestamp: timeText(nowMs) } };
+  return {
+    type: ACTIVATING,
+    data: { connectorId, revision, settings: Object.fromEntries(settings), timestamp: timeText(nowMs) },
+  };
 }
 
 /** `RUNNING`, `DEACTIVATING` or `STOPPED`. */
@@ -82,7 +94,11 @@ export function failed(connectorId: string, { code, message }: ConnectorError, n
 }
 
 export function deleted({ connectorId, name, createdMs }: ConnectorRecord, nowMs: number): ConnectorEvent {
-  return { type: DELETED, data: { connectorId, timestamp: timeText(nowMs) }, metadata: { name, created: timeText(createdMs) } };
+  return {
+    type: DELETED,
+    data: { connectorId, timestamp: timeText(nowMs) },
+    metadata: { name, created: timeText(createdMs) },
+  };
 }
 
 export function timeText(ms: number): string {
@@ -94,7 +110,11 @@ export function eventBytes(value: object | undefined): Uint8Array {
 }
 
 /** The state behind one more event. Events that we don't know, or that are malformed, change nothing. */
-export function applyEvent(record: ConnectorRecord | null, connectorId: string, event: StoredEvent): ConnectorRecord | null {
+export function applyEvent(
+  record: ConnectorRecord | null,
+  connectorId: string,
+  event: StoredEvent,
+): ConnectorRecord | null {
   const data = objectOf(event.data);
   if (data === null) return record;
   const atMs = timeOf(data['timestamp'], event.createdMs);
@@ -102,34 +122,83 @@ export function applyEvent(record: ConnectorRecord | null, connectorId: string, 
   if (event.type === DELETED) return applyDeleted(record, connectorId, event, atMs);
   if (record === null || record.deletedMs !== null) return record;
   switch (event.type) {
-    case RECONFIGURED: return { ...record, settings: settingsOf(data['settings']), revision: numberOf(data['revision'], record.revision + 1), settingsUpdatedMs: atMs, updatedMs: atMs };
-    case RENAMED: return { ...record, name: textOf(data['name'], record.name), updatedMs: atMs };
+    case RECONFIGURED:
+      return {
+        ...record,
+        settings: settingsOf(data['settings']),
+        revision: numberOf(data['revision'], record.revision + 1),
+        settingsUpdatedMs: atMs,
+        updatedMs: atMs,
+      };
+    case RENAMED:
+      return { ...record, name: textOf(data['name'], record.name), updatedMs: atMs };
     case ACTIVATING: {
-      const activation: Activation = { number: event.number, revision: numberOf(data['revision'], record.revision), settings: settingsOf(data['settings']) };
+      const activation: Activation = {
+        number: event.number,
+        revision: numberOf(data['revision'], record.revision),
+        settings: settingsOf(data['settings']),
+      };
       return { ...inState(record, 'CONNECTOR_STATE_ACTIVATING', atMs), activation, error: null };
     }
-    case RUNNING: return inState(record, 'CONNECTOR_STATE_RUNNING', atMs);
-    case DEACTIVATING: return inState(record, 'CONNECTOR_STATE_DEACTIVATING', atMs);
-    case STOPPED: return inState(record, 'CONNECTOR_STATE_STOPPED', atMs);
-    case FAILED: return { ...inState(record, 'CONNECTOR_STATE_STOPPED', atMs), error: errorOf(data['errorDetails']) };
-    default: return record;
+    case RUNNING:
+      return inState(record, 'CONNECTOR_STATE_RUNNING', atMs);
+    case DEACTIVATING:
+      return inState(record, 'CONNECTOR_STATE_DEACTIVATING', atMs);
+    case STOPPED:
+      return inState(record, 'CONNECTOR_STATE_STOPPED', atMs);
+    case FAILED:
+      return { ...inState(record, 'CONNECTOR_STATE_STOPPED', atMs), error: errorOf(data['errorDetails']) };
+    default:
+      return record;
   }
 }
 
-function applyCreated(connectorId: string, number: number, data: Record<string, unknown>, atMs: number): ConnectorRecord {
+function applyCreated(
+  connectorId: string,
+  number: number,
+  data: Record<string, unknown>,
+  atMs: number,
+): ConnectorRecord {
   return {
-    connectorId, incarnation: number, name: textOf(data['name'], connectorId), settings: settingsOf(data['settings']), revision: 0, state: 'CONNECTOR_STATE_STOPPED', activation: null, error: null,
-    createdMs: atMs, stateUpdatedMs: atMs, settingsUpdatedMs: atMs, updatedMs: atMs, deletedMs: null,
+    connectorId,
+    incarnation: number,
+    name: textOf(data['name'], connectorId),
+    settings: settingsOf(data['settings']),
+    revision: 0,
+    state: 'CONNECTOR_STATE_STOPPED',
+    activation: null,
+    error: null,
+    createdMs: atMs,
+    stateUpdatedMs: atMs,
+    settingsUpdatedMs: atMs,
+    updatedMs: atMs,
+    deletedMs: null,
   };
 }
 
 /** The settings go with the connector. Once the stream has been truncated this is the first event there is. */
-function applyDeleted(record: ConnectorRecord | null, connectorId: string, event: StoredEvent, atMs: number): ConnectorRecord {
+function applyDeleted(
+  record: ConnectorRecord | null,
+  connectorId: string,
+  event: StoredEvent,
+  atMs: number,
+): ConnectorRecord {
   const metadata = objectOf(event.metadata) ?? {};
   const createdMs = record?.createdMs ?? timeOf(metadata['created'], atMs);
   return {
-    connectorId, incarnation: record?.incarnation ?? -1, name: record?.name ?? textOf(metadata['name'], connectorId), settings: new Map(), revision: 0, state: 'CONNECTOR_STATE_STOPPED', activation: null, error: null,
-    createdMs, stateUpdatedMs: atMs, settingsUpdatedMs: atMs, updatedMs: atMs, deletedMs: atMs,
+    connectorId,
+    incarnation: record?.incarnation ?? -1,
+    name: record?.name ?? textOf(metadata['name'], connectorId),
+    settings: new Map(),
+    revision: 0,
+    state: 'CONNECTOR_STATE_STOPPED',
+    activation: null,
+    error: null,
+    createdMs,
+    stateUpdatedMs: atMs,
+    settingsUpdatedMs: atMs,
+    updatedMs: atMs,
+    deletedMs: atMs,
   };
 }
 
@@ -140,7 +209,9 @@ function inState(record: ConnectorRecord, state: ConnectorState, atMs: number): 
 export function objectOf(bytes: Uint8Array): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(decodeText(bytes));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : null;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }
@@ -152,7 +223,7 @@ function settingsOf(value: unknown): Settings {
 }
 
 function errorOf(value: unknown): ConnectorError {
-  const { code, message } = typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
+  const { code, message } = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   return { code: numberOf(code, 2), message: textOf(message, 'The connector failed.') };
 }
 

@@ -27,14 +27,28 @@ export function sealSecrets(connectorId: string, settings: Settings, secrets: Se
  * What was asked for, with stored secrets in place of masks. A mask where nothing is stored is an error of the caller.
  * Errors: `invalid_connector`, `secret_refused`.
  */
-export function unmaskSecrets(connectorId: string, given: Settings, stored: Settings | null, secrets: SealedSecrets): Settings {
+export function unmaskSecrets(
+  connectorId: string,
+  given: Settings,
+  stored: Settings | null,
+  secrets: SealedSecrets,
+): Settings {
   return mapSecrets(given, (name, secret) => {
     if (secret !== MASK) return secret;
     const sealed = stored?.get(name);
     if (sealed !== undefined) return opened(connectorId, name, sealed, secrets);
-    throw new SkuaError('invalid_connector', `${name} is masked, but no secret is stored under this name. Give the secret itself.`, {
-      violations: [{ field: name, description: `'${MASK}' keeps a stored secret, and there is none under this name. Give the secret itself.` }],
-    });
+    throw new SkuaError(
+      'invalid_connector',
+      `${name} is masked, but no secret is stored under this name. Give the secret itself.`,
+      {
+        violations: [
+          {
+            field: name,
+            description: `'${MASK}' keeps a stored secret, and there is none under this name. Give the secret itself.`,
+          },
+        ],
+      },
+    );
   });
 }
 
@@ -42,7 +56,11 @@ function opened(connectorId: string, name: string, sealed: string, secrets: Seal
   try {
     return secrets.open(sealed, placeOf(connectorId, name));
   } catch (error) {
-    if (error instanceof SkuaError && error.code === 'secret_refused') throw new SkuaError('secret_refused', `${name} of ${connectorId}: ${error.message}`, { ...error.data, setting: name });
+    if (error instanceof SkuaError && error.code === 'secret_refused')
+      throw new SkuaError('secret_refused', `${name} of ${connectorId}: ${error.message}`, {
+        ...error.data,
+        setting: name,
+      });
     throw error;
   }
 }

@@ -1,6 +1,13 @@
 import { decodeBase64 } from '../../base/base64.ts';
 import { SCRIPT_BYTES_MAX, SECRETS_MAX, SKIPPED_STATUSES } from '../api.ts';
-import type { DeduplicationSettings, SignatureSettings, SkippedStatus, Violation, WebhookSettings, Settings } from '../api.ts';
+import type {
+  DeduplicationSettings,
+  SignatureSettings,
+  SkippedStatus,
+  Violation,
+  WebhookSettings,
+  Settings,
+} from '../api.ts';
 import { checkWritableName } from '../../streams/format/names.ts';
 import { listOf, shown } from '../format/settings-shape.ts';
 import { checkSignatureSettings } from '../format/schemes.ts';
@@ -38,7 +45,12 @@ export function parseWebhookSettings(settings: Settings): ParsedSettings {
     script,
     skippedStatus: parseSkippedStatus(fields),
     waitForWrite: fields.boolean('waitForWrite', false),
-    confirmationTimeoutMs: fields.timeSpan('confirmationTimeout', CONFIRMATION_TIMEOUT_MS, 1, CONFIRMATION_TIMEOUT_MAX_MS),
+    confirmationTimeoutMs: fields.timeSpan(
+      'confirmationTimeout',
+      CONFIRMATION_TIMEOUT_MS,
+      1,
+      CONFIRMATION_TIMEOUT_MAX_MS,
+    ),
     signature: parseSignature(fields, secrets),
     allowedHeaders: parseAllowedHeaders(fields),
     streams: parseStreams(fields),
@@ -51,7 +63,8 @@ export function parseWebhookSettings(settings: Settings): ParsedSettings {
 function checkType(fields: SettingFields): void {
   const type = fields.text('instanceTypeName');
   if (type === null) fields.violate('instanceTypeName', `Missing. Give '${INSTANCE_TYPE}'.`);
-  else if (type !== INSTANCE_TYPE) fields.violate('instanceTypeName', `There is no type '${shown(type)}' here, only '${INSTANCE_TYPE}'.`);
+  else if (type !== INSTANCE_TYPE)
+    fields.violate('instanceTypeName', `There is no type '${shown(type)}' here, only '${INSTANCE_TYPE}'.`);
 }
 
 function parseScript(fields: SettingFields): string {
@@ -64,7 +77,8 @@ function parseScript(fields: SettingFields): string {
   const bytes = decodeBase64(text);
   const script = bytes === null ? null : decodeUtf8(bytes);
   if (script === null) fields.violate(name, 'Not Base64 of UTF-8 text. Encode the script with Base64.');
-  else if (bytes!.length > SCRIPT_BYTES_MAX) fields.violate(name, `The script is longer than ${SCRIPT_BYTES_MAX} bytes.`);
+  else if (bytes!.length > SCRIPT_BYTES_MAX)
+    fields.violate(name, `The script is longer than ${SCRIPT_BYTES_MAX} bytes.`);
   else if (script.trim() === '') fields.violate(name, 'The script is empty. It must define route(request).');
   return script ?? '';
 }
@@ -76,7 +90,11 @@ function parseSkippedStatus(fields: SettingFields): SkippedStatus {
   const text = fields.text(name);
   if (text === null) return SKIPPED_STATUS;
   const status = SKIPPED_STATUSES.find((each) => String(each) === text);
-  if (status === undefined) fields.violate(name, `Give ${SKIPPED_STATUSES.slice(0, -1).join(', ')} or ${SKIPPED_STATUSES.at(-1)}: the answer to calls that the script skips.`);
+  if (status === undefined)
+    fields.violate(
+      name,
+      `Give ${SKIPPED_STATUSES.slice(0, -1).join(', ')} or ${SKIPPED_STATUSES.at(-1)}: the answer to calls that the script skips.`,
+    );
   return status ?? SKIPPED_STATUS;
 }
 
@@ -97,12 +115,17 @@ interface Secret {
 
 function parseSecrets(fields: SettingFields): readonly Secret[] {
   const first = fields.settings.get('signature:secret');
-  const named = [...(first === undefined ? [] : [{ name: 'signature:secret', value: first }]), ...listOf(fields.settings, 'signature:secrets')];
+  const named = [
+    ...(first === undefined ? [] : [{ name: 'signature:secret', value: first }]),
+    ...listOf(fields.settings, 'signature:secrets'),
+  ];
   for (const { name, value } of named) {
     if (value === '') fields.violate(name, 'The secret is empty.');
-    else if (value.length > SECRET_LENGTH_MAX || !value.isWellFormed()) fields.violate(name, `The secret must be a string of at most ${SECRET_LENGTH_MAX} characters.`);
+    else if (value.length > SECRET_LENGTH_MAX || !value.isWellFormed())
+      fields.violate(name, `The secret must be a string of at most ${SECRET_LENGTH_MAX} characters.`);
   }
-  if (fields.settings.get('signature:secrets')) fields.violate('signature:secrets', 'Give a list, or signature:secrets:0 and on.');
+  if (fields.settings.get('signature:secrets'))
+    fields.violate('signature:secrets', 'Give a list, or signature:secrets:0 and on.');
   if (named.length > SECRETS_MAX) fields.violate('signature:secrets', `At most ${SECRETS_MAX} secrets are allowed.`);
   return named;
 }
@@ -112,10 +135,19 @@ function parseSignature(fields: SettingFields, secrets: readonly Secret[]): Sign
   const before = fields.violations.length;
   const scheme = fields.text('signature:scheme');
   if (scheme === null) fields.violate('signature:scheme', 'Missing. Name the signature scheme of the sender.');
-  if (secrets.length === 0) fields.violate('signature:secret', 'Missing. Give the secret that is shared with the sender, or leave out all of signature.');
+  if (secrets.length === 0)
+    fields.violate(
+      'signature:secret',
+      'Missing. Give the secret that is shared with the sender, or leave out all of signature.',
+    );
   const signature: SignatureSettings = {
     scheme: scheme ?? '',
-    timestampToleranceMs: fields.timeSpan('signature:timestampTolerance', TIMESTAMP_TOLERANCE_MS, 0, TIMESTAMP_TOLERANCE_MAX_MS),
+    timestampToleranceMs: fields.timeSpan(
+      'signature:timestampTolerance',
+      TIMESTAMP_TOLERANCE_MS,
+      0,
+      TIMESTAMP_TOLERANCE_MAX_MS,
+    ),
     header: fields.headerName('signature:header'),
     // White space belongs to it: `Bearer `.
     prefix: fields.settings.get('signature:prefix') || null,
@@ -123,13 +155,18 @@ function parseSignature(fields: SettingFields, secrets: readonly Secret[]): Sign
     hash: fields.text('signature:hash'),
   };
   if (fields.violations.length > before) return signature;
-  for (const { field, description } of checkSignatureSettings(signature, secrets.map(({ value }) => value))) fields.violate(secretNameOf(field, secrets), description);
+  for (const { field, description } of checkSignatureSettings(
+    signature,
+    secrets.map(({ value }) => value),
+  ))
+    fields.violate(secretNameOf(field, secrets), description);
   return signature;
 }
 
 /** The check counts secrets from `signature:secret` on, which may be absent, and the list may have gaps. */
 function secretNameOf(field: string, secrets: readonly Secret[]): string {
-  const index = field === 'signature:secret' ? 0 : Number(/^signature:secrets:(\d+)$/.exec(field)?.[1] ?? Number.NaN) + 1;
+  const index =
+    field === 'signature:secret' ? 0 : Number(/^signature:secrets:(\d+)$/.exec(field)?.[1] ?? Number.NaN) + 1;
   return secrets[index]?.name ?? field;
 }
 
@@ -137,17 +174,24 @@ function parseAllowedHeaders(fields: SettingFields): readonly string[] {
   const name = 'allowedHeaders';
   const given = listOf(fields.settings, name);
   const whole = fields.settings.get(name);
-  if (whole !== undefined && whole.trim() !== '') fields.violate(name, `Give a list of names, or ${name}:0 and on; an empty list allows none.`);
+  if (whole !== undefined && whole.trim() !== '')
+    fields.violate(name, `Give a list of names, or ${name}:0 and on; an empty list allows none.`);
   if (whole === undefined && given.length === 0) return ALLOWED_HEADERS;
   return [...new Set(given.map((each) => fields.headerName(each.name) ?? ''))].filter((each) => each !== '');
 }
 
-/** Null where nothing is said; a list that allows nothing would be a connector that takes calls and refuses them all. */
+/**
+ * Null where nothing is said; a list that allows nothing would be a connector that takes calls and refuses them all.
+ */
 function parseStreams(fields: SettingFields): readonly string[] | null {
   const name = 'streams';
   const given = listOf(fields.settings, name);
   const whole = fields.settings.get(name);
-  if (whole !== undefined) fields.violate(name, `Give a list of names, or ${name}:0 and on, with at least one; leave it out to allow every stream that does not begin with $.`);
+  if (whole !== undefined)
+    fields.violate(
+      name,
+      `Give a list of names, or ${name}:0 and on, with at least one; leave it out to allow every stream that does not begin with $.`,
+    );
   if (given.length === 0) return null;
   const streams = given.map((each) => ({ ...each, value: each.value.trim() }));
   for (const each of streams) {
@@ -162,13 +206,17 @@ function refusalOfAllowed(value: string): string | null {
   if (value === '') return 'Give the name of a stream.';
   if (name.startsWith('$')) return 'Only the system may write to streams that begin with $.';
   if (name.includes('*')) return 'A * is allowed only at the end, for all streams with that prefix.';
-  return name === '' || checkWritableName(name) === null ? null : `'${shown(value).toWellFormed()}' is not a valid stream name.`;
+  return name === '' || checkWritableName(name) === null
+    ? null
+    : `'${shown(value).toWellFormed()}' is not a valid stream name.`;
 }
 
 /** What is allowed and yet worth a warning to whoever configures it. */
 export function warningsOf({ signature, streams }: WebhookSettings): readonly string[] {
   if (signature !== null || streams !== null) return [];
-  return ['Calls are not signed, and the setting streams is absent: anyone who can reach this connector can write to every stream that its script can name, that does not start with $, and whose access list allows everyone or this connector to write. Add a signature, or list the allowed streams in streams.'];
+  return [
+    'Calls are not signed, and the setting streams is absent: anyone who can reach this connector can write to every stream that its script can name, that does not start with $, and whose access list allows everyone or this connector to write. Add a signature, or list the allowed streams in streams.',
+  ];
 }
 
 function parseDeduplication(fields: SettingFields): DeduplicationSettings {
@@ -227,8 +275,12 @@ class SettingFields {
       return otherwise;
     }
     const [, days = '0', hours, minutes, seconds, fraction = '0'] = match;
-    const ms = ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60_000 + Number(seconds) * 1_000 + Math.floor(Number(fraction.padEnd(7, '0')) / 10_000);
-    if (ms < minMs || ms > maxMs) this.violate(name, `Give a time span from ${minMs / 1_000} to ${maxMs / 1_000} seconds.`);
+    const ms =
+      ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60_000 +
+      Number(seconds) * 1_000 +
+      Math.floor(Number(fraction.padEnd(7, '0')) / 10_000);
+    if (ms < minMs || ms > maxMs)
+      this.violate(name, `Give a time span from ${minMs / 1_000} to ${maxMs / 1_000} seconds.`);
     return ms;
   }
 

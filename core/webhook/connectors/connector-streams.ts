@@ -29,7 +29,10 @@ function connectorStream(connectorId: string): string {
 
 /** Changes a connector, again from reading on where others do so, too. Errors: `too_busy` when that goes on. */
 export function changing<T>(attempt: () => Promise<T>): Promise<T> {
-  return retryConflicts(attempt, (error) => new SkuaError('too_busy', 'The connector keeps being changed by others. Try again.', {}, error));
+  return retryConflicts(
+    attempt,
+    (error) => new SkuaError('too_busy', 'The connector keeps being changed by others. Try again.', {}, error),
+  );
 }
 
 export interface LoadedConnector {
@@ -64,8 +67,12 @@ export class ConnectorStreams {
     const stream = connectorStream(connectorId);
     let { record, version } = known;
     try {
-      for (let isEnd = false; !isEnd; ) {
-        const page = await this.#store.readStream(stream, { direction: 'forward', from: version + 1, count: PAGE_EVENTS });
+      for (let isEnd = false; !isEnd;) {
+        const page = await this.#store.readStream(stream, {
+          direction: 'forward',
+          from: version + 1,
+          count: PAGE_EVENTS,
+        });
         for (const event of page.events) record = applyEvent(record, connectorId, event);
         isEnd = page.isEnd;
         version = isEnd ? page.lastEventNumber : page.nextEventNumber - 1;
@@ -79,8 +86,17 @@ export class ConnectorStreams {
 
   /** All at once. Errors: `wrong_expected_version`. */
   async append(connectorId: string, expected: number, ...events: readonly ConnectorEvent[]): Promise<void> {
-    if (expected === TOMBSTONE) throw new SkuaError('invalid_connector', `The stream of the connector ${connectorId} was hard-deleted: choose another id.`, { violations: [{ field: 'connectorId', description: 'Its stream was hard-deleted.' }] });
-    await this.#store.append(connectorStream(connectorId), expected, events.map(({ type, data, metadata }) => this.#event(type, eventBytes(data), eventBytes(metadata))));
+    if (expected === TOMBSTONE)
+      throw new SkuaError(
+        'invalid_connector',
+        `The stream of the connector ${connectorId} was hard-deleted: choose another id.`,
+        { violations: [{ field: 'connectorId', description: 'Its stream was hard-deleted.' }] },
+      );
+    await this.#store.append(
+      connectorStream(connectorId),
+      expected,
+      events.map(({ type, data, metadata }) => this.#event(type, eventBytes(data), eventBytes(metadata))),
+    );
   }
 
   /** Every connector is among them; there may be ids without a connector. */
@@ -94,7 +110,11 @@ export class ConnectorStreams {
     let events: readonly StoredEvent[] = [];
     let version = last;
     try {
-      ({ events, lastEventNumber: version } = await this.#store.readStream(SNAPSHOTS_STREAM, { direction: 'backward', from: 'end', count: SNAPSHOTS_METADATA.maxCount! }));
+      ({ events, lastEventNumber: version } = await this.#store.readStream(SNAPSHOTS_STREAM, {
+        direction: 'backward',
+        from: 'end',
+        count: SNAPSHOTS_METADATA.maxCount!,
+      }));
     } catch (error) {
       if (!isSkuaError(error) || !ABSENT.has(error.code)) throw error;
     }
@@ -113,7 +133,18 @@ export class ConnectorStreams {
       if (ids.has(connectorId)) return;
       const { version } = this.#known;
       if (ids.size >= CONNECTOR_IDS_MAX) {
-        throw new SkuaError('invalid_connector', `There have been ${CONNECTOR_IDS_MAX} connectors: reuse the id of a deleted one.`, { violations: [{ field: 'connectorId', description: `At most ${CONNECTOR_IDS_MAX} ids are allowed, including those of deleted connectors.` }] });
+        throw new SkuaError(
+          'invalid_connector',
+          `There have been ${CONNECTOR_IDS_MAX} connectors: reuse the id of a deleted one.`,
+          {
+            violations: [
+              {
+                field: 'connectorId',
+                description: `At most ${CONNECTOR_IDS_MAX} ids are allowed, including those of deleted connectors.`,
+              },
+            ],
+          },
+        );
       }
       if (version < 0) await this.#limitSnapshots();
       const data = { connectorIds: [...ids, connectorId], timestamp: timeText(this.#clock.nowMs()) };
@@ -135,9 +166,18 @@ export class ConnectorStreams {
     const stream = connectorStream(connectorId);
     const own = await this.#store.streamInfo(stream);
     if ((own.metadata.truncateBefore ?? 0) >= version) return;
-    const others = [deliveriesStream(connectorId), rejectionsStream(connectorId), `${stream}/checkpoints`, `${stream}/leases`, `${stream}/lifecycle`];
+    const others = [
+      deliveriesStream(connectorId),
+      rejectionsStream(connectorId),
+      `${stream}/checkpoints`,
+      `${stream}/leases`,
+      `${stream}/lifecycle`,
+    ];
     for (const other of others) {
-      if (!await this.#truncate(other, async (last) => (await this.version(connectorId)) === version ? last + 1 : 0)) return;
+      if (
+        !(await this.#truncate(other, async (last) => ((await this.version(connectorId)) === version ? last + 1 : 0)))
+      )
+        return;
     }
     await this.#truncate(stream, async () => version);
   }
@@ -148,13 +188,16 @@ export class ConnectorStreams {
       const { lastEventNumber, isTombstoned, metadata, metadataVersion } = await this.#store.streamInfo(stream);
       const before = await boundary(lastEventNumber);
       if (before === 0 && lastEventNumber >= 0) return false;
-      if (!isTombstoned && before > 0 && (metadata.truncateBefore ?? 0) < before) await this.#writeMetadata(stream, metadataVersion, { ...metadata, truncateBefore: before });
+      if (!isTombstoned && before > 0 && (metadata.truncateBefore ?? 0) < before)
+        await this.#writeMetadata(stream, metadataVersion, { ...metadata, truncateBefore: before });
       return true;
     });
   }
 
   async #writeMetadata(stream: string, expected: number, metadata: StreamMetadata): Promise<void> {
-    await this.#store.append(metastreamOf(stream), expected, [this.#event(METADATA_TYPE, encodeText(formatMetadata(metadata)))]);
+    await this.#store.append(metastreamOf(stream), expected, [
+      this.#event(METADATA_TYPE, encodeText(formatMetadata(metadata))),
+    ]);
   }
 
   #event(type: string, data: Uint8Array, metadata: Uint8Array = new Uint8Array(0)): NewEvent {

@@ -19,14 +19,18 @@ const NAME_LENGTH_MIN = 3;
 const NAME_LENGTH_MAX = 50;
 const ID_LENGTH_MAX = 50;
 
-/** Errors: `invalid_connector` where no connector can be created with this id. The texts are those of the reference, but for the shortest id. */
+/**
+ * Errors: `invalid_connector` where no connector can be created with this id. The texts are those of the reference, but
+ * for the shortest id.
+ */
 export function checkConnectorId(connectorId: string): void {
   if (isConnectorId(connectorId)) return;
   const violations: Violation[] = [];
   const refuse = (description: string) => violations.push({ field: 'connectorId', description });
   if (connectorId === '') refuse('ConnectorId must not be empty');
   if (connectorId.length > ID_LENGTH_MAX) refuse(`ConnectorId must be between 1 and ${ID_LENGTH_MAX} characters long`);
-  if (!/^[a-zA-Z0-9_-]*$/.test(connectorId)) refuse('ConnectorId can only contain alphanumeric characters, hyphens, and underscores');
+  if (!/^[a-zA-Z0-9_-]*$/.test(connectorId))
+    refuse('ConnectorId can only contain alphanumeric characters, hyphens, and underscores');
   throw invalidConnector(violations);
 }
 
@@ -35,7 +39,8 @@ export function nameOf(connectorId: string, given: string | null): string {
   const name = given?.trim() ?? '';
   // Ids may be shorter than other names, and what a connector is called can always be given again.
   if (name === '' || name === connectorId) return connectorId;
-  if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) throw invalidConnector([{ field: 'name', description: 'name must be between 3 and 50 characters long' }]);
+  if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX)
+    throw invalidConnector([{ field: 'name', description: 'name must be between 3 and 50 characters long' }]);
   if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is not valid Unicode' }]);
   return name;
 }
@@ -63,8 +68,8 @@ export class Validator {
   }
 
   /**
-   * The settings to store, under the names that are shown and with their secrets in the clear, and what to warn of. `stored`: those
-   * in force, whose secrets masks stand for. Errors: `invalid_connector`, `secret_refused`.
+   * The settings to store, under the names that are shown and with their secrets in the clear, and what to warn of.
+   * `stored`: those in force, whose secrets masks stand for. Errors: `invalid_connector`, `secret_refused`.
    */
   async check(connectorId: string, given: Settings, stored: Settings | null): Promise<CheckedSettings> {
     const { settings: spelled, violations } = spellNames(given);
@@ -87,10 +92,22 @@ export class Validator {
     if (reason !== null) throw invalidConnector([{ field: 'routingScript', description: reason }]);
   }
 
-  /** A script need not understand an empty request, so that one which does not is only worth a line in the log. Gives what else to warn of. */
+  /**
+   * A script need not understand an empty request, so that one which does not is only worth a line in the log. Gives
+   * what else to warn of.
+   */
   async #tryOut(connectorId: string, settings: WebhookSettings): Promise<readonly string[]> {
-    const { outcome, error, warnings = [] } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
-    if (outcome !== 'routed' && outcome !== 'skipped') this.#parts.log.warn('the routing script of a connector fails on an empty request', { connectorId, outcome, error });
+    const {
+      outcome,
+      error,
+      warnings = [],
+    } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
+    if (outcome !== 'routed' && outcome !== 'skipped')
+      this.#parts.log.warn('the routing script of a connector fails on an empty request', {
+        connectorId,
+        outcome,
+        error,
+      });
     return warnings;
   }
 
@@ -98,7 +115,14 @@ export class Validator {
   activate(record: ConnectorRecord, { number, revision, settings }: Activation): ActiveConnector {
     const { connectorId, incarnation } = record;
     const parsed = this.#parse(openSecrets(connectorId, settings, this.#parts.secrets));
-    return { connectorId, activation: number, incarnation, revision, settings: parsed.settings, secrets: parsed.secrets };
+    return {
+      connectorId,
+      activation: number,
+      incarnation,
+      revision,
+      settings: parsed.settings,
+      secrets: parsed.secrets,
+    };
   }
 
   /** Runs the script of stored settings. Errors: `invalid_connector`. */
@@ -114,7 +138,12 @@ export class Validator {
   }
 
   /** In a lane of its own, so that a script under test holds up no calls. Connector ids have no colon. */
-  async #run(lane: string, connectorId: string, { script, streams }: WebhookSettings, input: TestInput): Promise<TestResult> {
+  async #run(
+    lane: string,
+    connectorId: string,
+    { script, streams }: WebhookSettings,
+    input: TestInput,
+  ): Promise<TestResult> {
     this.#lanes.set(lane, (this.#lanes.get(lane) ?? 0) + 1);
     try {
       return await tryScript(this.#parts, { lane, connectorId, script, streams, input });

@@ -16,10 +16,10 @@ import { checkConnectorId, nameOf, quoted, Validator } from './connector-validat
 import { INSTANCE_TYPE } from './connector-settings.ts';
 
 /**
- * The connectors of a store. All that is known of one stands as events in `$connectors/{id}`, and the ids that were ever
- * used in `$connectors-ctrl/registry-snapshots`. A command reads the state, decides, and appends expecting the version
- * that it decided by; a conflict makes it decide again. Several instances can so share a store. Each append is a state
- * that a start can go on from:
+ * The connectors of a store. All that is known of one stands as events in `$connectors/{id}`, and the ids that were
+ * ever used in `$connectors-ctrl/registry-snapshots`. A command reads the state, decides, and appends expecting the
+ * version that it decided by; a conflict makes it decide again. Several instances can so share a store. Each append is
+ * a state that a start can go on from:
  *
  * | Crash behind | Found at the next start | Done about it |
  * |---|---|---|
@@ -64,12 +64,20 @@ class Registry implements RunningConnectors {
     this.#streams = new ConnectorStreams(store, ids, clock);
     this.#validator = new Validator({ sandbox, access, secrets, clock, log });
     this.#cache = new ConnectorCache({
-      streams: this.#streams, log,
+      streams: this.#streams,
+      log,
       activate: (record, activation) => this.#validator.activate(record, activation),
       onFailure: (connectorId, activation, error) => this.#failLater(connectorId, activation, error),
       onStopped: (connectorId) => sandbox.release(connectorId),
     });
-    this.#commands = new ConnectorCommands({ streams: this.#streams, cache: this.#cache, validator: this.#validator, secrets, clock, log });
+    this.#commands = new ConnectorCommands({
+      streams: this.#streams,
+      cache: this.#cache,
+      validator: this.#validator,
+      secrets,
+      clock,
+      log,
+    });
   }
 
   onStop(drain: Drain): void {
@@ -101,7 +109,9 @@ class Registry implements RunningConnectors {
       const { record } = await this.#cache.load(connectorId);
       if (record !== null) records.push(record);
     }
-    return records.sort((a, b) => a.createdMs - b.createdMs || (a.connectorId < b.connectorId ? -1 : 1)).map(connectorOf);
+    return records
+      .sort((a, b) => a.createdMs - b.createdMs || (a.connectorId < b.connectorId ? -1 : 1))
+      .map(connectorOf);
   }
 
   async get(connectorId: string): Promise<Connector> {
@@ -165,21 +175,34 @@ class Registry implements RunningConnectors {
   }
 
   #failLater(connectorId: string, activation: Activation, error: SkuaError): void {
-    this.#log.error('a connector can\'t run here', { connectorId, reason: error.message });
+    this.#log.error("a connector can't run here", { connectorId, reason: error.message });
     this.#commands.fail(connectorId, activation.number, error).catch((failure: unknown) => {
-      if (!isSkuaError(failure, 'store_closed')) this.#log.error('the failure of a connector could not be stored', { connectorId, error: failure });
+      if (!isSkuaError(failure, 'store_closed'))
+        this.#log.error('the failure of a connector could not be stored', { connectorId, error: failure });
     });
   }
 }
 
 function notFound(connectorId: string): SkuaError {
-  return new SkuaError('connector_not_found', `There is no connector ${quoted(connectorId)}: check the id.`, { connectorId });
+  return new SkuaError('connector_not_found', `There is no connector ${quoted(connectorId)}: check the id.`, {
+    connectorId,
+  });
 }
 
 function connectorOf(record: ConnectorRecord): Connector {
   const { connectorId, name, state, createdMs, updatedMs, deletedMs, error } = record;
   return {
-    connectorId, instanceTypeName: INSTANCE_TYPE, name, state, stateUpdatedMs: record.stateUpdatedMs, settings: maskSecrets(record.settings), settingsUpdatedMs: record.settingsUpdatedMs,
-    settingsRevision: record.revision, createdMs, updatedMs, deletedMs, error,
+    connectorId,
+    instanceTypeName: INSTANCE_TYPE,
+    name,
+    state,
+    stateUpdatedMs: record.stateUpdatedMs,
+    settings: maskSecrets(record.settings),
+    settingsUpdatedMs: record.settingsUpdatedMs,
+    settingsRevision: record.revision,
+    createdMs,
+    updatedMs,
+    deletedMs,
+    error,
   };
 }

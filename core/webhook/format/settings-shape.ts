@@ -56,13 +56,19 @@ class Flattening {
 
   #put(name: string, text: string): void {
     const folded = name.toLowerCase();
-    if (this.#seen.has(folded)) return this.violate(shown(name), 'Given more than once: names are case-insensitive, however they are nested.');
-    if (name.length > SETTING_NAME_LENGTH_MAX) return this.violate(shown(name), `The name is longer than ${SETTING_NAME_LENGTH_MAX} characters.`);
-    if (text.length > SETTING_VALUE_LENGTH_MAX) return this.violate(name, `The value is longer than ${SETTING_VALUE_LENGTH_MAX} characters.`);
+    if (this.#seen.has(folded))
+      return this.violate(shown(name), 'Given more than once: names are case-insensitive, however they are nested.');
+    if (name.length > SETTING_NAME_LENGTH_MAX)
+      return this.violate(shown(name), `The name is longer than ${SETTING_NAME_LENGTH_MAX} characters.`);
+    if (text.length > SETTING_VALUE_LENGTH_MAX)
+      return this.violate(name, `The value is longer than ${SETTING_VALUE_LENGTH_MAX} characters.`);
     this.#length += name.length + text.length;
     if (this.settings.size >= SETTINGS_MAX || this.#length > SETTINGS_LENGTH_MAX) {
       this.#isFull = true;
-      return this.violate('settings', `At most ${SETTINGS_MAX} settings with ${SETTINGS_LENGTH_MAX} characters in total are allowed.`);
+      return this.violate(
+        'settings',
+        `At most ${SETTINGS_MAX} settings with ${SETTINGS_LENGTH_MAX} characters in total are allowed.`,
+      );
     }
     this.#seen.add(folded);
     this.settings.set(name, text);
@@ -85,10 +91,14 @@ function isObject(value: unknown): value is object {
 
 type Node = Map<string, Node | string>;
 
-/** The same settings nested: names taken apart at their colons, and lists where all the names of a level are 0, 1 and on. */
+/**
+ * The same settings nested: names taken apart at their colons, and lists where all the names of a level are 0, 1 and
+ * on.
+ */
 export function nestSettings(settings: Settings): Record<string, unknown> {
   const root: Node = new Map();
-  // Those with fewer parts first: where a name is a setting and a level too, the level's names stay flat, whatever the order.
+  // Those with fewer parts first: where a name is a setting and a level too, the level's names stay flat, whatever the
+  // order.
   const names = [...settings.keys()].map((name) => name.split(':')).sort((a, b) => a.length - b.length);
   for (const parts of names) insert(root, parts, settings.get(parts.join(':'))!);
   return Object.fromEntries([...root].map(([name, node]) => [name, plain(node)]));
@@ -99,7 +109,8 @@ function insert(root: Node, parts: readonly string[], value: string): void {
   for (let i = 0; i < parts.length - 1; i++) {
     const next = level.get(parts[i]!);
     // An empty name can't be flattened again; no setting has one.
-    if (typeof next === 'string' || parts[i] === '' || parts[i + 1] === '') return void level.set(parts.slice(i).join(':'), value);
+    if (typeof next === 'string' || parts[i] === '' || parts[i + 1] === '')
+      return void level.set(parts.slice(i).join(':'), value);
     const deeper: Node = next ?? new Map();
     level.set(parts[i]!, deeper);
     level = deeper;
@@ -121,12 +132,36 @@ const STREAMS_MAX = 100;
 
 /** A `#` stands for the index of a list. */
 const NAMES: readonly string[] = [
-  'instanceTypeName', 'routingScript', 'skippedStatus', 'waitForWrite', 'confirmationTimeout', 'allowedHeaders', 'allowedHeaders:#', 'streams', 'streams:#', 'logging:enabled',
-  'signature:scheme', 'signature:secret', 'signature:secrets', 'signature:secrets:#', 'signature:timestampTolerance', 'signature:header', 'signature:prefix', 'signature:encoding', 'signature:hash',
-  'deduplication:enabled', 'deduplication:header', 'deduplication:maxAge', 'deduplication:maxCount',
+  'instanceTypeName',
+  'routingScript',
+  'skippedStatus',
+  'waitForWrite',
+  'confirmationTimeout',
+  'allowedHeaders',
+  'allowedHeaders:#',
+  'streams',
+  'streams:#',
+  'logging:enabled',
+  'signature:scheme',
+  'signature:secret',
+  'signature:secrets',
+  'signature:secrets:#',
+  'signature:timestampTolerance',
+  'signature:header',
+  'signature:prefix',
+  'signature:encoding',
+  'signature:hash',
+  'deduplication:enabled',
+  'deduplication:header',
+  'deduplication:maxAge',
+  'deduplication:maxCount',
 ];
 const SPELLINGS: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
-const INDEX_MAX: Readonly<Record<string, number>> = { 'allowedHeaders:#': ALLOWED_HEADERS_MAX - 1, 'streams:#': STREAMS_MAX - 1, 'signature:secrets:#': SECRETS_MAX - 1 };
+const INDEX_MAX: Readonly<Record<string, number>> = {
+  'allowedHeaders:#': ALLOWED_HEADERS_MAX - 1,
+  'streams:#': STREAMS_MAX - 1,
+  'signature:secrets:#': SECRETS_MAX - 1,
+};
 const INDEX = /:(\d{1,9})$/;
 
 export function isSecretName(name: string): boolean {
@@ -145,11 +180,13 @@ export function spellNames(given: Settings): Spelled {
   for (const [name, value] of given) {
     const spelled = spellingOf(name);
     if (typeof spelled !== 'string') violations.push(spelled);
-    else if (settings.has(spelled)) violations.push({ field: spelled, description: 'Given more than once: names are case-insensitive.' });
+    else if (settings.has(spelled))
+      violations.push({ field: spelled, description: 'Given more than once: names are case-insensitive.' });
     else settings.set(spelled, value);
   }
   for (const list of ['allowedHeaders', 'streams', 'signature:secrets']) {
-    if (settings.has(list) && [...settings.keys()].some((name) => name.startsWith(`${list}:`))) violations.push({ field: list, description: `Give either the list or ${list}, not both.` });
+    if (settings.has(list) && [...settings.keys()].some((name) => name.startsWith(`${list}:`)))
+      violations.push({ field: list, description: `Give either the list or ${list}, not both.` });
   }
   return { settings, violations };
 }
@@ -157,7 +194,11 @@ export function spellNames(given: Settings): Spelled {
 function spellingOf(name: string): string | Violation {
   const index = INDEX.exec(name)?.[1];
   const pattern = SPELLINGS.get((index === undefined ? name : name.slice(0, -index.length) + '#').toLowerCase());
-  if (pattern === undefined || name.endsWith('#')) return { field: shown(name), description: `There is no setting '${shown(name)}'. Did you mean '${nearest(name)}'?` };
+  if (pattern === undefined || name.endsWith('#'))
+    return {
+      field: shown(name),
+      description: `There is no setting '${shown(name)}'. Did you mean '${nearest(name)}'?`,
+    };
   if (index === undefined) return pattern;
   const indexMax = INDEX_MAX[pattern]!;
   if (Number(index) > indexMax) return { field: shown(name), description: `The list ends at index ${indexMax}.` };
@@ -195,6 +236,8 @@ function distance(a: string, b: string): number {
 /** The values of a list, in the order of their indexes, which may have gaps. */
 export function listOf(settings: Settings, name: string): readonly { readonly name: string; readonly value: string }[] {
   const prefix = `${name}:`;
-  const indexed = [...settings].filter(([each]) => each.startsWith(prefix)).map(([each, value]) => ({ index: Number(each.slice(prefix.length)), name: each, value }));
+  const indexed = [...settings]
+    .filter(([each]) => each.startsWith(prefix))
+    .map(([each, value]) => ({ index: Number(each.slice(prefix.length)), name: each, value }));
   return indexed.sort((a, b) => a.index - b.index);
 }

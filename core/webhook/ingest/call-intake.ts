@@ -64,10 +64,17 @@ export class Intake {
     this.hasChallenge = settings.signature !== null && schemeOf(settings.signature)?.hasChallenge === true;
     this.deliveryIdOf = deliveryIdOf(connector);
     const { enabled, maxAgeMs, maxCount } = settings.deduplication;
-    this.deduplication = enabled ? new Deduplication({ store, clock, ids, stream: deliveriesStream(connectorId), maxAgeMs, maxCount }) : null;
+    this.deduplication = enabled
+      ? new Deduplication({ store, clock, ids, stream: deliveriesStream(connectorId), maxAgeMs, maxCount })
+      : null;
     this.rejections = parts.rejections;
     this.#pipeline = new Pipeline({
-      store, clock, limits, budget, deduplication: this.deduplication, authorize: ({ stream, authorize }) => listedAuthorize(access, connectorId, stream, authorize),
+      store,
+      clock,
+      limits,
+      budget,
+      deduplication: this.deduplication,
+      authorize: ({ stream, authorize }) => listedAuthorize(access, connectorId, stream, authorize),
     });
   }
 
@@ -75,10 +82,15 @@ export class Intake {
   warnOnce(warning: string): void {
     if (this.warned.has(warning)) return;
     this.warned.add(warning);
-    this.#parts.log.warn('a call of a webhook connector deserves a warning, which is not repeated until it starts again', { connectorId: this.connector.connectorId, warning });
+    this.#parts.log.warn(
+      'a call of a webhook connector deserves a warning, which is not repeated until it starts again',
+      { connectorId: this.connector.connectorId, warning },
+    );
   }
 
-  get isStopping(): boolean { return this.#pipeline.isStopping; }
+  get isStopping(): boolean {
+    return this.#pipeline.isStopping;
+  }
 
   /** What is becoming of this delivery, where it is under way. */
   attemptOf(eventId: string): Promise<Admission> | null {
@@ -88,7 +100,9 @@ export class Intake {
   /** Lets other calls of this delivery share in the attempt, until the memory of deliveries knows what came of it. */
   share(eventId: string, attempt: Promise<Admission>): Promise<Admission> {
     this.#attempts.set(eventId, attempt);
-    const forget = () => { this.#attempts.delete(eventId); };
+    const forget = () => {
+      this.#attempts.delete(eventId);
+    };
     attempt.then((admission) => (admission.kind === 'accepted' ? admission.written.then(forget) : forget()), forget);
     return attempt;
   }
@@ -105,8 +119,16 @@ export class Intake {
     if (outcome.kind === 'written' || (outcome.kind === 'failed' && outcome.code === 'not_leader')) return;
     const { connectorId, settings } = this.connector;
     this.#parts.meter.count(LOSSES, 1, { connector: connectorId });
-    const reason = outcome.kind === 'failed' ? outcome.reason : 'The connector stopped before the write was confirmed. The event may have been written.';
-    this.rejections.lost({ status: settings.waitForWrite ? confirmed(outcome).status : 202, reason, headerNames, deliveryId });
+    const reason =
+      outcome.kind === 'failed'
+        ? outcome.reason
+        : 'The connector stopped before the write was confirmed. The event may have been written.';
+    this.rejections.lost({
+      status: settings.waitForWrite ? confirmed(outcome).status : 202,
+      reason,
+      headerNames,
+      deliveryId,
+    });
   }
 
   /** Takes nothing more, writes what was accepted, and notes what was lost; within twice the limit. */
@@ -128,8 +150,27 @@ export class Intake {
 
 /** As the metric names it. */
 type CallOutcome =
-  | 'accepted' | 'written' | 'duplicate' | 'challenge' | 'refused-type' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
-  | 'script-unavailable' | 'refused-route' | 'refused-stream' | 'full' | 'stopping' | 'write-failed' | 'write-timed-out' | 'client-gone' | 'not-active' | 'failed';
+  | 'accepted'
+  | 'written'
+  | 'duplicate'
+  | 'challenge'
+  | 'refused-type'
+  | 'refused-body'
+  | 'refused-signature'
+  | 'refused-json'
+  | 'skipped'
+  | 'script-failed'
+  | 'script-timed-out'
+  | 'script-unavailable'
+  | 'refused-route'
+  | 'refused-stream'
+  | 'full'
+  | 'stopping'
+  | 'write-failed'
+  | 'write-timed-out'
+  | 'client-gone'
+  | 'not-active'
+  | 'failed';
 
 /** What a call is answered. */
 export interface Verdict {
@@ -157,10 +198,14 @@ export function refused(status: IngestStatus, outcome: CallOutcome, reason: stri
 /** What a script that routed nothing means for its call. */
 export function refusedByScript(result: Exclude<RoutingResult, { readonly kind: 'routed' }>): Admission {
   switch (result.kind) {
-    case 'skipped': return { kind: 'skipped' };
-    case 'failed': return refused(500, 'script-failed', result.reason);
-    case 'timed-out': return refused(500, 'script-timed-out', result.reason);
-    case 'unavailable': return refused(503, 'script-unavailable', result.reason);
+    case 'skipped':
+      return { kind: 'skipped' };
+    case 'failed':
+      return refused(500, 'script-failed', result.reason);
+    case 'timed-out':
+      return refused(500, 'script-timed-out', result.reason);
+    case 'unavailable':
+      return refused(503, 'script-unavailable', result.reason);
   }
 }
 
@@ -173,10 +218,17 @@ export const CLIENT_GONE: Verdict = { status: 503, outcome: 'client-gone', reaso
 /** What a caller is told who waited for the write. Losses are noted where they happen. */
 export function confirmed(outcome: WriteOutcome): Verdict {
   switch (outcome.kind) {
-    case 'written': return { status: 201, outcome: 'written', reason: null };
-    case 'stopped': return { status: 503, outcome: 'stopping', reason: null };
+    case 'written':
+      return { status: 201, outcome: 'written', reason: null };
+    case 'stopped':
+      return { status: 503, outcome: 'stopping', reason: null };
     // The list changed between the question and the write's turn.
-    case 'failed': return { status: outcome.isPassing ? 503 : 500, outcome: outcome.code === 'access_denied' ? 'refused-stream' : 'write-failed', reason: null };
+    case 'failed':
+      return {
+        status: outcome.isPassing ? 503 : 500,
+        outcome: outcome.code === 'access_denied' ? 'refused-stream' : 'write-failed',
+        reason: null,
+      };
   }
 }
 

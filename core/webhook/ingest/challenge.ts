@@ -1,9 +1,9 @@
 import { encodeText } from '../../base/text.ts';
 
 /**
- * The question of a sender whether somebody is there who knows the secret: `{"type": "url_verification", "challenge": "…"}`. It
- * wants the text back before it sends anything else. Asked for only where the signature is verified, so that nobody else
- * has a text of theirs sent from here.
+ * The question of a sender whether somebody is there who knows the secret: `{"type": "url_verification", "challenge":
+ * "…"}`. It wants the text back before it sends anything else. Asked for only where the signature is verified, so that
+ * nobody else has a text of theirs sent from here.
  */
 
 const TYPE = 'url_verification';
@@ -18,5 +18,7 @@ export function challengeOf(bodyText: string): string | null {
   if (typeof value !== 'object' || value === null) return null;
   const { type, challenge } = value as { readonly type?: unknown; readonly challenge?: unknown };
   if (type !== TYPE || typeof challenge !== 'string' || challenge === '' || !challenge.isWellFormed()) return null;
-  return challenge.length <= CHALLENGE_BYTES_MAX && encodeText(challenge).length <= CHALLENGE_BYTES_MAX ? challenge : null;
+  return challenge.length <= CHALLENGE_BYTES_MAX && encodeText(challenge).length <= CHALLENGE_BYTES_MAX
+    ? challenge
+    : null;
 }

@@ -9,19 +9,20 @@ import { DeliveryNotes, isAbsent } from './delivery-notes.ts';
 /**
  * Writes each delivery of a connector once, however often and wherever it arrives.
  *
- * The ids stand in `$webhook-<id>-deliveries`, one note a delivery, for as long and as many as `$maxAge` and `$maxCount`
- * of that stream allow. A commit holds the note of a delivery and its event, whose id follows from connector and delivery,
- * and those of the other deliveries that waited with it. It expects the number of the last note that was looked through for
- * them. Conflict: another instance was first; its notes are read, the deliveries are looked up again, and the rest is
- * tried again. A delivery that has a note is answered without its script.
+ * The ids stand in `$webhook-<id>-deliveries`, one note a delivery, for as long and as many as `$maxAge` and
+ * `$maxCount` of that stream allow. A commit holds the note of a delivery and its event, whose id follows from
+ * connector and delivery, and those of the other deliveries that waited with it. It expects the number of the last note
+ * that was looked through for them. Conflict: another instance was first; its notes are read, the deliveries are looked
+ * up again, and the rest is tried again. A delivery that has a note is answered without its script.
  *
  * | Crash, or loss of another kind | Found by the next delivery of the same id | Done |
  * |---|---|---|
  * | before the commit is durable | nothing | a new delivery: script, note and event |
  * | behind it | a note | answered, nothing written |
  *
- * Earlier versions wrote the note first and the event in a commit of its own. Their notes say behind which number the event
- * stands, if it does; where it is not in its target it goes there, with a note of this kind and the data of the new call.
+ * Earlier versions wrote the note first and the event in a commit of its own. Their notes say behind which number the
+ * event stands, if it does; where it is not in its target it goes there, with a note of this kind and the data of the
+ * new call.
  */
 export class Deduplication {
   readonly #store: EventStore;
@@ -33,8 +34,9 @@ export class Deduplication {
   }
 
   /**
-   * Whether the event of a delivery is written; at once for most deliveries, which are new. One whose note says where the event was to go, and whose
-   * event is missing, has that stream and type from now on. Rejects with what reading fails with.
+   * Whether the event of a delivery is written; at once for most deliveries, which are new. One whose note says where
+   * the event was to go, and whose event is missing, has that stream and type from now on. Rejects with what reading
+   * fails with.
    */
   isWritten(delivery: Delivery): boolean | Promise<boolean> {
     const behind = this.#notes.catchUp();
@@ -48,7 +50,7 @@ export class Deduplication {
       const note = await this.#notes.read(number);
       // Another id with the same hash, or one that has expired.
       if (note === null || note.deliveryId !== delivery.deliveryId) continue;
-      if (note.after === null || await this.#isInTarget(note.stream, note.after + 1, eventId)) return true;
+      if (note.after === null || (await this.#isInTarget(note.stream, note.after + 1, eventId))) return true;
       delivery.stream = note.stream;
       delivery.type = note.type;
       return false;
@@ -72,8 +74,9 @@ export class Deduplication {
   }
 
   /**
-   * Writes the events of deliveries with their notes, durably and all at once, but for those that another instance has written meanwhile. Call it for one list at
-   * a time. Rejects, and has written nothing, with what an append is refused with; `wrong_expected_version` where one of several has been written before.
+   * Writes the events of deliveries with their notes, durably and all at once, but for those that another instance has
+   * written meanwhile. Call it for one list at a time. Rejects, and has written nothing, with what an append is refused
+   * with; `wrong_expected_version` where one of several has been written before.
    */
   async write(deliveries: readonly Delivery[], authorize: AuthorizeDelivery): Promise<void> {
     for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
@@ -81,7 +84,8 @@ export class Deduplication {
       // What is read from here on, for others, none of these has been looked up in.
       const { last } = this.#notes;
       const missing: Delivery[] = [];
-      for (const delivery of deliveries) if (this.#notes.newest(delivery.eventId) < 0 || !await this.#search(delivery)) missing.push(delivery);
+      for (const delivery of deliveries)
+        if (this.#notes.newest(delivery.eventId) < 0 || !(await this.#search(delivery))) missing.push(delivery);
       if (missing.length === 0) return;
       try {
         await this.#notes.append(missing, last, authorize);

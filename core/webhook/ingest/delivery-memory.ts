@@ -66,7 +66,11 @@ export class DeliveryMemory {
 
   /** Forgets the notes made before this time. */
   expire(seconds: number): void {
-    while (this.first < this.next && (this.#states[this.first % this.#capacity] === HOLE || this.#seconds[this.first % this.#capacity]! < seconds)) this.#dropFirst();
+    while (
+      this.first < this.next &&
+      (this.#states[this.first % this.#capacity] === HOLE || this.#seconds[this.first % this.#capacity]! < seconds)
+    )
+      this.#dropFirst();
   }
 
   #numberOf(cell: number): number {
@@ -119,7 +123,10 @@ export class DeliveryMemory {
   }
 
   #resize(capacity: number): void {
-    const high = new Int32Array(capacity), low = new Int32Array(capacity), seconds = new Uint32Array(capacity), states = new Uint8Array(capacity);
+    const high = new Int32Array(capacity),
+      low = new Int32Array(capacity),
+      seconds = new Uint32Array(capacity),
+      states = new Uint8Array(capacity);
     for (let number = this.first; number < this.next; number++) {
       const from = number % this.#capacity;
       const to = number % capacity;
@@ -134,6 +141,7 @@ export class DeliveryMemory {
     this.#seconds = seconds;
     this.#states = states;
     this.#slots = new Int32Array(capacity * 2);
-    for (let number = this.first; number < this.next; number++) if (states[number % capacity] !== HOLE) this.#link(number % capacity);
+    for (let number = this.first; number < this.next; number++)
+      if (states[number % capacity] !== HOLE) this.#link(number % capacity);
   }
 }

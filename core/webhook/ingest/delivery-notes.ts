@@ -37,9 +37,14 @@ export class DeliveryNotes {
   }
 
   /** Number of the last event of the stream that is known here. */
-  get last(): number { return this.#last; }
+  get last(): number {
+    return this.#last;
+  }
 
-  /** Number of the newest note below `below` that may be the one of this event, -1 for none. What is written since `catchUp` is not known. */
+  /**
+   * Number of the newest note below `below` that may be the one of this event, -1 for none. What is written since
+   * `catchUp` is not known.
+   */
   newest(eventId: string, below = Number.POSITIVE_INFINITY): number {
     const { clock, maxAgeMs } = this.#parts;
     this.#memory.expire(Math.floor((clock.nowMs() - maxAgeMs) / 1_000));
@@ -58,13 +63,22 @@ export class DeliveryNotes {
     }
   }
 
-  /** Writes the events of these deliveries with their notes, behind this event of the stream. Errors: as an append; `wrong_expected_version` where others have written to it, too. */
+  /**
+   * Writes the events of these deliveries with their notes, behind this event of the stream. Errors: as an append;
+   * `wrong_expected_version` where others have written to it, too.
+   */
   async append(deliveries: readonly Delivery[], last: number, authorize: AuthorizeDelivery): Promise<void> {
     const { store, stream, clock } = this.#parts;
     await this.#prepare();
     // Whatever is to be said against an event is said before the number of the notes is looked at.
     const writes: StreamWrite[] = [];
-    for (const delivery of deliveries) writes.push({ stream: delivery.stream, expectedVersion: ANY, events: [eventOf(delivery)], authorize: await authorize(delivery) ?? undefined });
+    for (const delivery of deliveries)
+      writes.push({
+        stream: delivery.stream,
+        expectedVersion: ANY,
+        events: [eventOf(delivery)],
+        authorize: (await authorize(delivery)) ?? undefined,
+      });
     writes.push({ stream, expectedVersion: last, events: deliveries.map(noteOf) });
     try {
       await store.appendToStreams(writes);
@@ -84,7 +98,9 @@ export class DeliveryNotes {
       const info = store.streamInfoNow(stream);
       if (info !== null && info.lastEventNumber <= this.#last) return null;
     }
-    this.#reading ??= this.#readOn().finally(() => { this.#reading = null; });
+    this.#reading ??= this.#readOn().finally(() => {
+      this.#reading = null;
+    });
     return this.#reading;
   }
 
@@ -125,19 +141,37 @@ export class DeliveryNotes {
     if (this.#isPrepared) return;
     const { store, stream, ids, maxAgeMs, maxCount } = this.#parts;
     const maxAge = Math.ceil(maxAgeMs / 1_000);
-    await changeMetadata(store, ids, stream, (metadata) => (metadata.maxAge === maxAge && metadata.maxCount === maxCount ? null : { ...metadata, maxAge, maxCount }));
+    await changeMetadata(store, ids, stream, (metadata) =>
+      metadata.maxAge === maxAge && metadata.maxCount === maxCount ? null : { ...metadata, maxAge, maxCount },
+    );
     this.#isPrepared = true;
   }
 }
 
-/** Replaces the metadata of a stream by what `change` makes of it; null for no change. What others write meanwhile is kept. */
-export async function changeMetadata(store: EventStore, ids: Ids, stream: string, change: (metadata: StreamMetadata) => StreamMetadata | null): Promise<void> {
+/**
+ * Replaces the metadata of a stream by what `change` makes of it; null for no change. What others write meanwhile is
+ * kept.
+ */
+export async function changeMetadata(
+  store: EventStore,
+  ids: Ids,
+  stream: string,
+  change: (metadata: StreamMetadata) => StreamMetadata | null,
+): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     const { metadata, metadataVersion } = await store.streamInfo(stream);
     const changed = change(metadata);
     if (changed === null) return;
     try {
-      await store.append(metastreamOf(stream), metadataVersion, [{ id: uuidText(ids.uuidBytes()), type: METADATA_TYPE, isJson: true, data: encodeText(formatMetadata(changed)), metadata: NO_BYTES }]);
+      await store.append(metastreamOf(stream), metadataVersion, [
+        {
+          id: uuidText(ids.uuidBytes()),
+          type: METADATA_TYPE,
+          isJson: true,
+          data: encodeText(formatMetadata(changed)),
+          metadata: NO_BYTES,
+        },
+      ]);
       return;
     } catch (error) {
       if (!isSkuaError(error, 'wrong_expected_version') || attempt >= METADATA_CONFLICTS_MAX) throw error;
@@ -150,7 +184,11 @@ const METADATA_CONFLICTS_MAX = 20;
 const NO_BYTES = new Uint8Array(0);
 
 export function isAbsent(error: unknown): boolean {
-  return isSkuaError(error, 'event_not_found') || isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted');
+  return (
+    isSkuaError(error, 'event_not_found') ||
+    isSkuaError(error, 'stream_not_found') ||
+    isSkuaError(error, 'stream_deleted')
+  );
 }
 
 /** The hash of an event id: 64 of its bits, none of those that tell the version and variant of a UUID. */
@@ -159,8 +197,8 @@ const HIGH_AT = 0;
 const LOW_AT = 12;
 
 /**
- * Events of `$webhook-<id>-deliveries`. The id of a note is the id of the event that it is about, so that the memory can
- * be filled without reading what notes say.
+ * Events of `$webhook-<id>-deliveries`. The id of a note is the id of the event that it is about, so that the memory
+ * can be filled without reading what notes say.
  */
 
 const NOTE_TYPE = '$webhook-delivery';
@@ -172,17 +210,31 @@ export interface DeliveryNote {
   /** Where the event is, and its type. */
   readonly stream: string;
   readonly type: string;
-  /** Of earlier versions: last event number of that stream before the event, which stands behind this one if it is there. Null: it was written with the note. */
+  /**
+   * Of earlier versions: last event number of that stream before the event, which stands behind this one if it is
+   * there. Null: it was written with the note.
+   */
   readonly after: number | null;
 }
 
 function noteOf({ deliveryId, eventId, stream, type }: Delivery): NewEvent {
-  return { id: mirrorId(eventId), type: NOTE_TYPE, isJson: true, data: encodeText(JSON.stringify({ deliveryId, stream, type })), metadata: NO_BYTES };
+  return {
+    id: mirrorId(eventId),
+    type: NOTE_TYPE,
+    isJson: true,
+    data: encodeText(JSON.stringify({ deliveryId, stream, type })),
+    metadata: NO_BYTES,
+  };
 }
 
 /** Null for what is no note: others can write to the stream as administrators. */
 function parseNote(data: Uint8Array): DeliveryNote | null {
-  const { deliveryId, stream, type, after = null } = (parse(data) ?? {}) as Partial<Record<keyof DeliveryNote, unknown>>;
+  const {
+    deliveryId,
+    stream,
+    type,
+    after = null,
+  } = (parse(data) ?? {}) as Partial<Record<keyof DeliveryNote, unknown>>;
   if (typeof deliveryId !== 'string' || typeof stream !== 'string' || typeof type !== 'string') return null;
   return after === null || isNumber(after) ? { deliveryId, stream, type, after } : null;
 }

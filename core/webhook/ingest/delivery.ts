@@ -12,14 +12,23 @@ export interface Delivery {
   readonly eventId: string;
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
-  /** Null where nothing can come between acceptance and event: who was told that a call is accepted is told nothing else. */
+  /**
+   * Null where nothing can come between acceptance and event: who was told that a call is accepted is told nothing
+   * else.
+   */
   readonly authorize: Authorize | null;
-  /** Where the event goes, and its type; those that a note of an earlier version names win. Empty until the script has said it. */
+  /**
+   * Where the event goes, and its type; those that a note of an earlier version names win. Empty until the script has
+   * said it.
+   */
   stream: string;
   type: string;
 }
 
-/** What decides in its turn whether the event of a delivery may be written; asked for before each attempt, since lists may have changed. */
+/**
+ * What decides in its turn whether the event of a delivery may be written; asked for before each attempt, since lists
+ * may have changed.
+ */
 export type AuthorizeDelivery = (delivery: Delivery) => Authorize | null | Promise<Authorize | null>;
 
 export function eventOf({ eventId, type, data, metadata }: Delivery): NewEvent {
@@ -34,7 +43,12 @@ export const DELIVERY_ID_LENGTH_MAX = 512;
 /** Looked at, in this order, where the scheme's sender has no header of its own. */
 const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id', 'svix-id'];
 /** Senders who name the delivery in the body, and the member there. */
-const BODY_MEMBERS: ReadonlyMap<string, string> = new Map([['stripe', 'id'], ['providerd', 'id'], ['slack', 'event_id'], ['providerc', 'event_id']]);
+const BODY_MEMBERS: ReadonlyMap<string, string> = new Map([
+  ['stripe', 'id'],
+  ['providerd', 'id'],
+  ['slack', 'event_id'],
+  ['providerc', 'event_id'],
+]);
 
 /** Finds the delivery's id in a call; null where the sender gives none, or an unusable one. */
 export type DeliveryIdOf = (headers: ReadonlyMap<string, string>, bodyText: string) => string | null;
@@ -53,7 +67,8 @@ export function deliveryIdOf({ settings: { deduplication, signature } }: ActiveC
   if (formerNames === null) return inHeaders([own]);
   // Of the names under which the call is signed.
   const signedBy = header.toLowerCase();
-  return (headers) => usable(headers.get(headers.has(signedBy) || !headers.has(formerNames.signature) ? own : formerNames.id));
+  return (headers) =>
+    usable(headers.get(headers.has(signedBy) || !headers.has(formerNames.signature) ? own : formerNames.id));
 }
 
 function inHeaders(names: readonly string[]): DeliveryIdOf {
@@ -82,9 +97,9 @@ function idOfBody(bodyText: string, member: string): string | undefined {
 const LABEL = encodeText('skua webhook delivery');
 
 /**
- * The event id of a delivery: UUID version 8 (RFC 9562, 5.8) of the HMAC-SHA256 over connector and delivery id, as lower-case
- * text. A connector that was deleted and created again is another one: with the same ids, the store could take its
- * first events for repeats of the old ones.
+ * The event id of a delivery: UUID version 8 (RFC 9562, 5.8) of the HMAC-SHA256 over connector and delivery id, as
+ * lower-case text. A connector that was deleted and created again is another one: with the same ids, the store could
+ * take its first events for repeats of the old ones.
  */
 export function deliveryEventId(keys: Keys, { connectorId, incarnation }: ActiveConnector, deliveryId: string): string {
   const hex = keys.hmacText('sha256', LABEL, encodeText(`${connectorId}\0${incarnation}\0${deliveryId}`), 'hex');

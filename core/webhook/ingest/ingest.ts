@@ -12,22 +12,43 @@ import type { ActiveConnector, ActiveConnectors, InboundCall, IngestAnswer, Webh
 import { challengeOf } from './challenge.ts';
 import { deliveryEventId, uuidText } from './delivery.ts';
 import {
-  ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
+  ACCEPTED,
+  CALL_DURATION,
+  CALLS,
+  CLIENT_GONE,
+  confirmed,
+  FULL,
+  Intake,
+  NOT_ACTIVE,
+  refused,
+  refusedByScript,
+  SECRET_MATCHES,
+  STOPPING,
 } from './call-intake.ts';
 import type { Admission, Verdict } from './call-intake.ts';
 import type { Delivery } from './delivery.ts';
 import { PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
-import { DEFAULT_TYPE, hasLongInteger, INTEGER_WARNING, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson, TYPE_WARNING } from '../routing/routing.ts';
+import {
+  DEFAULT_TYPE,
+  hasLongInteger,
+  INTEGER_WARNING,
+  isJsonBody,
+  metadataOf,
+  refusalOfEvent,
+  refusalOfStream,
+  routingRequestJson,
+  TYPE_WARNING,
+} from '../routing/routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
 import { background } from '../../base/background.ts';
 
 /**
- * Takes the calls of senders. In this order: signature (401), JSON (400), whether it is a question (200), a delivery that is known
- * already, script (400, 500, 503), stream and schema (500), pipeline (503), and the wait for the write where the connector asks for it (201,
- * 503, 504).
+ * Takes the calls of senders. In this order: signature (401), JSON (400), whether it is a question (200), a delivery
+ * that is known already, script (400, 500, 503), stream and schema (500), pipeline (503), and the wait for the write
+ * where the connector asks for it (201, 503, 504).
  */
 
 interface IngestParts {
@@ -101,7 +122,8 @@ class WebhookCalls implements Ingest {
     try {
       const connector = await this.#parts.active.activeOf(call.connectorId);
       intake = connector === null ? null : this.#intakeOf(connector);
-      verdict = intake !== null ? await this.#admitted(intake, call, signalOf) : connector === null ? NOT_ACTIVE : STOPPING;
+      verdict =
+        intake !== null ? await this.#admitted(intake, call, signalOf) : connector === null ? NOT_ACTIVE : STOPPING;
     } catch (error) {
       verdict = this.#failed(call, error);
     }
@@ -135,7 +157,10 @@ class WebhookCalls implements Ingest {
   async refused(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void> {
     const connector = await this.#parts.active.activeOf(connectorId);
     const intake = connector === null ? null : this.#intakeOf(connector);
-    this.#parts.meter.count(CALLS, 1, { connector: intake === null ? '' : connectorId, outcome: status === 415 ? 'refused-type' : 'refused-body' });
+    this.#parts.meter.count(CALLS, 1, {
+      connector: intake === null ? '' : connectorId,
+      outcome: status === 415 ? 'refused-type' : 'refused-body',
+    });
     intake?.rejections.note(() => ({ status, reason, headerNames, deliveryId: null }));
   }
 
@@ -150,8 +175,14 @@ class WebhookCalls implements Ingest {
     const { connectorId, secrets, settings } = connector;
     rejections.note(() => {
       const shown = withoutValues(reason, [...secrets, ...call.headers.values()]);
-      if (settings.loggingEnabled) this.#parts.log.warn('a webhook call was refused', { connectorId, status, reason: shown });
-      return { status, reason: shown, headerNames: call.headers.keys(), deliveryId: status === 401 ? null : idOf(deliveryIdOf, call) };
+      if (settings.loggingEnabled)
+        this.#parts.log.warn('a webhook call was refused', { connectorId, status, reason: shown });
+      return {
+        status,
+        reason: shown,
+        headerNames: call.headers.keys(),
+        deliveryId: status === 401 ? null : idOf(deliveryIdOf, call),
+      };
     });
   }
 
@@ -160,8 +191,14 @@ class WebhookCalls implements Ingest {
     const { connectorId, activation } = connector;
     if (this.#isClosing || activation <= (this.#stopped.get(connectorId) ?? -1)) return null;
     const known = this.#intakes.get(connectorId);
-    if (known !== undefined && known.connector.activation >= activation) return known.connector.activation === activation ? known : null;
-    const intake = new Intake(connector, { ...this.#parts, limits: this.#limits, budget: this.#accepted, rejections: this.#rejectionsOf(connector.connectorId) });
+    if (known !== undefined && known.connector.activation >= activation)
+      return known.connector.activation === activation ? known : null;
+    const intake = new Intake(connector, {
+      ...this.#parts,
+      limits: this.#limits,
+      budget: this.#accepted,
+      rejections: this.#rejectionsOf(connector.connectorId),
+    });
     this.#intakes.set(connectorId, intake);
     // Stopped and started again by another instance.
     if (known !== undefined) background(known.drain());
@@ -185,46 +222,90 @@ class WebhookCalls implements Ingest {
   async #judge(intake: Intake, call: InboundCall, signalOf: () => AbortSignal): Promise<Verdict> {
     const { connector, verifier } = intake;
     const signature = verifier?.verify(call.headers, call.body, call.arrivedMs) ?? null;
-    if (signature?.kind === 'refused') return { status: 401, outcome: 'refused-signature', reason: `${signature.reason} (${signature.header})` };
-    if (signature !== null) this.#parts.meter.count(SECRET_MATCHES, 1, { connector: call.connectorId, secret: String(signature.secretIndex) });
+    if (signature?.kind === 'refused')
+      return { status: 401, outcome: 'refused-signature', reason: `${signature.reason} (${signature.header})` };
+    if (signature !== null)
+      this.#parts.meter.count(SECRET_MATCHES, 1, {
+        connector: call.connectorId,
+        secret: String(signature.secretIndex),
+      });
     const text = textOf(call.body);
-    if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, not JSON in UTF-8, or nested too deeply.' };
+    if (text === null)
+      return {
+        status: 400,
+        outcome: 'refused-json',
+        reason: 'The body is empty, not JSON in UTF-8, or nested too deeply.',
+      };
     const challenge = intake.hasChallenge ? challengeOf(text) : null;
     if (challenge !== null) return { status: 200, outcome: 'challenge', reason: null, text: challenge };
     const deliveryId = intake.deliveryIdOf?.(call.headers, text) ?? null;
-    if (deliveryId === null) return this.#answer(connector, await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())), signalOf);
+    if (deliveryId === null)
+      return this.#answer(
+        connector,
+        await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())),
+        signalOf,
+      );
     // Calls of one delivery that come while it is under way share what becomes of the first.
     const eventId = deliveryEventId(this.#parts.keys, connector, deliveryId);
     const attempt = intake.attemptOf(eventId);
-    const verdict = await this.#answer(connector, await (attempt ?? intake.share(eventId, this.#admit(intake, call, text, deliveryId, eventId))), signalOf);
-    return attempt !== null && verdict.status < 300 && verdict.outcome !== 'skipped' ? { ...verdict, outcome: 'duplicate' } : verdict;
+    const verdict = await this.#answer(
+      connector,
+      await (attempt ?? intake.share(eventId, this.#admit(intake, call, text, deliveryId, eventId))),
+      signalOf,
+    );
+    return attempt !== null && verdict.status < 300 && verdict.outcome !== 'skipped'
+      ? { ...verdict, outcome: 'duplicate' }
+      : verdict;
   }
 
-  async #admit(intake: Intake, call: InboundCall, text: string, deliveryId: string | null, eventId: string): Promise<Admission> {
+  async #admit(
+    intake: Intake,
+    call: InboundCall,
+    text: string,
+    deliveryId: string | null,
+    eventId: string,
+  ): Promise<Admission> {
     const { connector, deduplication } = intake;
     const delivery: Delivery = {
-      deliveryId, eventId, data: call.body, metadata: metadataOf(connector.settings.allowedHeaders, call.headers),
-      authorize: connector.settings.waitForWrite ? call.authorize ?? null : null,
-      stream: '', type: '',
+      deliveryId,
+      eventId,
+      data: call.body,
+      metadata: metadataOf(connector.settings.allowedHeaders, call.headers),
+      authorize: connector.settings.waitForWrite ? (call.authorize ?? null) : null,
+      stream: '',
+      type: '',
     };
-    if (deliveryId !== null && deduplication !== null && await deduplication.isWritten(delivery)) return { kind: 'known' };
+    if (deliveryId !== null && deduplication !== null && (await deduplication.isWritten(delivery)))
+      return { kind: 'known' };
     if (delivery.stream === '') {
       const refusal = await this.#route(intake, call, text, delivery);
       if (refusal !== null) return refusal;
     }
     // A note of an earlier version counts for the script, and not for what the connector may do today.
-    const forbidden = refusalOfStream(delivery.stream, connector.settings.streams) ?? await refusalOfList(this.#parts.access, connector.connectorId, delivery.stream);
+    const forbidden =
+      refusalOfStream(delivery.stream, connector.settings.streams) ??
+      (await refusalOfList(this.#parts.access, connector.connectorId, delivery.stream));
     if (forbidden !== null) return refused(500, 'refused-stream', forbidden);
     const written = intake.accept(delivery, namesOf(call));
-    return written === null ? { kind: 'refused', verdict: intake.isStopping ? STOPPING : FULL } : { kind: 'accepted', written };
+    return written === null
+      ? { kind: 'refused', verdict: intake.isStopping ? STOPPING : FULL }
+      : { kind: 'accepted', written };
   }
 
   /** Lets the script name stream and type; the refusal if it does not. */
   async #route(intake: Intake, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
-    const { connectorId, settings: { script } } = intake.connector;
+    const {
+      connectorId,
+      settings: { script },
+    } = intake.connector;
     if (!intake.warned.has(INTEGER_WARNING) && hasLongInteger(text)) intake.warnOnce(INTEGER_WARNING);
     const result = await this.#parts.sandbox.route({
-      connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), bodyLength: text.length, nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
+      connectorId,
+      script,
+      requestJson: routingRequestJson(text, call.headers, call.path, call.query),
+      bodyLength: text.length,
+      nowMs: Math.floor(call.arrivedMs),
+      seed: seedOf(this.#parts.ids),
     });
     if (result.kind !== 'routed') return refusedByScript(result);
     const { stream, schema } = result;
@@ -236,13 +317,23 @@ class WebhookCalls implements Ingest {
     return null;
   }
 
-  #answer({ settings }: ActiveConnector, admission: Admission, signalOf: () => AbortSignal): Verdict | Promise<Verdict> {
+  #answer(
+    { settings }: ActiveConnector,
+    admission: Admission,
+    signalOf: () => AbortSignal,
+  ): Verdict | Promise<Verdict> {
     switch (admission.kind) {
-      case 'refused': return admission.verdict;
+      case 'refused':
+        return admission.verdict;
       // As the connector wants it, and so nothing that anybody has to be told of.
-      case 'skipped': return { status: settings.skippedStatus, outcome: 'skipped', reason: null };
-      case 'known': return { status: settings.waitForWrite ? 201 : 202, outcome: 'duplicate', reason: null };
-      case 'accepted': return settings.waitForWrite ? this.#confirm(admission.written, settings.confirmationTimeoutMs, signalOf()) : ACCEPTED;
+      case 'skipped':
+        return { status: settings.skippedStatus, outcome: 'skipped', reason: null };
+      case 'known':
+        return { status: settings.waitForWrite ? 201 : 202, outcome: 'duplicate', reason: null };
+      case 'accepted':
+        return settings.waitForWrite
+          ? this.#confirm(admission.written, settings.confirmationTimeoutMs, signalOf())
+          : ACCEPTED;
     }
   }
 
@@ -255,7 +346,13 @@ class WebhookCalls implements Ingest {
     signal.removeEventListener('abort', end);
     end();
     if (outcome !== undefined) return confirmed(outcome);
-    return signal.aborted ? CLIENT_GONE : { status: 504, outcome: 'write-timed-out', reason: `The event was not written within ${timeoutMs / 1_000} s. It may still be written.` };
+    return signal.aborted
+      ? CLIENT_GONE
+      : {
+          status: 504,
+          outcome: 'write-timed-out',
+          reason: `The event was not written within ${timeoutMs / 1_000} s. It may still be written.`,
+        };
   }
 }
 
@@ -279,7 +376,7 @@ function textOf(body: Uint8Array): string | null {
 /** The delivery's id for the note of a refused call, as far as headers tell it. */
 function idOf(deliveryIdOf: Intake['deliveryIdOf'], call: InboundCall): string | null {
   const text = textOf(call.body);
-  return text === null ? null : deliveryIdOf?.(call.headers, text) ?? null;
+  return text === null ? null : (deliveryIdOf?.(call.headers, text) ?? null);
 }
 
 /** As many as a note can hold. */

@@ -47,13 +47,23 @@ interface Entry {
   readonly settle: (outcome: WriteOutcome) => void;
 }
 
-/** Deliveries whose notes and events are written in one commit, and what they count together, in bytes, where there is more than one. */
+/**
+ * Deliveries whose notes and events are written in one commit, and what they count together, in bytes, where there is
+ * more than one.
+ */
 const CALLS_A_COMMIT = 256;
 const BYTES_A_COMMIT = 4_194_304;
 const WRITTEN: WriteOutcome = { kind: 'written' };
 const STOPPED: WriteOutcome = { kind: 'stopped' };
 /** Failures that pass, and waits between the attempts. */
-const PASSING: ReadonlySet<string> = new Set(['too_busy', 'disk_full', 'io_error', 'commit_contended', 'storage_throttled', 'storage_unreachable']);
+const PASSING: ReadonlySet<string> = new Set([
+  'too_busy',
+  'disk_full',
+  'io_error',
+  'commit_contended',
+  'storage_throttled',
+  'storage_unreachable',
+]);
 const RETRY_MS: readonly number[] = [20, 100, 500, 2_000];
 /** What a call counts besides its event. */
 const CALL_BYTES = 4_096;
@@ -74,13 +84,21 @@ export class Pipeline {
     this.#parts = parts;
   }
 
-  get isStopping(): boolean { return this.#isStopping; }
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
 
   /** Takes a delivery in; the outcome comes later and never as a rejection. Null: full, or stopping. */
   accept(delivery: Delivery): Promise<WriteOutcome> | null {
     const { limits, budget, deduplication } = this.#parts;
     const bytes = CALL_BYTES + delivery.data.length + delivery.metadata.length;
-    if (this.#isStopping || this.#pending.size >= limits.callsMax || this.#bytes + bytes > limits.bytesMax || !budget.tryTake(null, bytes)) return null;
+    if (
+      this.#isStopping ||
+      this.#pending.size >= limits.callsMax ||
+      this.#bytes + bytes > limits.bytesMax ||
+      !budget.tryTake(null, bytes)
+    )
+      return null;
     this.#bytes += bytes;
     return new Promise((settle) => {
       const entry: Entry = { delivery, bytes, settle };
@@ -98,7 +116,12 @@ export class Pipeline {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       let count = 0;
-      for (let bytes = 0; count < Math.min(this.#waiting.length, CALLS_A_COMMIT) && (count === 0 || bytes <= BYTES_A_COMMIT); count++) bytes += this.#waiting[count]!.bytes;
+      for (
+        let bytes = 0;
+        count < Math.min(this.#waiting.length, CALLS_A_COMMIT) && (count === 0 || bytes <= BYTES_A_COMMIT);
+        count++
+      )
+        bytes += this.#waiting[count]!.bytes;
       await this.#write(this.#waiting.splice(0, count));
     }
     this.#isWriting = false;
@@ -125,8 +148,12 @@ export class Pipeline {
   async #append(entries: readonly Entry[]): Promise<unknown> {
     const { store, deduplication, authorize } = this.#parts;
     const { delivery } = entries[0]!;
-    if (deduplication !== null && delivery.deliveryId !== null) return deduplication.write(entries.map((entry) => entry.delivery), authorize);
-    return store.append(delivery.stream, ANY, [eventOf(delivery)], await authorize(delivery) ?? undefined);
+    if (deduplication !== null && delivery.deliveryId !== null)
+      return deduplication.write(
+        entries.map((entry) => entry.delivery),
+        authorize,
+      );
+    return store.append(delivery.stream, ANY, [eventOf(delivery)], (await authorize(delivery)) ?? undefined);
   }
 
   async #persistently(write: () => Promise<unknown>): Promise<void> {
@@ -161,7 +188,9 @@ export class Pipeline {
     this.#isStopping = true;
     if (this.#pending.size > 0) {
       const inTime = new AbortController();
-      const idle = new Promise<void>((resolve) => { this.#onIdle = resolve; });
+      const idle = new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
       await Promise.race([idle, this.#parts.clock.sleep(this.#parts.limits.drainMs, inTime.signal)]);
       inTime.abort();
     }
@@ -170,28 +199,49 @@ export class Pipeline {
   }
 }
 
-/** The same call may succeed when somebody has looked after the node, or when it is known what became of the first one. */
-const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_failed', 'store_closed', 'not_ready', 'not_leader', 'write_expired', 'commit_outcome_unknown']);
+/**
+ * The same call may succeed when somebody has looked after the node, or when it is known what became of the first one.
+ */
+const PASSING_LATER: ReadonlySet<string> = new Set([
+  'writer_stopped',
+  'sync_failed',
+  'store_closed',
+  'not_ready',
+  'not_leader',
+  'write_expired',
+  'commit_outcome_unknown',
+]);
 
 function isPassing(error: unknown): boolean {
   return isSkuaError(error) && PASSING.has(error.code);
 }
 
-/** Where several were to be written it may be that one of them alone is refused: for good, or because the member that took it led no more, where it does again. */
+/**
+ * Where several were to be written it may be that one of them alone is refused: for good, or because the member that
+ * took it led no more, where it does again.
+ */
 function isOfOne(error: unknown): boolean {
-  return !isSkuaError(error) || error.code === 'not_leader' || !(PASSING.has(error.code) || PASSING_LATER.has(error.code));
+  return (
+    !isSkuaError(error) || error.code === 'not_leader' || !(PASSING.has(error.code) || PASSING_LATER.has(error.code))
+  );
 }
 
 /** Those whose stream the refusal names, and the others; two halves where that tells nothing apart. */
 function apart(entries: readonly Entry[], error: unknown): readonly (readonly Entry[])[] {
   const refused = isSkuaError(error) ? error.data['stream'] : null;
   const named = entries.filter(({ delivery }) => delivery.stream === refused);
-  if (named.length > 0 && named.length < entries.length) return [named, entries.filter(({ delivery }) => delivery.stream !== refused)];
+  if (named.length > 0 && named.length < entries.length)
+    return [named, entries.filter(({ delivery }) => delivery.stream !== refused)];
   const half = entries.length >> 1;
   return [entries.slice(0, half), entries.slice(half)];
 }
 
 function failure(error: unknown): WriteOutcome {
   const code = isSkuaError(error) ? error.code : 'unexpected';
-  return { kind: 'failed', code, isPassing: isPassing(error) || PASSING_LATER.has(code), reason: `The event could not be written: ${code}. ${isSkuaError(error) ? error.message : String(error)}` };
+  return {
+    kind: 'failed',
+    code,
+    isPassing: isPassing(error) || PASSING_LATER.has(code),
+    reason: `The event could not be written: ${code}. ${isSkuaError(error) ? error.message : String(error)}`,
+  };
 }

@@ -89,7 +89,10 @@ export class Rejections {
     await TURN;
     while (this.#losses.length > 0) {
       const losses = this.#losses.slice(0, EVENTS_A_WRITE);
-      await this.#write(losses.map((each) => this.#eventOf(each, 0)), losses);
+      await this.#write(
+        losses.map((each) => this.#eventOf(each, 0)),
+        losses,
+      );
       this.#losses.splice(0, losses.length);
     }
   }
@@ -108,13 +111,21 @@ export class Rejections {
     const { store, ids, log, stream } = this.#parts;
     try {
       if (!this.#isPrepared) {
-        await changeMetadata(store, ids, stream, (metadata) => (metadata.maxCount === undefined ? { ...metadata, maxCount: REJECTIONS_KEPT } : null));
+        await changeMetadata(store, ids, stream, (metadata) =>
+          metadata.maxCount === undefined ? { ...metadata, maxCount: REJECTIONS_KEPT } : null,
+        );
         this.#isPrepared = true;
       }
       await store.append(stream, ANY, events);
     } catch (error) {
       log.error('refused or lost webhook calls could not be recorded', {
-        stream, count: events.length, error: String(error), deliveryIds: rejections.map(({ deliveryId }) => deliveryId).filter((id) => id !== null).slice(0, LOGGED_IDS_MAX),
+        stream,
+        count: events.length,
+        error: String(error),
+        deliveryIds: rejections
+          .map(({ deliveryId }) => deliveryId)
+          .filter((id) => id !== null)
+          .slice(0, LOGGED_IDS_MAX),
       });
     }
   }
@@ -122,12 +133,23 @@ export class Rejections {
   #eventOf({ status, reason, headerNames, deliveryId }: Rejection, suppressed: number): NewEvent {
     const { clock, ids } = this.#parts;
     const headers: string[] = [];
-    for (const name of headerNames) if (headers.length < HEADER_NAMES_MAX) headers.push(name.slice(0, HEADER_NAME_LENGTH_MAX));
+    for (const name of headerNames)
+      if (headers.length < HEADER_NAMES_MAX) headers.push(name.slice(0, HEADER_NAME_LENGTH_MAX));
     const data = JSON.stringify({
-      time: timestampText(Math.floor(clock.nowMs()), 0), status, reason: reason.slice(0, REASON_LENGTH_MAX).toWellFormed(), headers,
-      ...(deliveryId !== null && { deliveryId }), ...(suppressed > 0 && { suppressed }),
+      time: timestampText(Math.floor(clock.nowMs()), 0),
+      status,
+      reason: reason.slice(0, REASON_LENGTH_MAX).toWellFormed(),
+      headers,
+      ...(deliveryId !== null && { deliveryId }),
+      ...(suppressed > 0 && { suppressed }),
     });
-    return { id: uuidText(ids.uuidBytes()), type: REJECTION_TYPE, isJson: true, data: encodeText(data), metadata: NO_BYTES };
+    return {
+      id: uuidText(ids.uuidBytes()),
+      type: REJECTION_TYPE,
+      isJson: true,
+      data: encodeText(data),
+      metadata: NO_BYTES,
+    };
   }
 }
 
@@ -136,9 +158,13 @@ const VALUE_LENGTH_MIN = 6;
 /** Where a text was cut. */
 const CUT = '…';
 
-/** A reason, which may quote what a script threw, without the values of headers and secrets, also as JSON writes them. */
+/**
+ * A reason, which may quote what a script threw, without the values of headers and secrets, also as JSON writes them.
+ */
 export function withoutValues(reason: string, values: Iterable<string>): string {
-  const hidden = [...values].flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]).filter((value) => value.length >= VALUE_LENGTH_MIN);
+  const hidden = [...values]
+    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
+    .filter((value) => value.length >= VALUE_LENGTH_MIN);
   // Longest first: what is left of a value behind a shorter one in it would stay.
   hidden.sort((a, b) => b.length - a.length);
   const cutAt = reason.lastIndexOf(CUT);

@@ -46,10 +46,16 @@ export function hasLongInteger(text: string): boolean {
 }
 
 /** Told of such a body. */
-export const INTEGER_WARNING = 'The body has an integer beyond 2^53, of which body has the nearest number only: request.text is the body as it was sent, in which a script can find it. The event has it as it was sent.';
+export const INTEGER_WARNING =
+  'The body has an integer beyond 2^53, of which body has the nearest number only: request.text is the body as it was sent, in which a script can find it. The event has it as it was sent.';
 
 /** The argument of `route`, as JSON; `bodyJson` stands in it as it is. */
-export function routingRequestJson(bodyJson: string, headers: Iterable<readonly [string, string]>, path: string, query: Iterable<readonly [string, string]>): string {
+export function routingRequestJson(
+  bodyJson: string,
+  headers: Iterable<readonly [string, string]>,
+  path: string,
+  query: Iterable<readonly [string, string]>,
+): string {
   return `{"body":${bodyJson},"headers":${membersJson(headers)},"path":${JSON.stringify(path)},"query":${membersJson(query)}}`;
 }
 
@@ -62,10 +68,16 @@ function membersJson(members: Iterable<readonly [string, string]>): string {
 
 /** Whether a setting `streams` allows a stream. */
 function isAllowedStream(streams: readonly string[] | null, stream: string): boolean {
-  return streams === null || streams.some((each) => (each.endsWith('*') ? stream.startsWith(each.slice(0, -1)) : stream === each));
+  return (
+    streams === null ||
+    streams.some((each) => (each.endsWith('*') ? stream.startsWith(each.slice(0, -1)) : stream === each))
+  );
 }
 
-/** Why a connector with this setting may not write to a stream; null when it may. What begins with `$` no setting allows: refusalOfRoute refuses it. */
+/**
+ * Why a connector with this setting may not write to a stream; null when it may. What begins with `$` no setting
+ * allows: refusalOfRoute refuses it.
+ */
 export function refusalOfStream(stream: string, streams: readonly string[] | null): string | null {
   if (isAllowedStream(streams, stream)) return null;
   return `The connector may not write to the stream ${shownStream(stream)}, which its setting streams does not list. Return another name, or add it to the setting.`;
@@ -73,10 +85,13 @@ export function refusalOfStream(stream: string, streams: readonly string[] | nul
 
 /** Why a call can't be written where its script wants it; null when it can. */
 function refusalOfRoute(stream: string, schema: string | null): string | null {
-  if (stream.startsWith('$')) return 'The script names a stream that begins with $, which only the system may write. Return another name.';
-  if (checkWritableName(stream) !== null || !stream.isWellFormed()) return 'The script names an invalid stream. Return another name.';
+  if (stream.startsWith('$'))
+    return 'The script names a stream that begins with $, which only the system may write. Return another name.';
+  if (checkWritableName(stream) !== null || !stream.isWellFormed())
+    return 'The script names an invalid stream. Return another name.';
   if (schema === '') return 'The script returns an empty schema. Leave it out, or return a non-empty string.';
-  if (schema !== null && (schema.length > EVENT_TYPE_LENGTH_MAX || !schema.isWellFormed())) return `The schema must be a string of at most ${EVENT_TYPE_LENGTH_MAX} characters. Return a shorter one.`;
+  if (schema !== null && (schema.length > EVENT_TYPE_LENGTH_MAX || !schema.isWellFormed()))
+    return `The schema must be a string of at most ${EVENT_TYPE_LENGTH_MAX} characters. Return a shorter one.`;
   return null;
 }
 
@@ -92,20 +107,59 @@ interface Trial {
   readonly input: TestInput;
 }
 
-/** Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left for the caller to release. */
-export async function tryScript({ sandbox, clock, access = null }: { sandbox: RoutingSandbox; clock: Clock; access?: ListedAccess }, { lane, connectorId, script, streams, input }: Trial): Promise<TestResult> {
-  if (!isJsonBody(input.body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is not JSON that a call may have.', durationMs: 0 };
+/**
+ * Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left
+ * for the caller to release.
+ */
+export async function tryScript(
+  { sandbox, clock, access = null }: { sandbox: RoutingSandbox; clock: Clock; access?: ListedAccess },
+  { lane, connectorId, script, streams, input }: Trial,
+): Promise<TestResult> {
+  if (!isJsonBody(input.body))
+    return {
+      outcome: 'invalid-json',
+      stream: null,
+      schema: null,
+      error: 'The body is not JSON that a call may have.',
+      durationMs: 0,
+    };
   const headers = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  const requestJson = routingRequestJson(input.body, headers.filter(isGiven), `/webhook/${connectorId}`, Object.entries(input.query).filter(isGiven));
+  const requestJson = routingRequestJson(
+    input.body,
+    headers.filter(isGiven),
+    `/webhook/${connectorId}`,
+    Object.entries(input.query).filter(isGiven),
+  );
   const startMs = clock.monotonicMs();
-  const result = await sandbox.route({ connectorId: lane, script, requestJson, bodyLength: input.body.length, nowMs: clock.nowMs(), seed: 0 });
+  const result = await sandbox.route({
+    connectorId: lane,
+    script,
+    requestJson,
+    bodyLength: input.body.length,
+    nowMs: clock.nowMs(),
+    seed: 0,
+  });
   // Where the sandbox tells it, the time that the limit counts: how long a thread took to start is of no interest.
   const durationMs = 'cpuMs' in result ? result.cpuMs : clock.monotonicMs() - startMs;
-  const found = [...(hasLongInteger(input.body) ? [INTEGER_WARNING] : []), ...('hasType' in result ? [TYPE_WARNING] : [])];
+  const found = [
+    ...(hasLongInteger(input.body) ? [INTEGER_WARNING] : []),
+    ...('hasType' in result ? [TYPE_WARNING] : []),
+  ];
   const warnings = found.length === 0 ? {} : { warnings: found };
-  if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs, ...warnings };
+  if (result.kind !== 'routed')
+    return {
+      outcome: result.kind,
+      stream: null,
+      schema: null,
+      error: result.kind === 'skipped' ? null : result.reason,
+      durationMs,
+      ...warnings,
+    };
   const { stream, schema } = result;
-  const error = refusalOfRoute(stream, schema) ?? refusalOfStream(stream, streams) ?? await refusalOfList(access, connectorId, stream);
+  const error =
+    refusalOfRoute(stream, schema) ??
+    refusalOfStream(stream, streams) ??
+    (await refusalOfList(access, connectorId, stream));
   return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs, ...warnings };
 }
 
@@ -136,6 +190,7 @@ export function metadataOf(allowedHeaders: readonly string[], headers: ReadonlyM
 /** Why no store would take the event, null when it can be written. */
 export function refusalOfEvent(stream: string, schema: string | null, bytes: number): string | null {
   if (stream === '') return 'The script names no stream.';
-  if (bytes > EVENT_BYTES_MAX) return `The event would have ${bytes} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}.`;
+  if (bytes > EVENT_BYTES_MAX)
+    return `The event would have ${bytes} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}.`;
   return refusalOfRoute(stream, schema);
 }

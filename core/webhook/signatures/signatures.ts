@@ -20,31 +20,52 @@ export const SIGNATURES_MAX = 16;
 const ID_LENGTH_MAX = 256;
 /** Unix seconds, up to the year 33658; as the sender writes them, since their text is signed. */
 const TIMESTAMP = /^(?:0|[1-9][0-9]{0,11})$/;
-/** Anything visible but a full stop: that would let the end of an id pass for a time, and a time for the start of a body. */
+/**
+ * Anything visible but a full stop: that would let the end of an id pass for a time, and a time for the start of a
+ * body.
+ */
 const ID = /^[\x21-\x2D\x2F-\x7E]+$/;
 
 export type SignatureOutcome =
   /** `secretIndex` tells which secret signed: 0 for `signature:secret`, 1 for `signature:secrets:0`. */
   | { readonly kind: 'valid'; readonly secretIndex: number }
-  | { readonly kind: 'refused'; readonly reason: SignatureRefusal; /** The lower-cased name of the header at fault. */ readonly header: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: SignatureRefusal;
+      /** The lower-cased name of the header at fault. */ readonly header: string;
+    };
 
 /** Why a signature does not count; fixed words, which hold nothing of the call. */
 type SignatureRefusal =
-  | 'signature-missing' | 'signature-malformed' | 'signature-wrong'
-  | 'timestamp-missing' | 'timestamp-malformed' | 'timestamp-outside-tolerance'
-  | 'id-missing' | 'id-malformed';
+  | 'signature-missing'
+  | 'signature-malformed'
+  | 'signature-wrong'
+  | 'timestamp-missing'
+  | 'timestamp-malformed'
+  | 'timestamp-outside-tolerance'
+  | 'id-missing'
+  | 'id-malformed';
 
 export interface SignatureVerifier {
   /** `headers` have lower-cased names; `body` is what was received; `nowMs` is wall-clock time. Never throws. */
   verify(headers: ReadonlyMap<string, string>, body: Uint8Array, nowMs: number): SignatureOutcome;
 }
 
-/** Prepares the keys once for many calls. Throws `invalid_connector` for settings that `checkSignatureSettings` refuses. */
-export function createSignatureVerifier(keys: Keys, settings: SignatureSettings, secrets: readonly string[]): SignatureVerifier {
+/**
+ * Prepares the keys once for many calls. Throws `invalid_connector` for settings that `checkSignatureSettings` refuses.
+ */
+export function createSignatureVerifier(
+  keys: Keys,
+  settings: SignatureSettings,
+  secrets: readonly string[],
+): SignatureVerifier {
   const scheme = checkedScheme(settings, secrets);
   const prepared = secrets.map((secret) => scheme.keyOf(secret)!);
   const names = headerNames(scheme);
-  return { verify: (headers, body, nowMs) => verify({ keys, scheme, names, prepared, toleranceMs: settings.timestampToleranceMs }, headers, body, nowMs) };
+  return {
+    verify: (headers, body, nowMs) =>
+      verify({ keys, scheme, names, prepared, toleranceMs: settings.timestampToleranceMs }, headers, body, nowMs),
+  };
 }
 
 interface CallToSign {
@@ -55,23 +76,46 @@ interface CallToSign {
   readonly id: string | null;
 }
 
-/** The headers that a sender would add to this call. Throws `invalid_connector` for unusable settings or an unusable id. */
-export function signCall(keys: Keys, settings: SignatureSettings, secret: string, { body, timestampS, id }: CallToSign): readonly (readonly [name: string, value: string])[] {
+/**
+ * The headers that a sender would add to this call. Throws `invalid_connector` for unusable settings or an unusable id.
+ */
+export function signCall(
+  keys: Keys,
+  settings: SignatureSettings,
+  secret: string,
+  { body, timestampS, id }: CallToSign,
+): readonly (readonly [name: string, value: string])[] {
   const scheme = checkedScheme(settings, [secret]);
-  if (scheme.signedIdHeader !== null && (id === null || !isId(id))) throw new SkuaError('invalid_connector', `${scheme.name} signs the delivery id: give one of at most ${ID_LENGTH_MAX} visible ASCII characters without a full stop.`);
+  if (scheme.signedIdHeader !== null && (id === null || !isId(id)))
+    throw new SkuaError(
+      'invalid_connector',
+      `${scheme.name} signs the delivery id: give one of at most ${ID_LENGTH_MAX} visible ASCII characters without a full stop.`,
+    );
   const timestamp = String(timestampS);
-  const signature = scheme.prefix + keys.hmacText(scheme.hash, scheme.keyOf(secret)!, signedBytes(scheme, timestamp, id ?? '', body), scheme.encoding);
+  const signature =
+    scheme.prefix +
+    keys.hmacText(scheme.hash, scheme.keyOf(secret)!, signedBytes(scheme, timestamp, id ?? '', body), scheme.encoding);
   const { timestamp: place, deliveryHeader } = scheme;
   const headers: [string, string][] = [];
   if (deliveryHeader !== null && id !== null) headers.push([deliveryHeader, id]);
   if (place !== null && 'header' in place) headers.push([place.header, timestamp]);
-  headers.push([scheme.header, place !== null && 'itemPrefix' in place ? `${place.itemPrefix}${timestamp}${scheme.separator}${signature}` : signature]);
+  headers.push([
+    scheme.header,
+    place !== null && 'itemPrefix' in place
+      ? `${place.itemPrefix}${timestamp}${scheme.separator}${signature}`
+      : signature,
+  ]);
   return headers;
 }
 
 function checkedScheme(settings: SignatureSettings, secrets: readonly string[]): SignatureScheme {
   const violations = checkSignatureSettings(settings, secrets);
-  if (violations.length > 0) throw new SkuaError('invalid_connector', violations.map(({ field, description }) => `${field}: ${description}`).join(' '), { violations });
+  if (violations.length > 0)
+    throw new SkuaError(
+      'invalid_connector',
+      violations.map(({ field, description }) => `${field}: ${description}`).join(' '),
+      { violations },
+    );
   return schemeOf(settings)!;
 }
 
@@ -87,17 +131,29 @@ interface Prepared {
 /** Lower-cased; of what a scheme does not have, the header in which it would stand. */
 function headerNames({ header, timestamp, signedIdHeader }: SignatureScheme): HeaderNames {
   const signature = header.toLowerCase();
-  return { signature, timestamp: timestamp !== null && 'header' in timestamp ? timestamp.header.toLowerCase() : signature, id: signedIdHeader?.toLowerCase() ?? signature };
+  return {
+    signature,
+    timestamp: timestamp !== null && 'header' in timestamp ? timestamp.header.toLowerCase() : signature,
+    id: signedIdHeader?.toLowerCase() ?? signature,
+  };
 }
 
-function verify(from: Prepared, headers: ReadonlyMap<string, string>, body: Uint8Array, nowMs: number): SignatureOutcome {
+function verify(
+  from: Prepared,
+  headers: ReadonlyMap<string, string>,
+  body: Uint8Array,
+  nowMs: number,
+): SignatureOutcome {
   const { keys, scheme, prepared } = from;
   const names = namesIn(headers, scheme, from.names);
   const text = headers.get(names.signature);
   if (text === undefined || text === '') return refused('signature-missing', names.signature);
   const items = text.length > SIGNATURE_HEADER_LENGTH_MAX ? [] : itemsOf(scheme, text);
-  const signatures = items.filter((item) => item.startsWith(scheme.prefix)).map((item) => item.slice(scheme.prefix.length));
-  if (signatures.length === 0 || signatures.length > SIGNATURES_MAX || signatures.includes('')) return refused('signature-malformed', names.signature);
+  const signatures = items
+    .filter((item) => item.startsWith(scheme.prefix))
+    .map((item) => item.slice(scheme.prefix.length));
+  if (signatures.length === 0 || signatures.length > SIGNATURES_MAX || signatures.includes(''))
+    return refused('signature-malformed', names.signature);
   const timestamp = timestampOf(from, names, headers, items, nowMs);
   if (typeof timestamp !== 'string') return timestamp;
   let id = '';
@@ -115,9 +171,18 @@ function verify(from: Prepared, headers: ReadonlyMap<string, string>, body: Uint
   return refused('signature-wrong', names.signature);
 }
 
-/** The names under which a call is signed: all of one family, since what stands under those of the other nobody has signed. */
-function namesIn(headers: ReadonlyMap<string, string>, { formerNames }: SignatureScheme, names: HeaderNames): HeaderNames {
-  return formerNames === null || headers.has(names.signature) || !headers.has(formerNames.signature) ? names : formerNames;
+/**
+ * The names under which a call is signed: all of one family, since what stands under those of the other nobody has
+ * signed.
+ */
+function namesIn(
+  headers: ReadonlyMap<string, string>,
+  { formerNames }: SignatureScheme,
+  names: HeaderNames,
+): HeaderNames {
+  return formerNames === null || headers.has(names.signature) || !headers.has(formerNames.signature)
+    ? names
+    : formerNames;
 }
 
 function itemsOf({ separator }: SignatureScheme, text: string): readonly string[] {
@@ -125,17 +190,29 @@ function itemsOf({ separator }: SignatureScheme, text: string): readonly string[
 }
 
 /** The text of the time, empty where the scheme has none; or why it does not count. */
-function timestampOf({ scheme, toleranceMs }: Prepared, names: HeaderNames, headers: ReadonlyMap<string, string>, items: readonly string[], nowMs: number): string | SignatureOutcome {
+function timestampOf(
+  { scheme, toleranceMs }: Prepared,
+  names: HeaderNames,
+  headers: ReadonlyMap<string, string>,
+  items: readonly string[],
+  nowMs: number,
+): string | SignatureOutcome {
   const place = scheme.timestamp;
   if (place === null) return '';
   const header = headers.get(names.timestamp);
-  const found = 'itemPrefix' in place ? items.filter((item) => item.startsWith(place.itemPrefix)).map((item) => item.slice(place.itemPrefix.length))
-    : header === undefined || header === '' ? [] : [header];
+  const found =
+    'itemPrefix' in place
+      ? items.filter((item) => item.startsWith(place.itemPrefix)).map((item) => item.slice(place.itemPrefix.length))
+      : header === undefined || header === ''
+        ? []
+        : [header];
   if (found.length === 0) return refused('timestamp-missing', names.timestamp);
   const text = found[0]!;
   // Which of two times was signed can't be told.
   if (found.length > 1 || !TIMESTAMP.test(text)) return refused('timestamp-malformed', names.timestamp);
-  return Math.abs(nowMs - Number(text) * 1000) <= toleranceMs ? text : refused('timestamp-outside-tolerance', names.timestamp);
+  return Math.abs(nowMs - Number(text) * 1000) <= toleranceMs
+    ? text
+    : refused('timestamp-outside-tolerance', names.timestamp);
 }
 
 function isId(id: string): boolean {
@@ -157,7 +234,9 @@ function asciiBytes(text: string): Uint8Array {
   return bytes;
 }
 
-/** Several times cheaper than an encoder for short texts. A character beyond ASCII becomes a byte that no signature has. */
+/**
+ * Several times cheaper than an encoder for short texts. A character beyond ASCII becomes a byte that no signature has.
+ */
 function putAscii(text: string, out: Uint8Array): void {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

@@ -17,17 +17,40 @@ const TEXT_ID_BYTES = 40;
 /** The same with two numbers: what comes before these. */
 const STRUCTURED_HEAD_BYTES = 4;
 /** A field of this number that has a length, or is a number. */
-const FIELD = { id: 0x0a, structured: 0x0a, mostSignificant: 0x08, leastSignificant: 0x10, text: 0x12, revision: 0x18, prepare: 0x20, commit: 0x28, customMetadata: 0x3a, data: 0x42, event: 0x0a, link: 0x12, position: 0x18, noPosition: 0x22, retryCount: 0x28 } as const;
+const FIELD = {
+  id: 0x0a,
+  structured: 0x0a,
+  mostSignificant: 0x08,
+  leastSignificant: 0x10,
+  text: 0x12,
+  revision: 0x18,
+  prepare: 0x20,
+  commit: 0x28,
+  customMetadata: 0x3a,
+  data: 0x42,
+  event: 0x0a,
+  link: 0x12,
+  position: 0x18,
+  noPosition: 0x22,
+  retryCount: 0x28,
+} as const;
 
-/** For each event the bytes of its message, of its `event` and of its `link`, 0 for what is absent. Of use only while a block is made. */
+/**
+ * For each event the bytes of its message, of its `event` and of its `link`, 0 for what is absent. Of use only while a
+ * block is made.
+ */
 const lengths: number[] = [];
 
 /**
- * Events as messages with their prefixes, one behind the other: ReadResp with an `event`, of `Streams`, or of persistent subscriptions, where each
- * comes with the count of its repetitions. All reading goes through here, so there are no objects in between: lengths are added up first, then
- * all bytes are written, once, to where they are sent from.
+ * Events as messages with their prefixes, one behind the other: ReadResp with an `event`, of `Streams`, or of
+ * persistent subscriptions, where each comes with the count of its repetitions. All reading goes through here, so there
+ * are no objects in between: lengths are added up first, then all bytes are written, once, to where they are sent from.
  */
-export function eventBlock(events: readonly StoredEvent[], form: EventForm, retryCounts: readonly number[] | null = null): Uint8Array {
+export function eventBlock(
+  events: readonly StoredEvent[],
+  form: EventForm,
+  retryCounts: readonly number[] | null = null,
+): Uint8Array {
   lengths.length = 0;
   let total = 0;
   for (let i = 0; i < events.length; i++) {
@@ -52,7 +75,10 @@ export function eventBlock(events: readonly StoredEvent[], form: EventForm, retr
   return out;
 }
 
-/** What is sent as `link`: the link by which an event was reached, or one whose target is gone, or may not be read. What is no link, whatever its type, is an event. */
+/**
+ * What is sent as `link`: the link by which an event was reached, or one whose target is gone, or may not be read. What
+ * is no link, whatever its type, is an event.
+ */
 function linkOf(event: StoredEvent, resolvesLinks: boolean): StoredEvent | null {
   if (event.link !== null) return event.link;
   return resolvesLinks && event.type === LINK_TYPE && parseLink(event.data) !== null ? event : null;
@@ -69,13 +95,28 @@ function numberLength(value: number): number {
 
 /** Bytes of a RecordedEvent. */
 function recordedLength(event: StoredEvent, isStructured: boolean): number {
-  return (isStructured ? STRUCTURED_HEAD_BYTES + structuredLength(event.id) : TEXT_ID_BYTES)
-    + streamFields.of(event.stream).length + numberLength(event.number) + numberLength(event.preparePosition) + numberLength(event.position)
-    + typeFields.of(event.type).length + createdLength(event.createdMs, event.createdTicks) + (event.isJson ? JSON_FIELD : BINARY_FIELD).length
-    + fieldLength(event.metadata.length) + fieldLength(event.data.length);
+  return (
+    (isStructured ? STRUCTURED_HEAD_BYTES + structuredLength(event.id) : TEXT_ID_BYTES) +
+    streamFields.of(event.stream).length +
+    numberLength(event.number) +
+    numberLength(event.preparePosition) +
+    numberLength(event.position) +
+    typeFields.of(event.type).length +
+    createdLength(event.createdMs, event.createdTicks) +
+    (event.isJson ? JSON_FIELD : BINARY_FIELD).length +
+    fieldLength(event.metadata.length) +
+    fieldLength(event.data.length)
+  );
 }
 
-function putEvent(out: Uint8Array, from: number, event: StoredEvent, shownLength: number, linkLength: number, isStructured: boolean): number {
+function putEvent(
+  out: Uint8Array,
+  from: number,
+  event: StoredEvent,
+  shownLength: number,
+  linkLength: number,
+  isStructured: boolean,
+): number {
   let at = from;
   if (shownLength > 0) at = putRecorded(out, putTagged(out, at, FIELD.event, shownLength), event, isStructured);
   const link = event.link ?? event;
@@ -93,7 +134,8 @@ function putRecorded(out: Uint8Array, from: number, event: StoredEvent, isStruct
   at = putBytes(out, at, typeFields.of(event.type));
   at = putCreated(out, at, event.createdMs, event.createdTicks);
   at = putBytes(out, at, event.isJson ? JSON_FIELD : BINARY_FIELD);
-  if (event.metadata.length > 0) at = putBytes(out, putTagged(out, at, FIELD.customMetadata, event.metadata.length), event.metadata);
+  if (event.metadata.length > 0)
+    at = putBytes(out, putTagged(out, at, FIELD.customMetadata, event.metadata.length), event.metadata);
   if (event.data.length > 0) at = putBytes(out, putTagged(out, at, FIELD.data, event.data.length), event.data);
   return at;
 }

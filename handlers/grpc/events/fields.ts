@@ -6,8 +6,8 @@ const FIELDS_MAX = 1_024;
 const KEPT_LENGTH_MAX = 256;
 
 /**
- * Fields that hold nothing but a text, as bytes: names of streams and types of events repeat, and encoding one takes longer than copying
- * it. What is kept depends on the texts alone, so it belongs to no call.
+ * Fields that hold nothing but a text, as bytes: names of streams and types of events repeat, and encoding one takes
+ * longer than copying it. What is kept depends on the texts alone, so it belongs to no call.
  */
 class Fields {
   readonly #make: (text: Uint8Array) => Uint8Array;

@@ -1,7 +1,10 @@
 import { TOMBSTONE } from '../../../core/log/format/records.ts';
 import { ALL_ONES } from '../messages/wire.ts';
 
-/** Numbers as protocol buffers have them, written straight into bytes. `out` has room for what is written; the functions return where they ended. */
+/**
+ * Numbers as protocol buffers have them, written straight into bytes. `out` has room for what is written; the functions
+ * return where they ended.
+ */
 
 const TWO_TO_28 = 0x1000_0000;
 const ALL_ONES_BYTES = 10;

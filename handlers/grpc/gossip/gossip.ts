@@ -7,18 +7,26 @@ import type { GrpcService } from '../call.ts';
 import { GossipService, MemberInfoVNodeState as VNodeState } from '../messages/gossip.ts';
 import type { ClusterInfo, MemberInfo } from '../messages/gossip.ts';
 
-/** The members that this node knows, by which clients choose the one to speak with. Null where there is no node around the handlers. */
+/**
+ * The members that this node knows, by which clients choose the one to speak with. Null where there is no node around
+ * the handlers.
+ */
 export function gossip({ node }: App): GrpcService | null {
   if (node === null) return null;
   return {
     name: GossipService.name,
-    methods: [unary(GossipService.methods.Read, { place: 'node', access: 'gossip' }, (_, { call, app }) => clusterInfo(node, call, app))],
+    methods: [
+      unary(GossipService.methods.Read, { place: 'node', access: 'gossip' }, (_, { call, app }) =>
+        clusterInfo(node, call, app),
+      ),
+    ],
   };
 }
 
 function clusterInfo(node: NodeControl, call: Call, app: App): ClusterInfo {
   // While it starts it can't be used, whatever it will be: the client asks another member.
-  if (node.startUpWork() !== null) throw new SkuaError('not_ready', 'The node is starting. Ask another member, or this one again in a moment.');
+  if (node.startUpWork() !== null)
+    throw new SkuaError('not_ready', 'The node is starting. Ask another member, or this one again in a moment.');
   const nowMs = app.world.clock.nowMs();
   return { members: membersFor(call, app, node.members()).map((member) => memberInfo(member, nowMs)) };
 }
@@ -29,20 +37,27 @@ function memberInfo({ instanceId, state, host, port, asMember }: GossipMember, n
   return {
     instanceId: { text: instanceId, isStructured: true },
     timeStamp: BigInt(wholeMs) * 10_000n + BigInt(Math.floor((heardMs - wholeMs) * 10_000)),
-    state: VNodeState[state], isAlive: asMember?.isAlive ?? true, httpEndPoint: { address: host, port },
+    state: VNodeState[state],
+    isAlive: asMember?.isAlive ?? true,
+    httpEndPoint: { address: host, port },
   };
 }
 
 /**
- * What members of the reference database say to each other. Ours do so over HTTP (`/cluster/gossip`), so that nobody may use it; its name is known lest a
- * client that is pointed at it takes the node for an older one.
+ * What members of the reference database say to each other. Ours do so over HTTP (`/cluster/gossip`), so that nobody
+ * may use it; its name is known lest a client that is pointed at it takes the node for an older one.
  */
 export const clusterGossip: GrpcService = {
   name: 'event_store.cluster.Gossip',
-  methods: [{
-    path: '/event_store.cluster.Gossip/Read', place: 'node', access: 'anyone', isUnary: true,
-    run() {
-      throw new SkuaError('access_denied', 'Only members of a cluster may do this.');
+  methods: [
+    {
+      path: '/event_store.cluster.Gossip/Read',
+      place: 'node',
+      access: 'anyone',
+      isUnary: true,
+      run() {
+        throw new SkuaError('access_denied', 'Only members of a cluster may do this.');
+      },
     },
-  }],
+  ],
 };

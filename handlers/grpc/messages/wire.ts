@@ -8,16 +8,19 @@ export type { Reader, Writer } from 'protobufjs';
 /** Messages within messages; deeper ones are refused. */
 export const DEPTH_MAX = 64;
 /**
- * Each element of a list, and each entry of a map, takes memory and time however short it is, so it has to come with so many bytes of its message. What clients send of
- * small events has one for 26.
+ * Each element of a list, and each entry of a map, takes memory and time however short it is, so it has to come with so
+ * many bytes of its message. What clients send of small events has one for 26.
  */
 const ELEMENT_BYTES = 16;
-/** A message within a message: half as many, since an event with an id of numbers has five messages, three of them elements, in 77 bytes. */
+/**
+ * A message within a message: half as many, since an event with an id of numbers has five messages, three of them
+ * elements, in 77 bytes.
+ */
 const MESSAGE_BYTES = 8;
 /** Shorter messages may hold what fits. */
 const FREE_BYTES = 1_024;
 /** The shortest element has two bytes. */
-const FREE_COST = FREE_BYTES / 2 * ELEMENT_BYTES;
+const FREE_COST = (FREE_BYTES / 2) * ELEMENT_BYTES;
 /** Elements that one message may hold in all, however long it is. */
 export const ELEMENTS_MAX = 524_288;
 /** Texts of a list, such as groups and prefixes: no request takes more of them. What takes fewer says so by itself. */
@@ -55,15 +58,26 @@ export function decode<T>(bytes: Uint8Array, read: (reader: Reader, end: number,
   try {
     return read(reader, bytes.length, 0);
   } catch (error) {
-    throw error instanceof MalformedMessage || error instanceof SkuaError ? error : new MalformedMessage(String((error as Error).message), { cause: error });
+    throw error instanceof MalformedMessage || error instanceof SkuaError
+      ? error
+      : new MalformedMessage(String((error as Error).message), { cause: error });
   }
 }
 
 /** A message that is being read. */
-export type Open<T> = { -readonly [Name in keyof T]: T[Name] extends readonly (infer One)[] ? One[] : T[Name] extends ReadonlyMap<string, infer One> ? Map<string, One> : T[Name] };
+export type Open<T> = {
+  -readonly [Name in keyof T]: T[Name] extends readonly (infer One)[]
+    ? One[]
+    : T[Name] extends ReadonlyMap<string, infer One>
+      ? Map<string, One>
+      : T[Name];
+};
 
 /** Reads a message that holds its fields by their tags; they are told the depth of what lies within. */
-export function reader<T>(empty: () => T, fields: { readonly [tag: number]: (message: T, reader: Reader, depth: number) => void }) {
+export function reader<T>(
+  empty: () => T,
+  fields: { readonly [tag: number]: (message: T, reader: Reader, depth: number) => void },
+) {
   return (reader: Reader, end: number, depth: number): T => {
     const message = empty();
     while (reader.pos < end) {
@@ -117,7 +131,10 @@ function endBy(reader: Reader, depth: number, cost: number): number {
 }
 
 function tooMany(what: string): SkuaError {
-  return new SkuaError('bad_request', `The message holds ${what}. Send less at once: at most one element for ${ELEMENT_BYTES} bytes, ${ELEMENTS_MAX} in all, and ${TEXTS_MAX} texts in a list.`);
+  return new SkuaError(
+    'bad_request',
+    `The message holds ${what}. Send less at once: at most one element for ${ELEMENT_BYTES} bytes, ${ELEMENTS_MAX} in all, and ${TEXTS_MAX} texts in a list.`,
+  );
 }
 
 export function atEnd(reader: Reader, end: number): void {
@@ -125,8 +142,8 @@ export function atEnd(reader: Reader, end: number): void {
 }
 
 /**
- * An unsigned number of 64 bits: ALL_ONES, TOMBSTONE for 2^63-1, BEYOND for what lies beyond the safe integers, and NaN for what is no number of an
- * event and no position (2^63 to 2^64-2).
+ * An unsigned number of 64 bits: ALL_ONES, TOMBSTONE for 2^63-1, BEYOND for what lies beyond the safe integers, and NaN
+ * for what is no number of an event and no position (2^63 to 2^64-2).
  */
 export function uint64(reader: Reader): number {
   const { high, low } = reader.uint64() as unknown as Long;
@@ -162,7 +179,12 @@ export function sint64(reader: Reader): number {
 /** Exact also beyond the safe integers, where it is a bigint. */
 export function writeInt64(writer: Writer, value: number | bigint): void {
   if (typeof value === 'number') writer.int64(value);
-  else writer.int64({ low: Number(BigInt.asIntN(32, value)), high: Number(BigInt.asIntN(32, value >> 32n)), unsigned: false } as unknown as Long);
+  else
+    writer.int64({
+      low: Number(BigInt.asIntN(32, value)),
+      high: Number(BigInt.asIntN(32, value >> 32n)),
+      unsigned: false,
+    } as unknown as Long);
 }
 
 /** A view of what arrived: whoever keeps it keeps all that arrived with it. */
@@ -211,15 +233,51 @@ const SHORT_TEXT_BYTES = 48;
 /** Every event has a text of this length. */
 const UUID_TEXT_BYTES = 36;
 
-/** A text of as many characters as an identifier has, made at once and not one by one, in a third of the time; null where it is not of one byte each. */
+/**
+ * A text of as many characters as an identifier has, made at once and not one by one, in a third of the time; null
+ * where it is not of one byte each.
+ */
 function uuidText(b: Uint8Array, a: number): string | null {
   let all = 0;
   for (let i = a; i < a + UUID_TEXT_BYTES; i++) all |= b[i]!;
   if (all > 127) return null;
   return String.fromCharCode(
-    b[a]!, b[a + 1]!, b[a + 2]!, b[a + 3]!, b[a + 4]!, b[a + 5]!, b[a + 6]!, b[a + 7]!, b[a + 8]!, b[a + 9]!, b[a + 10]!, b[a + 11]!,
-    b[a + 12]!, b[a + 13]!, b[a + 14]!, b[a + 15]!, b[a + 16]!, b[a + 17]!, b[a + 18]!, b[a + 19]!, b[a + 20]!, b[a + 21]!, b[a + 22]!, b[a + 23]!,
-    b[a + 24]!, b[a + 25]!, b[a + 26]!, b[a + 27]!, b[a + 28]!, b[a + 29]!, b[a + 30]!, b[a + 31]!, b[a + 32]!, b[a + 33]!, b[a + 34]!, b[a + 35]!,
+    b[a]!,
+    b[a + 1]!,
+    b[a + 2]!,
+    b[a + 3]!,
+    b[a + 4]!,
+    b[a + 5]!,
+    b[a + 6]!,
+    b[a + 7]!,
+    b[a + 8]!,
+    b[a + 9]!,
+    b[a + 10]!,
+    b[a + 11]!,
+    b[a + 12]!,
+    b[a + 13]!,
+    b[a + 14]!,
+    b[a + 15]!,
+    b[a + 16]!,
+    b[a + 17]!,
+    b[a + 18]!,
+    b[a + 19]!,
+    b[a + 20]!,
+    b[a + 21]!,
+    b[a + 22]!,
+    b[a + 23]!,
+    b[a + 24]!,
+    b[a + 25]!,
+    b[a + 26]!,
+    b[a + 27]!,
+    b[a + 28]!,
+    b[a + 29]!,
+    b[a + 30]!,
+    b[a + 31]!,
+    b[a + 32]!,
+    b[a + 33]!,
+    b[a + 34]!,
+    b[a + 35]!,
   );
 }
 
@@ -247,7 +305,15 @@ export function textEntry(reader: Reader, into: Map<string, string>, depth: numb
 }
 
 export function writeTextEntries(writer: Writer, field: number, entries: ReadonlyMap<string, string>): void {
-  for (const [key, value] of entries) writer.uint32((field << 3) | 2).fork().uint32(10).string(key).uint32(18).string(value).ldelim();
+  for (const [key, value] of entries)
+    writer
+      .uint32((field << 3) | 2)
+      .fork()
+      .uint32(10)
+      .string(key)
+      .uint32(18)
+      .string(value)
+      .ldelim();
 }
 
 /** `UUID`. An unset one has an empty text. */
@@ -278,7 +344,10 @@ function structured(reader: Reader, depth: number): Uuid {
   }
   atEnd(reader, end);
   const digits = text[0]! + text[1]!;
-  return { text: `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`, isStructured: true };
+  return {
+    text: `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`,
+    isStructured: true,
+  };
 }
 
 function hex32(value: number): string {
@@ -293,7 +362,11 @@ export function writeUuid({ text: id, isStructured }: Uuid, writer: Writer): voi
   }
   const digits = id.replaceAll('-', '');
   writer.uint32(10).fork();
-  const half = (at: number) => ({ high: Number.parseInt(digits.slice(at, at + 8), 16) | 0, low: Number.parseInt(digits.slice(at + 8, at + 16), 16) | 0, unsigned: false });
+  const half = (at: number) => ({
+    high: Number.parseInt(digits.slice(at, at + 8), 16) | 0,
+    low: Number.parseInt(digits.slice(at + 8, at + 16), 16) | 0,
+    unsigned: false,
+  });
   const [most, least] = [half(0), half(16)];
   if (most.high !== 0 || most.low !== 0) writer.uint32(8).int64(most as unknown as Long);
   if (least.high !== 0 || least.low !== 0) writer.uint32(16).int64(least as unknown as Long);
@@ -301,7 +374,12 @@ export function writeUuid({ text: id, isStructured }: Uuid, writer: Writer): voi
 }
 
 /** An entry of a map of messages: with its message it counts as one element. */
-export function messageEntry<T>(reader: Reader, into: Map<string, T>, read: (reader: Reader, end: number, depth: number) => T, depth: number): void {
+export function messageEntry<T>(
+  reader: Reader,
+  into: Map<string, T>,
+  read: (reader: Reader, end: number, depth: number) => T,
+  depth: number,
+): void {
   const end = endOf(reader, depth);
   let key = '';
   let value: T | undefined;

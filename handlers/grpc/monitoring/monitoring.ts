@@ -16,13 +16,25 @@ export const STATS_PERIOD_MAX_MS = 86_400_000;
 /** Statistics at once and then again and again. Null where there is no node around the handlers. */
 export function monitoring({ node }: App): GrpcService | null {
   if (node === null) return null;
-  return { name: MonitoringService.name, methods: [serverStreaming(MonitoringService.methods.Stats, { place: 'node', access: 'statistics' }, (request, call) => stats(node, request, call))] };
+  return {
+    name: MonitoringService.name,
+    methods: [
+      serverStreaming(MonitoringService.methods.Stats, { place: 'node', access: 'statistics' }, (request, call) =>
+        stats(node, request, call),
+      ),
+    ],
+  };
 }
 
 /** `use_metadata` would replace some values by the name of a type, which helps nobody: it changes nothing. */
 async function stats(node: NodeControl, { refreshTimePeriodInMs }: StatsReq, call: GrpcCall): Promise<void> {
   const periodMs = periodOf(refreshTimePeriodInMs);
-  const { signal, app: { world: { clock } } } = call;
+  const {
+    signal,
+    app: {
+      world: { clock },
+    },
+  } = call;
   while (!signal.aborted) {
     await send(call, { stats: textsOf(node) }, writeStatsResp);
     await clock.sleep(periodMs, signal);
@@ -31,7 +43,11 @@ async function stats(node: NodeControl, { refreshTimePeriodInMs }: StatsReq, cal
 }
 
 function periodOf(ms: number): number {
-  if (ms === 0) throw new SkuaError('bad_request', `refresh_time_period_in_ms is 0: give the time between two messages in milliseconds, at least ${STATS_PERIOD_MIN_MS}.`);
+  if (ms === 0)
+    throw new SkuaError(
+      'bad_request',
+      `refresh_time_period_in_ms is 0: give the time between two messages in milliseconds, at least ${STATS_PERIOD_MIN_MS}.`,
+    );
   // What is no number of ours is a longer time than any.
   if (Number.isNaN(ms) || ms === ALL_ONES) return STATS_PERIOD_MAX_MS;
   return Math.min(Math.max(ms, STATS_PERIOD_MIN_MS), STATS_PERIOD_MAX_MS);

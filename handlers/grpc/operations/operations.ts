@@ -20,7 +20,10 @@ function onNode(audit: AuditAction): MethodRule {
   return { place: 'node', access: 'operators', audit };
 }
 
-/** A running scavenge is no error here, but an answer with its id. Fewer than one thread are as many as the node thinks fit; where to start is ignored, as over HTTP. */
+/**
+ * A running scavenge is no error here, but an answer with its id. Fewer than one thread are as many as the node thinks
+ * fit; where to start is ignored, as over HTTP.
+ */
 async function startScavenge({ options }: StartScavengeReq, call: GrpcCall): Promise<ScavengeResp> {
   if (options === undefined) throw new MalformedMessage('options are not set');
   const { threadCount } = options;
@@ -47,7 +50,11 @@ async function stopScavenge({ options }: StopScavengeReq, call: GrpcCall): Promi
 }
 
 /** An order that takes effect on this member, and is answered with nothing. */
-function order<Request>(shape: MethodShape<Request, object>, action: AuditAction, carryOut: (request: Request, call: GrpcCall) => unknown): GrpcMethod {
+function order<Request>(
+  shape: MethodShape<Request, object>,
+  action: AuditAction,
+  carryOut: (request: Request, call: GrpcCall) => unknown,
+): GrpcMethod {
   return unary(shape, onNode(action), async (request, call) => {
     await carryOut(request, call);
     return EMPTY;
@@ -57,7 +64,10 @@ function order<Request>(shape: MethodShape<Request, object>, action: AuditAction
 /** Null where there is no node around the handlers. */
 export function operations({ node, features: { subscriptions } }: App): GrpcService | null {
   if (node === null) return null;
-  const restarts = subscriptions === null || subscriptions === undefined ? [] : [unary(methods.RestartPersistentSubscriptions, RESTART, () => restart(subscriptions))];
+  const restarts =
+    subscriptions === null || subscriptions === undefined
+      ? []
+      : [unary(methods.RestartPersistentSubscriptions, RESTART, () => restart(subscriptions))];
   return { name: OperationsService.name, methods: [...methodsOf(node), ...restarts] };
 }
 

@@ -5,7 +5,12 @@ import { targetOf } from '../../persistent/group-changes.ts';
 import type { Group } from '../../persistent/group-changes.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import { ConsumerStrategy } from '../messages/persistent-subscriptions.ts';
-import type { CreateReqOptions, CreateReqSettings, UpdateReqOptions, UpdateReqSettings } from '../messages/persistent-subscriptions.ts';
+import type {
+  CreateReqOptions,
+  CreateReqSettings,
+  UpdateReqOptions,
+  UpdateReqSettings,
+} from '../messages/persistent-subscriptions.ts';
 import type { StreamIdentifier } from '../messages/shared.ts';
 import type { ReadReqOptionsFilterOptions } from '../messages/streams.ts';
 import { ALL_ONES, MalformedMessage } from '../messages/wire.ts';
@@ -25,7 +30,11 @@ export function groupOf({ groupName, streamIdentifier, all }: Named): Group {
 }
 
 /** What the audit calls what a request is about, also where it is not let in, or says not enough. */
-export function labelOf(options: (Named & { readonly stream?: { readonly streamIdentifier?: StreamIdentifier | undefined } | undefined }) | undefined): string | null {
+export function labelOf(
+  options:
+    | (Named & { readonly stream?: { readonly streamIdentifier?: StreamIdentifier | undefined } | undefined })
+    | undefined,
+): string | null {
   if (options === undefined) return null;
   const { groupName: group, all, stream: { streamIdentifier = options.streamIdentifier } = {} } = options;
   if (all !== undefined) return targetOf({ stream: ALL_STREAM, group });
@@ -36,7 +45,8 @@ export function labelOf(options: (Named & { readonly stream?: { readonly streamI
 export function streamOf(identifier: StreamIdentifier | undefined): string {
   if (identifier === undefined) throw new MalformedMessage('no stream is named');
   const stream = decodeText(identifier.streamName);
-  if (stream === ALL_STREAM) throw new GrpcError(STATUS.unknown, 'No stream is named $all: choose the option all instead of a stream.');
+  if (stream === ALL_STREAM)
+    throw new GrpcError(STATUS.unknown, 'No stream is named $all: choose the option all instead of a stream.');
   return stream;
 }
 
@@ -46,14 +56,34 @@ export interface GroupStart {
   readonly from: StartFrom;
 }
 
-/** Of a request to create or to change a group. Clients of long ago name only the stream, and begin at the revision of the settings. */
-export function startOf({ groupName, stream, all, streamIdentifier, settings }: CreateReqOptions | UpdateReqOptions): GroupStart {
-  if (all !== undefined) return { named: { stream: ALL_STREAM, group: groupName }, from: choiceOf(all, all.position === undefined ? undefined : positionOf(all.position)) };
-  if (stream !== undefined) return { named: { stream: streamOf(stream.streamIdentifier), group: groupName }, from: choiceOf(stream, numberOf(stream.revision)) };
+/**
+ * Of a request to create or to change a group. Clients of long ago name only the stream, and begin at the revision of
+ * the settings.
+ */
+export function startOf({
+  groupName,
+  stream,
+  all,
+  streamIdentifier,
+  settings,
+}: CreateReqOptions | UpdateReqOptions): GroupStart {
+  if (all !== undefined)
+    return {
+      named: { stream: ALL_STREAM, group: groupName },
+      from: choiceOf(all, all.position === undefined ? undefined : positionOf(all.position)),
+    };
+  if (stream !== undefined)
+    return {
+      named: { stream: streamOf(stream.streamIdentifier), group: groupName },
+      from: choiceOf(stream, numberOf(stream.revision)),
+    };
   return { named: { stream: streamOf(streamIdentifier), group: groupName }, from: numberOf(settings?.revision ?? 0)! };
 }
 
-function choiceOf({ start, end }: { readonly start?: object | undefined; readonly end?: object | undefined }, place: StartFrom | undefined): StartFrom {
+function choiceOf(
+  { start, end }: { readonly start?: object | undefined; readonly end?: object | undefined },
+  place: StartFrom | undefined,
+): StartFrom {
   if (place !== undefined) return place;
   if (start !== undefined) return 'start';
   if (end !== undefined) return 'end';
@@ -65,7 +95,13 @@ function numberOf(revision: number | undefined): StartFrom | undefined {
   return revision === ALL_ONES ? 'end' : revision;
 }
 
-function positionOf({ commitPosition: commit, preparePosition: prepare }: { readonly commitPosition: number; readonly preparePosition: number }): StartFrom {
+function positionOf({
+  commitPosition: commit,
+  preparePosition: prepare,
+}: {
+  readonly commitPosition: number;
+  readonly preparePosition: number;
+}): StartFrom {
   if (commit === ALL_ONES && prepare === ALL_ONES) return 'end';
   if (!(commit >= 0 && prepare >= 0 && prepare <= commit)) throw new MalformedMessage('no record has this position');
   return { commit, prepare };
@@ -95,11 +131,19 @@ export function settingsOf(settings: CreateReqSettings | UpdateReqSettings): Gro
   const { namedConsumerStrategy } = settings;
   const consumerStrategy = 'consumerStrategy' in settings ? settings.consumerStrategy : '';
   return {
-    resolveLinks: settings.resolveLinks, extraStatistics: settings.extraStatistics,
-    messageTimeoutMs: settings.messageTimeoutMs ?? msOf(settings.messageTimeoutTicks) ?? 0, checkpointAfterMs: settings.checkpointAfterMs ?? msOf(settings.checkpointAfterTicks) ?? NEVER_MS,
-    maxRetryCount: settings.maxRetryCount, minCheckpointCount: settings.minCheckpointCount, maxCheckpointCount: settings.maxCheckpointCount, maxSubscriberCount: settings.maxSubscriberCount,
-    liveBufferSize: settings.liveBufferSize, readBatchSize: settings.readBatchSize, historyBufferSize: settings.historyBufferSize,
-    strategy: consumerStrategy === '' ? NAMES.get(namedConsumerStrategy) ?? String(namedConsumerStrategy) : consumerStrategy,
+    resolveLinks: settings.resolveLinks,
+    extraStatistics: settings.extraStatistics,
+    messageTimeoutMs: settings.messageTimeoutMs ?? msOf(settings.messageTimeoutTicks) ?? 0,
+    checkpointAfterMs: settings.checkpointAfterMs ?? msOf(settings.checkpointAfterTicks) ?? NEVER_MS,
+    maxRetryCount: settings.maxRetryCount,
+    minCheckpointCount: settings.minCheckpointCount,
+    maxCheckpointCount: settings.maxCheckpointCount,
+    maxSubscriberCount: settings.maxSubscriberCount,
+    liveBufferSize: settings.liveBufferSize,
+    readBatchSize: settings.readBatchSize,
+    historyBufferSize: settings.historyBufferSize,
+    strategy:
+      consumerStrategy === '' ? (NAMES.get(namedConsumerStrategy) ?? String(namedConsumerStrategy)) : consumerStrategy,
   };
 }
 

@@ -8,7 +8,18 @@ import type { Group } from '../../persistent/group-changes.ts';
 import { streaming, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodRule } from '../call.ts';
 import { PersistentSubscriptionsService } from '../messages/persistent-subscriptions.ts';
-import type { CreateReq, DeleteReq, GetInfoReq, GetInfoResp, ListReq, ListResp, ReplayParkedReq, SubscriptionInfo, SubscriptionInfoConnectionInfo, UpdateReq } from '../messages/persistent-subscriptions.ts';
+import type {
+  CreateReq,
+  DeleteReq,
+  GetInfoReq,
+  GetInfoResp,
+  ListReq,
+  ListResp,
+  ReplayParkedReq,
+  SubscriptionInfo,
+  SubscriptionInfoConnectionInfo,
+  UpdateReq,
+} from '../messages/persistent-subscriptions.ts';
 import { MalformedMessage } from '../messages/wire.ts';
 import { read } from './read-group.ts';
 import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './group-settings.ts';
@@ -16,7 +27,10 @@ import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './gro
 const { methods, name } = PersistentSubscriptionsService;
 const EMPTY = {};
 
-/** Groups whose consumers share out the events of a stream among themselves. Null where there are none. Only the leader has them. */
+/**
+ * Groups whose consumers share out the events of a stream among themselves. Null where there are none. Only the leader
+ * has them.
+ */
 export function persistentSubscriptions({ features: { subscriptions } }: App): GrpcService | null {
   return subscriptions === null || subscriptions === undefined ? null : { name, methods: methodsOf(subscriptions) };
 }
@@ -37,10 +51,14 @@ function methodsOf(groups: PersistentSubscriptions): readonly GrpcMethod[] {
     unary(methods.Delete, forOperators(ACTIONS.remove), (request, call) => deleted(groups, request, call)),
     streaming(methods.Read, FOR_USERS, (call, next) => read(groups, call, next)),
     unary(methods.GetInfo, FOR_USERS, (request) => info(groups, request)),
-    unary(methods.ReplayParked, forOperators(ACTIONS.replay), (request, call) => parked(request, call, (group, stopAt) => replayParked(call.call, groups, group, stopAt))),
+    unary(methods.ReplayParked, forOperators(ACTIONS.replay), (request, call) =>
+      parked(request, call, (group, stopAt) => replayParked(call.call, groups, group, stopAt)),
+    ),
     unary(methods.List, FOR_USERS, (request) => list(groups, request)),
     unary(methods.RestartSubsystem, RESTART, () => restart(groups)),
-    unary(methods.TruncateParked, forOperators(ACTIONS.truncate), (request, call) => parked(request, call, (group, stopAt) => truncateParked(call.call, groups, group, stopAt))),
+    unary(methods.TruncateParked, forOperators(ACTIONS.truncate), (request, call) =>
+      parked(request, call, (group, stopAt) => truncateParked(call.call, groups, group, stopAt)),
+    ),
   ];
 }
 
@@ -54,7 +72,11 @@ async function created(groups: PersistentSubscriptions, request: CreateReq, call
   noteForAudit(call.call, { target: labelOf(request.options) });
   const options = isSet(request.options, 'options');
   const { named, from } = startOf(options);
-  await create(call.call, groups, named, { settings: settingsOf(isSet(options.settings, 'settings')), from, filter: filterOf(options.all?.filter) });
+  await create(call.call, groups, named, {
+    settings: settingsOf(isSet(options.settings, 'settings')),
+    from,
+    filter: filterOf(options.all?.filter),
+  });
   return EMPTY;
 }
 
@@ -88,11 +110,16 @@ async function list(groups: PersistentSubscriptions, { options }: ListReq): Prom
   return { subscriptions: found.map(infoMessage) };
 }
 
-async function parked({ options }: ReplayParkedReq, call: GrpcCall, work: (group: Group, stopAt: number | null) => Promise<void>): Promise<object> {
+async function parked(
+  { options }: ReplayParkedReq,
+  call: GrpcCall,
+  work: (group: Group, stopAt: number | null) => Promise<void>,
+): Promise<object> {
   noteForAudit(call.call, { target: labelOf(options) });
   const chosen = isSet(options, 'options');
   const named = groupOf(chosen);
-  if (chosen.stopAt === undefined && chosen.noLimit === undefined) throw new MalformedMessage('the position to stop at is not set');
+  if (chosen.stopAt === undefined && chosen.noLimit === undefined)
+    throw new MalformedMessage('the position to stop at is not set');
   await work(named, chosen.stopAt === undefined ? null : Number(chosen.stopAt));
   return EMPTY;
 }
@@ -107,14 +134,34 @@ export async function restart(groups: PersistentSubscriptions): Promise<object> 
 function infoMessage(info: GroupInfo): SubscriptionInfo {
   const { settings } = info;
   return {
-    eventSource: info.stream, groupName: info.group, status: info.status, connections: info.connections.map(connectionMessage),
-    averagePerSecond: Math.trunc(info.averagePerSecond), totalItems: info.totalItems, countSinceLastMeasurement: info.countSinceLastMeasurement,
-    lastCheckpointedEventPosition: info.lastCheckpointedPosition ?? '', lastKnownEventPosition: info.lastKnownPosition ?? '', startFrom: info.startFrom,
-    resolveLinkTos: settings.resolveLinks, messageTimeoutMilliseconds: settings.messageTimeoutMs, extraStatistics: settings.extraStatistics, maxRetryCount: settings.maxRetryCount,
-    liveBufferSize: settings.liveBufferSize, bufferSize: settings.historyBufferSize, readBatchSize: settings.readBatchSize, checkPointAfterMilliseconds: settings.checkpointAfterMs,
-    minCheckPointCount: settings.minCheckpointCount, maxCheckPointCount: settings.maxCheckpointCount, namedConsumerStrategy: settings.strategy, maxSubscriberCount: settings.maxSubscriberCount,
-    readBufferCount: info.readBufferCount, liveBufferCount: info.liveBufferCount, retryBufferCount: info.retryBufferCount, totalInFlightMessages: info.totalInFlightMessages,
-    outstandingMessagesCount: info.outstandingMessagesCount, parkedMessageCount: info.parkedMessageCount,
+    eventSource: info.stream,
+    groupName: info.group,
+    status: info.status,
+    connections: info.connections.map(connectionMessage),
+    averagePerSecond: Math.trunc(info.averagePerSecond),
+    totalItems: info.totalItems,
+    countSinceLastMeasurement: info.countSinceLastMeasurement,
+    lastCheckpointedEventPosition: info.lastCheckpointedPosition ?? '',
+    lastKnownEventPosition: info.lastKnownPosition ?? '',
+    startFrom: info.startFrom,
+    resolveLinkTos: settings.resolveLinks,
+    messageTimeoutMilliseconds: settings.messageTimeoutMs,
+    extraStatistics: settings.extraStatistics,
+    maxRetryCount: settings.maxRetryCount,
+    liveBufferSize: settings.liveBufferSize,
+    bufferSize: settings.historyBufferSize,
+    readBatchSize: settings.readBatchSize,
+    checkPointAfterMilliseconds: settings.checkpointAfterMs,
+    minCheckPointCount: settings.minCheckpointCount,
+    maxCheckPointCount: settings.maxCheckpointCount,
+    namedConsumerStrategy: settings.strategy,
+    maxSubscriberCount: settings.maxSubscriberCount,
+    readBufferCount: info.readBufferCount,
+    liveBufferCount: info.liveBufferCount,
+    retryBufferCount: info.retryBufferCount,
+    totalInFlightMessages: info.totalInFlightMessages,
+    outstandingMessagesCount: info.outstandingMessagesCount,
+    parkedMessageCount: info.parkedMessageCount,
   };
 }
 

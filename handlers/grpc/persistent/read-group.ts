@@ -13,7 +13,11 @@ import { dashed } from '../streams/proposed.ts';
 import { groupOf } from './group-settings.ts';
 
 /** One consumer of a group, as long as its call lasts. */
-export async function read(groups: PersistentSubscriptions, call: GrpcCall, next: () => Promise<ReadReq | null>): Promise<void> {
+export async function read(
+  groups: PersistentSubscriptions,
+  call: GrpcCall,
+  next: () => Promise<ReadReq | null>,
+): Promise<void> {
   const options = (await next())?.options;
   if (options === undefined) throw new MalformedMessage('a call must start with its options');
   const { stream, group } = groupOf(options);
@@ -43,12 +47,27 @@ const CONNECTION_NAME_LENGTH_MAX = 256;
 /** What connections without a name are called. */
 const UNNAMED = '<unknown>';
 
-function connected(groups: PersistentSubscriptions, { app, call, signal }: GrpcCall, stream: string, group: string, bufferSize: number): Promise<GroupConsumer> {
+function connected(
+  groups: PersistentSubscriptions,
+  { app, call, signal }: GrpcCall,
+  stream: string,
+  group: string,
+  bufferSize: number,
+): Promise<GroupConsumer> {
   const connectionName = call.request.headers.get('connection-name')?.slice(0, CONNECTION_NAME_LENGTH_MAX) ?? UNNAMED;
-  return groups.connect(stream, group, { bufferSize: Math.max(0, bufferSize), username: call.principal.name ?? '', connectionName, from: app.server.addressOf?.(call.request) ?? '', signal });
+  return groups.connect(stream, group, {
+    bufferSize: Math.max(0, bufferSize),
+    username: call.principal.name ?? '',
+    connectionName,
+    from: app.server.addressOf?.(call.request) ?? '',
+    signal,
+  });
 }
 
-/** Sends what the group has for this consumer, until it is closed. A client that takes nothing holds one block, and what it has not answered is bounded by its buffer. */
+/**
+ * Sends what the group has for this consumer, until it is closed. A client that takes nothing holds one block, and what
+ * it has not answered is bounded by its buffer.
+ */
 async function deliver(consumer: GroupConsumer, call: GrpcCall, stream: string, isStructured: boolean): Promise<void> {
   for (;;) {
     const deliveries = await consumer.next();
@@ -65,18 +84,28 @@ async function deliver(consumer: GroupConsumer, call: GrpcCall, stream: string, 
 const BLOCK_BYTES = 65_536;
 
 /**
- * Messages for a consumer, many in a block, each made when it is asked for. Links stay links where the caller may not read what they point to. What was delivered is others'
- * too, and is not changed.
+ * Messages for a consumer, many in a block, each made when it is asked for. Links stay links where the caller may not
+ * read what they point to. What was delivered is others' too, and is not changed.
  */
-async function deliveryBlocks({ call, app }: GrpcCall, deliveries: readonly Delivery[], isStructured: boolean): Promise<Iterable<Uint8Array>> {
+async function deliveryBlocks(
+  { call, app }: GrpcCall,
+  deliveries: readonly Delivery[],
+  isStructured: boolean,
+): Promise<Iterable<Uint8Array>> {
   const events: StoredEvent[] = deliveries.map(({ event }) => event);
   const links = events.map((event) => event.link !== null || event.linkTargetMissing);
   if (links.includes(true)) {
     for (let i = 0; i < events.length; i++) if (links[i]) events[i] = ofLink(events[i]!);
     await withoutForbidden(call, app, events);
   }
-  // A link that leads to nothing for this caller is sent as a link, also by groups that resolve none: what they park is resolved.
-  return blocks(events, deliveries, isStructured, events.map((event, i) => links[i]! && event.link === null));
+  // A link that leads to nothing for this caller is sent as a link, also by groups that resolve none: what they park is
+  // resolved.
+  return blocks(
+    events,
+    deliveries,
+    isStructured,
+    events.map((event, i) => links[i]! && event.link === null),
+  );
 }
 
 /** A resolved event has the positions of its link. */
@@ -85,12 +114,22 @@ function ofLink(event: StoredEvent): StoredEvent {
   return { ...event, position, preparePosition };
 }
 
-function* blocks(events: readonly StoredEvent[], deliveries: readonly Delivery[], isStructured: boolean, isLinkOnly: readonly boolean[]): Generator<Uint8Array, void, undefined> {
+function* blocks(
+  events: readonly StoredEvent[],
+  deliveries: readonly Delivery[],
+  isStructured: boolean,
+  isLinkOnly: readonly boolean[],
+): Generator<Uint8Array, void, undefined> {
   for (let from = 0; from < events.length;) {
     const resolvesLinks = isLinkOnly[from]!;
     let to = from;
-    for (let bytes = 0; to < events.length && isLinkOnly[to] === resolvesLinks && bytes < BLOCK_BYTES; to++) bytes += bytesOf(events[to]!);
-    yield eventBlock(events.slice(from, to), { isStructured, resolvesLinks }, deliveries.slice(from, to).map(({ retryCount }) => retryCount));
+    for (let bytes = 0; to < events.length && isLinkOnly[to] === resolvesLinks && bytes < BLOCK_BYTES; to++)
+      bytes += bytesOf(events[to]!);
+    yield eventBlock(
+      events.slice(from, to),
+      { isStructured, resolvesLinks },
+      deliveries.slice(from, to).map(({ retryCount }) => retryCount),
+    );
     from = to;
   }
 }

@@ -11,7 +11,10 @@ import { recordTooLarge } from './rich-error.ts';
 
 /** What each format is called in the metadata of an event. */
 const FORMATS: ReadonlyMap<number, string> = new Map([
-  [SchemaFormat.SCHEMA_FORMAT_JSON, 'Json'], [SchemaFormat.SCHEMA_FORMAT_PROTOBUF, 'Protobuf'], [SchemaFormat.SCHEMA_FORMAT_AVRO, 'Avro'], [SchemaFormat.SCHEMA_FORMAT_BYTES, 'Bytes'],
+  [SchemaFormat.SCHEMA_FORMAT_JSON, 'Json'],
+  [SchemaFormat.SCHEMA_FORMAT_PROTOBUF, 'Protobuf'],
+  [SchemaFormat.SCHEMA_FORMAT_AVRO, 'Avro'],
+  [SchemaFormat.SCHEMA_FORMAT_BYTES, 'Bytes'],
 ]);
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
@@ -33,7 +36,9 @@ export class Records {
     if (this.violations.length < VIOLATIONS_MAX) this.violations.push({ field, description });
   }
 
-  /** The event that a record is; `at` names it. Null where something is wrong with it. Throws for one that is too large. */
+  /**
+   * The event that a record is; `at` names it. Null where something is wrong with it. Throws for one that is too large.
+   */
   event(record: AppendRecord, stream: string, at: string): NewEvent | null {
     const { schema, properties, data } = record;
     const before = this.violations.length;
@@ -41,7 +46,8 @@ export class Records {
     const format = this.#formatOf(schema, at);
     if (schema !== undefined) this.#checkProperties(properties, format, schema, at);
     const metadata = schema === undefined ? null : metadataOf(properties, format, schema);
-    if (metadata === null && schema !== undefined) this.violate(`${at}.properties`, 'a number is not finite, which JSON has no form for: leave it out');
+    if (metadata === null && schema !== undefined)
+      this.violate(`${at}.properties`, 'a number is not finite, which JSON has no form for: leave it out');
     if (this.violations.length > before || metadata === null) return null;
     const size = data.length + metadata.length;
     if (size > EVENT_BYTES_MAX) throw recordTooLarge(stream, id, size, EVENT_BYTES_MAX);
@@ -53,7 +59,11 @@ export class Records {
     for (const [key, value] of properties) {
       if (key === '') this.violate(`${at}.properties`, 'a key is empty: name the property');
       const written = ofSchema(key, format, schema);
-      if (written !== undefined && value.stringValue !== written) this.violate(`${at}.properties`, `'${key}' is written by the server, and differs from what it takes from the schema: leave it out, or give the same`);
+      if (written !== undefined && value.stringValue !== written)
+        this.violate(
+          `${at}.properties`,
+          `'${key}' is written by the server, and differs from what it takes from the schema: leave it out, or give the same`,
+        );
     }
   }
 
@@ -62,7 +72,8 @@ export class Records {
       this.hasAllIds = false;
       return guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0);
     }
-    if (!ID.test(recordId) || recordId === NO_ID) this.violate(`${at}.record_id`, 'this is no UUID: give one with dashes that is not all zeros, or none');
+    if (!ID.test(recordId) || recordId === NO_ID)
+      this.violate(`${at}.record_id`, 'this is no UUID: give one with dashes that is not all zeros, or none');
     return recordId;
   }
 
@@ -81,14 +92,21 @@ export class Records {
 /** What the system says of a schema under this key; undefined where the key is the client's. */
 function ofSchema(key: string, format: string, schema: SchemaInfo): string | undefined {
   switch (key) {
-    case '$schema.format': return format;
-    case '$schema.name': return schema.name;
-    case '$schema.id': return schema.id;
-    default: return undefined;
+    case '$schema.format':
+      return format;
+    case '$schema.name':
+      return schema.name;
+    case '$schema.id':
+      return schema.id;
+    default:
+      return undefined;
   }
 }
 
-/** Custom metadata as readers of the first generation see them: the properties, then what the system says of the schema. Null where a number has no form in JSON. */
+/**
+ * Custom metadata as readers of the first generation see them: the properties, then what the system says of the schema.
+ * Null where a number has no form in JSON.
+ */
 function metadataOf(properties: ReadonlyMap<string, Value>, format: string, schema: SchemaInfo): Uint8Array | null {
   const members: string[] = [];
   for (const [key, value] of properties) {
@@ -109,10 +127,14 @@ function jsonOf({ numberValue, stringValue, boolValue, structValue, listValue }:
   if (boolValue !== undefined) return boolValue ? 'true' : 'false';
   if (listValue !== undefined) return joined(listValue.values.map(jsonOf), '[', ']');
   if (structValue === undefined) return 'null';
-  return joined([...structValue.fields].map(([key, value]) => {
-    const json = jsonOf(value);
-    return json === null ? null : `${JSON.stringify(key)}:${json}`;
-  }), '{', '}');
+  return joined(
+    [...structValue.fields].map(([key, value]) => {
+      const json = jsonOf(value);
+      return json === null ? null : `${JSON.stringify(key)}:${json}`;
+    }),
+    '{',
+    '}',
+  );
 }
 
 function joined(parts: readonly (string | null)[], open: string, close: string): string | null {

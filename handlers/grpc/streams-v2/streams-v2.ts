@@ -1,7 +1,13 @@
 import type { ByteBudget } from '../../../core/base/byte-budget.ts';
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
-import type { AppendToStreamsResult, Authorize, NewEvent, StreamCheck, StreamWrite } from '../../../core/streams/api.ts';
+import type {
+  AppendToStreamsResult,
+  Authorize,
+  NewEvent,
+  StreamCheck,
+  StreamWrite,
+} from '../../../core/streams/api.ts';
 import type { App, Audited } from '../../http/context.ts';
 import { authorizeWrite, checkStream } from '../../streams/access.ts';
 import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';
@@ -15,26 +21,47 @@ import { checkTarget } from '../streams/expectation.ts';
 import { appendBudget, AppendSize, EVENT_OVERHEAD_BYTES } from '../streams/stream-limits.ts';
 import { sendRefusal } from '../streams/refusal.ts';
 import { Records } from './append-records.ts';
-import { alreadyInSession, badRequest, notLeaderNode, richErrorOf, sessionEmpty, transactionTooLarge } from './rich-error.ts';
+import {
+  alreadyInSession,
+  badRequest,
+  notLeaderNode,
+  richErrorOf,
+  sessionEmpty,
+  transactionTooLarge,
+} from './rich-error.ts';
 
 const { AppendSession, AppendRecords } = StreamsServiceService.methods;
 /** What a caller wants who appends, where he is told that he may not. */
 const OPERATION = 'streams:write';
 const RULE: MethodRule = { place: 'writes', access: 'stream' };
 /** How this service tells what it refuses before a message is read. */
-const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = { notLeader: notLeaderNode, refused: (error, call) => richErrorOf(error, call, OPERATION) };
+const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = {
+  notLeader: notLeaderNode,
+  refused: (error, call) => richErrorOf(error, call, OPERATION),
+};
 
-/** Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then nobody makes one. */
+/**
+ * Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then nobody makes
+ * one.
+ */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
-  const records = unary(AppendRecords, RULE, (request, call) => told(call, () => appendRecords(request, call)), mayWriteAll);
+  const records = unary(
+    AppendRecords,
+    RULE,
+    (request, call) => told(call, () => appendRecords(request, call)),
+    mayWriteAll,
+  );
   return { name: StreamsServiceService.name, methods: [appendSession(budget), { ...records, ...TOLD }] };
 }
 
 /** One request a stream, then one answer: all of them, or none. */
 function appendSession(budget: ByteBudget): GrpcMethod {
   return {
-    path: AppendSession.path, ...RULE, isUnary: false, ...TOLD,
+    path: AppendSession.path,
+    ...RULE,
+    isUnary: false,
+    ...TOLD,
     async run(call) {
       const share = budget.share(null, call.call.countedAs);
       try {
@@ -87,8 +114,16 @@ async function session(grpc: GrpcCall, hold: (bytes: number) => Promise<void> | 
   }
   if (writes.size === 0) throw sessionEmpty();
   if (records.violations.length > 0) throw badRequest(records.violations);
-  const { streams, position } = await commit(grpc, [...writes].map(([stream, write]) => ({ stream, ...write })), [], records.hasAllIds);
-  return { output: streams.map((one) => ({ stream: one.stream, streamRevision: one.lastEventNumber, position: one.position })), position };
+  const { streams, position } = await commit(
+    grpc,
+    [...writes].map(([stream, write]) => ({ stream, ...write })),
+    [],
+    records.hasAllIds,
+  );
+  return {
+    output: streams.map((one) => ({ stream: one.stream, streamRevision: one.lastEventNumber, position: one.position })),
+    position,
+  };
 }
 
 /** For each stream that an AppendRecordsRequest names. */
@@ -161,7 +196,10 @@ async function appendRecords(request: AppendRecordsRequest, grpc: GrpcCall): Pro
   if (records.violations.length > 0) throw badRequest(records.violations);
   if (bytes > app.options.appendBytesMax) throw transactionTooLarge(bytes, app.options.appendBytesMax);
   const result = await commit(grpc, writes, checks, records.hasAllIds);
-  return { revisions: result.streams.map(({ stream, lastEventNumber }) => ({ stream, revision: lastEventNumber })), position: result.position };
+  return {
+    revisions: result.streams.map(({ stream, lastEventNumber }) => ({ stream, revision: lastEventNumber })),
+    position: result.position,
+  };
 }
 
 const EXPECTED = `give the number of the last event, or ${NO_STREAM} (no stream), ${ANY} (any) or ${STREAM_EXISTS} (stream exists)`;
@@ -170,14 +208,24 @@ function isState(value: number): boolean {
   return value >= NO_STREAM || value === ANY || value === STREAM_EXISTS;
 }
 
-async function checksOf({ checks }: AppendRecordsRequest, grpc: GrpcCall, written: ReadonlySet<string>, records: Records): Promise<StreamCheck[]> {
+async function checksOf(
+  { checks }: AppendRecordsRequest,
+  grpc: GrpcCall,
+  written: ReadonlySet<string>,
+  records: Records,
+): Promise<StreamCheck[]> {
   const found: StreamCheck[] = [];
   for (const [i, { streamState }] of checks.entries()) {
     const at = `checks[${i}]`;
     if (streamState === undefined) records.violate(at, 'there is none of a kind that is known: give stream_state');
     else if (streamState.stream === '') records.violate(`${at}.stream_state.stream`, 'there is none: name the stream');
     else if (!isState(streamState.expectedState)) records.violate(`${at}.stream_state.expected_state`, EXPECTED);
-    else found.push({ stream: streamState.stream, expectedVersion: streamState.expectedState, authorize: written.has(streamState.stream) ? undefined : await mayKnow(grpc, streamState.stream) });
+    else
+      found.push({
+        stream: streamState.stream,
+        expectedVersion: streamState.expectedState,
+        authorize: written.has(streamState.stream) ? undefined : await mayKnow(grpc, streamState.stream),
+      });
   }
   return found;
 }
@@ -194,7 +242,10 @@ async function mayWrite(grpc: GrpcCall, stream: string): Promise<void> {
   }
 }
 
-/** A check tells whether a stream is there and how long it is: whoever may read it, or write to it, could find that out by other means. */
+/**
+ * A check tells whether a stream is there and how long it is: whoever may read it, or write to it, could find that out
+ * by other means.
+ */
 async function mayKnow({ call, app }: GrpcCall, stream: string): Promise<Authorize | undefined> {
   try {
     await checkStream(call, app, 'read', stream);
@@ -202,17 +253,27 @@ async function mayKnow({ call, app }: GrpcCall, stream: string): Promise<Authori
   } catch (error) {
     if (!isSkuaError(error, 'access_denied') && !isSkuaError(error, 'not_authenticated')) throw error;
     await checkStream(call, app, 'write', stream);
-    return await authorizeWrite(call, app, 'write', stream) ?? undefined;
+    return (await authorizeWrite(call, app, 'write', stream)) ?? undefined;
   }
 }
 
-async function commit(grpc: GrpcCall, writes: readonly StreamWrite[], checks: readonly StreamCheck[], isRepeatable: boolean): Promise<AppendToStreamsResult> {
+async function commit(
+  grpc: GrpcCall,
+  writes: readonly StreamWrite[],
+  checks: readonly StreamCheck[],
+  isRepeatable: boolean,
+): Promise<AppendToStreamsResult> {
   const { call, app } = grpc;
   const authorized = new Map<string, Authorize | undefined>();
-  for (const { stream } of writes) if (!authorized.has(stream)) authorized.set(stream, await authorizeWrite(call, app, 'write', stream) ?? undefined);
+  for (const { stream } of writes)
+    if (!authorized.has(stream))
+      authorized.set(stream, (await authorizeWrite(call, app, 'write', stream)) ?? undefined);
   const audited = app.audit === null ? [] : await auditedOf(app, writes);
   try {
-    const result = await app.store.appendToStreams(writes.map((write) => ({ ...write, authorize: authorized.get(write.stream) })), { checks, isRepeatable });
+    const result = await app.store.appendToStreams(
+      writes.map((write) => ({ ...write, authorize: authorized.get(write.stream) })),
+      { checks, isRepeatable },
+    );
     for (const one of audited) grpc.audit?.done({ ...call, audited: one }, 200);
     return result;
   } catch (error) {

@@ -24,11 +24,15 @@ export function appendMethod(budget: ByteBudget): GrpcMethod {
   return { path: Append.path, place: 'writes', access: 'stream', isUnary: false, run: (call) => append(call, budget) };
 }
 
-/** What has to be waited for is waited for here, and all else done by `Proposal`: a function that waits keeps all that it has in memory, and there are many. */
+/**
+ * What has to be waited for is waited for here, and all else done by `Proposal`: a function that waits keeps all that
+ * it has in memory, and there are many.
+ */
 async function append(grpc: GrpcCall, budget: ByteBudget): Promise<void> {
   const { transport } = grpc;
   const proposal = new Proposal(grpc, await transport.read());
-  // Who may not write learns nothing of sizes and streams; what decides in the end is asked while the write takes its place.
+  // Who may not write learns nothing of sizes and streams; what decides in the end is asked while the write takes its
+  // place.
   const checking = checkStream(grpc.call, grpc.app, 'write', proposal.stream);
   if (checking !== undefined) await checking;
   const share = budget.share(null, grpc.call.countedAs);
@@ -84,14 +88,16 @@ class Proposal {
   write(): Promise<AppendResult> {
     const { call, app } = this.#grpc;
     const authorize = authorizeWrite(call, app, 'write', this.stream);
-    if (authorize instanceof Promise || (call.audited !== null && this.stream.startsWith('$$'))) return this.#writeLater(authorize);
+    if (authorize instanceof Promise || (call.audited !== null && this.stream.startsWith('$$')))
+      return this.#writeLater(authorize);
     return app.store.append(this.stream, this.#expected, this.#events, authorize ?? undefined);
   }
 
   async #writeLater(authorizing: Authorize | null | Promise<Authorize | null>): Promise<AppendResult> {
     const { call, app } = this.#grpc;
     const authorize = await authorizing;
-    if (call.audited !== null && this.stream.startsWith('$$')) await noteMetadata(call, app, this.stream.slice(2), this.#events);
+    if (call.audited !== null && this.stream.startsWith('$$'))
+      await noteMetadata(call, app, this.stream.slice(2), this.#events);
     return app.store.append(this.stream, this.#expected, this.#events, authorize ?? undefined);
   }
 
@@ -131,13 +137,27 @@ function appended({ lastEventNumber, position }: AppendResult): Uint8Array {
 }
 
 /** Both the fields of older clients and those of today; a number that means "no stream" comes back as that number. */
-function wrongExpectedVersion(options: AppendReqOptions, { expected, actual }: { readonly expected: number; readonly actual: number }): AppendRespWrongExpectedVersion {
-  const current = actual < 0 ? { noStream_20_6_0: {}, currentNoStream: {} } : { currentRevision_20_6_0: actual, currentRevision: actual };
+function wrongExpectedVersion(
+  options: AppendReqOptions,
+  { expected, actual }: { readonly expected: number; readonly actual: number },
+): AppendRespWrongExpectedVersion {
+  const current =
+    actual < 0
+      ? { noStream_20_6_0: {}, currentNoStream: {} }
+      : { currentRevision_20_6_0: actual, currentRevision: actual };
   switch (expected) {
-    case ANY: return { ...current, any_20_6_0: {}, expectedAny: {} };
-    case STREAM_EXISTS: return { ...current, streamExists_20_6_0: {}, expectedStreamExists: {} };
-    case NO_STREAM: return { ...current, expectedRevision_20_6_0: ALL_ONES, ...(options.revision === undefined ? { expectedNoStream: {} } : { expectedRevision: ALL_ONES }) };
-    default: return { ...current, expectedRevision_20_6_0: expected, expectedRevision: expected };
+    case ANY:
+      return { ...current, any_20_6_0: {}, expectedAny: {} };
+    case STREAM_EXISTS:
+      return { ...current, streamExists_20_6_0: {}, expectedStreamExists: {} };
+    case NO_STREAM:
+      return {
+        ...current,
+        expectedRevision_20_6_0: ALL_ONES,
+        ...(options.revision === undefined ? { expectedNoStream: {} } : { expectedRevision: ALL_ONES }),
+      };
+    default:
+      return { ...current, expectedRevision_20_6_0: expected, expectedRevision: expected };
   }
 }
 
@@ -145,8 +165,17 @@ function wrongExpectedVersion(options: AppendReqOptions, { expected, actual }: {
 function namedError(error: unknown, events: readonly ProposedEvent[]): unknown {
   const large = eventTooLarge(error, events);
   if (large !== null) {
-    const trailers = { 'maximum-append-event-size': String(large.limit), 'event-id': large.eventId, 'proposed-append-event-size': String(large.size) };
-    return new GrpcError(STATUS.invalidArgument, `Event ${large.eventId} has ${large.size} bytes, and the limit is ${large.limit}.`, { exception: 'maximum-append-event-size-exceeded', ...trailers }, error);
+    const trailers = {
+      'maximum-append-event-size': String(large.limit),
+      'event-id': large.eventId,
+      'proposed-append-event-size': String(large.size),
+    };
+    return new GrpcError(
+      STATUS.invalidArgument,
+      `Event ${large.eventId} has ${large.size} bytes, and the limit is ${large.limit}.`,
+      { exception: 'maximum-append-event-size-exceeded', ...trailers },
+      error,
+    );
   }
   if (!(error instanceof SkuaError)) return error;
   if (isSkuaError(error, 'batch_too_large')) return tooLarge(error.data.limit);

@@ -1,11 +1,17 @@
 import { putVarint } from '../events/varint.ts';
 import { PREFIX_BYTES } from '../messages/wire.ts';
 
-/** The answer to an append that was written, put together by hand: each append has one, and the generated writer makes an object of every number. */
+/**
+ * The answer to an append that was written, put together by hand: each append has one, and the generated writer makes
+ * an object of every number.
+ */
 
 /** Bytes that one answer takes at most, with its prefix. */
 const ANSWER_BYTES_MAX = 48;
-/** Answers are written one behind the other into arrays of so many bytes: an array of its own would cost more than the rest. */
+/**
+ * Answers are written one behind the other into arrays of so many bytes: an array of its own would cost more than the
+ * rest.
+ */
 const SLAB_BYTES = 8_192;
 
 let slab = new Uint8Array(0);
@@ -26,7 +32,10 @@ export function appendedFrame(revision: number, position: number): Uint8Array {
   return slab.subarray(start, used);
 }
 
-/** What an append has come to, as both kinds of answers have it, behind the byte of its length; returns where it ends. It is shorter than 128 bytes. */
+/**
+ * What an append has come to, as both kinds of answers have it, behind the byte of its length; returns where it ends.
+ * It is shorter than 128 bytes.
+ */
 export function putSuccess(b: Uint8Array, from: number, revision: number, position: number): number {
   let at = from + 1;
   if (revision < 0) {

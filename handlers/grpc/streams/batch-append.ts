@@ -32,7 +32,13 @@ const APPENDS_IN_FLIGHT_MAX = 1_024;
 
 /** BatchAppend: many appends over one call, each answered when it is done. */
 export function batchAppendMethod(budget: ByteBudget): GrpcMethod {
-  return { path: BatchAppend.path, place: 'here', access: 'stream', isUnary: false, run: (call) => new BatchCall(call, budget).run() };
+  return {
+    path: BatchAppend.path,
+    place: 'here',
+    access: 'stream',
+    isUnary: false,
+    run: (call) => new BatchCall(call, budget).run(),
+  };
 }
 
 /** An append whose last chunk has not come yet. */
@@ -71,7 +77,10 @@ class BatchCall {
     this.#share = budget.share(null, grpc.call.countedAs);
   }
 
-  /** Ends when the client has half-closed and everything is answered, or when the call is over, or with what ends all of it. */
+  /**
+   * Ends when the client has half-closed and everything is answered, or when the call is over, or with what ends all of
+   * it.
+   */
   async run(): Promise<void> {
     try {
       await new Promise<void>((resolve, reject) => {
@@ -106,12 +115,16 @@ class BatchCall {
   }
 
   #answered(): Promise<void> {
-    return new Promise((resolve) => { this.#wake = resolve; });
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   async #takeLong(bytes: Uint8Array): Promise<void> {
     let taken: Promise<void> | null = null;
-    await inTurn(this.#grpc, () => { taken = this.#take(decode(bytes, readBatchChunk), bytes); });
+    await inTurn(this.#grpc, () => {
+      taken = this.#take(decode(bytes, readBatchChunk), bytes);
+    });
     if (taken !== null) await taken;
   }
 
@@ -127,12 +140,24 @@ class BatchCall {
     let append: OpenAppend;
     let checking: void | Promise<void>;
     try {
-      if (options.streamIdentifier === undefined) return this.#refuse(chunk, badRequest('Object reference not set to an instance of an object.'));
+      if (options.streamIdentifier === undefined)
+        return this.#refuse(chunk, badRequest('Object reference not set to an instance of an object.'));
       const stream = nameOf(options.streamIdentifier);
       checkTarget(this.#grpc.call, stream);
       checking = checkStream(this.#grpc.call, this.#grpc.app, 'write', stream);
       const timeoutMs = this.#timeoutOf(options);
-      append = { key, correlationId, stream, streamName: options.streamIdentifier.streamName, expected: 0, events: [], size: new AppendSize(this.#grpc.app), timeoutMs, held: 0, timer: null };
+      append = {
+        key,
+        correlationId,
+        stream,
+        streamName: options.streamIdentifier.streamName,
+        expected: 0,
+        events: [],
+        size: new AppendSize(this.#grpc.app),
+        timeoutMs,
+        held: 0,
+        timer: null,
+      };
     } catch (error) {
       return this.#refuse(chunk, this.#statusOf(error, chunk));
     }
@@ -153,7 +178,8 @@ class BatchCall {
   /** The caller may write to the stream. */
   #begin(append: OpenAppend, chunk: BatchChunk, bytes: Uint8Array, isFinal: boolean): Promise<void> | null {
     if (!(append.timeoutMs > 0)) return this.#refuse(chunk, TIMEOUT);
-    // Answers repeat the name: as long as the append stays open it would be sent again for each small chunk with a mistake.
+    // Answers repeat the name: as long as the append stays open it would be sent again for each small chunk with a
+    // mistake.
     const fault = append.stream.length > STREAM_NAME_LENGTH_MAX ? checkWritableName(append.stream) : null;
     if (fault !== null) return this.#refuse(chunk, this.#statusOf(fault, chunk));
     try {
@@ -197,12 +223,14 @@ class BatchCall {
     const timer = new AbortController();
     append.timer = timer;
     this.#open.set(append.key, append);
-    this.#grpc.transport.guarded(() => this.#grpc.app.world.clock.sleep(append.timeoutMs, timer.signal).then(() => {
-      if (timer.signal.aborted || this.#isOver) return;
-      this.#close(append);
-      this.#release(append);
-      this.#answerError(append, { ...append.correlationId, text: append.key, isStructured: true }, TIMEOUT);
-    }));
+    this.#grpc.transport.guarded(() =>
+      this.#grpc.app.world.clock.sleep(append.timeoutMs, timer.signal).then(() => {
+        if (timer.signal.aborted || this.#isOver) return;
+        this.#close(append);
+        this.#release(append);
+        this.#answerError(append, { ...append.correlationId, text: append.key, isStructured: true }, TIMEOUT);
+      }),
+    );
   }
 
   /** No more chunks of it are taken. */
@@ -227,7 +255,8 @@ class BatchCall {
     if (app.audit !== null) auditWrite(target, stream);
     try {
       const authorize = authorizeWrite(call, app, 'write', stream);
-      if (authorize instanceof Promise || target.audited !== null) return this.#writeLater(append, correlationId, authorize, target);
+      if (authorize instanceof Promise || target.audited !== null)
+        return this.#writeLater(append, correlationId, authorize, target);
       this.#send(append, correlationId, authorize, null);
     } catch (error) {
       this.#failed(append, correlationId, target.audited, error);
@@ -235,10 +264,16 @@ class BatchCall {
     return null;
   }
 
-  async #writeLater(append: OpenAppend, correlationId: Uuid, authorizing: Authorize | null | Promise<Authorize | null>, target: { audited: Audited | null }): Promise<void> {
+  async #writeLater(
+    append: OpenAppend,
+    correlationId: Uuid,
+    authorizing: Authorize | null | Promise<Authorize | null>,
+    target: { audited: Audited | null },
+  ): Promise<void> {
     try {
       const authorize = await authorizing;
-      if (target.audited !== null && append.stream.startsWith('$$')) await noteMetadata(target, this.#grpc.app, append.stream.slice(2), append.events);
+      if (target.audited !== null && append.stream.startsWith('$$'))
+        await noteMetadata(target, this.#grpc.app, append.stream.slice(2), append.events);
       this.#send(append, correlationId, authorize, target.audited);
     } catch (error) {
       this.#failed(append, correlationId, target.audited, error);
@@ -259,7 +294,12 @@ class BatchCall {
     );
   }
 
-  #succeeded(append: OpenAppend, correlationId: Uuid, audited: Audited | null, { lastEventNumber, position }: AppendResult): void {
+  #succeeded(
+    append: OpenAppend,
+    correlationId: Uuid,
+    audited: Audited | null,
+    { lastEventNumber, position }: AppendResult,
+  ): void {
     if (audited !== null) this.#grpc.audit?.done({ ...this.#grpc.call, audited }, 200);
     this.#release(append);
     if (this.#isOver) return;
@@ -269,7 +309,8 @@ class BatchCall {
 
   #failed(append: OpenAppend, correlationId: Uuid, audited: Audited | null, error: unknown): void {
     const status = endsCall(error) ? null : statusOf(error, this.#grpc.app, append.stream, append.events);
-    if (audited !== null) this.#grpc.audit?.failed({ ...this.#grpc.call, audited }, status?.message === 'AccessDenied' ? 403 : 500, error);
+    if (audited !== null)
+      this.#grpc.audit?.failed({ ...this.#grpc.call, audited }, status?.message === 'AccessDenied' ? 403 : 500, error);
     this.#release(append);
     if (status === null) this.#fail(error);
     else this.#answerError(append, correlationId, status);

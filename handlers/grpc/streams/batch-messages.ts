@@ -7,7 +7,10 @@ import { putSuccess } from './appended.ts';
 import { readProposed, readUuid } from './proposed.ts';
 import type { ProposedEvent } from './proposed.ts';
 
-/** A BatchAppendReq: a part of one append. Its events are read when they are first asked for, which is once the caller may write to the stream. */
+/**
+ * A BatchAppendReq: a part of one append. Its events are read when they are first asked for, which is once the caller
+ * may write to the stream.
+ */
 export class BatchChunk {
   correlationId: Uuid | undefined = undefined;
   options: BatchAppendReqOptions | undefined = undefined;
@@ -20,7 +23,9 @@ export class BatchChunk {
   }
 
   /** Errors: as `decode`. */
-  get events(): ProposedEvent[] { return (this.#events ??= decode(this.#bytes, readEvents)); }
+  get events(): ProposedEvent[] {
+    return (this.#events ??= decode(this.#bytes, readEvents));
+  }
 }
 
 /** Tag of the field that holds an event. */
@@ -31,11 +36,20 @@ export function readBatchChunk(reader: Reader, end: number, depth: number): Batc
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: chunk.correlationId = readUuid(reader, endOf(reader, depth + 1), depth + 1); break;
-      case 18: chunk.options = readBatchAppendReqOptions(reader, endOf(reader, depth + 1), depth + 1); break;
-      case EVENT: reader.pos = endOfElement(reader, depth + 1); break;
-      case 32: chunk.isFinal = reader.bool(); break;
-      default: skip(reader, tag, depth);
+      case 10:
+        chunk.correlationId = readUuid(reader, endOf(reader, depth + 1), depth + 1);
+        break;
+      case 18:
+        chunk.options = readBatchAppendReqOptions(reader, endOf(reader, depth + 1), depth + 1);
+        break;
+      case EVENT:
+        reader.pos = endOfElement(reader, depth + 1);
+        break;
+      case 32:
+        chunk.isFinal = reader.bool();
+        break;
+      default:
+        skip(reader, tag, depth);
     }
   }
   atEnd(reader, end);
@@ -57,12 +71,17 @@ const ROOM_FIRST = 512;
 /** Bytes that an answer has beside its identifier and the name of its stream. */
 const ANSWER_BYTES = 96;
 
-/** Successful answers, one behind the other with their prefixes, as a transport sends them: a group commit answers many appends at once, and they travel as one block. */
+/**
+ * Successful answers, one behind the other with their prefixes, as a transport sends them: a group commit answers many
+ * appends at once, and they travel as one block.
+ */
 export class AnswerBlock {
   #bytes = new Uint8Array(0);
   #length = 0;
 
-  get isEmpty(): boolean { return this.#length === 0; }
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
 
   /** What has been written so far, which is the caller's from here on. */
   take(): Uint8Array {

@@ -3,7 +3,11 @@ import type { AllPosition, StreamPage } from '../../../core/streams/api.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall } from '../call.ts';
 import { writeReadResp } from '../messages/streams.ts';
-import type { ReadReqOptionsAllOptions, ReadReqOptionsFilterOptions, ReadReqOptionsStreamOptions } from '../messages/streams.ts';
+import type {
+  ReadReqOptionsAllOptions,
+  ReadReqOptionsFilterOptions,
+  ReadReqOptionsStreamOptions,
+} from '../messages/streams.ts';
 import { ALL_ONES, frame } from '../messages/wire.ts';
 import { filterOf } from './filter.ts';
 import { unhandled } from './proposed.ts';
@@ -20,15 +24,28 @@ export interface StreamRead {
 const FIRST_PAGE_NUMBERS = 32;
 
 /** Events of a stream from a number on, as many as are asked for or there are. */
-export async function readStream(name: string, options: ReadReqOptionsStreamOptions, { isForward, count, compatibility }: StreamRead, { app }: GrpcCall, reply: Reply): Promise<void> {
+export async function readStream(
+  name: string,
+  options: ReadReqOptionsStreamOptions,
+  { isForward, count, compatibility }: StreamRead,
+  { app }: GrpcCall,
+  reply: Reply,
+): Promise<void> {
   let from = revisionOf(options);
-  if (count === 0 || (isForward && from === 'end')) throw new GrpcError(STATUS.unknown, 'Unexpected ReadStreamResult: Error');
+  if (count === 0 || (isForward && from === 'end'))
+    throw new GrpcError(STATUS.unknown, 'Unexpected ReadStreamResult: Error');
   const direction = isForward ? 'forward' : 'backward';
   /** Where reading was to begin, until it is clear whether there is something. */
   let asked = compatibility > 0 && isForward ? from : null;
   let pageEvents = asked === null ? PAGE_EVENTS : FIRST_PAGE_NUMBERS;
   for (let left = count, isFirst = true; ; isFirst = false) {
-    const page = await app.store.readStream(name, { direction, from, count: Math.min(left, pageEvents), resolveLinks: reply.form.resolvesLinks, ...reply.pageOptions });
+    const page = await app.store.readStream(name, {
+      direction,
+      from,
+      count: Math.min(left, pageEvents),
+      resolveLinks: reply.form.resolvesLinks,
+      ...reply.pageOptions,
+    });
     const found = page.events.length;
     left -= found;
     const isLast = page.isEnd || left <= 0;
@@ -44,7 +61,8 @@ export async function readStream(name: string, options: ReadReqOptionsStreamOpti
     if (blocks.length > 0) await reply.send(block);
     if (isLast) return;
     from = page.nextEventNumber;
-    // A page that has no room for all that it was to hold was looked for in vain behind that, and backward it was read twice.
+    // A page that has no room for all that it was to hold was looked for in vain behind that, and backward it was read
+    // twice.
     if (page.isCut) pageEvents = Math.max(1, found);
     else if (2 * block.length < PAGE_BYTES) pageEvents = Math.min(PAGE_EVENTS, 2 * pageEvents);
     await reply.goOn(blocks.length > 0);
@@ -71,14 +89,29 @@ interface AllRead {
 }
 
 /** Events of `$all` from a position on, as many as are asked for or there are. */
-export async function readAll(options: ReadReqOptionsAllOptions, filterOptions: ReadReqOptionsFilterOptions | undefined, { isForward, count }: AllRead, { app }: GrpcCall, reply: Reply): Promise<void> {
+export async function readAll(
+  options: ReadReqOptionsAllOptions,
+  filterOptions: ReadReqOptionsFilterOptions | undefined,
+  { isForward, count }: AllRead,
+  { app }: GrpcCall,
+  reply: Reply,
+): Promise<void> {
   let from = positionOf(options);
   const filter = filterOptions === undefined ? undefined : (await filterOf(filterOptions, app)).filter;
   // The recorded node neither answers nor ends the call.
   if (count === 0) throw new SkuaError('invalid_count', 'A read of 0 events returns nothing: ask for 1 or more.');
   const direction = isForward ? 'forward' : 'backward';
   for (let left = count; ;) {
-    const page = await app.store.readAll({ direction, from, count: Math.min(left, PAGE_EVENTS), resolveLinks: reply.form.resolvesLinks, ...(filter && { filter }), ...reply.pageOptions }).catch(translated);
+    const page = await app.store
+      .readAll({
+        direction,
+        from,
+        count: Math.min(left, PAGE_EVENTS),
+        resolveLinks: reply.form.resolvesLinks,
+        ...(filter && { filter }),
+        ...reply.pageOptions,
+      })
+      .catch(translated);
     left -= page.events.length;
     const hasEvents = page.events.length > 0;
     if (hasEvents) await reply.send(await reply.block(page.events));
@@ -89,7 +122,9 @@ export async function readAll(options: ReadReqOptionsAllOptions, filterOptions: 
 }
 
 function translated(error: unknown): never {
-  throw isSkuaError(error, 'invalid_position') ? new GrpcError(STATUS.unknown, 'Unexpected ReadAllResult: Error', {}, error) : error;
+  throw isSkuaError(error, 'invalid_position')
+    ? new GrpcError(STATUS.unknown, 'Unexpected ReadAllResult: Error', {}, error)
+    : error;
 }
 
 /** Where a read of `$all` begins, or behind what a subscription does. */

@@ -15,7 +15,10 @@ interface Expected {
   readonly streamExists?: object | undefined;
 }
 
-/** What a request expects of its stream, as the core has it. A number that is none ends the call; `none` says which type had no choice at all. */
+/**
+ * What a request expects of its stream, as the core has it. A number that is none ends the call; `none` says which type
+ * had no choice at all.
+ */
 export function expectedOf(options: Expected, revision: number | undefined, none: string): number {
   if (revision !== undefined) {
     if (Number.isNaN(revision)) throw unhandled();
@@ -41,7 +44,10 @@ export function nameOf(identifier: StreamIdentifier | undefined): string {
 
 /** Refuses names that nobody may write to, also where nobody asks who calls. */
 export function checkTarget(call: Call, stream: string): void {
-  if (stream === '' || stream === '$all') throw refusal(call.principal, 'Nothing can be written to $all, or to no stream at all. Name the stream.', { stream });
+  if (stream === '' || stream === '$all')
+    throw refusal(call.principal, 'Nothing can be written to $all, or to no stream at all. Name the stream.', {
+      stream,
+    });
 }
 
 /** The version that was expected and the one that was found, where an error says so; null for every other error. */

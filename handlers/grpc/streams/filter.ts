@@ -17,14 +17,25 @@ export interface Filter {
   readonly checkpoints: CheckpointRule | null;
 }
 
-/** The filter of a read of `$all`, or of a subscription to it. Asked for only once the caller is known to be allowed to read. */
+/**
+ * The filter of a read of `$all`, or of a subscription to it. Asked for only once the caller is known to be allowed to
+ * read.
+ */
 export async function filterOf(options: ReadReqOptionsFilterOptions, app: App): Promise<Filter> {
   const on = options.streamIdentifier !== undefined ? 'stream' : 'type';
   const expression = options.streamIdentifier ?? options.eventType;
-  if (expression === undefined) throw new GrpcError(STATUS.invalidArgument, `'${jsonOf(options)}' is not a valid EventStore.Client.Streams.ReadReq+Types+Options+Types+FilterOptions`);
+  if (expression === undefined)
+    throw new GrpcError(
+      STATUS.invalidArgument,
+      `'${jsonOf(options)}' is not a valid EventStore.Client.Streams.ReadReq+Types+Options+Types+FilterOptions`,
+    );
   const { regex, prefix: prefixes } = expression;
-  if (prefixes.length > FILTER_PREFIXES_MAX) throw new SkuaError('bad_request', `A filter takes at most ${FILTER_PREFIXES_MAX} prefixes, and this one has ${prefixes.length}: use fewer, or a regular expression.`);
-  const filter = regex === '' ? { on, prefixes } as const : { on, regex: await matcherOf(regex, app) } as const;
+  if (prefixes.length > FILTER_PREFIXES_MAX)
+    throw new SkuaError(
+      'bad_request',
+      `A filter takes at most ${FILTER_PREFIXES_MAX} prefixes, and this one has ${prefixes.length}: use fewer, or a regular expression.`,
+    );
+  const filter = regex === '' ? ({ on, prefixes } as const) : ({ on, regex: await matcherOf(regex, app) } as const);
   const windowEvents = windowOf(options);
   const intervalEvents = windowEvents * options.checkpointIntervalMultiplier;
   return { filter, checkpoints: intervalEvents === 0 ? null : { windowEvents, intervalEvents } };
@@ -36,7 +47,11 @@ function windowOf({ max, count }: ReadReqOptionsFilterOptions): number {
     if (count !== undefined) return WINDOW_EVENTS_DEFAULT;
     throw new GrpcError(STATUS.invalidArgument, noneText('ReadReq+Types+Options+Types+FilterOptions+WindowOneofCase'));
   }
-  if (max === 0) throw new SkuaError('bad_request', 'The window of the filter (max) is 0: give the number of events to look at together, at least 1, or count.');
+  if (max === 0)
+    throw new SkuaError(
+      'bad_request',
+      'The window of the filter (max) is 0: give the number of events to look at together, at least 1, or count.',
+    );
   return max;
 }
 
@@ -50,6 +65,10 @@ async function matcherOf(regex: string, app: App): ReturnType<typeof expressionO
 
 /** Options that have no filter, as the recorded node puts them into its message. */
 function jsonOf({ max, count, checkpointIntervalMultiplier: multiplier }: ReadReqOptionsFilterOptions): string {
-  const members = [...(max === undefined ? [] : [`"max": ${max}`]), ...(count === undefined ? [] : ['"count": { }']), ...(multiplier === 0 ? [] : [`"checkpointIntervalMultiplier": ${multiplier}`])];
+  const members = [
+    ...(max === undefined ? [] : [`"max": ${max}`]),
+    ...(count === undefined ? [] : ['"count": { }']),
+    ...(multiplier === 0 ? [] : [`"checkpointIntervalMultiplier": ${multiplier}`]),
+  ];
   return members.length === 0 ? '{ }' : `{ ${members.join(', ')} }`;
 }

@@ -14,7 +14,11 @@ import { Reply } from './read-reply.ts';
 import { subscribeToAll, subscribeToStream } from './subscribe-call.ts';
 
 /** Events of a stream or of `$all`, once or as they come, as each member has them. */
-export const readMethod: GrpcMethod = serverStreaming(StreamsService.methods.Read, { place: 'here', access: 'stream' }, read);
+export const readMethod: GrpcMethod = serverStreaming(
+  StreamsService.methods.Read,
+  { place: 'here', access: 'stream' },
+  read,
+);
 
 /** Its access list decides about `$all` as a whole. */
 const ALL_STREAM = '$all';
@@ -22,18 +26,30 @@ const ALL_STREAM = '$all';
 async function read({ options }: ReadReq, call: GrpcCall): Promise<void> {
   if (options === undefined) throw unhandled();
   const { stream, all, filter, resolveLinks } = options;
-  if (stream === undefined && all === undefined) throw new GrpcError(STATUS.invalidArgument, noneText('ReadReq+Types+Options+StreamOptionOneofCase'));
+  if (stream === undefined && all === undefined)
+    throw new GrpcError(STATUS.invalidArgument, noneText('ReadReq+Types+Options+StreamOptionOneofCase'));
   const name = stream === undefined ? ALL_STREAM : nameOf(stream.streamIdentifier);
-  if (name === '') throw refusal(call.call.principal, 'No stream has an empty name. Name the stream.', { stream: name });
+  if (name === '')
+    throw refusal(call.call.principal, 'No stream has an empty name. Name the stream.', { stream: name });
   const checking = checkStream(call.call, call.app, 'read', name);
   if (checking !== undefined) await checking;
   checkCombination(options);
   const isForward = options.readDirection === FORWARDS;
   const reply = new Reply(call, name, { isStructured: isStructured(options), resolvesLinks: resolveLinks });
   try {
-    if (stream === undefined) await (options.count === undefined ? subscribeToAll(all!, filter, call, reply) : readAll(all!, filter, { isForward, count: countOf(options.count) }, call, reply));
+    if (stream === undefined)
+      await (options.count === undefined
+        ? subscribeToAll(all!, filter, call, reply)
+        : readAll(all!, filter, { isForward, count: countOf(options.count) }, call, reply));
     else if (options.count === undefined) await subscribeToStream(name, stream, call, reply);
-    else await readStream(name, stream, { isForward, count: countOf(options.count), compatibility: options.controlOption?.compatibility ?? 0 }, call, reply);
+    else
+      await readStream(
+        name,
+        stream,
+        { isForward, count: countOf(options.count), compatibility: options.controlOption?.compatibility ?? 0 },
+        call,
+        reply,
+      );
   } catch (error) {
     if (stream === undefined || !isSkuaError(error, 'stream_not_found')) throw error;
     await reply.send(frame({ streamNotFound: { streamIdentifier: { streamName: encodeText(name) } } }, writeReadResp));
@@ -49,15 +65,23 @@ function checkCombination({ stream, count, subscription, readDirection, filter, 
   const hasFilter = noFilter !== undefined || (filter !== undefined && stream === undefined);
   if (hasMode && hasFilter && DIRECTIONS[readDirection] !== undefined) return;
   const parts = [
-    stream === undefined ? 'All' : 'Stream', count !== undefined ? 'Count' : subscription !== undefined ? 'Subscription' : 'None', DIRECTIONS[readDirection] ?? String(readDirection),
+    stream === undefined ? 'All' : 'Stream',
+    count !== undefined ? 'Count' : subscription !== undefined ? 'Subscription' : 'None',
+    DIRECTIONS[readDirection] ?? String(readDirection),
     filter !== undefined ? 'Filter' : noFilter !== undefined ? 'NoFilter' : 'None',
   ];
   throw new GrpcError(STATUS.invalidArgument, `The combination of (${parts.join(', ')}) is invalid.`);
 }
 
-/** Everything but `string` gives structured ids. Without the option the recorded node neither answers nor ends the call. */
+/**
+ * Everything but `string` gives structured ids. Without the option the recorded node neither answers nor ends the call.
+ */
 function isStructured({ uuidOption }: ReadReqOptions): boolean {
-  if (uuidOption === undefined) throw new GrpcError(STATUS.invalidArgument, 'uuid_option is not set: say whether ids are to come as text (string) or as numbers (structured).');
+  if (uuidOption === undefined)
+    throw new GrpcError(
+      STATUS.invalidArgument,
+      'uuid_option is not set: say whether ids are to come as text (string) or as numbers (structured).',
+    );
   return uuidOption.string === undefined;
 }
 

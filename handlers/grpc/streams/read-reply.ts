@@ -6,11 +6,16 @@ import type { GrpcCall, GrpcEnding } from '../call.ts';
 import { eventBlock } from '../events/event-block.ts';
 import type { EventForm } from '../events/event-block.ts';
 
-/** Events that are read at once, and the bytes at which such a page ends: what is sent in one block, and what one call holds at a time. */
+/**
+ * Events that are read at once, and the bytes at which such a page ends: what is sent in one block, and what one call
+ * holds at a time.
+ */
 export const PAGE_EVENTS = 512;
 export const PAGE_BYTES = 131_072;
 
-/** What goes out for one call of `Read`: blocks of messages, each only when the client has taken enough of the last one. */
+/**
+ * What goes out for one call of `Read`: blocks of messages, each only when the client has taken enough of the last one.
+ */
 export class Reply {
   readonly form: EventForm;
   readonly #call: GrpcCall;
@@ -26,7 +31,10 @@ export class Reply {
   /** How much a page may hold, and on whose account: it holds that until the next one is read. */
   get pageOptions(): { readonly bytesMax: number; readonly share: ByteShare | undefined } {
     const { app, call } = this.#call;
-    return { bytesMax: Math.min(PAGE_BYTES, app.options.readPageBytesMax), share: app.server.replyShareOf?.(call.request) };
+    return {
+      bytesMax: Math.min(PAGE_BYTES, app.options.readPageBytesMax),
+      share: app.server.replyShareOf?.(call.request),
+    };
   }
 
   /** The events as messages. They are let go. */
@@ -43,7 +51,10 @@ export class Reply {
     if (taken !== null) await taken;
   }
 
-  /** Between two pages: the client is still there, and may still read. Behind one with nothing to send others have a turn, for nothing was waited for. */
+  /**
+   * Between two pages: the client is still there, and may still read. Behind one with nothing to send others have a
+   * turn, for nothing was waited for.
+   */
   async goOn(hasSent = true): Promise<void> {
     if (!hasSent) await this.#call.app.world.clock.yield();
     this.checkClient();
@@ -55,7 +66,9 @@ export class Reply {
     const { signal } = this.#call;
     if (!signal.aborted) return;
     const ending = signal.reason as Partial<GrpcEnding> | undefined;
-    throw typeof ending?.status === 'number' ? new GrpcError(ending.status, ending.message ?? '', ending.trailers) : new GrpcError(STATUS.cancelled, 'The call is over.');
+    throw typeof ending?.status === 'number'
+      ? new GrpcError(ending.status, ending.message ?? '', ending.trailers)
+      : new GrpcError(STATUS.cancelled, 'The call is over.');
   }
 }
 

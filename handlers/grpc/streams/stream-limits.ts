@@ -10,12 +10,23 @@ export const EVENT_OVERHEAD_BYTES = 256;
 
 /** What appends of gRPC may hold, one for a node. */
 export function appendBudget(app: App): ByteBudget {
-  return new ByteBudget({ of: 'appends', totalBytes: HELD_BYTES_MAX, reserveBytes: HELD_BYTES_MAX / 4, smallBytes: 262_144, largestBytes: app.options.bodyBytesMax, waitersMax: 1_024, waitMs: 10_000 }, app.world.clock);
+  return new ByteBudget(
+    {
+      of: 'appends',
+      totalBytes: HELD_BYTES_MAX,
+      reserveBytes: HELD_BYTES_MAX / 4,
+      smallBytes: 262_144,
+      largestBytes: app.options.bodyBytesMax,
+      waitersMax: 1_024,
+      waitMs: 10_000,
+    },
+    app.world.clock,
+  );
 }
 
 /**
- * Adds up one append. The data alone count for MaxAppendSize, as in the reference; all that was sent for it counts for what a body may have, so that metadata have a
- * limit too.
+ * Adds up one append. The data alone count for MaxAppendSize, as in the reference; all that was sent for it counts for
+ * what a body may have, so that metadata have a limit too.
  */
 export class AppendSize {
   readonly #dataMax: number;
@@ -28,8 +39,12 @@ export class AppendSize {
     this.#allMax = options.bodyBytesMax;
   }
 
-  addMessage(bytes: number): void { this.#all += bytes; }
-  addData(bytes: number): void { this.#data += bytes; }
+  addMessage(bytes: number): void {
+    this.#all += bytes;
+  }
+  addData(bytes: number): void {
+    this.#data += bytes;
+  }
 
   /** The limit that is exceeded; null for none. */
   get exceeded(): number | null {
@@ -38,15 +53,23 @@ export class AppendSize {
   }
 
   /** What the limit was compared with. */
-  get exceededBy(): number { return this.#data > this.#dataMax ? this.#data : this.#all; }
+  get exceededBy(): number {
+    return this.#data > this.#dataMax ? this.#data : this.#all;
+  }
 }
 
 export function tooLarge(limit: number): GrpcError {
-  return new GrpcError(STATUS.invalidArgument, `Maximum Append Size of ${limit} Exceeded.`, { exception: 'maximum-append-size-exceeded', 'maximum-append-size': String(limit) });
+  return new GrpcError(STATUS.invalidArgument, `Maximum Append Size of ${limit} Exceeded.`, {
+    exception: 'maximum-append-size-exceeded',
+    'maximum-append-size': String(limit),
+  });
 }
 
 /** What an event that is too large is told as; null for every other error. */
-export function eventTooLarge(error: unknown, events: readonly { readonly id: string }[]): { readonly eventId: string; readonly size: number; readonly limit: number } | null {
+export function eventTooLarge(
+  error: unknown,
+  events: readonly { readonly id: string }[],
+): { readonly eventId: string; readonly size: number; readonly limit: number } | null {
   if (!isSkuaError(error, 'event_too_large')) return null;
   const { index, size, limit } = error.data;
   return { eventId: events[index]?.id ?? '', size, limit };

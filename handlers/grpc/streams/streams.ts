@@ -10,5 +10,8 @@ import { readMethod } from './read-call.ts';
 /** The streams as clients of the first generation see them. */
 export function streams(app: App): GrpcService {
   const budget = appendBudget(app);
-  return { name: StreamsService.name, methods: [readMethod, appendMethod(budget), deleteMethod, tombstoneMethod, batchAppendMethod(budget)] };
+  return {
+    name: StreamsService.name,
+    methods: [readMethod, appendMethod(budget), deleteMethod, tombstoneMethod, batchAppendMethod(budget)],
+  };
 }

@@ -20,14 +20,26 @@ function methodsOf(all: Users): readonly GrpcMethod[] {
   return [
     change(methods.Create, 'user.create', 'administrators', (options, { call }) => create(call, all, options)),
     // What was not sent can't be told from what is empty: both are set. The password is not looked at.
-    change(methods.Update, 'user.update', 'administrators', ({ loginName, fullName, groups }, { call }) => update(call, all, loginName, { fullName, groups })),
+    change(methods.Update, 'user.update', 'administrators', ({ loginName, fullName, groups }, { call }) =>
+      update(call, all, loginName, { fullName, groups }),
+    ),
     change(methods.Delete, 'user.delete', 'administrators', ({ loginName }) => all.delete(loginName)),
     change(methods.Disable, 'user.disable', 'administrators', ({ loginName }) => all.disable(loginName)),
     change(methods.Enable, 'user.enable', 'administrators', ({ loginName }) => all.enable(loginName)),
-    serverStreaming(methods.Details, { place: 'here', access: 'authenticated' }, (request, call) => details(all, request, call)),
+    serverStreaming(methods.Details, { place: 'here', access: 'authenticated' }, (request, call) =>
+      details(all, request, call),
+    ),
     // Of anybody: who knows the present password could log in as that user just as well.
-    change(methods.ChangePassword, 'user.change-password', 'authenticated', ({ loginName, currentPassword, newPassword }, { call, app }) => changePassword(call, app, all, loginName, currentPassword, newPassword)),
-    change(methods.ResetPassword, 'user.reset-password', 'administrators', ({ loginName, newPassword }) => all.resetPassword(loginName, newPassword)),
+    change(
+      methods.ChangePassword,
+      'user.change-password',
+      'authenticated',
+      ({ loginName, currentPassword, newPassword }, { call, app }) =>
+        changePassword(call, app, all, loginName, currentPassword, newPassword),
+    ),
+    change(methods.ResetPassword, 'user.reset-password', 'administrators', ({ loginName, newPassword }) =>
+      all.resetPassword(loginName, newPassword),
+    ),
   ];
 }
 
@@ -37,7 +49,10 @@ interface Change<Options> {
 
 /** A change to one user, answered with nothing. */
 function change<Options extends { readonly loginName: string }>(
-  shape: MethodShape<Change<Options>, object>, audit: AuditAction, access: Access, made: (options: Options, call: GrpcCall) => Promise<void>,
+  shape: MethodShape<Change<Options>, object>,
+  audit: AuditAction,
+  access: Access,
+  made: (options: Options, call: GrpcCall) => Promise<void>,
 ): GrpcMethod {
   return unary(shape, { place: 'writes', access, audit }, async ({ options }, call) => {
     noteForAudit(call.call, { target: options?.loginName ?? null });
@@ -53,20 +68,38 @@ async function written(made: Promise<void>, loginName: string): Promise<void> {
     await made;
   } catch (error) {
     if (!isSkuaError(error, 'wrong_expected_version')) throw error;
-    throw new GrpcError(STATUS.deadlineExceeded, 'Try again.', { exception: 'user-conflict', 'login-name': loginName }, error);
+    throw new GrpcError(
+      STATUS.deadlineExceeded,
+      'Try again.',
+      { exception: 'user-conflict', 'login-name': loginName },
+      error,
+    );
   }
 }
 
 /** One user, or all of them: for administrators, and for users about themselves. */
-async function details(all: Users, { options }: { readonly options?: { readonly loginName: string } | undefined }, call: GrpcCall): Promise<void> {
+async function details(
+  all: Users,
+  { options }: { readonly options?: { readonly loginName: string } | undefined },
+  call: GrpcCall,
+): Promise<void> {
   if (options === undefined) throw new MalformedMessage('options are not set');
   const { loginName } = options;
   const isOne = loginName !== '';
   mayLookAt(call.call, isOne ? loginName : null);
-  for (const user of isOne ? [await all.get(loginName)] : await all.list()) await send(call, detailsOf(user), writeDetailsResp);
+  for (const user of isOne ? [await all.get(loginName)] : await all.list())
+    await send(call, detailsOf(user), writeDetailsResp);
 }
 
 function detailsOf({ loginName, fullName, groups, updatedMs, updatedTicks = 0, isDisabled }: User): DetailsResp {
   const ticksSinceEpoch = BigInt(Math.floor(updatedMs)) * 10_000n + BigInt(updatedTicks);
-  return { userDetails: { loginName, fullName: fullName ?? '', groups, lastUpdated: { ticksSinceEpoch }, disabled: isDisabled } };
+  return {
+    userDetails: {
+      loginName,
+      fullName: fullName ?? '',
+      groups,
+      lastUpdated: { ticksSinceEpoch },
+      disabled: isDisabled,
+    },
+  };
 }

@@ -44,8 +44,8 @@ interface FunctionProps {
 }
 
 /**
- * Calls at once of the functions that everybody reaches: whoever floods one of them takes nothing from the others, from the tick or from the
- * rest of the account, and makes no more cost than these allow.
+ * Calls at once of the functions that everybody reaches: whoever floods one of them takes nothing from the others, from
+ * the tick or from the rest of the account, and makes no more cost than these allow.
  */
 const STREAMS_CONCURRENCY = 50;
 const WEBHOOK_CONCURRENCY = 50;
@@ -55,42 +55,104 @@ const CONCURRENCY_MAX = 10_000;
 /** The parameter for a function's reserved concurrency; 0 reserves nothing, which small accounts need. */
 function reserved(scope: Construct, id: string, fallback: number): number {
   const parameter = new CfnParameter(scope, `${id}Concurrency`, {
-    type: 'Number', default: fallback, minValue: 0, maxValue: CONCURRENCY_MAX, description: `Calls of the function ${id} at once, reserved for it and its limit; 0 for neither, where the account has too few to reserve some`,
+    type: 'Number',
+    default: fallback,
+    minValue: 0,
+    maxValue: CONCURRENCY_MAX,
+    description: `Calls of the function ${id} at once, reserved for it and its limit; 0 for neither, where the account has too few to reserve some`,
   });
-  const isReserved = new CfnCondition(scope, `Has${id}Concurrency`, { expression: Fn.conditionNot(Fn.conditionEquals(parameter.valueAsString, '0')) });
+  const isReserved = new CfnCondition(scope, `Has${id}Concurrency`, {
+    expression: Fn.conditionNot(Fn.conditionEquals(parameter.valueAsString, '0')),
+  });
   return Token.asNumber(Fn.conditionIf(isReserved.logicalId, parameter.valueAsNumber, Aws.NO_VALUE));
 }
 
 /** The four functions from their built bundles, each with what it needs and no more. */
-export function createFunctions(scope: Construct, { bucket, prefix, bundles, httpMemory, tickMemory, backups }: FunctionsProps): Functions {
+export function createFunctions(
+  scope: Construct,
+  { bucket, prefix, bundles, httpMemory, tickMemory, backups }: FunctionsProps,
+): Functions {
   const { admin, ops, token } = createSecrets(scope);
   const environment = { NODE_OPTIONS: '--enable-source-maps', SERVER_STORAGE: `s3://${bucket.bucketName}/${prefix}` };
   // The names of secrets: a function reads those that it needs when it starts, by a right of its own.
   const users = { SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: admin, SERVER_DEFAULT_OPS_PASSWORD_SECRET: ops };
   const sealing = { SERVER_CONNECTORS__DATA_PROTECTION__TOKEN_SECRET: token };
-  const create = ({ id, name, description, memorySize, timeoutSeconds, env = {}, secrets = {}, concurrency }: FunctionProps) => {
-    const logGroup = new LogGroup(scope, `${id}Log`, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY });
+  const create = ({
+    id,
+    name,
+    description,
+    memorySize,
+    timeoutSeconds,
+    env = {},
+    secrets = {},
+    concurrency,
+  }: FunctionProps) => {
+    const logGroup = new LogGroup(scope, `${id}Log`, {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
     // The platform's ready-made role could write to every log group of the account.
     const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
     const arns = Object.values(secrets).map(({ secretArn }) => secretArn);
-    if (arns.length > 0) role.addToPolicy(new PolicyStatement({ sid: 'ReadSecrets', actions: ['secretsmanager:GetSecretValue'], resources: arns }));
+    if (arns.length > 0)
+      role.addToPolicy(
+        new PolicyStatement({ sid: 'ReadSecrets', actions: ['secretsmanager:GetSecretValue'], resources: arns }),
+      );
     const named = Object.fromEntries(Object.entries(secrets).map(([variable, { secretArn }]) => [variable, secretArn]));
     return new LambdaFunction(scope, id, {
-      description, memorySize, role, logGroup, timeout: Duration.seconds(timeoutSeconds), environment: { ...environment, ...env, ...named }, code: Code.fromAsset(path.join(bundles, name)), handler: 'index.handler',
-      runtime: Runtime.NODEJS_24_X, architecture: Architecture.ARM_64,
+      description,
+      memorySize,
+      role,
+      logGroup,
+      timeout: Duration.seconds(timeoutSeconds),
+      environment: { ...environment, ...env, ...named },
+      code: Code.fromAsset(path.join(bundles, name)),
+      handler: 'index.handler',
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
       ...(concurrency !== undefined && { reservedConcurrentExecutions: reserved(scope, id, concurrency) }),
-      // A tick has its new files on disk until they are published. What a schedule calls is called again by the schedule.
-      ...(name === 'tick' && { ephemeralStorageSize: Size.gibibytes(TICK_DISK_GIB), retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
+      // A tick has its new files on disk until they are published. What a schedule calls is called again by the
+      // schedule.
+      ...(name === 'tick' && {
+        ephemeralStorageSize: Size.gibibytes(TICK_DISK_GIB),
+        retryAttempts: 0,
+        maxEventAge: Duration.minutes(1),
+      }),
     });
   };
   const http = { memorySize: httpMemory, timeoutSeconds: HTTP_TIMEOUT_SECONDS };
   const functions: Functions = {
-    webhook: create({ ...http, id: 'Webhook', name: 'webhook', description: 'Skua: takes webhooks', secrets: sealing, concurrency: WEBHOOK_CONCURRENCY }),
-    admin: create({ ...http, id: 'Admin', name: 'admin', description: 'Skua: users, connectors, scavenges, schedules', secrets: { ...users, ...sealing }, concurrency: ADMIN_CONCURRENCY }),
-    streams: create({ ...http, id: 'Streams', name: 'streams', description: 'Skua: appends to streams and reads them', secrets: users, concurrency: STREAMS_CONCURRENCY }),
+    webhook: create({
+      ...http,
+      id: 'Webhook',
+      name: 'webhook',
+      description: 'Skua: takes webhooks',
+      secrets: sealing,
+      concurrency: WEBHOOK_CONCURRENCY,
+    }),
+    admin: create({
+      ...http,
+      id: 'Admin',
+      name: 'admin',
+      description: 'Skua: users, connectors, scavenges, schedules',
+      secrets: { ...users, ...sealing },
+      concurrency: ADMIN_CONCURRENCY,
+    }),
+    streams: create({
+      ...http,
+      id: 'Streams',
+      name: 'streams',
+      description: 'Skua: appends to streams and reads them',
+      secrets: users,
+      concurrency: STREAMS_CONCURRENCY,
+    }),
     tick: create({
-      id: 'Tick', name: 'tick', description: 'Skua: compacts the log, keeps the index, scavenges', memorySize: tickMemory, timeoutSeconds: TICK_TIMEOUT_SECONDS,
+      id: 'Tick',
+      name: 'tick',
+      description: 'Skua: compacts the log, keeps the index, scavenges',
+      memorySize: tickMemory,
+      timeoutSeconds: TICK_TIMEOUT_SECONDS,
       env: { ...backups.environment, SERVER_TICK_SECONDS: String(TICK_SECONDS) },
     }),
   };
@@ -107,13 +169,17 @@ export function createFunctions(scope: Construct, { bucket, prefix, bundles, htt
 const LENGTH = 40;
 
 /**
- * The passwords of a first start and the data-protection token: made by the platform, kept when the stack is deleted, and
- * named in templates and functions by their ARN only. The token seals the secrets of connectors, so losing it loses those.
+ * The passwords of a first start and the data-protection token: made by the platform, kept when the stack is deleted,
+ * and named in templates and functions by their ARN only. The token seals the secrets of connectors, so losing it loses
+ * those.
  */
 function createSecrets(scope: Construct): { readonly admin: Secret; readonly ops: Secret; readonly token: Secret } {
-  const secret = (id: string, description: string) => new Secret(scope, id, {
-    description, removalPolicy: RemovalPolicy.RETAIN, generateSecretString: { passwordLength: LENGTH, excludePunctuation: true, includeSpace: false },
-  });
+  const secret = (id: string, description: string) =>
+    new Secret(scope, id, {
+      description,
+      removalPolicy: RemovalPolicy.RETAIN,
+      generateSecretString: { passwordLength: LENGTH, excludePunctuation: true, includeSpace: false },
+    });
   return {
     admin: secret('AdminPassword', 'Password with which the user admin of Skua is created'),
     ops: secret('OpsPassword', 'Password with which the user ops of Skua is created'),

@@ -1,4 +1,15 @@
-import { Arn, ArnFormat, Aws, CfnCondition, CfnParameter, Duration, Fn, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import {
+  Arn,
+  ArnFormat,
+  Aws,
+  CfnCondition,
+  CfnParameter,
+  Duration,
+  Fn,
+  RemovalPolicy,
+  Stack,
+  Token,
+} from 'aws-cdk-lib';
 import { AnyPrincipal, CfnPolicy, Effect, PolicyDocument, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
@@ -40,16 +51,29 @@ type Creates = readonly string[] | null;
 export function grantLog(to: IFunction, bucket: Bucket, prefix: string, creates: Creates): void {
   const objects = (folder: string) => bucket.arnForObjects(`${prefix}/${folder}*`);
   to.addToRolePolicy(new PolicyStatement({ sid: 'ReadObjects', actions: ['s3:GetObject'], resources: [objects('')] }));
-  to.addToRolePolicy(new PolicyStatement({
-    sid: 'ListPrefix', actions: ['s3:ListBucket'], resources: [bucket.bucketArn], conditions: { StringLikeIfExists: { 's3:prefix': [`${prefix}/*`] } },
-  }));
-  to.addToRolePolicy(new PolicyStatement({ sid: 'CreateObjects', actions: ['s3:PutObject'], resources: creates === null ? [objects('')] : creates.map((folder) => objects(`${folder}/`)) }));
+  to.addToRolePolicy(
+    new PolicyStatement({
+      sid: 'ListPrefix',
+      actions: ['s3:ListBucket'],
+      resources: [bucket.bucketArn],
+      conditions: { StringLikeIfExists: { 's3:prefix': [`${prefix}/*`] } },
+    }),
+  );
+  to.addToRolePolicy(
+    new PolicyStatement({
+      sid: 'CreateObjects',
+      actions: ['s3:PutObject'],
+      resources: creates === null ? [objects('')] : creates.map((folder) => objects(`${folder}/`)),
+    }),
+  );
 }
 
 /** What the tick may do besides: remove what a newer manifest no longer names, and give up uploads. */
 export function grantRemoval(to: IFunction, bucket: Bucket, prefix: string): void {
   const resources = [bucket.arnForObjects(`${prefix}/*`)];
-  to.addToRolePolicy(new PolicyStatement({ sid: 'RemoveObjects', actions: ['s3:DeleteObject', 's3:AbortMultipartUpload'], resources }));
+  to.addToRolePolicy(
+    new PolicyStatement({ sid: 'RemoveObjects', actions: ['s3:DeleteObject', 's3:AbortMultipartUpload'], resources }),
+  );
 }
 
 /**
@@ -57,10 +81,16 @@ export function grantRemoval(to: IFunction, bucket: Bucket, prefix: string): voi
  * itself refuses a write to those folders that is not conditional.
  */
 function refuseOverwrites(bucket: Bucket, prefix: string): void {
-  bucket.addToResourcePolicy(new PolicyStatement({
-    sid: 'CreateOnly', effect: Effect.DENY, actions: ['s3:PutObject'], principals: [new AnyPrincipal()], resources: [bucket.arnForObjects(`${prefix}/log/*`), bucket.arnForObjects(`${prefix}/manifest/*`)],
-    conditions: { Null: { 's3:if-none-match': 'true' } },
-  }));
+  bucket.addToResourcePolicy(
+    new PolicyStatement({
+      sid: 'CreateOnly',
+      effect: Effect.DENY,
+      actions: ['s3:PutObject'],
+      principals: [new AnyPrincipal()],
+      resources: [bucket.arnForObjects(`${prefix}/log/*`), bucket.arnForObjects(`${prefix}/manifest/*`)],
+      conditions: { Null: { 's3:if-none-match': 'true' } },
+    }),
+  );
 }
 
 export interface Backups {
@@ -71,18 +101,45 @@ export interface Backups {
 }
 
 /**
- * Backups go to a bucket that is there already, best one of another account or region: this stack neither makes nor removes it, so that
- * nothing that happens to the stack happens to the backups. Without its name there are none.
+ * Backups go to a bucket that is there already, best one of another account or region: this stack neither makes nor
+ * removes it, so that nothing that happens to the stack happens to the backups. Without its name there are none.
  */
 export function createBackups(scope: Construct): Backups {
-  const parameter = (id: string, fallback: string, description: string, allowedPattern = '.*') => new CfnParameter(scope, id, { default: fallback, allowedPattern, description }).valueAsString;
-  const bucket = parameter('BackupBucket', '', 'Existing bucket for backups of the store by ticks; none if empty', '^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$');
-  const prefix = parameter('BackupPrefix', 'skua-backups', 'Prefix of the repository in that bucket', '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$');
-  const secret = parameter('BackupKeyName', '', 'Name of a secret with the key for encrypting backups (skua backup key makes one); not encrypted if empty', '^[A-Za-z0-9/_+=.@-]*$');
-  const everySeconds = new CfnParameter(scope, 'BackupEverySeconds', { type: 'Number', default: 3_600, minValue: 60, maxValue: 604_800, description: 'Seconds between two backups' }).valueAsString;
-  const hasBackups = new CfnCondition(scope, 'HasBackups', { expression: Fn.conditionNot(Fn.conditionEquals(bucket, '')) });
-  const hasKey = new CfnCondition(scope, 'HasBackupKey', { expression: Fn.conditionAnd(hasBackups, Fn.conditionNot(Fn.conditionEquals(secret, ''))) });
-  const where = (condition: CfnCondition, value: string) => Token.asString(Fn.conditionIf(condition.logicalId, value, Aws.NO_VALUE));
+  const parameter = (id: string, fallback: string, description: string, allowedPattern = '.*') =>
+    new CfnParameter(scope, id, { default: fallback, allowedPattern, description }).valueAsString;
+  const bucket = parameter(
+    'BackupBucket',
+    '',
+    'Existing bucket for backups of the store by ticks; none if empty',
+    '^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$',
+  );
+  const prefix = parameter(
+    'BackupPrefix',
+    'skua-backups',
+    'Prefix of the repository in that bucket',
+    '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$',
+  );
+  const secret = parameter(
+    'BackupKeyName',
+    '',
+    'Name of a secret with the key for encrypting backups (skua backup key makes one); not encrypted if empty',
+    '^[A-Za-z0-9/_+=.@-]*$',
+  );
+  const everySeconds = new CfnParameter(scope, 'BackupEverySeconds', {
+    type: 'Number',
+    default: 3_600,
+    minValue: 60,
+    maxValue: 604_800,
+    description: 'Seconds between two backups',
+  }).valueAsString;
+  const hasBackups = new CfnCondition(scope, 'HasBackups', {
+    expression: Fn.conditionNot(Fn.conditionEquals(bucket, '')),
+  });
+  const hasKey = new CfnCondition(scope, 'HasBackupKey', {
+    expression: Fn.conditionAnd(hasBackups, Fn.conditionNot(Fn.conditionEquals(secret, ''))),
+  });
+  const where = (condition: CfnCondition, value: string) =>
+    Token.asString(Fn.conditionIf(condition.logicalId, value, Aws.NO_VALUE));
   return {
     environment: {
       SERVER_BACKUP__REPOSITORY: where(hasBackups, `s3://${bucket}/${prefix}`),
@@ -90,23 +147,51 @@ export function createBackups(scope: Construct): Backups {
       SERVER_BACKUP__KEY_SECRET: where(hasKey, secret),
     },
     grant: (to) => {
-      const arn = (resource: string) => Arn.format({ service: 's3', account: '', region: '', resource }, Stack.of(scope));
+      const arn = (resource: string) =>
+        Arn.format({ service: 's3', account: '', region: '', resource }, Stack.of(scope));
       const policy = new CfnPolicy(scope, 'BackupPolicy', {
-        policyName: 'Backups', roles: [to.role!.roleName],
+        policyName: 'Backups',
+        roles: [to.role!.roleName],
         policyDocument: new PolicyDocument({
           statements: [
-            new PolicyStatement({ sid: 'KeepBackups', actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'], resources: [arn(`${bucket}/${prefix}/*`)] }),
+            new PolicyStatement({
+              sid: 'KeepBackups',
+              actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
+              resources: [arn(`${bucket}/${prefix}/*`)],
+            }),
             // What is absent is told apart from what is denied only to those who may list.
-            new PolicyStatement({ sid: 'ListBackups', actions: ['s3:ListBucket'], resources: [arn(bucket)], conditions: { StringLikeIfExists: { 's3:prefix': [`${prefix}/*`] } } }),
+            new PolicyStatement({
+              sid: 'ListBackups',
+              actions: ['s3:ListBucket'],
+              resources: [arn(bucket)],
+              conditions: { StringLikeIfExists: { 's3:prefix': [`${prefix}/*`] } },
+            }),
           ],
         }),
       });
       policy.cfnOptions.condition = hasBackups;
       // The platform adds six characters to the name of a secret.
-      const keyArn = Arn.format({ service: 'secretsmanager', resource: 'secret', resourceName: `${secret}-??????`, arnFormat: ArnFormat.COLON_RESOURCE_NAME }, Stack.of(scope));
+      const keyArn = Arn.format(
+        {
+          service: 'secretsmanager',
+          resource: 'secret',
+          resourceName: `${secret}-??????`,
+          arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+        },
+        Stack.of(scope),
+      );
       const keyPolicy = new CfnPolicy(scope, 'BackupKeyPolicy', {
-        policyName: 'BackupKey', roles: [to.role!.roleName],
-        policyDocument: new PolicyDocument({ statements: [new PolicyStatement({ sid: 'ReadBackupKey', actions: ['secretsmanager:GetSecretValue'], resources: [keyArn] })] }),
+        policyName: 'BackupKey',
+        roles: [to.role!.roleName],
+        policyDocument: new PolicyDocument({
+          statements: [
+            new PolicyStatement({
+              sid: 'ReadBackupKey',
+              actions: ['secretsmanager:GetSecretValue'],
+              resources: [keyArn],
+            }),
+          ],
+        }),
       });
       keyPolicy.cfnOptions.condition = hasKey;
     },

@@ -23,10 +23,19 @@ export const handler = httpHandler({
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);
     const { world, store, settings, instance } = opened;
-    const dryRuns = new DryRuns({ world, instance, newTemporaryStorage, options: objectLogOptions(settings), config: scavengeConfig(settings) });
+    const dryRuns = new DryRuns({
+      world,
+      instance,
+      newTemporaryStorage,
+      options: objectLogOptions(settings),
+      config: scavengeConfig(settings),
+    });
     const scavenger = new TickedScavenger(world, call.deadline, dryRuns);
     const config = autoScavengeConfig(settings, world);
-    const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, { ...config, isOff: () => (instance.isCluster ? OF_CLUSTER : config.isOff()) });
+    const autoScavenge = createAutoScavenge(
+      { ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() },
+      { ...config, isOff: () => (instance.isCluster ? OF_CLUSTER : config.isOff()) },
+    );
     const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));
     const app = createApp({ ...commonContext(opened), security, scavenger, features: { webhooks, autoScavenge } });
     return {

@@ -19,8 +19,8 @@ const REPLY_RESERVE_MS = 1_000;
 
 /**
  * A long poll ends before the function does: its wait is cut to what is left, and to WAIT_SECONDS_MAX, since a function
- * that waits is paid for. A subscription is answered with what is there (result-of.ts), so it needs a place to begin: one
- * that begins at the end, wherever that is at the moment, would lose what comes between two requests.
+ * that waits is paid for. A subscription is answered with what is there (result-of.ts), so it needs a place to begin:
+ * one that begins at the end, wherever that is at the moment, would lose what comes between two requests.
  */
 
 /** Longest wait of a long poll in seconds. */
@@ -40,8 +40,15 @@ export function limitedRequest(request: Request, deadline: Deadline): Request {
     if (secondsMax > 0) headers.set(name, String(secondsMax));
     else headers.delete(name);
   }
-  if (asksForEvents(headers) && !headers.get('last-event-id') && new URL(request.url).searchParams.get('from') === 'end') {
-    throw new SkuaError('bad_request', 'A function ends a subscription when it has caught up, so one from the end would miss events between two requests. Read the last event, and send its number as Last-Event-ID.');
+  if (
+    asksForEvents(headers) &&
+    !headers.get('last-event-id') &&
+    new URL(request.url).searchParams.get('from') === 'end'
+  ) {
+    throw new SkuaError(
+      'bad_request',
+      'A function ends a subscription when it has caught up, so one from the end would miss events between two requests. Read the last event, and send its number as Last-Event-ID.',
+    );
   }
   return request;
 }

@@ -32,13 +32,19 @@ interface HttpFunction {
   readonly open: (call: Call) => Promise<OpenHttp>;
 }
 
-type HttpHandler = (event: HttpEvent, context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>) => Promise<APIGatewayProxyStructuredResultV2>;
+type HttpHandler = (
+  event: HttpEvent,
+  context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>,
+) => Promise<APIGatewayProxyStructuredResultV2>;
 
 /**
  * The handler of a function. What it needs is opened by the first request and kept while the process lives; a failure
  * to open is the answer to that request only. It never rejects: a rejection would be a reply without a reason.
  */
-export function httpHandler({ serves, hasNoErrorBodies = false, open }: HttpFunction, log: FunctionLog = new FunctionLog('info')): HttpHandler {
+export function httpHandler(
+  { serves, hasNoErrorBodies = false, open }: HttpFunction,
+  log: FunctionLog = new FunctionLog('info'),
+): HttpHandler {
   const deadline = new Deadline();
   let opening: Promise<OpenHttp> | null = null;
   async function answer(request: Request): Promise<APIGatewayProxyStructuredResultV2> {
@@ -79,7 +85,10 @@ const GIVE_UP_RESERVE_MS = 300;
 async function inTime<T>(reply: Promise<T>, deadline: Deadline): Promise<T> {
   const over = new AbortController();
   const tooLate = sleep(deadline.leftMs(GIVE_UP_RESERVE_MS), over.signal).then(() => {
-    throw new SkuaError('aborted', 'The function had no time left to answer. Try again; a write may or may not have happened, so repeat it with the same event ids.');
+    throw new SkuaError(
+      'aborted',
+      'The function had no time left to answer. Try again; a write may or may not have happened, so repeat it with the same event ids.',
+    );
   });
   // Only one of the two is waited for in the end.
   tooLate.catch(() => {});
@@ -103,17 +112,40 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 function failureOf(error: unknown, log: FunctionLog): APIGatewayProxyStructuredResultV2 {
   if (error instanceof ConfigError) {
     log.error('the function is misconfigured', { problems: error.problems });
-    return problem(500, 'bad_option', 'Internal Server Error', 'The function is misconfigured. See its log for what to change.');
+    return problem(
+      500,
+      'bad_option',
+      'Internal Server Error',
+      'The function is misconfigured. See its log for what to change.',
+    );
   }
   if (!isSkuaError(error)) {
     log.error('the call failed', { error });
-    return problem(500, 'internal', 'Internal Server Error', 'The request failed inside the function. See its log for the reason.');
+    return problem(
+      500,
+      'internal',
+      'Internal Server Error',
+      'The request failed inside the function. See its log for the reason.',
+    );
   }
   const { status, reason, headers } = outcomeOf(error.code);
-  if (status < 500) return { statusCode: status, headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: problemText(error, reason), isBase64Encoded: false };
-  log.error('the function can\'t serve the call', { error, code: error.code });
-  // What is wrong with the storage is the operator's business, and stands in the log; the code tells a client whether to come again.
-  return problem(status === 500 ? 503 : status, error.code, status === 500 ? 'Service Unavailable' : reason, 'The function could not open the store. See its log for the reason.', { 'retry-after': '5', ...headers });
+  if (status < 500)
+    return {
+      statusCode: status,
+      headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' },
+      body: problemText(error, reason),
+      isBase64Encoded: false,
+    };
+  log.error("the function can't serve the call", { error, code: error.code });
+  // What is wrong with the storage is the operator's business, and stands in the log; the code tells a client whether
+  // to come again.
+  return problem(
+    status === 500 ? 503 : status,
+    error.code,
+    status === 500 ? 'Service Unavailable' : reason,
+    'The function could not open the store. See its log for the reason.',
+    { 'retry-after': '5', ...headers },
+  );
 }
 
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, off: 4 };
@@ -125,20 +157,42 @@ export class FunctionLog implements Log {
   readonly #write: (text: string) => void;
   requestId: string | null = null;
 
-  constructor(level: LogLevel, write: (text: string) => void = (text) => { process.stdout.write(text); }) {
+  constructor(
+    level: LogLevel,
+    write: (text: string) => void = (text) => {
+      process.stdout.write(text);
+    },
+  ) {
     this.#rank = RANKS[level];
     this.#write = write;
   }
 
-  setLevel(level: LogLevel): void { this.#rank = RANKS[level]; }
+  setLevel(level: LogLevel): void {
+    this.#rank = RANKS[level];
+  }
 
-  debug(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('debug', message, fields); }
-  info(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('info', message, fields); }
-  warn(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('warn', message, fields); }
-  error(message: string, fields: Record<string, unknown> = NO_FIELDS): void { this.#line('error', message, fields); }
+  debug(message: string, fields: Record<string, unknown> = NO_FIELDS): void {
+    this.#line('debug', message, fields);
+  }
+  info(message: string, fields: Record<string, unknown> = NO_FIELDS): void {
+    this.#line('info', message, fields);
+  }
+  warn(message: string, fields: Record<string, unknown> = NO_FIELDS): void {
+    this.#line('warn', message, fields);
+  }
+  error(message: string, fields: Record<string, unknown> = NO_FIELDS): void {
+    this.#line('error', message, fields);
+  }
 
   #line(level: LineLevel, message: string, fields: Record<string, unknown>): void {
     if (RANKS[level] < this.#rank) return;
-    this.#write(jsonLine({ atMs: Date.now(), level, message, fields: this.requestId === null ? fields : { requestId: this.requestId, ...fields } }));
+    this.#write(
+      jsonLine({
+        atMs: Date.now(),
+        level,
+        message,
+        fields: this.requestId === null ? fields : { requestId: this.requestId, ...fields },
+      }),
+    );
   }
 }

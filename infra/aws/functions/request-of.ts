@@ -14,7 +14,11 @@ export const REQUEST_BODY_BYTES_MAX = 6_000_000;
 export type HttpEvent = Pick<APIGatewayProxyEventV2, 'rawPath' | 'rawQueryString' | 'headers' | 'isBase64Encoded'> & {
   readonly cookies?: string[] | undefined;
   readonly body?: string | undefined;
-  readonly requestContext: { readonly domainName?: string; readonly requestId?: string; readonly http: { readonly method: string; readonly sourceIp?: string } };
+  readonly requestContext: {
+    readonly domainName?: string;
+    readonly requestId?: string;
+    readonly http: { readonly method: string; readonly sourceIp?: string };
+  };
 };
 
 const NO_BODY = new Uint8Array(0);
@@ -34,13 +38,22 @@ export function requestOf(event: HttpEvent): Request {
   // Not the host header: a caller of an HTTP API can't choose this name, and links begin with it.
   const origin = `https://${domainName ?? headers.get('host') ?? 'localhost'}`;
   // The platform's URL would resolve them, and whoever stands in front may have judged the path as it was sent.
-  if (hasDotSegment(event.rawPath)) throw new SkuaError('bad_request', 'The path has a segment . or ..: resolve these before sending.');
-  const query = event.rawQueryString === '' || event.rawQueryString === undefined ? '' : `?${escaped(event.rawQueryString, QUERY_UNSAFE)}`;
+  if (hasDotSegment(event.rawPath))
+    throw new SkuaError('bad_request', 'The path has a segment . or ..: resolve these before sending.');
+  const query =
+    event.rawQueryString === '' || event.rawQueryString === undefined
+      ? ''
+      : `?${escaped(event.rawQueryString, QUERY_UNSAFE)}`;
   let request: Request;
   try {
     request = new Request(`${origin}${escaped(event.rawPath, PATH_UNSAFE)}${query}`, { method: http.method, headers });
   } catch (error) {
-    throw new SkuaError('bad_request', `This call is not a valid request: ${error instanceof Error ? error.message : String(error)}.`, {}, error);
+    throw new SkuaError(
+      'bad_request',
+      `This call is not a valid request: ${error instanceof Error ? error.message : String(error)}.`,
+      {},
+      error,
+    );
   }
   origins.set(request, { body, address: http.sourceIp ?? null });
   return request;
@@ -66,7 +79,9 @@ function bodyOf({ body, isBase64Encoded }: HttpEvent): Uint8Array {
 }
 
 function tooLarge(limit: number): SkuaError {
-  return new SkuaError('body_too_large', `The request body exceeds ${limit} bytes. Send fewer events at once.`, { limit });
+  return new SkuaError('body_too_large', `The request body exceeds ${limit} bytes. Send fewer events at once.`, {
+    limit,
+  });
 }
 
 /** The platform has decoded values as UTF-8; handlers expect a character a byte, as Node.js gives them. */
@@ -89,8 +104,9 @@ function set(headers: Headers, name: string, value: string): void {
 const ASCII = /^[\x00-\x7f]*$/;
 
 /**
- * Function URLs leave the path as it was sent, HTTP APIs decode it. Only what can't stand in an encoded path is escaped, so
- * that both come out right; what an HTTP API has lost (which `/`, `?` or `%` was escaped) can't be found again.
+ * Function URLs leave the path as it was sent, HTTP APIs decode it. Only what can't stand in an encoded path is
+ * escaped, so that both come out right; what an HTTP API has lost (which `/`, `?` or `%` was escaped) can't be found
+ * again.
  */
 const PATH_UNSAFE = /%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9_\-.~!$&'()*+,;=:@/%]/gu;
 const QUERY_UNSAFE = /[\s"<>#]|[^\x21-\x7e]/gu;

@@ -23,14 +23,18 @@ export async function resultOf(response: Response, method = 'GET'): Promise<APIG
   const result = { statusCode: response.status, headers, ...(cookies.length > 0 && { cookies }) };
   const text = isText(headers['content-type']) ? textOf(body) : null;
   // What JSON escapes counts too, since the document as a whole has the limit. Much escaped, Base64 is shorter.
-  if (text !== null && Buffer.byteLength(JSON.stringify(text)) <= REPLY_TEXT_BYTES_MAX) return { ...result, body: text, isBase64Encoded: false };
-  return body.length > REPLY_BODY_BYTES_MAX ? tooLong() : { ...result, body: body.toString('base64'), isBase64Encoded: true };
+  if (text !== null && Buffer.byteLength(JSON.stringify(text)) <= REPLY_TEXT_BYTES_MAX)
+    return { ...result, body: text, isBase64Encoded: false };
+  return body.length > REPLY_BODY_BYTES_MAX
+    ? tooLong()
+    : { ...result, body: body.toString('base64'), isBase64Encoded: true };
 }
 
 /** Null where it does not fit. */
 async function bodyOf({ body, headers }: Response, method: string): Promise<Buffer | null> {
   if (body === null) return NO_BODY;
-  if (method !== 'HEAD') return headers.get('content-type')?.startsWith('text/event-stream') === true ? untilCaughtUp(body) : whole(body);
+  if (method !== 'HEAD')
+    return headers.get('content-type')?.startsWith('text/event-stream') === true ? untilCaughtUp(body) : whole(body);
   await body.cancel();
   return NO_BODY;
 }
@@ -38,18 +42,35 @@ async function bodyOf({ body, headers }: Response, method: string): Promise<Buff
 /** A reply that does not fit is no failure of the store: the caller can ask for less. */
 function tooLong(): APIGatewayProxyStructuredResultV2 {
   const limit = REPLY_BODY_BYTES_MAX;
-  return problem(413, 'reply_too_large', 'Content Too Large', `The reply is longer than a function can give (${limit} bytes). Ask for fewer events at once.`);
+  return problem(
+    413,
+    'reply_too_large',
+    'Content Too Large',
+    `The reply is longer than a function can give (${limit} bytes). Ask for fewer events at once.`,
+  );
 }
 
 /** A problem document where no handler can make one. */
-export function problem(statusCode: number, code: string, title: string, detail: string, headers: Readonly<Record<string, string>> = {}): APIGatewayProxyStructuredResultV2 {
-  return { statusCode, headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: JSON.stringify({ code, title, detail }), isBase64Encoded: false };
+export function problem(
+  statusCode: number,
+  code: string,
+  title: string,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): APIGatewayProxyStructuredResultV2 {
+  return {
+    statusCode,
+    headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' },
+    body: JSON.stringify({ code, title, detail }),
+    isBase64Encoded: false,
+  };
 }
 
 function headersOf(response: Response): { headers: Record<string, string>; cookies: string[] } {
   const headers: Record<string, string> = {};
   // The platform counts the body itself, and has its own connections.
-  for (const [name, value] of response.headers) if (name !== 'set-cookie' && name !== 'content-length' && name !== 'connection') headers[name] = value;
+  for (const [name, value] of response.headers)
+    if (name !== 'set-cookie' && name !== 'content-length' && name !== 'connection') headers[name] = value;
   return { headers, cookies: response.headers.getSetCookie() };
 }
 

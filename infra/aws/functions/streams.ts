@@ -10,6 +10,9 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);
-    return { fetch: createApp({ ...commonContext(opened), security, scavenger: null }), settled: () => opened.settled() };
+    return {
+      fetch: createApp({ ...commonContext(opened), security, scavenger: null }),
+      settled: () => opened.settled(),
+    };
   },
 });

@@ -25,10 +25,13 @@ const log = new FunctionLog('info');
 let opening: ReturnType<typeof open> | null = null;
 
 /**
- * One slice of everything that a store needs done in the background. It rejects with what went wrong, which an alarm counts; the
- * next tick begins anew either way, and what this one did not put in force is as if it had never been.
+ * One slice of everything that a store needs done in the background. It rejects with what went wrong, which an alarm
+ * counts; the next tick begins anew either way, and what this one did not put in force is as if it had never been.
  */
-export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>, context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>): Promise<TickReport> {
+export async function handler(
+  _event: Partial<EventBridgeEvent<string, unknown>>,
+  context: Pick<Context, 'awsRequestId' | 'getRemainingTimeInMillis'>,
+): Promise<TickReport> {
   log.requestId = context.awsRequestId;
   opening ??= open();
   try {
@@ -37,7 +40,12 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
       throw error;
     });
     const leftMs = Math.min(settings.values.TickSeconds * 1_000, context.getRemainingTimeInMillis() - END_RESERVE_MS);
-    const report = await tickIn(settings, world, { backups, autoScavenge }, world.clock.monotonicMs() + Math.max(0, leftMs));
+    const report = await tickIn(
+      settings,
+      world,
+      { backups, autoScavenge },
+      world.clock.monotonicMs() + Math.max(0, leftMs),
+    );
     log.info('a tick has finished', { ...report });
     return report;
   } catch (error) {
@@ -47,14 +55,28 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
 }
 
 /** Kept while the process lives: who makes backups remembers when the last one was made. */
-async function open(): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld; readonly backups: TickBackups | null; readonly autoScavenge: (deadlineMs: number) => Promise<void> }> {
+async function open(): Promise<{
+  readonly settings: FunctionSettings;
+  readonly world: ObjectWorld;
+  readonly backups: TickBackups | null;
+  readonly autoScavenge: (deadlineMs: number) => Promise<void>;
+}> {
   const opened = await openWorld(log, false);
   const { settings, world } = opened;
-  const autoScavenge = createScheduler({ world, schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world), open: () => openObjectStore(world, objectLogOptions(settings)) });
+  const autoScavenge = createScheduler({
+    world,
+    schedule: createSchedule(),
+    self: SELF,
+    config: autoScavengeConfig(settings, world),
+    open: () => openObjectStore(world, objectLogOptions(settings)),
+  });
   return { ...opened, autoScavenge, backups: backupsOf(opened, await backupKeyOf(opened.settings)) };
 }
 
-function backupsOf({ settings, world }: { readonly settings: FunctionSettings; readonly world: ObjectWorld }, key: Uint8Array | null): TickBackups | null {
+function backupsOf(
+  { settings, world }: { readonly settings: FunctionSettings; readonly world: ObjectWorld },
+  key: Uint8Array | null,
+): TickBackups | null {
   if (settings.backup === null) return null;
   const { place, key: _, compression, ...rest } = settings.backup;
   const repositoryWorld = { ...world, keys: nodeKeys, compression: nodeCompression };
@@ -67,15 +89,34 @@ function backupsOf({ settings, world }: { readonly settings: FunctionSettings; r
       throw error;
     }
   };
-  return new TickBackups({ ...rest, world, newTemporaryStorage, options: objectLogOptions(settings), repository: openIt });
+  return new TickBackups({
+    ...rest,
+    world,
+    newTemporaryStorage,
+    options: objectLogOptions(settings),
+    repository: openIt,
+  });
 }
 
 /** A tick in a folder of its own; the platform keeps the folder's disk from call to call, so it is emptied. */
-async function tickIn(settings: FunctionSettings, world: ObjectWorld, { backups, autoScavenge }: { readonly backups: TickBackups | null; readonly autoScavenge: (untilMs: number) => Promise<void> }, deadlineMs: number): Promise<TickReport> {
+async function tickIn(
+  settings: FunctionSettings,
+  world: ObjectWorld,
+  {
+    backups,
+    autoScavenge,
+  }: { readonly backups: TickBackups | null; readonly autoScavenge: (untilMs: number) => Promise<void> },
+  deadlineMs: number,
+): Promise<TickReport> {
   const scratch = await newTemporaryStorage();
   try {
     return await tick({
-      world, deadlineMs, scratch: scratch.storage, scavengeStates: scratch.states, options: objectLogOptions(settings), open: openObjectStore,
+      world,
+      deadlineMs,
+      scratch: scratch.storage,
+      scavengeStates: scratch.states,
+      options: objectLogOptions(settings),
+      open: openObjectStore,
       settings: { scavenge: scavengeConfig(settings) },
       autoScavenge,
       ...(backups !== null && { shipBackup: (untilMs: number) => backups.ship(untilMs) }),

@@ -25,7 +25,10 @@ const common = { schema: 'string', words: null, isList: false, show: String, joi
 
 /** `true` or `false` in any case, nothing else. */
 export const boolean: Kind<boolean> = {
-  ...common, schema: 'boolean', description: 'boolean', placeholder: null,
+  ...common,
+  schema: 'boolean',
+  description: 'boolean',
+  placeholder: null,
   parse: (text) => {
     const word = text.toLowerCase();
     return word === 'true' || word === 'false' ? { value: word === 'true' } : { allowed: 'true or false' };
@@ -63,7 +66,19 @@ interface SizeLimits {
   readonly or?: number;
 }
 
-const UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, kb: 1024, kib: 1024, m: 1_048_576, mb: 1_048_576, mib: 1_048_576, g: 1_073_741_824, gb: 1_073_741_824, gib: 1_073_741_824 };
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  k: 1024,
+  kb: 1024,
+  kib: 1024,
+  m: 1_048_576,
+  mb: 1_048_576,
+  mib: 1_048_576,
+  g: 1_073_741_824,
+  gb: 1_073_741_824,
+  gib: 1_073_741_824,
+};
 
 /** A number of bytes, with an optional unit: `67108864`, `64MiB`, `64 MiB`. */
 export function size({ min, max, multipleOf = 1, or }: SizeLimits): Kind<number> {
@@ -89,25 +104,43 @@ export function text(placeholder: string, { mayBeEmpty = false } = {}): Kind<str
 
 /** A password that somebody logs in with: the empty one would let everybody in. */
 export const loginPassword: Kind<string> = {
-  ...common, description: 'non-empty string', placeholder: 'PASSWORD',
-  parse: (given) => (isBlankPassword(given) ? { allowed: 'a password, and it is empty (a variable that a compose file passes through unset is empty, too). Set one, or leave out the variable' } : { value: given }),
+  ...common,
+  description: 'non-empty string',
+  placeholder: 'PASSWORD',
+  parse: (given) =>
+    isBlankPassword(given)
+      ? {
+          allowed:
+            'a password, and it is empty (a variable that a compose file passes through unset is empty, too). Set one, or leave out the variable',
+        }
+      : { value: given },
 };
 
 /** A path of the file system, relative ones from where the node was started. */
 export function path(placeholder: 'DIR' | 'FILE'): Kind<string> {
   const parse = (given: string) => (given === '' || given.includes('\0') ? { allowed: 'a path' } : { value: given });
-  return { ...common, description: placeholder === 'DIR' ? 'path of a directory' : 'path of a file', placeholder, parse };
+  return {
+    ...common,
+    description: placeholder === 'DIR' ? 'path of a directory' : 'path of a file',
+    placeholder,
+    parse,
+  };
 }
 
 /** An IP address; a host name is none. */
 export const ip: Kind<string> = {
-  ...common, description: 'IP address', placeholder: 'ADDRESS',
-  parse: (given) => (isIP(given) === 0 ? { allowed: 'an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)' } : { value: given }),
+  ...common,
+  description: 'IP address',
+  placeholder: 'ADDRESS',
+  parse: (given) =>
+    isIP(given) === 0 ? { allowed: 'an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)' } : { value: given },
 };
 
 /** A time zone by its name in the IANA database. */
 export const timeZone: Kind<string> = {
-  ...common, description: 'name of a time zone', placeholder: 'ZONE',
+  ...common,
+  description: 'name of a time zone',
+  placeholder: 'ZONE',
   parse: (given) => {
     try {
       Intl.DateTimeFormat('en', { timeZone: given });
@@ -119,10 +152,15 @@ export const timeZone: Kind<string> = {
 };
 
 /** One of a few words, in any case; `also` are other spellings of them. */
-export function oneOf<const W extends string>(placeholder: string, words: readonly W[], also: Readonly<Record<string, NoInfer<W>>> = {}): Kind<W> {
+export function oneOf<const W extends string>(
+  placeholder: string,
+  words: readonly W[],
+  also: Readonly<Record<string, NoInfer<W>>> = {},
+): Kind<W> {
   const parse = (given: string) => {
     const wanted = given.toLowerCase();
-    const value = words.find((word) => word.toLowerCase() === wanted) ?? (Object.hasOwn(also, wanted) ? also[wanted] : undefined);
+    const value =
+      words.find((word) => word.toLowerCase() === wanted) ?? (Object.hasOwn(also, wanted) ? also[wanted] : undefined);
     return value === undefined ? { allowed: `one of ${words.join(', ')}` } : { value };
   };
   return { ...common, description: 'one of the words below', placeholder, words, parse };
@@ -130,10 +168,19 @@ export function oneOf<const W extends string>(placeholder: string, words: readon
 
 /** Origins of pages as browsers name them, with commas between them, or `*`; YAML may give a sequence. */
 export const origins: Kind<readonly string[]> = {
-  ...common, description: 'comma-separated list of origins', placeholder: 'ORIGIN,...', isList: true, show: (items) => items.join(','),
+  ...common,
+  description: 'comma-separated list of origins',
+  placeholder: 'ORIGIN,...',
+  isList: true,
+  show: (items) => items.join(','),
   parse: (given) => {
     const items = given.split(',').map((item) => item.trim().toLowerCase());
-    return items.every(isOrigin) ? { value: items } : { allowed: 'a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *' };
+    return items.every(isOrigin)
+      ? { value: items }
+      : {
+          allowed:
+            'a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *',
+        };
   },
 };
 
@@ -148,9 +195,18 @@ function isOrigin(text: string): boolean {
 export function list(placeholder: string): Kind<readonly string[]> {
   const parse = (given: string) => {
     const items = given.split(',').map((item) => item.trim());
-    return /[;\t]/.test(given) || items.includes('') ? { allowed: `a comma-separated list, such as ${placeholder},${placeholder}` } : { value: items };
+    return /[;\t]/.test(given) || items.includes('')
+      ? { allowed: `a comma-separated list, such as ${placeholder},${placeholder}` }
+      : { value: items };
   };
-  return { ...common, description: 'comma-separated list', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
+  return {
+    ...common,
+    description: 'comma-separated list',
+    placeholder: `${placeholder},...`,
+    isList: true,
+    parse,
+    show: (items) => items.join(','),
+  };
 }
 
 /** A name of the DNS, or all below one, which begins with a dot. */
@@ -159,41 +215,70 @@ const HOST_LENGTH_MAX = 255;
 
 /** Names of hosts and suffixes of such, with commas between them; YAML may give a sequence. */
 export const hosts: Kind<readonly string[]> = {
-  ...list('HOST'), description: 'comma-separated list of hosts',
+  ...list('HOST'),
+  description: 'comma-separated list of hosts',
   parse: (given) => {
     const items = given.split(',').map((item) => item.trim().toLowerCase());
-    return items.every((item) => item.length <= HOST_LENGTH_MAX && HOST_OR_SUFFIX.test(item) && !item.endsWith('.') && !item.includes('..')) ? { value: items } : { allowed: 'a list of hosts without ports, such as events.example.test, or .example.test for all below it; non-ASCII names in DNS form (xn--)' };
+    return items.every(
+      (item) =>
+        item.length <= HOST_LENGTH_MAX && HOST_OR_SUFFIX.test(item) && !item.endsWith('.') && !item.includes('..'),
+    )
+      ? { value: items }
+      : {
+          allowed:
+            'a list of hosts without ports, such as events.example.test, or .example.test for all below it; non-ASCII names in DNS form (xn--)',
+        };
   },
 };
 
 /** Hosts with their ports, with commas between them; YAML may give a sequence. */
 export const hostPorts: Kind<readonly string[]> = {
-  ...list('HOST:PORT'), description: 'comma-separated list of host:port',
+  ...list('HOST:PORT'),
+  description: 'comma-separated list of host:port',
   parse: (given) => {
     const items = given === '' ? [] : given.split(',').map((item) => item.trim());
-    return items.every((item) => /^[^\s;,]+:\d{1,5}$/.test(item)) ? { value: items } : { allowed: 'a comma-separated list of host:port, such as node1.example.test:2113,node2.example.test:2113' };
+    return items.every((item) => /^[^\s;,]+:\d{1,5}$/.test(item))
+      ? { value: items }
+      : { allowed: 'a comma-separated list of host:port, such as node1.example.test:2113,node2.example.test:2113' };
   },
 };
 
-/** Any texts with commas between them, in which a comma is written with a backslash before it; YAML may give a sequence of them as they are. */
+/**
+ * Any texts with commas between them, in which a comma is written with a backslash before it; YAML may give a sequence
+ * of them as they are.
+ */
 export function texts(placeholder: string): Kind<readonly string[]> {
   const parse = (given: string) => {
     const items = given.split(/(?<!\\),/).map((item) => item.trim().replaceAll('\\,', ','));
     return items.includes('') ? { allowed: 'comma-separated strings (\\, for a comma in one)' } : { value: items };
   };
   // A blank keeps a backslash at the end of a text from the comma behind it.
-  const join = (items: readonly string[]) => items.map((item) => item.replaceAll(',', '\\,').replace(/\\$/, '\\ ')).join(',');
-  return { ...common, description: 'texts, with commas between them (`\\,` for a comma in one)', placeholder: `${placeholder},...`, isList: true, parse, show: join, join };
+  const join = (items: readonly string[]) =>
+    items.map((item) => item.replaceAll(',', '\\,').replace(/\\$/, '\\ ')).join(',');
+  return {
+    ...common,
+    description: 'texts, with commas between them (`\\,` for a comma in one)',
+    placeholder: `${placeholder},...`,
+    isList: true,
+    parse,
+    show: join,
+    join,
+  };
 }
 
-/** An address, or a range of addresses; `prefix` is the bits that all of the range have in common, null for one address. */
+/**
+ * An address, or a range of addresses; `prefix` is the bits that all of the range have in common, null for one address.
+ */
 export interface AddressRange {
   readonly address: string;
   readonly family: 'ipv4' | 'ipv6';
   readonly prefix: number | null;
 }
 
-/** What `10.0.0.0/8`, `2001:db8::/32` or an address stands for; null for anything else, and for a range of all addresses. */
+/**
+ * What `10.0.0.0/8`, `2001:db8::/32` or an address stands for; null for anything else, and for a range of all
+ * addresses.
+ */
 export function rangeOf(text: string): AddressRange | null {
   const slash = text.indexOf('/');
   const address = slash < 0 ? text : text.slice(0, slash);
@@ -208,15 +293,26 @@ export function rangeOf(text: string): AddressRange | null {
 
 /** Addresses and ranges of addresses with commas between them; YAML may give a sequence. */
 export const addressRanges: Kind<readonly string[]> = {
-  ...list('RANGE'), description: 'comma-separated addresses and address ranges',
+  ...list('RANGE'),
+  description: 'comma-separated addresses and address ranges',
   parse: (given) => {
     const items = given.split(',').map((item) => item.trim());
-    return items.every((item) => rangeOf(item) !== null) ? { value: items } : { allowed: 'comma-separated IP addresses and ranges, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused)' };
+    return items.every((item) => rangeOf(item) !== null)
+      ? { value: items }
+      : {
+          allowed:
+            'comma-separated IP addresses and ranges, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused)',
+        };
   },
 };
 
 /** The name of a header of HTTP. */
 export const headerName: Kind<string> = {
-  ...common, description: 'header name', placeholder: 'NAME',
-  parse: (given) => (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(given) ? { value: given } : { allowed: 'a header name, such as ES-TrustedAuth' }),
+  ...common,
+  description: 'header name',
+  placeholder: 'NAME',
+  parse: (given) =>
+    /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(given)
+      ? { value: given }
+      : { allowed: 'a header name, such as ES-TrustedAuth' },
 };

@@ -40,7 +40,14 @@ export function mergeReadings(groups: readonly OptionGroup[], sources: readonly 
   const deprecated: string[] = [];
   for (const { title, options } of groups) {
     for (const [name, option] of Object.entries(options)) {
-      const setting: Setting = { name, group: title, option, value: option.fallback, source: '<DEFAULT>', spelling: commandLineName(name) };
+      const setting: Setting = {
+        name,
+        group: title,
+        option,
+        value: option.fallback,
+        source: '<DEFAULT>',
+        spelling: commandLineName(name),
+      };
       const winner = winnerOf(name, sources);
       if (winner === null) {
         settings.set(name, setting);
@@ -50,22 +57,31 @@ export function mergeReadings(groups: readonly OptionGroup[], sources: readonly 
       problems.push(...misplaced(name, option, sources));
       const parsed = option.kind.parse(given.text);
       if ('allowed' in parsed) {
-        problems.push(`${given.spelling} must be ${parsed.allowed}${option.isSensitive ? '' : `, not '${shown(given.text)}'`}.`);
+        problems.push(
+          `${given.spelling} must be ${parsed.allowed}${option.isSensitive ? '' : `, not '${shown(given.text)}'`}.`,
+        );
         continue;
       }
       settings.set(name, { ...setting, value: parsed.value, source, spelling: given.spelling });
       if (given.alias !== null) deprecated.push(`${given.spelling} is now called ${spellLike(source, name)}.`);
-      else if (option.deprecated !== null && option.kind.show(parsed.value) !== option.kind.show(option.fallback)) deprecated.push(`${given.spelling}: ${option.deprecated}.`);
+      else if (option.deprecated !== null && option.kind.show(parsed.value) !== option.kind.show(option.fallback))
+        deprecated.push(`${given.spelling}: ${option.deprecated}.`);
     }
   }
   const unknown = sources.flatMap(({ reading }) => reading.unknown);
   if (problems.length > 0) throw new ConfigError([...unknown, ...new Set(problems)]);
-  const warnings = [...(deprecated.length === 0 ? [] : [`DEPRECATED: ${deprecated.join(' ')}`]), ...sources.flatMap(({ reading }) => reading.warnings)];
+  const warnings = [
+    ...(deprecated.length === 0 ? [] : [`DEPRECATED: ${deprecated.join(' ')}`]),
+    ...sources.flatMap(({ reading }) => reading.warnings),
+  ];
   return { settings, warnings, unknown };
 }
 
 /** Of several values the present name's wins over a former one's, and among those the last. */
-function winnerOf(name: string, sources: readonly SourceReading[]): { given: Given; source: SourceReading['source'] } | null {
+function winnerOf(
+  name: string,
+  sources: readonly SourceReading[],
+): { given: Given; source: SourceReading['source'] } | null {
   for (const { source, reading } of sources) {
     const all = reading.given.filter((each) => each.name === name);
     const given = all.findLast(({ alias }) => alias === null) ?? all.at(-1);
@@ -76,10 +92,15 @@ function winnerOf(name: string, sources: readonly SourceReading[]): { given: Giv
 
 /** Options that must not stand where they stand, whether they count or not. */
 function misplaced(name: string, option: OptionSpec<unknown>, sources: readonly SourceReading[]): string[] {
-  return sources.flatMap(({ source, reading }) => reading.given.filter((each) => each.name === name).flatMap(({ spelling }) => {
-    if (option.isEnvironmentOnly && source !== 'Environment Variables') return [`${spelling} can only be set in the environment, as ${environmentName(name)}.`];
-    return name === 'Config' && source === 'Yaml' ? [`${spelling} has no effect inside the file: remove it.`] : [];
-  }));
+  return sources.flatMap(({ source, reading }) =>
+    reading.given
+      .filter((each) => each.name === name)
+      .flatMap(({ spelling }) => {
+        if (option.isEnvironmentOnly && source !== 'Environment Variables')
+          return [`${spelling} can only be set in the environment, as ${environmentName(name)}.`];
+        return name === 'Config' && source === 'Yaml' ? [`${spelling} has no effect inside the file: remove it.`] : [];
+      }),
+  );
 }
 
 function spellLike(source: Source, name: string): string {

@@ -10,7 +10,8 @@ type Spelling = (name: string) => string;
 /** `MaxAppendSize` -> `--max-append-size`. */
 export const commandLineName: Spelling = (name) => `--${words(name).replaceAll(':', '-').toLowerCase()}`;
 /** `AutoScavenge:Enabled` -> `SERVER_AUTO_SCAVENGE__ENABLED`. */
-export const environmentName: Spelling = (name) => ENVIRONMENT_PREFIX + words(name).replaceAll('-', '_').replaceAll(':', '__').toUpperCase();
+export const environmentName: Spelling = (name) =>
+  ENVIRONMENT_PREFIX + words(name).replaceAll('-', '_').replaceAll(':', '__').toUpperCase();
 export const yamlName: Spelling = (name) => name;
 
 function words(name: string): string {
@@ -50,7 +51,8 @@ export class Names {
     if (this.#plain.has(plain(name))) throw new TypeError(`Two options are called ${name}.`);
     this.#plain.set(plain(name), found);
     this.#yaml.set(name.toLowerCase(), found);
-    for (let colon = name.indexOf(':'); colon >= 0; colon = name.indexOf(':', colon + 1)) this.#sections.add(name.slice(0, colon).toLowerCase());
+    for (let colon = name.indexOf(':'); colon >= 0; colon = name.indexOf(':', colon + 1))
+      this.#sections.add(name.slice(0, colon).toLowerCase());
   }
 
   /** By the rules of command line and environment: dashes, underscores, colons and case don't count. */
@@ -73,13 +75,18 @@ export class Names {
     return this.find(written) === null ? absenceOf(plain(written)) : null;
   }
 
-  /** ` Did you mean X?` for an option that was written as one word of a name with more, such as `LOG_DIR`; else nothing. */
+  /**
+   * ` Did you mean X?` for an option that was written as one word of a name with more, such as `LOG_DIR`; else nothing.
+   */
   shorter(written: string, spelling: Spelling): string {
     const found = this.find(written.split('_', 1)[0]!);
     return found === null ? '' : ` Did you mean ${spelling(found.name)}?`;
   }
 
-  /** ` Did you mean X?` for the nearest option, why one of the reference database is not here, or nothing when none is near. */
+  /**
+   * ` Did you mean X?` for the nearest option, why one of the reference database is not here, or nothing when none is
+   * near.
+   */
   suggestion(written: string, spelling: Spelling): string {
     const wanted = plain(written);
     const absence = absenceOf(wanted);

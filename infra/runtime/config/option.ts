@@ -1,7 +1,9 @@
 import { UsageError } from '../failure.ts';
 import type { Kind } from './kinds.ts';
 
-/** One option. Parsing, `--help`, the documentation page, the dump at start and `/info/options` are all made from this. */
+/**
+ * One option. Parsing, `--help`, the documentation page, the dump at start and `/info/options` are all made from this.
+ */
 export interface OptionSpec<T> {
   readonly kind: Kind<T>;
   readonly fallback: T;
@@ -35,10 +37,23 @@ export type ValuesOf<O extends OptionTable> = { readonly [K in keyof O]: O[K] ex
 type Traits = Partial<Omit<OptionSpec<unknown>, 'kind' | 'fallback' | 'description'>>;
 
 /** An option with a default. */
-export function option<T>(kind: Kind<T>, fallback: NoInfer<T>, description: string, traits: Traits = {}): OptionSpec<T> {
+export function option<T>(
+  kind: Kind<T>,
+  fallback: NoInfer<T>,
+  description: string,
+  traits: Traits = {},
+): OptionSpec<T> {
   return {
-    kind, fallback, description, fallbackText: kind.show(fallback), isSensitive: false, deprecated: null, aliases: [], isEnvironmentOnly: false,
-    isReloadable: false, ...traits,
+    kind,
+    fallback,
+    description,
+    fallbackText: kind.show(fallback),
+    isSensitive: false,
+    deprecated: null,
+    aliases: [],
+    isEnvironmentOnly: false,
+    isReloadable: false,
+    ...traits,
   };
 }
 

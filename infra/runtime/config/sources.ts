@@ -43,7 +43,10 @@ export function readCommandLine(words: readonly string[], names: Names): Reading
     const next = words[at + 1];
     if (word.suffix !== '') {
       if (isSwitch && word.inline === null) add(String(word.suffix === '+'));
-      else problems.push(`${shown(written)} is not valid: only a switch can have ${word.suffix} after its name, and then no value.`);
+      else
+        problems.push(
+          `${shown(written)} is not valid: only a switch can have ${word.suffix} after its name, and then no value.`,
+        );
     } else if (word.inline !== null) add(word.inline);
     else if (isSwitch && (next === undefined || !BOOLEAN.test(next))) add('true');
     else if (next === undefined || next.startsWith('--') || (next.startsWith('-') && wordOf(next, names) !== null)) {
@@ -73,9 +76,9 @@ function wordOf(written: string, names: Names): Word | null {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the variables `SERVER_...`. The prefix is upper case; behind it case and underscores don't count. Names that are near to an option's
- * are taken for typing errors; of others, which may be meant for another program, there is a warning, and so of all variables of the reference
- * database.
+ * Reads the variables `SERVER_...`. The prefix is upper case; behind it case and underscores don't count. Names that
+ * are near to an option's are taken for typing errors; of others, which may be meant for another program, there is a
+ * warning, and so of all variables of the reference database.
  */
 export function readEnvironment(env: Environment, names: Names): Reading {
   const given: Given[] = [];
@@ -84,7 +87,9 @@ export function readEnvironment(env: Environment, names: Names): Reading {
   const warnings: string[] = [];
   const services: string[] = [];
   const seen = new Map<string, string>();
-  for (const variable of Object.keys(env).filter((each) => each.startsWith(ENVIRONMENT_PREFIX)).toSorted()) {
+  for (const variable of Object.keys(env)
+    .filter((each) => each.startsWith(ENVIRONMENT_PREFIX))
+    .toSorted()) {
     const text = env[variable];
     if (text === undefined) continue;
     const written = variable.slice(ENVIRONMENT_PREFIX.length);
@@ -96,9 +101,16 @@ export function readEnvironment(env: Environment, names: Names): Reading {
     if (found === null) {
       const absence = names.absence(written);
       const suggestion = names.suggestion(written, environmentName);
-      if (absence !== null) warnings.push(`${shown(variable)} is ignored: the reference database has this option, but Skua does not: ${absence}.`);
-      else if (written === '' || suggestion !== '') unknown.push(`Unknown environment variable ${shown(variable)}.${suggestion}`);
-      else warnings.push(`Unknown environment variable ${shown(variable)} is ignored.${names.shorter(written, environmentName)}`);
+      if (absence !== null)
+        warnings.push(
+          `${shown(variable)} is ignored: the reference database has this option, but Skua does not: ${absence}.`,
+        );
+      else if (written === '' || suggestion !== '')
+        unknown.push(`Unknown environment variable ${shown(variable)}.${suggestion}`);
+      else
+        warnings.push(
+          `Unknown environment variable ${shown(variable)} is ignored.${names.shorter(written, environmentName)}`,
+        );
       continue;
     }
     // Variables have no order, so that none of two could win.
@@ -108,7 +120,12 @@ export function readEnvironment(env: Environment, names: Names): Reading {
     seen.set(key, variable);
     given.push({ name: found.name, alias: found.alias, spelling: variable, text });
   }
-  return { given, unknown, problems, warnings: [...warnings, ...referenceVariables(env, names, services), ...serviceWarning(services)] };
+  return {
+    given,
+    unknown,
+    problems,
+    warnings: [...warnings, ...referenceVariables(env, names, services), ...serviceWarning(services)],
+  };
 }
 
 /** What becomes of the variables of the reference database: nothing, and the warnings say what to set instead. */
@@ -123,10 +140,14 @@ function referenceVariables(env: Environment, names: Names, services: string[]):
     if (isServiceVariable(variable, text)) services.push(variable);
     else if (found !== null) {
       const counterpart = environmentName(found.name);
-      warnings.push(`${shown(variable)} has no effect here: its counterpart is ${counterpart}${env[counterpart] === undefined ? ', which is not set' : ', which is set'}.`);
+      warnings.push(
+        `${shown(variable)} has no effect here: its counterpart is ${counterpart}${env[counterpart] === undefined ? ', which is not set' : ', which is set'}.`,
+      );
     } else {
       const absence = names.absence(written);
-      warnings.push(`${shown(variable)} has no effect here, and has no counterpart${absence === null ? '' : `: ${absence}`}.${absence === null ? names.suggestion(written, environmentName) : ''}`);
+      warnings.push(
+        `${shown(variable)} has no effect here, and has no counterpart${absence === null ? '' : `: ${absence}`}.${absence === null ? names.suggestion(written, environmentName) : ''}`,
+      );
     }
   }
   return warnings;
@@ -138,7 +159,9 @@ const SERVICES_SHOWN = 20;
 function serviceWarning(variables: readonly string[]): string[] {
   if (variables.length === 0) return [];
   const more = variables.length > SERVICES_SHOWN ? ` and ${variables.length - SERVICES_SHOWN} more` : '';
-  return [`${variables.slice(0, SERVICES_SHOWN).map(shown).join(', ')}${more}: ignored, because orchestrators set such variables for services. (In a pod, set enableServiceLinks: false to avoid them.)`];
+  return [
+    `${variables.slice(0, SERVICES_SHOWN).map(shown).join(', ')}${more}: ignored, because orchestrators set such variables for services. (In a pod, set enableServiceLinks: false to avoid them.)`,
+  ];
 }
 
 /** One value that a source gives for an option. */

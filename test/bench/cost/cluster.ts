@@ -34,9 +34,16 @@ export interface ClusterMeasured {
   readonly idleHour: Requests;
 }
 
-interface CostMember { readonly node: NodeAddress; readonly counting: CountingObjects; readonly store: MemberStore; readonly membership: RunningMembership }
+interface CostMember {
+  readonly node: NodeAddress;
+  readonly counting: CountingObjects;
+  readonly store: MemberStore;
+  readonly membership: RunningMembership;
+}
 
-/** Members in this process over a store in memory, by a clock that is moved on by hand, so that an hour takes no time. */
+/**
+ * Members in this process over a store in memory, by a clock that is moved on by hand, so that an hour takes no time.
+ */
 export async function measureCluster(): Promise<ClusterMeasured> {
   const objects = new MemoryObjects();
   const clock = new ManualClock();
@@ -51,45 +58,96 @@ export async function measureCluster(): Promise<ClusterMeasured> {
   const count = (): Requests => members.map(({ counting }) => requestsOf(counting.counts())).reduce(sum, NOTHING);
   const idleHour = await counted(members, count, () => clock.advance(HOUR_MS));
   const { puts, gets, bytesIn, bytesOut } = await counted(members, count, async () => {
-    for (let i = 0; i < APPENDS; i++) await moving(clock, leader.store.store.append('known', ANY, events(1, EVENT_BYTES)));
+    for (let i = 0; i < APPENDS; i++)
+      await moving(clock, leader.store.store.append('known', ANY, events(1, EVENT_BYTES)));
     await clock.advance(SETTLE_MS);
   });
-  for (const member of members) if (member.store.log.applied !== leader.store.log.applied) throw new Error(`${nodeKey(member.node)} has not taken in all commits.`);
+  for (const member of members)
+    if (member.store.log.applied !== leader.store.log.applied)
+      throw new Error(`${nodeKey(member.node)} has not taken in all commits.`);
   for (const { membership, store } of members) {
     await moving(clock, membership.close());
     await moving(clock, store.close());
   }
-  return { members: MEMBERS, append: { puts: puts / APPENDS, gets: gets / APPENDS, bytesIn: bytesIn / APPENDS, bytesOut: bytesOut / APPENDS }, idleHour };
+  return {
+    members: MEMBERS,
+    append: { puts: puts / APPENDS, gets: gets / APPENDS, bytesIn: bytesIn / APPENDS, bytesOut: bytesOut / APPENDS },
+    idleHour,
+  };
 }
 
-async function counted(members: readonly CostMember[], count: () => Requests, work: () => Promise<unknown>): Promise<Requests> {
+async function counted(
+  members: readonly CostMember[],
+  count: () => Requests,
+  work: () => Promise<unknown>,
+): Promise<Requests> {
   for (const { counting } of members) counting.reset();
   await work();
   return count();
 }
 
 function sum(a: Requests, b: Requests): Requests {
-  return { puts: a.puts + b.puts, gets: a.gets + b.gets, bytesIn: a.bytesIn + b.bytesIn, bytesOut: a.bytesOut + b.bytesOut };
+  return {
+    puts: a.puts + b.puts,
+    gets: a.gets + b.gets,
+    bytesIn: a.bytesIn + b.bytesIn,
+    bytesOut: a.bytesOut + b.bytesOut,
+  };
 }
 
 /** Moves time on until it is done. */
 async function moving<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
   let isDone = false;
-  const done = work.finally(() => { isDone = true; });
+  const done = work.finally(() => {
+    isDone = true;
+  });
   done.catch(() => {});
   await clock.advance(0);
   while (!isDone) await clock.advance(1);
   return done;
 }
 
-async function openMember(objects: MemoryObjects, clock: ManualClock, members: readonly CostMember[], i: number): Promise<CostMember> {
+async function openMember(
+  objects: MemoryObjects,
+  clock: ManualClock,
+  members: readonly CostMember[],
+  i: number,
+): Promise<CostMember> {
   const counting = new CountingObjects(objects);
-  const store = await moving(clock, openMemberOver({ storage: new MemoryStorage(), objects: counting, clock, seed: i + 1, log: { chunkSizeBytes: 16_777_216 } }));
+  const store = await moving(
+    clock,
+    openMemberOver({
+      storage: new MemoryStorage(),
+      objects: counting,
+      clock,
+      seed: i + 1,
+      log: { chunkSizeBytes: 16_777_216 },
+    }),
+  );
   const node = { address: 'member', port: i + 1 };
-  const membership = createMembership({ copy: store.log, peers: peersIn(members), objects: counting, clock, ids: new SeededIds(MEMBERS + i + 1), log: silentLog, meter: silentMeter }, {
-    self: node, clusterSize: MEMBERS, priority: 0, isReadOnlyReplica: false, version: '1.0',
-    gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000, leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: 1_800_000,
-  });
+  const membership = createMembership(
+    {
+      copy: store.log,
+      peers: peersIn(members),
+      objects: counting,
+      clock,
+      ids: new SeededIds(MEMBERS + i + 1),
+      log: silentLog,
+      meter: silentMeter,
+    },
+    {
+      self: node,
+      clusterSize: MEMBERS,
+      priority: 0,
+      isReadOnlyReplica: false,
+      version: '1.0',
+      gossipIntervalMs: 2_000,
+      gossipTimeoutMs: 2_500,
+      gossipAllowedDifferenceMs: 60_000,
+      leaderElectionTimeoutMs: 1_000,
+      deadMemberRemovalMs: 1_800_000,
+    },
+  );
   return { node, counting, store, membership };
 }
 
@@ -97,7 +155,8 @@ async function openMember(objects: MemoryObjects, clock: ManualClock, members: r
 function peersIn(members: readonly CostMember[]): Peers {
   const at = (to: NodeAddress): RunningMembership => {
     const found = members.find(({ node }) => nodeKey(node) === nodeKey(to));
-    if (found === undefined) throw new SkuaError('member_unreachable', 'Nobody is there.', { node: 'a member', reason: 'refused' });
+    if (found === undefined)
+      throw new SkuaError('member_unreachable', 'Nobody is there.', { node: 'a member', reason: 'refused' });
     return found.membership;
   };
   return {

@@ -30,19 +30,25 @@ export async function measure(): Promise<Measured> {
   const begin = instance.store.end;
   for (let i = 0; i < WARM_UPS; i++) await instance.store.append('known', ANY, events(1, EVENT_BYTES));
   const recordBytes = (instance.store.end - begin) / WARM_UPS;
-  const append = requestsOf(await counts(instance, async () => {
-    for (let i = 0; i < APPENDS; i++) await instance.store.append('known', ANY, events(1, EVENT_BYTES));
-  }), APPENDS);
+  const append = requestsOf(
+    await counts(instance, async () => {
+      for (let i = 0; i < APPENDS; i++) await instance.store.append('known', ANY, events(1, EVENT_BYTES));
+    }),
+    APPENDS,
+  );
   const read = requestsOf(await counts(instance, () => instance.store.readEvent('known', 'last')));
-  const webhook = requestsOf(await counts(instance, async () => {
-    for (let i = 0; i < WEBHOOKS; i++) {
-      // As core/webhook/ingest/delivery-notes.ts writes them.
-      await instance.store.appendToStreams([
-        { stream: 'known', expectedVersion: ANY, events: events(1, EVENT_BYTES) },
-        { stream: '$webhook-shop-deliveries', expectedVersion: i - 1, events: events(1, 120) },
-      ]);
-    }
-  }), WEBHOOKS);
+  const webhook = requestsOf(
+    await counts(instance, async () => {
+      for (let i = 0; i < WEBHOOKS; i++) {
+        // As core/webhook/ingest/delivery-notes.ts writes them.
+        await instance.store.appendToStreams([
+          { stream: 'known', expectedVersion: ANY, events: events(1, EVENT_BYTES) },
+          { stream: '$webhook-shop-deliveries', expectedVersion: i - 1, events: events(1, 120) },
+        ]);
+      }
+    }),
+    WEBHOOKS,
+  );
   const appendUnknown = await unknown(objects);
   await tickOnce(objects);
   const idleTick = requestsOf(await idleTickCounts(objects));
@@ -50,7 +56,19 @@ export async function measure(): Promise<Measured> {
   const busyTick = requestsOf(await tickCounts(objects));
   const { chunk, chunks } = await scavenge(objects, instance);
   await instance.close();
-  return { eventBytes: EVENT_BYTES, recordBytes, append, appendUnknown, read, webhook, idleTick, busyTick, tickCommits: TICK_COMMITS, scavengedChunk: requestsOf(chunk, chunks), chunkBytes: CHUNK_BYTES };
+  return {
+    eventBytes: EVENT_BYTES,
+    recordBytes,
+    append,
+    appendUnknown,
+    read,
+    webhook,
+    idleTick,
+    busyTick,
+    tickCommits: TICK_COMMITS,
+    scavengedChunk: requestsOf(chunk, chunks),
+    chunkBytes: CHUNK_BYTES,
+  };
 }
 
 /** Five chunks of a stream that is then deleted and one that stays. */
@@ -81,7 +99,9 @@ async function unknown(objects: MemoryObjects) {
   const instance = await openCounted(objects);
   await instance.store.append('another', ANY, events(1, EVENT_BYTES));
   const { lastEventNumber } = await (await openCounted(objects)).store.streamInfo('kept');
-  const counted = requestsOf(await counts(instance, () => instance.store.append('kept', lastEventNumber, events(1, EVENT_BYTES))));
+  const counted = requestsOf(
+    await counts(instance, () => instance.store.append('kept', lastEventNumber, events(1, EVENT_BYTES))),
+  );
   await instance.close();
   return counted;
 }
@@ -96,7 +116,13 @@ async function tickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
 async function idleTickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
   const counting = new CountingObjects(objects);
   const world = worldOver(counting);
-  const autoScavenge = createScheduler({ world, schedule: createSchedule(), self: { address: 'functions', port: 1 }, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1 }, open: () => openObjectStore(world) });
+  const autoScavenge = createScheduler({
+    world,
+    schedule: createSchedule(),
+    self: { address: 'functions', port: 1 },
+    config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1 },
+    open: () => openObjectStore(world),
+  });
   await tickOnce(counting, {}, autoScavenge);
   counting.reset();
   const { outcome } = await tickOnce(counting, {}, autoScavenge);
@@ -105,7 +131,10 @@ async function idleTickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
 }
 
 /** What scavenging adds to ticks, by the number of chunks that are rewritten. */
-async function scavenge(objects: MemoryObjects, instance: CountedInstance): Promise<{ chunk: ObjectCounts; chunks: number }> {
+async function scavenge(
+  objects: MemoryObjects,
+  instance: CountedInstance,
+): Promise<{ chunk: ObjectCounts; chunks: number }> {
   await instance.store.deleteStream('doomed', ANY, 'hard');
   await startScavenge(worldOver(objects));
   const counting = new CountingObjects(objects);

@@ -55,7 +55,15 @@ export interface Assumptions {
 }
 
 export const ASSUMPTIONS: Assumptions = {
-  commitMs: 25, functionGb: 0.5, functionMs: 40, tickGb: 1.5, tickMs: 4_000, tickEverySeconds: 60, readsPerEvent: 1, monthsKept: 1, prefixPutsPerSecond: 3_500,
+  commitMs: 25,
+  functionGb: 0.5,
+  functionMs: 40,
+  tickGb: 1.5,
+  tickMs: 4_000,
+  tickEverySeconds: 60,
+  readsPerEvent: 1,
+  monthsKept: 1,
+  prefixPutsPerSecond: 3_500,
 };
 
 export interface Month {
@@ -69,7 +77,12 @@ export interface Month {
   readonly storedGb: number;
   readonly invocations: number;
   readonly gbSeconds: number;
-  readonly dollars: { readonly requests: number; readonly storage: number; readonly functions: number; readonly total: number };
+  readonly dollars: {
+    readonly requests: number;
+    readonly storage: number;
+    readonly functions: number;
+    readonly total: number;
+  };
 }
 
 /** Of an index table and its bloom filter, about. */
@@ -80,8 +93,10 @@ export const EVENTS_PER_COMMIT_MAX = 1_000;
 
 export function requestsOf(counts: ObjectCounts, count = 1): Requests {
   return {
-    puts: (counts.puts + counts.lists + counts.parts + counts.multiparts) / count, gets: (counts.gets + counts.heads) / count,
-    bytesIn: counts.bytesIn / count, bytesOut: counts.bytesOut / count,
+    puts: (counts.puts + counts.lists + counts.parts + counts.multiparts) / count,
+    gets: (counts.gets + counts.heads) / count,
+    bytesIn: counts.bytesIn / count,
+    bytesOut: counts.bytesOut / count,
   };
 }
 
@@ -91,27 +106,50 @@ export function commitsPerSecondMax({ commitMs }: Assumptions): number {
 }
 
 /**
- * A month at a steady rate. Below the limit of one log each event is a commit of its own; above it, `batch` events share
- * one, and where that is not enough the streams are divided among several logs.
+ * A month at a steady rate. Below the limit of one log each event is a commit of its own; above it, `batch` events
+ * share one, and where that is not enough the streams are divided among several logs.
  */
-export function monthOf(eventsPerSecond: number, batch: number, measured: Measured, assumed: Assumptions, prices: Prices): Month {
+export function monthOf(
+  eventsPerSecond: number,
+  batch: number,
+  measured: Measured,
+  assumed: Assumptions,
+  prices: Prices,
+): Month {
   const eventsPerCommit = Math.min(EVENTS_PER_COMMIT_MAX, Math.max(1, batch));
   const commitsPerSecond = eventsPerSecond / eventsPerCommit;
   const logs = Math.max(1, Math.ceil(commitsPerSecond / commitsPerSecondMax(assumed)));
   const commits = commitsPerSecond * SECONDS_PER_MONTH;
   const events = eventsPerSecond * SECONDS_PER_MONTH;
   const reads = commits * assumed.readsPerEvent;
-  const ticks = logs * SECONDS_PER_MONTH / assumed.tickEverySeconds;
-  const perTickCommit = { puts: (measured.busyTick.puts - measured.idleTick.puts) / measured.tickCommits, gets: (measured.busyTick.gets - measured.idleTick.gets) / measured.tickCommits };
+  const ticks = (logs * SECONDS_PER_MONTH) / assumed.tickEverySeconds;
+  const perTickCommit = {
+    puts: (measured.busyTick.puts - measured.idleTick.puts) / measured.tickCommits,
+    gets: (measured.busyTick.gets - measured.idleTick.gets) / measured.tickCommits,
+  };
   const storedBytes = events * assumed.monthsKept * (measured.recordBytes + INDEX_ENTRY_BYTES);
-  const puts = commits * (measured.append.puts + perTickCommit.puts) + reads * measured.read.puts + ticks * measured.idleTick.puts;
-  const gets = commits * (measured.append.gets + perTickCommit.gets) + reads * measured.read.gets + ticks * measured.idleTick.gets;
+  const puts =
+    commits * (measured.append.puts + perTickCommit.puts) + reads * measured.read.puts + ticks * measured.idleTick.puts;
+  const gets =
+    commits * (measured.append.gets + perTickCommit.gets) + reads * measured.read.gets + ticks * measured.idleTick.gets;
   const invocations = commits + reads + ticks;
-  const gbSeconds = (commits + reads) * assumed.functionMs / 1_000 * assumed.functionGb + ticks * assumed.tickMs / 1_000 * assumed.tickGb;
+  const gbSeconds =
+    (((commits + reads) * assumed.functionMs) / 1_000) * assumed.functionGb +
+    ((ticks * assumed.tickMs) / 1_000) * assumed.tickGb;
   const storedGb = storedBytes / 1e9;
-  const requests = puts / 1_000 * prices.putPer1000 + gets / 1_000 * prices.getPer1000;
+  const requests = (puts / 1_000) * prices.putPer1000 + (gets / 1_000) * prices.getPer1000;
   const storage = storedGb * prices.storedGbMonth;
-  const functions = invocations / 1e6 * prices.invocationsPerMillion + gbSeconds * prices.gbSecond;
-  return { eventsPerSecond, logs, eventsPerCommit, commitsPerSecond, puts, gets, storedGb, invocations, gbSeconds, dollars: { requests, storage, functions, total: requests + storage + functions } };
+  const functions = (invocations / 1e6) * prices.invocationsPerMillion + gbSeconds * prices.gbSecond;
+  return {
+    eventsPerSecond,
+    logs,
+    eventsPerCommit,
+    commitsPerSecond,
+    puts,
+    gets,
+    storedGb,
+    invocations,
+    gbSeconds,
+    dollars: { requests, storage, functions, total: requests + storage + functions },
+  };
 }
-

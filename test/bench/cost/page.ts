@@ -8,12 +8,20 @@ const RATES = [1, 100, 10_000] as const;
 /** Instances that somebody may guess passwords at: the concurrency that is reserved for `streams` and `admin`. */
 const GUESSED_INSTANCES = 60;
 
-const number = (value: number, digits = 0): string => value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits }).replaceAll(',', '\u202f');
+const number = (value: number, digits = 0): string =>
+  value
+    .toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits })
+    .replaceAll(',', '\u202f');
 const dollars = (value: number): string => (value < 0.005 ? '0.00' : number(value, value < 1_000 ? 2 : 0));
 const requests = (value: number): string => number(value, value < 10 && value % 1 !== 0 ? 2 : 0);
 
 /** The cost page, as it stands in the repository. */
-export function costPage(measured: Measured, cluster: ClusterMeasured, prices: Prices, assumed: Assumptions = ASSUMPTIONS): string {
+export function costPage(
+  measured: Measured,
+  cluster: ClusterMeasured,
+  prices: Prices,
+  assumed: Assumptions = ASSUMPTIONS,
+): string {
   return `# What a store on object storage asks for, and what that costs
 
 Written by \`npm run cost -- --write\`: requests and bytes are counted at the object store's port, over a store in memory; prices are those of
@@ -25,7 +33,12 @@ Events of ${number(measured.eventBytes)} bytes; chunks of ${number(measured.chun
 
 | Work | PUT | GET | bytes in | bytes out |
 |---|---|---|---|---|
-${countRows(measured).map(([title, count]) => `| ${title} | ${requests(count.puts)} | ${requests(count.gets)} | ${number(count.bytesIn)} | ${number(count.bytesOut)} |`).join('\n')}
+${countRows(measured)
+  .map(
+    ([title, count]) =>
+      `| ${title} | ${requests(count.puts)} | ${requests(count.gets)} | ${number(count.bytesIn)} | ${number(count.bytesOut)} |`,
+  )
+  .join('\n')}
 
 A commit carries those before it, up to 64 KiB, so that a cold start reads the tail with few requests: that is most of the bytes in of a small append. It
 costs nothing where traffic into the storage is free, and the objects are gone an hour after the tick that took them over.
@@ -59,7 +72,7 @@ written. That is ${dollars(clusterIdleMonth(cluster, prices))} $ a month for an 
 ## Logins and secrets
 
 A login that fails at a function is counted for all its instances by one PUT, or up to six where several instances count the same user at the same moment; one that succeeds costs nothing.
-An instance makes at most ${number(FAILURE_REQUESTS_A_MINUTE)} such requests a minute, so that guessing at ${number(GUESSED_INSTANCES)} instances, hour after hour, costs at most ${dollars(GUESSED_INSTANCES * 60 * FAILURE_REQUESTS_A_MINUTE / 1_000 * prices.putPer1000)} $ an hour for them.
+An instance makes at most ${number(FAILURE_REQUESTS_A_MINUTE)} such requests a minute, so that guessing at ${number(GUESSED_INSTANCES)} instances, hour after hour, costs at most ${dollars(((GUESSED_INSTANCES * 60 * FAILURE_REQUESTS_A_MINUTE) / 1_000) * prices.putPer1000)} $ an hour for them.
 
 Secrets are read when a function starts: one request for the token at each start of \`webhook\` and \`admin\`, and the two passwords once, for the users that they are made for. That is
 ${dollars(prices.secretReadsPer10000)} $ for ten thousand starts; each of the three secrets costs ${dollars(prices.secretMonth)} $ a month.
@@ -70,7 +83,7 @@ ${dollars(prices.secretReadsPer10000)} $ for ten thousand starts; each of the th
 - A commit holds as many events as fit a chunk, so events are limited by batching: ${number(commitsPerSecondMax(assumed))} commits of 500 events of 1 kB are ${number(commitsPerSecondMax(assumed) * 500)} events and ${number(commitsPerSecondMax(assumed) * 0.5)} MB a second.
 - One prefix takes about ${number(assumed.prefixPutsPerSecond)} PUT and 5 500 GET a second before the storage divides it, which happens by itself under lasting load. One log is far below.
 - Beyond one log the streams are divided by a hash of their name among P logs, each with a prefix, ticks and a manifest of its own: P = events a second ÷ (commits a second × events a commit). A stream is in one log, so its order and expected versions hold; there is no order between logs, and \`$all\` is one per log.
-- A million events a second of 1 kB, in commits of 500: ${number(1_000_000 / 500)} commits a second, P = ${number(Math.ceil(1_000_000 / 500 / commitsPerSecondMax(assumed)))} logs, ${number(1_000_000 / 500 * 2_592_000 / 1e6)} million PUT a month for the commits (${dollars(1_000_000 / 500 * 2_592_000 / 1_000 * prices.putPer1000)} $), and ${number(1_000_000 * 2_592_000 * 1_000 / 1e15, 1)} PB of events.
+- A million events a second of 1 kB, in commits of 500: ${number(1_000_000 / 500)} commits a second, P = ${number(Math.ceil(1_000_000 / 500 / commitsPerSecondMax(assumed)))} logs, ${number(((1_000_000 / 500) * 2_592_000) / 1e6)} million PUT a month for the commits (${dollars((((1_000_000 / 500) * 2_592_000) / 1_000) * prices.putPer1000)} $), and ${number((1_000_000 * 2_592_000 * 1_000) / 1e15, 1)} PB of events.
 `;
 }
 
@@ -87,7 +100,11 @@ function countRows(measured: Measured): [string, Requests][] {
 }
 
 function months(measured: Measured, assumed: Assumptions, prices: Prices): Month[] {
-  return RATES.flatMap((rate) => (rate === 1 ? [1] : rate === 100 ? [1, 10] : [100, 500]).map((batch) => monthOf(rate, batch, measured, assumed, prices)));
+  return RATES.flatMap((rate) =>
+    (rate === 1 ? [1] : rate === 100 ? [1, 10] : [100, 500]).map((batch) =>
+      monthOf(rate, batch, measured, assumed, prices),
+    ),
+  );
 }
 
 function monthRow(month: Month): string {
@@ -97,7 +114,10 @@ function monthRow(month: Month): string {
 
 /** Of its requests. */
 function clusterIdleMonth({ idleHour }: ClusterMeasured, prices: Prices): number {
-  return SECONDS_PER_MONTH / 3_600 * (idleHour.puts / 1_000 * prices.putPer1000 + idleHour.gets / 1_000 * prices.getPer1000);
+  return (
+    (SECONDS_PER_MONTH / 3_600) *
+    ((idleHour.puts / 1_000) * prices.putPer1000 + (idleHour.gets / 1_000) * prices.getPer1000)
+  );
 }
 
 function idleMonth(measured: Measured, assumed: Assumptions, prices: Prices): number {

@@ -1,6 +1,6 @@
 /**
- * Prices of a function platform and its object storage, in US dollars, as the provider's public price list had them on `asOf`.
- * Change them here: the cost page is made from them, and names the date.
+ * Prices of a function platform and its object storage, in US dollars, as the provider's public price list had them on
+ * `asOf`. Change them here: the cost page is made from them, and names the date.
  */
 export interface Prices {
   /** Day on which the prices were taken from the list. */
@@ -22,6 +22,13 @@ export interface Prices {
 }
 
 export const PRICES: Prices = {
-  asOf: '2026-11-01', region: 'us-east-1', putPer1000: 0.005, getPer1000: 0.0004, storedGbMonth: 0.023, invocationsPerMillion: 0.2, gbSecond: 0.0000133334,
-  secretReadsPer10000: 0.05, secretMonth: 0.4,
+  asOf: '2026-11-01',
+  region: 'us-east-1',
+  putPer1000: 0.005,
+  getPer1000: 0.0004,
+  storedGbMonth: 0.023,
+  invocationsPerMillion: 0.2,
+  gbSecond: 0.0000133334,
+  secretReadsPer10000: 0.05,
+  secretMonth: 0.4,
 };

@@ -13,24 +13,45 @@ export const appendAuth: Figure = {
   how: `As append-http, but the two servers are two nodes: one without security, and one whose users and access lists are in force, where all ${CONNECTIONS} connections send the credentials of a user who is no administrator with each request. Values are the median latency of a window.`,
   async run(settings) {
     const open = await startNode(join(settings.folder, 'append-open'));
-    const secured = await startNode(join(settings.folder, 'append-secured'), '--disable-tls').catch(async (error: unknown) => {
-      await open.stop();
-      throw error;
-    });
+    const secured = await startNode(join(settings.folder, 'append-secured'), '--disable-tls').catch(
+      async (error: unknown) => {
+        await open.stop();
+        throw error;
+      },
+    );
     const generator = startHttpLoad();
     const load = async (port: number, authorization?: string): Promise<number> => {
-      return (await generator.load({ port, connections: CONNECTIONS, ms: settings.windowMs, ...(authorization !== undefined && { authorization }) })).p50Ms;
+      return (
+        await generator.load({
+          port,
+          connections: CONNECTIONS,
+          ms: settings.windowMs,
+          ...(authorization !== undefined && { authorization }),
+        })
+      ).p50Ms;
     };
     try {
-      const reply = await fetch(`http://127.0.0.1:${secured.port}/users`, { method: 'POST', headers: { authorization: ADMIN, 'content-type': 'application/json' }, body: JSON.stringify(USER) });
+      const reply = await fetch(`http://127.0.0.1:${secured.port}/users`, {
+        method: 'POST',
+        headers: { authorization: ADMIN, 'content-type': 'application/json' },
+        body: JSON.stringify(USER),
+      });
       if (reply.status !== 201) throw new Error(`The user was not created: ${reply.status} ${await reply.text()}`);
       const authorization = basic(USER.loginName, USER.password);
       for (let i = 0; i < 2; i++) {
         await load(open.port);
         await load(secured.port, authorization);
       }
-      const measured = await alternate(settings.windows, () => load(open.port), () => load(secured.port, authorization));
-      return [row('append latency over HTTP with authentication', 'ms', measured, { kind: 'below', value: 1.1 }, [`added ${(median(measured.ours) - median(measured.limit)).toFixed(2)} ms`])];
+      const measured = await alternate(
+        settings.windows,
+        () => load(open.port),
+        () => load(secured.port, authorization),
+      );
+      return [
+        row('append latency over HTTP with authentication', 'ms', measured, { kind: 'below', value: 1.1 }, [
+          `added ${(median(measured.ours) - median(measured.limit)).toFixed(2)} ms`,
+        ]),
+      ];
     } finally {
       await generator.stop();
       await open.stop();

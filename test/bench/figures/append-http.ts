@@ -27,12 +27,19 @@ export const appendHttp: Figure = {
         await load(bare.port, []);
         await load(node.port, []);
       }
-      const measured = await alternate(settings.windows, () => load(bare.port, seen.limit), () => load(node.port, seen.ours));
-      const of = (side: LoadResult[], what: (result: LoadResult) => number): string => median(side.map(what)).toFixed(1);
-      return [row('append over HTTP, 64 connections', 'requests/s', measured, { kind: 'at least', value: 0.75 }, [
-        `latency p50 ${of(seen.ours, (r) => r.p50Ms)} ms, p99 ${of(seen.ours, (r) => r.p99Ms)} ms (bare server ${of(seen.limit, (r) => r.p50Ms)} and ${of(seen.limit, (r) => r.p99Ms)} ms)`,
-        `the load generator took ${of(seen.ours, (r) => 100 * r.cpu)} % of a core (bare server ${of(seen.limit, (r) => 100 * r.cpu)} %)`,
-      ])];
+      const measured = await alternate(
+        settings.windows,
+        () => load(bare.port, seen.limit),
+        () => load(node.port, seen.ours),
+      );
+      const of = (side: LoadResult[], what: (result: LoadResult) => number): string =>
+        median(side.map(what)).toFixed(1);
+      return [
+        row('append over HTTP, 64 connections', 'requests/s', measured, { kind: 'at least', value: 0.75 }, [
+          `latency p50 ${of(seen.ours, (r) => r.p50Ms)} ms, p99 ${of(seen.ours, (r) => r.p99Ms)} ms (bare server ${of(seen.limit, (r) => r.p50Ms)} and ${of(seen.limit, (r) => r.p99Ms)} ms)`,
+          `the load generator took ${of(seen.ours, (r) => 100 * r.cpu)} % of a core (bare server ${of(seen.limit, (r) => 100 * r.cpu)} %)`,
+        ]),
+      ];
     } finally {
       await generator.stop();
       await bare.stop();

@@ -34,9 +34,11 @@ export const appendLatency: Figure = {
       }
       parts.length = 0;
       const measured = await alternate(settings.windows, limit, () => load(node.port));
-      return [row('append latency over HTTP, one connection, p50', 'ms', measured, { kind: 'at most', value: TIMES_MAX }, [
-        `a round trip to the bare server ${median(parts.map(({ trip }) => trip)).toFixed(3)} ms, a write with its sync ${median(parts.map(({ write }) => write)).toFixed(3)} ms`,
-      ])];
+      return [
+        row('append latency over HTTP, one connection, p50', 'ms', measured, { kind: 'at most', value: TIMES_MAX }, [
+          `a round trip to the bare server ${median(parts.map(({ trip }) => trip)).toFixed(3)} ms, a write with its sync ${median(parts.map(({ write }) => write)).toFixed(3)} ms`,
+        ]),
+      ];
     } finally {
       writer.close();
       await generator.stop();

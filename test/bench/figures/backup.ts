@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { BackupLanes } from '../../../core/backup/repository/repository.ts';
@@ -14,7 +24,15 @@ import { WorkerJobs } from '../../../infra/jobs/worker-jobs.ts';
 import { SqliteScavengeStates } from '../../../infra/sqlite/scavenge-states.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure, Row, Settings } from '../figure.ts';
-import { backUp, copyAndSync, megabytesIn, openBenchRepository, removeAndSync, secondsOf, sourceOf } from '../backups.ts';
+import {
+  backUp,
+  copyAndSync,
+  megabytesIn,
+  openBenchRepository,
+  removeAndSync,
+  secondsOf,
+  sourceOf,
+} from '../backups.ts';
 import { halfDeletedLog } from '../scavenge-data.ts';
 
 const CHUNKS = 4;
@@ -29,7 +47,7 @@ export const backup: Figure = {
   async run(settings) {
     const folder = join(settings.folder, 'four-chunks');
     await halfDeletedLog(folder, CHUNKS, settings.scavengeChunkBytes, settings.say);
-    return [...await whole(settings, folder), await repeated(settings)];
+    return [...(await whole(settings, folder)), await repeated(settings)];
   },
 };
 
@@ -38,10 +56,12 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
   const restored = join(settings.folder, 'backup-restored');
   const copy = join(settings.folder, 'backup-copy');
   const megabytes = await megabytesIn(folder);
-  const clean = (): void => { for (const path of [repository, restored, copy]) removeAndSync(path); };
+  const clean = (): void => {
+    for (const path of [repository, restored, copy]) removeAndSync(path);
+  };
   const limit = async (): Promise<number> => {
     clean();
-    return megabytes / await secondsOf(() => copyAndSync(folder, copy));
+    return megabytes / (await secondsOf(() => copyAndSync(folder, copy)));
   };
   const source = await sourceOf(folder);
   const saving = await threadsOver(folder);
@@ -49,7 +69,7 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
     clean();
     const opened = await openBenchRepository({ kind: 'directory', path: repository });
     try {
-      return megabytes / await secondsOf(() => backUp(opened, source, null, lanesOf(saving, repository)));
+      return megabytes / (await secondsOf(() => backUp(opened, source, null, lanesOf(saving, repository))));
     } finally {
       await opened.close();
     }
@@ -66,7 +86,7 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
   const restoring = await threadsOver(restored);
   const restore = async (): Promise<number> => {
     clean();
-    return megabytes / await secondsOf(() => restoreFrom(opened, restoring, lanesOf(restoring, kept), restored));
+    return megabytes / (await secondsOf(() => restoreFrom(opened, restoring, lanesOf(restoring, kept), restored)));
   };
   await restore();
   const restoredRates = await alternate(settings.windows, limit, restore);
@@ -83,8 +103,19 @@ async function whole(settings: Settings, folder: string): Promise<Row[]> {
 function restoreFrom(repository: Repository, jobs: WorkerJobs, lanes: BackupLanes, folder: string): Promise<unknown> {
   const target = new FilesystemStorage({ root: folder, isOffline: true });
   return restoreBackup({
-    repository, lanes, choice: { kind: 'latest' }, target, ids: systemIds, digests: nodeDigests, clock: systemClock,
-    start: { jobs, log: silentLog, meter: silentMeter, scavengeStates: new SqliteScavengeStates({ indexRoot: target.indexRoot }) },
+    repository,
+    lanes,
+    choice: { kind: 'latest' },
+    target,
+    ids: systemIds,
+    digests: nodeDigests,
+    clock: systemClock,
+    start: {
+      jobs,
+      log: silentLog,
+      meter: silentMeter,
+      scavengeStates: new SqliteScavengeStates({ indexRoot: target.indexRoot }),
+    },
   });
 }
 
@@ -102,7 +133,10 @@ function lanesOf(jobs: WorkerJobs, repository: string): BackupLanes {
 async function repeated(settings: Settings): Promise<Row> {
   const folder = join(settings.folder, 'backup-small');
   await halfDeletedLog(folder, SMALL_CHUNKS, SMALL_CHUNK_BYTES, settings.say);
-  const opened = await openBenchRepository({ kind: 'directory', path: join(settings.folder, 'backup-small-repository') });
+  const opened = await openBenchRepository({
+    kind: 'directory',
+    path: join(settings.folder, 'backup-small-repository'),
+  });
   const source = await sourceOf(folder);
   try {
     let { manifest } = await backUp(opened, source);
@@ -110,12 +144,15 @@ async function repeated(settings: Settings): Promise<Row> {
       const begin = performance.now();
       for (let i = 0; i < REPEATS; i++) {
         const { manifest: next, report } = await backUp(opened, source, manifest);
-        if (report.blobsStored > 0) throw new Error(`${report.blobsStored} blobs were stored anew though nothing has changed.`);
+        if (report.blobsStored > 0)
+          throw new Error(`${report.blobsStored} blobs were stored anew though nothing has changed.`);
         manifest = next;
       }
       return (performance.now() - begin) / REPEATS;
     };
-    const files = [folder, join(folder, 'index')].flatMap((inside) => readdirSync(inside).map((name) => join(inside, name)));
+    const files = [folder, join(folder, 'index')].flatMap((inside) =>
+      readdirSync(inside).map((name) => join(inside, name)),
+    );
     const scratch = join(settings.folder, 'backup-small-limit');
     mkdirSync(scratch);
     const limit = (): number => {
@@ -130,7 +167,13 @@ async function repeated(settings: Settings): Promise<Row> {
     };
     limit();
     await again();
-    return row('repeated backup with nothing new, 100 chunks, in process', 'ms', await alternate(settings.windows, limit, again), { kind: 'at most', value: 10 }, [`${source.snapshot.files.length} files`]);
+    return row(
+      'repeated backup with nothing new, 100 chunks, in process',
+      'ms',
+      await alternate(settings.windows, limit, again),
+      { kind: 'at most', value: 10 },
+      [`${source.snapshot.files.length} files`],
+    );
   } finally {
     await source.release();
     await opened.close();

@@ -23,8 +23,22 @@ export const bytesInFlight: Figure = {
   name: 'bytes-in-flight',
   how: `A node whose replies and whose request bodies may hold ${TOTAL_BYTES / MIB} MiB each. ${READERS} clients ask for a stream of events of 4 MiB as server-sent events and take nothing of it; ${UPLOADS} more send 30 MB batches but for the last byte, as fast as the node takes them. Resident size: how far it rises at most over that of a node that has read those events once, beside the two totals and ${SLACK_BYTES / MIB} MiB. Small reads: the 99th percentile of one client that reads an event of 100 bytes again and again over a kept connection meanwhile, beside the same before the others came.`,
   async run(settings) {
-    const node = await startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', join(settings.folder, 'bytes-in-flight'), '--node-port', '0', '--insecure',
-      '--max-reply-bytes-in-flight', `${TOTAL_BYTES / MIB}MiB`, '--max-upload-bytes-in-flight', `${TOTAL_BYTES / MIB}MiB`, '--client-stall-timeout', '3600']);
+    const node = await startServer([
+      ...NODE_FLAGS,
+      'local/main.ts',
+      'start',
+      '--db',
+      join(settings.folder, 'bytes-in-flight'),
+      '--node-port',
+      '0',
+      '--insecure',
+      '--max-reply-bytes-in-flight',
+      `${TOTAL_BYTES / MIB}MiB`,
+      '--max-upload-bytes-in-flight',
+      `${TOTAL_BYTES / MIB}MiB`,
+      '--client-stall-timeout',
+      '3600',
+    ]);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets: Socket[] = [];
     try {
@@ -46,11 +60,22 @@ export const bytesInFlight: Figure = {
       const beside = await smallReads(node, agent, ms);
       const raised = Math.max(before.rssBytes, beside.rssBytes) - idle.rssBytes;
       return [
-        row('resident size that stalled readers and uploads take', 'MiB', { limit: [(2 * TOTAL_BYTES + SLACK_BYTES) / MIB], ours: [raised / MIB] }, { kind: 'below', value: 1 }),
-        row('p99 of a small read beside them', 'ms', { limit: [idle.p99Ms], ours: [beside.p99Ms] }, { kind: 'at most', value: 3 }, [
-          `p50 ${beside.p50Ms.toFixed(2)} ms (before ${idle.p50Ms.toFixed(2)} ms), slowest ${beside.slowestMs.toFixed(1)} ms (before ${idle.slowestMs.toFixed(1)} ms)`,
-          `while they came: p99 ${before.p99Ms.toFixed(2)} ms, slowest ${before.slowestMs.toFixed(1)} ms`,
-        ]),
+        row(
+          'resident size that stalled readers and uploads take',
+          'MiB',
+          { limit: [(2 * TOTAL_BYTES + SLACK_BYTES) / MIB], ours: [raised / MIB] },
+          { kind: 'below', value: 1 },
+        ),
+        row(
+          'p99 of a small read beside them',
+          'ms',
+          { limit: [idle.p99Ms], ours: [beside.p99Ms] },
+          { kind: 'at most', value: 3 },
+          [
+            `p50 ${beside.p50Ms.toFixed(2)} ms (before ${idle.p50Ms.toFixed(2)} ms), slowest ${beside.slowestMs.toFixed(1)} ms (before ${idle.slowestMs.toFixed(1)} ms)`,
+            `while they came: p99 ${before.p99Ms.toFixed(2)} ms, slowest ${before.slowestMs.toFixed(1)} ms`,
+          ],
+        ),
       ];
     } finally {
       for (const socket of sockets) socket.destroy();
@@ -69,7 +94,12 @@ interface Reads {
 }
 
 function worse(a: Reads, b: Reads): Reads {
-  return { p50Ms: Math.max(a.p50Ms, b.p50Ms), p99Ms: Math.max(a.p99Ms, b.p99Ms), slowestMs: Math.max(a.slowestMs, b.slowestMs), rssBytes: Math.max(a.rssBytes, b.rssBytes) };
+  return {
+    p50Ms: Math.max(a.p50Ms, b.p50Ms),
+    p99Ms: Math.max(a.p99Ms, b.p99Ms),
+    slowestMs: Math.max(a.slowestMs, b.slowestMs),
+    rssBytes: Math.max(a.rssBytes, b.rssBytes),
+  };
 }
 
 function sentBytes(sockets: readonly Socket[]): number {
@@ -92,7 +122,12 @@ async function smallReads(node: Server, agent: Agent, ms: number): Promise<Reads
     times.push(performance.now() - sentMs);
   }
   times.sort((a, b) => a - b);
-  return { p50Ms: times[times.length >> 1]!, p99Ms: times[Math.floor(times.length * 0.99)]!, slowestMs: times.at(-1)!, rssBytes };
+  return {
+    p50Ms: times[times.length >> 1]!,
+    p99Ms: times[Math.floor(times.length * 0.99)]!,
+    slowestMs: times.at(-1)!,
+    rssBytes,
+  };
 }
 
 function residentBytes({ process: { pid } }: Server): number {
@@ -101,11 +136,25 @@ function residentBytes({ process: { pid } }: Server): number {
 
 async function write(node: Server, agent: Agent, stream: string, n: number, bytes: number): Promise<void> {
   const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
-  const status = await ask(node, agent, 'POST', `/streams/${stream}`, { 'content-type': 'application/json', 'es-eventtype': 'made', 'es-eventid': id }, `"${'x'.repeat(bytes - 2)}"`);
+  const status = await ask(
+    node,
+    agent,
+    'POST',
+    `/streams/${stream}`,
+    { 'content-type': 'application/json', 'es-eventtype': 'made', 'es-eventid': id },
+    `"${'x'.repeat(bytes - 2)}"`,
+  );
   if (status !== 201) throw new Error(`An append was answered with ${status}.`);
 }
 
-function ask({ port }: Server, agent: Agent, method: string, path: string, headers: Record<string, string> = {}, body = ''): Promise<number> {
+function ask(
+  { port }: Server,
+  agent: Agent,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body = '',
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request({ host: '127.0.0.1', port, agent, method, path, headers }, (reply) => {
       reply.resume();
@@ -118,7 +167,9 @@ function ask({ port }: Server, agent: Agent, method: string, path: string, heade
 
 /** A reader that takes nothing. */
 function standStill({ port }: Server): Socket {
-  const socket = connect(port, '127.0.0.1', () => socket.write('GET /streams/big HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n'));
+  const socket = connect(port, '127.0.0.1', () =>
+    socket.write('GET /streams/big HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n'),
+  );
   socket.pause();
   return socket.on('error', () => {});
 }
@@ -135,7 +186,9 @@ function upload({ port }: Server): Socket {
     }
   };
   const socket = connect(port, '127.0.0.1', () => {
-    socket.write(`POST /streams/uploads HTTP/1.1\r\nHost: x\r\nContent-Type: application/vnd.eventstore.events+json\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`);
+    socket.write(
+      `POST /streams/uploads HTTP/1.1\r\nHost: x\r\nContent-Type: application/vnd.eventstore.events+json\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`,
+    );
     send();
   });
   return socket.on('drain', send).on('error', () => {});

@@ -11,7 +11,10 @@ import type { Figure } from '../figure.ts';
 import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 
 const CLIENTS = 64;
-/** Windows of each before the first that counts: a request through a follower takes half as much processor time after a dozen as in the first. */
+/**
+ * Windows of each before the first that counts: a request through a follower takes half as much processor time after a
+ * dozen as in the first.
+ */
 const WARM_UPS = 12;
 const LEADER_MIN = 0.4;
 const FOLLOWER_MIN = 0.35;
@@ -20,7 +23,10 @@ const CARRIED_BYTES = 65_536;
 /** Of a record of these events, about. */
 const RECORD_BYTES = EVENT_BYTES + 150;
 
-/** What each commit asks of the disk, by hand: a file is written, synced, linked under its number, its folder synced; and a local log is written and synced. */
+/**
+ * What each commit asks of the disk, by hand: a file is written, synced, linked under its number, its folder synced;
+ * and a local log is written and synced.
+ */
 class BareCommits {
   readonly #folder: string;
   #number = 0;
@@ -51,7 +57,7 @@ class BareCommits {
       await log.write(group);
       await log.datasync();
     }
-    const rate = commits * events / (performance.now() - begin) * 1_000;
+    const rate = ((commits * events) / (performance.now() - begin)) * 1_000;
     await log.close();
     return rate;
   }
@@ -70,45 +76,120 @@ export const clusterAppend: Figure = {
     const folder = join(settings.folder, 'cluster-append');
     const place = await sharedPlace('directory', folder);
     const node = await startNode(join(folder, 'single'));
-    const onDirectory = await startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--storage', join(folder, 'single-objects'), '--node-port', '0', '--insecure']);
+    const onDirectory = await startServer([
+      ...NODE_FLAGS,
+      'local/main.ts',
+      'start',
+      '--storage',
+      join(folder, 'single-objects'),
+      '--node-port',
+      '0',
+      '--insecure',
+    ]);
     const cluster = await BenchCluster.start(folder, place);
     const generators = [0, 1].map(() => startHelper(['test/bench/processes/http-load.ts']));
-    const seen: Record<'single' | 'onDirectory' | 'leader' | 'follower', LoadResult[]> = { single: [], onDirectory: [], leader: [], follower: [] };
+    const seen: Record<'single' | 'onDirectory' | 'leader' | 'follower', LoadResult[]> = {
+      single: [],
+      onDirectory: [],
+      leader: [],
+      follower: [],
+    };
     const load = async (ports: readonly number[], into: LoadResult[]): Promise<number> => {
-      const results = await Promise.all(ports.map((port, i) => generators[i]!.ask<LoadResult>({ port, connections: CLIENTS / ports.length, ms: settings.windowMs } satisfies LoadRequest)));
-      for (const { failures, firstFailure } of results) if (failures > 0) throw new Error(`${failures} appends failed, the first with:\n${firstFailure}`);
+      const results = await Promise.all(
+        ports.map((port, i) =>
+          generators[i]!.ask<LoadResult>({
+            port,
+            connections: CLIENTS / ports.length,
+            ms: settings.windowMs,
+          } satisfies LoadRequest),
+        ),
+      );
+      for (const { failures, firstFailure } of results)
+        if (failures > 0) throw new Error(`${failures} appends failed, the first with:\n${firstFailure}`);
       into.push(...results);
       return results.reduce((sum, { requestsPerSecond }) => sum + requestsPerSecond, 0);
     };
     try {
       const leader = (await cluster.leader()).options.port;
       const followers = (await cluster.followers()).map(({ options }) => options.port);
-      for (let i = 0; i < WARM_UPS; i++) for (const ports of [[onDirectory.port], [node.port], [leader], followers]) await load(ports, []);
+      for (let i = 0; i < WARM_UPS; i++)
+        for (const ports of [[onDirectory.port], [node.port], [leader], followers]) await load(ports, []);
       const beside = {
-        leader: await alternate(settings.windows, () => load([onDirectory.port], seen.onDirectory), () => load([leader], seen.leader)),
-        followers: await alternate(settings.windows, () => load([onDirectory.port], seen.onDirectory), () => load(followers, seen.follower)),
+        leader: await alternate(
+          settings.windows,
+          () => load([onDirectory.port], seen.onDirectory),
+          () => load([leader], seen.leader),
+        ),
+        followers: await alternate(
+          settings.windows,
+          () => load([onDirectory.port], seen.onDirectory),
+          () => load(followers, seen.follower),
+        ),
       };
       const besideOwn = {
-        leader: await alternate(settings.windows, () => load([node.port], seen.single), () => load([leader], [])),
-        followers: await alternate(settings.windows, () => load([node.port], seen.single), () => load(followers, [])),
+        leader: await alternate(
+          settings.windows,
+          () => load([node.port], seen.single),
+          () => load([leader], []),
+        ),
+        followers: await alternate(
+          settings.windows,
+          () => load([node.port], seen.single),
+          () => load(followers, []),
+        ),
       };
       const before = await commitsIn(place.storage);
       const begin = performance.now();
       const rate = await load([leader], []);
-      const commits = await commitsIn(place.storage) - before;
-      const events = Math.max(1, Math.round(rate * (performance.now() - begin) / 1_000 / Math.max(1, commits)));
+      const commits = (await commitsIn(place.storage)) - before;
+      const events = Math.max(1, Math.round((rate * (performance.now() - begin)) / 1_000 / Math.max(1, commits)));
       const bare = new BareCommits(join(folder, 'bare'));
       await bare.run(settings.windowMs, events);
-      const besideBare = await alternate(settings.windows, () => bare.run(settings.windowMs, events), () => load([leader], []));
-      const of = (side: LoadResult[], what: (result: LoadResult) => number): string => median(side.map(what)).toFixed(1);
-      const times = (side: LoadResult[], single: LoadResult[]): string => `latency p50 ${of(side, (r) => r.p50Ms)} ms, p99 ${of(side, (r) => r.p99Ms)} ms (single node ${of(single, (r) => r.p50Ms)} and ${of(single, (r) => r.p99Ms)} ms)`;
-      const atLeast = { leader: { kind: 'at least', value: LEADER_MIN }, followers: { kind: 'at least', value: FOLLOWER_MIN } } as const;
+      const besideBare = await alternate(
+        settings.windows,
+        () => bare.run(settings.windowMs, events),
+        () => load([leader], []),
+      );
+      const of = (side: LoadResult[], what: (result: LoadResult) => number): string =>
+        median(side.map(what)).toFixed(1);
+      const times = (side: LoadResult[], single: LoadResult[]): string =>
+        `latency p50 ${of(side, (r) => r.p50Ms)} ms, p99 ${of(side, (r) => r.p99Ms)} ms (single node ${of(single, (r) => r.p50Ms)} and ${of(single, (r) => r.p99Ms)} ms)`;
+      const atLeast = {
+        leader: { kind: 'at least', value: LEADER_MIN },
+        followers: { kind: 'at least', value: FOLLOWER_MIN },
+      } as const;
       return [
-        row('append through the leader, beside a single node on a directory', 'requests/s', beside.leader, atLeast.leader, [times(seen.leader, seen.onDirectory)]),
-        row('append through followers, beside a single node on a directory', 'requests/s', beside.followers, atLeast.followers, [times(seen.follower, seen.onDirectory)]),
-        row('append through the leader, beside a single node with its own data', 'requests/s', besideOwn.leader, atLeast.leader, [times(seen.leader, seen.single)]),
-        row('append through followers, beside a single node with its own data', 'requests/s', besideOwn.followers, atLeast.followers, [times(seen.follower, seen.single)]),
-        row('append through the leader, beside its creates and appends alone', 'requests/s', besideBare, null, [`${events} events in a commit`]),
+        row(
+          'append through the leader, beside a single node on a directory',
+          'requests/s',
+          beside.leader,
+          atLeast.leader,
+          [times(seen.leader, seen.onDirectory)],
+        ),
+        row(
+          'append through followers, beside a single node on a directory',
+          'requests/s',
+          beside.followers,
+          atLeast.followers,
+          [times(seen.follower, seen.onDirectory)],
+        ),
+        row(
+          'append through the leader, beside a single node with its own data',
+          'requests/s',
+          besideOwn.leader,
+          atLeast.leader,
+          [times(seen.leader, seen.single)],
+        ),
+        row(
+          'append through followers, beside a single node with its own data',
+          'requests/s',
+          besideOwn.followers,
+          atLeast.followers,
+          [times(seen.follower, seen.single)],
+        ),
+        row('append through the leader, beside its creates and appends alone', 'requests/s', besideBare, null, [
+          `${events} events in a commit`,
+        ]),
       ];
     } finally {
       for (const generator of generators) await generator.stop();

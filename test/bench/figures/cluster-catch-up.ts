@@ -26,7 +26,7 @@ export const clusterCatchUp: Figure = {
     await filledStore(objects, settings.logEvents, EVENT_BYTES);
     await objects.close();
     const cluster = await BenchCluster.make(folder, place);
-    const [first, empty] = cluster.members as [typeof cluster.members[0] & {}, typeof cluster.members[0] & {}];
+    const [first, empty] = cluster.members as [(typeof cluster.members)[0] & {}, (typeof cluster.members)[0] & {}];
     try {
       await first.start();
       await ready(first.url);
@@ -37,12 +37,14 @@ export const clusterCatchUp: Figure = {
         await ready(empty.url);
         const ms = performance.now() - begin;
         await empty.stop();
-        return settings.logEvents / ms * 1_000;
+        return (settings.logEvents / ms) * 1_000;
       };
       await ours();
       const original = join(folder, 'original');
       cpSync(empty.options.folder, original, { recursive: true });
-      const files = readdirSync(original).filter((name) => name.startsWith('chunk-')).map((name) => join(original, name));
+      const files = readdirSync(original)
+        .filter((name) => name.startsWith('chunk-'))
+        .map((name) => join(original, name));
       const copied = join(folder, 'copied');
       const notes: string[] = [];
       const limit = async (): Promise<number> => {
@@ -50,7 +52,8 @@ export const clusterCatchUp: Figure = {
         // Its content does not matter to the time of a copy: that is taken above.
         await rm(copied, { recursive: true, force: true });
         mkdirSync(copied);
-        for (const name of readdirSync(original)) if (name.startsWith('chunk-') || name.endsWith('.chk')) cpSync(join(original, name), join(copied, name));
+        for (const name of readdirSync(original))
+          if (name.startsWith('chunk-') || name.endsWith('.chk')) cpSync(join(original, name), join(copied, name));
         const begin = performance.now();
         const node = await startNode(copied);
         await ready(`http://127.0.0.1:${node.port}`);
@@ -62,7 +65,11 @@ export const clusterCatchUp: Figure = {
       await limit();
       notes.length = 0;
       const measured = await alternate(settings.windows, limit, ours);
-      return [row('catching up of an empty member', 'events/s', measured, { kind: 'at least', value: CATCH_UP_MIN }, [`the limit copies and replays in ${notes.join(', ')} s; the member takes ${measured.ours.map((rate) => (settings.logEvents / rate).toFixed(2)).join(', ')} s, of which a part is its own start and its view of the log`])];
+      return [
+        row('catching up of an empty member', 'events/s', measured, { kind: 'at least', value: CATCH_UP_MIN }, [
+          `the limit copies and replays in ${notes.join(', ')} s; the member takes ${measured.ours.map((rate) => (settings.logEvents / rate).toFixed(2)).join(', ')} s, of which a part is its own start and its view of the log`,
+        ]),
+      ];
     } finally {
       await cluster.stop();
       await place.close();
@@ -71,5 +78,8 @@ export const clusterCatchUp: Figure = {
 };
 
 async function ready(url: string): Promise<void> {
-  while ((await get(`${url}/health/ready`)).status !== 200) await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
+  while ((await get(`${url}/health/ready`)).status !== 200)
+    await new Promise((resolve) => {
+      setTimeout(resolve, LOOK_MS);
+    });
 }

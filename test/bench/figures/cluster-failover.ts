@@ -26,7 +26,8 @@ async function measure(kind: 'directory' | 's3', what: 'killed' | 'resigned', se
   const before: ClusterLoadResult[] = [];
   const said = new Set<string>();
   try {
-    const load = (ports: readonly number[], ms: number): Promise<ClusterLoadResult> => generator.ask({ ports, connections: CLIENTS, deleting: DELETING, ms } satisfies ClusterLoadRequest);
+    const load = (ports: readonly number[], ms: number): Promise<ClusterLoadResult> =>
+      generator.ask({ ports, connections: CLIENTS, deleting: DELETING, ms } satisfies ClusterLoadRequest);
     for (let i = 0; i < settings.windows; i++) {
       const leader = await cluster.leader();
       const ports = (await cluster.followers()).map(({ options }) => options.port);
@@ -51,18 +52,31 @@ async function measure(kind: 'directory' | 's3', what: 'killed' | 'resigned', se
   }
   const title = `leader ${what} under load, ${kind === 's3' ? 'S3 server' : 'directory'}`;
   const failures: Record<string, number> = {};
-  for (const result of results) for (const [how, times] of Object.entries(result.failures)) failures[how] = (failures[how] ?? 0) + times;
+  for (const result of results)
+    for (const [how, times] of Object.entries(result.failures)) failures[how] = (failures[how] ?? 0) + times;
   const texts = Object.entries(failures).map(([how, times]) => `${how} ${times}×`);
-  const rate = results.map(({ appended }) => Math.round(appended / LOAD_MS * 1_000));
+  const rate = results.map(({ appended }) => Math.round((appended / LOAD_MS) * 1_000));
   return [
-    row(`${title}: longest gap without an append`, 'ms', { limit: [GAP_MS[what][kind]], ours: results.map(({ longestGapMs }) => longestGapMs) }, { kind: 'below', value: 1 }, [
-      `each window: ${results.map(({ longestGapMs }) => longestGapMs.toFixed(0)).join(', ')} ms; without a fault ${before.map(({ longestGapMs }) => longestGapMs.toFixed(0)).join(', ')} ms`,
-      `slowest append of each window: ${results.map(({ maxMs }) => maxMs.toFixed(0)).join(', ')} ms; appends/s over the whole window ${rate.join(', ')}; ${place.note}`,
-    ]),
-    row(`${title}: appends at followers that succeeded`, 'appends', { limit: results.map(({ appends }) => appends), ours: results.map(({ appended }) => appended) }, { kind: 'at least', value: 1 }, [
-      `of ${results.reduce((sum, { appends }) => sum + appends, 0)} appends and ${results.reduce((sum, { deletes }) => sum + deletes, 0)} deletions in all windows, no success: ${texts.length === 0 ? 'none' : texts.join(', ')}`,
-      ...said,
-    ]),
+    row(
+      `${title}: longest gap without an append`,
+      'ms',
+      { limit: [GAP_MS[what][kind]], ours: results.map(({ longestGapMs }) => longestGapMs) },
+      { kind: 'below', value: 1 },
+      [
+        `each window: ${results.map(({ longestGapMs }) => longestGapMs.toFixed(0)).join(', ')} ms; without a fault ${before.map(({ longestGapMs }) => longestGapMs.toFixed(0)).join(', ')} ms`,
+        `slowest append of each window: ${results.map(({ maxMs }) => maxMs.toFixed(0)).join(', ')} ms; appends/s over the whole window ${rate.join(', ')}; ${place.note}`,
+      ],
+    ),
+    row(
+      `${title}: appends at followers that succeeded`,
+      'appends',
+      { limit: results.map(({ appends }) => appends), ours: results.map(({ appended }) => appended) },
+      { kind: 'at least', value: 1 },
+      [
+        `of ${results.reduce((sum, { appends }) => sum + appends, 0)} appends and ${results.reduce((sum, { deletes }) => sum + deletes, 0)} deletions in all windows, no success: ${texts.length === 0 ? 'none' : texts.join(', ')}`,
+        ...said,
+      ],
+    ),
   ];
 }
 
@@ -72,7 +86,8 @@ export const clusterFailover: Figure = {
   how: `Three members with default options and ${CLIENTS} clients at the two followers, who append single events one at a time, beside ${DELETING} more who append to a stream and delete it in turns. ${BEFORE_MS / 1_000} s into the load the leader is killed (kill -9) or asked to resign. Nothing is sent twice by a client. The longest gap is that between two acknowledged appends of any client; its limit is the goal.`,
   async run(settings) {
     const rows: Row[] = [];
-    for (const kind of ['directory', 's3'] as const) for (const what of ['killed', 'resigned'] as const) rows.push(...await measure(kind, what, settings));
+    for (const kind of ['directory', 's3'] as const)
+      for (const what of ['killed', 'resigned'] as const) rows.push(...(await measure(kind, what, settings)));
     return rows;
   },
 };

@@ -26,23 +26,35 @@ export const clusterLag: Figure = {
       try {
         const leader = (await cluster.leader()).options.port;
         const follower = (await cluster.followers())[0]!.options.port;
-        const load = (ms: number, pauseMs: number): Promise<LoadResult> => generator.ask({ port: leader, connections: CLIENTS, ms, pauseMs });
+        const load = (ms: number, pauseMs: number): Promise<LoadResult> =>
+          generator.ask({ port: leader, connections: CLIENTS, ms, pauseMs });
         await load(settings.windowMs, 0);
         const full = await load(settings.windowMs, 0);
         // Each client is to make half as many: what one append takes on average, twice.
-        const pauseMs = CLIENTS / full.requestsPerSecond * 1_000;
+        const pauseMs = (CLIENTS / full.requestsPerSecond) * 1_000;
         const ours: number[] = [];
         const seen: { lag: LagResult; load: LoadResult }[] = [];
         for (let i = 0; i < settings.windows; i++) {
           const ms = settings.windowMs * WINDOWS_IN_ONE;
-          const [lag, half] = await Promise.all([probe.ask<LagResult>({ leader, follower, ms } satisfies LagRequest), load(ms, pauseMs)]);
+          const [lag, half] = await Promise.all([
+            probe.ask<LagResult>({ leader, follower, ms } satisfies LagRequest),
+            load(ms, pauseMs),
+          ]);
           ours.push(Math.max(0.01, lag.p99Ms));
           seen.push({ lag, load: half });
         }
-        rows.push(row(`lag of a follower at half load, p99, on ${kind === 's3' ? 'an S3 server' : 'a directory'}`, 'ms', { limit: [LAG_MS], ours }, { kind: 'below', value: 1 }, [
-          `p50 ${seen.map(({ lag }) => lag.p50Ms.toFixed(1)).join(', ')} ms, most ${seen.map(({ lag }) => lag.maxMs.toFixed(0)).join(', ')} ms, of ${seen.map(({ lag }) => lag.probes).join(', ')} probes`,
-          `full load ${Math.round(full.requestsPerSecond)} appends/s, half ${seen.map(({ load: half }) => Math.round(half.requestsPerSecond)).join(', ')}; ${place.note}`,
-        ]));
+        rows.push(
+          row(
+            `lag of a follower at half load, p99, on ${kind === 's3' ? 'an S3 server' : 'a directory'}`,
+            'ms',
+            { limit: [LAG_MS], ours },
+            { kind: 'below', value: 1 },
+            [
+              `p50 ${seen.map(({ lag }) => lag.p50Ms.toFixed(1)).join(', ')} ms, most ${seen.map(({ lag }) => lag.maxMs.toFixed(0)).join(', ')} ms, of ${seen.map(({ lag }) => lag.probes).join(', ')} probes`,
+              `full load ${Math.round(full.requestsPerSecond)} appends/s, half ${seen.map(({ load: half }) => Math.round(half.requestsPerSecond)).join(', ')}; ${place.note}`,
+            ],
+          ),
+        );
       } finally {
         await generator.stop();
         await probe.stop();

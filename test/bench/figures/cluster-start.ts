@@ -27,7 +27,15 @@ export const clusterStart: Figure = {
           await place.close();
         }
       }
-      rows.push(row(`three members ready, on ${kind === 's3' ? 'an S3 server' : 'a directory'}`, 'ms', { limit: [READY_MS], ours }, { kind: 'at most', value: 1 }, [note]));
+      rows.push(
+        row(
+          `three members ready, on ${kind === 's3' ? 'an S3 server' : 'a directory'}`,
+          'ms',
+          { limit: [READY_MS], ours },
+          { kind: 'at most', value: 1 },
+          [note],
+        ),
+      );
     }
     return rows;
   },

@@ -26,24 +26,42 @@ export const grpcPersistent: Figure = {
       const before = await node.usage();
       const result = await bench.load({ ...load, target: { port: node.port } } as GrpcLoadRequest);
       if (load.kind === 'consume') {
-        cpuMs.push(((await node.usage()).cpuMs - before.cpuMs) / result.events * 1_000);
+        cpuMs.push((((await node.usage()).cpuMs - before.cpuMs) / result.events) * 1_000);
         seen.push(result);
       }
       return result.events / result.seconds;
     };
     const reading = (): Promise<number> => window({ kind: 'read', stream: STREAM, events, ms: settings.windowMs });
-    const consuming = (): Promise<number> => window({ kind: 'consume', stream: STREAM, events, consumers: CONSUMERS, bufferSize: BUFFER });
+    const consuming = (): Promise<number> =>
+      window({ kind: 'consume', stream: STREAM, events, consumers: CONSUMERS, bufferSize: BUFFER });
     try {
-      for (let left = events; left > 0;) left -= (await bench.load({ target: { port: node.port }, kind: 'append', inFlight: 1, batch: BATCH, ms: settings.windowMs })).events;
+      for (let left = events; left > 0;)
+        left -= (
+          await bench.load({
+            target: { port: node.port },
+            kind: 'append',
+            inFlight: 1,
+            batch: BATCH,
+            ms: settings.windowMs,
+          })
+        ).events;
       for (let i = 0; i < 2; i++) {
         await reading();
         await consuming();
       }
       cpuMs.length = seen.length = 0;
       const measured = await alternate(settings.windows, reading, consuming);
-      return [row(`persistent subscription over gRPC, ${CONSUMERS} consumers, acked events`, 'events/s', measured, { kind: 'at least', value: RATE_MIN }, [
-        `the node took ${median(cpuMs).toFixed(0)} ms of processor time for 1 000 events (${Math.min(...cpuMs).toFixed(0)} to ${Math.max(...cpuMs).toFixed(0)}); the client ${median(seen.map(({ cpu }) => 100 * cpu)).toFixed(0)} % of a core`,
-      ])];
+      return [
+        row(
+          `persistent subscription over gRPC, ${CONSUMERS} consumers, acked events`,
+          'events/s',
+          measured,
+          { kind: 'at least', value: RATE_MIN },
+          [
+            `the node took ${median(cpuMs).toFixed(0)} ms of processor time for 1 000 events (${Math.min(...cpuMs).toFixed(0)} to ${Math.max(...cpuMs).toFixed(0)}); the client ${median(seen.map(({ cpu }) => 100 * cpu)).toFixed(0)} % of a core`,
+          ],
+        ),
+      ];
     } finally {
       await bench.stop();
     }

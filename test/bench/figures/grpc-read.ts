@@ -19,10 +19,25 @@ export const grpcRead: Figure = {
     const events = settings.isSmoke ? EVENTS_QUICK : EVENTS;
     try {
       // One append at a time, so that the stream has at least so many events.
-      for (let left = events; left > 0;) left -= (await bench.load({ target: { port: bench.node.port }, kind: 'append', inFlight: 1, batch: BATCH, ms: settings.windowMs })).events;
+      for (let left = events; left > 0;)
+        left -= (
+          await bench.load({
+            target: { port: bench.node.port },
+            kind: 'append',
+            inFlight: 1,
+            batch: BATCH,
+            ms: settings.windowMs,
+          })
+        ).events;
       return [
-        ...rows('reading a stream over gRPC', await compare(bench, settings, { kind: 'read', stream: 'bench-grpc-00', events, ms: settings.windowMs })),
-        ...rows('reading $all over gRPC', await compare(bench, settings, { kind: 'read', stream: null, events, ms: settings.windowMs })),
+        ...rows(
+          'reading a stream over gRPC',
+          await compare(bench, settings, { kind: 'read', stream: 'bench-grpc-00', events, ms: settings.windowMs }),
+        ),
+        ...rows(
+          'reading $all over gRPC',
+          await compare(bench, settings, { kind: 'read', stream: null, events, ms: settings.windowMs }),
+        ),
       ];
     } finally {
       await bench.stop();
@@ -33,6 +48,12 @@ export const grpcRead: Figure = {
 function rows(title: string, { rates, cpuMs, notes }: Compared): Row[] {
   return [
     row(title, 'events/s', rates, { kind: 'at least', value: RATE_MIN }, notes),
-    row(`${title}: the server's processor time`, 'ms/1 000', { limit: [CPU_MS_MAX], ours: cpuMs.ours }, { kind: 'at most', value: 1 }, [`the bare server took ${median(cpuMs.limit).toFixed(2)} ms`]),
+    row(
+      `${title}: the server's processor time`,
+      'ms/1 000',
+      { limit: [CPU_MS_MAX], ours: cpuMs.ours },
+      { kind: 'at most', value: 1 },
+      [`the bare server took ${median(cpuMs.limit).toFixed(2)} ms`],
+    ),
   ];
 }

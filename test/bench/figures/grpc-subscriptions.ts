@@ -24,24 +24,45 @@ export const grpcSubscriptions: Figure = {
       const result = await bench.load({ target: { port: server.port }, kind: 'follow', perSecond: PER_SECOND, ms });
       if (server === node) {
         seen.push(result);
-        cpuMs.push(((await server.usage()).cpuMs - before.cpuMs) / result.events * 1_000);
+        cpuMs.push((((await server.usage()).cpuMs - before.cpuMs) / result.events) * 1_000);
       }
       return result.p99Ms;
     };
     try {
       for (let i = 0; i < 2; i++) for (const server of [bare, node]) await follow(server, settings.windowMs);
       seen.length = cpuMs.length = 0;
-      const latency = await alternate(settings.windows, () => follow(bare, settings.windowMs), () => follow(node, settings.windowMs));
+      const latency = await alternate(
+        settings.windows,
+        () => follow(bare, settings.windowMs),
+        () => follow(node, settings.windowMs),
+      );
       const without = (await node.usage(true)).residentMiB;
       const idle = settings.isSmoke ? IDLE_QUICK : IDLE;
       await bench.load({ target: { port: node.port }, kind: 'hold', subscriptions: idle });
       const withThem = (await node.usage(true)).residentMiB;
       return [
-        row('live subscription over gRPC: append to delivery, p99 at 2 000 events/s', 'ms', latency, { kind: 'at most', value: P99_MAX }, [
-          `p50 ${median(seen.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms; p99 from the append to its answer ${median(seen.map(({ answeredP99Ms }) => answeredP99Ms)).toFixed(2)} ms; the node took ${median(cpuMs).toFixed(0)} ms of processor time for 1 000 appended and delivered; the client ${median(seen.map(({ cpu }) => 100 * cpu)).toFixed(0)} % of a core`,
-        ]),
-        row('live subscription over gRPC: delivery beside the answer to the append, p99', 'ms', { limit: seen.map(({ answeredP99Ms }) => answeredP99Ms), ours: seen.map(({ p99Ms }) => p99Ms) }, null),
-        row('resident size that 1 000 idle subscriptions take', 'MiB', { limit: [IDLE_MIB_MAX], ours: [Math.max(0.01, withThem - without)] }, { kind: 'below', value: 1 }, [`${without.toFixed(0)} MiB without, ${withThem.toFixed(0)} MiB with ${idle}`]),
+        row(
+          'live subscription over gRPC: append to delivery, p99 at 2 000 events/s',
+          'ms',
+          latency,
+          { kind: 'at most', value: P99_MAX },
+          [
+            `p50 ${median(seen.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms; p99 from the append to its answer ${median(seen.map(({ answeredP99Ms }) => answeredP99Ms)).toFixed(2)} ms; the node took ${median(cpuMs).toFixed(0)} ms of processor time for 1 000 appended and delivered; the client ${median(seen.map(({ cpu }) => 100 * cpu)).toFixed(0)} % of a core`,
+          ],
+        ),
+        row(
+          'live subscription over gRPC: delivery beside the answer to the append, p99',
+          'ms',
+          { limit: seen.map(({ answeredP99Ms }) => answeredP99Ms), ours: seen.map(({ p99Ms }) => p99Ms) },
+          null,
+        ),
+        row(
+          'resident size that 1 000 idle subscriptions take',
+          'MiB',
+          { limit: [IDLE_MIB_MAX], ours: [Math.max(0.01, withThem - without)] },
+          { kind: 'below', value: 1 },
+          [`${without.toFixed(0)} MiB without, ${withThem.toFixed(0)} MiB with ${idle}`],
+        ),
       ];
     } finally {
       await bench.stop();

@@ -19,7 +19,9 @@ export const hostileInput: Figure = {
     const node = await startNode(join(settings.folder, 'hostile-input'));
     const sender = new Sender(`http://127.0.0.1:${node.port}`, 1);
     const headers = async (length: number): Promise<number> => {
-      const sent = headersOfSources().flatMap((name) => hostileTexts(name, length).map((text) => ({ accept: 'application/json', [name]: text })));
+      const sent = headersOfSources().flatMap((name) =>
+        hostileTexts(name, length).map((text) => ({ accept: 'application/json', [name]: text })),
+      );
       const begin = performance.now();
       for (const each of sent) await sender.status('/streams/none', { headers: each });
       return performance.now() - begin;
@@ -29,16 +31,34 @@ export const hostileInput: Figure = {
       const begin = performance.now();
       for (const value of values) {
         const stream = `/streams/${randomUUID()}`;
-        await sender.status(stream, { method: 'POST', body: `{"a":${value}}`, headers: { 'content-type': 'application/json', 'es-eventid': randomUUID(), 'es-eventtype': 'made' } });
+        await sender.status(stream, {
+          method: 'POST',
+          body: `{"a":${value}}`,
+          headers: { 'content-type': 'application/json', 'es-eventid': randomUUID(), 'es-eventtype': 'made' },
+        });
         await sender.status(`${stream}?embed=pretty`, { headers: { accept: 'application/vnd.eventstore.atom+json' } });
       }
       return performance.now() - begin;
     };
     try {
       const rows = [];
-      for (const [title, pass, length] of [['hostile headers of 32 kB, beside 16 kB', headers, HEADER_LENGTH], ['hostile JSON tokens of 32 kB, beside 16 kB', tokens, TOKEN_LENGTH]] as const) {
+      for (const [title, pass, length] of [
+        ['hostile headers of 32 kB, beside 16 kB', headers, HEADER_LENGTH],
+        ['hostile JSON tokens of 32 kB, beside 16 kB', tokens, TOKEN_LENGTH],
+      ] as const) {
         await pass(length);
-        rows.push(row(title, 'ms', await alternate(settings.windows, () => pass(length / 2), () => pass(length)), { kind: 'at most', value: RATIO_MAX }));
+        rows.push(
+          row(
+            title,
+            'ms',
+            await alternate(
+              settings.windows,
+              () => pass(length / 2),
+              () => pass(length),
+            ),
+            { kind: 'at most', value: RATIO_MAX },
+          ),
+        );
       }
       return rows;
     } finally {

@@ -45,7 +45,18 @@ export const indexMerge: Figure = {
     const longest = { limit: 0, ours: 0 };
     const stops: number[] = [];
     const idleStops: number[] = [];
-    const start = (): Promise<Server> => startServer([...NODE_FLAGS, 'local/main.ts', 'start', '--db', work, '--node-port', '0', '--insecure', '--skip-index-verify']);
+    const start = (): Promise<Server> =>
+      startServer([
+        ...NODE_FLAGS,
+        'local/main.ts',
+        'start',
+        '--db',
+        work,
+        '--node-port',
+        '0',
+        '--insecure',
+        '--skip-index-verify',
+      ]);
     let outlived = 0;
     try {
       for (let i = 0; i < settings.windows; i++) {
@@ -53,7 +64,12 @@ export const indexMerge: Figure = {
         const node = await start();
         try {
           const load = async (): Promise<LoadResult> => {
-            return generator.load({ port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS });
+            return generator.load({
+              port: node.port,
+              connections: CONNECTIONS,
+              ms: settings.windowMs,
+              pauseMs: PAUSE_MS,
+            });
           };
           await load();
           const idle = await load();
@@ -77,8 +93,18 @@ export const indexMerge: Figure = {
       }
       const note = `in ${outlived} of ${settings.windows} windows the merge outlived the window`;
       return [
-        row('append latency during an index merge, p99', 'ms', measured, { kind: 'at most', value: 2 }, [`longest ${longest.ours.toFixed(1)} ms, when idle ${longest.limit.toFixed(1)} ms; ${note}`]),
-        row('stop during an index merge', 's', { limit: [STOP_SECONDS_MAX], ours: stops }, { kind: 'below', value: 1 }, [`longest ${Math.max(...stops).toFixed(2)} s; without a merge ${median(idleStops).toFixed(2)} s, longest ${Math.max(...idleStops).toFixed(2)} s`]),
+        row('append latency during an index merge, p99', 'ms', measured, { kind: 'at most', value: 2 }, [
+          `longest ${longest.ours.toFixed(1)} ms, when idle ${longest.limit.toFixed(1)} ms; ${note}`,
+        ]),
+        row(
+          'stop during an index merge',
+          's',
+          { limit: [STOP_SECONDS_MAX], ours: stops },
+          { kind: 'below', value: 1 },
+          [
+            `longest ${Math.max(...stops).toFixed(2)} s; without a merge ${median(idleStops).toFixed(2)} s, longest ${Math.max(...idleStops).toFixed(2)} s`,
+          ],
+        ),
       ];
     } finally {
       await generator.stop();

@@ -17,7 +17,7 @@ export const indexRebuild: Figure = {
       const scan = new RawScan(log.folder);
       const events = scan.range(0, scan.end);
       scan.close();
-      return events / (performance.now() - begin) * 1000;
+      return (events / (performance.now() - begin)) * 1000;
     };
     const ours = async (): Promise<number> => {
       await rm(join(log.folder, 'index'), { recursive: true, force: true });
@@ -25,10 +25,15 @@ export const indexRebuild: Figure = {
       const open = await openFolder(log.folder);
       const ms = performance.now() - begin;
       await open.close();
-      return log.events / ms * 1000;
+      return (log.events / ms) * 1000;
     };
     limit();
     await ours();
-    return [row('index rebuild', 'events/s', await alternate(settings.windows, limit, ours), { kind: 'at least', value: 0.8 })];
+    return [
+      row('index rebuild', 'events/s', await alternate(settings.windows, limit, ours), {
+        kind: 'at least',
+        value: 0.8,
+      }),
+    ];
   },
 };

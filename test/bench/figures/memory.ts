@@ -14,16 +14,41 @@ export const memory: Figure = {
   async run(settings) {
     const child = startHelper([...NODE_FLAGS, 'test/bench/processes/memory-child.ts', join(settings.folder, 'memory')]);
     try {
-      const append = (from: number, to: number): Promise<MemoryResult> => child.ask<MemoryResult>({ from, to } satisfies MemoryRequest);
+      const append = (from: number, to: number): Promise<MemoryResult> =>
+        child.ask<MemoryResult>({ from, to } satisfies MemoryRequest);
       const first = await append(0, settings.memoryStreams);
       const second = await append(settings.memoryStreams, 2 * settings.memoryStreams);
       const third = await append(2 * settings.memoryStreams, 3 * settings.memoryStreams);
-      const note = (result: MemoryResult): string => `${Math.round(settings.memoryStreams / result.seconds)} appends/s, ${Math.round(result.nowMiB)} MiB at the end`;
+      const note = (result: MemoryResult): string =>
+        `${Math.round(settings.memoryStreams / result.seconds)} appends/s, ${Math.round(result.nowMiB)} MiB at the end`;
       return [
-        row('peak memory, 1 M streams', 'MiB', { limit: [LIMIT_MIB], ours: [first.peakMiB] }, { kind: 'below', value: 1 }, [note(first)]),
-        row('peak memory, 2 M streams', 'MiB', { limit: [LIMIT_MIB], ours: [second.peakMiB] }, { kind: 'below', value: 1 }, [note(second)]),
-        row('peak memory, 2 M streams, beside 1 M', 'MiB', { limit: [first.peakMiB], ours: [second.peakMiB] }, { kind: 'below', value: FLAT_RATIO }),
-        row('peak memory, 3 M streams, beside 2 M', 'MiB', { limit: [second.peakMiB], ours: [third.peakMiB] }, { kind: 'below', value: FLAT_RATIO }, [note(third)]),
+        row(
+          'peak memory, 1 M streams',
+          'MiB',
+          { limit: [LIMIT_MIB], ours: [first.peakMiB] },
+          { kind: 'below', value: 1 },
+          [note(first)],
+        ),
+        row(
+          'peak memory, 2 M streams',
+          'MiB',
+          { limit: [LIMIT_MIB], ours: [second.peakMiB] },
+          { kind: 'below', value: 1 },
+          [note(second)],
+        ),
+        row(
+          'peak memory, 2 M streams, beside 1 M',
+          'MiB',
+          { limit: [first.peakMiB], ours: [second.peakMiB] },
+          { kind: 'below', value: FLAT_RATIO },
+        ),
+        row(
+          'peak memory, 3 M streams, beside 2 M',
+          'MiB',
+          { limit: [second.peakMiB], ours: [third.peakMiB] },
+          { kind: 'below', value: FLAT_RATIO },
+          [note(third)],
+        ),
       ];
     } finally {
       await child.stop();

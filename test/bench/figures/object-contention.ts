@@ -12,7 +12,12 @@ const PER_SECOND = 20;
 const MEAN_MAX = 2.5;
 const WORST_MAX = 30;
 
-interface Result { readonly appends: number; readonly attempts: number; readonly worst: number; readonly meanMs: number }
+interface Result {
+  readonly appends: number;
+  readonly attempts: number;
+  readonly worst: number;
+  readonly meanMs: number;
+}
 
 export const objectContention: Figure = {
   name: 'object-contention',
@@ -26,12 +31,28 @@ export const objectContention: Figure = {
       const results = await Promise.all(instances.map((instance, i) => write(instance, i, ms)));
       const appends = sum(results.map((result) => result.appends));
       const attempts = sum(results.map((result) => result.attempts));
-      const rates = results.map((result) => result.appends / ms * 1_000);
+      const rates = results.map((result) => (result.appends / ms) * 1_000);
       const note = `${appends} appends; ${results.map(({ appends: count, meanMs }) => `${count} of ${meanMs.toFixed(0)} ms`).join(', ')}; the server is ${s3.kind}`;
       return [
-        row('4 writers on one log: attempts an append, mean', 'attempts', { limit: [1], ours: [attempts / appends] }, { kind: 'at most', value: MEAN_MAX }, [note]),
-        row('4 writers on one log: attempts an append, worst', 'attempts', { limit: [1], ours: [Math.max(...results.map(({ worst }) => worst))] }, { kind: 'at most', value: WORST_MAX }),
-        row('4 writers on one log: slowest beside fastest', 'appends/s', { limit: [Math.max(...rates)], ours: [Math.min(...rates)] }, { kind: 'at least', value: 0.5 }),
+        row(
+          '4 writers on one log: attempts an append, mean',
+          'attempts',
+          { limit: [1], ours: [attempts / appends] },
+          { kind: 'at most', value: MEAN_MAX },
+          [note],
+        ),
+        row(
+          '4 writers on one log: attempts an append, worst',
+          'attempts',
+          { limit: [1], ours: [Math.max(...results.map(({ worst }) => worst))] },
+          { kind: 'at most', value: WORST_MAX },
+        ),
+        row(
+          '4 writers on one log: slowest beside fastest',
+          'appends/s',
+          { limit: [Math.max(...rates)], ours: [Math.min(...rates)] },
+          { kind: 'at least', value: 0.5 },
+        ),
       ];
     } finally {
       for (const instance of instances) await instance.close();

@@ -33,21 +33,51 @@ export const objectRequests: Figure = {
     const fresh = await countOf(warm, () => warm.store.append('never-seen', -1, events(1, EVENT_BYTES)));
     for (const instance of [writer, cold, warm]) await instance.close();
     return [
-      exactly('append, warm, stream known: requests', known, 1, [`${known.puts} PUT, ${known.gets} GET, ${known.lists} LIST`]),
-      exactly('append, stream unknown to the instance: GET', { ...unknown, gets: Math.max(unknown.gets, fresh.gets, any.gets), puts: 0 }, 3, [`a stream that exists: ${unknown.puts} PUT, ${unknown.gets} GET, ${unknown.lists} LIST; one that does not: ${fresh.puts} PUT, ${fresh.gets} GET, ${fresh.lists} LIST; without an expected version, where the ids of the last 1 000 events are looked at: ${any.puts} PUT, ${any.gets} GET`]),
-      exactly('reading one recent event, warm: requests', read, 1, [`${read.puts} PUT, ${read.gets} GET, ${read.lists} LIST`]),
+      exactly('append, warm, stream known: requests', known, 1, [
+        `${known.puts} PUT, ${known.gets} GET, ${known.lists} LIST`,
+      ]),
+      exactly(
+        'append, stream unknown to the instance: GET',
+        { ...unknown, gets: Math.max(unknown.gets, fresh.gets, any.gets), puts: 0 },
+        3,
+        [
+          `a stream that exists: ${unknown.puts} PUT, ${unknown.gets} GET, ${unknown.lists} LIST; one that does not: ${fresh.puts} PUT, ${fresh.gets} GET, ${fresh.lists} LIST; without an expected version, where the ids of the last 1 000 events are looked at: ${any.puts} PUT, ${any.gets} GET`,
+        ],
+      ),
+      exactly('reading one recent event, warm: requests', read, 1, [
+        `${read.puts} PUT, ${read.gets} GET, ${read.lists} LIST`,
+      ]),
       exactly('cold start and one read: requests', start, REQUESTS_MAX, [`${start.gets} GET, ${start.lists} LIST`]),
-      row('cold start and one read: bytes', 'bytes', { limit: [BYTES_MAX], ours: [start.bytesOut] }, { kind: 'below', value: 1 }),
+      row(
+        'cold start and one read: bytes',
+        'bytes',
+        { limit: [BYTES_MAX], ours: [start.bytesOut] },
+        { kind: 'below', value: 1 },
+      ),
     ];
   },
 };
 
-async function countOf({ counting }: { readonly counting: { reset(): void; counts(): ObjectCounts } }, work: () => Promise<unknown>): Promise<ObjectCounts> {
+async function countOf(
+  { counting }: { readonly counting: { reset(): void; counts(): ObjectCounts } },
+  work: () => Promise<unknown>,
+): Promise<ObjectCounts> {
   counting.reset();
   await work();
   return counting.counts();
 }
 
-function exactly(title: string, { puts, gets, lists, heads, parts, multiparts, deletes }: ObjectCounts, limit: number, notes: readonly string[]): Row {
-  return row(title, 'requests', { limit: [limit], ours: [puts + gets + lists + heads + parts + multiparts + deletes] }, { kind: 'at most', value: 1 }, notes);
+function exactly(
+  title: string,
+  { puts, gets, lists, heads, parts, multiparts, deletes }: ObjectCounts,
+  limit: number,
+  notes: readonly string[],
+): Row {
+  return row(
+    title,
+    'requests',
+    { limit: [limit], ours: [puts + gets + lists + heads + parts + multiparts + deletes] },
+    { kind: 'at most', value: 1 },
+    notes,
+  );
 }

@@ -39,14 +39,29 @@ async function rate(ms: number, expected: number, pass: () => number | Promise<n
     if (seen < expected) throw new Error(`A pass read ${seen} events where there are ${expected}.`);
     events += seen;
   } while (performance.now() - begin < ms);
-  return events / (performance.now() - begin) * 1000;
+  return (events / (performance.now() - begin)) * 1000;
 }
 
-async function compare(settings: Settings, title: string, expected: number, limit: () => number, ours: () => Promise<number>): Promise<Row> {
+async function compare(
+  settings: Settings,
+  title: string,
+  expected: number,
+  limit: () => number,
+  ours: () => Promise<number>,
+): Promise<Row> {
   const ms = settings.windowMs;
   await rate(ms, expected, limit);
   await rate(ms, expected, ours);
-  return row(title, 'events/s', await alternate(settings.windows, () => rate(ms, expected, limit), () => rate(ms, expected, ours)), { kind: 'at least', value: 0.75 });
+  return row(
+    title,
+    'events/s',
+    await alternate(
+      settings.windows,
+      () => rate(ms, expected, limit),
+      () => rate(ms, expected, ours),
+    ),
+    { kind: 'at least', value: 0.75 },
+  );
 }
 
 export const readForward: Figure = {
@@ -63,9 +78,23 @@ export const readForward: Figure = {
       const contiguousEnd = scan.after(places.at(-1)!);
       const contiguous = (): number => scan.range(places[0]!, contiguousEnd);
       return [
-        await compare(settings, 'read a stream forward, contiguous', log.contiguousEvents, contiguous, () => readStream(open.store, CONTIGUOUS_STREAM)),
-        await compare(settings, 'read a stream forward, one of 100 that alternate', log.interleavedEvents, () => scan.places(scattered), () => readStream(open.store, INTERLEAVED_STREAM)),
-        await compare(settings, 'read $all forward', log.events, () => scan.range(0, scan.end), () => readAll(open.store)),
+        await compare(settings, 'read a stream forward, contiguous', log.contiguousEvents, contiguous, () =>
+          readStream(open.store, CONTIGUOUS_STREAM),
+        ),
+        await compare(
+          settings,
+          'read a stream forward, one of 100 that alternate',
+          log.interleavedEvents,
+          () => scan.places(scattered),
+          () => readStream(open.store, INTERLEAVED_STREAM),
+        ),
+        await compare(
+          settings,
+          'read $all forward',
+          log.events,
+          () => scan.range(0, scan.end),
+          () => readAll(open.store),
+        ),
       ];
     } finally {
       scan.close();

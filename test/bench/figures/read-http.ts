@@ -30,7 +30,9 @@ function fetched(port: number, { path, type }: Asked, into?: Buffer[]): Promise<
         length += piece.length;
         into?.push(piece);
       });
-      reply.on('end', () => { resolve(length); });
+      reply.on('end', () => {
+        resolve(length);
+      });
       reply.on('error', reject);
     }).on('error', reject);
   });
@@ -53,17 +55,23 @@ async function compare(settings: Settings, node: MeasuredServer, asked: Asked): 
       events += asked.events;
     } while (performance.now() - begin < settings.windowMs);
     const ms = performance.now() - begin;
-    into.push(((await server.usage()).cpuMs - before) * 1_000 / events);
-    return events / ms * 1_000;
+    into.push((((await server.usage()).cpuMs - before) * 1_000) / events);
+    return (events / ms) * 1_000;
   };
   try {
     for (let i = 0; i < 2; i++) {
       await rate(bare, []);
       await rate(node, []);
     }
-    const measured = await alternate(settings.windows, () => rate(bare, cpu.limit), () => rate(node, cpu.ours));
-    const target = asked.least === null ? null : { kind: 'at least', value: asked.least } as const;
-    return row(asked.title, 'events/s', measured, target, [`processor time of the server ${median(cpu.ours).toFixed(2)} µs an event (bare server ${median(cpu.limit).toFixed(2)} µs)`]);
+    const measured = await alternate(
+      settings.windows,
+      () => rate(bare, cpu.limit),
+      () => rate(node, cpu.ours),
+    );
+    const target = asked.least === null ? null : ({ kind: 'at least', value: asked.least } as const);
+    return row(asked.title, 'events/s', measured, target, [
+      `processor time of the server ${median(cpu.ours).toFixed(2)} µs an event (bare server ${median(cpu.limit).toFixed(2)} µs)`,
+    ]);
   } finally {
     await bare.stop();
   }
@@ -79,8 +87,20 @@ export const readHttp: Figure = {
     const page = Math.min(PAGE, log.events);
     try {
       return [
-        await compare(settings, node, { title: '$all as NDJSON over HTTP', path: `/streams/%24all?limit=${lines}`, type: 'application/x-ndjson', events: lines, least: 0.5 }),
-        await compare(settings, node, { title: `Atom pages of $all of ${PAGE}, with bodies`, path: `/streams/%24all/${'0'.repeat(32)}/forward/${page}?embed=body`, type: 'application/vnd.eventstore.atom+json', events: page, least: null }),
+        await compare(settings, node, {
+          title: '$all as NDJSON over HTTP',
+          path: `/streams/%24all?limit=${lines}`,
+          type: 'application/x-ndjson',
+          events: lines,
+          least: 0.5,
+        }),
+        await compare(settings, node, {
+          title: `Atom pages of $all of ${PAGE}, with bodies`,
+          path: `/streams/%24all/${'0'.repeat(32)}/forward/${page}?embed=body`,
+          type: 'application/vnd.eventstore.atom+json',
+          events: page,
+          least: null,
+        }),
       ];
     } finally {
       await node.stop();

@@ -50,7 +50,10 @@ async function p50Ms(calls: number, call: () => Promise<unknown>): Promise<numbe
   return median(all);
 }
 
-/** Reads all chunks and index tables once: what is compared is the store's own work, not which of three logs the system happens to keep in memory. */
+/**
+ * Reads all chunks and index tables once: what is compared is the store's own work, not which of three logs the system
+ * happens to keep in memory.
+ */
 function intoPageCache(folder: string): void {
   const block = Buffer.allocUnsafe(1_048_576);
   for (const file of readdirSync(folder, { withFileTypes: true, recursive: true })) {
@@ -70,9 +73,22 @@ async function scavengeMs(open: DirectoryStore): Promise<number> {
   return performance.now() - begin;
 }
 
-function compared(sized: readonly Sized[], title: string, unit: string, of: (one: Sized) => number[], most: number): Row[] {
+function compared(
+  sized: readonly Sized[],
+  title: string,
+  unit: string,
+  of: (one: Sized) => number[],
+  most: number,
+): Row[] {
   const [least, ...larger] = sized as [Sized, ...Sized[]];
-  return larger.map((one) => row(`${title}, ${one.events / 1e6} M events beside ${least.events / 1e6} M`, unit, { limit: of(least), ours: of(one) }, { kind: 'at most', value: most }));
+  return larger.map((one) =>
+    row(
+      `${title}, ${one.events / 1e6} M events beside ${least.events / 1e6} M`,
+      unit,
+      { limit: of(least), ours: of(one) },
+      { kind: 'at most', value: most },
+    ),
+  );
 }
 
 export const scaleGrowth: Figure = {
@@ -84,13 +100,27 @@ export const scaleGrowth: Figure = {
     try {
       for (const events of settings.growthEvents) {
         const folder = join(settings.folder, `scale-growth-${events}`);
-        await indexedLog(folder, { events, chunkBytes: settings.isSmoke ? CHUNK_BYTES_SMOKE : CHUNK_BYTES, data: DATA }, settings.say);
-        sized.push({ folder, events, open: await openFolder(folder, { verifyChunks: false }), append: [], read: [], scavengeAChunk: [], scavenge: [] });
+        await indexedLog(
+          folder,
+          { events, chunkBytes: settings.isSmoke ? CHUNK_BYTES_SMOKE : CHUNK_BYTES, data: DATA },
+          settings.say,
+        );
+        sized.push({
+          folder,
+          events,
+          open: await openFolder(folder, { verifyChunks: false }),
+          append: [],
+          read: [],
+          scavengeAChunk: [],
+          scavenge: [],
+        });
       }
       const calls = settings.isSmoke ? CALLS_SMOKE : CALLS;
       const next = seeded(20_261_123);
-      const append = ({ open, events }: Sized): Promise<unknown> => open.store.append(encodedStream(next() % encodedStreams(events)), ANY, [newEvent(0)]);
-      const read = ({ open, events }: Sized): Promise<unknown> => open.store.readEvent(encodedStream(next() % encodedStreams(events)), next() % EVENTS_A_STREAM);
+      const append = ({ open, events }: Sized): Promise<unknown> =>
+        open.store.append(encodedStream(next() % encodedStreams(events)), ANY, [newEvent(0)]);
+      const read = ({ open, events }: Sized): Promise<unknown> =>
+        open.store.readEvent(encodedStream(next() % encodedStreams(events)), next() % EVENTS_A_STREAM);
       for (const one of sized) {
         await p50Ms(settings.isSmoke ? CALLS_SMOKE : WARM_UPS, () => append(one));
         await p50Ms(settings.isSmoke ? CALLS_SMOKE : WARM_UPS, () => read(one));
@@ -109,7 +139,12 @@ export const scaleGrowth: Figure = {
       return [
         ...compared(sized, 'single append p50', 'ms', ({ append: ms }) => ms, 1.3),
         ...compared(sized, 'random single read p50', 'ms', ({ read: ms }) => ms, 1.3),
-        ...compared(sized, 'no-op scavenge, a chunk', 'ms', ({ scavengeAChunk: ms }) => ms, 1.3).map((one, i) => ({ ...one, notes: [`the whole run ${median(sized[i + 1]!.scavenge).toFixed(0)} ms, of the smallest log ${median(sized[0]!.scavenge).toFixed(0)} ms`] })),
+        ...compared(sized, 'no-op scavenge, a chunk', 'ms', ({ scavengeAChunk: ms }) => ms, 1.3).map((one, i) => ({
+          ...one,
+          notes: [
+            `the whole run ${median(sized[i + 1]!.scavenge).toFixed(0)} ms, of the smallest log ${median(sized[0]!.scavenge).toFixed(0)} ms`,
+          ],
+        })),
       ];
     } finally {
       for (const { open, folder } of sized) {

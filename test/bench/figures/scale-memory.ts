@@ -21,13 +21,32 @@ const ID_DIGITS = 12;
 /** Posts one batch of events, whose ids begin with the number `from`. */
 function post(port: number, agent: Agent, stream: string, from: number): Promise<void> {
   const events: string[] = [];
-  for (let i = 0; i < BATCH; i++) events.push(`{"eventId":"5c11ab1e-0000-4000-8000-${String(from + i).padStart(ID_DIGITS, '0')}","eventType":"Noted","data":{}}`);
+  for (let i = 0; i < BATCH; i++)
+    events.push(
+      `{"eventId":"5c11ab1e-0000-4000-8000-${String(from + i).padStart(ID_DIGITS, '0')}","eventType":"Noted","data":{}}`,
+    );
   const body = `[${events.join()}]`;
   return new Promise((resolve, reject) => {
-    request({ host: '127.0.0.1', port, agent, method: 'POST', path: `/streams/${stream}`, headers: { 'content-type': 'application/vnd.eventstore.events+json', 'content-length': String(body.length) } }, (response) => {
-      response.resume();
-      response.on('end', () => (response.statusCode === 201 ? resolve() : reject(new Error(`A batch was answered with ${response.statusCode}.`))));
-    }).on('error', reject).end(body);
+    request(
+      {
+        host: '127.0.0.1',
+        port,
+        agent,
+        method: 'POST',
+        path: `/streams/${stream}`,
+        headers: { 'content-type': 'application/vnd.eventstore.events+json', 'content-length': String(body.length) },
+      },
+      (response) => {
+        response.resume();
+        response.on('end', () =>
+          response.statusCode === 201
+            ? resolve()
+            : reject(new Error(`A batch was answered with ${response.statusCode}.`)),
+        );
+      },
+    )
+      .on('error', reject)
+      .end(body);
   });
 }
 
@@ -43,17 +62,27 @@ export const scaleMemory: Figure = {
       const begin = performance.now();
       let next = 0;
       const batches = Math.ceil(settings.scaleEvents / BATCH);
-      await Promise.all(Array.from({ length: CONNECTIONS }, async () => {
-        while (next < batches) {
-          const batch = next++;
-          await post(node.port, agent, `note-${Math.floor(batch / BATCHES_A_STREAM)}`, batch * BATCH);
-        }
-      }));
+      await Promise.all(
+        Array.from({ length: CONNECTIONS }, async () => {
+          while (next < batches) {
+            const batch = next++;
+            await post(node.port, agent, `note-${Math.floor(batch / BATCHES_A_STREAM)}`, batch * BATCH);
+          }
+        }),
+      );
       const seconds = (performance.now() - begin) / 1_000;
       const busy = (await node.usage()).residentMiB;
       await sleep(settings.isSmoke ? IDLE_MS_SMOKE : IDLE_MS);
       const { residentMiB } = await node.usage();
-      return [row('memory of a node that idles after 20 M appends', 'MiB', { limit: [LIMIT_MIB], ours: [residentMiB] }, { kind: 'below', value: 1 }, [`${Math.round(batches * BATCH / seconds)} events/s; ${Math.round(busy)} MiB with the last answer`])];
+      return [
+        row(
+          'memory of a node that idles after 20 M appends',
+          'MiB',
+          { limit: [LIMIT_MIB], ours: [residentMiB] },
+          { kind: 'below', value: 1 },
+          [`${Math.round((batches * BATCH) / seconds)} events/s; ${Math.round(busy)} MiB with the last answer`],
+        ),
+      ];
     } finally {
       agent.destroy();
       await node.stop();

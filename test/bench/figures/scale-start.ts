@@ -26,16 +26,24 @@ function timed(node: Server, agent: Agent, method: 'GET' | 'POST', path: string)
   return new Promise((resolve, reject) => {
     const begin = performance.now();
     const body = method === 'POST' ? EVENT_JSON : '';
-    const headers = method === 'POST'
-      ? { 'content-type': 'application/json', 'es-eventtype': 'Noted', 'es-eventid': crypto.randomUUID(), 'content-length': String(body.length) }
-      : { accept: 'application/json' };
+    const headers =
+      method === 'POST'
+        ? {
+            'content-type': 'application/json',
+            'es-eventtype': 'Noted',
+            'es-eventid': crypto.randomUUID(),
+            'content-length': String(body.length),
+          }
+        : { accept: 'application/json' };
     request({ host: '127.0.0.1', port: node.port, agent, method, path, headers }, (response) => {
       response.resume();
       response.on('end', () => {
         if (response.statusCode === (method === 'POST' ? 201 : 200)) resolve(performance.now() - begin);
         else reject(new Error(`${method} ${path} was answered with ${response.statusCode}.`));
       });
-    }).on('error', reject).end(body);
+    })
+      .on('error', reject)
+      .end(body);
   });
 }
 
@@ -48,7 +56,12 @@ interface Started {
 }
 
 /** Starts a node, asks it for `first`, and for the streams of `of` a first time and then many times. */
-async function start(folder: string, first: string, of: ((n: number) => string) | null, warm: number): Promise<Started> {
+async function start(
+  folder: string,
+  first: string,
+  of: ((n: number) => string) | null,
+  warm: number,
+): Promise<Started> {
   const begin = performance.now();
   const node = await startNode(folder);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -68,7 +81,13 @@ async function start(folder: string, first: string, of: ((n: number) => string) 
     };
     await several(append, warm === WARM ? WARM_UPS : warm);
     await several(read, warm === WARM ? WARM_UPS : warm);
-    return { startMs, firstReadMs, firstAppendMs, warmAppendMs: await several(append, warm), warmReadMs: await several(read, warm) };
+    return {
+      startMs,
+      firstReadMs,
+      firstAppendMs,
+      warmAppendMs: await several(append, warm),
+      warmReadMs: await several(read, warm),
+    };
   } finally {
     agent.destroy();
     await node.stop();
@@ -82,7 +101,11 @@ export const scaleStart: Figure = {
   async run(settings) {
     const folder = join(settings.folder, 'scale-start');
     const empty = join(settings.folder, 'scale-empty');
-    await indexedLog(folder, { events: settings.scaleEvents, chunkBytes: settings.isSmoke ? 1_048_576 : CHUNK_BYTES, data: DATA }, settings.say);
+    await indexedLog(
+      folder,
+      { events: settings.scaleEvents, chunkBytes: settings.isSmoke ? 1_048_576 : CHUNK_BYTES, data: DATA },
+      settings.say,
+    );
     const streams = encodedStreams(settings.scaleEvents);
     const open = await openFolder(empty);
     await open.store.append(encodedStream(0), ANY, [newEvent(0)]);
@@ -93,7 +116,12 @@ export const scaleStart: Figure = {
     let run = 0;
     const full = (): Promise<Started> => {
       run++;
-      return start(folder, encodedStream(run), (n) => encodedStream((run * 1_000 + (n + 1) * STRIDE) % streams), settings.isSmoke ? 5 : WARM);
+      return start(
+        folder,
+        encodedStream(run),
+        (n) => encodedStream((run * 1_000 + (n + 1) * STRIDE) % streams),
+        settings.isSmoke ? 5 : WARM,
+      );
     };
     // The first start proves the tables that were written last.
     await start(empty, encodedStream(0), null, 0);

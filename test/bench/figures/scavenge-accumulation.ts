@@ -18,18 +18,27 @@ export const scavengeAccumulation: Figure = {
     const bench = await jobBench(log.folder, scan.chunkBytes);
     const limit = (): number => {
       const begin = performance.now();
-      return scan.range(0, scan.end) / (performance.now() - begin) * 1000;
+      return (scan.range(0, scan.end) / (performance.now() - begin)) * 1000;
     };
     const ours = async (): Promise<number> => {
       rmSync(join(log.folder, 'index', 'scavenging'), { recursive: true, force: true });
       const begin = performance.now();
-      const { records } = await bench.jobs.run(ACCUMULATE_JOB, { files: bench.files, settings: bench.settings, fromChunk: 0 }) as AccumulateResult;
-      return records / (performance.now() - begin) * 1000;
+      const { records } = (await bench.jobs.run(ACCUMULATE_JOB, {
+        files: bench.files,
+        settings: bench.settings,
+        fromChunk: 0,
+      })) as AccumulateResult;
+      return (records / (performance.now() - begin)) * 1000;
     };
     try {
       limit();
       await ours();
-      return [row('accumulation', 'events/s', await alternate(settings.windows, limit, ours), { kind: 'at least', value: 0.4 })];
+      return [
+        row('accumulation', 'events/s', await alternate(settings.windows, limit, ours), {
+          kind: 'at least',
+          value: 0.4,
+        }),
+      ];
     } finally {
       rmSync(join(log.folder, 'index', 'scavenging'), { recursive: true, force: true });
       scan.close();

@@ -32,7 +32,9 @@ export const scavengeBeside: Figure = {
       return generator.load({ port, ms: Math.min(SLICE_MS, settings.windowMs), ...load });
     };
     /** Seconds that the scavenge takes, and p99 of the appends before it and meanwhile. */
-    const scavenge = async (loadFor: ((port: number) => Promise<Load>) | null): Promise<{ seconds: number; before: number; during: number }> => {
+    const scavenge = async (
+      loadFor: ((port: number) => Promise<Load>) | null,
+    ): Promise<{ seconds: number; before: number; during: number }> => {
       const work = join(settings.folder, 'beside');
       linkedCopy(template, work);
       const node = await startNode(work);
@@ -42,7 +44,8 @@ export const scavengeBeside: Figure = {
         const before = load === undefined ? 0 : (await append(node.port, load)).p99Ms;
         const begin = performance.now();
         const started = await fetch(url, { method: 'POST' });
-        if (started.status !== 200) throw new Error(`The scavenge did not start: ${started.status} ${await started.text()}`);
+        if (started.status !== 200)
+          throw new Error(`The scavenge did not start: ${started.status} ${await started.text()}`);
         let end = 0;
         const ending = (async () => {
           while ((await fetch(`${url}/progress`)).status === 200) await sleep(POLL_MS);
@@ -61,7 +64,7 @@ export const scavengeBeside: Figure = {
     const half = async (port: number): Promise<Load> => {
       await append(port, { connections: MANY });
       const { requestsPerSecond, p50Ms } = await append(port, { connections: MANY });
-      return { connections: MANY, pauseMs: Math.max(1, Math.round(2_000 * MANY / requestsPerSecond - p50Ms / 2)) };
+      return { connections: MANY, pauseMs: Math.max(1, Math.round((2_000 * MANY) / requestsPerSecond - p50Ms / 2)) };
     };
     const few = { limit: [] as number[], ours: [] as number[] };
     const many = { limit: [] as number[], ours: [] as number[] };
@@ -79,7 +82,10 @@ export const scavengeBeside: Figure = {
       }
       return [
         row('first scavenge of four chunks beside 8 clients, beside a copy', 's', few, { kind: 'at most', value: 6.5 }),
-        row('first scavenge of four chunks beside half of all appends, beside an idle node', 's', many, { kind: 'at most', value: 3 }),
+        row('first scavenge of four chunks beside half of all appends, beside an idle node', 's', many, {
+          kind: 'at most',
+          value: 3,
+        }),
         row('append p99 at half of the rate during a scavenge', 'ms', p99, { kind: 'at most', value: 2 }),
       ];
     } finally {

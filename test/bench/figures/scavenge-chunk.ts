@@ -37,7 +37,12 @@ export const scavengeChunk: Figure = {
       const rewrite = async (): Promise<number> => {
         const target = one.newTarget('scavenge');
         const seconds = await timed(async () => {
-          result = await one.jobs.run(EXECUTE_CHUNK_JOB, { settings: one.settings, chunkSize: bytes, source, ...target }) as ExecuteChunkResult;
+          result = (await one.jobs.run(EXECUTE_CHUNK_JOB, {
+            settings: one.settings,
+            chunkSize: bytes,
+            source,
+            ...target,
+          })) as ExecuteChunkResult;
         });
         rmSync(join(folder, target.target));
         return seconds;
@@ -53,17 +58,28 @@ export const scavengeChunk: Figure = {
       const sources = many.files.chunks.slice(0, MERGED).map((chunk) => chunk.name);
       const merge = async (): Promise<number> => {
         const target = many.newTarget('merge.scavenge');
-        const seconds = await timed(() => many.jobs.run(MERGE_CHUNKS_JOB, { chunkSize: bytes / MERGED, sources, ...target }));
+        const seconds = await timed(() =>
+          many.jobs.run(MERGE_CHUNKS_JOB, { chunkSize: bytes / MERGED, sources, ...target }),
+        );
         rmSync(join(small, target.target));
         return seconds;
       };
-      const mergeLimit = (): number => copyWithDigest(sources.map((name) => join(small, name)), limitTarget);
+      const mergeLimit = (): number =>
+        copyWithDigest(
+          sources.map((name) => join(small, name)),
+          limitTarget,
+        );
       try {
         mergeLimit();
         await merge();
         return [
-          row('rewriting one chunk, half removed', 's', rewriting, { kind: 'at most', value: 1 }, [`${recordsKept} records kept, ${recordsDiscarded} discarded`]),
-          row('merging four quarter chunks', 's', await alternate(settings.windows, mergeLimit, merge), { kind: 'at most', value: 1.5 }),
+          row('rewriting one chunk, half removed', 's', rewriting, { kind: 'at most', value: 1 }, [
+            `${recordsKept} records kept, ${recordsDiscarded} discarded`,
+          ]),
+          row('merging four quarter chunks', 's', await alternate(settings.windows, mergeLimit, merge), {
+            kind: 'at most',
+            value: 1.5,
+          }),
         ];
       } finally {
         await many.jobs.close();

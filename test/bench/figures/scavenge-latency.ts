@@ -24,18 +24,27 @@ export const scavengeLatency: Figure = {
     const longest = { limit: [] as number[], ours: [] as number[] };
     let scavenges = 0;
     const load = async (into: number[] | null): Promise<number> => {
-      const result = await generator.load({ port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS });
+      const result = await generator.load({
+        port: node.port,
+        connections: CONNECTIONS,
+        ms: settings.windowMs,
+        pauseMs: PAUSE_MS,
+      });
       into?.push(result.maxMs);
       return result.p99Ms;
     };
     const url = `http://127.0.0.1:${node.port}/admin/scavenge`;
     const during = async (): Promise<number> => {
       const started = await fetch(`${url}?threshold=-1`, { method: 'POST' });
-      if (started.status !== 200) throw new Error(`The scavenge did not start: ${started.status} ${await started.text()}`);
+      if (started.status !== 200)
+        throw new Error(`The scavenge did not start: ${started.status} ${await started.text()}`);
       const p99 = await load(longest.ours);
-      if ((await (await fetch(`${url}/current`)).json() as { scavengeId: string }).scavengeId !== '') scavenges++;
+      if (((await (await fetch(`${url}/current`)).json()) as { scavengeId: string }).scavengeId !== '') scavenges++;
       // The next window without a scavenge begins when this one is over.
-      while ((await fetch(`${url}/progress`)).status === 200) await new Promise((resolve) => { setTimeout(resolve, 50); });
+      while ((await fetch(`${url}/progress`)).status === 200)
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50);
+        });
       return p99;
     };
     try {
@@ -43,8 +52,15 @@ export const scavengeLatency: Figure = {
       const measured = await alternate(settings.windows, () => load(longest.limit), during);
       const stall = longest.ours.map((ms) => ms);
       return [
-        row('append latency during a scavenge, p99', 'ms', measured, { kind: 'at most', value: 2 }, [`longest ${Math.max(...stall).toFixed(1)} ms, when idle ${Math.max(...longest.limit).toFixed(1)} ms; in ${scavenges} of ${settings.windows} windows the scavenge outlived the window`]),
-        row('append latency during a scavenge, longest', 'ms', { limit: [STALL_MS_MAX], ours: [Math.max(...stall)] }, { kind: 'at most', value: 1 }),
+        row('append latency during a scavenge, p99', 'ms', measured, { kind: 'at most', value: 2 }, [
+          `longest ${Math.max(...stall).toFixed(1)} ms, when idle ${Math.max(...longest.limit).toFixed(1)} ms; in ${scavenges} of ${settings.windows} windows the scavenge outlived the window`,
+        ]),
+        row(
+          'append latency during a scavenge, longest',
+          'ms',
+          { limit: [STALL_MS_MAX], ours: [Math.max(...stall)] },
+          { kind: 'at most', value: 1 },
+        ),
       ];
     } finally {
       await generator.stop();

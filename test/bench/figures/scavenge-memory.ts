@@ -15,15 +15,30 @@ export const scavengeMemory: Figure = {
   how: 'A directory in which five million streams have metadata and nothing else (chunks of 256 MiB, encoded by the bench; the index built by the store). A process opens it and scavenges it; measured is its largest resident size (VmHWM), start and worker threads included.',
   async run(settings) {
     const folder = join(settings.folder, 'many-streams');
-    await indexedLog(folder, {
-      events: settings.scavengeStreams, chunkBytes: settings.isSmoke ? CHUNK_BYTES_SMOKE : CHUNK_BYTES, data: '{"$maxCount":5}', prefix: '$$customer-', eventsAStream: 1, type: '$metadata',
-    }, settings.say);
+    await indexedLog(
+      folder,
+      {
+        events: settings.scavengeStreams,
+        chunkBytes: settings.isSmoke ? CHUNK_BYTES_SMOKE : CHUNK_BYTES,
+        data: '{"$maxCount":5}',
+        prefix: '$$customer-',
+        eventsAStream: 1,
+        type: '$metadata',
+      },
+      settings.say,
+    );
     const child = startHelper([...NODE_FLAGS, 'test/bench/processes/scavenge-memory-child.ts', folder]);
     try {
       const result = await child.ask<ScavengeMemoryResult>('scavenge');
-      return [row('memory of a scavenge, 5 M streams with metadata', 'MiB', { limit: [LIMIT_MIB], ours: [result.peakMiB] }, { kind: 'below', value: 1 }, [
-        `the run took ${result.seconds.toFixed(0)} s; ${Math.round(result.startMiB)} MiB before it`,
-      ])];
+      return [
+        row(
+          'memory of a scavenge, 5 M streams with metadata',
+          'MiB',
+          { limit: [LIMIT_MIB], ours: [result.peakMiB] },
+          { kind: 'below', value: 1 },
+          [`the run took ${result.seconds.toFixed(0)} s; ${Math.round(result.startMiB)} MiB before it`],
+        ),
+      ];
     } finally {
       await child.stop();
     }

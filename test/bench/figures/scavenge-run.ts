@@ -14,7 +14,10 @@ const IDLE_SECONDS_A_CHUNK = 0.02;
 /** What the first scavenge with merging may take of the time of its limit. */
 const MERGED_RATIO_MAX = 1.3;
 /** Logs of a gibibyte that are scavenged with merging. */
-const MERGED = [{ name: 'four', chunks: 4 }, { name: '32', chunks: 32 }] as const;
+const MERGED = [
+  { name: 'four', chunks: 4 },
+  { name: '32', chunks: 32 },
+] as const;
 /** Windows of a whole run, which takes its time. */
 const WINDOWS_MAX = 3;
 
@@ -30,7 +33,10 @@ async function scavenge(open: Awaited<ReturnType<typeof openFolder>>): Promise<n
 }
 
 /** First scavenges of copies of a log, merging on, beside reading it once, with an MD5, and writing half of it once. */
-async function mergedRun({ name, chunks }: (typeof MERGED)[number], { folder, windows, scavengeChunkBytes, say }: Settings): Promise<Row> {
+async function mergedRun(
+  { name, chunks }: (typeof MERGED)[number],
+  { folder, windows, scavengeChunkBytes, say }: Settings,
+): Promise<Row> {
   const bytes = (scavengeChunkBytes * CHUNKS) / chunks;
   const template = join(folder, `${name}-chunks`);
   await halfDeletedLog(template, chunks, bytes, say);
@@ -49,7 +55,13 @@ async function mergedRun({ name, chunks }: (typeof MERGED)[number], { folder, wi
     await open.close();
     rmSync(work, { recursive: true });
   }
-  return row(`first scavenge of ${name} chunks, merging on`, 's', measured, { kind: 'at most', value: MERGED_RATIO_MAX }, [`${files.length} files before, ${left.join(', ')} after`]);
+  return row(
+    `first scavenge of ${name} chunks, merging on`,
+    's',
+    measured,
+    { kind: 'at most', value: MERGED_RATIO_MAX },
+    [`${files.length} files before, ${left.join(', ')} after`],
+  );
 }
 
 export const scavengeRun: Figure = {
@@ -76,22 +88,37 @@ export const scavengeRun: Figure = {
     }
     const small = join(settings.folder, 'small-chunks');
     const smallBytes = Math.min(1_048_576, bytes);
-    await halfDeletedLog(small, settings.isSmoke ? CHUNKS : SMALL_CHUNKS * settings.dataShare, smallBytes, settings.say);
+    await halfDeletedLog(
+      small,
+      settings.isSmoke ? CHUNKS : SMALL_CHUNKS * settings.dataShare,
+      smallBytes,
+      settings.say,
+    );
     const open = await openFolder(small, { scavenge: { disableMerging: true } });
     await scavenge(open);
     const idle: number[] = [];
     for (let i = 0; i < settings.windows; i++) {
       const chunks = chunkNames(small).length;
-      idle.push(await scavenge(open) / chunks);
+      idle.push((await scavenge(open)) / chunks);
     }
     await open.close();
-    const perPlain = measured.ours.map((seconds, i) => seconds / plain[i]!).map((ratio) => ratio.toFixed(2)).join(', ');
+    const perPlain = measured.ours
+      .map((seconds, i) => seconds / plain[i]!)
+      .map((ratio) => ratio.toFixed(2))
+      .join(', ');
     const merged: Row[] = [];
     for (const log of MERGED) merged.push(await mergedRun(log, settings));
     return [
       ...merged,
-      row('first scavenge of four chunks', 's', measured, { kind: 'at most', value: 1.5 }, [`beside a plain copy with fsync: ${perPlain} times as long`]),
-      row('run with nothing to remove, a chunk', 's', { limit: [IDLE_SECONDS_A_CHUNK], ours: idle }, { kind: 'below', value: 1 }),
+      row('first scavenge of four chunks', 's', measured, { kind: 'at most', value: 1.5 }, [
+        `beside a plain copy with fsync: ${perPlain} times as long`,
+      ]),
+      row(
+        'run with nothing to remove, a chunk',
+        's',
+        { limit: [IDLE_SECONDS_A_CHUNK], ours: idle },
+        { kind: 'below', value: 1 },
+      ),
     ];
   },
 };

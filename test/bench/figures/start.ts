@@ -13,10 +13,13 @@ const TRIES_MAX = 2_000;
 
 function status(port: number): Promise<number> {
   return new Promise((resolve) => {
-    get({ host: '127.0.0.1', port, path: `/streams/${PROBE_STREAM}`, headers: { accept: 'application/json' } }, (response) => {
-      response.resume();
-      response.on('end', () => resolve(response.statusCode ?? 0));
-    }).on('error', () => resolve(0));
+    get(
+      { host: '127.0.0.1', port, path: `/streams/${PROBE_STREAM}`, headers: { accept: 'application/json' } },
+      (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.statusCode ?? 0));
+      },
+    ).on('error', () => resolve(0));
   });
 }
 
@@ -25,7 +28,7 @@ async function startMs(folder: string): Promise<number> {
   const begin = performance.now();
   const node = await startNode(folder);
   try {
-    for (let i = 0; i < TRIES_MAX; i++) if (await status(node.port) === 200) return performance.now() - begin;
+    for (let i = 0; i < TRIES_MAX; i++) if ((await status(node.port)) === 200) return performance.now() - begin;
     throw new Error('The node has started but does not answer a stream read with 200.');
   } finally {
     await node.stop();
@@ -43,6 +46,17 @@ export const start: Figure = {
     await open.close();
     await startMs(empty);
     await startMs(log.folder);
-    return [row('start with 1 M events', 'ms', await alternate(settings.windows, () => startMs(empty), () => startMs(log.folder)), { kind: 'below', value: 3 })];
+    return [
+      row(
+        'start with 1 M events',
+        'ms',
+        await alternate(
+          settings.windows,
+          () => startMs(empty),
+          () => startMs(log.folder),
+        ),
+        { kind: 'below', value: 3 },
+      ),
+    ];
   },
 };

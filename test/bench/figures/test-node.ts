@@ -71,11 +71,27 @@ export const testNode: Figure = {
       for (let i = 0; i < settings.windows; i++) stranger.push(await strangersTest(place.folder));
       const list = (of: (times: Times) => number) => windows.map((times) => of(times).toFixed(1)).join(', ');
       return [
-        row('first test node of a process', 'ms', { limit: [FIRST_MS], ours: windows.map(({ firstMs }) => firstMs) }, { kind: 'below', value: 1 }),
-        row('next test node', 'ms', { limit: [NEXT_MS], ours: windows.map(({ nextMs }) => nextMs) }, { kind: 'below', value: 1 }, [
-          `with users ${list(({ usersMs }) => usersMs)} ms; a reset ${list(({ resetMs }) => resetMs)} ms; memory of the process for each of a hundred ${list(({ eachBytes }) => eachBytes / 1_048_576)} MiB`,
-        ]),
-        row('a stranger\'s test of skua/embedded', 'ms', { limit: [STRANGER_MS], ours: stranger }, { kind: 'below', value: 1 }),
+        row(
+          'first test node of a process',
+          'ms',
+          { limit: [FIRST_MS], ours: windows.map(({ firstMs }) => firstMs) },
+          { kind: 'below', value: 1 },
+        ),
+        row(
+          'next test node',
+          'ms',
+          { limit: [NEXT_MS], ours: windows.map(({ nextMs }) => nextMs) },
+          { kind: 'below', value: 1 },
+          [
+            `with users ${list(({ usersMs }) => usersMs)} ms; a reset ${list(({ resetMs }) => resetMs)} ms; memory of the process for each of a hundred ${list(({ eachBytes }) => eachBytes / 1_048_576)} MiB`,
+          ],
+        ),
+        row(
+          "a stranger's test of skua/embedded",
+          'ms',
+          { limit: [STRANGER_MS], ours: stranger },
+          { kind: 'below', value: 1 },
+        ),
       ];
     } finally {
       await place.remove();
@@ -89,7 +105,11 @@ async function strangersTest(folder: string): Promise<number> {
   const at = join(folder, 'stranger');
   await mkdir(at, { recursive: true });
   await writeFile(join(at, 'erasure.test.mjs'), program!);
-  const { testResults: [file] } = JSON.parse(await output([join(folder, 'node_modules/vitest/vitest.mjs'), 'run', '--root', at, '--reporter=json'])) as { testResults: { assertionResults: { status: string; duration: number }[] }[] };
+  const {
+    testResults: [file],
+  } = JSON.parse(
+    await output([join(folder, 'node_modules/vitest/vitest.mjs'), 'run', '--root', at, '--reporter=json']),
+  ) as { testResults: { assertionResults: { status: string; duration: number }[] }[] };
   const [only] = file!.assertionResults;
   if (only?.status !== 'passed') throw new Error('The test of the README does not pass.');
   return only.duration;
@@ -102,8 +122,12 @@ async function measure(file: string): Promise<Times> {
 async function output(words: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
-  child.stdout.on('data', (part: Buffer) => { text += part.toString(); });
-  const code = await new Promise<number | null>((resolve, reject) => { child.on('error', reject).on('close', resolve); });
+  child.stdout.on('data', (part: Buffer) => {
+    text += part.toString();
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', resolve);
+  });
   if (code !== 0) throw new Error(`A process of the measurement ended with ${code}.`);
   return text;
 }

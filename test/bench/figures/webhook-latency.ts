@@ -14,7 +14,8 @@ const SPIN_PAUSE_MS = 20;
 /** Never ends: a script of this kind is cut off, and after three times its calls are refused for a second. */
 const ENDLESS = 'function route() { for (;;); }';
 /** Takes most of the time that a script may take, and answers in the end. */
-const SLOW = "function route() { let n = 0; for (let i = 0; i < 300_000; i++) n += i % 7; return { stream: 'slow-' + n }; }";
+const SLOW =
+  "function route() { let n = 0; for (let i = 0; i < 300_000; i++) n += i % 7; return { stream: 'slow-' + n }; }";
 
 export const webhookLatency: Figure = {
   name: 'webhook-latency',
@@ -24,7 +25,13 @@ export const webhookLatency: Figure = {
     const generator = startHttpLoad();
     const spinner = startHelper(['test/bench/processes/http-load.ts']);
     const load = async (into: LoadResult[]): Promise<number> => {
-      const result = await generator.load({ port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS, webhook: signedCalls('quiet', 202) });
+      const result = await generator.load({
+        port: node.port,
+        connections: CONNECTIONS,
+        ms: settings.windowMs,
+        pauseMs: PAUSE_MS,
+        webhook: signedCalls('quiet', 202),
+      });
       into.push(result);
       return result.p99Ms;
     };
@@ -32,7 +39,13 @@ export const webhookLatency: Figure = {
       const seen: LoadResult[] = [];
       const spun: LoadResult[] = [];
       const during = async (): Promise<number> => {
-        const spinning = spinner.ask<LoadResult>({ port: node.port, connections: SPINNING, ms: settings.windowMs + 200, pauseMs: SPIN_PAUSE_MS, webhook: signedCalls(connectorId, status) } satisfies LoadRequest);
+        const spinning = spinner.ask<LoadResult>({
+          port: node.port,
+          connections: SPINNING,
+          ms: settings.windowMs + 200,
+          pauseMs: SPIN_PAUSE_MS,
+          webhook: signedCalls(connectorId, status),
+        } satisfies LoadRequest);
         const p99 = await load(seen);
         spun.push(await spinning);
         return p99;
@@ -49,8 +62,11 @@ export const webhookLatency: Figure = {
       await startConnector(node.port, 'slowly', SLOW);
       for (let i = 0; i < 2; i++) await load([]);
       return [
-        await figure('endless', 500, 'latency of webhooks while another connector\'s scripts never end, p99', { kind: 'at most', value: 2 }),
-        await figure('slowly', 202, 'latency of webhooks while another connector\'s scripts take long, p99', null),
+        await figure('endless', 500, "latency of webhooks while another connector's scripts never end, p99", {
+          kind: 'at most',
+          value: 2,
+        }),
+        await figure('slowly', 202, "latency of webhooks while another connector's scripts take long, p99", null),
       ];
     } finally {
       await generator.stop();

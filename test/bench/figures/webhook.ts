@@ -18,10 +18,16 @@ export const webhook: Figure = {
     });
     const generator = startHelper(['test/bench/processes/http-load.ts']);
     const load = async (port: number, connectorId: string, status: number, into: LoadResult[]): Promise<number> => {
-      const request: LoadRequest = { port, connections: CONNECTIONS, ms: settings.windowMs, webhook: signedCalls(connectorId, status) };
+      const request: LoadRequest = {
+        port,
+        connections: CONNECTIONS,
+        ms: settings.windowMs,
+        webhook: signedCalls(connectorId, status),
+      };
       const result = await generator.ask<LoadResult>(request);
       // A connector whose pipeline is full says so, and those calls do not count; anything else is a fault.
-      if (result.failures > 0 && !result.firstFailure.startsWith('HTTP/1.1 503')) throw new Error(`${result.failures} calls failed, the first with:\n${result.firstFailure}`);
+      if (result.failures > 0 && !result.firstFailure.startsWith('HTTP/1.1 503'))
+        throw new Error(`${result.failures} calls failed, the first with:\n${result.firstFailure}`);
       into.push(result);
       return result.requestsPerSecond;
     };
@@ -33,8 +39,13 @@ export const webhook: Figure = {
         await limit([]);
         await ours([]);
       }
-      const measured = await alternate(settings.windows, () => limit(seen.limit), () => ours(seen.ours));
-      const of = (side: LoadResult[], what: (result: LoadResult) => number): string => median(side.map(what)).toFixed(1);
+      const measured = await alternate(
+        settings.windows,
+        () => limit(seen.limit),
+        () => ours(seen.ours),
+      );
+      const of = (side: LoadResult[], what: (result: LoadResult) => number): string =>
+        median(side.map(what)).toFixed(1);
       return row(title, 'calls/s', measured, target === null ? null : { kind: 'at least', value: target }, [
         `latency p50 ${of(seen.ours, (r) => r.p50Ms)} ms, p99 ${of(seen.ours, (r) => r.p99Ms)} ms (bare server ${of(seen.limit, (r) => r.p50Ms)} and ${of(seen.limit, (r) => r.p99Ms)} ms)`,
         `${seen.ours.reduce((sum, { failures }) => sum + failures, 0)} calls of all windows were answered 503`,

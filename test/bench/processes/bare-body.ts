@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The limit of answers over HTTP: sends the bytes of the file that is named as argument, from memory, in pieces as a node does. */
+/**
+ * The limit of answers over HTTP: sends the bytes of the file that is named as argument, from memory, in pieces as a
+ * node does.
+ */
 const PIECE_BYTES = 65_536;
 const body = readFileSync(process.argv[2]!);
 

@@ -3,14 +3,21 @@ import { createSecureServer, createServer } from 'node:http2';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { writeSupportedMethods } from '../../../handlers/grpc/messages/server-features.ts';
-import { readReadReq, StreamsService, writeAppendResp, writeBatchAppendResp, writeReadResp } from '../../../handlers/grpc/messages/streams.ts';
+import {
+  readReadReq,
+  StreamsService,
+  writeAppendResp,
+  writeBatchAppendResp,
+  writeReadResp,
+} from '../../../handlers/grpc/messages/streams.ts';
 import { decode, frame, PREFIX_BYTES } from '../../../handlers/grpc/messages/wire.ts';
 import { ServerFeaturesService } from '../../../handlers/grpc/messages/server-features.ts';
 import { EVENT_DATA, EVENT_TYPES } from '../events.ts';
 
 /**
- * The limit of everything over gRPC: node:http2 alone, frames by hand. Appends are answered at once with messages that were made before, reads with events that
- * were, and whoever subscribes gets such an event for each append. With a folder as argument over TLS, with the certificate in it.
+ * The limit of everything over gRPC: node:http2 alone, frames by hand. Appends are answered at once with messages that
+ * were made before, reads with events that were, and whoever subscribes gets such an event for each append. With a
+ * folder as argument over TLS, with the certificate in it.
  */
 
 /** Messages of a block that readers get, and the bytes at which node:http2 is asked to wait. */
@@ -19,21 +26,64 @@ const STREAM = new TextEncoder().encode('bench-grpc-00');
 const { Append, BatchAppend, Read } = StreamsService.methods;
 const HEAD = { ':status': 200, 'content-type': 'application/grpc' };
 
-const EVENT = Buffer.from(frame({
-  event: {
-    event: {
-      id: { text: '7c3f2a51-9d4e-4b0c-8a61-52f0c1d9e7aa', isStructured: false }, streamIdentifier: { streamName: STREAM }, streamRevision: 1_742, preparePosition: 88_412_907, commitPosition: 88_412_907,
-      metadata: new Map([['type', EVENT_TYPES[0]!], ['created', '17640012345678901'], ['content-type', 'application/json']]), customMetadata: new Uint8Array(0), data: EVENT_DATA,
+const EVENT = Buffer.from(
+  frame(
+    {
+      event: {
+        event: {
+          id: { text: '7c3f2a51-9d4e-4b0c-8a61-52f0c1d9e7aa', isStructured: false },
+          streamIdentifier: { streamName: STREAM },
+          streamRevision: 1_742,
+          preparePosition: 88_412_907,
+          commitPosition: 88_412_907,
+          metadata: new Map([
+            ['type', EVENT_TYPES[0]!],
+            ['created', '17640012345678901'],
+            ['content-type', 'application/json'],
+          ]),
+          customMetadata: new Uint8Array(0),
+          data: EVENT_DATA,
+        },
+        commitPosition: 88_412_907,
+      },
     },
-    commitPosition: 88_412_907,
-  },
-}, writeReadResp));
+    writeReadResp,
+  ),
+);
 const BLOCK = Buffer.concat(Array.from({ length: BLOCK_EVENTS }, () => EVENT));
-const APPENDED = Buffer.from(frame({ success: { currentRevision: 1_742, position: { commitPosition: 88_412_907, preparePosition: 88_412_907 } } }, writeAppendResp));
+const APPENDED = Buffer.from(
+  frame(
+    { success: { currentRevision: 1_742, position: { commitPosition: 88_412_907, preparePosition: 88_412_907 } } },
+    writeAppendResp,
+  ),
+);
 /** An answer to an append of a batch call, without its correlation id, which comes first. */
-const BATCH_APPENDED = Buffer.from(frame({ success: { currentRevision: 1_742, position: { commitPosition: 88_412_907, preparePosition: 88_412_907 } }, streamIdentifier: { streamName: STREAM } }, writeBatchAppendResp)).subarray(PREFIX_BYTES);
-const FEATURES = Buffer.from(frame({ methods: [Append, BatchAppend, Read].map(({ path }) => ({ serviceName: StreamsService.name.toLowerCase(), methodName: path.slice(path.lastIndexOf('/') + 1).toLowerCase(), features: [] })), eventStoreServerVersion: '23.10.8' }, writeSupportedMethods));
-const SUBSCRIBED = Buffer.concat([frame({ confirmation: { subscriptionId: 'a' } }, writeReadResp), frame({ caughtUp: {} }, writeReadResp)]);
+const BATCH_APPENDED = Buffer.from(
+  frame(
+    {
+      success: { currentRevision: 1_742, position: { commitPosition: 88_412_907, preparePosition: 88_412_907 } },
+      streamIdentifier: { streamName: STREAM },
+    },
+    writeBatchAppendResp,
+  ),
+).subarray(PREFIX_BYTES);
+const FEATURES = Buffer.from(
+  frame(
+    {
+      methods: [Append, BatchAppend, Read].map(({ path }) => ({
+        serviceName: StreamsService.name.toLowerCase(),
+        methodName: path.slice(path.lastIndexOf('/') + 1).toLowerCase(),
+        features: [],
+      })),
+      eventStoreServerVersion: '23.10.8',
+    },
+    writeSupportedMethods,
+  ),
+);
+const SUBSCRIBED = Buffer.concat([
+  frame({ confirmation: { subscriptionId: 'a' } }, writeReadResp),
+  frame({ caughtUp: {} }, writeReadResp),
+]);
 
 const subscribers = new Set<ServerHttp2Stream>();
 
@@ -72,7 +122,10 @@ function answerBatches(stream: ServerHttp2Stream): void {
     }
     if (answers.length === 0) return;
     stream.write(Buffer.concat(answers));
-    for (const subscriber of subscribers) subscriber.write(answers.length === 3 ? EVENT : Buffer.concat(Array.from({ length: answers.length / 3 }, () => EVENT)));
+    for (const subscriber of subscribers)
+      subscriber.write(
+        answers.length === 3 ? EVENT : Buffer.concat(Array.from({ length: answers.length / 3 }, () => EVENT)),
+      );
   });
   stream.on('end', () => stream.end());
 }
@@ -126,10 +179,19 @@ function answer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
 
 const folder = process.argv[2];
 const settings = { initialWindowSize: 131_072 };
-const server: Http2Server = folder === undefined ? createServer({ settings }) : createSecureServer({ settings, cert: readFileSync(`${folder}/node.crt`), key: readFileSync(`${folder}/node.key`) });
+const server: Http2Server =
+  folder === undefined
+    ? createServer({ settings })
+    : createSecureServer({
+        settings,
+        cert: readFileSync(`${folder}/node.crt`),
+        key: readFileSync(`${folder}/node.key`),
+      });
 server.on('session', (session) => session.setLocalWindowSize(1_048_576));
 server.on('stream', answer);
 server.listen(0, '127.0.0.1', () => {
-  process.stdout.write(`http${folder === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}\n`);
+  process.stdout.write(
+    `http${folder === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}\n`,
+  );
 });
 process.on('SIGTERM', () => process.exit(0));

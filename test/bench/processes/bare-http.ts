@@ -19,7 +19,8 @@ const server = createServer((request, response) => {
   request.on('data', (part: Buffer) => parts.push(part));
   request.on('end', () => {
     const body = Buffer.concat(parts);
-    const status = secret === undefined ? 201 : isSigned(body, secret, request.headers['x-hub-signature-256']) ? 202 : 401;
+    const status =
+      secret === undefined ? 201 : isSigned(body, secret, request.headers['x-hub-signature-256']) ? 202 : 401;
     response.writeHead(status, { 'content-length': 0, 'x-bytes': body.length });
     response.end();
   });

@@ -7,8 +7,9 @@ import { EVENT_BYTES, EVENT_JSON } from '../events.ts';
 import { answerLength } from './http-load.ts';
 
 /**
- * Clients of a cluster while something happens to it: connections that are kept open, each asking, reading the answer, and going on, also
- * after answers that are no success and with another connection where one breaks. Nothing is sent twice.
+ * Clients of a cluster while something happens to it: connections that are kept open, each asking, reading the answer,
+ * and going on, also after answers that are no success and with another connection where one breaks. Nothing is sent
+ * twice.
  */
 export interface ClusterLoadRequest {
   readonly ports: readonly number[];
@@ -34,7 +35,16 @@ export interface ClusterLoadResult {
   readonly longestGapMs: number;
 }
 
-interface Tally { appends: number; appended: number; deletes: number; deleted: number; readonly failures: Record<string, number>; readonly examples: Record<string, string>; readonly latencies: number[]; readonly acknowledged: number[] }
+interface Tally {
+  appends: number;
+  appended: number;
+  deletes: number;
+  deleted: number;
+  readonly failures: Record<string, number>;
+  readonly examples: Record<string, string>;
+  readonly latencies: number[];
+  readonly acknowledged: number[];
+}
 
 const RECONNECT_MS = 10;
 
@@ -94,7 +104,8 @@ function post(stream: string): string {
 }
 
 function fail(tally: Tally, what: string, answer: string | null): void {
-  const how = answer === null ? 'no answer' : `${answer.slice(9, 12)} ${/"code":\s*"([a-z_]+)"/.exec(answer)?.[1] ?? ''}`.trim();
+  const how =
+    answer === null ? 'no answer' : `${answer.slice(9, 12)} ${/"code":\s*"([a-z_]+)"/.exec(answer)?.[1] ?? ''}`.trim();
   const kind = `${what}: ${how}`;
   tally.failures[kind] = (tally.failures[kind] ?? 0) + 1;
   tally.examples[kind] ??= answer?.slice(answer.indexOf('\r\n\r\n') + 4) ?? '';
@@ -112,7 +123,9 @@ async function append(connection: Connection, stream: string, tally: Tally): Pro
     return true;
   }
   fail(tally, 'append', answer);
-  await new Promise((resolve) => { setTimeout(resolve, RECONNECT_MS); });
+  await new Promise((resolve) => {
+    setTimeout(resolve, RECONNECT_MS);
+  });
   return false;
 }
 
@@ -130,17 +143,34 @@ async function client(port: number, stream: string, isDeleting: boolean, untilMs
 }
 
 async function load({ ports, connections, deleting, ms }: ClusterLoadRequest): Promise<ClusterLoadResult> {
-  const tally: Tally = { appends: 0, appended: 0, deletes: 0, deleted: 0, failures: {}, examples: {}, latencies: [], acknowledged: [] };
+  const tally: Tally = {
+    appends: 0,
+    appended: 0,
+    deletes: 0,
+    deleted: 0,
+    failures: {},
+    examples: {},
+    latencies: [],
+    acknowledged: [],
+  };
   const untilMs = performance.now() + ms;
-  await Promise.all(Array.from({ length: connections + deleting }, (_, i) => client(ports[i % ports.length]!, `bench-cluster-${i}`, i >= connections, untilMs, tally)));
+  await Promise.all(
+    Array.from({ length: connections + deleting }, (_, i) =>
+      client(ports[i % ports.length]!, `bench-cluster-${i}`, i >= connections, untilMs, tally),
+    ),
+  );
   const sorted = Float64Array.from(tally.latencies).sort();
   const { acknowledged, latencies: _, ...counts } = tally;
   return {
-    ...counts, p50Ms: sorted[Math.floor(sorted.length * 0.5)]!, p99Ms: sorted[Math.floor(sorted.length * 0.99)]!, maxMs: sorted.at(-1)!,
+    ...counts,
+    p50Ms: sorted[Math.floor(sorted.length * 0.5)]!,
+    p99Ms: sorted[Math.floor(sorted.length * 0.99)]!,
+    maxMs: sorted.at(-1)!,
     longestGapMs: acknowledged.reduce((longest, at, i) => Math.max(longest, at - (acknowledged[i - 1] ?? at)), 0),
   };
 }
 
 if (import.meta.main) {
-  for await (const line of createInterface({ input: process.stdin })) process.stdout.write(`${JSON.stringify(await load(JSON.parse(line) as ClusterLoadRequest))}\n`);
+  for await (const line of createInterface({ input: process.stdin }))
+    process.stdout.write(`${JSON.stringify(await load(JSON.parse(line) as ClusterLoadRequest))}\n`);
 }

@@ -1,27 +1,53 @@
-import { EventStoreDBClient, jsonEvent, persistentSubscriptionToStreamSettingsFromDefaults, START } from '@eventstore/db-client';
+import {
+  EventStoreDBClient,
+  jsonEvent,
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  START,
+} from '@eventstore/db-client';
 import type { AppendToStreamOptions, EventData, StreamSubscription } from '@eventstore/db-client';
 import { performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { EVENT_JSON, EVENT_TYPES } from '../events.ts';
 
-/** The load generator of the figures of gRPC: the official client, which does all that an application has done by it. */
+/**
+ * The load generator of the figures of gRPC: the official client, which does all that an application has done by it.
+ */
 export interface GrpcTarget {
   readonly port: number;
   /** File of the authority's certificate; without TLS where there is none. */
   readonly authority?: string;
 }
-export type GrpcLoadRequest = { readonly target: GrpcTarget } & (
-  /** So many appends under way at a time, each of so many events to a stream of its own. With a login each is a call of its own; without TLS this client does not send it, though. */
-  | { readonly kind: 'append'; readonly inFlight: number; readonly batch: number; readonly ms: number; readonly login?: { readonly username: string; readonly password: string } }
-  /** The first so many events of a stream, or of `$all` where none is named, again and again. */
-  | { readonly kind: 'read'; readonly stream: string | null; readonly events: number; readonly ms: number }
-  /** Single appends at this rate, each seen again by a subscription. */
-  | { readonly kind: 'follow'; readonly perSecond: number; readonly ms: number }
-  /** The first so many events of a stream by way of a new group, each acked by one of so many consumers, which may have so many unacked. */
-  | { readonly kind: 'consume'; readonly stream: string; readonly events: number; readonly consumers: number; readonly bufferSize: number }
-  /** So many subscriptions, each to a stream of its own, which then stay; zero ends those that are there. */
-  | { readonly kind: 'hold'; readonly subscriptions: number }
-);
+export type GrpcLoadRequest = { readonly target: GrpcTarget } &
+  /**
+   * So many appends under way at a time, each of so many events to a stream of its own. With a login each is a call of
+   * its own; without TLS this client does not send it, though.
+   */
+  (
+    | {
+        readonly kind: 'append';
+        readonly inFlight: number;
+        readonly batch: number;
+        readonly ms: number;
+        readonly login?: { readonly username: string; readonly password: string };
+      }
+    /** The first so many events of a stream, or of `$all` where none is named, again and again. */
+    | { readonly kind: 'read'; readonly stream: string | null; readonly events: number; readonly ms: number }
+    /** Single appends at this rate, each seen again by a subscription. */
+    | { readonly kind: 'follow'; readonly perSecond: number; readonly ms: number }
+    /**
+     * The first so many events of a stream by way of a new group, each acked by one of so many consumers, which may
+     * have so many unacked.
+     */
+    | {
+        readonly kind: 'consume';
+        readonly stream: string;
+        readonly events: number;
+        readonly consumers: number;
+        readonly bufferSize: number;
+      }
+    /** So many subscriptions, each to a stream of its own, which then stay; zero ends those that are there. */
+    | { readonly kind: 'hold'; readonly subscriptions: number }
+  );
 export interface GrpcLoadResult {
   /** Events appended, read or delivered. */
   readonly events: number;
@@ -45,7 +71,7 @@ const clients = new Map<string, EventStoreDBClient>();
 function clientOf({ port, authority }: GrpcTarget): EventStoreDBClient {
   const address = `esdb://127.0.0.1:${port}?tls=${authority === undefined ? 'false' : `true&tlsCAFile=${encodeURIComponent(authority)}`}`;
   let client = clients.get(address);
-  if (client === undefined) clients.set(address, client = EventStoreDBClient.connectionString(address));
+  if (client === undefined) clients.set(address, (client = EventStoreDBClient.connectionString(address)));
   return client;
 }
 
@@ -54,28 +80,45 @@ function newEvents(count: number): EventData[] {
 }
 
 /** What a window has come to: events, and the milliseconds that each answer took. */
-interface Tally { events: number; readonly latencies: number[]; readonly answered: number[] }
-
-async function append(client: EventStoreDBClient, { inFlight, batch, ms, login }: Extract<GrpcLoadRequest, { kind: 'append' }>, tally: Tally): Promise<void> {
-  const options: AppendToStreamOptions = login === undefined ? {} : { credentials: login };
-  const until = performance.now() + ms;
-  await Promise.all(Array.from({ length: inFlight }, async (_, i) => {
-    const stream = `bench-grpc-${String(i).padStart(2, '0')}`;
-    do {
-      const sent = performance.now();
-      await client.appendToStream(stream, newEvents(batch), options);
-      tally.latencies.push(performance.now() - sent);
-      tally.events += batch;
-    } while (performance.now() < until);
-  }));
+interface Tally {
+  events: number;
+  readonly latencies: number[];
+  readonly answered: number[];
 }
 
-async function read(client: EventStoreDBClient, { stream, events, ms }: Extract<GrpcLoadRequest, { kind: 'read' }>, tally: Tally): Promise<void> {
+async function append(
+  client: EventStoreDBClient,
+  { inFlight, batch, ms, login }: Extract<GrpcLoadRequest, { kind: 'append' }>,
+  tally: Tally,
+): Promise<void> {
+  const options: AppendToStreamOptions = login === undefined ? {} : { credentials: login };
+  const until = performance.now() + ms;
+  await Promise.all(
+    Array.from({ length: inFlight }, async (_, i) => {
+      const stream = `bench-grpc-${String(i).padStart(2, '0')}`;
+      do {
+        const sent = performance.now();
+        await client.appendToStream(stream, newEvents(batch), options);
+        tally.latencies.push(performance.now() - sent);
+        tally.events += batch;
+      } while (performance.now() < until);
+    }),
+  );
+}
+
+async function read(
+  client: EventStoreDBClient,
+  { stream, events, ms }: Extract<GrpcLoadRequest, { kind: 'read' }>,
+  tally: Tally,
+): Promise<void> {
   const until = performance.now() + ms;
   do {
     const sent = performance.now();
     let count = 0;
-    const found = stream === null ? client.readAll({ maxCount: events, fromPosition: START }) : client.readStream(stream, { maxCount: events, fromRevision: START });
+    const found =
+      stream === null
+        ? client.readAll({ maxCount: events, fromPosition: START })
+        : client.readStream(stream, { maxCount: events, fromRevision: START });
     for await (const { event } of found) if (event !== undefined) count++;
     if (count !== events) throw new Error(`${count} events of ${events} came.`);
     tally.events += events;
@@ -85,7 +128,11 @@ async function read(client: EventStoreDBClient, { stream, events, ms }: Extract<
 
 let followed = 0;
 
-async function follow(client: EventStoreDBClient, { perSecond, ms }: Extract<GrpcLoadRequest, { kind: 'follow' }>, tally: Tally): Promise<void> {
+async function follow(
+  client: EventStoreDBClient,
+  { perSecond, ms }: Extract<GrpcLoadRequest, { kind: 'follow' }>,
+  tally: Tally,
+): Promise<void> {
   const stream = `bench-grpc-live-${followed++}`;
   const subscription = client.subscribeToStream(stream, { fromRevision: START });
   const sentAt: number[] = [];
@@ -107,7 +154,9 @@ async function follow(client: EventStoreDBClient, { perSecond, ms }: Extract<Grp
       for (const due = (Math.min(now - begin, ms) * perSecond) / 1_000; sentAt.length < due;) {
         const sent = performance.now();
         sentAt.push(sent);
-        appends.push(client.appendToStream(stream, newEvents(1)).then(() => tally.answered.push(performance.now() - sent)));
+        appends.push(
+          client.appendToStream(stream, newEvents(1)).then(() => tally.answered.push(performance.now() - sent)),
+        );
       }
       if (now - begin < ms) return;
       clearInterval(ticking);
@@ -119,7 +168,10 @@ async function follow(client: EventStoreDBClient, { perSecond, ms }: Extract<Grp
   if (tally.events < sentAt.length) {
     await new Promise<void>((resolve, reject) => {
       allCame = resolve;
-      setTimeout(() => reject(new Error(`${tally.events} events of ${sentAt.length} were delivered.`)), LATE_MS_MAX).unref();
+      setTimeout(
+        () => reject(new Error(`${tally.events} events of ${sentAt.length} were delivered.`)),
+        LATE_MS_MAX,
+      ).unref();
     });
   }
   await subscription.unsubscribe();
@@ -127,10 +179,20 @@ async function follow(client: EventStoreDBClient, { perSecond, ms }: Extract<Grp
 
 let groups = 0;
 
-async function consume(client: EventStoreDBClient, { stream, events, consumers, bufferSize }: Extract<GrpcLoadRequest, { kind: 'consume' }>, tally: Tally): Promise<void> {
+async function consume(
+  client: EventStoreDBClient,
+  { stream, events, consumers, bufferSize }: Extract<GrpcLoadRequest, { kind: 'consume' }>,
+  tally: Tally,
+): Promise<void> {
   const group = `bench-${process.pid}-${groups++}`;
-  await client.createPersistentSubscriptionToStream(stream, group, persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: START }));
-  const subscriptions = Array.from({ length: consumers }, () => client.subscribeToPersistentSubscriptionToStream(stream, group, { bufferSize }));
+  await client.createPersistentSubscriptionToStream(
+    stream,
+    group,
+    persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: START }),
+  );
+  const subscriptions = Array.from({ length: consumers }, () =>
+    client.subscribeToPersistentSubscriptionToStream(stream, group, { bufferSize }),
+  );
   await new Promise<void>((resolve, reject) => {
     for (const subscription of subscriptions) {
       subscription.on('error', reject);
@@ -146,7 +208,10 @@ async function consume(client: EventStoreDBClient, { stream, events, consumers, 
 
 const held: StreamSubscription[] = [];
 
-async function hold(client: EventStoreDBClient, { subscriptions }: Extract<GrpcLoadRequest, { kind: 'hold' }>): Promise<void> {
+async function hold(
+  client: EventStoreDBClient,
+  { subscriptions }: Extract<GrpcLoadRequest, { kind: 'hold' }>,
+): Promise<void> {
   while (held.length > subscriptions) await held.pop()!.unsubscribe();
   while (held.length < subscriptions) {
     const subscription = client.subscribeToStream(`bench-grpc-idle-${held.length}`, { fromRevision: START });
@@ -172,7 +237,11 @@ async function load(request: GrpcLoadRequest): Promise<GrpcLoadResult> {
   const elapsedMs = performance.now() - begin;
   const { user, system } = process.cpuUsage(cpu);
   return {
-    events: tally.events, seconds: elapsedMs / 1_000, p50Ms: partOf(tally.latencies, 0.5), p99Ms: partOf(tally.latencies, 0.99), answeredP99Ms: partOf(tally.answered, 0.99),
+    events: tally.events,
+    seconds: elapsedMs / 1_000,
+    p50Ms: partOf(tally.latencies, 0.5),
+    p99Ms: partOf(tally.latencies, 0.99),
+    answeredP99Ms: partOf(tally.answered, 0.99),
     cpu: (user + system) / 1_000 / elapsedMs,
   };
 }
@@ -184,6 +253,7 @@ function partOf(values: readonly number[], part: number): number {
 }
 
 if (import.meta.main) {
-  for await (const line of createInterface({ input: process.stdin })) process.stdout.write(`${JSON.stringify(await load(JSON.parse(line) as GrpcLoadRequest))}\n`);
+  for await (const line of createInterface({ input: process.stdin }))
+    process.stdout.write(`${JSON.stringify(await load(JSON.parse(line) as GrpcLoadRequest))}\n`);
   process.exit(0);
 }

@@ -62,19 +62,38 @@ export function answerLength(bytes: Buffer): number {
   return end <= bytes.length ? end : -1;
 }
 
-interface Tally { readonly latencies: number[]; failures: number; firstFailure: string }
+interface Tally {
+  readonly latencies: number[];
+  failures: number;
+  firstFailure: string;
+}
 
 /** What every request of a connection begins and ends with; the id stands between. */
-function requestText(stream: string, { authorization, webhook, read }: LoadRequest): { head: string; tail: string; status: string } {
-  if (read !== undefined) return { head: `GET ${read} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Request-Id: `, tail: '\r\n\r\n', status: '200' };
-  const head = (path: string, length: number): string => `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n`;
+function requestText(
+  stream: string,
+  { authorization, webhook, read }: LoadRequest,
+): { head: string; tail: string; status: string } {
+  if (read !== undefined)
+    return { head: `GET ${read} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Request-Id: `, tail: '\r\n\r\n', status: '200' };
+  const head = (path: string, length: number): string =>
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n`;
   if (webhook !== undefined) {
     const { path, body, headers, idHeader, expectedStatus } = webhook;
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    return { head: `${head(path, Buffer.byteLength(body))}${lines}${idHeader}: `, tail: `\r\n\r\n${body}`, status: String(expectedStatus) };
+    const lines = Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('');
+    return {
+      head: `${head(path, Buffer.byteLength(body))}${lines}${idHeader}: `,
+      tail: `\r\n\r\n${body}`,
+      status: String(expectedStatus),
+    };
   }
   const login = authorization === undefined ? '' : `Authorization: ${authorization}\r\n`;
-  return { head: `${head(`/streams/${stream}`, EVENT_BYTES)}ES-EventType: OrderPlaced\r\n${login}ES-EventId: `, tail: `\r\n\r\n${EVENT_JSON}`, status: '201' };
+  return {
+    head: `${head(`/streams/${stream}`, EVENT_BYTES)}ES-EventType: OrderPlaced\r\n${login}ES-EventId: `,
+    tail: `\r\n\r\n${EVENT_JSON}`,
+    status: '201',
+  };
 }
 
 /** One connection until `until`; resolves when its last answer has come. */
@@ -102,8 +121,7 @@ function drive(socket: Socket, stream: string, until: number, request: LoadReque
       if (now < until) {
         if (pauseMs > 0) setTimeout(send, pauseMs);
         else send();
-      }
-      else {
+      } else {
         socket.removeAllListeners();
         socket.destroy();
         resolve();
@@ -129,12 +147,14 @@ async function load(request: LoadRequest): Promise<LoadResult> {
   const tally: Tally = { latencies: [], failures: 0, firstFailure: '' };
   const cpu = process.cpuUsage();
   const begin = performance.now();
-  await Promise.all(sockets.map((socket, i) => drive(socket, `bench-http-${String(i).padStart(2, '0')}`, begin + ms, request, tally)));
+  await Promise.all(
+    sockets.map((socket, i) => drive(socket, `bench-http-${String(i).padStart(2, '0')}`, begin + ms, request, tally)),
+  );
   const elapsed = performance.now() - begin;
   const used = process.cpuUsage(cpu);
   const sorted = Float64Array.from(tally.latencies).sort();
   return {
-    requestsPerSecond: (sorted.length - tally.failures) / elapsed * 1000,
+    requestsPerSecond: ((sorted.length - tally.failures) / elapsed) * 1000,
     p50Ms: sorted[Math.floor(sorted.length * 0.5)]!,
     p99Ms: sorted[Math.floor(sorted.length * 0.99)]!,
     maxMs: sorted.at(-1)!,

@@ -6,8 +6,15 @@ import { openFolder } from '../open-folder.ts';
 
 const CLIENTS = 64;
 
-export interface MemoryRequest { readonly from: number; readonly to: number }
-export interface MemoryResult { readonly peakMiB: number; readonly nowMiB: number; readonly seconds: number }
+export interface MemoryRequest {
+  readonly from: number;
+  readonly to: number;
+}
+export interface MemoryResult {
+  readonly peakMiB: number;
+  readonly nowMiB: number;
+  readonly seconds: number;
+}
 
 /** A line of /proc/self/status in MiB: VmHWM is the largest resident size so far, of all threads together. */
 function statusMiB(name: string): number {
@@ -28,7 +35,11 @@ for await (const line of createInterface({ input: process.stdin })) {
     }
   };
   await Promise.all(Array.from({ length: CLIENTS }, client));
-  const result: MemoryResult = { peakMiB: statusMiB('VmHWM'), nowMiB: statusMiB('VmRSS'), seconds: (performance.now() - begin) / 1000 };
+  const result: MemoryResult = {
+    peakMiB: statusMiB('VmHWM'),
+    nowMiB: statusMiB('VmRSS'),
+    seconds: (performance.now() - begin) / 1000,
+  };
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 await open.close();

@@ -23,15 +23,18 @@ async function load({ inFlight, batch, ms }: StoreLoadRequest): Promise<StoreLoa
   const before = process.cpuUsage();
   const until = performance.now() + ms;
   let events = 0;
-  await Promise.all(Array.from({ length: inFlight }, async (_, i) => {
-    do {
-      await store.append(`bench-store-${i}`, ANY, newEvents(batch));
-      events += batch;
-    } while (performance.now() < until);
-  }));
+  await Promise.all(
+    Array.from({ length: inFlight }, async (_, i) => {
+      do {
+        await store.append(`bench-store-${i}`, ANY, newEvents(batch));
+        events += batch;
+      } while (performance.now() < until);
+    }),
+  );
   const { user, system } = process.cpuUsage(before);
   return { events, cpuMs: (user + system) / 1_000 };
 }
 
-for await (const line of createInterface({ input: process.stdin })) process.stdout.write(`${JSON.stringify(await load(JSON.parse(line) as StoreLoadRequest))}\n`);
+for await (const line of createInterface({ input: process.stdin }))
+  process.stdout.write(`${JSON.stringify(await load(JSON.parse(line) as StoreLoadRequest))}\n`);
 await close();

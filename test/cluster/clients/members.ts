@@ -19,7 +19,10 @@ const RESIGNED_MS = 300_000;
 
 export type NodePreference = 'leader' | 'follower' | 'random' | 'readOnlyReplica';
 
-/** Three members and a read-only replica as processes of their own on the loopback, as users start them, with TLS and users or without both. */
+/**
+ * Three members and a read-only replica as processes of their own on the loopback, as users start them, with TLS and
+ * users or without both.
+ */
 export class ClientCluster {
   readonly members: readonly Member[];
   readonly isSecure: boolean;
@@ -27,18 +30,56 @@ export class ClientCluster {
   readonly #root: string | null;
   readonly problems: string[] = [];
 
-  private constructor(folder: string, ports: readonly number[], root: string | null, env: Readonly<Record<string, string>>) {
+  private constructor(
+    folder: string,
+    ports: readonly number[],
+    root: string | null,
+    env: Readonly<Record<string, string>>,
+  ) {
     this.#folder = folder;
     this.#root = root;
     this.isSecure = root !== null;
     const file = (name: string): string => join(folder, name);
-    const security = root === null ? ['--insecure', '--cluster-secret', SECRET]
-      : ['--certificate-file', file('node.crt'), '--certificate-private-key-file', file('node.key'), '--trusted-root-certificates-path', file('roots')];
+    const security =
+      root === null
+        ? ['--insecure', '--cluster-secret', SECRET]
+        : [
+            '--certificate-file',
+            file('node.crt'),
+            '--certificate-private-key-file',
+            file('node.key'),
+            '--trusted-root-certificates-path',
+            file('roots'),
+          ];
     mkdirSync(file('tmp'));
-    this.members = ports.map((port, i) => new Member({
-      name: `member ${i}`, host: '127.0.0.1', port, folder: file(`member-${i}`), env: { TMPDIR: file('tmp'), ...env }, logFile: file(`member-${i}.log`),
-      words: ['--storage', file('objects'), '--cluster-size', '3', ...security, '--gossip-interval-ms', '200', '--chunk-size', '1MiB', '--stream-existence-filter-size', '100000', ...(i === 3 ? ['--read-only-replica'] : [])],
-    }, (what) => this.problems.push(what)));
+    this.members = ports.map(
+      (port, i) =>
+        new Member(
+          {
+            name: `member ${i}`,
+            host: '127.0.0.1',
+            port,
+            folder: file(`member-${i}`),
+            env: { TMPDIR: file('tmp'), ...env },
+            logFile: file(`member-${i}.log`),
+            words: [
+              '--storage',
+              file('objects'),
+              '--cluster-size',
+              '3',
+              ...security,
+              '--gossip-interval-ms',
+              '200',
+              '--chunk-size',
+              '1MiB',
+              '--stream-existence-filter-size',
+              '100000',
+              ...(i === 3 ? ['--read-only-replica'] : []),
+            ],
+          },
+          (what) => this.problems.push(what),
+        ),
+    );
   }
 
   /** `env`: of all of them. */
@@ -49,7 +90,12 @@ export class ClientCluster {
       const authority = await issueRoot();
       const { cert, key } = await issueNode(authority, 'localhost', { ips: ['127.0.0.1'], dns: ['localhost'] });
       mkdirSync(join(folder, 'roots'));
-      for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': authority.cert })) writeFileSync(join(folder, name), text);
+      for (const [name, text] of Object.entries({
+        'node.crt': cert,
+        'node.key': key,
+        'roots/root.crt': authority.cert,
+      }))
+        writeFileSync(join(folder, name), text);
       root = authority.cert;
     }
     const cluster = new ClientCluster(folder, await freePorts(count), root, env);
@@ -63,10 +109,17 @@ export class ClientCluster {
     }
   }
 
-  /** As users write it: with all members, or with one name to ask for them (`isDiscovered`), which is that of the replica. */
+  /**
+   * As users write it: with all members, or with one name to ask for them (`isDiscovered`), which is that of the
+   * replica.
+   */
   connectionString(scheme: string, preference: NodePreference, isDiscovered: boolean): string {
-    const names = isDiscovered ? `localhost:${this.members.at(-1)!.options.port}` : this.members.map(({ options: { port } }) => `127.0.0.1:${port}`).join(',');
-    const security = this.isSecure ? `tlsCaFile=${encodeURIComponent(join(this.#folder, 'roots/root.crt'))}` : 'tls=false';
+    const names = isDiscovered
+      ? `localhost:${this.members.at(-1)!.options.port}`
+      : this.members.map(({ options: { port } }) => `127.0.0.1:${port}`).join(',');
+    const security = this.isSecure
+      ? `tlsCaFile=${encodeURIComponent(join(this.#folder, 'roots/root.crt'))}`
+      : 'tls=false';
     return `${scheme}${isDiscovered ? '+discover' : ''}://${this.isSecure ? 'admin:changeit@' : ''}${names}?${security}&nodePreference=${preference}&maxDiscoverAttempts=200&discoveryInterval=100`;
   }
 
@@ -82,7 +135,8 @@ export class ClientCluster {
   /** The member that leads, waited for. */
   async leader(): Promise<Member> {
     for (const untilMs = Date.now() + SETTLE_MS_MAX; Date.now() < untilMs; await sleep(LOOK_MS)) {
-      for (const member of this.members) if (member.isRunning && await this.stateOf(member) === 'leader') return member;
+      for (const member of this.members)
+        if (member.isRunning && (await this.stateOf(member)) === 'leader') return member;
     }
     throw this.#never('Nobody leads.');
   }
@@ -91,14 +145,25 @@ export class ClientCluster {
   async settled(): Promise<void> {
     let states: readonly (string | null)[] = [];
     for (const untilMs = Date.now() + SETTLE_MS_MAX; Date.now() < untilMs; await sleep(LOOK_MS)) {
-      states = await Promise.all(this.members.filter(({ isRunning }) => isRunning).map((member) => this.stateOf(member)));
-      if (states.filter((state) => state === 'leader').length === 1 && states.every((state) => state === 'leader' || state === 'follower' || state === 'readonlyreplica')) return;
+      states = await Promise.all(
+        this.members.filter(({ isRunning }) => isRunning).map((member) => this.stateOf(member)),
+      );
+      if (
+        states.filter((state) => state === 'leader').length === 1 &&
+        states.every((state) => state === 'leader' || state === 'follower' || state === 'readonlyreplica')
+      )
+        return;
     }
     throw this.#never(`The members are ${states.join(', ')}.`);
   }
 
   #never(what: string): Error {
-    return new Error([`${what} Their threads, and the ends of their logs:`, ...this.members.map(({ name, threads, log }) => `${name}: ${threads}\n${log}`)].join('\n'));
+    return new Error(
+      [
+        `${what} Their threads, and the ends of their logs:`,
+        ...this.members.map(({ name, threads, log }) => `${name}: ${threads}\n${log}`),
+      ].join('\n'),
+    );
   }
 
   async resign(member: Member): Promise<void> {
@@ -107,14 +172,29 @@ export class ClientCluster {
 
   #ask(member: Member, method: string, path: string, timeout = ANSWER_MS): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const outgoing = (this.isSecure ? request : plainRequest)({
-      host: '127.0.0.1', port: member.options.port, method, path, timeout, headers: { accept: 'application/json', 'content-length': '0', ...(this.isSecure && { authorization: ADMIN }) }, ...(this.#root !== null && { ca: this.#root }),
-    }, (incoming) => {
-      let text = '';
-      incoming.on('data', (part: Buffer) => { text += part.toString(); });
-      incoming.on('error', reject);
-      incoming.on('end', () => (incoming.statusCode === 200 ? resolve(text) : reject(new Error(`${path} answers ${incoming.statusCode}: ${text}`))));
-    });
+    const outgoing = (this.isSecure ? request : plainRequest)(
+      {
+        host: '127.0.0.1',
+        port: member.options.port,
+        method,
+        path,
+        timeout,
+        headers: { accept: 'application/json', 'content-length': '0', ...(this.isSecure && { authorization: ADMIN }) },
+        ...(this.#root !== null && { ca: this.#root }),
+      },
+      (incoming) => {
+        let text = '';
+        incoming.on('data', (part: Buffer) => {
+          text += part.toString();
+        });
+        incoming.on('error', reject);
+        incoming.on('end', () =>
+          incoming.statusCode === 200
+            ? resolve(text)
+            : reject(new Error(`${path} answers ${incoming.statusCode}: ${text}`)),
+        );
+      },
+    );
     outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
     outgoing.on('error', reject);
     outgoing.end();

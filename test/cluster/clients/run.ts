@@ -1,4 +1,5 @@
-// Applications over an official client, at members of a cluster that are killed and resign: `node test/cluster/clients/run.ts --library eventstore --tls --seconds 30`.
+// Applications over an official client, at members of a cluster that are killed and resign: `node
+// test/cluster/clients/run.ts --library eventstore --tls --seconds 30`.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -14,8 +15,17 @@ const PREFERENCES: readonly NodePreference[] = ['leader', 'follower', 'random', 
 /** Between one thing that happens to the members and the next, in milliseconds. */
 const BETWEEN_MS = 1_500;
 
-const { values } = parseArgs({ options: { library: { type: 'string', default: 'eventstore' }, tls: { type: 'boolean', default: false }, seconds: { type: 'string', default: '20' }, json: { type: 'string' } } });
-const say = (line: string): void => { process.stderr.write(`${(performance.now() / 1_000).toFixed(1).padStart(6)} s  ${line}\n`); };
+const { values } = parseArgs({
+  options: {
+    library: { type: 'string', default: 'eventstore' },
+    tls: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '20' },
+    json: { type: 'string' },
+  },
+});
+const say = (line: string): void => {
+  process.stderr.write(`${(performance.now() / 1_000).toFixed(1).padStart(6)} s  ${line}\n`);
+};
 
 /** What a run has found. */
 export interface RunReport {
@@ -72,7 +82,9 @@ interface Applications {
 function start(work: Work): Applications {
   const child = fork(APPLICATIONS, [JSON.stringify(work)], { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
   let said = '';
-  child.stderr!.on('data', (text: Buffer) => { said = (said + text.toString()).slice(-4_000); });
+  child.stderr!.on('data', (text: Buffer) => {
+    said = (said + text.toString()).slice(-4_000);
+  });
   const begun = Promise.withResolvers<void>();
   const outcome = Promise.withResolvers<Outcome>();
   child.on('message', (message) => (message === 'begun' ? begun.resolve() : outcome.resolve(message as Outcome)));
@@ -82,7 +94,9 @@ function start(work: Work): Applications {
   };
   // Such as where it can't be told anything any more.
   child.once('error', fail);
-  child.once('exit', (code, signal) => fail(new Error(`The applications with ${work.name} ended with ${code ?? signal}: ${said}`)));
+  child.once('exit', (code, signal) =>
+    fail(new Error(`The applications with ${work.name} ended with ${code ?? signal}: ${said}`)),
+  );
   outcome.promise.catch(() => {});
   return { begun: begun.promise, outcome: outcome.promise, process: child };
 }
@@ -91,19 +105,38 @@ async function run(): Promise<RunReport> {
   const library = values.library as Work['library'];
   const cluster = await ClientCluster.start(values.tls);
   say('all members are there');
-  const all = PREFERENCES.map((preference) => start({ library, name: preference, isSecure: values.tls, connectionString: cluster.connectionString(library === 'kurrent' ? 'kurrentdb' : 'esdb', preference, preference === 'random') }));
+  const all = PREFERENCES.map((preference) =>
+    start({
+      library,
+      name: preference,
+      isSecure: values.tls,
+      connectionString: cluster.connectionString(
+        library === 'kurrent' ? 'kurrentdb' : 'esdb',
+        preference,
+        preference === 'random',
+      ),
+    }),
+  );
   try {
     await Promise.all(all.map(({ begun }) => begun));
     const faults = await suffer(cluster, Date.now() + Number(values.seconds) * 1_000);
     say('quiet');
     for (const { process: child } of all) child.send('over');
     const outcomes = await Promise.all(all.map(({ outcome }) => outcome));
-    const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);
+    const sum = (of: (outcome: Outcome) => number): number =>
+      outcomes.reduce((total, outcome) => total + of(outcome), 0);
     const told: Record<string, number> = {};
-    for (const outcome of outcomes) for (const [what, times] of Object.entries(outcome.told)) told[what] = (told[what] ?? 0) + times;
+    for (const outcome of outcomes)
+      for (const [what, times] of Object.entries(outcome.told)) told[what] = (told[what] ?? 0) + times;
     return {
-      problems: [...outcomes.flatMap(({ problems }) => problems), ...cluster.problems], faults, acknowledged: sum(({ acknowledged }) => acknowledged), given: sum(({ given }) => given), subscriptions: sum(({ subscriptions }) => subscriptions),
-      ownReads: sum(({ ownReads }) => ownReads), lateOwnReads: sum(({ lateOwnReads }) => lateOwnReads), told,
+      problems: [...outcomes.flatMap(({ problems }) => problems), ...cluster.problems],
+      faults,
+      acknowledged: sum(({ acknowledged }) => acknowledged),
+      given: sum(({ given }) => given),
+      subscriptions: sum(({ subscriptions }) => subscriptions),
+      ownReads: sum(({ ownReads }) => ownReads),
+      lateOwnReads: sum(({ lateOwnReads }) => lateOwnReads),
+      told,
     };
   } finally {
     for (const { process: child } of all) child.kill('SIGKILL');

@@ -17,7 +17,17 @@ import { ANY } from '../../../core/streams/api.ts';
 import { verifyDirectory, type VerifySummary } from '../../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../../infra/node-digests.ts';
 import { AutoClock } from '../../shared-log/auto-clock.ts';
-import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, runTick, setMetadata, worldOf } from '../../shared-log/tick-kit.ts';
+import {
+  CHUNK_BYTES,
+  compactionTick,
+  eventsOf,
+  exportDirectory,
+  manifestOf,
+  newClock,
+  runTick,
+  setMetadata,
+  worldOf,
+} from '../../shared-log/tick-kit.ts';
 import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
@@ -65,7 +75,10 @@ export class TestLog {
     return compactionTick(this.world());
   }
 
-  /** Runs a scavenge of the bucket to its end: one of its own, or, where a member has been there, to the point of a member that is scavenged. */
+  /**
+   * Runs a scavenge of the bucket to its end: one of its own, or, where a member has been there, to the point of a
+   * member that is scavenged.
+   */
   async scavenge(): Promise<void> {
     const before = await manifestOf(this.objects);
     if (before.cluster === true) {
@@ -112,41 +125,70 @@ export function byPosition(records: readonly RawRecord[]): Map<number, RawRecord
 
 /** Prepares a copy with the newest manifest, by a member whose time stands still. */
 export async function prepare(storage: Storage, objects: ObjectStore, seed = 900): Promise<PreparedReplica> {
-  const world = { objects, clock: newClock(), ids: new SeededIds(seed), digests: nodeDigests, log: silentLog, meter: silentMeter };
-  return prepareReplica({ storage, world, manifest: await manifestOf(objects as MemoryObjects), signal: new AbortController().signal });
+  const world = {
+    objects,
+    clock: newClock(),
+    ids: new SeededIds(seed),
+    digests: nodeDigests,
+    log: silentLog,
+    meter: silentMeter,
+  };
+  return prepareReplica({
+    storage,
+    world,
+    manifest: await manifestOf(objects as MemoryObjects),
+    signal: new AbortController().signal,
+  });
 }
 
 /** What the project's own verify has to say about a directory. */
-export async function findingsOf(storage: Storage): Promise<{ readonly findings: string[]; readonly summary: VerifySummary }> {
+export async function findingsOf(
+  storage: Storage,
+): Promise<{ readonly findings: string[]; readonly summary: VerifySummary }> {
   const findings: string[] = [];
   const run = verifyDirectory({ storage, digests: nodeDigests, clock: newClock() });
   for (;;) {
     const next = await run.next();
     if (next.done === true) return { findings, summary: next.value };
-    if (next.value.kind === 'finding' && next.value.code !== 'leftover_file') findings.push(`${next.value.severity} ${next.value.code} ${next.value.file}`);
+    if (next.value.kind === 'finding' && next.value.code !== 'leftover_file')
+      findings.push(`${next.value.severity} ${next.value.code} ${next.value.file}`);
   }
 }
 
 /** Records of the bucket that a copy lacks or has otherwise. Below `scavengedTo` its own scavenge has removed some. */
-export function differences(copy: ReadonlyMap<number, RawRecord>, bucket: ReadonlyMap<number, RawRecord>, scavengedTo = 0): string[] {
+export function differences(
+  copy: ReadonlyMap<number, RawRecord>,
+  bucket: ReadonlyMap<number, RawRecord>,
+  scavengedTo = 0,
+): string[] {
   const wrong: string[] = [];
   for (const [position, { bytes }] of bucket) {
     const own = copy.get(position);
     if (own === undefined) {
       if (position >= scavengedTo) wrong.push(`${position} is missing`);
-    }
-    else if (own.bytes !== bytes) wrong.push(`${position} is another record`);
+    } else if (own.bytes !== bytes) wrong.push(`${position} is another record`);
   }
   return wrong;
 }
 
-/** Where the checkpoints of a directory stand. The chaser may stay behind the writer after a crash, and is never ahead. */
+/**
+ * Where the checkpoints of a directory stand. The chaser may stay behind the writer after a crash, and is never ahead.
+ */
 export async function checkpointsOf(storage: Storage): Promise<{ readonly writer: number; readonly chaser: number }> {
   return { writer: await checkpoint(storage, 'writer.chk'), chaser: await checkpoint(storage, 'chaser.chk') };
 }
 
-/** The directory holds what the bucket's newest manifest names, names its log, and the project's own verify finds nothing wrong with it. */
-export async function expectCopy(storage: Storage, { manifest, end }: PreparedReplica, log: TestLog, name = '', scavengedTo = 0): Promise<void> {
+/**
+ * The directory holds what the bucket's newest manifest names, names its log, and the project's own verify finds
+ * nothing wrong with it.
+ */
+export async function expectCopy(
+  storage: Storage,
+  { manifest, end }: PreparedReplica,
+  log: TestLog,
+  name = '',
+  scavengedTo = 0,
+): Promise<void> {
   const newest = await manifestOf(log.objects);
   expect(manifest.number, name).toBe(newest.number);
   expect(end, name).toBeGreaterThanOrEqual(newest.logEnd);
@@ -155,7 +197,10 @@ export async function expectCopy(storage: Storage, { manifest, end }: PreparedRe
   const { writer, chaser } = await checkpointsOf(storage);
   expect(chaser, name).toBeLessThanOrEqual(writer);
   const { findings } = await findingsOf(storage);
-  expect(findings.filter((found) => !found.startsWith('warning index_missing')), name).toEqual([]);
+  expect(
+    findings.filter((found) => !found.startsWith('warning index_missing')),
+    name,
+  ).toEqual([]);
 }
 
 /** A disk with a past, as often as it is asked for. */
@@ -175,7 +220,12 @@ function diskOf(storage: FaultyStorage): Disk {
 }
 
 /** A member over a directory, for what only a running one does to its copy. */
-export function openMember(storage: Storage, { objects }: Pick<TestLog, 'objects'>, seed: number, beginsProofs = false): Promise<MemberStore> {
+export function openMember(
+  storage: Storage,
+  { objects }: Pick<TestLog, 'objects'>,
+  seed: number,
+  beginsProofs = false,
+): Promise<MemberStore> {
   return openMemberOver({ storage, objects, clock: newClock(), seed, beginsProofs });
 }
 
@@ -194,7 +244,10 @@ export async function everyCase(): Promise<Case[]> {
     cases.push({ name: 'inside the chunk that is being filled', log: await log.copy(), disk: diskOf(young) });
     await log.write(16);
     await log.compact();
-    cases.push({ name: 'empty', log: await log.copy(), disk: diskOf(fresh()) }, { name: 'inside a chunk that is complete since', log: await log.copy(), disk: diskOf(young) });
+    cases.push(
+      { name: 'empty', log: await log.copy(), disk: diskOf(fresh()) },
+      { name: 'inside a chunk that is complete since', log: await log.copy(), disk: diskOf(young) },
+    );
     const single = young.restart('keep');
     await removeLogId(single);
     cases.push({ name: 'without log-id', log: await log.copy(), disk: diskOf(single) });
@@ -203,14 +256,22 @@ export async function everyCase(): Promise<Case[]> {
     await log.write(3);
     await log.scavenge();
     await log.compact();
-    cases.push({ name: 'inside a chunk that is scavenged and merged since', log: await log.copy(), disk: diskOf(unfinished) });
+    cases.push({
+      name: 'inside a chunk that is scavenged and merged since',
+      log: await log.copy(),
+      disk: diskOf(unfinished),
+    });
     const member = unfinished.restart('keep');
     const open = await openMember(member, log, 50);
     await open.close();
     await log.write(8);
     await log.scavenge();
     await log.compact();
-    cases.push({ name: 'with merged files and an index, inside a chunk that is scavenged since', log: await log.copy(), disk: diskOf(member) });
+    cases.push({
+      name: 'with merged files and an index, inside a chunk that is scavenged since',
+      log: await log.copy(),
+      disk: diskOf(member),
+    });
   }
   {
     const log = await TestLog.begin();
@@ -226,10 +287,20 @@ export async function everyCase(): Promise<Case[]> {
     await log.compact();
     const behind = own.restart('keep');
     const { logEnd: scavengedTo } = await manifestOf(log.objects);
-    cases.push({ name: 'at the end of a chunk, scavenged by itself, and the log no further', log: await log.copy(), disk: diskOf(behind), scavengedTo });
+    cases.push({
+      name: 'at the end of a chunk, scavenged by itself, and the log no further',
+      log: await log.copy(),
+      disk: diskOf(behind),
+      scavengedTo,
+    });
     await log.write(10);
     await log.compact();
-    cases.push({ name: 'at the end of a chunk, scavenged by itself', log: await log.copy(), disk: diskOf(behind), scavengedTo });
+    cases.push({
+      name: 'at the end of a chunk, scavenged by itself',
+      log: await log.copy(),
+      disk: diskOf(behind),
+      scavengedTo,
+    });
   }
   return cases.map((one) => ({ scavengedTo: 0, ...one }));
 }

@@ -9,7 +9,13 @@ function counting(): { readonly meter: Meter; readonly counts: Record<string, nu
   const counts: Record<string, number> = {};
   return {
     counts,
-    meter: { ...silentMeter, count: (name, by = 1, labels) => { if (name === 'eventstore_cluster_commits_total') counts[labels!['from']!] = (counts[labels!['from']!] ?? 0) + by; } },
+    meter: {
+      ...silentMeter,
+      count: (name, by = 1, labels) => {
+        if (name === 'eventstore_cluster_commits_total')
+          counts[labels!['from']!] = (counts[labels!['from']!] ?? 0) + by;
+      },
+    },
   };
 }
 

@@ -29,16 +29,38 @@ interface MemberOptions {
 }
 
 /** A member whose jobs are done on the test's own thread. */
-export function openMember({ storage, objects, clock, seed, sink: log = silentLog, meter = silentMeter, refusal, scavengeStore, beginsProofs, ...options }: MemberOptions & { readonly storage: Storage; readonly objects: ObjectStore; readonly clock: ManualClock; readonly seed: number }): Promise<MemberStore> {
+export function openMember({
+  storage,
+  objects,
+  clock,
+  seed,
+  sink: log = silentLog,
+  meter = silentMeter,
+  refusal,
+  scavengeStore,
+  beginsProofs,
+  ...options
+}: MemberOptions & {
+  readonly storage: Storage;
+  readonly objects: ObjectStore;
+  readonly clock: ManualClock;
+  readonly seed: number;
+}): Promise<MemberStore> {
   const ids = new SeededIds(seed);
   const states = MemoryScavengeStates.of(storage);
   const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
   return openMemberStore({
-    world: { objects, clock, ids, digests: nodeDigests, log, meter }, log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
-    ...(scavengeStore !== undefined && { scavengeStore }), ...(refusal !== undefined && { refusal }),
+    world: { objects, clock, ids, digests: nodeDigests, log, meter },
+    log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
+    ...(scavengeStore !== undefined && { scavengeStore }),
+    ...(refusal !== undefined && { refusal }),
     store: {
-      world: { storage, clock, ids, digests: nodeDigests, jobs, log, meter: silentMeter }, cacheBytes: 4_194_304, ...(beginsProofs !== undefined && { beginsProofs }),
-      log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } },
+      world: { storage, clock, ids, digests: nodeDigests, jobs, log, meter: silentMeter },
+      cacheBytes: 4_194_304,
+      ...(beginsProofs !== undefined && { beginsProofs }),
+      log: { verifyChunks: false },
+      index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 },
+      scavenge: { states, config: { repairHistory: false } },
     },
   });
 }
@@ -49,8 +71,17 @@ export class Cluster {
   readonly clock = new ManualClock(Date.UTC(2026, 10, 22));
   #seeds = 1;
 
-  async open(storage: Storage = new MemoryStorage(), options: MemberOptions & { readonly through?: (objects: ObjectStore) => ObjectStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
-    const member = await openMember({ ...options, storage, objects: options.through?.(this.objects) ?? this.objects, clock: this.clock, seed: this.#seeds++ });
+  async open(
+    storage: Storage = new MemoryStorage(),
+    options: MemberOptions & { readonly through?: (objects: ObjectStore) => ObjectStore } = {},
+  ): Promise<MemberStore & { readonly storage: Storage }> {
+    const member = await openMember({
+      ...options,
+      storage,
+      objects: options.through?.(this.objects) ?? this.objects,
+      clock: this.clock,
+      seed: this.#seeds++,
+    });
     return Object.assign(member, { storage });
   }
 }
@@ -58,6 +89,21 @@ export class Cluster {
 let next = 0;
 
 /** An event with an id of its own. */
-export function event(type: string, data = '{}'): { readonly id: string; readonly type: string; readonly isJson: boolean; readonly data: Uint8Array; readonly metadata: Uint8Array } {
-  return { id: `00000000-0000-4000-8000-${(++next).toString(16).padStart(12, '0')}`, type, isJson: true, data: encodeText(data), metadata: new Uint8Array(0) };
+export function event(
+  type: string,
+  data = '{}',
+): {
+  readonly id: string;
+  readonly type: string;
+  readonly isJson: boolean;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+} {
+  return {
+    id: `00000000-0000-4000-8000-${(++next).toString(16).padStart(12, '0')}`,
+    type,
+    isJson: true,
+    data: encodeText(data),
+    metadata: new Uint8Array(0),
+  };
 }

@@ -16,7 +16,9 @@ const FORWARD = { direction: 'forward', from: 0, count: 100 } as const;
 /** Lets time pass until the promise has settled. */
 async function passing<T>(cluster: Cluster, work: Promise<T>, stepMs = 100): Promise<T> {
   let isDone = false;
-  const done = work.finally(() => { isDone = true; });
+  const done = work.finally(() => {
+    isDone = true;
+  });
   done.catch(() => {});
   for (let i = 0; i < 5_000 && !isDone; i++) await cluster.clock.advance(stepMs);
   return done;
@@ -56,7 +58,12 @@ describe('a copy whose disk is full', () => {
     await cluster.clock.advance(2_000);
     expect(one.log).toMatchObject({ isCaughtUp: true, trouble: null, applied: two.log.applied });
     await one.store.append('s', 2, [event('after')]);
-    expect((await one.store.readStream('s', FORWARD)).events.map(({ type }) => type)).toEqual(['before', 'while', 'elsewhere', 'after']);
+    expect((await one.store.readStream('s', FORWARD)).events.map(({ type }) => type)).toEqual([
+      'before',
+      'while',
+      'elsewhere',
+      'after',
+    ]);
     await two.log.refresh();
     await Promise.all([one.close(), two.close()]);
     expect(await readRawLog(disk)).toEqual(await readRawLog(two.storage));
@@ -91,7 +98,9 @@ describe('what is under way while a copy is opened again', () => {
     const disk = new FaultyStorage();
     const one = await cluster.open(disk);
     await one.store.append('s', ANY, [event('before')]);
-    const following = (async () => { for await (const _ of one.store.subscribeToStream('s', { after: -1, signal: new AbortController().signal })); })();
+    const following = (async () => {
+      for await (const _ of one.store.subscribeToStream('s', { after: -1, signal: new AbortController().signal }));
+    })();
     following.catch(() => {});
     let isFailing = true;
     disk.failWhen((op, path) => {
@@ -106,7 +115,10 @@ describe('what is under way while a copy is opened again', () => {
     const reading = second.catch(() => one.store.readStream('s', FORWARD));
     reading.catch(() => {});
     const { end } = one.store;
-    const endMeanwhile = second.then(() => 0, () => one.store.end);
+    const endMeanwhile = second.then(
+      () => 0,
+      () => one.store.end,
+    );
     await passing(cluster, first);
     await expect(second).rejects.toMatchObject({ code: 'not_ready' });
     await expect(reading).rejects.toMatchObject({ code: 'not_ready' });
@@ -132,7 +144,9 @@ describe('another log than before', () => {
     await foreign.store.append('other', ANY, [event('more')]);
     const failed = one.failed;
     await one.log.refresh().catch(() => {});
-    await expect(one.store.append('s', ANY, [event('x')])).rejects.toMatchObject({ code: expect.stringMatching(/log_diverged|not_ready/) });
+    await expect(one.store.append('s', ANY, [event('x')])).rejects.toMatchObject({
+      code: expect.stringMatching(/log_diverged|not_ready/),
+    });
     expect(await failed).toMatchObject({ code: 'log_diverged' });
     await foreign.close();
     await one.close();
@@ -152,7 +166,10 @@ describe('a newer format', () => {
     bytes[8] = 2;
     putI32(bytes, 76, nodeDigests.crc32(bytes.subarray(0, 76)) | 0);
     await cluster.objects.put(key, bytes);
-    await expect(two.log.refresh()).rejects.toMatchObject({ code: 'format_too_new', data: { format: 2, formatMax: 1 } });
+    await expect(two.log.refresh()).rejects.toMatchObject({
+      code: 'format_too_new',
+      data: { format: 2, formatMax: 1 },
+    });
     expect(two.log.applied).toBe(1);
     await one.close();
     await two.close();

@@ -8,15 +8,27 @@ import { ANY } from '../../../core/streams/api.ts';
 const SIGNAL = new AbortController().signal;
 
 describe('a member', () => {
-  test('sees its own writes at once, and others\' when it asks', async () => {
+  test("sees its own writes at once, and others' when it asks", async () => {
     const cluster = new Cluster();
     const [one, two] = [await cluster.open(), await cluster.open()];
     await one.store.append('parcels', -1, [event('a'), event('b')]);
-    expect((await one.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(({ type }) => type)).toEqual(['a', 'b']);
-    await expect(two.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).rejects.toMatchObject({ code: 'stream_not_found' });
+    expect(
+      (await one.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(
+        ({ type }) => type,
+      ),
+    ).toEqual(['a', 'b']);
+    await expect(two.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).rejects.toMatchObject({
+      code: 'stream_not_found',
+    });
     await two.log.refresh();
-    expect((await two.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(({ type }) => type)).toEqual(['a', 'b']);
-    await expect(two.store.append('parcels', 0, [event('c')])).rejects.toMatchObject({ code: 'wrong_expected_version' });
+    expect(
+      (await two.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(
+        ({ type }) => type,
+      ),
+    ).toEqual(['a', 'b']);
+    await expect(two.store.append('parcels', 0, [event('c')])).rejects.toMatchObject({
+      code: 'wrong_expected_version',
+    });
     await two.store.append('parcels', 1, [event('c')]);
     expect(two.log.end).toBeGreaterThan(one.log.end);
     await one.log.refresh();
@@ -31,13 +43,20 @@ describe('a member', () => {
     const counted = new HookedObjects(cluster.objects);
     const one = await cluster.open(undefined, { through: () => counted });
     let asked = 0;
-    counted.onGet = (_, get) => { asked++; return get(); };
+    counted.onGet = (_, get) => {
+      asked++;
+      return get();
+    };
     const final = new SkuaError('not_leader', 'No.', { isFinal: true });
     await expect(one.store.append('s', ANY, [event('e')], () => final)).rejects.toBe(final);
     expect(asked).toBe(0);
     const passing = new SkuaError('not_leader', 'No.', { isFinal: false });
     // One of the two may be decided otherwise by what others have committed: then both are asked for together.
-    await Promise.all([final, passing].map((error) => expect(one.store.append('s', ANY, [event('e')], () => error)).rejects.toBe(error)));
+    await Promise.all(
+      [final, passing].map((error) =>
+        expect(one.store.append('s', ANY, [event('e')], () => error)).rejects.toBe(error),
+      ),
+    );
     expect(asked).toBe(1);
     await one.close();
   });
@@ -52,15 +71,17 @@ describe('a member', () => {
     for (let at = 1, isHit = true; isHit; at++) {
       isHit = false;
       let reads = 0;
-      const opened = await cluster.open(copy.storage, { through: (objects) => {
-        const hooked = new HookedObjects(objects);
-        hooked.onGet = async (key, get) => {
-          if (!key.startsWith('log/') || ++reads !== at) return get();
-          isHit = true;
-          return null;
-        };
-        return hooked;
-      } });
+      const opened = await cluster.open(copy.storage, {
+        through: (objects) => {
+          const hooked = new HookedObjects(objects);
+          hooked.onGet = async (key, get) => {
+            if (!key.startsWith('log/') || ++reads !== at) return get();
+            isHit = true;
+            return null;
+          };
+          return hooked;
+        },
+      });
       await opened.log.refresh();
       expect(opened.log).toMatchObject({ applied: one.log.applied, end: one.log.end });
       await opened.close();
@@ -106,16 +127,22 @@ describe('a member', () => {
   test('ends where its chunk has ended, behind the last commit: who waits there for more waits', async () => {
     const cluster = new Cluster();
     let appendPoint: (() => Promise<unknown>) | null = null;
-    const one = await cluster.open(undefined, { scavengeStore: (store) => {
-      appendPoint = () => store.appendInternal('s', ANY, [event('point')], { completeChunkAfter: true });
-      return store;
-    } });
+    const one = await cluster.open(undefined, {
+      scavengeStore: (store) => {
+        appendPoint = () => store.appendInternal('s', ANY, [event('point')], { completeChunkAfter: true });
+        return store;
+      },
+    });
     await appendPoint!();
     const page = await one.store.readAll({ direction: 'forward', from: 'start', count: 10 });
     expect([one.store.end, page.next.commit, page.isEnd]).toEqual([CHUNK_BYTES, CHUNK_BYTES, true]);
     let hasCome = false;
-    const waiting = one.store.waitForLog(one.store.end, SIGNAL).then(() => { hasCome = true; });
-    await new Promise((resolve) => { setImmediate(resolve); });
+    const waiting = one.store.waitForLog(one.store.end, SIGNAL).then(() => {
+      hasCome = true;
+    });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(hasCome).toBe(false);
     await one.store.append('s', ANY, [event('next')]);
     await waiting;
@@ -126,12 +153,24 @@ describe('a member', () => {
     const cluster = new Cluster();
     const members = [await cluster.open(), await cluster.open(), await cluster.open()];
     let done = 0;
-    const writes = Promise.all(members.flatMap(({ store }, m) => Array.from({ length: 10 }, (_, i) => store.append(`of-${m}`, ANY, [event(`w${i}`)]).then(() => { done++; }))));
+    const writes = Promise.all(
+      members.flatMap(({ store }, m) =>
+        Array.from({ length: 10 }, (_, i) =>
+          store.append(`of-${m}`, ANY, [event(`w${i}`)]).then(() => {
+            done++;
+          }),
+        ),
+      ),
+    );
     for (let i = 0; i < 2_000 && done < 30; i++) await cluster.clock.advance(20);
     await writes;
     for (const { log } of members) await log.refresh();
     expect(new Set(members.map(({ log }) => log.end)).size).toBe(1);
-    for (const { store } of members) for (const m of [0, 1, 2]) expect((await store.readStream(`of-${m}`, { direction: 'forward', from: 0, count: 20 })).events).toHaveLength(10);
+    for (const { store } of members)
+      for (const m of [0, 1, 2])
+        expect((await store.readStream(`of-${m}`, { direction: 'forward', from: 0, count: 20 })).events).toHaveLength(
+          10,
+        );
     for (const member of members) await member.close();
     const [first, ...others] = await Promise.all(members.map(({ storage }) => readRawLog(storage)));
     for (const other of others) expect(other).toEqual(first);
@@ -175,11 +214,21 @@ describe('epochs', () => {
     const letGo = Promise.withResolvers<void>();
     const slow = new HookedObjects(cluster.objects);
     let refusal: SkuaError | null = null;
-    const [one, two] = [await cluster.open(undefined, { through: () => slow, refusal: () => refusal }), await cluster.open()];
+    const [one, two] = [
+      await cluster.open(undefined, { through: () => slow, refusal: () => refusal }),
+      await cluster.open(),
+    ];
     const creating = Promise.withResolvers<void>();
-    slow.onCreate = async (_, create) => { creating.resolve(); await letGo.promise; return create(); };
+    slow.onCreate = async (_, create) => {
+      creating.resolve();
+      await letGo.promise;
+      return create();
+    };
     const told: string[] = [];
-    const noting = async (name: string, what: Promise<unknown>): Promise<void> => { await what; told.push(name); };
+    const noting = async (name: string, what: Promise<unknown>): Promise<void> => {
+      await what;
+      told.push(name);
+    };
     const before = noting('before', one.store.append('s', ANY, [event('before')]));
     await creating.promise;
     const holding = new AbortController();
@@ -214,10 +263,14 @@ describe('epochs', () => {
     const cluster = new Cluster();
     const [one, two] = [await cluster.open(), await cluster.open()];
     const heard: number[] = [];
-    two.log.onEpoch(({ number }) => { heard.push(number); });
+    two.log.onEpoch(({ number }) => {
+      heard.push(number);
+    });
     const first = await one.log.lead('11111111-1111-4111-8111-111111111111', -1);
     expect(first).toMatchObject({ number: 0, leaderInstanceId: '11111111-1111-4111-8111-111111111111' });
-    await expect(two.log.lead('22222222-2222-4222-8222-222222222222', -1)).rejects.toMatchObject({ code: 'epoch_lost' });
+    await expect(two.log.lead('22222222-2222-4222-8222-222222222222', -1)).rejects.toMatchObject({
+      code: 'epoch_lost',
+    });
     expect(two.log.epoch).toEqual(first);
     const second = await two.log.lead('22222222-2222-4222-8222-222222222222', 0);
     expect(second.number).toBe(1);

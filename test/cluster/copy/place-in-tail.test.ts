@@ -11,13 +11,25 @@ function commit(number: number, start: number, sizes: readonly number[], endsChu
   return { number, start, end: start + records.length, endsChunk, records };
 }
 
-/** 5: 1 000 to 2 000; 6: to 60 000, where the next one does not fit; 7: to chunk 1 + 9 000, which ends it; 8 begins chunk 2. */
+/**
+ * 5: 1 000 to 2 000; 6: to 60 000, where the next one does not fit; 7: to chunk 1 + 9 000, which ends it; 8 begins
+ * chunk 2.
+ */
 const TAIL = [
-  commit(5, 1_000, [500, 500]), commit(6, 2_000, [28_000, 30_000]), commit(7, CHUNK, [4_000, 5_000]), commit(8, CHUNK + 9_000, [], true), commit(9, 2 * CHUNK, [700]),
+  commit(5, 1_000, [500, 500]),
+  commit(6, 2_000, [28_000, 30_000]),
+  commit(7, CHUNK, [4_000, 5_000]),
+  commit(8, CHUNK + 9_000, [], true),
+  commit(9, 2 * CHUNK, [700]),
 ];
 
 /** A copy with these commits, which ends its last chunk where asked to. */
-async function placeOf(commits: readonly LocatedCommit[], ended: boolean, tail: readonly LocatedCommit[] = TAIL, manifest: Partial<typeof MANIFEST> = {}): Promise<number> {
+async function placeOf(
+  commits: readonly LocatedCommit[],
+  ended: boolean,
+  tail: readonly LocatedCommit[] = TAIL,
+  manifest: Partial<typeof MANIFEST> = {},
+): Promise<number> {
   const log = await openTestLog(new MemoryStorage());
   await log.append(groupAt(0, [1_000]));
   for (const { start, records } of commits) {
@@ -48,7 +60,12 @@ describe('the place of a copy in the tail', () => {
 
   it('is none where the log is shorter, or has no such end', async () => {
     for (const [commits, ended, tail] of [
-      [TAIL.slice(0, 2), false, TAIL.slice(0, 1)], [TAIL, false, TAIL.slice(0, 4)], [TAIL.slice(0, 1), true, TAIL], [TAIL, true, TAIL], [[commit(5, 1_000, [500])], false, TAIL], [TAIL.slice(0, 1), false, []],
+      [TAIL.slice(0, 2), false, TAIL.slice(0, 1)],
+      [TAIL, false, TAIL.slice(0, 4)],
+      [TAIL.slice(0, 1), true, TAIL],
+      [TAIL, true, TAIL],
+      [[commit(5, 1_000, [500])], false, TAIL],
+      [TAIL.slice(0, 1), false, []],
     ] as const) {
       await expect(placeOf(commits, ended, tail)).rejects.toMatchObject({ code: 'log_diverged' });
     }
@@ -56,7 +73,10 @@ describe('the place of a copy in the tail', () => {
 
   it('is none where the last 64 KiB hold other records', async () => {
     const other = [TAIL[0]!, commit(6, 2_000, [28_000, 30_000], false, 2), ...TAIL.slice(2)];
-    await expect(placeOf(other.slice(0, 2), false)).rejects.toMatchObject({ code: 'log_diverged', data: { position: 2_000 } });
+    await expect(placeOf(other.slice(0, 2), false)).rejects.toMatchObject({
+      code: 'log_diverged',
+      data: { position: 2_000 },
+    });
     await expect(placeOf(other.slice(0, 3), false)).rejects.toMatchObject({ code: 'log_diverged' });
     const cut = { ...TAIL[1]!, records: TAIL[1]!.records.subarray(0, 100) };
     await expect(placeOf(TAIL.slice(0, 2), false, [TAIL[0]!, cut])).rejects.toMatchObject({ code: 'log_diverged' });

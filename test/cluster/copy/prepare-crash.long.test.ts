@@ -6,8 +6,8 @@ import { byPosition, checkpointsOf, differences, everyCase, expectCopy, prepare 
 import { readRawLog } from '../../scavenge/raw-log.ts';
 
 /**
- * The power fails at every operation of a catch-up, whatever the directory was before. What the disk makes of it, the next catch-up goes on with, and in the
- * end the copy holds what the bucket does.
+ * The power fails at every operation of a catch-up, whatever the directory was before. What the disk makes of it, the
+ * next catch-up goes on with, and in the end the copy holds what the bucket does.
  */
 
 /** Every how many operations one is tried: no multiple of 3, since the moments of crashes change with them. */
@@ -37,16 +37,22 @@ describe('a catch-up', () => {
       for (let n = 1; n <= whole.operations; n += EVERY) {
         const crashing = disk(n);
         crashing.crashAt(n, MOMENTS[n % 3]!);
-        const error = await prepare(crashing, log.objects).then(() => null, (reason: unknown) => reason);
+        const error = await prepare(crashing, log.objects).then(
+          () => null,
+          (reason: unknown) => reason,
+        );
         if (error !== null && !isCrash(error)) throw error;
         expect(crashing.isCrashed, `${name}, operation ${n}`).toBe(true);
         crashes++;
         const outcome = OUTCOMES[Math.floor(n / 3) % 4]!;
         const storage = crashing.restart(outcome, n);
         const at = `${name}: ${MOMENTS[n % 3]} operation ${n}, ${outcome}`;
-        const copy = await prepare(storage, log.objects).catch((reason: unknown) => { throw new Error(at, { cause: reason }); });
+        const copy = await prepare(storage, log.objects).catch((reason: unknown) => {
+          throw new Error(at, { cause: reason });
+        });
         if (n % 7 === 0) await expectCopy(storage, copy, log, at, scavengedTo);
-        else expect(differences(byPosition(await readRawLog(storage)), await log.records(), scavengedTo), at).toEqual([]);
+        else
+          expect(differences(byPosition(await readRawLog(storage)), await log.records(), scavengedTo), at).toEqual([]);
         // What is right may not depend on what the system shows and has on no disk.
         if (outcome !== 'clean') continue;
         const later = storage.restart('drop', n);

@@ -146,16 +146,25 @@ describe('damage in the bucket', () => {
     const { log, storage } = await behind();
     const manifest = await manifestOf(log.objects);
     const { number, segments } = manifest.ongoing!;
-    const lastChunk = Math.floor(await lastPosition(storage) / CHUNK_BYTES);
+    const lastChunk = Math.floor((await lastPosition(storage)) / CHUNK_BYTES);
     const completed = manifest.chunks.find(({ startNumber }) => startNumber === lastChunk)!;
     const last = manifest.chunks.at(-1)!;
-    for (const [key, offset, at] of [[completed.key, 200, 'old'], [completed.key, completed.sizeBytes - 500, 'old'], [last.key, 5_000, 'old'], [last.key, 5_000, 'empty'], [segments[0]!.key, 300, 'empty']] as const) {
+    for (const [key, offset, at] of [
+      [completed.key, 200, 'old'],
+      [completed.key, completed.sizeBytes - 500, 'old'],
+      [last.key, 5_000, 'old'],
+      [last.key, 5_000, 'empty'],
+      [segments[0]!.key, 300, 'empty'],
+    ] as const) {
       const damaged = await log.copy();
       const bytes = (await damaged.objects.get(key))!;
       bytes[offset] = bytes[offset]! ^ 4;
       await damaged.objects.put(key, bytes);
       const copy = at === 'old' ? storage.restart('keep') : new FaultyStorage({ seed: 3 });
-      await expect(prepare(copy, damaged.objects), `${at}, ${key} at ${offset}`).rejects.toMatchObject({ code: 'log_corrupt', data: { key } });
+      await expect(prepare(copy, damaged.objects), `${at}, ${key} at ${offset}`).rejects.toMatchObject({
+        code: 'log_corrupt',
+        data: { key },
+      });
       expect((await copy.list('')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
       // With the object as it was the next one goes on.
       await expectCopy(copy, await prepare(copy, log.objects), log);
@@ -181,7 +190,10 @@ describe('damage in the bucket', () => {
     const { log } = await behind();
     const { key } = (await manifestOf(log.objects)).chunks[1]!;
     await log.objects.remove([key]);
-    await expect(prepare(new MemoryStorage(), log.objects)).rejects.toMatchObject({ code: 'log_corrupt', data: { key } });
+    await expect(prepare(new MemoryStorage(), log.objects)).rejects.toMatchObject({
+      code: 'log_corrupt',
+      data: { key },
+    });
   });
 });
 
@@ -222,15 +234,30 @@ describe('a catch-up', () => {
   it('is ended by its signal, and goes on at the next one', async () => {
     const { log, storage } = await behind(2, 30);
     const ending = new AbortController();
-    const world = { objects: log.objects, clock: newClock(), ids: new SeededIds(9), digests: nodeDigests, log: silentLog, meter: silentMeter };
+    const world = {
+      objects: log.objects,
+      clock: newClock(),
+      ids: new SeededIds(9),
+      digests: nodeDigests,
+      log: silentLog,
+      meter: silentMeter,
+    };
     const told: number[] = [];
     const manifest = await manifestOf(log.objects);
-    const onProgress = ({ bytesDone, bytesTotal }: { readonly bytesDone: number; readonly bytesTotal: number }): void => {
+    const onProgress = ({
+      bytesDone,
+      bytesTotal,
+    }: {
+      readonly bytesDone: number;
+      readonly bytesTotal: number;
+    }): void => {
       told.push(bytesDone);
       expect(bytesDone).toBeLessThanOrEqual(bytesTotal);
       if (bytesDone > 2 * CHUNK_BYTES) ending.abort();
     };
-    await expect(prepareReplica({ storage, world, manifest, onProgress, signal: ending.signal })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(prepareReplica({ storage, world, manifest, onProgress, signal: ending.signal })).rejects.toMatchObject(
+      { code: 'aborted' },
+    );
     expect(told.at(-1)).toBeGreaterThan(2 * CHUNK_BYTES);
     await expectCopy(storage, await prepare(storage, log.objects), log);
   });

@@ -18,7 +18,10 @@ test('a copy that was cut back is scavenged again, whatever came between: what i
   const later = disk.restart('drop');
   expect(await isScavengeDue(later)).toBe(true);
   const member = await openMember(later, log, 70);
-  for (let turns = 0; turns < 100_000 && await isScavengeDue(later); turns++) await new Promise((resolve) => { setImmediate(resolve); });
+  for (let turns = 0; turns < 100_000 && (await isScavengeDue(later)); turns++)
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   expect([await isScavengeDue(later), member.scavenger.last()?.result]).toEqual([false, 'Success']);
   await member.close();
   const again = await openMember(later, log, 71);

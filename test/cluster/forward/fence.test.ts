@@ -21,14 +21,26 @@ async function one() {
 }
 
 const said = (epoch: number): Record<string, string> => ({
-  'skua-member': SECRET, 'skua-forwarded': forwardedText({ epoch, base: 'http://asked.test:1', address: '192.0.2.9', isLocal: false, caller: null, certificate: null } satisfies Forwarded),
+  'skua-member': SECRET,
+  'skua-forwarded': forwardedText({
+    epoch,
+    base: 'http://asked.test:1',
+    address: '192.0.2.9',
+    isLocal: false,
+    caller: null,
+    certificate: null,
+  } satisfies Forwarded),
 });
 
 describe('what another member has passed on', () => {
   test('is decided in the epoch in which it was sent, and refused for certain in every other one', async () => {
     const leader = await one();
     const inside = await leader.append('s', newId(), said(0));
-    expect([inside.status, inside.headers.get('location'), Number(inside.headers.get('skua-log-end'))]).toEqual([201, 'http://asked.test:1/streams/s/0', leader.store.log.end]);
+    expect([inside.status, inside.headers.get('location'), Number(inside.headers.get('skua-log-end'))]).toEqual([
+      201,
+      'http://asked.test:1/streams/s/0',
+      leader.store.log.end,
+    ]);
     for (const epoch of [1, 7]) {
       const outside = await leader.append('s', newId(), said(epoch));
       expect([outside.status, outside.headers.get(NOT_LEADER_HEADER), outside.text]).toEqual([421, 'true', '']);
@@ -76,7 +88,15 @@ describe('what another member has passed on', () => {
   test('a write that was begun in a request is refused when it is made behind it; others are not', async () => {
     const leader = await one();
     const { fence, held, patience } = fenceOf(leader);
-    const store = fence.storeOf(leader.store.store, new WritesElsewhere({ ask: leader.ask, carrier: { send: () => Promise.reject(unreachable()) }, patience, breath: () => Promise.resolve() }));
+    const store = fence.storeOf(
+      leader.store.store,
+      new WritesElsewhere({
+        ask: leader.ask,
+        carrier: { send: () => Promise.reject(unreachable()) },
+        patience,
+        breath: () => Promise.resolve(),
+      }),
+    );
     const other = await members.open();
     const goOn = Promise.withResolvers<void>();
     const late = fence.run(0, held(), async (guard) => {
@@ -93,20 +113,40 @@ describe('what another member has passed on', () => {
     goOn.resolve();
     await expect(late).rejects.toMatchObject({ code: 'not_leader', data: { epoch: 0, isFinal: true } });
     // An epoch that the copy lacks may still come into it.
-    await expect(fence.run(2, held(), () => store.append('a', ANY, [event('early')]))).rejects.toMatchObject({ code: 'not_leader', data: { epoch: 2, isFinal: false } });
+    await expect(fence.run(2, held(), () => store.append('a', ANY, [event('early')]))).rejects.toMatchObject({
+      code: 'not_leader',
+      data: { epoch: 2, isFinal: false },
+    });
     await store.append('a', ANY, [event('own')]);
-    expect((await store.readStream('a', { direction: 'forward', from: 0, count: 9 })).events.map(({ type }) => type)).toEqual(['in time', 'own']);
+    expect(
+      (await store.readStream('a', { direction: 'forward', from: 0, count: 9 })).events.map(({ type }) => type),
+    ).toEqual(['in time', 'own']);
   });
 
   test('what the caller may do is asked behind the fence', async () => {
     const leader = await one();
     const { fence, held, patience } = fenceOf(leader);
-    const store = fence.storeOf(leader.store.store, new WritesElsewhere({ ask: leader.ask, carrier: { send: () => Promise.reject(unreachable()) }, patience, breath: () => Promise.resolve() }));
+    const store = fence.storeOf(
+      leader.store.store,
+      new WritesElsewhere({
+        ask: leader.ask,
+        carrier: { send: () => Promise.reject(unreachable()) },
+        patience,
+        breath: () => Promise.resolve(),
+      }),
+    );
     const asked: string[] = [];
-    const authorize = () => { asked.push('asked'); return null; };
+    const authorize = () => {
+      asked.push('asked');
+      return null;
+    };
     await fence.run(0, held(), () => store.append('a', ANY, [event('x')], authorize));
-    await expect(fence.run(3, held(), () => store.append('a', ANY, [event('x')], authorize))).rejects.toMatchObject({ code: 'not_leader' });
-    await expect(fence.run(3, held(), () => store.deleteStream('a', ANY, 'hard', authorize))).rejects.toMatchObject({ code: 'not_leader' });
+    await expect(fence.run(3, held(), () => store.append('a', ANY, [event('x')], authorize))).rejects.toMatchObject({
+      code: 'not_leader',
+    });
+    await expect(fence.run(3, held(), () => store.deleteStream('a', ANY, 'hard', authorize))).rejects.toMatchObject({
+      code: 'not_leader',
+    });
     expect(asked).toHaveLength(1);
   });
 });
@@ -114,7 +154,11 @@ describe('what another member has passed on', () => {
 /** The fence of a member, and writes that have just come. */
 function fenceOf(member: TestMember) {
   const patience = new Patience(members.cluster.clock, 10_000);
-  return { patience, fence: new EpochFence(member.store.log, instanceOf(member.index), patience), held: () => patience.begin(() => false) };
+  return {
+    patience,
+    fence: new EpochFence(member.store.log, instanceOf(member.index), patience),
+    held: () => patience.begin(() => false),
+  };
 }
 
 describe('what a request says of its client', () => {
@@ -126,20 +170,39 @@ describe('what a request says of its client', () => {
       const security = new FakeSecurity({ streamInfo: (stream) => store.store.streamInfo(stream) });
       security.add('kim', 'kim:pass', []);
       const login = security.authenticator.login.bind(security.authenticator);
-      security.authenticator.login = (name, password, address, isLocal) => { seen.push(address); return login(name, password, address, isLocal); };
+      security.authenticator.login = (name, password, address, isLocal) => {
+        seen.push(address);
+        return login(name, password, address, isLocal);
+      };
       return { security, addressOf: () => '10.0.0.2' };
     });
     await members.leads(leader);
     const body = () => JSON.stringify([{ eventId: newId(), eventType: 't' }]);
     const headers = { 'content-type': EVENTS, authorization: `Basic ${btoa('kim:kim:pass')}` };
     const forged = { ...headers, ...said(7), 'skua-member': 'guessed' };
-    expect(JSON.parse((await leader.send('POST', '/streams/s', forged, body())).text)).toMatchObject({ code: 'not_a_member' });
-    expect((await leader.send('POST', '/streams/s', { ...headers, ...said(0) }, body())).headers.get('location')).toBe('http://asked.test:1/streams/s/0');
+    expect(JSON.parse((await leader.send('POST', '/streams/s', forged, body())).text)).toMatchObject({
+      code: 'not_a_member',
+    });
+    expect((await leader.send('POST', '/streams/s', { ...headers, ...said(0) }, body())).headers.get('location')).toBe(
+      'http://asked.test:1/streams/s/0',
+    );
     expect(seen).toEqual(['192.0.2.9']);
     // Nobody has the rights of the member that passes the request on; whom that has seen proved has his own.
     const anonymous = await leader.send('POST', '/streams/%24x', { 'content-type': EVENTS, ...said(0) }, body());
     expect(anonymous.status).toBe(401);
-    const proved = { 'skua-member': SECRET, 'skua-forwarded': forwardedText({ epoch: 0, base: 'http://asked.test:1', address: null, isLocal: false, caller: { name: 'Zoë', roles: ['$admins'] }, certificate: 'node' }) };
-    expect((await leader.send('POST', '/streams/%24x', { 'content-type': EVENTS, ...proved }, body())).status).toBe(201);
+    const proved = {
+      'skua-member': SECRET,
+      'skua-forwarded': forwardedText({
+        epoch: 0,
+        base: 'http://asked.test:1',
+        address: null,
+        isLocal: false,
+        caller: { name: 'Zoë', roles: ['$admins'] },
+        certificate: 'node',
+      }),
+    };
+    expect((await leader.send('POST', '/streams/%24x', { 'content-type': EVENTS, ...proved }, body())).status).toBe(
+      201,
+    );
   });
 });

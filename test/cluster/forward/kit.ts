@@ -27,16 +27,30 @@ export const PATIENCE_MS = 10_000;
 
 export const STREAMS = '/event_store.client.streams.Streams';
 /** Requests of gRPC. */
-export const named = (stream: string) => ({ stream_identifier: { stream_name: Buffer.from(stream).toString('base64') } });
-export const event = (id: string) => ({ id: { string: id }, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{"a":1}').toString('base64') });
-export const batch = (stream: string, id: string, options: object = { any: {} }) => ({ correlation_id: { string: id }, options: { ...named(stream), ...options }, proposed_messages: [event(id)], is_final: true });
+export const named = (stream: string) => ({
+  stream_identifier: { stream_name: Buffer.from(stream).toString('base64') },
+});
+export const event = (id: string) => ({
+  id: { string: id },
+  metadata: { type: 't', 'content-type': 'application/json' },
+  data: Buffer.from('{"a":1}').toString('base64'),
+});
+export const batch = (stream: string, id: string, options: object = { any: {} }) => ({
+  correlation_id: { string: id },
+  options: { ...named(stream), ...options },
+  proposed_messages: [event(id)],
+  is_final: true,
+});
 
 export function instanceOf(index: number): string {
   return `${String(index + 1).repeat(8)}-0000-4000-8000-000000000000`;
 }
 
 /** Who leads, as one member knows it: the test says so. */
-export class KnownLead implements Pick<Membership, 'instanceId' | 'isLeader' | 'leader' | 'lost' | 'newerEpoch' | 'onChange'> {
+export class KnownLead implements Pick<
+  Membership,
+  'instanceId' | 'isLeader' | 'leader' | 'lost' | 'newerEpoch' | 'onChange'
+> {
   readonly lostInstances: string[] = [];
   readonly self: ClusterMember;
   isLeader = false;
@@ -48,11 +62,17 @@ export class KnownLead implements Pick<Membership, 'instanceId' | 'isLeader' | '
   constructor(index: number, log: MemberLog) {
     this.self = memberAt(index);
     this.#log = log;
-    log.onEpoch(() => { for (const look of this.#waiting) look(); });
+    log.onEpoch(() => {
+      for (const look of this.#waiting) look();
+    });
   }
 
-  get instanceId(): string { return this.self.instanceId; }
-  leader(): ClusterMember | null { return this.#leader; }
+  get instanceId(): string {
+    return this.self.instanceId;
+  }
+  leader(): ClusterMember | null {
+    return this.#leader;
+  }
 
   knows(leader: ClusterMember | null): void {
     this.#leader = leader;
@@ -70,22 +90,37 @@ export class KnownLead implements Pick<Membership, 'instanceId' | 'isLeader' | '
     const isThere = () => (this.#log.epoch?.number ?? -1) > than;
     if (isThere()) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const look = () => { if (isThere()) end(true); };
-      const end = (came: boolean) => { this.#waiting.delete(look); resolve(came); };
+      const look = () => {
+        if (isThere()) end(true);
+      };
+      const end = (came: boolean) => {
+        this.#waiting.delete(look);
+        resolve(came);
+      };
       this.#waiting.add(look);
       signal.addEventListener('abort', () => end(false));
     });
   }
 
-  onChange(listener: () => void): void { this.#listeners.push(listener); }
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
 }
 
 export function memberAt(index: number): ClusterMember {
-  return { node: { address: '127.0.0.1', port: 2_113 + 10 * index }, instanceId: instanceOf(index), isAlive: true } as ClusterMember;
+  return {
+    node: { address: '127.0.0.1', port: 2_113 + 10 * index },
+    instanceId: instanceOf(index),
+    isAlive: true,
+  } as ClusterMember;
 }
 
 /** What the test lets happen to a request between two members; by default it arrives, and its answer does. */
-export type Wire = (deliver: () => Promise<ReplyParts>, request: RequestParts, signal: AbortSignal | null) => Promise<ReplyParts>;
+export type Wire = (
+  deliver: () => Promise<ReplyParts>,
+  request: RequestParts,
+  signal: AbortSignal | null,
+) => Promise<ReplyParts>;
 
 export interface TestMember {
   readonly index: number;
@@ -128,37 +163,106 @@ export class Members {
     return { leader, follower };
   }
 
-  async open(contextFor: (store: MemberStore, index: number, written: EventStore) => Partial<FlatContext> = () => ({})): Promise<TestMember> {
+  async open(
+    contextFor: (store: MemberStore, index: number, written: EventStore) => Partial<FlatContext> = () => ({}),
+  ): Promise<TestMember> {
     const store = await this.cluster.open();
     const index = this.all.length;
     const lead = new KnownLead(index, store.log);
     const counts = new Map<string, number>();
     const meter: Meter = {
-      count: (name, value = 1, labels = {}) => { const key = `${name} ${Object.values(labels).join(' ')}`.trim(); counts.set(key, (counts.get(key) ?? 0) + value); },
-      gauge: () => {}, observe: (name) => { counts.set(name, (counts.get(name) ?? 0) + 1); },
+      count: (name, value = 1, labels = {}) => {
+        const key = `${name} ${Object.values(labels).join(' ')}`.trim();
+        counts.set(key, (counts.get(key) ?? 0) + value);
+      },
+      gauge: () => {},
+      observe: (name) => {
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      },
     } as Meter;
     const patience = new Patience(this.cluster.clock, PATIENCE_MS);
     const fence = new EpochFence(store.log, instanceOf(index), patience);
-    const forward: Forwarder = { scheme: 'http', send: (leader, request, timeoutMs, signal) => this.wire(() => (this.over === null ? this.#deliver(leader, request, store) : this.#sendOver(this.over, leader, request, timeoutMs, signal, store)), request, signal) };
+    const forward: Forwarder = {
+      scheme: 'http',
+      send: (leader, request, timeoutMs, signal) =>
+        this.wire(
+          () =>
+            this.over === null
+              ? this.#deliver(leader, request, store)
+              : this.#sendOver(this.over, leader, request, timeoutMs, signal, store),
+          request,
+          signal,
+        ),
+    };
     const ask = new AskLeader({ membership: lead, log: store.log, patience, clock: this.cluster.clock, meter });
     const elsewhere = new WritesElsewhere({ ask, carrier: forward, patience, breath: () => Promise.resolve() });
     const written = fence.storeOf(store.store, elsewhere);
     const context = contextOf({
-      store: written, scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
-      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, upToDate: upToDateOf(store.log, this.cluster.clock), isSecret: (text) => text === SECRET, forward, fence, patience, ask, copy: store.store }, ...contextFor(store, index, written),
+      store: written,
+      scavenger: new FakeScavenger(),
+      clock: this.cluster.clock,
+      ids: new SeededIds(50 + index),
+      log: silentLog,
+      meter,
+      security: null,
+      node: null,
+      cluster: {
+        membership: lead as unknown as ClusterFeature['membership'],
+        log: store.log,
+        upToDate: upToDateOf(store.log, this.cluster.clock),
+        isSecret: (text) => text === SECRET,
+        forward,
+        fence,
+        patience,
+        ask,
+        copy: store.store,
+      },
+      ...contextFor(store, index, written),
     });
     const app = createApp(context);
     this.#apps.push(app);
-    const send = async (method: string, path: string, headers: Record<string, string> = {}, body: string | null = null): Promise<Answer> => {
-      const response = await app(new Request(originOf(index) + path, { method, headers: { host: originOf(index).slice('http://'.length), ...headers }, body }));
-      return { status: response.status, reason: response.statusText, headers: response.headers, text: await response.text() };
+    const send = async (
+      method: string,
+      path: string,
+      headers: Record<string, string> = {},
+      body: string | null = null,
+    ): Promise<Answer> => {
+      const response = await app(
+        new Request(originOf(index) + path, {
+          method,
+          headers: { host: originOf(index).slice('http://'.length), ...headers },
+          body,
+        }),
+      );
+      return {
+        status: response.status,
+        reason: response.statusText,
+        headers: response.headers,
+        text: await response.text(),
+      };
     };
     const member: TestMember = {
-      index, store, lead, counts, ask, elsewhere, app, send, grpc: clientFor(context),
-      append: (stream, id, headers = {}) => send('POST', `/streams/${stream}`, { 'content-type': EVENTS, ...headers }, JSON.stringify([{ eventId: id, eventType: 't', data: { a: 1 } }])),
+      index,
+      store,
+      lead,
+      counts,
+      ask,
+      elsewhere,
+      app,
+      send,
+      grpc: clientFor(context),
+      append: (stream, id, headers = {}) =>
+        send(
+          'POST',
+          `/streams/${stream}`,
+          { 'content-type': EVENTS, ...headers },
+          JSON.stringify([{ eventId: id, eventType: 't', data: { a: 1 } }]),
+        ),
       types: async (stream) => {
         await store.log.refresh();
-        return (await store.store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(({ id }) => id);
+        return (await store.store.readStream(stream, { direction: 'forward', from: 0, count: 100 })).events.map(
+          ({ id }) => id,
+        );
       },
     };
     this.all.push(member);
@@ -173,17 +277,42 @@ export class Members {
     for (const each of knownBy) await each.store.log.refresh();
   }
 
-  async #deliver(leader: ClusterMember, { method, target, headers, body }: RequestParts, to: MemberStore): Promise<ReplyParts> {
+  async #deliver(
+    leader: ClusterMember,
+    { method, target, headers, body }: RequestParts,
+    to: MemberStore,
+  ): Promise<ReplyParts> {
     const index = this.all.findIndex(({ lead }) => lead.self.instanceId === leader.instanceId);
     this.forwarded.push({ to: index, request: { method, target, headers, body } });
-    const given = new Headers({ ...headers, ...(target === WRITES_PATH ? { authorization: `Cluster ${SECRET}` } : { [MEMBER_HEADER]: SECRET }) });
-    const response = await this.#apps[index]!(new Request(`http://${given.get('host') ?? originOf(index).slice('http://'.length)}${target}`, { method, headers: given, body: method === 'GET' ? null : body as Uint8Array<ArrayBuffer> }));
+    const given = new Headers({
+      ...headers,
+      ...(target === WRITES_PATH ? { authorization: `Cluster ${SECRET}` } : { [MEMBER_HEADER]: SECRET }),
+    });
+    const response = await this.#apps[index]!(
+      new Request(`http://${given.get('host') ?? originOf(index).slice('http://'.length)}${target}`, {
+        method,
+        headers: given,
+        body: method === 'GET' ? null : (body as Uint8Array<ArrayBuffer>),
+      }),
+    );
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (this.isFed) await to.log.refresh();
-    return { status: response.status, statusText: response.statusText, headers: Object.fromEntries(response.headers), body: bytes.length === 0 ? null : bytes };
+    return {
+      status: response.status,
+      statusText: response.statusText,
+      headers: Object.fromEntries(response.headers),
+      body: bytes.length === 0 ? null : bytes,
+    };
   }
 
-  async #sendOver(over: Pick<Forwarder, 'send'>, leader: ClusterMember, request: RequestParts, timeoutMs: number, signal: AbortSignal | null, to: MemberStore): Promise<ReplyParts> {
+  async #sendOver(
+    over: Pick<Forwarder, 'send'>,
+    leader: ClusterMember,
+    request: RequestParts,
+    timeoutMs: number,
+    signal: AbortSignal | null,
+    to: MemberStore,
+  ): Promise<ReplyParts> {
     const reply = await over.send(leader, request, timeoutMs, signal);
     if (this.isFed) await to.log.refresh();
     return reply;

@@ -12,14 +12,23 @@ function two() {
   return members.pair();
 }
 
-const outcomes = ({ counts }: { readonly counts: Map<string, number> }) => Object.fromEntries([...counts].filter(([key]) => key.startsWith('eventstore_forwarded_requests_total')).map(([key, n]) => [key.split(' ')[1]!, n]));
+const outcomes = ({ counts }: { readonly counts: Map<string, number> }) =>
+  Object.fromEntries(
+    [...counts]
+      .filter(([key]) => key.startsWith('eventstore_forwarded_requests_total'))
+      .map(([key, n]) => [key.split(' ')[1]!, n]),
+  );
 
 describe('a write at a follower', () => {
   test('is decided by the leader, and answered as by this member, which shows it at once', async () => {
     const { leader, follower } = await two();
     const id = newId();
     const reply = await follower.append('s', id);
-    expect([reply.status, reply.reason, reply.headers.get('location')]).toEqual([201, 'Created', `${originOf(1)}/streams/s/0`]);
+    expect([reply.status, reply.reason, reply.headers.get('location')]).toEqual([
+      201,
+      'Created',
+      `${originOf(1)}/streams/s/0`,
+    ]);
     expect([...reply.headers.keys()].filter((name) => name.startsWith('skua-'))).toEqual([]);
     expect(follower.store.log.end).toBe(leader.store.log.end);
     expect((await follower.send('GET', '/streams/s/0', { accept: 'application/json' })).status).toBe(200);
@@ -32,29 +41,79 @@ describe('a write at a follower', () => {
   test('goes as a value, with its writer and the epoch in which it is sent', async () => {
     const { follower } = await two();
     const id = newId();
-    await follower.send('POST', '/streams/a%20b', { 'content-type': EVENTS, 'es-expectedversion': '-1' }, `[ {"eventId":"${id}",  "eventType":"t","data":{"n":1.50}} ]`);
+    await follower.send(
+      'POST',
+      '/streams/a%20b',
+      { 'content-type': EVENTS, 'es-expectedversion': '-1' },
+      `[ {"eventId":"${id}",  "eventType":"t","data":{"n":1.50}} ]`,
+    );
     const { request } = members.forwarded[0]!;
-    expect([request.method, request.target, request.headers]).toEqual(['POST', '/cluster/append', { 'content-type': 'application/octet-stream' }]);
+    expect([request.method, request.target, request.headers]).toEqual([
+      'POST',
+      '/cluster/append',
+      { 'content-type': 'application/octet-stream' },
+    ]);
     const { epoch, writes } = readWrites(request.body);
-    expect([epoch, writes]).toMatchObject([0, [{ kind: 'append', by: { name: 'system', asks: 'list' }, writes: [{ stream: 'a b', expectedVersion: -1, events: [{ id, type: 't', isJson: true }] }] }]]);
+    expect([epoch, writes]).toMatchObject([
+      0,
+      [
+        {
+          kind: 'append',
+          by: { name: 'system', asks: 'list' },
+          writes: [{ stream: 'a b', expectedVersion: -1, events: [{ id, type: 't', isJson: true }] }],
+        },
+      ],
+    ]);
     // What only a member may say is not decided as if it were a client's.
-    expect((await follower.send('POST', '/streams/a', { 'content-type': EVENTS, 'skua-forwarded': 'forged' }, '[]')).status).toBe(401);
+    expect(
+      (await follower.send('POST', '/streams/a', { 'content-type': EVENTS, 'skua-forwarded': 'forged' }, '[]')).status,
+    ).toBe(401);
     expect(members.forwarded).toHaveLength(1);
   });
 
   test.each([
-    ['a wrong expected version', 'POST', '/streams/s', { 'content-type': EVENTS, 'es-expectedversion': '77' }, 400, 'Wrong expected EventNumber'],
+    [
+      'a wrong expected version',
+      'POST',
+      '/streams/s',
+      { 'content-type': EVENTS, 'es-expectedversion': '77' },
+      400,
+      'Wrong expected EventNumber',
+    ],
     ['no media type', 'POST', '/streams/s', {}, 415, 'Invalid or missing Content-Type'],
-    ['no id', 'POST', '/streams/s', { 'content-type': 'application/json', 'es-eventtype': 't' }, 307, 'Temporary Redirect'],
+    [
+      'no id',
+      'POST',
+      '/streams/s',
+      { 'content-type': 'application/json', 'es-eventtype': 't' },
+      307,
+      'Temporary Redirect',
+    ],
     ['a stream that is not there', 'DELETE', '/streams/none', {}, 400, 'Wrong expected EventNumber'],
-    ['a header of another form', 'POST', '/streams/s', { 'content-type': EVENTS, 'es-requireleader': 'maybe' }, 400, 'Bad Request'],
+    [
+      'a header of another form',
+      'POST',
+      '/streams/s',
+      { 'content-type': EVENTS, 'es-requireleader': 'maybe' },
+      400,
+      'Bad Request',
+    ],
   ] as const)('%s is told as the leader tells it', async (_, method, path, headers, status, reason) => {
     const { leader, follower } = await two();
     const body = method === 'POST' ? `[{"eventId":"${newId()}","eventType":"t"}]` : null;
-    const [there, here] = [await leader.send(method, path, { ...headers }, body), await follower.send(method, path, { ...headers }, body)];
+    const [there, here] = [
+      await leader.send(method, path, { ...headers }, body),
+      await follower.send(method, path, { ...headers }, body),
+    ];
     expect([here.status, here.reason]).toEqual([status, reason]);
     expect(here.text).toBe(there.text);
-    const without = (reply: typeof here) => Object.fromEntries([...reply.headers].map(([name, value]) => [name, name === 'location' ? new URL(value).host === new URL(originOf(1)).host || reply === there : value]));
+    const without = (reply: typeof here) =>
+      Object.fromEntries(
+        [...reply.headers].map(([name, value]) => [
+          name,
+          name === 'location' ? new URL(value).host === new URL(originOf(1)).host || reply === there : value,
+        ]),
+      );
     expect(without(here)).toEqual(without(there));
   });
 
@@ -62,7 +121,10 @@ describe('a write at a follower', () => {
     const { follower } = await two();
     members.isFed = false;
     let isAnswered = false;
-    const first = follower.append('s', newId()).then((reply) => { isAnswered = true; return reply; });
+    const first = follower.append('s', newId()).then((reply) => {
+      isAnswered = true;
+      return reply;
+    });
     await members.cluster.clock.advance(4_900);
     expect(isAnswered).toBe(false);
     await follower.store.log.refresh();
@@ -70,7 +132,7 @@ describe('a write at a follower', () => {
     const second = follower.append('s', newId());
     await members.cluster.clock.advance(5_000);
     expect((await second).status).toBe(201);
-    expect((await follower.types('s'))).toHaveLength(2);
+    expect(await follower.types('s')).toHaveLength(2);
   });
 
   test('is what a page of another origin is refused here', async () => {
@@ -189,7 +251,10 @@ describe('a leader that does not answer', () => {
     const { leader, follower } = await two();
     const third = await members.open();
     const id = newId();
-    members.wire = async (deliver) => { await deliver(); throw silent(); };
+    members.wire = async (deliver) => {
+      await deliver();
+      throw silent();
+    };
     const reply = follower.append('s', id);
     await members.cluster.clock.advance(500);
     await third.store.log.refresh();
@@ -222,9 +287,13 @@ describe('a leader that does not answer', () => {
     const { leader, follower } = await two();
     const third = await members.open();
     const id = newId();
-    members.wire = (deliver, _, signal) => (members.forwarded.length === 0 && signal?.aborted === false
-      ? new Promise((_resolve, reject) => { members.forwarded.push({ to: 0, request: null! }); signal.addEventListener('abort', () => reject(silent('time'))); })
-      : deliver());
+    members.wire = (deliver, _, signal) =>
+      members.forwarded.length === 0 && signal?.aborted === false
+        ? new Promise((_resolve, reject) => {
+            members.forwarded.push({ to: 0, request: null! });
+            signal.addEventListener('abort', () => reject(silent('time')));
+          })
+        : deliver();
     const reply = follower.append('s', id);
     await members.cluster.clock.advance(1_000);
     await members.leads(third, follower, leader);

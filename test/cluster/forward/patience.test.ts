@@ -4,7 +4,10 @@ import type { RequestParts } from '../../../handlers/http/cluster-feature.ts';
 import { batch, EVENTS, Members, newId, originOf, PATIENCE_MS, SECRET, silent, STREAMS } from './kit.ts';
 import type { TestMember } from './kit.ts';
 
-/** A write that has waited too long, or whose client is gone, takes no place in the log any more: at the member that has it, and at the one that it is passed on to. */
+/**
+ * A write that has waited too long, or whose client is gone, takes no place in the log any more: at the member that has
+ * it, and at the one that it is passed on to.
+ */
 
 let members: Members;
 
@@ -33,7 +36,10 @@ function holds(): { readonly arrived: Promise<void>; goOn(): void } {
   return { arrived: arrived.promise, goOn: () => goOn.resolve() };
 }
 
-const codeOf = ({ status, text }: { readonly status: number; readonly text: string }) => [status, JSON.parse(text).code];
+const codeOf = ({ status, text }: { readonly status: number; readonly text: string }) => [
+  status,
+  JSON.parse(text).code,
+];
 const EXPIRED = [503, 'write_expired'];
 
 describe('a member that stood still', () => {
@@ -56,7 +62,10 @@ describe('a member that stood still', () => {
   test('does not decide a request anew whose first outcome it does not know', async () => {
     const { leader, follower } = await two();
     const third = await members.open();
-    members.wire = async (deliver) => { await deliver(); throw silent(); };
+    members.wire = async (deliver) => {
+      await deliver();
+      throw silent();
+    };
     const id = newId();
     const reply = follower.append('s', id);
     await members.cluster.clock.settle();
@@ -82,7 +91,10 @@ describe('a member that stood still', () => {
 });
 
 describe('a leader that stood still', () => {
-  test.each([['on the way', false], ['at the leader', true]])('decides nothing that has been too long %s', async (_, isThere) => {
+  test.each([
+    ['on the way', false],
+    ['at the leader', true],
+  ])('decides nothing that has been too long %s', async (_, isThere) => {
     const { leader, follower } = await two();
     follower.lead.knows({ ...leader.lead.self, aheadMs: 0 });
     const { store } = leader.store;
@@ -109,7 +121,10 @@ describe('a leader that stood still', () => {
     const { store } = leader.store;
     const goOn = Promise.withResolvers<void>();
     const append = store.append.bind(store);
-    store.append = async (...args) => { await goOn.promise; return append(...args); };
+    store.append = async (...args) => {
+      await goOn.promise;
+      return append(...args);
+    };
     const reply = leader.append('s', newId());
     await members.cluster.clock.settle();
     stand(PATIENCE_MS + 1);
@@ -121,10 +136,20 @@ describe('a leader that stood still', () => {
     const { leader, follower } = await two();
     follower.lead.knows({ ...leader.lead.self, aheadMs: 0 });
     let sent: RequestParts | null = null;
-    members.wire = (deliver, request) => { sent = request; return deliver(); };
+    members.wire = (deliver, request) => {
+      sent = request;
+      return deliver();
+    };
     await follower.append('s', newId());
     const { headers, body } = sent!;
-    const again = () => leader.app(new Request(`${originOf(0)}/cluster/append`, { method: 'POST', headers: { ...headers, authorization: `Cluster ${SECRET}` }, body: body as Uint8Array<ArrayBuffer> }));
+    const again = () =>
+      leader.app(
+        new Request(`${originOf(0)}/cluster/append`, {
+          method: 'POST',
+          headers: { ...headers, authorization: `Cluster ${SECRET}` },
+          body: body as Uint8Array<ArrayBuffer>,
+        }),
+      );
     expect(await (await again()).json()).toMatchObject({ outcomes: [{ result: { isRepeat: true } }] });
     await members.cluster.clock.advance(PATIENCE_MS + 200);
     expect(await (await again()).json()).toMatchObject({ outcomes: [{ error: { code: 'write_expired' } }] });
@@ -135,7 +160,14 @@ describe('a client that has hung up', () => {
   async function gone(member: TestMember, until: () => Promise<void>): Promise<Response> {
     const leaving = new AbortController();
     const body = JSON.stringify([{ eventId: newId(), eventType: 't' }]);
-    const reply = member.app(new Request(`${originOf(member.index)}/streams/s`, { method: 'POST', headers: { 'content-type': EVENTS }, body, signal: leaving.signal }));
+    const reply = member.app(
+      new Request(`${originOf(member.index)}/streams/s`, {
+        method: 'POST',
+        headers: { 'content-type': EVENTS },
+        body,
+        signal: leaving.signal,
+      }),
+    );
     await members.cluster.clock.settle();
     leaving.abort();
     await until();
@@ -146,7 +178,9 @@ describe('a client that has hung up', () => {
     for (const leads of [true, false]) {
       const { leader, follower } = await two();
       follower.lead.knows({ ...leader.lead.self, instanceId: newId() });
-      const reply = await gone(follower, async () => { follower.lead.knows(leads ? leader.lead.self : null); });
+      const reply = await gone(follower, async () => {
+        follower.lead.knows(leads ? leader.lead.self : null);
+      });
       expect(reply.status).toBe(503);
       expect(members.forwarded).toEqual([]);
       expect(await follower.store.store.streamInfo('s')).toMatchObject({ lastEventNumber: -1 });
@@ -158,16 +192,20 @@ describe('a client that has hung up', () => {
 describe('a leader and a follower that stand still', () => {
   test('a request that was sent ends as unknown within the election timeout and some seconds, and is decided by nobody', async () => {
     const { leader, follower } = await two();
-    members.wire = (_, request, signal) => new Promise((_resolve, reject) => {
-      members.forwarded.push({ to: 0, request });
-      signal!.addEventListener('abort', () => reject(silent('given-up')));
-    });
+    members.wire = (_, request, signal) =>
+      new Promise((_resolve, reject) => {
+        members.forwarded.push({ to: 0, request });
+        signal!.addEventListener('abort', () => reject(silent('given-up')));
+      });
     const replies = [follower.append('s', newId()), follower.send('DELETE', '/streams/t')];
     await members.cluster.clock.advance(1_000);
     // Nobody of a majority hears it any more.
     follower.lead.knows(null);
     await members.cluster.clock.advance(UNHEARD_MS + UNFOLLOWED_MS);
-    expect((await Promise.all(replies)).map(codeOf)).toEqual([[503, 'commit_outcome_unknown'], [503, 'commit_outcome_unknown']]);
+    expect((await Promise.all(replies)).map(codeOf)).toEqual([
+      [503, 'commit_outcome_unknown'],
+      [503, 'commit_outcome_unknown'],
+    ]);
     expect(members.forwarded).toHaveLength(2);
     // The next one is decided here at once.
     members.wire = (deliver) => deliver();
@@ -177,10 +215,13 @@ describe('a leader and a follower that stand still', () => {
 
   test('one that was not sent is decided here then', async () => {
     const { follower } = await two();
-    members.wire = (_deliver, _request, signal) => new Promise((_resolve, reject) => {
-      // It waits for its turn among those that the leader does not answer.
-      signal!.addEventListener('abort', () => reject(Object.assign(silent('time'), { code: 'member_unreachable', data: { reason: 'given-up' } })));
-    });
+    members.wire = (_deliver, _request, signal) =>
+      new Promise((_resolve, reject) => {
+        // It waits for its turn among those that the leader does not answer.
+        signal!.addEventListener('abort', () =>
+          reject(Object.assign(silent('time'), { code: 'member_unreachable', data: { reason: 'given-up' } })),
+        );
+      });
     const reply = follower.append('s', newId());
     await members.cluster.clock.advance(1_000);
     follower.lead.knows(null);

@@ -9,14 +9,26 @@ interface Recorded {
   readonly phase: string;
   readonly at: string;
   readonly note: string;
-  readonly request?: { readonly method: string; readonly url: string; readonly headers: Record<string, string>; readonly body?: string };
+  readonly request?: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: Record<string, string>;
+    readonly body?: string;
+  };
   readonly response?: { readonly status: number; readonly reason: string; readonly headers: Record<string, string> };
 }
 
-const RECORDED = (JSON.parse(readFileSync(fixturePath('cluster-exchanges.json'), 'utf8')) as Recorded[]).map((exchange, index) => ({ ...exchange, index }));
+const RECORDED = (JSON.parse(readFileSync(fixturePath('cluster-exchanges.json'), 'utf8')) as Recorded[]).map(
+  (exchange, index) => ({ ...exchange, index }),
+);
 /** What the members of the recording are called there, as members of ours. */
 const MEMBERS: Readonly<Record<string, number>> = { leader: 0, follower: 1, readonlyreplica: 2, unknown: 1 };
-const ORIGINS: Readonly<Record<string, string>> = { 'http://127.0.0.1:2133': originOf(0), 'http://127.0.0.1:2113': originOf(1), 'http://127.0.0.1:2143': originOf(2), 'http://127.0.0.1:2123': originOf(1) };
+const ORIGINS: Readonly<Record<string, string>> = {
+  'http://127.0.0.1:2133': originOf(0),
+  'http://127.0.0.1:2113': originOf(1),
+  'http://127.0.0.1:2143': originOf(2),
+  'http://127.0.0.1:2123': originOf(1),
+};
 
 /** Everything of streams: who is who and what operators do is asked elsewhere. */
 const OF_STREAMS = RECORDED.filter(({ request }) => request?.url.startsWith('/streams/'));
@@ -40,12 +52,33 @@ beforeAll(async () => {
 
 afterAll(() => members.close());
 
-async function replayed({ at, request }: Recorded): Promise<{ status: number; reason: string; location: string | null; version: string | null; methods: string | null; length: string | null }> {
+async function replayed({ at, request }: Recorded): Promise<{
+  status: number;
+  reason: string;
+  location: string | null;
+  version: string | null;
+  methods: string | null;
+  length: string | null;
+}> {
   let isAnswered = false;
-  const asked = members.all[MEMBERS[at]!]!.send(request!.method, request!.url, request!.headers, request!.body ?? null).finally(() => { isAnswered = true; });
+  const asked = members.all[MEMBERS[at]!]!.send(
+    request!.method,
+    request!.url,
+    request!.headers,
+    request!.body ?? null,
+  ).finally(() => {
+    isAnswered = true;
+  });
   for (let i = 0; i < 100 && !isAnswered; i++) await members.cluster.clock.advance(250);
   const { status, reason, headers } = await asked;
-  return { status, reason, location: headers.get('location'), version: headers.get('es-currentversion'), methods: headers.get('access-control-allow-methods'), length: lengthOf(status, headers.get('content-length')) };
+  return {
+    status,
+    reason,
+    location: headers.get('location'),
+    version: headers.get('es-currentversion'),
+    methods: headers.get('access-control-allow-methods'),
+    length: lengthOf(status, headers.get('content-length')),
+  };
 }
 
 /** Pages have other links, and errors have documents here. */
@@ -58,13 +91,19 @@ function expected({ response }: Recorded): Awaited<ReturnType<typeof replayed>> 
   const location = headers['location'];
   const origin = location === undefined ? '' : location.slice(0, location.indexOf('/streams'));
   return {
-    status, reason, location: location === undefined ? null : ORIGINS[origin]! + location.slice(origin.length), version: headers['es-currentversion'] ?? null, methods: headers['access-control-allow-methods'] ?? null,
+    status,
+    reason,
+    location: location === undefined ? null : ORIGINS[origin]! + location.slice(origin.length),
+    version: headers['es-currentversion'] ?? null,
+    methods: headers['access-control-allow-methods'] ?? null,
     length: lengthOf(status, headers['content-length'] ?? null),
   };
 }
 
 describe('what the reference answered, while there is a leader', () => {
-  test.each(SETTLED.map((exchange) => [`${exchange.index}: ${exchange.note}, at the ${exchange.at}`, exchange] as const))('%s', async (_, exchange) => {
+  test.each(
+    SETTLED.map((exchange) => [`${exchange.index}: ${exchange.note}, at the ${exchange.at}`, exchange] as const),
+  )('%s', async (_, exchange) => {
     expect(await replayed(exchange)).toEqual(expected(exchange));
   });
 
@@ -74,7 +113,11 @@ describe('what the reference answered, while there is a leader', () => {
 });
 
 describe('and while there is none', () => {
-  test.each(OF_STREAMS.filter(({ phase }) => phase !== 'settled').map((exchange) => [`${exchange.index}: ${exchange.note}`, exchange] as const))('%s', async (_, exchange) => {
+  test.each(
+    OF_STREAMS.filter(({ phase }) => phase !== 'settled').map(
+      (exchange) => [`${exchange.index}: ${exchange.note}`, exchange] as const,
+    ),
+  )('%s', async (_, exchange) => {
     for (const member of all) member.lead.knows(null);
     const { status } = await replayed(exchange);
     expect(status).toBe(DEVIATIONS[exchange.index]?.status ?? exchange.response!.status);

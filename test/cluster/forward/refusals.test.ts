@@ -20,19 +20,41 @@ const ENABLE = '/users/kim/command/enable';
 
 /** A leader and a follower with users, of which the follower hears only when it looks. */
 async function two() {
-  const all = members = new Members();
+  const all = (members = new Members());
   const securities: RunningSecurity[] = [];
   let looks = 0;
-  const open = () => all.open((store, index) => {
-    const { log } = store;
-    const upToDate = upToDateOf({ refresh: () => { if (index === 1) looks++; return log.refresh(); } }, all.cluster.clock);
-    const security = createSecurity(
-      { store: store.store, keys: nodeKeys, clock: all.cluster.clock, ids: new SeededIds(80 + index), log: silentLog, meter: silentMeter, upToDate },
-      { passwordFormat: 'compatible', allowAnonymousStreamAccess: false, adminPassword: 'changeit', opsPassword: 'changeit' },
-    );
-    securities.push(security);
-    return { security, addressOf: () => '192.0.2.1' };
-  });
+  const open = () =>
+    all.open((store, index) => {
+      const { log } = store;
+      const upToDate = upToDateOf(
+        {
+          refresh: () => {
+            if (index === 1) looks++;
+            return log.refresh();
+          },
+        },
+        all.cluster.clock,
+      );
+      const security = createSecurity(
+        {
+          store: store.store,
+          keys: nodeKeys,
+          clock: all.cluster.clock,
+          ids: new SeededIds(80 + index),
+          log: silentLog,
+          meter: silentMeter,
+          upToDate,
+        },
+        {
+          passwordFormat: 'compatible',
+          allowAnonymousStreamAccess: false,
+          adminPassword: 'changeit',
+          opsPassword: 'changeit',
+        },
+      );
+      securities.push(security);
+      return { security, addressOf: () => '192.0.2.1' };
+    });
   const leader = await open();
   const [{ users }] = securities as [RunningSecurity];
   await securities[0]!.start();
@@ -86,7 +108,15 @@ describe('what is asked for the end of the log', () => {
   test('is waited for for a second at most, and what came of it counts for the rest of that second', async () => {
     const clock = new ManualClock();
     let asked = 0;
-    const upToDate = upToDateOf({ refresh: () => { asked++; return new Promise(() => {}); } }, clock);
+    const upToDate = upToDateOf(
+      {
+        refresh: () => {
+          asked++;
+          return new Promise(() => {});
+        },
+      },
+      clock,
+    );
     const [one, other] = [upToDate(), upToDate()];
     expect([asked, one === other]).toEqual([1, true]);
     await clock.advance(UP_TO_DATE_MS - 1);
@@ -99,7 +129,15 @@ describe('what is asked for the end of the log', () => {
   test('is asked again a second later, and never rejects', async () => {
     const clock = new ManualClock();
     let asked = 0;
-    const upToDate = upToDateOf({ refresh: async () => { asked++; throw new Error('no bucket'); } }, clock);
+    const upToDate = upToDateOf(
+      {
+        refresh: async () => {
+          asked++;
+          throw new Error('no bucket');
+        },
+      },
+      clock,
+    );
     await upToDate();
     expect([upToDate(), asked, clock.sleeping]).toEqual([null, 1, 0]);
     await clock.advance(UP_TO_DATE_MS);

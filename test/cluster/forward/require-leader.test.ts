@@ -16,11 +16,22 @@ async function two() {
 const REQUIRE = { 'es-requireleader': 'True' };
 
 describe('who requires the leader', () => {
-  test.each(['/streams/s', '/streams/s/0/forward/1?embed=body&x=%2F', '/streams/$all', '/streams/%24all/head/backward/2', '/streams/s/metadata'])('is sent there from %s, path and query as they came', async (path) => {
+  test.each([
+    '/streams/s',
+    '/streams/s/0/forward/1?embed=body&x=%2F',
+    '/streams/$all',
+    '/streams/%24all/head/backward/2',
+    '/streams/s/metadata',
+  ])('is sent there from %s, path and query as they came', async (path) => {
     const { follower } = await two();
     for (const name of ['ES-RequireLeader', 'ES-RequireMaster', 'Kurrent-RequireLeader']) {
       const reply = await follower.send('GET', path, { [name]: 'true' });
-      expect([reply.status, reply.reason, reply.text, reply.headers.get('location')]).toEqual([307, 'Temporary Redirect', '', originOf(0) + path]);
+      expect([reply.status, reply.reason, reply.text, reply.headers.get('location')]).toEqual([
+        307,
+        'Temporary Redirect',
+        '',
+        originOf(0) + path,
+      ]);
     }
     expect((await follower.send('GET', '/streams/s', { 'es-requireleader': 'False' })).status).not.toBe(307);
     expect(members.forwarded).toEqual([]);
@@ -31,9 +42,16 @@ describe('who requires the leader', () => {
     const { objects, clock } = members.cluster;
     let gets = 0;
     const get = objects.get.bind(objects);
-    objects.get = (...parts: Parameters<typeof get>) => { gets++; return get(...parts); };
+    objects.get = (...parts: Parameters<typeof get>) => {
+      gets++;
+      return get(...parts);
+    };
     await clock.advance(2_000);
-    const read = async (headers: Record<string, string>) => { const before = gets; expect((await leader.send('GET', '/streams/s/0', { accept: 'application/json', ...headers })).status).toBe(200); return gets - before; };
+    const read = async (headers: Record<string, string>) => {
+      const before = gets;
+      expect((await leader.send('GET', '/streams/s/0', { accept: 'application/json', ...headers })).status).toBe(200);
+      return gets - before;
+    };
     expect(await read({})).toBe(0);
     expect(await read(REQUIRE)).toBe(1);
     expect(await read(REQUIRE)).toBe(0);
@@ -54,7 +72,8 @@ describe('who requires the leader', () => {
     const { leader, follower } = await two();
     const { clock } = members.cluster;
     follower.lead.knows(null);
-    const seen = async (number: number) => (await leader.send('GET', `/streams/s/${number}`, { accept: 'application/json', ...REQUIRE })).status;
+    const seen = async (number: number) =>
+      (await leader.send('GET', `/streams/s/${number}`, { accept: 'application/json', ...REQUIRE })).status;
     await clock.advance(2_000);
     expect(await seen(0)).toBe(200);
     await clock.advance(300);

@@ -17,11 +17,23 @@ async function two(receive: (call: InboundCall) => Promise<IngestStatus> = async
   const refused: { readonly at: number; readonly status: number }[] = [];
   const ingestOf = (at: number): WebhookIngest => ({
     // The follower hears of the connector when it looks.
-    isActive: (connectorId) => (at === 0 || hasLooked.value) && connectorId === 'parcels', receive: (call) => { calls.push({ at, call }); return receive(call); }, refused: async (_, status) => { refused.push({ at, status }); },
+    isActive: (connectorId) => (at === 0 || hasLooked.value) && connectorId === 'parcels',
+    receive: (call) => {
+      calls.push({ at, call });
+      return receive(call);
+    },
+    refused: async (_, status) => {
+      refused.push({ at, status });
+    },
   });
   const connectors = await fakeConnectors();
   const autoScavenge = [new FakeAutoScavenge(), new FakeAutoScavenge()];
-  const open = () => members.open((_, index) => ({ webhooks: { connectors, ingest: ingestOf(index), limits: { bodyBytesMax: 100, bodyReadMs: 1_000 } }, autoScavenge: autoScavenge[index]!, addressOf: () => `192.0.2.${index}` }));
+  const open = () =>
+    members.open((_, index) => ({
+      webhooks: { connectors, ingest: ingestOf(index), limits: { bodyBytesMax: 100, bodyReadMs: 1_000 } },
+      autoScavenge: autoScavenge[index]!,
+      addressOf: () => `192.0.2.${index}`,
+    }));
   const [leader, follower] = [await open(), await open()];
   const refresh = follower.store.log.refresh.bind(follower.store.log);
   follower.store.log.refresh = async () => {
@@ -41,7 +53,12 @@ describe('calls of senders at a follower', () => {
     const reply = await follower.send('POST', '/webhook/parcels?a=1', JSON_TYPE, body);
     expect([reply.status, reply.text]).toEqual([201, '']);
     const [{ at, call }] = calls as [(typeof calls)[number]];
-    expect([at, new TextDecoder().decode(call.body), call.path, [...call.query]]).toEqual([0, body, '/webhook/parcels', [['a', '1']]]);
+    expect([at, new TextDecoder().decode(call.body), call.path, [...call.query]]).toEqual([
+      0,
+      body,
+      '/webhook/parcels',
+      [['a', '1']],
+    ]);
     expect(call.headers.get('x-hub-signature-256')).toBe('sha256=00');
   });
 
@@ -51,7 +68,9 @@ describe('calls of senders at a follower', () => {
     expect((await follower.send('POST', '/webhook/parcels', { 'content-type': 'text/plain' }, 'x')).status).toBe(415);
     expect(calls).toEqual([]);
     // Of the first nothing was read; the second was refused unread by the leader.
-    expect(members.forwarded.map(({ request }) => [request.target, request.body.length])).toEqual([['/webhook/parcels', 0]]);
+    expect(members.forwarded.map(({ request }) => [request.target, request.body.length])).toEqual([
+      ['/webhook/parcels', 0],
+    ]);
   });
 
   test('are bounded by the member that they arrive at', async () => {
@@ -73,21 +92,45 @@ describe('calls of senders at a follower', () => {
       await follower.store.log.refresh();
       return authorize?.({}, () => null) === null ? 201 : 503;
     });
-    await members.open((_, index) => ({ webhooks: { connectors: {} as never, ingest: { isActive: () => true, receive: async (call) => { calls.push({ at: index, call }); return 201; } } } }));
+    await members.open((_, index) => ({
+      webhooks: {
+        connectors: {} as never,
+        ingest: {
+          isActive: () => true,
+          receive: async (call) => {
+            calls.push({ at: index, call });
+            return 201;
+          },
+        },
+      },
+    }));
     expect((await follower.send('POST', '/webhook/parcels', JSON_TYPE, '{}')).status).toBe(201);
     expect(calls.map(({ at }) => at)).toEqual([0, 2]);
   });
 });
 
 describe('commands of connectors and of auto-scavenge at a follower', () => {
-  test('are the leader\'s, reads are not', async () => {
+  test("are the leader's, reads are not", async () => {
     const { follower, autoScavenge } = await two();
-    expect((await follower.send('PUT', '/connectors/parcels/rename', { 'content-type': 'application/json' }, '{"name":"Letters"}')).status).toBe(200);
+    expect(
+      (
+        await follower.send(
+          'PUT',
+          '/connectors/parcels/rename',
+          { 'content-type': 'application/json' },
+          '{"name":"Letters"}',
+        )
+      ).status,
+    ).toBe(200);
     expect((await follower.send('GET', '/connectors/parcels')).status).toBe(200);
     expect((await follower.send('POST', '/auto-scavenge/pause')).status).toBe(200);
     expect((await follower.send('GET', '/auto-scavenge/status')).status).toBe(200);
     expect((await follower.send('GET', '/auto-scavenge/enabled')).status).toBe(200);
-    expect(members.forwarded.map(({ request }) => `${request.method} ${request.target}`)).toEqual(['PUT /connectors/parcels/rename', 'POST /auto-scavenge/pause', 'GET /auto-scavenge/status']);
+    expect(members.forwarded.map(({ request }) => `${request.method} ${request.target}`)).toEqual([
+      'PUT /connectors/parcels/rename',
+      'POST /auto-scavenge/pause',
+      'GET /auto-scavenge/status',
+    ]);
     // Who leads no more says so, and what is not here any more is asked elsewhere.
     autoScavenge[0]!.error = new SkuaError('not_leader', 'Not here.', { leader: null });
     autoScavenge[1]!.error = new SkuaError('not_leader', 'Not here.', { leader: null });

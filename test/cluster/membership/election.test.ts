@@ -1,10 +1,28 @@
 import { describe, expect, test } from 'vitest';
-import { type Candidate, Election, type ElectionKnowledge, majorityOf, type OtherCandidate, RANK_STEP_MS, RANK_WAIT_MAX_MS, RESIGNED_WAIT_MS } from '../../../core/cluster/membership/election.ts';
+import {
+  type Candidate,
+  Election,
+  type ElectionKnowledge,
+  majorityOf,
+  type OtherCandidate,
+  RANK_STEP_MS,
+  RANK_WAIT_MAX_MS,
+  RESIGNED_WAIT_MS,
+} from '../../../core/cluster/membership/election.ts';
 
 const NOW = 100_000;
 
 function self(changes: Partial<Candidate> = {}): Candidate {
-  return { node: { address: 'b', port: 1 }, applied: 10, priority: 0, isReadOnlyReplica: false, hearsNone: true, canLead: true, epochNumber: 3, ...changes };
+  return {
+    node: { address: 'b', port: 1 },
+    applied: 10,
+    priority: 0,
+    isReadOnlyReplica: false,
+    hearsNone: true,
+    canLead: true,
+    epochNumber: 3,
+    ...changes,
+  };
 }
 
 function other(address: string, changes: Partial<OtherCandidate> = {}): OtherCandidate {
@@ -12,14 +30,30 @@ function other(address: string, changes: Partial<OtherCandidate> = {}): OtherCan
 }
 
 function knowledge(others: readonly OtherCandidate[], changes: Partial<ElectionKnowledge> = {}): ElectionKnowledge {
-  return { clusterSize: 3, self: self(), others, epochSinceMs: -Infinity, notBeforeMs: -Infinity, resignedUntilMs: -Infinity, voteMs: 1_000, ...changes };
+  return {
+    clusterSize: 3,
+    self: self(),
+    others,
+    epochSinceMs: -Infinity,
+    notBeforeMs: -Infinity,
+    resignedUntilMs: -Infinity,
+    voteMs: 1_000,
+    ...changes,
+  };
 }
 
 function decide(others: readonly OtherCandidate[], changes: Partial<ElectionKnowledge> = {}) {
   return new Election().decide(knowledge(others, changes), NOW);
 }
 
-test.each([[1, 1], [2, 2], [3, 2], [4, 3], [5, 3], [7, 4]])('of %d members %d are a majority', (size, majority) => {
+test.each([
+  [1, 1],
+  [2, 2],
+  [3, 2],
+  [4, 3],
+  [5, 3],
+  [7, 4],
+])('of %d members %d are a majority', (size, majority) => {
   expect(majorityOf(size)).toBe(majority);
 });
 
@@ -32,12 +66,22 @@ describe('who stands', () => {
     ['with two of five', [other('c')], { clusterSize: 5 }, 'minority'],
     ['with three of five', [other('c'), other('d')], { clusterSize: 5 }, 'stand'],
     ['a read-only replica is no vote', [other('c', { isReadOnlyReplica: true })], {}, 'minority'],
-    ['a read-only replica never stands', [other('c'), other('d')], { self: self({ isReadOnlyReplica: true }) }, 'replica'],
+    [
+      'a read-only replica never stands',
+      [other('c'), other('d')],
+      { self: self({ isReadOnlyReplica: true }) },
+      'replica',
+    ],
     ['who hears a leader does not', [other('c'), other('d')], { self: self({ hearsNone: false }) }, 'leader'],
     ['who has not caught up does not', [other('c'), other('d')], { self: self({ canLead: false }) }, 'copy'],
     ['one that has not caught up is a vote', [other('c', { canLead: false })], {}, 'stand'],
     ['what was said long ago is no vote', [other('c', { heardFromMs: NOW - 1_001 })], {}, 'minority'],
-    ['who does not know a new epoch is no vote', [other('c', { epochNumber: 2 })], { epochSinceMs: NOW - 1_000 }, 'minority'],
+    [
+      'who does not know a new epoch is no vote',
+      [other('c', { epochNumber: 2 })],
+      { epochSinceMs: NOW - 1_000 },
+      'minority',
+    ],
     ['but when the epoch is old', [other('c', { epochNumber: 2 })], { epochSinceMs: NOW - 2_001 }, 'stand'],
     ['who knows a newer epoch is no vote for one behind this one', [other('c', { epochNumber: 4 })], {}, 'minority'],
   ])('%s', (_, others, changes, expected) => {
@@ -66,7 +110,8 @@ describe('when', () => {
 
   test('the wait counts from when the majority was first there, and begins anew when it was gone', () => {
     const election = new Election();
-    const at = (nowMs: number, others = [other('a', { heardFromMs: nowMs })]) => election.decide(knowledge(others), nowMs);
+    const at = (nowMs: number, others = [other('a', { heardFromMs: nowMs })]) =>
+      election.decide(knowledge(others), nowMs);
     expect(at(NOW)).toEqual({ kind: 'stand', atMs: NOW + RANK_STEP_MS });
     expect(at(NOW + 50)).toEqual({ kind: 'stand', atMs: NOW + RANK_STEP_MS });
     expect(at(NOW + 60, [])).toEqual({ kind: 'none', why: 'minority' });

@@ -24,7 +24,10 @@ const BYTES_A_COMMIT = 100;
 export const BUCKET_TIMEOUT_MS = 2_000;
 const LEAD_TRIES_MAX = 30;
 
-/** A log without records: commits are epochs or nothing. As the real one it appends at the next free number and takes in what others put there first. */
+/**
+ * A log without records: commits are epochs or nothing. As the real one it appends at the next free number and takes in
+ * what others put there first.
+ */
 export class FakeCopy implements MemberLog {
   readonly logId = '00000000-0000-4000-8000-000000000001';
   readonly #shared: SharedLog;
@@ -51,19 +54,35 @@ export class FakeCopy implements MemberLog {
     this.#take(shared.commits.length);
   }
 
-  get end(): number { return this.applied * BYTES_A_COMMIT; }
-  get bucketSilentMs(): number { return this.#silentSinceMs === null ? 0 : this.#clock.monotonicMs() - this.#silentSinceMs; }
-  get lag(): { readonly commits: number; readonly bytes: number } { return { commits: this.#shared.commits.length - this.applied, bytes: 0 }; }
+  get end(): number {
+    return this.applied * BYTES_A_COMMIT;
+  }
+  get bucketSilentMs(): number {
+    return this.#silentSinceMs === null ? 0 : this.#clock.monotonicMs() - this.#silentSinceMs;
+  }
+  get lag(): { readonly commits: number; readonly bytes: number } {
+    return { commits: this.#shared.commits.length - this.applied, bytes: 0 };
+  }
 
-  onEpoch(listener: (epoch: Epoch) => void): void { this.#onEpoch.push(listener); }
-  onApplied(listener: () => void): void { this.#onApplied.push(listener); }
+  onEpoch(listener: (epoch: Epoch) => void): void {
+    this.#onEpoch.push(listener);
+  }
+  onApplied(listener: () => void): void {
+    this.#onApplied.push(listener);
+  }
 
   async lead(instanceId: string, after: number): Promise<Epoch> {
     for (let tries = 0; tries < LEAD_TRIES_MAX; tries++) {
       await this.refresh();
-      if ((this.epoch?.number ?? -1) !== after) throw new SkuaError('epoch_lost', 'Another epoch is the newest one.', {});
+      if ((this.epoch?.number ?? -1) !== after)
+        throw new SkuaError('epoch_lost', 'Another epoch is the newest one.', {});
       const number = this.applied + 1;
-      const epoch: Epoch = { number: after + 1, position: this.end, id: `00000000-0000-4000-9000-${String(number).padStart(12, '0')}`, leaderInstanceId: instanceId };
+      const epoch: Epoch = {
+        number: after + 1,
+        position: this.end,
+        id: `00000000-0000-4000-9000-${String(number).padStart(12, '0')}`,
+        leaderInstanceId: instanceId,
+      };
       if (await this.#create(number, epoch, instanceId)) {
         this.#take(number);
         return epoch;
@@ -74,7 +93,11 @@ export class FakeCopy implements MemberLog {
 
   async hold(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    this.#held = new Promise((resolve) => { signal.addEventListener('abort', () => { resolve(); }); });
+    this.#held = new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        resolve();
+      });
+    });
     await this.#committing;
   }
 
@@ -99,7 +122,9 @@ export class FakeCopy implements MemberLog {
 
   async refresh(): Promise<void> {
     const startMs = this.#clock.monotonicMs();
-    await this.#ask(() => this.#shared.commits.length).then((length) => { this.#take(length); });
+    await this.#ask(() => this.#shared.commits.length).then((length) => {
+      this.#take(length);
+    });
     this.#provedMs = startMs;
   }
 
@@ -122,7 +147,9 @@ export class FakeCopy implements MemberLog {
     while (this.applied < number && !signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#onApplied.push(resolve);
-        signal.addEventListener('abort', () => { resolve(); });
+        signal.addEventListener('abort', () => {
+          resolve();
+        });
       });
     }
     return this.applied >= number;
@@ -157,7 +184,8 @@ export class FakeCopy implements MemberLog {
     if (this.#link.isCut) return this.#silent(startMs, 'storage_unreachable');
     const result = effect();
     await this.#clock.sleep(this.#link.latencyMs());
-    if (this.#link.isCut || this.#random.chance(this.#link.loss())) return this.#silent(startMs, 'commit_outcome_unknown');
+    if (this.#link.isCut || this.#random.chance(this.#link.loss()))
+      return this.#silent(startMs, 'commit_outcome_unknown');
     this.#silentSinceMs = null;
     return result;
   }

@@ -22,11 +22,21 @@ function follower(answer: (port: number) => CommitsReply | SkuaError | null) {
     asked.push(to.port);
     const reply = answer(to.port);
     if (reply === null) await clock.sleep(1e9, signal);
-    if (reply === null || reply instanceof SkuaError) throw reply ?? new SkuaError('member_silent', 'No answer.', { node: 'a member', reason: 'time' });
+    if (reply === null || reply instanceof SkuaError)
+      throw reply ?? new SkuaError('member_silent', 'No answer.', { node: 'a member', reason: 'time' });
     return reply;
   };
   const feed = new Feed({
-    copy, peers: { commits } as Peers, clock, selfId: 'self', source: () => state.source, isLeading: () => false, onHeard: () => {}, onLost: (instanceId) => { lost.push(instanceId); },
+    copy,
+    peers: { commits } as Peers,
+    clock,
+    selfId: 'self',
+    source: () => state.source,
+    isLeading: () => false,
+    onHeard: () => {},
+    onLost: (instanceId) => {
+      lost.push(instanceId);
+    },
   });
   return { clock, asked, lost, state, copy, feed };
 }
@@ -50,7 +60,12 @@ test.each<[string, (port: number) => CommitsReply | SkuaError, number, number]>(
   ['commits that are gone', () => ({ kind: 'gone' }), 6, 5],
   ['commits that do not fit', () => ({ kind: 'commits', bytes: new TextEncoder().encode('{"from":9,"to":9}') }), 6, 5],
   ['bytes that are none', () => ({ kind: 'commits', bytes: Uint8Array.of(1) }), 6, 5],
-  ['refused connections', () => new SkuaError('member_unreachable', 'No.', { node: 'a member', reason: 'refused' }), 6, 5],
+  [
+    'refused connections',
+    () => new SkuaError('member_unreachable', 'No.', { node: 'a member', reason: 'refused' }),
+    6,
+    5,
+  ],
 ])('%s are not asked for in a circle', async (_, answer, most, polls) => {
   const { clock, asked, copy, feed } = follower(answer);
   const ending = new AbortController();
@@ -64,7 +79,9 @@ test.each<[string, (port: number) => CommitsReply | SkuaError, number, number]>(
 });
 
 test('a connection that is refused or breaks is told of, one that this side ended is not', async () => {
-  const { clock, lost, feed } = follower((port) => (port === 1 ? null : new SkuaError('member_silent', 'It broke.', { node: 'a member', reason: 'broken' })));
+  const { clock, lost, feed } = follower((port) =>
+    port === 1 ? null : new SkuaError('member_silent', 'It broke.', { node: 'a member', reason: 'broken' }),
+  );
   const ending = new AbortController();
   const over = feed.run(ending.signal);
   await clock.advance(2_500);

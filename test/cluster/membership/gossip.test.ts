@@ -15,8 +15,22 @@ function id(n: number): string {
 
 function entry(port: number, instance: number, sentMs: number, changes: Partial<GossipEntry> = {}): GossipEntry {
   return {
-    node: { address: 'm', port }, instanceId: id(instance), sentMs, state: 'Follower', priority: 0, isReadOnlyReplica: false, version: '1', applied: 5,
-    lastCommitPosition: 500, writerCheckpoint: 500, chaserCheckpoint: 500, epoch: { number: 1, position: 0, id: id(900), leaderInstanceId: id(901) }, hears: null, bucketSilentMs: 0, scavengeId: null, ...changes,
+    node: { address: 'm', port },
+    instanceId: id(instance),
+    sentMs,
+    state: 'Follower',
+    priority: 0,
+    isReadOnlyReplica: false,
+    version: '1',
+    applied: 5,
+    lastCommitPosition: 500,
+    writerCheckpoint: 500,
+    chaserCheckpoint: 500,
+    epoch: { number: 1, position: 0, id: id(900), leaderInstanceId: id(901) },
+    hears: null,
+    bucketSilentMs: 0,
+    scavengeId: null,
+    ...changes,
   };
 }
 
@@ -27,8 +41,19 @@ let table: MemberTable;
 beforeEach(() => {
   clock = new ManualClock(1_000_000);
   warned = [];
-  const log: Log = { ...silentLog, warn: (message) => { warned.push(message); } };
-  table = new MemberTable({ self: { address: 'm', port: 1 }, clock, log, aliveMs: ALIVE_MS, allowedDifferenceMs: 60_000 });
+  const log: Log = {
+    ...silentLog,
+    warn: (message) => {
+      warned.push(message);
+    },
+  };
+  table = new MemberTable({
+    self: { address: 'm', port: 1 },
+    clock,
+    log,
+    aliveMs: ALIVE_MS,
+    allowedDifferenceMs: 60_000,
+  });
 });
 
 describe('the table of members', () => {
@@ -120,7 +145,12 @@ describe('the table of members', () => {
 });
 
 describe('what comes from another member', () => {
-  const sound = () => structuredClone({ logId: id(1), sender: { address: 'm', port: 2 }, entries: [entry(2, 2, 100, { hears: id(4), scavengeId: id(5) }), entry(3, 3, 90, { epoch: null })] });
+  const sound = () =>
+    structuredClone({
+      logId: id(1),
+      sender: { address: 'm', port: 2 },
+      entries: [entry(2, 2, 100, { hears: id(4), scavengeId: id(5) }), entry(3, 3, 90, { epoch: null })],
+    });
 
   test('is taken as it is when it is sound, without what does not belong there', () => {
     const gossip = { ...sound(), more: 1 };
@@ -135,18 +165,117 @@ describe('what comes from another member', () => {
   });
 
   test.each<[string, (gossip: Record<string, any>) => unknown]>([
-    ['no object', () => null], ['a list', () => []], ['a text', () => 'x'],
-    ['another kind of id', (g) => { g['logId'] = 'x'; }], ['no entries', (g) => { g['entries'] = []; }],
-    ['too many entries', (g) => { g['entries'] = Array.from({ length: MEMBERS_MAX + 1 }, () => g['entries'][0]); }],
-    ['a sender that does not speak first', (g) => { g['sender'] = { address: 'm', port: 3 }; }],
-    ['a port of no port', (g) => { g['sender'].port = 65_536; }], ['an address with a line break', (g) => { g['sender'].address = 'a\nb'; }],
-    ['a long address', (g) => { g['sender'].address = 'a'.repeat(254); }],
-    ['a state that is no text', (g) => { g['entries'][0].state = 1; }], ['a long state', (g) => { g['entries'][0].state = 'K'.repeat(65); }],
-    ['a time that is none', (g) => { g['entries'][0].sentMs = Number.NaN; }], ['a negative time', (g) => { g['entries'][0].bucketSilentMs = -1; }],
-    ['a fraction of a commit', (g) => { g['entries'][0].applied = 1.5; }], ['an epoch of text', (g) => { g['entries'][0].epoch = 'x'; }],
-    ['an epoch beyond numbers', (g) => { g['entries'][0].epoch.number = 2 ** 53; }], ['an id in capitals', (g) => { g['entries'][0].instanceId = 'ABCDEFAB-0000-4000-8000-000000000000'; }],
-    ['a long version', (g) => { g['entries'][0].version = 'v'.repeat(65); }], ['a priority beyond bounds', (g) => { g['entries'][0].priority = 2 ** 31; }],
-    ['a replica of text', (g) => { g['entries'][0].isReadOnlyReplica = 'no'; }],
+    ['no object', () => null],
+    ['a list', () => []],
+    ['a text', () => 'x'],
+    [
+      'another kind of id',
+      (g) => {
+        g['logId'] = 'x';
+      },
+    ],
+    [
+      'no entries',
+      (g) => {
+        g['entries'] = [];
+      },
+    ],
+    [
+      'too many entries',
+      (g) => {
+        g['entries'] = Array.from({ length: MEMBERS_MAX + 1 }, () => g['entries'][0]);
+      },
+    ],
+    [
+      'a sender that does not speak first',
+      (g) => {
+        g['sender'] = { address: 'm', port: 3 };
+      },
+    ],
+    [
+      'a port of no port',
+      (g) => {
+        g['sender'].port = 65_536;
+      },
+    ],
+    [
+      'an address with a line break',
+      (g) => {
+        g['sender'].address = 'a\nb';
+      },
+    ],
+    [
+      'a long address',
+      (g) => {
+        g['sender'].address = 'a'.repeat(254);
+      },
+    ],
+    [
+      'a state that is no text',
+      (g) => {
+        g['entries'][0].state = 1;
+      },
+    ],
+    [
+      'a long state',
+      (g) => {
+        g['entries'][0].state = 'K'.repeat(65);
+      },
+    ],
+    [
+      'a time that is none',
+      (g) => {
+        g['entries'][0].sentMs = Number.NaN;
+      },
+    ],
+    [
+      'a negative time',
+      (g) => {
+        g['entries'][0].bucketSilentMs = -1;
+      },
+    ],
+    [
+      'a fraction of a commit',
+      (g) => {
+        g['entries'][0].applied = 1.5;
+      },
+    ],
+    [
+      'an epoch of text',
+      (g) => {
+        g['entries'][0].epoch = 'x';
+      },
+    ],
+    [
+      'an epoch beyond numbers',
+      (g) => {
+        g['entries'][0].epoch.number = 2 ** 53;
+      },
+    ],
+    [
+      'an id in capitals',
+      (g) => {
+        g['entries'][0].instanceId = 'ABCDEFAB-0000-4000-8000-000000000000';
+      },
+    ],
+    [
+      'a long version',
+      (g) => {
+        g['entries'][0].version = 'v'.repeat(65);
+      },
+    ],
+    [
+      'a priority beyond bounds',
+      (g) => {
+        g['entries'][0].priority = 2 ** 31;
+      },
+    ],
+    [
+      'a replica of text',
+      (g) => {
+        g['entries'][0].isReadOnlyReplica = 'no';
+      },
+    ],
   ])('is refused with %s', (_, change) => {
     const gossip: unknown = sound();
     const changed = change(gossip as Record<string, any>);

@@ -24,8 +24,12 @@ class ProcessClock implements Clock {
     this.#process = process;
   }
 
-  nowMs(): number { return this.#base.nowMs() + this.offsetMs; }
-  monotonicMs(): number { return this.#base.monotonicMs(); }
+  nowMs(): number {
+    return this.#base.nowMs() + this.offsetMs;
+  }
+  monotonicMs(): number {
+    return this.#base.monotonicMs();
+  }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await this.#base.sleep(ms, signal);
@@ -66,21 +70,46 @@ export class Process {
     this.clock = new ProcessClock(world.clock, this);
     this.bucket = { isCut: false, latencyMs: () => world.random.int(1, world.bucketMs), loss: () => world.bucketLoss };
     this.copy = new FakeCopy(world.shared, this.clock, world.random, this.bucket);
-    this.membership = createMembership({
-      copy: this.copy, peers: world.peersOf(this), objects: world.objectsOf(this), clock: this.clock, ids: world.ids, log: settings.log ?? silentLog, meter: silentMeter,
-    }, {
-      self: this.node, clusterSize: settings.clusterSize ?? 3, priority: settings.priority ?? 0, isReadOnlyReplica: settings.isReadOnlyReplica ?? false, version: '1.0',
-      gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000, leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: settings.deadMemberRemovalMs ?? 1_800_000,
-      ...(settings.lookMs !== undefined && { lookMs: settings.lookMs }),
-    });
+    this.membership = createMembership(
+      {
+        copy: this.copy,
+        peers: world.peersOf(this),
+        objects: world.objectsOf(this),
+        clock: this.clock,
+        ids: world.ids,
+        log: settings.log ?? silentLog,
+        meter: silentMeter,
+      },
+      {
+        self: this.node,
+        clusterSize: settings.clusterSize ?? 3,
+        priority: settings.priority ?? 0,
+        isReadOnlyReplica: settings.isReadOnlyReplica ?? false,
+        version: '1.0',
+        gossipIntervalMs: 2_000,
+        gossipTimeoutMs: 2_500,
+        gossipAllowedDifferenceMs: 60_000,
+        leaderElectionTimeoutMs: 1_000,
+        deadMemberRemovalMs: settings.deadMemberRemovalMs ?? 1_800_000,
+        ...(settings.lookMs !== undefined && { lookMs: settings.lookMs }),
+      },
+    );
   }
 
-  get instanceId(): string { return this.membership.self.instanceId; }
-  get isDead(): boolean { return this.death.signal.aborted; }
-  get isPaused(): boolean { return this.#paused !== null; }
+  get instanceId(): string {
+    return this.membership.self.instanceId;
+  }
+  get isDead(): boolean {
+    return this.death.signal.aborted;
+  }
+  get isPaused(): boolean {
+    return this.#paused !== null;
+  }
 
   pause(): void {
-    this.#paused ??= new Promise((resolve) => { this.#resume = resolve; });
+    this.#paused ??= new Promise((resolve) => {
+      this.#resume = resolve;
+    });
   }
 
   resume(): void {
@@ -118,7 +147,9 @@ export class Net {
     this.ids = new SeededIds(seed);
   }
 
-  get alive(): Process[] { return [...this.processes.values()].filter((process) => !process.isDead); }
+  get alive(): Process[] {
+    return [...this.processes.values()].filter((process) => !process.isDead);
+  }
 
   add(settings: MemberSettings): Process {
     const process = new Process(this, settings);
@@ -145,15 +176,23 @@ export class Net {
   leaderOf(processes: readonly Process[] = this.alive): Process | null {
     const leaders = new Set(processes.map(({ membership }) => membership.leader()?.instanceId ?? null));
     const [only = null] = leaders;
-    return leaders.size === 1 && only !== null ? (this.alive.find(({ instanceId }) => instanceId === only) ?? null) : null;
+    return leaders.size === 1 && only !== null
+      ? (this.alive.find(({ instanceId }) => instanceId === only) ?? null)
+      : null;
   }
 
   /** Milliseconds until all of these agree on a leader, which is one of them where that is asked. */
   async untilLeader(withinMs: number, processes?: readonly Process[], isOneOfThem = false): Promise<number> {
     const startMs = this.clock.monotonicMs();
-    for (let leader = this.leaderOf(processes); leader === null || (isOneOfThem && !processes!.includes(leader)); leader = this.leaderOf(processes)) {
+    for (
+      let leader = this.leaderOf(processes);
+      leader === null || (isOneOfThem && !processes!.includes(leader));
+      leader = this.leaderOf(processes)
+    ) {
       if (this.clock.monotonicMs() - startMs >= withinMs) {
-        expect.fail(`No leader within ${withinMs} ms: ${(processes ?? this.alive).map(({ node, membership, copy }) => `${node.port} is ${membership.state}, hears ${membership.self.hears}, epoch ${copy.epoch?.number} of ${copy.epoch?.leaderInstanceId}`).join('; ')}`);
+        expect.fail(
+          `No leader within ${withinMs} ms: ${(processes ?? this.alive).map(({ node, membership, copy }) => `${node.port} is ${membership.state}, hears ${membership.self.hears}, epoch ${copy.epoch?.number} of ${copy.epoch?.leaderInstanceId}`).join('; ')}`,
+        );
       }
       await this.clock.advance(1);
     }
@@ -165,7 +204,12 @@ export class Net {
   }
 
   peersOf(from: Process): Peers {
-    const call = async <T>(to: NodeAddress, timeoutMs: number, signal: AbortSignal | null, work: (target: Process, over: AbortSignal) => Promise<T>): Promise<T> => {
+    const call = async <T>(
+      to: NodeAddress,
+      timeoutMs: number,
+      signal: AbortSignal | null,
+      work: (target: Process, over: AbortSignal) => Promise<T>,
+    ): Promise<T> => {
       this.calls++;
       const ending = new AbortController();
       const over = AbortSignal.any([ending.signal, from.death.signal, ...(signal === null ? [] : [signal])]);
@@ -183,18 +227,26 @@ export class Net {
         const target = this.processes.get(to.port);
         if (target === undefined) {
           await from.runs();
-          throw new SkuaError('member_unreachable', 'The connection was refused.', { node: 'a member', reason: 'refused' });
+          throw new SkuaError('member_unreachable', 'The connection was refused.', {
+            node: 'a member',
+            reason: 'refused',
+          });
         }
         const broken = new Promise<never>((_, reject) => {
-          target.death.signal.addEventListener('abort', () => { reject(new SkuaError('member_silent', 'The connection broke.', { node: 'a member', reason: 'broken' })); });
+          target.death.signal.addEventListener('abort', () => {
+            reject(new SkuaError('member_silent', 'The connection broke.', { node: 'a member', reason: 'broken' }));
+          });
         });
         broken.catch(() => {});
         await Promise.race([target.runs(), broken]);
         // Bytes are what goes over a network: nobody shares an object with another.
-        const result = await Promise.race([broken, work(target, over).catch((error: unknown) => {
-          if (!isSkuaError(error)) throw error;
-          throw new SkuaError('member_refused', error.message, { node: 'a member', status: 400, code: error.code });
-        })]);
+        const result = await Promise.race([
+          broken,
+          work(target, over).catch((error: unknown) => {
+            if (!isSkuaError(error)) throw error;
+            throw new SkuaError('member_refused', error.message, { node: 'a member', status: 400, code: error.code });
+          }),
+        ]);
         await way();
         if (isLost(to.port, from.node.port)) return silent;
         await from.runs();
@@ -209,9 +261,14 @@ export class Net {
       }
     };
     return {
-      gossip: async (to, gossip, timeoutMs) => structuredClone(await call(to, timeoutMs, null, async (target) => target.membership.onGossip(structuredClone(gossip)))),
-      commits: async (to, request, signal) => call(to, 3_600_000, signal, async (target, over) => target.membership.onCommits(request, over)),
-      lead: async (to, request, timeoutMs) => call(to, timeoutMs, null, async (target) => target.membership.onLead(request)),
+      gossip: async (to, gossip, timeoutMs) =>
+        structuredClone(
+          await call(to, timeoutMs, null, async (target) => target.membership.onGossip(structuredClone(gossip))),
+        ),
+      commits: async (to, request, signal) =>
+        call(to, 3_600_000, signal, async (target, over) => target.membership.onCommits(request, over)),
+      lead: async (to, request, timeoutMs) =>
+        call(to, timeoutMs, null, async (target) => target.membership.onLead(request)),
     };
   }
 

@@ -15,7 +15,14 @@ async function settled(seed?: number) {
 /** Lets time pass until it has come to an end. */
 async function ended<T>(net: Net, promise: Promise<T>, withinMs = 20_000): Promise<T> {
   let result: { readonly value: T } | { readonly error: unknown } | null = null;
-  promise.then((value) => { result = { value }; }, (error: unknown) => { result = { error }; });
+  promise.then(
+    (value) => {
+      result = { value };
+    },
+    (error: unknown) => {
+      result = { error };
+    },
+  );
   for (let ms = 0; result === null && ms < withinMs; ms += 5) await net.clock.advance(5);
   if (result === null) expect.fail(`It has not ended within ${withinMs} ms.`);
   if ('error' in result) throw (result as { readonly error: unknown }).error;
@@ -23,7 +30,10 @@ async function ended<T>(net: Net, promise: Promise<T>, withinMs = 20_000): Promi
 }
 
 async function refused(net: Net, promise: Promise<unknown>): Promise<SkuaError> {
-  const error: unknown = await ended(net, promise).then(() => null, (thrown: unknown) => thrown);
+  const error: unknown = await ended(net, promise).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
   if (!isSkuaError(error)) expect.fail(`It was not refused: ${String(error)}`);
   return error;
 }
@@ -54,20 +64,23 @@ describe('an election', () => {
     expect(process.membership.isLeader).toBe(true);
   });
 
-  test.each([1, 2, 3, 4, 5])('a killed leader is followed in well under half a second, and does not lead when it comes back (%d)', async (seed) => {
-    const net = new Net(seed);
-    const processes = await cluster(net, 3);
-    await net.clock.advance(10_000);
-    const old = net.leaderOf()!;
-    net.kill(old);
-    expect(await net.untilLeader(500, otherThan(processes, old))).toBeLessThan(250);
-    expect(net.epochs()).toEqual([0, 1]);
-    net.add({ port: old.node.port });
-    await net.clock.advance(3_000);
-    expect(states(net.alive).sort()).toEqual(['Follower', 'Follower', 'Leader']);
-    await net.clock.advance(QUIET_MS);
-    expect(net.epochs()).toEqual([0, 1]);
-  });
+  test.each([1, 2, 3, 4, 5])(
+    'a killed leader is followed in well under half a second, and does not lead when it comes back (%d)',
+    async (seed) => {
+      const net = new Net(seed);
+      const processes = await cluster(net, 3);
+      await net.clock.advance(10_000);
+      const old = net.leaderOf()!;
+      net.kill(old);
+      expect(await net.untilLeader(500, otherThan(processes, old))).toBeLessThan(250);
+      expect(net.epochs()).toEqual([0, 1]);
+      net.add({ port: old.node.port });
+      await net.clock.advance(3_000);
+      expect(states(net.alive).sort()).toEqual(['Follower', 'Follower', 'Leader']);
+      await net.clock.advance(QUIET_MS);
+      expect(net.epochs()).toEqual([0, 1]);
+    },
+  );
 
   test('a leader that was restarted at once does not lead: its instance is gone', async () => {
     const net = new Net();
@@ -149,7 +162,11 @@ describe('an election', () => {
     // Not while it asks for its own reasons.
     await net.clock.advance(300);
     const before = leader.copy.asked;
-    void leader.membership.onGossip({ logId: leader.copy.logId, sender: other.node, entries: [{ ...self, sentMs: self.sentMs + 1, epoch: { ...self.epoch!, number: 1 } }] });
+    void leader.membership.onGossip({
+      logId: leader.copy.logId,
+      sender: other.node,
+      entries: [{ ...self, sentMs: self.sentMs + 1, epoch: { ...self.epoch!, number: 1 } }],
+    });
     await net.clock.advance(1);
     expect(leader.copy.asked).toBe(before + 1);
   });
@@ -230,7 +247,9 @@ describe('an election', () => {
     await net.clock.advance(10_000);
     expect(replica.membership.state).toBe('ReadOnlyLeaderless');
     expect(net.epochs()).toEqual([0]);
-    await expect(replica.membership.onLead({ logId: replica.copy.logId, epochNumber: 0 })).rejects.toMatchObject({ code: 'not_ready' });
+    await expect(replica.membership.onLead({ logId: replica.copy.logId, epochNumber: 0 })).rejects.toMatchObject({
+      code: 'not_ready',
+    });
   });
 
   test('a leader whose copy takes no commits any more is followed by another', async () => {
@@ -253,7 +272,10 @@ describe('giving the lead away', () => {
     const resigning = old.membership.resign();
     expect(old.membership.state).toBe('ResigningLeader');
     expect(old.membership.isLeader).toBe(false);
-    const waiting = old.membership.onCommits({ logId: old.copy.logId, from: 100, instanceId: '00000000-0000-4000-8000-000000000007', waitMs: 5_000 }, new AbortController().signal);
+    const waiting = old.membership.onCommits(
+      { logId: old.copy.logId, from: 100, instanceId: '00000000-0000-4000-8000-000000000007', waitMs: 5_000 },
+      new AbortController().signal,
+    );
     expect(await ended(net, resigning, 500)).toContain('epoch 1');
     // Who waits for commits there is sent away at once.
     expect(await ended(net, waiting, 20)).toEqual({ kind: 'gone' });
@@ -270,45 +292,48 @@ describe('giving the lead away', () => {
     expect(net.leaderOf([old])).toBe(old);
   });
 
-  test.each([1, 2, 3, 4, 5])('under load its own commits give way to the epoch of the next one, for a moment (%d)', async (seed) => {
-    const { net, processes, leader: old } = await settled(seed);
-    let lastMs = net.clock.monotonicMs();
-    let pauseMs = 0;
-    const load = new AbortController();
-    void (async () => {
-      while (!load.signal.aborted) {
-        await old.copy.commit('client');
-        pauseMs = Math.max(pauseMs, net.clock.monotonicMs() - lastMs);
-        lastMs = net.clock.monotonicMs();
-      }
-    })();
-    await net.clock.advance(500);
-    const sentMs = net.clock.monotonicMs();
-    expect(await ended(net, old.membership.resign())).toContain('epoch 1');
-    expect(net.clock.monotonicMs() - sentMs).toBeLessThan(120);
-    await net.clock.advance(100);
-    const next = net.leaderOf()!;
-    // Where nobody takes it, the load is held up no longer than that.
-    load.abort();
-    await net.clock.advance(100);
-    for (const { bucket } of otherThan(processes, next)) bucket.isCut = true;
-    pauseMs = 0;
-    lastMs = net.clock.monotonicMs();
-    let commits = 0;
-    const keeping = next.membership.resign();
-    const appending = (async () => {
-      for (; next.membership.state === 'ResigningLeader'; commits++) {
-        await next.copy.commit('client');
-        pauseMs = Math.max(pauseMs, net.clock.monotonicMs() - lastMs);
-        lastMs = net.clock.monotonicMs();
-      }
-    })();
-    expect(await ended(net, keeping)).toMatch(/is still the leader/);
-    await ended(net, appending);
-    expect(pauseMs).toBeGreaterThan(150);
-    expect(pauseMs).toBeLessThan(300);
-    expect(commits).toBeGreaterThan(50);
-  });
+  test.each([1, 2, 3, 4, 5])(
+    'under load its own commits give way to the epoch of the next one, for a moment (%d)',
+    async (seed) => {
+      const { net, processes, leader: old } = await settled(seed);
+      let lastMs = net.clock.monotonicMs();
+      let pauseMs = 0;
+      const load = new AbortController();
+      void (async () => {
+        while (!load.signal.aborted) {
+          await old.copy.commit('client');
+          pauseMs = Math.max(pauseMs, net.clock.monotonicMs() - lastMs);
+          lastMs = net.clock.monotonicMs();
+        }
+      })();
+      await net.clock.advance(500);
+      const sentMs = net.clock.monotonicMs();
+      expect(await ended(net, old.membership.resign())).toContain('epoch 1');
+      expect(net.clock.monotonicMs() - sentMs).toBeLessThan(120);
+      await net.clock.advance(100);
+      const next = net.leaderOf()!;
+      // Where nobody takes it, the load is held up no longer than that.
+      load.abort();
+      await net.clock.advance(100);
+      for (const { bucket } of otherThan(processes, next)) bucket.isCut = true;
+      pauseMs = 0;
+      lastMs = net.clock.monotonicMs();
+      let commits = 0;
+      const keeping = next.membership.resign();
+      const appending = (async () => {
+        for (; next.membership.state === 'ResigningLeader'; commits++) {
+          await next.copy.commit('client');
+          pauseMs = Math.max(pauseMs, net.clock.monotonicMs() - lastMs);
+          lastMs = net.clock.monotonicMs();
+        }
+      })();
+      expect(await ended(net, keeping)).toMatch(/is still the leader/);
+      await ended(net, appending);
+      expect(pauseMs).toBeGreaterThan(150);
+      expect(pauseMs).toBeLessThan(300);
+      expect(commits).toBeGreaterThan(50);
+    },
+  );
 
   test('where nobody can take it the leader keeps it, and says why', async () => {
     const { net, processes, leader } = await settled();
@@ -334,7 +359,10 @@ describe('giving the lead away', () => {
     net.kill(old);
     await net.clock.advance(10);
     expect(net.leaderOf(others)).not.toBeNull();
-    expect(others[0]!.membership.members().find(({ node }) => node.port === old.node.port)).toMatchObject({ state: 'Shutdown', isAlive: false });
+    expect(others[0]!.membership.members().find(({ node }) => node.port === old.node.port)).toMatchObject({
+      state: 'Shutdown',
+      isAlive: false,
+    });
     await net.clock.advance(QUIET_MS);
     expect(net.epochs()).toEqual([0, 1]);
   });
@@ -408,8 +436,12 @@ describe('commits come to followers', () => {
     const request = { logId: leader.copy.logId, from: 1, instanceId: follower.instanceId, waitMs: 100 };
     expect(await follower.membership.onCommits(request, signal)).toEqual({ kind: 'gone' });
     expect(await leader.membership.onCommits(request, signal)).toMatchObject({ kind: 'commits' });
-    await expect(leader.membership.onCommits({ ...request, logId: '00000000-0000-4000-8000-000000000009' }, signal)).rejects.toMatchObject({ code: 'other_log' });
-    await expect(leader.membership.onCommits({ ...request, from: 0 }, signal)).rejects.toMatchObject({ code: 'bad_request' });
+    await expect(
+      leader.membership.onCommits({ ...request, logId: '00000000-0000-4000-8000-000000000009' }, signal),
+    ).rejects.toMatchObject({ code: 'other_log' });
+    await expect(leader.membership.onCommits({ ...request, from: 0 }, signal)).rejects.toMatchObject({
+      code: 'bad_request',
+    });
   });
 });
 
@@ -460,7 +492,7 @@ describe('one address', () => {
 
   test('who was refused by members that are gone is not refused any more', async () => {
     const net = new Net();
-    const [old, ...others] = await cluster(net, 3) as [Process, Process, Process];
+    const [old, ...others] = (await cluster(net, 3)) as [Process, Process, Process];
     old.pause();
     await net.clock.advance(60_000);
     const next = net.add({ port: old.node.port });
@@ -477,11 +509,17 @@ describe('one address', () => {
 describe('what is no gossip', () => {
   test('is refused by its name', async () => {
     const net = new Net();
-    const [first, second] = await cluster(net, 3) as [Process, Process];
+    const [first, second] = (await cluster(net, 3)) as [Process, Process];
     const gossip = { logId: first.copy.logId, sender: second.node, entries: [second.membership.self] };
-    await expect(first.membership.onGossip({ ...gossip, logId: '00000000-0000-4000-8000-000000000009' })).rejects.toMatchObject({ code: 'other_log' });
+    await expect(
+      first.membership.onGossip({ ...gossip, logId: '00000000-0000-4000-8000-000000000009' }),
+    ).rejects.toMatchObject({ code: 'other_log' });
     await expect(first.membership.onGossip({ ...gossip, entries: [] })).rejects.toMatchObject({ code: 'bad_request' });
-    await expect(first.membership.onLead({ logId: first.copy.logId, epochNumber: -2 })).rejects.toMatchObject({ code: 'bad_request' });
-    await expect(first.membership.onLead({ logId: '00000000-0000-4000-8000-000000000009', epochNumber: 0 })).rejects.toMatchObject({ code: 'other_log' });
+    await expect(first.membership.onLead({ logId: first.copy.logId, epochNumber: -2 })).rejects.toMatchObject({
+      code: 'bad_request',
+    });
+    await expect(
+      first.membership.onLead({ logId: '00000000-0000-4000-8000-000000000009', epochNumber: 0 }),
+    ).rejects.toMatchObject({ code: 'other_log' });
   });
 });

@@ -8,12 +8,16 @@ import { Net, otherThan, type Process } from './kit.ts';
 /** How often the simulation looks. */
 const STEP_MS = 10;
 /**
- * A majority in touch with each other and the bucket has a leader after this time at the latest: silence of an old one (1 s), a member that waits longer since it
- * could not reach the bucket before (5 s), and time for messages that are lost.
+ * A majority in touch with each other and the bucket has a leader after this time at the latest: silence of an old one
+ * (1 s), a member that waits longer since it could not reach the bucket before (5 s), and time for messages that are
+ * lost.
  */
 const LEADER_WITHIN_MS = 9_000;
 const QUIET_MS = 12_000;
-/** A member that has heard of the next epoch, and not met it in the log yet, knows no leader: for a question to the new leader, or to the bucket. */
+/**
+ * A member that has heard of the next epoch, and not met it in the log yet, knows no leader: for a question to the new
+ * leader, or to the bucket.
+ */
 const NO_LEADER_MAX_MS = 60;
 /** Calls of one member to another in a second, while nothing happens. */
 const QUIET_CALLS_A_SECOND = 8;
@@ -28,8 +32,8 @@ export interface SimulationReport {
 }
 
 /**
- * Elections alone, over a log that holds nothing but epochs: times of trouble, in which anything may happen, and times in which a majority is in touch and must
- * agree on a leader, and keep it.
+ * Elections alone, over a log that holds nothing but epochs: times of trouble, in which anything may happen, and times
+ * in which a majority is in touch and must agree on a leader, and keep it.
  */
 export async function simulate(seed: number, rounds: number): Promise<SimulationReport> {
   const sim = new Simulation(seed);
@@ -57,9 +61,15 @@ class Simulation {
   }
 
   #add(port: number): Process {
-    const process = this.#net.add({ port, clusterSize: this.#size, isReadOnlyReplica: port > this.#size, priority: port % 2 });
+    const process = this.#net.add({
+      port,
+      clusterSize: this.#size,
+      isReadOnlyReplica: port > this.#size,
+      priority: port % 2,
+    });
     process.clock.offsetMs = this.#random.int(-3_600_000, 3_600_000);
-    // What is refused at a start is a finding, but for a bucket that does not answer, and for one that is closed meanwhile.
+    // What is refused at a start is a finding, but for a bucket that does not answer, and for one that is closed
+    // meanwhile.
     process.started = process.started.catch((error: unknown) => {
       if (!isSkuaError(error, 'storage_unreachable') && !isSkuaError(error, 'not_ready')) throw error;
       this.#net.kill(process);
@@ -128,11 +138,14 @@ class Simulation {
     const numbers = this.#net.epochs();
     expect(numbers).toEqual(numbers.map((_, i) => i));
     this.report.epochs = numbers.length;
-    await Promise.all(this.#net.alive.map(async (process) => {
-      process.resume();
-      const closing = process.membership.close();
-      for (let closed = false; !closed;) closed = await Promise.race([closing.then(() => true), this.#net.clock.advance(100).then(() => false)]);
-    }));
+    await Promise.all(
+      this.#net.alive.map(async (process) => {
+        process.resume();
+        const closing = process.membership.close();
+        for (let closed = false; !closed;)
+          closed = await Promise.race([closing.then(() => true), this.#net.clock.advance(100).then(() => false)]);
+      }),
+    );
   }
 
   async #agree(processes: readonly Process[]): Promise<void> {
@@ -152,24 +165,33 @@ class Simulation {
     }
     expect(net.epochs().length, 'epochs while nothing happens').toBe(epochs);
     const pairs = net.alive.length * (this.#size + this.#replicas);
-    expect(net.calls - calls, 'calls while nothing happens').toBeLessThanOrEqual(pairs * QUIET_CALLS_A_SECOND * QUIET_MS / 1_000);
+    expect(net.calls - calls, 'calls while nothing happens').toBeLessThanOrEqual(
+      (pairs * QUIET_CALLS_A_SECOND * QUIET_MS) / 1_000,
+    );
   }
 
   /** Nobody is without a leader for longer than the next epoch takes from one member to another. */
   async #resign(processes: readonly Process[]): Promise<void> {
     const net = this.#net;
     const old = net.leaderOf(processes)!;
-    const others = processes.filter(({ node, settings }) => nodeKey(node) !== nodeKey(old.node) && settings.isReadOnlyReplica !== true);
+    const others = processes.filter(
+      ({ node, settings }) => nodeKey(node) !== nodeKey(old.node) && settings.isReadOnlyReplica !== true,
+    );
     const epochs = net.epochs().length;
     let answer: string | null = null;
-    void old.membership.resign().then((text) => { answer = text; });
+    void old.membership.resign().then((text) => {
+      answer = text;
+    });
     this.report.resigns++;
     const since = new Map<Process, number>();
     for (let ms = 0; ms < 6_000; ms += ms < 500 ? 1 : 100) {
       for (const process of processes) {
         if (process.membership.leader() !== null) since.delete(process);
         else if (!since.has(process)) since.set(process, ms);
-        expect(ms - (since.get(process) ?? ms), `${process.node.port} without a leader while ${old.node.port} resigns: ${describe(processes)}`).toBeLessThanOrEqual(NO_LEADER_MAX_MS);
+        expect(
+          ms - (since.get(process) ?? ms),
+          `${process.node.port} without a leader while ${old.node.port} resigns: ${describe(processes)}`,
+        ).toBeLessThanOrEqual(NO_LEADER_MAX_MS);
       }
       await net.clock.advance(ms < 500 ? 1 : 100);
     }
@@ -209,5 +231,10 @@ class Simulation {
 }
 
 function describe(processes: readonly Process[]): string {
-  return processes.map(({ node, membership, copy }) => `${node.port} is ${membership.state}, hears ${membership.self.hears}, epoch ${copy.epoch?.number} of ${copy.epoch?.leaderInstanceId}`).join('; ');
+  return processes
+    .map(
+      ({ node, membership, copy }) =>
+        `${node.port} is ${membership.state}, hears ${membership.self.hears}, epoch ${copy.epoch?.number} of ${copy.epoch?.leaderInstanceId}`,
+    )
+    .join('; ');
 }

@@ -7,10 +7,21 @@ import { SeededIds } from '../../support/seeded-ids.ts';
 import { FakeCopy } from './fake-log.ts';
 
 function viewOn(port: number, clock: ManualClock, ids: SeededIds, copy: FakeCopy): MemberView {
-  return new MemberView({ copy, clock, ids, log: silentLog }, {
-    self: { address: 'm', port }, clusterSize: 3, priority: 0, isReadOnlyReplica: false, version: '1', gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000,
-    leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: 1_800_000,
-  });
+  return new MemberView(
+    { copy, clock, ids, log: silentLog },
+    {
+      self: { address: 'm', port },
+      clusterSize: 3,
+      priority: 0,
+      isReadOnlyReplica: false,
+      version: '1',
+      gossipIntervalMs: 2_000,
+      gossipTimeoutMs: 2_500,
+      gossipAllowedDifferenceMs: 60_000,
+      leaderElectionTimeoutMs: 1_000,
+      deadMemberRemovalMs: 1_800_000,
+    },
+  );
 }
 
 test('who wrote the newest epoch a moment ago is the leader before it has said so, until it is silent or says that it stops', async () => {

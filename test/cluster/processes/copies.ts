@@ -27,28 +27,41 @@ export interface CopiesReport {
 }
 
 /**
- * Compares data directories record by record: each is a prefix of the longest one, with the same bytes at the same positions. A record may
- * be missing only where that directory's file was scavenged, and only of a stream from which a scavenge may take something.
+ * Compares data directories record by record: each is a prefix of the longest one, with the same bytes at the same
+ * positions. A record may be missing only where that directory's file was scavenged, and only of a stream from which a
+ * scavenge may take something.
  */
-export async function compareCopies(folders: readonly string[], mayRemove: (stream: string) => boolean): Promise<CopiesReport> {
+export async function compareCopies(
+  folders: readonly string[],
+  mayRemove: (stream: string) => boolean,
+): Promise<CopiesReport> {
   const problems: string[] = [];
   const copies: Copy[] = [];
   for (const folder of folders) copies.push(await readCopy(folder, problems));
   const all = new Map<number, { digest: string; stream: string; folder: string }>();
   let removed = 0;
-  const tell = (problem: string): void => { if (problems.length < PROBLEMS_MAX) problems.push(problem); };
+  const tell = (problem: string): void => {
+    if (problems.length < PROBLEMS_MAX) problems.push(problem);
+  };
   for (const { folder, records } of copies) {
     for (const [position, record] of records) {
       const other = all.get(position);
       if (other === undefined) all.set(position, { ...record, folder });
-      else if (other.digest !== record.digest) tell(`the record at ${position} differs in ${other.folder} and ${folder}`);
+      else if (other.digest !== record.digest)
+        tell(`the record at ${position} differs in ${other.folder} and ${folder}`);
     }
   }
   for (const [position, { stream, folder: other }] of all) {
     for (const copy of copies) {
       if (position >= copy.end || copy.records.has(position)) continue;
-      if (!copy.isScavengedAt(position)) tell(`${copy.folder} lacks the record at ${position}, of ${stream || 'no stream'}, that ${other} has, in a chunk that is not scavenged`);
-      else if (!mayRemove(stream)) tell(`${copy.folder} lacks the record at ${position} of ${stream || 'no stream'}, from which nothing may be removed`);
+      if (!copy.isScavengedAt(position))
+        tell(
+          `${copy.folder} lacks the record at ${position}, of ${stream || 'no stream'}, that ${other} has, in a chunk that is not scavenged`,
+        );
+      else if (!mayRemove(stream))
+        tell(
+          `${copy.folder} lacks the record at ${position} of ${stream || 'no stream'}, from which nothing may be removed`,
+        );
       else removed++;
     }
   }
@@ -60,8 +73,14 @@ const PROBLEMS_MAX = 20;
 async function readCopy(folder: string, problems: string[]): Promise<Copy> {
   const storage = new FilesystemStorage({ root: folder });
   // The index too: every event is found in it.
-  const whole = verifyDirectory({ storage, digests: nodeDigests, clock: systemClock, scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
-  for await (const found of whole) if (found.kind === 'finding' && found.severity === 'error') problems.push(`${folder}: ${found.message}`);
+  const whole = verifyDirectory({
+    storage,
+    digests: nodeDigests,
+    clock: systemClock,
+    scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }),
+  });
+  for await (const found of whole)
+    if (found.kind === 'finding' && found.severity === 'error') problems.push(`${folder}: ${found.message}`);
   const run = new VerifyRun({ storage, digests: nodeDigests, clock: systemClock });
   const checking = verifyChunks(run, await storage.list(''));
   let step = await checking.next();
@@ -80,8 +99,18 @@ async function readCopy(folder: string, problems: string[]): Promise<Copy> {
       records.set(frame.position, { digest: createHash('md5').update(bytes).digest('base64'), stream });
     });
   }
-  const scavenged = table === null ? [] : [...table.all()].filter(({ isScavenged }) => isScavenged).map(({ startPosition, endPosition }) => [startPosition, endPosition] as const);
+  const scavenged =
+    table === null
+      ? []
+      : [...table.all()]
+          .filter(({ isScavenged }) => isScavenged)
+          .map(({ startPosition, endPosition }) => [startPosition, endPosition] as const);
   const end = table?.end ?? 0;
   await run.close();
-  return { folder, end, records, isScavengedAt: (position) => scavenged.some(([from, to]) => position >= from && position < to) };
+  return {
+    folder,
+    end,
+    records,
+    isScavengedAt: (position) => scavenged.some(([from, to]) => position >= from && position < to),
+  };
 }

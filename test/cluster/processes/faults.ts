@@ -100,7 +100,9 @@ export class Faults {
     let last = '';
     while (nowMs() - sinceMs < READY_MS_MAX) {
       if (!member.isRunning) await member.start();
-      const answer = await ask(`${member.url}/health/ready`, { timeoutMs: 2_000 }).catch((error: Error) => error.message);
+      const answer = await ask(`${member.url}/health/ready`, { timeoutMs: 2_000 }).catch(
+        (error: Error) => error.message,
+      );
       if (typeof answer !== 'string' && answer.status === 200) return nowMs() - sinceMs;
       last = typeof answer === 'string' ? answer : answer.text;
       await sleep(READY_LOOK_MS);
@@ -110,7 +112,10 @@ export class Faults {
 
   async #resign(): Promise<void> {
     const { members, random } = this.#options;
-    const answer = await ask(`${random.pick(members).url}/admin/node/resign`, { method: 'POST', headers: { 'content-length': '0' } }).catch(() => null);
+    const answer = await ask(`${random.pick(members).url}/admin/node/resign`, {
+      method: 'POST',
+      headers: { 'content-length': '0' },
+    }).catch(() => null);
     count(this.done, `resign answered ${answer?.status ?? 'nothing'}`);
   }
 
@@ -119,12 +124,38 @@ export class Faults {
     const start = (member: Member) => member.start();
     const faults: Fault[] = [
       { name: 'killed', begin: (member) => member.kill(), end: start },
-      { name: 'killed and started at once', begin: async (member) => { await member.kill(); await member.start(); }, end: () => {} },
+      {
+        name: 'killed and started at once',
+        begin: async (member) => {
+          await member.kill();
+          await member.start();
+        },
+        end: () => {},
+      },
       { name: 'stopped in good order', begin: (member) => member.stop(), end: start },
-      { name: 'standing still', begin: (member) => member.signal('SIGSTOP'), end: (member) => member.signal('SIGCONT') },
-      { name: 'killed while standing still', begin: (member) => member.signal('SIGSTOP'), end: async (member) => { await member.kill(); await member.start(); } },
+      {
+        name: 'standing still',
+        begin: (member) => member.signal('SIGSTOP'),
+        end: (member) => member.signal('SIGCONT'),
+      },
+      {
+        name: 'killed while standing still',
+        begin: (member) => member.signal('SIGSTOP'),
+        end: async (member) => {
+          await member.kill();
+          await member.start();
+        },
+      },
     ];
-    if (hasCopies) faults.push({ name: 'replaced', begin: async (member) => { await member.kill(); await member.forget(); }, end: start });
+    if (hasCopies)
+      faults.push({
+        name: 'replaced',
+        begin: async (member) => {
+          await member.kill();
+          await member.forget();
+        },
+        end: start,
+      });
     if (network === null) return faults;
     const others = (index: number) => members.map((_, i) => i).filter((i) => i !== index);
     const parted = new Map<number, readonly number[]>();
@@ -136,18 +167,31 @@ export class Faults {
           parted.set(index, from);
           for (const other of from) network.part(index, other);
         },
-        end: (_, index) => { for (const other of parted.get(index)!) network.join(index, other); },
+        end: (_, index) => {
+          for (const other of parted.get(index)!) network.join(index, other);
+        },
       },
       { name: 'unplugged', begin: (_, index) => network.unplug(index), end: (_, index) => network.plug(index) },
     );
-    if (isBucketRemote) faults.push({ name: 'cut off from the bucket', begin: (_, index) => network.cut(index, BUCKET_ADDRESS), end: (_, index) => network.heal(index, BUCKET_ADDRESS) });
+    if (isBucketRemote)
+      faults.push({
+        name: 'cut off from the bucket',
+        begin: (_, index) => network.cut(index, BUCKET_ADDRESS),
+        end: (_, index) => network.heal(index, BUCKET_ADDRESS),
+      });
     if (hasCopies) {
       const disk = ({ options }: Member) => dirname(options.folder);
       faults.push({
         name: 'a full disk',
-        begin: (member) => { this.#fullUntilMs.set(member, Number.POSITIVE_INFINITY); fillDisk(disk(member)); },
+        begin: (member) => {
+          this.#fullUntilMs.set(member, Number.POSITIVE_INFINITY);
+          fillDisk(disk(member));
+        },
         // It may take a while until the copy has taken in what it missed.
-        end: (member) => { emptyDisk(disk(member)); this.#fullUntilMs.set(member, nowMs() + LASTS_MS_MAX); },
+        end: (member) => {
+          emptyDisk(disk(member));
+          this.#fullUntilMs.set(member, nowMs() + LASTS_MS_MAX);
+        },
       });
     }
     return faults;

@@ -32,10 +32,19 @@ const TIMEOUT_MS = 5_000;
 export const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
 /** Sends a request once; it is never repeated here. Rejects with `NoAnswer`. */
-export function ask(url: string, { method = 'GET', headers = {}, body, timeoutMs = TIMEOUT_MS }: Asked = {}): Promise<Answer> {
+export function ask(
+  url: string,
+  { method = 'GET', headers = {}, body, timeoutMs = TIMEOUT_MS }: Asked = {},
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, agent, headers: { ...headers, ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }) } });
-    const timer = setTimeout(() => { fail('timeout'); }, timeoutMs);
+    const outgoing = request(url, {
+      method,
+      agent,
+      headers: { ...headers, ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }) },
+    });
+    const timer = setTimeout(() => {
+      fail('timeout');
+    }, timeoutMs);
     const fail = (code: string): void => {
       clearTimeout(timer);
       outgoing.destroy();

@@ -8,15 +8,23 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A network, disks and processes of the test's own: namespaces of the Linux kernel, which end, with all that is in them, when the test does.
- * The test runs inside, at one end of a bridge; each member has a network namespace of its own at another.
+ * A network, disks and processes of the test's own: namespaces of the Linux kernel, which end, with all that is in
+ * them, when the test does. The test runs inside, at one end of a bridge; each member has a network namespace of its
+ * own at another.
  */
 
 /** Also for others than root, where the kernel lets them. */
 const FLAGS: readonly string[] = [
-  ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']), '--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc',
+  ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']),
+  '--net',
+  '--mount',
+  '--pid',
+  '--fork',
+  '--kill-child',
+  '--mount-proc',
 ];
-const TRIAL = 'ip link add name trial0 type bridge && ip link add name trial1 type veth peer name trial2 && mount -t tmpfs -o size=1m none /tmp && fallocate -l 4096 /tmp/f';
+const TRIAL =
+  'ip link add name trial0 type bridge && ip link add name trial1 type veth peer name trial2 && mount -t tmpfs -o size=1m none /tmp && fallocate -l 4096 /tmp/f';
 
 /** Why there can be no namespaces here, or null where there can. */
 export function whyNotIsolated(): string | null {
@@ -27,7 +35,11 @@ export function whyNotIsolated(): string | null {
 }
 
 /** Runs a program of this run's Node.js, inside if that is possible, with this process's output. */
-export function spawnInside(args: readonly string[], isIsolated: boolean, env: Readonly<Record<string, string>>): ChildProcess {
+export function spawnInside(
+  args: readonly string[],
+  isIsolated: boolean,
+  env: Readonly<Record<string, string>>,
+): ChildProcess {
   const line = [...(isIsolated ? ['unshare', ...FLAGS] : []), process.execPath, ...args];
   return spawn(line[0]!, line.slice(1), { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } });
 }
@@ -48,11 +60,20 @@ export class Relay {
     const relay = new Relay(server);
     server.on('connection', (near) => {
       const far = connect({ ...to, allowHalfOpen: true });
-      for (const [one, other] of [[near, far], [far, near]] as const) {
+      for (const [one, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
         relay.#sockets.add(one);
         one.setNoDelay(true);
-        one.on('error', () => { one.destroy(); other.destroy(); });
-        one.on('close', () => { relay.#sockets.delete(one); other.destroy(); });
+        one.on('error', () => {
+          one.destroy();
+          other.destroy();
+        });
+        one.on('close', () => {
+          relay.#sockets.delete(one);
+          other.destroy();
+        });
         one.pipe(other);
       }
     });
@@ -65,7 +86,9 @@ export class Relay {
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => { this.#server.close(resolve); });
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
   }
 }
 
@@ -82,7 +105,10 @@ function ip(...words: string[]): void {
   execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-/** The network inside: members at 10.77.0.11 and on, the bucket at 10.77.1.1, each of which can be made silent to any other. */
+/**
+ * The network inside: members at 10.77.0.11 and on, the bucket at 10.77.1.1, each of which can be made silent to any
+ * other.
+ */
 export class Network {
   readonly #holders: ChildProcess[] = [];
 
@@ -96,10 +122,14 @@ export class Network {
     return network;
   }
 
-  address(member: number): string { return `10.77.0.${11 + member}`; }
+  address(member: number): string {
+    return `10.77.0.${11 + member}`;
+  }
 
   /** The command in front of another one that shall run as this member. */
-  before(member: number): string[] { return ['nsenter', `--net=/proc/${this.#holders[member]!.pid}/ns/net`]; }
+  before(member: number): string[] {
+    return ['nsenter', `--net=/proc/${this.#holders[member]!.pid}/ns/net`];
+  }
 
   async #join(member: number): Promise<void> {
     // A process that holds the namespace while members come and go in it.
@@ -109,7 +139,12 @@ export class Network {
     while (readlinkSync(`/proc/${holder.pid}/ns/net`) === own) await sleep(5);
     ip('link', 'add', 'name', `member${member}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(holder.pid));
     ip('link', 'set', `member${member}`, 'master', BRIDGE, 'up');
-    for (const words of [['link', 'set', 'lo', 'up'], ['address', 'add', `${this.address(member)}/16`, 'dev', 'eth0'], ['link', 'set', 'eth0', 'up']]) this.#inside(member, words);
+    for (const words of [
+      ['link', 'set', 'lo', 'up'],
+      ['address', 'add', `${this.address(member)}/16`, 'dev', 'eth0'],
+      ['link', 'set', 'eth0', 'up'],
+    ])
+      this.#inside(member, words);
   }
 
   #inside(member: number, words: readonly string[]): void {
@@ -137,8 +172,12 @@ export class Network {
     this.heal(b, this.address(a));
   }
 
-  unplug(member: number): void { ip('link', 'set', `member${member}`, 'down'); }
-  plug(member: number): void { ip('link', 'set', `member${member}`, 'up'); }
+  unplug(member: number): void {
+    ip('link', 'set', `member${member}`, 'down');
+  }
+  plug(member: number): void {
+    ip('link', 'set', `member${member}`, 'up');
+  }
 
   close(): void {
     for (const holder of this.#holders) holder.kill('SIGKILL');
@@ -148,7 +187,9 @@ export class Network {
 /** A disk of limited size, in memory, mounted inside only. */
 export async function mountDisk(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'none', folder], { stdio: ['ignore', 'ignore', 'pipe'] });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'none', folder], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 }
 
 /** Takes all the room that is left on a disk, until `emptyDisk`. */
@@ -156,7 +197,10 @@ export function fillDisk(folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
   const path = join(folder, FILLER);
   // The member writes meanwhile: the last bytes are taken one block after another.
-  if (bavail * bsize > 2 * LAST_BYTES) execFileSync('fallocate', ['-l', String(bavail * bsize - LAST_BYTES), path], { stdio: ['ignore', 'ignore', 'pipe'] });
+  if (bavail * bsize > 2 * LAST_BYTES)
+    execFileSync('fallocate', ['-l', String(bavail * bsize - LAST_BYTES), path], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
   const file = openSync(path, 'a');
   try {
     for (const block = Buffer.alloc(bsize); ;) writeSync(file, block);

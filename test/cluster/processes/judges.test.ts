@@ -18,10 +18,19 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const never = () => false;
 
 describe('the comparison of copies', () => {
-  const [original, same, shorter] = ['original', 'same', 'shorter'].map((name) => join(folder, name)) as [string, string, string];
+  const [original, same, shorter] = ['original', 'same', 'shorter'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
   const idOf = (number: number) => `02000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
   const write = async (root: string, from: number, to: number): Promise<void> => {
-    const open = await openTestStore({ storage: new FilesystemStorage({ root }), clock: systemClock, seed: 1, chunkSizeBytes: 131_072 });
+    const open = await openTestStore({
+      storage: new FilesystemStorage({ root }),
+      clock: systemClock,
+      seed: 1,
+      chunkSizeBytes: 131_072,
+    });
     for (let i = from; i < to; i++) await open.store.append('kept-1', ANY, [killEvent(idOf(i))]);
     await open.close();
   };
@@ -63,18 +72,35 @@ describe('the comparison of copies', () => {
 describe('a subscriber', () => {
   /** What a member sends, and what the subscriber thinks of it. */
   async function problemsOf(...events: readonly (readonly [number, number])[]): Promise<string[]> {
-    const text = events.map(([eventNumber, position]) => `id: ${position}/${position}\ndata: ${JSON.stringify({ streamId: 'kept-0', eventNumber, eventId: `id-${eventNumber}`, position: `${position}/${position}` })}\n\n`).join('');
+    const text = events
+      .map(
+        ([eventNumber, position]) =>
+          `id: ${position}/${position}\ndata: ${JSON.stringify({ streamId: 'kept-0', eventNumber, eventId: `id-${eventNumber}`, position: `${position}/${position}` })}\n\n`,
+      )
+      .join('');
     const sent = Promise.withResolvers<void>();
-    const server = createServer((_, response) => { response.writeHead(200).end(text, () => sent.resolve()); });
-    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-    const member = new Member({ name: 'm', host: '127.0.0.1', port: (server.address() as AddressInfo).port, folder: '', words: [] });
+    const server = createServer((_, response) => {
+      response.writeHead(200).end(text, () => sent.resolve());
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    const member = new Member({
+      name: 'm',
+      host: '127.0.0.1',
+      port: (server.address() as AddressInfo).port,
+      folder: '',
+      words: [],
+    });
     const subscriber = new Subscriber(member, null);
     const running = subscriber.run();
     await sent.promise;
     while (subscriber.events < events.length) await systemClock.sleep(1);
     subscriber.stop();
     await running;
-    await new Promise((resolve) => { server.close(resolve); });
+    await new Promise((resolve) => {
+      server.close(resolve);
+    });
     const ids = Array.from({ length: 3 }, (_, number) => `id-${number}`);
     return [...subscriber.problems, ...[subscriber.missing('kept-0', ids) ?? []].flat()];
   }
@@ -84,10 +110,37 @@ describe('a subscriber', () => {
   });
 
   test.each([
-    ['one is missing', [[0, 100], [2, 300]]],
-    ['one comes twice', [[0, 100], [1, 200], [1, 200], [2, 300]]],
-    ['two change places', [[0, 100], [2, 300], [1, 200]]],
-    ['the last is missing', [[0, 100], [1, 200]]],
+    [
+      'one is missing',
+      [
+        [0, 100],
+        [2, 300],
+      ],
+    ],
+    [
+      'one comes twice',
+      [
+        [0, 100],
+        [1, 200],
+        [1, 200],
+        [2, 300],
+      ],
+    ],
+    [
+      'two change places',
+      [
+        [0, 100],
+        [2, 300],
+        [1, 200],
+      ],
+    ],
+    [
+      'the last is missing',
+      [
+        [0, 100],
+        [1, 200],
+      ],
+    ],
   ] as const)('says that %s', async (_, events) => {
     expect(await problemsOf(...events)).not.toEqual([]);
   });

@@ -28,7 +28,10 @@ export interface MemberOptions {
   readonly logFile?: string;
 }
 
-/** One member of a cluster, or a single node, in a process of its own that is ended and started again at the same address. */
+/**
+ * One member of a cluster, or a single node, in a process of its own that is ended and started again at the same
+ * address.
+ */
 export class Member {
   readonly options: MemberOptions;
   readonly url: string;
@@ -46,23 +49,51 @@ export class Member {
     this.#onFall = onFall;
   }
 
-  get name(): string { return this.options.name; }
-  get isRunning(): boolean { return this.#child !== null; }
-  get pid(): number { return this.#child!.pid!; }
-  get log(): string { return this.#log; }
+  get name(): string {
+    return this.options.name;
+  }
+  get isRunning(): boolean {
+    return this.#child !== null;
+  }
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+  get log(): string {
+    return this.#log;
+  }
   /** What its threads are at; empty where it does not run, or nothing tells. */
-  get threads(): string { return this.#child === null ? '' : threadsOf(this.#child); }
+  get threads(): string {
+    return this.#child === null ? '' : threadsOf(this.#child);
+  }
 
   /** Resolves when it listens, which is before it is ready. */
   start(): Promise<void> {
     const { before = [], words, folder, host, port, env } = this.options;
-    const line = [...before, process.execPath, ...NODE_FLAGS, MAIN, 'start', ...(folder === '' ? [] : ['--db', folder]), '--node-ip', host, '--node-port', String(port), ...words];
-    const child = spawn(line[0]!, line.slice(1), { env: { ...process.env, NO_COLOR: '1', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const line = [
+      ...before,
+      process.execPath,
+      ...NODE_FLAGS,
+      MAIN,
+      'start',
+      ...(folder === '' ? [] : ['--db', folder]),
+      '--node-ip',
+      host,
+      '--node-port',
+      String(port),
+      ...words,
+    ];
+    const child = spawn(line[0]!, line.slice(1), {
+      env: { ...process.env, NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.#child = child;
     this.starts++;
     let out = '';
     this.#listening = new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${this.name} does not listen.\n${threadsOf(child)}\n${this.#log}`)), START_MS_MAX);
+      const timer = setTimeout(
+        () => reject(new Error(`${this.name} does not listen.\n${threadsOf(child)}\n${this.#log}`)),
+        START_MS_MAX,
+      );
       child.stdout.on('data', (text: Buffer) => {
         out = (out + text.toString()).slice(-LOG_CHARACTERS);
         if (!/listening on https?:\/\//.test(out)) return;
@@ -102,9 +133,12 @@ export class Member {
     const child = this.#child;
     if (child === null) return;
     this.#child = null;
-    const gone = new Promise<void>((resolve) => { child.once('exit', () => resolve()); });
+    const gone = new Promise<void>((resolve) => {
+      child.once('exit', () => resolve());
+    });
     const timer = setTimeout(() => {
-      if (signal === 'SIGTERM') this.#onFall(`${this.name} did not end within ${STOP_MS_MAX} ms of SIGTERM: ${threadsOf(child)}\n${this.#log}`);
+      if (signal === 'SIGTERM')
+        this.#onFall(`${this.name} did not end within ${STOP_MS_MAX} ms of SIGTERM: ${threadsOf(child)}\n${this.#log}`);
       child.kill('SIGKILL');
     }, STOP_MS_MAX);
     child.kill(signal);
@@ -118,18 +152,26 @@ export class Member {
   async forget(): Promise<void> {
     const { folder } = this.options;
     // The folder itself may be a mounted disk.
-    for (const entry of await readdir(folder).catch(() => [])) await rm(`${folder}/${entry}`, { recursive: true, force: true });
+    for (const entry of await readdir(folder).catch(() => []))
+      await rm(`${folder}/${entry}`, { recursive: true, force: true });
   }
 }
 
-/** Of a process that hangs: what each of its threads waits for, and processor time that it has taken, in hundredths of a second. Empty where the system does not tell. */
+/**
+ * Of a process that hangs: what each of its threads waits for, and processor time that it has taken, in hundredths of a
+ * second. Empty where the system does not tell.
+ */
 function threadsOf({ pid }: ChildProcess): string {
   try {
-    return readdirSync(`/proc/${pid}/task`).map((thread) => {
-      const of = (what: string): string => readFileSync(`/proc/${pid}/task/${thread}/${what}`, 'utf8').trim();
-      const [state, ...figures] = of('stat').replace(/^.*\) /s, '').split(' ');
-      return `${of('comm')} ${state} ${of('wchan')} ${Number(figures[10]) + Number(figures[11])}`;
-    }).join('; ');
+    return readdirSync(`/proc/${pid}/task`)
+      .map((thread) => {
+        const of = (what: string): string => readFileSync(`/proc/${pid}/task/${thread}/${what}`, 'utf8').trim();
+        const [state, ...figures] = of('stat')
+          .replace(/^.*\) /s, '')
+          .split(' ');
+        return `${of('comm')} ${state} ${of('wchan')} ${Number(figures[10]) + Number(figures[11])}`;
+      })
+      .join('; ');
   } catch {
     return '';
   }

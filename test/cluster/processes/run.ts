@@ -37,7 +37,10 @@ const SETTLE_MS_MAX = 300_000;
 const GAPS = 5;
 const KEPT = /^kept-\d+$/;
 
-/** A run in which fewer kinds of faults, or acknowledged appends, have been when its time is over goes on for at most so much longer, in milliseconds. */
+/**
+ * A run in which fewer kinds of faults, or acknowledged appends, have been when its time is over goes on for at most so
+ * much longer, in milliseconds.
+ */
 const FAULTS_MIN = 3;
 const ACKNOWLEDGED_MIN = 51;
 const LONGER_MS_MAX = 600_000;
@@ -78,7 +81,10 @@ export interface RunReport {
   readonly copies: CopiesReport | null;
 }
 
-/** Members of a cluster, or nodes on one place, under all that can happen to them, with clients of all kinds; then everything that was seen is judged. */
+/**
+ * Members of a cluster, or nodes on one place, under all that can happen to them, with clients of all kinds; then
+ * everything that was seen is judged.
+ */
 export async function runCluster(options: RunOptions): Promise<RunReport> {
   const { network, seed, seconds, say, hasCopies } = options;
   const random = new Random(seed);
@@ -86,10 +92,27 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
   const startMs = nowMs();
   const problems: string[] = [];
   const members = await makeMembers(options, (what) => problems.push(what));
-  const faults = new Faults({ members, random: new Random(seed + 1), network, isBucketRemote: options.place.kind === 's3', hasCopies, nowMs, say });
+  const faults = new Faults({
+    members,
+    random: new Random(seed + 1),
+    network,
+    isBucketRemote: options.place.kind === 's3',
+    hasCopies,
+    nowMs,
+    say,
+  });
   const report = newReport();
-  const writing = { members, report, nowMs, wasFull: (member: Member, sinceMs: number) => faults.wasFull(member, sinceMs), shown: new Map<string, number>() };
-  const subscribers = members.flatMap((member, i) => [new Subscriber(member, null), new Subscriber(member, `kept-${i % KEPT_STREAMS}`)]);
+  const writing = {
+    members,
+    report,
+    nowMs,
+    wasFull: (member: Member, sinceMs: number) => faults.wasFull(member, sinceMs),
+    shown: new Map<string, number>(),
+  };
+  const subscribers = members.flatMap((member, i) => [
+    new Subscriber(member, null),
+    new Subscriber(member, `kept-${i % KEPT_STREAMS}`),
+  ]);
   const scavenging = new Scavenging(members, new Random(seed + 2));
   try {
     await Promise.all(members.map((member) => member.start()));
@@ -97,10 +120,13 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
     const following = subscribers.map((subscriber) => subscriber.run());
     const untilMs = nowMs() + seconds * 1_000;
     // However slow the machine is, enough has happened by then.
-    const isEnough = (): boolean => Object.keys(faults.done).length >= FAULTS_MIN && report.acknowledgedMs.length >= ACKNOWLEDGED_MIN;
+    const isEnough = (): boolean =>
+      Object.keys(faults.done).length >= FAULTS_MIN && report.acknowledgedMs.length >= ACKNOWLEDGED_MIN;
     const isOver = (): boolean => nowMs() >= (isEnough() ? untilMs : untilMs + LONGER_MS_MAX);
     let isQuiet = false;
-    const writers = Array.from({ length: WRITERS }, (_, i) => new Writer(i, new Random(random.next()), writing).run(() => isQuiet, WRITER_PAUSE_MS));
+    const writers = Array.from({ length: WRITERS }, (_, i) =>
+      new Writer(i, new Random(random.next()), writing).run(() => isQuiet, WRITER_PAUSE_MS),
+    );
     const background = scavenging.run(isOver);
     await faults.run(isOver);
     for (const member of members) await faults.ready(member);
@@ -110,19 +136,39 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
     const final = await finalStreams(options.place);
     await settled(subscribers, final);
     for (const [stream, ids] of final) {
-      problems.push(...judgeStream(stream, ids, report.operations.filter((operation) => operation.stream === stream)));
+      problems.push(
+        ...judgeStream(
+          stream,
+          ids,
+          report.operations.filter((operation) => operation.stream === stream),
+        ),
+      );
       for (const subscriber of subscribers) problems.push(...[subscriber.missing(stream, ids) ?? []].flat());
     }
     await scavenging.judge();
     for (const subscriber of subscribers) subscriber.stop();
     await Promise.all(following);
     for (const member of members) await member.stop();
-    const copies = hasCopies ? await compareCopies(members.map(({ options: { folder } }) => folder), (stream) => stream !== '' && !KEPT.test(stream)) : null;
-    problems.push(...report.problems, ...faults.problems, ...scavenging.problems, ...subscribers.flatMap((subscriber) => subscriber.problems), ...copies?.problems ?? []);
+    const copies = hasCopies
+      ? await compareCopies(
+          members.map(({ options: { folder } }) => folder),
+          (stream) => stream !== '' && !KEPT.test(stream),
+        )
+      : null;
+    problems.push(
+      ...report.problems,
+      ...faults.problems,
+      ...scavenging.problems,
+      ...subscribers.flatMap((subscriber) => subscriber.problems),
+      ...(copies?.problems ?? []),
+    );
     return summary(startMs, problems, report, faults, scavenging, subscribers, final, copies);
   } catch (error) {
     // What went wrong before may be the reason.
-    throw new Error(`${error instanceof Error ? error.stack : String(error)}\n${[...problems, ...report.problems, ...faults.problems].slice(0, 10).join('\n')}`, { cause: error });
+    throw new Error(
+      `${error instanceof Error ? error.stack : String(error)}\n${[...problems, ...report.problems, ...faults.problems].slice(0, 10).join('\n')}`,
+      { cause: error },
+    );
   } finally {
     for (const subscriber of subscribers) subscriber.stop();
     for (const member of members) await member.kill();
@@ -130,7 +176,10 @@ export async function runCluster(options: RunOptions): Promise<RunReport> {
   }
 }
 
-async function makeMembers({ members, network, folder, storage, env, hasCopies }: RunOptions, onFall: (what: string) => void): Promise<Member[]> {
+async function makeMembers(
+  { members, network, folder, storage, env, hasCopies }: RunOptions,
+  onFall: (what: string) => void,
+): Promise<Member[]> {
   const ports = network === null ? await freePorts(members) : [];
   const made: Member[] = [];
   // What killed members leave behind goes with the folder.
@@ -141,11 +190,31 @@ async function makeMembers({ members, network, folder, storage, env, hasCopies }
     if (network !== null && hasCopies) await mountDisk(own);
     else await mkdir(own, { recursive: true });
     if (hasCopies) mkdirSync(join(own, 'data'), { recursive: true });
-    const words = ['--storage', storage, '--insecure', '--chunk-size', CHUNK_SIZE, '--stream-existence-filter-size', '100000', ...(hasCopies ? ['--cluster-size', String(members), '--cluster-secret', SECRET] : [])];
-    made.push(new Member({
-      name: `member ${i}`, host: network?.address(i) ?? '127.0.0.1', port: ports[i] ?? PORT, folder: hasCopies ? join(own, 'data') : '', words, env: { ...env, TMPDIR: temporary },
-      ...(network !== null && { before: network.before(i) }), logFile: join(folder, `member-${i}.log`),
-    }, onFall));
+    const words = [
+      '--storage',
+      storage,
+      '--insecure',
+      '--chunk-size',
+      CHUNK_SIZE,
+      '--stream-existence-filter-size',
+      '100000',
+      ...(hasCopies ? ['--cluster-size', String(members), '--cluster-secret', SECRET] : []),
+    ];
+    made.push(
+      new Member(
+        {
+          name: `member ${i}`,
+          host: network?.address(i) ?? '127.0.0.1',
+          port: ports[i] ?? PORT,
+          folder: hasCopies ? join(own, 'data') : '',
+          words,
+          env: { ...env, TMPDIR: temporary },
+          ...(network !== null && { before: network.before(i) }),
+          logFile: join(folder, `member-${i}.log`),
+        },
+        onFall,
+      ),
+    );
   }
   return made;
 }
@@ -153,7 +222,14 @@ async function makeMembers({ members, network, folder, storage, env, hasCopies }
 /** Ids of the events of the streams that are kept, from the bucket itself. */
 async function finalStreams(place: ObjectLocation): Promise<Map<string, string[]>> {
   const objects = await openObjects(place);
-  const instance = await openObjectStore({ objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter });
+  const instance = await openObjectStore({
+    objects,
+    clock: systemClock,
+    ids: systemIds,
+    digests: nodeDigests,
+    log: silentLog,
+    meter: silentMeter,
+  });
   const final = new Map<string, string[]>();
   for (let i = 0; i < KEPT_STREAMS; i++) {
     const stream = `kept-${i}`;
@@ -165,22 +241,51 @@ async function finalStreams(place: ObjectLocation): Promise<Map<string, string[]
 }
 
 /** Waits until all subscribers have seen everything, or the time is over. */
-async function settled(subscribers: readonly Subscriber[], final: ReadonlyMap<string, readonly string[]>): Promise<void> {
+async function settled(
+  subscribers: readonly Subscriber[],
+  final: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
   const untilMs = performance.now() + SETTLE_MS_MAX;
-  const isMissing = (): boolean => [...final].some(([stream, ids]) => subscribers.some((subscriber) => subscriber.missing(stream, ids) !== null));
+  const isMissing = (): boolean =>
+    [...final].some(([stream, ids]) => subscribers.some((subscriber) => subscriber.missing(stream, ids) !== null));
   while (isMissing() && performance.now() < untilMs) await sleep(100);
 }
 
-function summary(startMs: number, problems: readonly string[], report: WritersReport, faults: Faults, scavenging: Scavenging, subscribers: readonly Subscriber[], final: ReadonlyMap<string, readonly string[]>, copies: CopiesReport | null): RunReport {
+function summary(
+  startMs: number,
+  problems: readonly string[],
+  report: WritersReport,
+  faults: Faults,
+  scavenging: Scavenging,
+  subscribers: readonly Subscriber[],
+  final: ReadonlyMap<string, readonly string[]>,
+  copies: CopiesReport | null,
+): RunReport {
   const appends = report.operations.filter(({ asked }) => asked !== 'read');
   const of = (kind: string): number => appends.filter(({ outcome }) => outcome.kind === kind).length;
   const times = report.acknowledgedMs.toSorted((a, b) => a - b);
-  const gaps = times.slice(1).map((time, i) => [Math.round(times[i]! - startMs), Math.round(time - times[i]!)] as const).toSorted((a, b) => b[1] - a[1]).slice(0, GAPS);
+  const gaps = times
+    .slice(1)
+    .map((time, i) => [Math.round(times[i]! - startMs), Math.round(time - times[i]!)] as const)
+    .toSorted((a, b) => b[1] - a[1])
+    .slice(0, GAPS);
   return {
-    problems, faults: faults.done, appends: appends.length, acknowledged: of('appended'), repeated: appends.filter(({ outcome }) => outcome.kind === 'appended' && outcome.isRepeat).length,
-    conflicts: of('conflict'), undecided: of('unknown'), answers: report.answers, scavenging: scavenging.answers, deleted: scavenging.deleted,
+    problems,
+    faults: faults.done,
+    appends: appends.length,
+    acknowledged: of('appended'),
+    repeated: appends.filter(({ outcome }) => outcome.kind === 'appended' && outcome.isRepeat).length,
+    conflicts: of('conflict'),
+    undecided: of('unknown'),
+    answers: report.answers,
+    scavenging: scavenging.answers,
+    deleted: scavenging.deleted,
     reads: { own: report.ownReads, late: report.lateOwnReads, leader: report.leaderReads, local: report.localReads },
-    events: [...final.values()].reduce((sum, ids) => sum + ids.length, 0), seenBySubscribers: subscribers.reduce((sum, { events }) => sum + events, 0),
-    connections: subscribers.reduce((sum, { connections }) => sum + connections, 0), longestGapMs: gaps[0]?.[1] ?? 0, gaps, copies,
+    events: [...final.values()].reduce((sum, ids) => sum + ids.length, 0),
+    seenBySubscribers: subscribers.reduce((sum, { events }) => sum + events, 0),
+    connections: subscribers.reduce((sum, { connections }) => sum + connections, 0),
+    longestGapMs: gaps[0]?.[1] ?? 0,
+    gaps,
+    copies,
   };
 }

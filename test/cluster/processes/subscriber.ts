@@ -34,7 +34,9 @@ export class Subscriber {
     this.#path = `/streams/${stream ?? '$all'}`;
   }
 
-  get name(): string { return `the subscriber of ${this.#path} at ${this.member.name}`; }
+  get name(): string {
+    return `the subscriber of ${this.#path} at ${this.member.name}`;
+  }
 
   async run(): Promise<void> {
     while (!this.#isOver) {
@@ -60,7 +62,8 @@ export class Subscriber {
       asked.on('response', (response) => {
         if (response.statusCode !== 200) {
           // 404: the stream is not there yet.
-          if (![404, 503, 507].includes(response.statusCode ?? 0)) this.problems.push(`${this.name} was answered with ${response.statusCode}`);
+          if (![404, 503, 507].includes(response.statusCode ?? 0))
+            this.problems.push(`${this.name} was answered with ${response.statusCode}`);
           response.resume();
           return;
         }
@@ -89,20 +92,32 @@ export class Subscriber {
     }
     if (event === 'error') {
       // The store goes: another connection will say where it is.
-      if (!/"code":"(store_closed|aborted|not_ready|too_busy|storage_unreachable|writer_stopped|stream_not_found)"/.test(data)) this.problems.push(`${this.name} was told: ${data.slice(0, 300)}`);
+      if (
+        !/"code":"(store_closed|aborted|not_ready|too_busy|storage_unreachable|writer_stopped|stream_not_found)"/.test(
+          data,
+        )
+      )
+        this.problems.push(`${this.name} was told: ${data.slice(0, 300)}`);
       return;
     }
     if (id !== null) this.#lastId = id;
     if (event !== '' || id === null) return;
     this.events++;
-    const { streamId, eventNumber, eventId, position } = JSON.parse(data) as { streamId: string; eventNumber: number; eventId: string; position: string };
+    const { streamId, eventNumber, eventId, position } = JSON.parse(data) as {
+      streamId: string;
+      eventNumber: number;
+      eventId: string;
+      position: string;
+    };
     const at = Number(position.split('/')[0]);
-    if (at <= this.#lastPosition && this.problems.length < PROBLEMS_MAX) this.problems.push(`${this.name} saw position ${at} behind ${this.#lastPosition}`);
+    if (at <= this.#lastPosition && this.problems.length < PROBLEMS_MAX)
+      this.problems.push(`${this.name} saw position ${at} behind ${this.#lastPosition}`);
     this.#lastPosition = at;
     if (!KEPT.test(streamId)) return;
     const ids = this.seen.get(streamId) ?? [];
     this.seen.set(streamId, ids);
-    if (eventNumber !== ids.length && this.problems.length < PROBLEMS_MAX) this.problems.push(`${this.name} saw event ${eventNumber} of ${streamId} where ${ids.length} comes next`);
+    if (eventNumber !== ids.length && this.problems.length < PROBLEMS_MAX)
+      this.problems.push(`${this.name} saw event ${eventNumber} of ${streamId} where ${ids.length} comes next`);
     ids[eventNumber] = eventId;
   }
 

@@ -13,7 +13,10 @@ const ANY = -2;
 export const KEPT_STREAMS = 6;
 /** Characters of data of an event, at most. */
 const DATA_MAX = 1_500;
-/** Longest that a request may stay undecided while it is repeated, in milliseconds: some members are well all the time, and a machine may stand still for a while. */
+/**
+ * Longest that a request may stay undecided while it is repeated, in milliseconds: some members are well all the time,
+ * and a machine may stand still for a while.
+ */
 const UNDECIDED_MS_MAX = 300_000;
 /** Pause before a request is repeated, in milliseconds, at most. */
 const REPEAT_MS_MAX = 100;
@@ -24,7 +27,9 @@ const LEADER_AGE_MS = 1_000;
 /** Statuses with which a member says that another one, or a later moment, may do better. */
 const AGAIN = new Set([429, 503, 507]);
 
-export interface Tally { [what: string]: number }
+export interface Tally {
+  [what: string]: number;
+}
 
 export function count(tally: Tally, what: string): void {
   tally[what] = (tally[what] ?? 0) + 1;
@@ -56,10 +61,22 @@ export interface Writing {
 }
 
 export function newReport(): WritersReport {
-  return { operations: [], problems: [], answers: {}, acknowledgedMs: [], ownReads: 0, lateOwnReads: 0, leaderReads: 0, localReads: 0 };
+  return {
+    operations: [],
+    problems: [],
+    answers: {},
+    acknowledgedMs: [],
+    ownReads: 0,
+    lateOwnReads: 0,
+    leaderReads: 0,
+    localReads: 0,
+  };
 }
 
-/** One client: it appends, with and without expected versions, at any member, repeats with the same ids until it knows, and reads. */
+/**
+ * One client: it appends, with and without expected versions, at any member, repeats with the same ids until it knows,
+ * and reads.
+ */
 export class Writer {
   readonly #number: number;
   readonly #random: Random;
@@ -87,17 +104,35 @@ export class Writer {
 
   async #append(stream: string): Promise<void> {
     const { report, nowMs } = this.#writing;
-    const asked = this.#random.chance(0.5) ? ANY : this.#known.get(stream) ?? -1;
+    const asked = this.#random.chance(0.5) ? ANY : (this.#known.get(stream) ?? -1);
     const ids = Array.from({ length: this.#random.int(1, 3) }, () => randomUUID());
-    const body = JSON.stringify(ids.map((eventId) => ({ eventId, eventType: 'kept', data: { id: eventId, text: 'x'.repeat(this.#random.int(0, DATA_MAX)) } })));
+    const body = JSON.stringify(
+      ids.map((eventId) => ({
+        eventId,
+        eventType: 'kept',
+        data: { id: eventId, text: 'x'.repeat(this.#random.int(0, DATA_MAX)) },
+      })),
+    );
     const startMs = nowMs();
     const done = (outcome: Outcome): void => {
-      report.operations.push({ writer: this.#number, stream, ids, asked, startMs, endMs: outcome.kind === 'unknown' ? Number.MAX_VALUE : nowMs(), outcome });
+      report.operations.push({
+        writer: this.#number,
+        stream,
+        ids,
+        asked,
+        startMs,
+        endMs: outcome.kind === 'unknown' ? Number.MAX_VALUE : nowMs(),
+        outcome,
+      });
     };
     for (let tries = 0; ; tries++) {
       const member = this.#pick();
       const sentMs = nowMs();
-      const answer = await this.#ask(`${member.url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS, 'es-expectedversion': String(asked) }, body });
+      const answer = await this.#ask(`${member.url}/streams/${stream}`, {
+        method: 'POST',
+        headers: { 'content-type': EVENTS, 'es-expectedversion': String(asked) },
+        body,
+      });
       if (answer?.status === 201) {
         const first = Number(/\/(\d+)$/.exec(String(answer.headers.location))?.[1] ?? Number.NaN);
         this.#known.set(stream, first + ids.length - 1);
@@ -112,11 +147,15 @@ export class Writer {
         return done({ kind: 'conflict', actual });
       }
       if (answer !== null && !AGAIN.has(answer.status)) {
-        report.problems.push(`${member.name} answered an append to ${stream} with ${answer.status}: ${answer.text.slice(0, 300)}`);
+        report.problems.push(
+          `${member.name} answered an append to ${stream} with ${answer.status}: ${answer.text.slice(0, 300)}`,
+        );
         return done({ kind: 'unknown' });
       }
       if (nowMs() - startMs > UNDECIDED_MS_MAX) {
-        report.problems.push(`an append to ${stream} is undecided after ${tries + 1} tries, the last at ${member.name}: ${answer === null ? 'no answer' : `${answer.status} ${answer.text.slice(0, 300)}`}`);
+        report.problems.push(
+          `an append to ${stream} is undecided after ${tries + 1} tries, the last at ${member.name}: ${answer === null ? 'no answer' : `${answer.status} ${answer.text.slice(0, 300)}`}`,
+        );
         return done({ kind: 'unknown' });
       }
       await sleep(this.#random.int(0, REPEAT_MS_MAX));
@@ -131,7 +170,10 @@ export class Writer {
     report.ownReads++;
     if (answer.status === 200 && answer.text.includes(id)) return;
     if (answer.status === 404 && this.#writing.wasFull(member, sinceMs)) report.lateOwnReads++;
-    else report.problems.push(`${member.name} acknowledged ${id} as event ${number} of ${stream}, and answered a read of it with ${answer.status}: ${answer.text.slice(0, 300)}`);
+    else
+      report.problems.push(
+        `${member.name} acknowledged ${id} as event ${number} of ${stream}, and answered a read of it with ${answer.status}: ${answer.text.slice(0, 300)}`,
+      );
   }
 
   /** A read that only the leader answers shows all that was acknowledged anywhere a second before it. */
@@ -145,7 +187,16 @@ export class Writer {
       if (answer.status !== 307) {
         const number = lastOf(answer);
         if (number === null) report.problems.push(`${url} answered ${answer.status}: ${answer.text.slice(0, 300)}`);
-        else report.operations.push({ writer: this.#number, stream, ids: [], asked: 'read', startMs, endMs: nowMs(), outcome: { kind: 'last', number, ageMs: LEADER_AGE_MS } });
+        else
+          report.operations.push({
+            writer: this.#number,
+            stream,
+            ids: [],
+            asked: 'read',
+            startMs,
+            endMs: nowMs(),
+            outcome: { kind: 'last', number, ageMs: LEADER_AGE_MS },
+          });
         report.leaderReads++;
         return;
       }
@@ -163,8 +214,14 @@ export class Writer {
     if (answer === null || AGAIN.has(answer.status)) return;
     report.localReads++;
     const number = lastOf(answer);
-    if (number === null) report.problems.push(`${member.name} answered a read of ${stream} with ${answer.status}: ${answer.text.slice(0, 300)}`);
-    else if (number < before) report.problems.push(`${member.name} showed event ${number} of ${stream} as the last one, and event ${before} before that`);
+    if (number === null)
+      report.problems.push(
+        `${member.name} answered a read of ${stream} with ${answer.status}: ${answer.text.slice(0, 300)}`,
+      );
+    else if (number < before)
+      report.problems.push(
+        `${member.name} showed event ${number} of ${stream} as the last one, and event ${before} before that`,
+      );
     else shown.set(key, Math.max(shown.get(key) ?? -1, number));
   }
 
@@ -175,7 +232,11 @@ export class Writer {
   }
 
   async #ask(url: string, asked: Parameters<typeof ask>[1]): Promise<Answer | null> {
-    const { report: { answers }, members, nowMs } = this.#writing;
+    const {
+      report: { answers },
+      members,
+      nowMs,
+    } = this.#writing;
     try {
       const answer = await ask(url, asked);
       if (answer.status >= 300 && answer.status !== 404) count(answers, `${answer.status} ${codeOf(answer)}`.trim());

@@ -30,10 +30,19 @@ export function initialState(): Copy {
 
 export function evolve(copy: Copy, { type, data }: CopyEvent): Copy {
   switch (type) {
-    case 'CopyAcquired': return { ...copy, title: data.title };
-    case 'CopyLent': return { ...copy, loan: data, waiting: copy.waiting.filter((reader) => reader !== data.reader), loans: copy.loans + 1 };
-    case 'CopyReserved': return { ...copy, waiting: [...copy.waiting, data.reader] };
-    case 'CopyReturned': return { ...copy, loan: null };
+    case 'CopyAcquired':
+      return { ...copy, title: data.title };
+    case 'CopyLent':
+      return {
+        ...copy,
+        loan: data,
+        waiting: copy.waiting.filter((reader) => reader !== data.reader),
+        loans: copy.loans + 1,
+      };
+    case 'CopyReserved':
+      return { ...copy, waiting: [...copy.waiting, data.reader] };
+    case 'CopyReturned':
+      return { ...copy, loan: null };
   }
 }
 

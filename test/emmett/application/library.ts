@@ -8,11 +8,20 @@ const RETRIES_MAX = 50;
 /** What the desk of a library does, over whatever event store of Emmett. */
 export function openLibrary(store: EventStore) {
   const handle = DeciderCommandHandler<Copy, CopyCommand, CopyEvent>({
-    ...decider, mapToStreamId: streamOf,
+    ...decider,
+    mapToStreamId: streamOf,
     // Of two at one copy the second decides again, on what the first has done.
-    retry: { onVersionConflict: { retries: RETRIES_MAX, minTimeout: 1, maxTimeout: 20, shouldRetryError: isExpectedVersionConflictError } },
+    retry: {
+      onVersionConflict: {
+        retries: RETRIES_MAX,
+        minTimeout: 1,
+        maxTimeout: 20,
+        shouldRetryError: isExpectedVersionConflictError,
+      },
+    },
   });
-  const tell = async (copy: string, command: CopyCommand): Promise<Copy> => (await handle(store, copy, command)).newState;
+  const tell = async (copy: string, command: CopyCommand): Promise<Copy> =>
+    (await handle(store, copy, command)).newState;
   return {
     acquire: (copy: string, title: string) => tell(copy, { type: 'AcquireCopy', data: { title } }),
     lend: (copy: string, reader: string, due: string) => tell(copy, { type: 'LendCopy', data: { reader, due } }),
@@ -27,7 +36,9 @@ export function openLibrary(store: EventStore) {
     /** What happened to a copy, in words. */
     async history(copy: string): Promise<string[]> {
       const { events } = await store.readStream<CopyEvent>(streamOf(copy));
-      return events.map(({ type, data }) => (type === 'CopyAcquired' ? `${type} ${data.title}` : `${type} ${data.reader}`));
+      return events.map(({ type, data }) =>
+        type === 'CopyAcquired' ? `${type} ${data.title}` : `${type} ${data.reader}`,
+      );
     },
   };
 }

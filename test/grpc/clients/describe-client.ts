@@ -4,7 +4,11 @@ import type { Client, Library } from './nodes.ts';
 import type { Suite } from './suites/suite.ts';
 
 /** The same tests at a node with TLS and users, and, if `isBoth`, at one without. */
-export function describeClient(lib: Library, { isNew, isBoth }: { readonly isNew: boolean; readonly isBoth: boolean }, tests: (suite: Suite) => void): void {
+export function describeClient(
+  lib: Library,
+  { isNew, isBoth }: { readonly isNew: boolean; readonly isBoth: boolean },
+  tests: (suite: Suite) => void,
+): void {
   describe.each(isBoth ? [true, false] : [true])('with TLS and users: %s', (isSecure) => {
     let node: ClientNode;
     let client: Client;

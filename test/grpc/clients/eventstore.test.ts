@@ -7,10 +7,14 @@ import { securityTests } from './suites/security.ts';
 import { streamTests } from './suites/streams.ts';
 import { subscriptionTests } from './suites/subscriptions.ts';
 
-describeClient({ ...eventstore, KurrentDBClient: eventstore.EventStoreDBClient } as unknown as Library, { isNew: false, isBoth: IS_LONG_RUN }, (suite) => {
-  streamTests(suite);
-  if (!IS_LONG_RUN) return;
-  subscriptionTests(suite);
-  persistentTests(suite);
-  if (suite.isSecure) securityTests(suite);
-});
+describeClient(
+  { ...eventstore, KurrentDBClient: eventstore.EventStoreDBClient } as unknown as Library,
+  { isNew: false, isBoth: IS_LONG_RUN },
+  (suite) => {
+    streamTests(suite);
+    if (!IS_LONG_RUN) return;
+    subscriptionTests(suite);
+    persistentTests(suite);
+    if (suite.isSecure) securityTests(suite);
+  },
+);

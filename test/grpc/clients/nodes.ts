@@ -7,8 +7,8 @@ import type { Started } from '../../local/spawn.ts';
 import { issueNode, issueRoot } from '../../support/certificates.ts';
 
 /**
- * What both generations of the official client have in common, in the words of the newer one. A process may load one of them only: what is generated of
- * their .proto files claims the same global names.
+ * What both generations of the official client have in common, in the words of the newer one. A process may load one of
+ * them only: what is generated of their .proto files claims the same global names.
  */
 export type Library = typeof kurrent;
 export type Client = kurrent.KurrentDBClient;
@@ -35,9 +35,23 @@ export class ClientNode {
     const root = await issueRoot();
     const { cert, key } = await issueNode(root, 'localhost', { ips: ['127.0.0.1'], dns: ['localhost'] });
     mkdirSync(join(folder, 'roots'));
-    for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': root.cert })) writeFileSync(join(folder, name), text);
+    for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': root.cert }))
+      writeFileSync(join(folder, name), text);
     const file = (name: string): string => join(folder, name);
-    return new ClientNode(true, await startedNode(['--mem-db', '--certificate-file', file('node.crt'), '--certificate-private-key-file', file('node.key'), '--trusted-root-certificates-path', file('roots'), ...more]), folder);
+    return new ClientNode(
+      true,
+      await startedNode([
+        '--mem-db',
+        '--certificate-file',
+        file('node.crt'),
+        '--certificate-private-key-file',
+        file('node.key'),
+        '--trusted-root-certificates-path',
+        file('roots'),
+        ...more,
+      ]),
+      folder,
+    );
   }
 
   get port(): string {
@@ -45,7 +59,10 @@ export class ClientNode {
   }
 
   /** As users write it. Credentials go over TLS only. */
-  connectionString({ credentials = 'admin:changeit@', options = '' }: { readonly credentials?: string; readonly options?: string } = {}): string {
+  connectionString({
+    credentials = 'admin:changeit@',
+    options = '',
+  }: { readonly credentials?: string; readonly options?: string } = {}): string {
     // Clients wait however busy the machine is.
     const patience = '&defaultDeadline=600000&keepAliveTimeout=600000';
     return this.isSecure
@@ -54,13 +71,16 @@ export class ClientNode {
   }
 
   client(lib: Library, options: Parameters<ClientNode['connectionString']>[0] = {}): Client {
-    const client = lib.KurrentDBClient.connectionString(this.connectionString(options).replace('esdb:', 'PINNED_BY_CORRELATION' in lib ? 'kurrentdb:' : 'esdb:'));
+    const client = lib.KurrentDBClient.connectionString(
+      this.connectionString(options).replace('esdb:', 'PINNED_BY_CORRELATION' in lib ? 'kurrentdb:' : 'esdb:'),
+    );
     this.#clients.push(client);
     return client;
   }
 
   async stop(): Promise<void> {
-    // Not waited for: of a subscription that was left while it had more to give, the older client waits for an end that it does not read.
+    // Not waited for: of a subscription that was left while it had more to give, the older client waits for an end that
+    // it does not read.
     for (const client of this.#clients) void client.dispose();
     await this.started.stop();
     rmSync(this.#folder, { recursive: true, force: true });
@@ -68,7 +88,10 @@ export class ClientNode {
 }
 
 /** What either client takes for the state that a stream must be in. */
-export function expecting(state: kurrent.AppendStreamState): { streamState: kurrent.AppendStreamState; expectedRevision: never } {
+export function expecting(state: kurrent.AppendStreamState): {
+  streamState: kurrent.AppendStreamState;
+  expectedRevision: never;
+} {
   return { streamState: state, expectedRevision: state as never };
 }
 

@@ -46,12 +46,18 @@ export function requestOf(json: unknown): any {
   if (typeof json !== 'object' || json === null) return json;
   const { $filled: filled } = json as { readonly $filled?: { readonly byte: number; readonly length: number } };
   if (filled !== undefined) return Buffer.alloc(filled.length, filled.byte);
-  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null).map(([name, value]) => [name, requestOf(value)]));
+  return Object.fromEntries(
+    Object.entries(json)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => [name, requestOf(value)]),
+  );
 }
 
 /** Trailers without what belongs to HTTP. */
 export function trailersOf({ trailers }: Exchange): Record<string, string> {
-  return Object.fromEntries(Object.entries(trailers).filter(([name]) => !['content-type', 'date', 'server', 'content-length'].includes(name)));
+  return Object.fromEntries(
+    Object.entries(trailers).filter(([name]) => !['content-type', 'date', 'server', 'content-length'].includes(name)),
+  );
 }
 
 /** Text of base64. */

@@ -7,15 +7,31 @@ const CHOSEN_ID = /^00000000-0000-4000-8000-/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const POSITIONS = new Set(['commit_position', 'prepare_position']);
 /** What a clock or the speed of a machine decides. */
-const MEASURED = new Set(['average_items_per_second', 'average_per_second', 'count_since_last_measurement', 'total_items', 'time_stamp', 'ticks_since_epoch']);
+const MEASURED = new Set([
+  'average_items_per_second',
+  'average_per_second',
+  'count_since_last_measurement',
+  'total_items',
+  'time_stamp',
+  'ticks_since_epoch',
+]);
 /** Names of the codes within batch answers, as the recorder knew them. */
-const CODES: Readonly<Record<number, string>> = { 2: 'UNKNOWN', 3: 'INVALID_ARGUMENT', 4: 'DEADLINE_EXCEEDED', 5: 'NOT_FOUND', 6: 'ALREADY_EXISTS', 7: 'PERMISSION_DENIED', 13: 'INTERNAL' };
+const CODES: Readonly<Record<number, string>> = {
+  2: 'UNKNOWN',
+  3: 'INVALID_ARGUMENT',
+  4: 'DEADLINE_EXCEEDED',
+  5: 'NOT_FOUND',
+  6: 'ALREADY_EXISTS',
+  7: 'PERMISSION_DENIED',
+  13: 'INTERNAL',
+};
 /** Where an identifier of a node, a scavenge or a subscription stands. */
 const GIVEN_IDS = new Set(['scavenge_id', 'instance_id']);
 
 /**
- * Compares answers of ours with recorded ones. What no node decides alike is paired instead of compared: a position behind the end of the recorded
- * directory, or an identifier that a node made, stands for the one of ours that stood in its place first, and only for that one. Positions keep their order.
+ * Compares answers of ours with recorded ones. What no node decides alike is paired instead of compared: a position
+ * behind the end of the recorded directory, or an identifier that a node made, stands for the one of ours that stood in
+ * its place first, and only for that one. Positions keep their order.
  */
 export class Likeness {
   readonly #positions = new Map<number, number>();
@@ -42,7 +58,8 @@ export class Likeness {
     for (const [key, value] of Object.entries(json)) {
       if (POSITIONS.has(key) && typeof value === 'string') out[key] = this.#positionFor(value);
       else if (key === 'string' || key === 'scavenge_id') out[key] = this.#ids.get(value as string) ?? value;
-      else if (key === 'structured' && 'most_significant_bits' in (value as Json)) out[key] = structuredOf(this.#ids.get(textOfStructured(value as Json)) ?? textOfStructured(value as Json));
+      else if (key === 'structured' && 'most_significant_bits' in (value as Json))
+        out[key] = structuredOf(this.#ids.get(textOfStructured(value as Json)) ?? textOfStructured(value as Json));
       else out[key] = this.translated(value as unknown);
     }
     return out as T;
@@ -53,8 +70,11 @@ export class Likeness {
     const recorded = Number(text);
     if (text === ALL_ONES || recorded < DIRECTORY_END) return text;
     let before: number | null = null;
-    for (const known of this.#positions.keys()) if (known <= recorded && (before === null || known > before)) before = known;
-    return before === null || recorded - before > 1_000 ? text : String(this.#positions.get(before)! + recorded - before);
+    for (const known of this.#positions.keys())
+      if (known <= recorded && (before === null || known > before)) before = known;
+    return before === null || recorded - before > 1_000
+      ? text
+      : String(this.#positions.get(before)! + recorded - before);
   }
 
   #walk(recorded: unknown, ours: unknown, at: string, found: string[]): void {
@@ -66,7 +86,11 @@ export class Likeness {
     if (key === 'stats' && isObject(recorded) && isObject(ours) && isStatistics(ours)) return;
     if (key === 'port' && typeof ours === 'number') return;
     if (key === 'code' && typeof recorded === 'string' && typeof ours === 'number' && CODES[ours] === recorded) return;
-    if (recorded === ours || (typeof recorded === 'string' && typeof ours === 'string' && this.#isAlike(key, recorded, ours))) return;
+    if (
+      recorded === ours ||
+      (typeof recorded === 'string' && typeof ours === 'string' && this.#isAlike(key, recorded, ours))
+    )
+      return;
     if (MEASURED.has(key) && (recorded === undefined || ours === undefined || typeof recorded === typeof ours)) return;
     if ((key === 'data' || key === 'custom_metadata') && typeof recorded === 'string' && typeof ours === 'string') {
       const before = found.length;
@@ -89,20 +113,26 @@ export class Likeness {
     }
     const [one, other] = [uuidOf(recorded), uuidOf(ours)];
     if (one !== null && other !== null) {
-      if (Object.keys(recorded)[0] !== Object.keys(ours)[0] || !this.#isSameId(one, other)) found.push(`${at}: ${shown(ours)} instead of ${shown(recorded)}`);
+      if (Object.keys(recorded)[0] !== Object.keys(ours)[0] || !this.#isSameId(one, other))
+        found.push(`${at}: ${shown(ours)} instead of ${shown(recorded)}`);
       return;
     }
-    for (const name of new Set([...Object.keys(recorded), ...Object.keys(ours)])) if (!name.startsWith('$')) this.#walk(recorded[name], ours[name], `${at}.${name}`, found);
+    for (const name of new Set([...Object.keys(recorded), ...Object.keys(ours)]))
+      if (!name.startsWith('$')) this.#walk(recorded[name], ours[name], `${at}.${name}`, found);
   }
 
-  /** An event from the directory is the same to the last byte; of another one, time, identifier and position may differ. */
+  /**
+   * An event from the directory is the same to the last byte; of another one, time, identifier and position may differ.
+   */
   #event(recorded: Json, ours: Json, at: string, found: string[]): void {
     const isOld = Number(recorded['prepare_position'] ?? 0) < DIRECTORY_END;
     const created = (event: Json): unknown => event['metadata']['created'];
-    if (isOld ? created(recorded) !== created(ours) : !/^\d{17}$/.test(String(created(ours)))) found.push(`${at}.metadata.created: ${shown(created(ours))} instead of ${shown(created(recorded))}`);
+    if (isOld ? created(recorded) !== created(ours) : !/^\d{17}$/.test(String(created(ours))))
+      found.push(`${at}.metadata.created: ${shown(created(ours))} instead of ${shown(created(recorded))}`);
     const bare = (event: Json): Json => ({ ...event, metadata: { ...event['metadata'], created: '' }, isEvent: true });
     const [one, other] = [bare(recorded), bare(ours)];
-    for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) this.#walk(one[name], other[name], `${at}.${name}`, found);
+    for (const name of new Set([...Object.keys(one), ...Object.keys(other)]))
+      this.#walk(one[name], other[name], `${at}.${name}`, found);
   }
 
   #isAlike(key: string, recorded: string, ours: string): boolean {
@@ -111,7 +141,12 @@ export class Likeness {
     if (key === 'subscription_id') return UUID.test(recorded) && UUID.test(ours);
     if (key === 'data' || key === 'custom_metadata') return undated(textOf(recorded)) === undated(textOf(ours));
     const [one, other] = [/^C:(\d+)\/P:(\d+)$/.exec(recorded), /^C:(\d+)\/P:(\d+)$/.exec(ours)];
-    return one !== null && other !== null && this.#isSamePosition(one[1]!, other[1]!) && this.#isSamePosition(one[2]!, other[2]!);
+    return (
+      one !== null &&
+      other !== null &&
+      this.#isSamePosition(one[1]!, other[1]!) &&
+      this.#isSamePosition(one[2]!, other[2]!)
+    );
   }
 
   #isSamePosition(recorded: string, ours: string): boolean {
@@ -119,7 +154,7 @@ export class Likeness {
     if (from < DIRECTORY_END || recorded === ALL_ONES) return recorded === ours;
     const known = this.#positions.get(from);
     if (known !== undefined) return known === to;
-    for (const [other, paired] of this.#positions) if ((other < from) !== (paired < to)) return false;
+    for (const [other, paired] of this.#positions) if (other < from !== paired < to) return false;
     this.#positions.set(from, to);
     return true;
   }
@@ -145,12 +180,20 @@ function isEvent(value: Json): boolean {
 
 /** Statistics of another node: names in lower case with dashes, and each value a text. */
 function isStatistics(stats: Json): boolean {
-  return Object.keys(stats).length > 0 && Object.entries(stats).every(([name, value]) => name.includes('-') && typeof value === 'string');
+  return (
+    Object.keys(stats).length > 0 &&
+    Object.entries(stats).every(([name, value]) => name.includes('-') && typeof value === 'string')
+  );
 }
 
 /** Methods by their names: they come in any order. */
 function featuresOf(methods: readonly Json[]): Json {
-  return Object.fromEntries(methods.map((method) => [`${method['service_name']}/${method['method_name']}`, (method['features'] as string[] | undefined)?.join(', ') ?? '']));
+  return Object.fromEntries(
+    methods.map((method) => [
+      `${method['service_name']}/${method['method_name']}`,
+      (method['features'] as string[] | undefined)?.join(', ') ?? '',
+    ]),
+  );
 }
 
 function parsed(base64: string): unknown {
@@ -170,11 +213,22 @@ function uuidOf(value: Json): string | null {
   const keys = Object.keys(value);
   if (keys.length !== 1) return null;
   if (typeof value['string'] === 'string') return value['string'];
-  return isObject(value['structured']) && 'least_significant_bits' in value['structured'] ? textOfStructured(value['structured']) : null;
+  return isObject(value['structured']) && 'least_significant_bits' in value['structured']
+    ? textOfStructured(value['structured'])
+    : null;
 }
 
-export function textOfStructured({ most_significant_bits: most = '0', least_significant_bits: least = '0' }: Json): string {
-  const digits = [most, least].map((half) => BigInt.asUintN(64, BigInt(half as string)).toString(16).padStart(16, '0')).join('');
+export function textOfStructured({
+  most_significant_bits: most = '0',
+  least_significant_bits: least = '0',
+}: Json): string {
+  const digits = [most, least]
+    .map((half) =>
+      BigInt.asUintN(64, BigInt(half as string))
+        .toString(16)
+        .padStart(16, '0'),
+    )
+    .join('');
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 

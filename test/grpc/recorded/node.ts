@@ -35,11 +35,13 @@ function countedKeys(): { readonly keys: Keys; readonly busy: () => number } {
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
         // What a password costs otherwise would be most of what the replay costs.
-        if (name === 'scrypt') args[2] = { ...args[2] as Parameters<Keys['scrypt']>[2], n: 16 };
+        if (name === 'scrypt') args[2] = { ...(args[2] as Parameters<Keys['scrypt']>[2]), n: 16 };
         const result = (member as (...all: unknown[]) => unknown).apply(target, args);
         if (!(result instanceof Promise)) return result;
         busy++;
-        return result.finally(() => { busy--; });
+        return result.finally(() => {
+          busy--;
+        });
       };
     },
   });
@@ -60,15 +62,39 @@ export async function replayed(wayTo: (grpc: Grpc) => Promise<Way> | Way): Promi
   const storage = new MemoryStorage();
   await installFiles(storage, unpackSet('orders-1-before'));
   const clock = new ManualClock(FIRST_CALL_MS, 'microtask');
-  const opened = await openTestStore({ storage, clock, appendBytesMax: 200_000, scavenge: { nodeEndpoint: RECORDED_ENDPOINT } });
+  const opened = await openTestStore({
+    storage,
+    clock,
+    appendBytesMax: 200_000,
+    scavenge: { nodeEndpoint: RECORDED_ENDPOINT },
+  });
   try {
     const { keys, busy } = countedKeys();
     const parts = { store: opened.store, clock, ids: new SeededIds(7), log: silentLog, meter: silentMeter };
-    const security = createSecurity({ ...parts, keys }, { passwordFormat: 'strong', allowAnonymousStreamAccess: false, adminPassword: 'unused', opsPassword: 'unused' });
+    const security = createSecurity(
+      { ...parts, keys },
+      { passwordFormat: 'strong', allowAnonymousStreamAccess: false, adminPassword: 'unused', opsPassword: 'unused' },
+    );
     await security.start();
-    const subscriptions = createPersistentSubscriptions({ ...parts, writes: opened.store, matcherOf: (expression) => expressionOf(expression, parts), hasher: streamHasher });
+    const subscriptions = createPersistentSubscriptions({
+      ...parts,
+      writes: opened.store,
+      matcherOf: (expression) => expressionOf(expression, parts),
+      hasher: streamHasher,
+    });
     subscriptions.start();
-    const way = await wayTo(createGrpc(contextOf({ ...parts, scavenger: opened.scavenger, security, subscriptions, node: new FakeNode(), options: { appendBytesMax: 200_000 } })));
+    const way = await wayTo(
+      createGrpc(
+        contextOf({
+          ...parts,
+          scavenger: opened.scavenger,
+          security,
+          subscriptions,
+          node: new FakeNode(),
+          options: { appendBytesMax: 200_000 },
+        }),
+      ),
+    );
     const settle = async (): Promise<void> => {
       for (let i = 0; i < 20 || busy() > 0; i++) await turn();
     };
@@ -94,7 +120,9 @@ export async function replayed(wayTo: (grpc: Grpc) => Promise<Way> | Way): Promi
           await clock.advance(STEP_MS);
         }
       },
-      at: (timeMs) => { if (timeMs > clock.nowMs()) clock.setNow(timeMs); },
+      at: (timeMs) => {
+        if (timeMs > clock.nowMs()) clock.setNow(timeMs);
+      },
       plays: (exchange) => way.plays(exchange),
     };
     try {

@@ -40,15 +40,29 @@ export interface Replayed {
 
 const AT_END = 1_000;
 
-/** A recorded deadline by which not all had come is doubled up to twice this, in milliseconds: no longer than is waited for anything. */
+/**
+ * A recorded deadline by which not all had come is doubled up to twice this, in milliseconds: no longer than is waited
+ * for anything.
+ */
 const LONGER_DEADLINE_MS_MAX = 800;
 
-/** Calls that were made while another one was open: by its name, how many messages it had received by then, and their names. */
+/**
+ * Calls that were made while another one was open: by its name, how many messages it had received by then, and their
+ * names.
+ */
 const WITHIN: Readonly<Record<string, readonly (readonly [number, readonly string[]])[]>> = {
-  'ps: read with buffer 3, ack': [[4, ['ps: info while a consumer is connected']], [AT_END, ['ps: info after the acks']]],
-  'ps: replay parked with a consumer': [[1, ['ps: replay parked']], [AT_END, ['ps: info after the replay']]],
+  'ps: read with buffer 3, ack': [
+    [4, ['ps: info while a consumer is connected']],
+    [AT_END, ['ps: info after the acks']],
+  ],
+  'ps: replay parked with a consumer': [
+    [1, ['ps: replay parked']],
+    [AT_END, ['ps: info after the replay']],
+  ],
   'ps: read $all group, nack stop': [[AT_END, ['ps: info of the $all group after reading']]],
-  'ps: first of two on a group with max_subscriber_count 1': [[3, ['ps: second of two on a group with max_subscriber_count 1']]],
+  'ps: first of two on a group with max_subscriber_count 1': [
+    [3, ['ps: second of two on a group with max_subscriber_count 1']],
+  ],
   'ps: group deleted while reading': [[4, ['ps: delete']]],
   'ps: group updated while reading': [[4, ['ps: update of a group with a consumer']]],
   'ps: reading across a subsystem restart': [[1, ['ps: restart subsystem']]],
@@ -71,7 +85,12 @@ const AFTER_A_WHILE = /^(ps: info (after|of the|with parked)|shutdown: as ops)/;
 /** Which of many messages were recorded. */
 function sampled(exchange: Exchange, received: readonly Json[]): readonly Json[] {
   // Appends of a batch are answered as they are completed, in any order.
-  if (exchange.method === 'BatchAppend') return exchange.responses.length === received.length ? exchange.responses.map((recorded) => received.find((ours) => isSame(ours['correlation_id'], recorded['correlation_id'])) ?? {}) : received;
+  if (exchange.method === 'BatchAppend')
+    return exchange.responses.length === received.length
+      ? exchange.responses.map(
+          (recorded) => received.find((ours) => isSame(ours['correlation_id'], recorded['correlation_id'])) ?? {},
+        )
+      : received;
   if (exchange.name === 'sub: $all from start') return [...received.slice(0, 3), ...received.slice(-2)];
   return exchange.responses_total === undefined ? received : received.slice(0, exchange.responses.length);
 }
@@ -114,7 +133,11 @@ export class Replay {
     if (!isLive) await this.#recorder.saw(responses);
     const call = this.#world.open(pathOf(exchange), exchange.metadata, deadlineMs);
     const script = exchange.order ?? '>'.repeat(requests.length) + '<'.repeat(responses.length);
-    const halfCloses = staysOpen(exchange) ? 'never' : exchange.note?.startsWith('half-closed after the responses') === true ? 'late' : 'at once';
+    const halfCloses = staysOpen(exchange)
+      ? 'never'
+      : exchange.note?.startsWith('half-closed after the responses') === true
+        ? 'late'
+        : 'at once';
     let sent = 0;
     let wanted = 0;
     if (requests.length === 0 && halfCloses === 'at once') call.halfClose();
@@ -129,14 +152,15 @@ export class Replay {
       await this.#recorder.during(name, wanted);
       if (isLive) await this.#recorder.saw(responses.slice(wanted, wanted + 1));
       wanted++;
-      if (!await this.#world.until(() => call.received.length >= wanted || call.ending !== null)) break;
+      if (!(await this.#world.until(() => call.received.length >= wanted || call.ending !== null))) break;
       if (call.ending !== null && call.received.length < wanted) break;
     }
     await this.#within(exchange, AT_END);
     await this.#recorder.during(name, wanted);
     const found = await this.#judged(exchange, call, halfCloses === 'late');
     // Where a machine stood still until the deadline was over that says nothing of the answers.
-    const isTooLate = deadlineMs !== null && deadlineMs <= LONGER_DEADLINE_MS_MAX && call.received.length < responses.length;
+    const isTooLate =
+      deadlineMs !== null && deadlineMs <= LONGER_DEADLINE_MS_MAX && call.received.length < responses.length;
     return isTooLate ? this.#differencesOf(exchange, 2 * deadlineMs) : found;
   }
 
@@ -156,7 +180,8 @@ export class Replay {
   async #judged(exchange: Exchange, call: ClientCall, isHalfClosedNow: boolean): Promise<string[]> {
     const { name } = exchange;
     const found: string[] = [];
-    if (exchange.responses_total !== undefined) await this.#world.until(() => call.received.length >= exchange.responses_total! || call.ending !== null);
+    if (exchange.responses_total !== undefined)
+      await this.#world.until(() => call.received.length >= exchange.responses_total! || call.ending !== null);
     if (exchange.cancelled_by_client === true) {
       await this.#world.quiet();
       const wasOpen = call.ending === null;
@@ -164,7 +189,8 @@ export class Replay {
         call.halfClose();
         await this.#world.quiet();
       }
-      if (call.ending !== null) found.push(`ends with ${shownEnding(call.ending)}${wasOpen ? ' once half-closed' : ''}`);
+      if (call.ending !== null)
+        found.push(`ends with ${shownEnding(call.ending)}${wasOpen ? ' once half-closed' : ''}`);
       call.cancel();
     } else {
       await this.#world.until(() => call.ending !== null);
@@ -172,13 +198,22 @@ export class Replay {
     }
     if (call.ending === null) await this.#world.until(() => call.ending !== null);
     const { ending } = call;
-    const isAbsent = ending !== null && ('httpStatus' in ending ? ending.httpStatus === 404 : ending.message === 'Method is unimplemented.');
+    const isAbsent =
+      ending !== null &&
+      ('httpStatus' in ending ? ending.httpStatus === 404 : ending.message === 'Method is unimplemented.');
     if (isAbsent && exchange.code !== 12) this.#absent.add(pathOf(exchange));
     const received = sampled(exchange, call.received);
     const count = call.received.filter((message, i) => isCounted(name, message, i)).length;
-    if (exchange.responses_total !== undefined && count !== exchange.responses_total) found.push(`${count} messages instead of ${exchange.responses_total}`);
-    if (received.length !== exchange.responses.length) found.push(`${kinds(received)} instead of ${kinds(exchange.responses)}`);
-    else for (const [i, recorded] of exchange.responses.entries()) found.push(...this.#likeness.compare(withoutDetail(recorded), received[i], `[${i}]`), ...detailOf(recorded, received[i]!, i));
+    if (exchange.responses_total !== undefined && count !== exchange.responses_total)
+      found.push(`${count} messages instead of ${exchange.responses_total}`);
+    if (received.length !== exchange.responses.length)
+      found.push(`${kinds(received)} instead of ${kinds(exchange.responses)}`);
+    else
+      for (const [i, recorded] of exchange.responses.entries())
+        found.push(
+          ...this.#likeness.compare(withoutDetail(recorded), received[i], `[${i}]`),
+          ...detailOf(recorded, received[i]!, i),
+        );
     return found;
   }
 
@@ -186,10 +221,20 @@ export class Replay {
     if (ending === null) return ['never ends'];
     const [recorded, ours] = [`${code} ${details}`, shownEnding(ending)];
     // The words for a deadline are the client's.
-    const found = recorded === ours || (exchange.client_deadline_ms !== undefined && 'status' in ending && ending.status === code) ? [] : [`ends with ${ours} instead of ${recorded}`];
-    const trailers = 'httpStatus' in ending ? {} : Object.fromEntries(Object.entries(ending.trailers).filter(([, value]) => value.length > 0));
+    const found =
+      recorded === ours || (exchange.client_deadline_ms !== undefined && 'status' in ending && ending.status === code)
+        ? []
+        : [`ends with ${ours} instead of ${recorded}`];
+    const trailers =
+      'httpStatus' in ending
+        ? {}
+        : Object.fromEntries(Object.entries(ending.trailers).filter(([, value]) => value.length > 0));
     const theirs = trailersOf(exchange as Exchange);
-    for (const name of new Set([...Object.keys(theirs), ...Object.keys(trailers)])) if (trailers[name] !== theirs[name]) found.push(`trailer ${name}: ${name === 'scavenge-id' ? 'one' : String(trailers[name])} instead of ${theirs[name]}`);
+    for (const name of new Set([...Object.keys(theirs), ...Object.keys(trailers)]))
+      if (trailers[name] !== theirs[name])
+        found.push(
+          `trailer ${name}: ${name === 'scavenge-id' ? 'one' : String(trailers[name])} instead of ${theirs[name]}`,
+        );
     return found;
   }
 }
@@ -205,11 +250,18 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 function shownEnding(ending: Ending): string {
-  return 'httpStatus' in ending ? `${ending.httpStatus === 404 ? 12 : 2} Received HTTP status code ${ending.httpStatus}` : `${ending.status} ${ending.message}`;
+  return 'httpStatus' in ending
+    ? `${ending.httpStatus === 404 ? 12 : 2} Received HTTP status code ${ending.httpStatus}`
+    : `${ending.status} ${ending.message}`;
 }
 
 function kinds(messages: readonly Json[]): string {
-  const all = messages.map((message) => Object.keys(message).filter((key) => !key.startsWith('$')).join('+') || '{}');
+  const all = messages.map(
+    (message) =>
+      Object.keys(message)
+        .filter((key) => !key.startsWith('$'))
+        .join('+') || '{}',
+  );
   return `${messages.length} (${all.slice(0, 6).join(', ')}${all.length > 6 ? ', …' : ''})`;
 }
 

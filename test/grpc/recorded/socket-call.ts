@@ -19,18 +19,41 @@ export class SocketCall implements ClientCall {
   readonly #sends: boolean;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(session: ClientHttp2Session, path: string, metadata: Readonly<Record<string, string>>, deadlineMs: number | null) {
+  constructor(
+    session: ClientHttp2Session,
+    path: string,
+    metadata: Readonly<Record<string, string>>,
+    deadlineMs: number | null,
+  ) {
     this.#method = methodAt(path);
     this.#sends = deadlineMs === null || deadlineMs >= SENDS_FROM_MS;
-    this.#stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...(deadlineMs !== null && { 'grpc-timeout': `${deadlineMs}m` }), ...metadata });
+    this.#stream = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...(deadlineMs !== null && { 'grpc-timeout': `${deadlineMs}m` }),
+      ...metadata,
+    });
     let last: IncomingHttpHeaders = {};
-    this.#stream.on('response', (headers) => { last = headers; });
-    this.#stream.on('trailers', (trailers) => { last = { ...trailers, ':status': last[':status'] }; });
-    this.#stream.on('data', (part: Buffer) => { this.#take(part); });
+    this.#stream.on('response', (headers) => {
+      last = headers;
+    });
+    this.#stream.on('trailers', (trailers) => {
+      last = { ...trailers, ':status': last[':status'] };
+    });
+    this.#stream.on('data', (part: Buffer) => {
+      this.#take(part);
+    });
     this.#stream.on('error', () => {});
-    this.#stream.on('close', () => { this.ending ??= endingOf(last); });
+    this.#stream.on('close', () => {
+      this.ending ??= endingOf(last);
+    });
     // Clients look at the clock themselves, too.
-    if (deadlineMs !== null) setTimeout(() => { this.#late(); }, deadlineMs);
+    if (deadlineMs !== null)
+      setTimeout(() => {
+        this.#late();
+      }, deadlineMs);
   }
 
   #late(): void {
@@ -41,13 +64,19 @@ export class SocketCall implements ClientCall {
   #take(part: Buffer): void {
     this.#rest = this.#rest.length === 0 ? part : Buffer.concat([this.#rest, part]);
     let whole = 0;
-    while (this.#rest.length >= whole + 5 && this.#rest.length >= whole + 5 + this.#rest.readUInt32BE(whole + 1)) whole += 5 + this.#rest.readUInt32BE(whole + 1);
-    for (const message of unframed(this.#rest.subarray(0, whole))) this.received.push(this.#method === null ? {} : toJson(this.#method.response, message));
+    while (this.#rest.length >= whole + 5 && this.#rest.length >= whole + 5 + this.#rest.readUInt32BE(whole + 1))
+      whole += 5 + this.#rest.readUInt32BE(whole + 1);
+    for (const message of unframed(this.#rest.subarray(0, whole)))
+      this.received.push(this.#method === null ? {} : toJson(this.#method.response, message));
     this.#rest = this.#rest.subarray(whole);
   }
 
   push(...messages: readonly Json[]): void {
-    this.pushBytes(...messages.map((message) => (this.#method === null ? new Uint8Array(0) : toBytes(this.#method.request, message))));
+    this.pushBytes(
+      ...messages.map((message) =>
+        this.#method === null ? new Uint8Array(0) : toBytes(this.#method.request, message),
+      ),
+    );
   }
 
   pushBytes(...messages: readonly Uint8Array[]): void {
@@ -74,6 +103,15 @@ export class SocketCall implements ClientCall {
 function endingOf(headers: IncomingHttpHeaders): Ending {
   const { ':status': httpStatus = 0, 'grpc-status': status, 'grpc-message': message = '' } = headers;
   if (status === undefined) return { httpStatus: Number(httpStatus) };
-  const trailers = Object.entries(headers).filter(([name]) => !name.startsWith(':') && !name.startsWith('grpc-') && !['content-type', 'content-length', 'date', 'server'].includes(name));
-  return { status: Number(status), message: decodeURIComponent(String(message)), trailers: Object.fromEntries(trailers.map(([name, value]) => [name, decodeURIComponent(String(value))])) };
+  const trailers = Object.entries(headers).filter(
+    ([name]) =>
+      !name.startsWith(':') &&
+      !name.startsWith('grpc-') &&
+      !['content-type', 'content-length', 'date', 'server'].includes(name),
+  );
+  return {
+    status: Number(status),
+    message: decodeURIComponent(String(message)),
+    trailers: Object.fromEntries(trailers.map(([name, value]) => [name, decodeURIComponent(String(value))])),
+  };
 }

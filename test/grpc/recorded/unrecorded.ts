@@ -8,8 +8,8 @@ import { textOfStructured } from './likeness.ts';
 export type Writes = Pick<EventStore, 'append' | 'deleteStream'>;
 
 /**
- * What the recorder did between the recorded calls, as far as the answers show it: events whose identifiers it chose and no recorded request has,
- * and what had to be there for a call to mean what its name says.
+ * What the recorder did between the recorded calls, as far as the answers show it: events whose identifiers it chose
+ * and no recorded request has, and what had to be there for a call to mean what its name says.
  */
 export class Recorder {
   readonly #store: Writes;
@@ -43,7 +43,8 @@ export class Recorder {
       if (name === 'sub: slow consumer while live') await this.#slow();
       if (name === 'sub: tombstone while live') await this.#store.deleteStream('cart-5', ANY, 'hard');
       if (name === 'sub: access revoked while live') await this.#metadata('cart-7', '{"$acl":{"$r":["$admins"]}}');
-      if (name === 'sub: filtered, nothing matches, from end, multiplier 1, max 5') await this.#numbered('g-noise', 5486, 5497);
+      if (name === 'sub: filtered, nothing matches, from end, multiplier 1, max 5')
+        await this.#numbered('g-noise', 5486, 5497);
       if (name === 'sub: filtered, window count, multiplier 2, from end, every second matches') {
         for (let id = 5498; id <= 5597; id++) await this.#numbered(id % 2 === 0 ? 'g-noise' : 'g-m', id, id);
       }
@@ -59,13 +60,21 @@ export class Recorder {
 
   /** Writes what of these answers somebody has written by now, and no recorded request. */
   async saw(answers: readonly Json[]): Promise<void> {
-    const missing = answers.flatMap((answer) => [answer['event']?.['event'], answer['event']?.['link']]).filter((event): event is Json => event !== undefined && this.#isOurs(event));
+    const missing = answers
+      .flatMap((answer) => [answer['event']?.['event'], answer['event']?.['link']])
+      .filter((event): event is Json => event !== undefined && this.#isOurs(event));
     missing.sort((a, b) => Number(a['prepare_position']) - Number(b['prepare_position']));
     for (const event of missing) {
       const isJson = event['metadata']['content-type'] === 'application/json';
-      const { position } = await this.#append(textOf(event['stream_identifier']['stream_name']), [{
-        id: idOf(event), type: event['metadata']['type'], isJson, data: Buffer.from(event['data'] ?? '', 'base64'), metadata: Buffer.from(event['custom_metadata'] ?? '', 'base64'),
-      }]);
+      const { position } = await this.#append(textOf(event['stream_identifier']['stream_name']), [
+        {
+          id: idOf(event),
+          type: event['metadata']['type'],
+          isJson,
+          data: Buffer.from(event['data'] ?? '', 'base64'),
+          metadata: Buffer.from(event['custom_metadata'] ?? '', 'base64'),
+        },
+      ]);
       this.#onWritten(event['prepare_position'], position);
     }
   }
@@ -83,16 +92,22 @@ export class Recorder {
   }
 
   async #events(stream: string, count: number): Promise<void> {
-    await this.#append(stream, Array.from({ length: count }, () => ({ ...EVENT, id: this.#id() })));
+    await this.#append(
+      stream,
+      Array.from({ length: count }, () => ({ ...EVENT, id: this.#id() })),
+    );
   }
 
   /** More than a subscriber was let lag behind. */
   async #slow(): Promise<void> {
-    for (let i = 0; i < 90; i++) await this.#append('g-slow', [{ ...EVENT, id: this.#id(), data: Buffer.alloc(190_000, 0x61) }]);
+    for (let i = 0; i < 90; i++)
+      await this.#append('g-slow', [{ ...EVENT, id: this.#id(), data: Buffer.alloc(190_000, 0x61) }]);
   }
 
   async #metadata(stream: string, json: string): Promise<void> {
-    await this.#append(`$$${stream}`, [{ id: this.#id(), type: '$metadata', isJson: true, data: Buffer.from(json), metadata: new Uint8Array(0) }]);
+    await this.#append(`$$${stream}`, [
+      { id: this.#id(), type: '$metadata', isJson: true, data: Buffer.from(json), metadata: new Uint8Array(0) },
+    ]);
   }
 
   async #append(stream: string, events: readonly NewEvent[]): Promise<AppendResult> {
@@ -115,7 +130,8 @@ function idOf({ id }: Json): string {
 function* idsIn(json: unknown): Generator<string> {
   if (typeof json !== 'object' || json === null) return;
   for (const [key, value] of Object.entries(json)) {
-    if (key === 'id' && typeof value === 'object' && value !== null && !Array.isArray(value)) yield String((value as Json)['string'] ?? '');
+    if (key === 'id' && typeof value === 'object' && value !== null && !Array.isArray(value))
+      yield String((value as Json)['string'] ?? '');
     else if (key !== 'ack' && key !== 'nack') yield* idsIn(value);
   }
 }

@@ -13,9 +13,18 @@ class FakeIngest implements WebhookIngest {
   status: 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504 = 202;
   text: string | null = null;
   signalOf: (() => AbortSignal) | null = null;
-  isActive(connectorId: string): boolean | Promise<boolean> { this.asked++; return connectorId === 'parcels'; }
-  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer> { this.calls.push(call); this.signalOf = signalOf; return this.text === null ? this.status : { status: this.status, text: this.text }; }
-  async refused(...refusal: unknown[]): Promise<void> { this.refusals.push([...refusal.slice(0, 3), [...refusal[3] as Iterable<string>]]); }
+  isActive(connectorId: string): boolean | Promise<boolean> {
+    this.asked++;
+    return connectorId === 'parcels';
+  }
+  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer> {
+    this.calls.push(call);
+    this.signalOf = signalOf;
+    return this.text === null ? this.status : { status: this.status, text: this.text };
+  }
+  async refused(...refusal: unknown[]): Promise<void> {
+    this.refusals.push([...refusal.slice(0, 3), [...(refusal[3] as Iterable<string>)]]);
+  }
 }
 
 let ingest: FakeIngest;
@@ -27,11 +36,19 @@ function open(limits: Partial<WebhookLimits> = {}, more: object = {}): void {
 }
 beforeEach(() => open());
 
-const post = (path = '/webhook/parcels', headers: Record<string, string> = JSON_TYPE, body: string | Uint8Array<ArrayBuffer> | ReadableStream | null = '{"a":1}') => h.send('POST', path, headers, body);
+const post = (
+  path = '/webhook/parcels',
+  headers: Record<string, string> = JSON_TYPE,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null = '{"a":1}',
+) => h.send('POST', path, headers, body);
 
 /** A body of which nothing comes, or of which something came and nothing more. */
 function slowBody(...parts: readonly string[]): ReadableStream {
-  return new ReadableStream({ start: (controller) => { for (const part of parts) controller.enqueue(new TextEncoder().encode(part)); } });
+  return new ReadableStream({
+    start: (controller) => {
+      for (const part of parts) controller.enqueue(new TextEncoder().encode(part));
+    },
+  });
 }
 
 describe('replies have no body', () => {
@@ -53,7 +70,13 @@ describe('replies have no body', () => {
     [404, 'malformed escape', () => post('/webhook/%zz')],
     [404, 'no connector', () => post('/webhook/')],
     [404, 'a longer path', () => post('/webhook/parcels/more')],
-    ...['GET', 'PUT', 'PATCH', 'DELETE'].map((method): [number, string, () => Promise<{ status: number; text: string; headers: Headers }>] => [405, method, () => h.send(method, '/webhook/parcels', JSON_TYPE)]),
+    ...['GET', 'PUT', 'PATCH', 'DELETE'].map(
+      (method): [number, string, () => Promise<{ status: number; text: string; headers: Headers }>] => [
+        405,
+        method,
+        () => h.send(method, '/webhook/parcels', JSON_TYPE),
+      ],
+    ),
   ])('%i: %s', async (status, _name, call) => {
     const reply = await call();
     expect([reply.status, reply.text]).toEqual([status, '']);
@@ -78,7 +101,10 @@ test('a sender that asks whether somebody is there is answered with its text, wh
   [ingest.status, ingest.text] = [200, '<script>ü</script>'];
   const reply = await post();
   expect(reply).toMatchObject({ status: 200, text: '<script>ü</script>' });
-  expect([reply.headers.get('content-type'), reply.headers.get('x-content-type-options')]).toEqual(['text/plain; charset=utf-8', 'nosniff']);
+  expect([reply.headers.get('content-type'), reply.headers.get('x-content-type-options')]).toEqual([
+    'text/plain; charset=utf-8',
+    'nosniff',
+  ]);
 });
 
 describe('another content type', () => {
@@ -86,37 +112,76 @@ describe('another content type', () => {
 
   test('a form, as GitHub sends it unless told otherwise, is told what to choose there, and so is who looks at the connector', async () => {
     const body = `payload=${encodeURIComponent('{"zen":"Keep it logically awesome."}')}`;
-    for (const [path, noted] of [['/webhook/parcels', true], ['/webhook/nobody', true], ['/webhook/%zz', false]] as const) {
+    for (const [path, noted] of [
+      ['/webhook/parcels', true],
+      ['/webhook/nobody', true],
+      ['/webhook/%zz', false],
+    ] as const) {
       ingest.refusals.length = 0;
       const reply = await post(path, { ...FORM, 'x-hub-signature-256': 'sha256=00' }, body);
-      expect([reply.status, reply.headers.get('content-type')]).toEqual([415, 'application/problem+json; charset=utf-8']);
-      expect(reply.json()).toMatchObject({ code: 'unsupported_media_type', detail: expect.stringMatching(/form-encoded.*application\/json.*GitHub.*Slack sends the events of its Events API as JSON/) });
+      expect([reply.status, reply.headers.get('content-type')]).toEqual([
+        415,
+        'application/problem+json; charset=utf-8',
+      ]);
+      expect(reply.json()).toMatchObject({
+        code: 'unsupported_media_type',
+        detail: expect.stringMatching(
+          /form-encoded.*application\/json.*GitHub.*Slack sends the events of its Events API as JSON/,
+        ),
+      });
       expect(reply.text).not.toContain('zen');
-      expect(ingest.refusals).toEqual(noted ? [[path.slice(9), 415, expect.stringContaining('GitHub'), ['content-type', 'x-hub-signature-256']]] : []);
+      expect(ingest.refusals).toEqual(
+        noted ? [[path.slice(9), 415, expect.stringContaining('GitHub'), ['content-type', 'x-hub-signature-256']]] : [],
+      );
     }
     expect(ingest.calls).toEqual([]);
   });
 
   test('any other is noted as well, and answered without a word', async () => {
-    expect(await post('/webhook/parcels', { 'content-type': `text/${'x'.repeat(1_000)}` })).toMatchObject({ status: 415, text: '' });
+    expect(await post('/webhook/parcels', { 'content-type': `text/${'x'.repeat(1_000)}` })).toMatchObject({
+      status: 415,
+      text: '',
+    });
     expect(await post('/webhook/parcels', {}, new Uint8Array([0x31]))).toMatchObject({ status: 415, text: '' });
-    expect(ingest.refusals).toEqual([['parcels', 415, expect.stringMatching(/^The content type is 'text\/x{95}', /), ['content-type']], ['parcels', 415, expect.stringContaining('is missing'), []]]);
+    expect(ingest.refusals).toEqual([
+      ['parcels', 415, expect.stringMatching(/^The content type is 'text\/x{95}', /), ['content-type']],
+      ['parcels', 415, expect.stringContaining('is missing'), []],
+    ]);
     ingest.refused = () => Promise.reject(new SkuaError('store_closed', 'Closed.'));
     expect((await post('/webhook/parcels', FORM)).status).toBe(415);
   });
 });
 
-test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/json;charset=latin1', 'application/cloudevents+json', ' application/problem+json ; a=b'])('%s is JSON', async (type) => {
+test.each([
+  'application/json',
+  'Application/JSON; charset=utf-8',
+  'application/json;charset=latin1',
+  'application/cloudevents+json',
+  ' application/problem+json ; a=b',
+])('%s is JSON', async (type) => {
   expect((await post('/webhook/parcels', { 'content-type': type })).status).toBe(202);
 });
 
 test('no role is needed, and credentials that are none of ours do no harm', async () => {
-  for (const headers of [{}, AS.plain, AS.wrong, { authorization: 'Bearer abc' }, { authorization: 'Basic' }, { authorization: 'Basic c2VuZGVy' }, { authorization: 'Basic ***' }]) expect((await post('/webhook/parcels', { ...JSON_TYPE, ...headers })).status).toBe(202);
+  for (const headers of [
+    {},
+    AS.plain,
+    AS.wrong,
+    { authorization: 'Bearer abc' },
+    { authorization: 'Basic' },
+    { authorization: 'Basic c2VuZGVy' },
+    { authorization: 'Basic ***' },
+  ])
+    expect((await post('/webhook/parcels', { ...JSON_TYPE, ...headers })).status).toBe(202);
 });
 
 describe('the call that the ingest gets', () => {
   test('has path, headers, query, body and time', async () => {
-    await post('/webhook/parcels?b=1&a=x%20y&b=2&empty=&c=%2C', { ...JSON_TYPE, 'X-Kind': 'a', 'x-empty': '' }, '{"a":1}');
+    await post(
+      '/webhook/parcels?b=1&a=x%20y&b=2&empty=&c=%2C',
+      { ...JSON_TYPE, 'X-Kind': 'a', 'x-empty': '' },
+      '{"a":1}',
+    );
     const { arrivedMs, headers, query, body, ...call } = ingest.calls[0]!;
     expect(call).toEqual({ connectorId: 'parcels', path: '/webhook/parcels' });
     expect(Object.fromEntries(headers)).toEqual({ 'content-type': 'application/json', 'x-kind': 'a' });
@@ -170,7 +235,7 @@ describe('the body', () => {
     expect(h.clock.sleeping).toBe(0);
   });
 
-  test('of a sender who goes away is nobody\'s rejection', async () => {
+  test("of a sender who goes away is nobody's rejection", async () => {
     const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) });
     expect((await post('/webhook/parcels', JSON_TYPE, broken)).status).toBe(503);
     expect(ingest.refusals).toEqual([]);
@@ -182,7 +247,12 @@ describe('the body', () => {
     await h.clock.advance(5_000);
     expect((await post('/webhook/parcels', JSON_TYPE, `"${'y'.repeat(798)}"`)).status).toBe(202);
     const reply = await slow;
-    expect([reply.status, reply.text, reply.headers.get('connection'), reply.headers.get('retry-after')]).toEqual([408, '', 'close', null]);
+    expect([reply.status, reply.text, reply.headers.get('connection'), reply.headers.get('retry-after')]).toEqual([
+      408,
+      '',
+      'close',
+      null,
+    ]);
     expect(ingest.refusals).toEqual([['parcels', 408, 'The body took too long to arrive.', ['content-type']]]);
     expect(h.clock.sleeping).toBe(0);
   });
@@ -192,7 +262,12 @@ describe('the body', () => {
     const brisk = post('/webhook/parcels', JSON_TYPE, slowBody('{'));
     await h.clock.advance(0);
     const reply = await post('/webhook/parcels', JSON_TYPE, slowBody('{'));
-    expect([reply.status, reply.text, reply.headers.get('connection'), reply.headers.get('retry-after')]).toEqual([503, '', 'close', '1']);
+    expect([reply.status, reply.text, reply.headers.get('connection'), reply.headers.get('retry-after')]).toEqual([
+      503,
+      '',
+      'close',
+      '1',
+    ]);
     expect(ingest.refusals).toEqual([['parcels', 503, 'Too many bodies are arriving at once.', ['content-type']]]);
     // What is declared holds no room, and what has ended holds none any more.
     await h.clock.advance(5_000);
@@ -220,7 +295,15 @@ describe('the body', () => {
   test('is not read for an unknown connector or a wrong type', async () => {
     let pulled = 0;
     // Nothing is pulled before somebody reads.
-    const body = () => new ReadableStream({ pull: () => { pulled++; } }, { highWaterMark: 0 });
+    const body = () =>
+      new ReadableStream(
+        {
+          pull: () => {
+            pulled++;
+          },
+        },
+        { highWaterMark: 0 },
+      );
     expect((await post('/webhook/nobody', JSON_TYPE, body())).status).toBe(404);
     expect((await post('/webhook/parcels', { 'content-type': 'text/xml' }, body())).status).toBe(415);
     expect(pulled).toBe(0);

@@ -7,6 +7,14 @@ import { FakeNode } from '../../support/fake-node.ts';
 export function audited(context: Partial<FlatContext> = {}) {
   const entries: AuditEntry[] = [];
   const node = new FakeNode();
-  const h = securedGrpc({ node, audit: { record: (entry) => { if (entry.action !== 'login') entries.push(entry); } }, ...context });
+  const h = securedGrpc({
+    node,
+    audit: {
+      record: (entry) => {
+        if (entry.action !== 'login') entries.push(entry);
+      },
+    },
+    ...context,
+  });
   return { ...h, node, entries, told: () => entries.map(({ action, outcome, target }) => [action, outcome, target]) };
 }

@@ -11,7 +11,10 @@ const MIB = 1_048_576;
 
 function world(totalBytes: number) {
   const clock = new ManualClock();
-  const budget = new ByteBudget({ of: 'replies', totalBytes, reserveBytes: totalBytes / 4, smallBytes: 262_144, waitersMax: 4, waitMs: 1_000 }, clock);
+  const budget = new ByteBudget(
+    { of: 'replies', totalBytes, reserveBytes: totalBytes / 4, smallBytes: 262_144, waitersMax: 4, waitMs: 1_000 },
+    clock,
+  );
   let made = 0;
   const ask = (bytes: number) => {
     const share = budget.share();
@@ -22,16 +25,25 @@ function world(totalBytes: number) {
     const app = { server: { replyShareOf: () => share } } as unknown as App;
     return { share, reply: Promise.resolve(handler({ request: {} } as Call, app)) };
   };
-  return { clock, budget, ask, get made() { return made; } };
+  return {
+    clock,
+    budget,
+    ask,
+    get made() {
+      return made;
+    },
+  };
 }
 
 test('a listing is not made before there is room for one, and waits its turn', async () => {
   const w = world(MIB);
-  const first = await Promise.all([1, 2, 3, 4].map(async () => {
-    const { share, reply } = w.ask(1_000);
-    await reply;
-    return share;
-  }));
+  const first = await Promise.all(
+    [1, 2, 3, 4].map(async () => {
+      const { share, reply } = w.ask(1_000);
+      await reply;
+      return share;
+    }),
+  );
   const fifth = w.ask(1_000);
   const sixth = w.ask(1_000);
   const refused = expect(sixth.reply).rejects.toMatchObject({ code: 'too_busy' });
@@ -53,8 +65,15 @@ test('one that is longer counts with all of it, and is refused where there is no
 });
 
 test.each(['/admin/streams?prefix=s', '/subscriptions', '/connectors'])('%s waits for room', async (path) => {
-  const budget = new ByteBudget({ of: 'replies', totalBytes: MIB, reserveBytes: MIB / 4, smallBytes: 262_144, waitersMax: 0, waitMs: 1_000 }, new ManualClock());
-  const h = harness({ replyShareOf: () => budget.share(), subscriptions: await fakeGroups('s'), webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() } });
+  const budget = new ByteBudget(
+    { of: 'replies', totalBytes: MIB, reserveBytes: MIB / 4, smallBytes: 262_144, waitersMax: 0, waitMs: 1_000 },
+    new ManualClock(),
+  );
+  const h = harness({
+    replyShareOf: () => budget.share(),
+    subscriptions: await fakeGroups('s'),
+    webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() },
+  });
   expect((await h.get(path, 'application/json')).status).toBe(200);
   budget.share().add(MIB);
   expect((await h.get(path, 'application/json')).status).toBe(503);

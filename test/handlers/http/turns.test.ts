@@ -33,7 +33,10 @@ function* slices(work: (ms: number) => string, lengths: readonly number[]): Gene
 describe('turns', () => {
   it('let long works that are alone go on without a rest', async () => {
     const { turns, happened, work } = process();
-    expect(await Promise.all([turns.run(null, slices(work, [4, 4])), turns.run(null, slices(work, [5]))])).toEqual(['done', 'done']);
+    expect(await Promise.all([turns.run(null, slices(work, [4, 4])), turns.run(null, slices(work, [5]))])).toEqual([
+      'done',
+      'done',
+    ]);
     expect(happened).toEqual(['work 4', 'work 5', 'work 4']);
   });
 
@@ -58,7 +61,9 @@ describe('turns', () => {
 
   it('go on behind a piece that fails, whose own caller alone is told', async () => {
     const { turns, happened, work } = process();
-    const failed = turns.slice(null, () => { throw new Error('cannot be read'); });
+    const failed = turns.slice(null, () => {
+      throw new Error('cannot be read');
+    });
     const next = turns.slice(null, () => work(1));
     await expect(failed).rejects.toThrow('cannot be read');
     expect(await next).toBe('worked 1');

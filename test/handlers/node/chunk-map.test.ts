@@ -7,11 +7,16 @@ describe('GET /admin/chunks', () => {
     const node = new FakeNode();
     const { get } = harness({ node });
     const reply = await get('/admin/chunks');
-    expect([reply.status, reply.headers.get('content-type'), reply.json()]).toEqual([200, 'application/json; charset=utf-8', node.chunks]);
+    expect([reply.status, reply.headers.get('content-type'), reply.json()]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+      node.chunks,
+    ]);
     expect(reply.text).not.toContain('\n');
     const { version, chunkSize, logEnd } = node.chunks;
     expect((await get(`/admin/chunks?since=${version}`)).json()).toEqual({ version, chunkSize, logEnd, chunks: null });
-    for (const since of ['', 'aabbccdd-2', '%00', '%zz', '..%2f..', '💥']) expect((await get(`/admin/chunks?since=${since}`)).json()).toEqual(node.chunks);
+    for (const since of ['', 'aabbccdd-2', '%00', '%zz', '..%2f..', '💥'])
+      expect((await get(`/admin/chunks?since=${since}`)).json()).toEqual(node.chunks);
   });
 
   test('refuses a version that is none, another format, and another method', async () => {
@@ -23,6 +28,8 @@ describe('GET /admin/chunks', () => {
 
   test('is absent without a node, and where administration is switched off', async () => {
     expect((await harness().get('/admin/chunks')).status).toBe(404);
-    expect((await harness({ node: new FakeNode(), options: { disableAdminUi: true } }).get('/admin/chunks')).status).toBe(404);
+    expect(
+      (await harness({ node: new FakeNode(), options: { disableAdminUi: true } }).get('/admin/chunks')).status,
+    ).toBe(404);
   });
 });

@@ -10,7 +10,9 @@ test('the overview is for operators, in one line', async () => {
   const reply = await get('/admin/overview', undefined, AS.ops);
   expect([reply.status, reply.json()]).toEqual([200, await node.overview()]);
   expect(reply.text).not.toContain('\n');
-  expect([(await get('/admin/overview')).status, (await get('/admin/overview', undefined, AS.plain)).status]).toEqual([401, 403]);
+  expect([(await get('/admin/overview')).status, (await get('/admin/overview', undefined, AS.plain)).status]).toEqual([
+    401, 403,
+  ]);
   expect((await get('/admin/overview', 'text/html', AS.ops)).status).toBe(406);
   expect((await harness().get('/admin/overview')).status).toBe(404);
 });

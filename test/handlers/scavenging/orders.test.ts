@@ -11,10 +11,18 @@ const CYCLE = '7D1F0C9E-5B2A-4A63-8C1D-90B1B7C3A001';
 
 function world() {
   const plain = harness();
-  const scavengeOrders = new ScavengeOrders({ scavenger: plain.scavenger, store: plain.store, clock: plain.clock, log: silentLog, leadsOthers: () => false, leaseMs: 60_000 });
+  const scavengeOrders = new ScavengeOrders({
+    scavenger: plain.scavenger,
+    store: plain.store,
+    clock: plain.clock,
+    log: silentLog,
+    leadsOthers: () => false,
+    leaseMs: 60_000,
+  });
   const h = harness({ scavenger: plain.scavenger, store: plain.store, scavengeOrders } as never);
   const order = (attempt: number, cycle = CYCLE) => `clusterScavengeId=${cycle}&attempt=${attempt}`;
-  const start = (attempt: number, cycle = CYCLE, more = '') => h.send('POST', `${PATH}?${order(attempt, cycle)}${more}`);
+  const start = (attempt: number, cycle = CYCLE, more = '') =>
+    h.send('POST', `${PATH}?${order(attempt, cycle)}${more}`);
   const stop = (attempt: number, id = 'current') => h.send('DELETE', `${PATH}/${id}?${order(attempt)}`);
   const last = (attempt: number) => h.get(`${PATH}/last?${order(attempt)}`);
   return { ...h, scavenger: plain.scavenger, clock: plain.clock, orders: scavengeOrders, start, stop, last };
@@ -59,18 +67,37 @@ describe('stopping and asking', () => {
 describe('what is refused', () => {
   const both = 'clusterScavengeId and attempt belong together: give both or none';
   test.each([
-    [`clusterScavengeId=${CYCLE}`, both], ['attempt=1', both], [`clusterScavengeId=x&attempt=1`, 'clusterScavengeId must be a UUID'], [`clusterScavengeId=&attempt=1`, 'clusterScavengeId must be a UUID'],
-    [`clusterScavengeId=${CYCLE}&attempt=-1`, 'attempt must be an integer of 0 or above'], [`clusterScavengeId=${CYCLE}&attempt=x`, 'attempt must be an integer of 0 or above'],
+    [`clusterScavengeId=${CYCLE}`, both],
+    ['attempt=1', both],
+    [`clusterScavengeId=x&attempt=1`, 'clusterScavengeId must be a UUID'],
+    [`clusterScavengeId=&attempt=1`, 'clusterScavengeId must be a UUID'],
+    [`clusterScavengeId=${CYCLE}&attempt=-1`, 'attempt must be an integer of 0 or above'],
+    [`clusterScavengeId=${CYCLE}&attempt=x`, 'attempt must be an integer of 0 or above'],
     [`clusterScavengeId=${CYCLE}&attempt=99999999999999999999`, 'attempt must be an integer of 0 or above'],
   ])('?%s', async (query, detail) => {
     const { send, get, scavenger } = world();
-    for (const reply of [await send('POST', `${PATH}?${query}`), await send('DELETE', `${PATH}/current?${query}`), await get(`${PATH}/last?${query}`)]) expect([reply.status, reply.json().detail]).toEqual([400, detail]);
+    for (const reply of [
+      await send('POST', `${PATH}?${query}`),
+      await send('DELETE', `${PATH}/current?${query}`),
+      await get(`${PATH}/last?${query}`),
+    ])
+      expect([reply.status, reply.json().detail]).toEqual([400, detail]);
     expect(scavenger.started).toEqual([]);
   });
 
   test('a dry run, and any order where no cluster gives some', async () => {
     const { start } = world();
-    expect((await start(1, CYCLE, '&dryRun=true')).json()).toMatchObject({ code: 'bad_request', detail: expect.stringMatching(/no dry runs/) });
-    for (const [method, path] of [['POST', PATH], ['DELETE', `${PATH}/current`], ['GET', `${PATH}/last`]] as const) expect((await harness().send(method, `${path}?clusterScavengeId=${CYCLE}&attempt=1`)).json()).toMatchObject({ detail: expect.stringMatching(/accepts no orders/) });
+    expect((await start(1, CYCLE, '&dryRun=true')).json()).toMatchObject({
+      code: 'bad_request',
+      detail: expect.stringMatching(/no dry runs/),
+    });
+    for (const [method, path] of [
+      ['POST', PATH],
+      ['DELETE', `${PATH}/current`],
+      ['GET', `${PATH}/last`],
+    ] as const)
+      expect((await harness().send(method, `${path}?clusterScavengeId=${CYCLE}&attempt=1`)).json()).toMatchObject({
+        detail: expect.stringMatching(/accepts no orders/),
+      });
   });
 });

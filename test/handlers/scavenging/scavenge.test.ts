@@ -4,7 +4,10 @@ import { TOMBSTONE } from '../../../core/log/format/records.ts';
 import type { DryRunReport, Explanation } from '../../../core/scavenge/api.ts';
 import { ATOM, harness, linksOf } from '../harness.ts';
 
-/** Scavenging over HTTP; the numbers are rows 132 to 142 of the tables of scavenging (test/scavenge/tables-coverage.test.ts). */
+/**
+ * Scavenging over HTTP; the numbers are rows 132 to 142 of the tables of scavenging
+ * (test/scavenge/tables-coverage.test.ts).
+ */
 
 const PATH = '/admin/scavenge';
 const FIRST = '00000000-0000-4000-8000-000000000001';
@@ -16,18 +19,42 @@ const MULTI = 'throttlePercent must be 100 for a multi-threaded scavenge';
 
 describe('starting', () => {
   test.each([
-    ['132', 'threads=0', THREADS], ['132', 'threads=x', THREADS], ['132', 'threads=', THREADS], ['132', 'threads=4294967297', THREADS],
-    ['133', 'throttlePercent=0', THROTTLE], ['133', 'throttlePercent=101', THROTTLE], ['133', 'throttlePercent=x', THROTTLE], ['133', 'throttlePercent=1.5', THROTTLE],
+    ['132', 'threads=0', THREADS],
+    ['132', 'threads=x', THREADS],
+    ['132', 'threads=', THREADS],
+    ['132', 'threads=4294967297', THREADS],
+    ['133', 'throttlePercent=0', THROTTLE],
+    ['133', 'throttlePercent=101', THROTTLE],
+    ['133', 'throttlePercent=x', THROTTLE],
+    ['133', 'throttlePercent=1.5', THROTTLE],
     ['134', 'throttlePercent=50&threads=2', MULTI],
-    ['136', 'threshold=x', 'threshold must be an integer'], ['136', 'threshold=-2147483649', 'threshold must be an integer'],
-    ['137', 'syncOnly=1', 'syncOnly must be a boolean'], ['137', 'syncOnly=', 'syncOnly must be a boolean'],
-    ['', 'startAfresh=1', 'startAfresh must be a boolean'], ['', 'startAfresh=true&syncOnly=true', 'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out'],
-    ['', `startAfresh=true&clusterScavengeId=${FIRST}&attempt=1`, 'A cluster resumes an unfinished scavenge: leave out startAfresh, or clusterScavengeId and attempt'],
-    ['', 'startFromChunk=-1', 'startFromChunk must be a positive integer'], ['', 'dryRun=yes', 'dryRun must be a boolean'],
+    ['136', 'threshold=x', 'threshold must be an integer'],
+    ['136', 'threshold=-2147483649', 'threshold must be an integer'],
+    ['137', 'syncOnly=1', 'syncOnly must be a boolean'],
+    ['137', 'syncOnly=', 'syncOnly must be a boolean'],
+    ['', 'startAfresh=1', 'startAfresh must be a boolean'],
+    [
+      '',
+      'startAfresh=true&syncOnly=true',
+      'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out',
+    ],
+    [
+      '',
+      `startAfresh=true&clusterScavengeId=${FIRST}&attempt=1`,
+      'A cluster resumes an unfinished scavenge: leave out startAfresh, or clusterScavengeId and attempt',
+    ],
+    ['', 'startFromChunk=-1', 'startFromChunk must be a positive integer'],
+    ['', 'dryRun=yes', 'dryRun must be a boolean'],
     // In the order of the table, whatever the order of the parameters.
-    ['', 'syncOnly=x&throttlePercent=x&threshold=x&threads=x&startFromChunk=x', 'startFromChunk must be a positive integer'],
-    ['', 'syncOnly=x&throttlePercent=x&threshold=x&threads=x', THREADS], ['', 'syncOnly=x&throttlePercent=x&threshold=x', 'threshold must be an integer'],
-    ['', 'syncOnly=x&throttlePercent=x', THROTTLE], ['', 'syncOnly=x&throttlePercent=99&threads=2', MULTI],
+    [
+      '',
+      'syncOnly=x&throttlePercent=x&threshold=x&threads=x&startFromChunk=x',
+      'startFromChunk must be a positive integer',
+    ],
+    ['', 'syncOnly=x&throttlePercent=x&threshold=x&threads=x', THREADS],
+    ['', 'syncOnly=x&throttlePercent=x&threshold=x', 'threshold must be an integer'],
+    ['', 'syncOnly=x&throttlePercent=x', THROTTLE],
+    ['', 'syncOnly=x&throttlePercent=99&threads=2', MULTI],
   ])('%s ?%s is refused', async (_, query, detail) => {
     const h = harness();
     const reply = await h.send('POST', `${PATH}?${query}`);
@@ -37,8 +64,13 @@ describe('starting', () => {
   });
 
   test.each([
-    ['', '', {}], ['135', 'throttlePercent=100&threads=2', { throttlePercent: 100, threads: 2 }], ['136', 'threshold=-5', { threshold: -5 }],
-    ['137', 'syncOnly=TRUE', { syncOnly: true }], ['137', 'syncOnly=False', { syncOnly: false }], ['', 'startAfresh=True&syncOnly=false', { startAfresh: true, syncOnly: false }], ['', 'throttlePercent=50&threads=1', { throttlePercent: 50, threads: 1 }],
+    ['', '', {}],
+    ['135', 'throttlePercent=100&threads=2', { throttlePercent: 100, threads: 2 }],
+    ['136', 'threshold=-5', { threshold: -5 }],
+    ['137', 'syncOnly=TRUE', { syncOnly: true }],
+    ['137', 'syncOnly=False', { syncOnly: false }],
+    ['', 'startAfresh=True&syncOnly=false', { startAfresh: true, syncOnly: false }],
+    ['', 'throttlePercent=50&threads=1', { throttlePercent: 50, threads: 1 }],
     ['', 'startFromChunk=7&threads=9&unknown=x', { threads: 9 }],
   ])('%s ?%s is accepted', async (_, query, options) => {
     const h = harness();
@@ -53,19 +85,39 @@ describe('starting', () => {
     expect((await h.send('POST', PATH)).status).toBe(200);
     const second = await h.send('POST', PATH);
     expect(second.status).toBe(409);
-    expect(second.json()).toMatchObject({ code: 'scavenge_in_progress', title: 'Conflict', detail: 'Scavenge is already running', scavengeId: FIRST, hint: expect.stringContaining('DELETE') });
+    expect(second.json()).toMatchObject({
+      code: 'scavenge_in_progress',
+      title: 'Conflict',
+      detail: 'Scavenge is already running',
+      scavengeId: FIRST,
+      hint: expect.stringContaining('DELETE'),
+    });
     expect((await h.send('POST', `${PATH}?threads=0`)).status).toBe(400);
-    expect((await h.send('POST', `${PATH}?dryRun=true`)).json()).toMatchObject({ code: 'scavenge_in_progress', scavengeId: FIRST });
+    expect((await h.send('POST', `${PATH}?dryRun=true`)).json()).toMatchObject({
+      code: 'scavenge_in_progress',
+      scavengeId: FIRST,
+    });
   });
 
   test('a body of any kind is ignored', async () => {
-    const reply = await harness().send('POST', PATH, { 'content-type': 'application/x-www-form-urlencoded' }, 'threads=0');
+    const reply = await harness().send(
+      'POST',
+      PATH,
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      'threads=0',
+    );
     expect(reply.status).toBe(200);
   });
 
-  test.each([['store_closed', 503], ['bad_option', 400], ['scavenge_state_invalid', 500]] as const)('a start that fails with %s is %i, with the reason', async (code, status) => {
+  test.each([
+    ['store_closed', 503],
+    ['bad_option', 400],
+    ['scavenge_state_invalid', 500],
+  ] as const)('a start that fails with %s is %i, with the reason', async (code, status) => {
     const h = harness();
-    h.scavenger.start = async () => { throw new SkuaError(code, 'Because of this.'); };
+    h.scavenger.start = async () => {
+      throw new SkuaError(code, 'Because of this.');
+    };
     const reply = await h.send('POST', PATH);
     expect(reply.status).toBe(status);
     expect(reply.json()).toMatchObject({ code, detail: 'Because of this.' });
@@ -77,29 +129,51 @@ describe('current and last', () => {
     const h = harness();
     expect((await h.get(`${PATH}/current`)).text).toBe('{\n  "scavengeId": "",\n  "scavengeLink": ""\n}');
     await h.send('POST', PATH);
-    expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: FIRST, scavengeLink: `/admin/scavenge/${FIRST}` });
+    expect((await h.get(`${PATH}/current`)).json()).toEqual({
+      scavengeId: FIRST,
+      scavengeLink: `/admin/scavenge/${FIRST}`,
+    });
     h.scavenger.end('Success');
     expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '' });
   });
 
   test('last: unknown, in progress, and each result', async () => {
     const h = harness();
-    expect((await h.get(`${PATH}/last`)).json()).toEqual({ scavengeId: NONE, scavengeLink: '', scavengeResult: 'Unknown' });
+    expect((await h.get(`${PATH}/last`)).json()).toEqual({
+      scavengeId: NONE,
+      scavengeLink: '',
+      scavengeResult: 'Unknown',
+    });
     await h.send('POST', PATH);
-    expect((await h.get(`${PATH}/last`)).json()).toEqual({ scavengeId: FIRST, scavengeLink: `/admin/scavenge/${FIRST}`, scavengeResult: 'InProgress' });
+    expect((await h.get(`${PATH}/last`)).json()).toEqual({
+      scavengeId: FIRST,
+      scavengeLink: `/admin/scavenge/${FIRST}`,
+      scavengeResult: 'InProgress',
+    });
     h.scavenger.end('Success');
     expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ scavengeId: FIRST, scavengeResult: 'Success' });
     await h.send('POST', PATH);
     h.scavenger.end('Errored', 'Error while scavenging DB: disk full.');
-    expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ scavengeId: SECOND, scavengeResult: 'Errored', error: 'Error while scavenging DB: disk full.' });
+    expect((await h.get(`${PATH}/last`)).json()).toMatchObject({
+      scavengeId: SECOND,
+      scavengeResult: 'Errored',
+      error: 'Error while scavenging DB: disk full.',
+    });
   });
 
   test('on object storage: until when traces remain of what was removed, or that none do', async () => {
     const h = harness();
     const last = { scavengeId: FIRST, result: 'Success', error: null } as const;
     h.scavenger.last = () => ({ ...last, traces: { untilMs: Date.UTC(2026, 10, 22, 12), goneMs: null } });
-    expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ scavengeId: FIRST, tracesUntil: '2026-11-22T12:00:00Z' });
-    expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '', tracesUntil: '2026-11-22T12:00:00Z' });
+    expect((await h.get(`${PATH}/last`)).json()).toMatchObject({
+      scavengeId: FIRST,
+      tracesUntil: '2026-11-22T12:00:00Z',
+    });
+    expect((await h.get(`${PATH}/current`)).json()).toEqual({
+      scavengeId: '',
+      scavengeLink: '',
+      tracesUntil: '2026-11-22T12:00:00Z',
+    });
     h.scavenger.last = () => ({ ...last, traces: { untilMs: 0, goneMs: Date.UTC(2026, 10, 22, 11) } });
     expect((await h.get(`${PATH}/last`)).json()).toMatchObject({ tracesGone: '2026-11-22T11:00:00Z' });
   });
@@ -145,25 +219,78 @@ describe('stopping', () => {
 test('what goes, or waits to go, to an older point says so behind the recorded members', async () => {
   const h = harness();
   const point = { position: 900, eventNumber: 1, effectiveNowMs: Date.UTC(2031, 3, 2), threshold: 3 };
-  const older = { why: 'unfinished', position: 900, eventNumber: 1, effectiveNow: '2031-04-02T00:00:00Z', threshold: 3 };
+  const older = {
+    why: 'unfinished',
+    position: 900,
+    eventNumber: 1,
+    effectiveNow: '2031-04-02T00:00:00Z',
+    threshold: 3,
+  };
   h.scavenger.waitingNow = { why: 'unfinished', point };
   expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '', waiting: older });
-  expect((await h.get(`${PATH}/last`)).json()).toEqual({ scavengeId: NONE, scavengeLink: '', scavengeResult: 'Unknown', waiting: older });
+  expect((await h.get(`${PATH}/last`)).json()).toEqual({
+    scavengeId: NONE,
+    scavengeLink: '',
+    scavengeResult: 'Unknown',
+    waiting: older,
+  });
   expect((await h.send('POST', PATH)).json()).toEqual({ scavengeId: FIRST, olderPoint: older });
-  h.scavenger.progressNow = { phase: 'Cleaning', chunksDone: 1, chunksTotal: 1, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, startedAtMs: 0, elapsedSeconds: 1, remainingSeconds: null, phaseShare: 0.5, olderPoint: { why: 'unfinished', point } };
+  h.scavenger.progressNow = {
+    phase: 'Cleaning',
+    chunksDone: 1,
+    chunksTotal: 1,
+    bytesDone: 0,
+    bytesTotal: 0,
+    bytesReclaimed: 0,
+    startedAtMs: 0,
+    elapsedSeconds: 1,
+    remainingSeconds: null,
+    phaseShare: 0.5,
+    olderPoint: { why: 'unfinished', point },
+  };
   expect((await h.get(`${PATH}/progress`)).json()).toMatchObject({ phaseShare: 0.5, olderPoint: older });
   const scavengeLink = `${PATH}/${FIRST}`;
   expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: FIRST, scavengeLink, olderPoint: older });
   h.scavenger.waitingNow = null;
   h.scavenger.end('Success');
-  expect((await h.get(`${PATH}/last`)).json()).toEqual({ scavengeId: FIRST, scavengeLink, scavengeResult: 'Success', olderPoint: older });
+  expect((await h.get(`${PATH}/last`)).json()).toEqual({
+    scavengeId: FIRST,
+    scavengeLink,
+    scavengeResult: 'Success',
+    olderPoint: older,
+  });
   expect((await h.get(`${PATH}/current`)).json()).toEqual({ scavengeId: '', scavengeLink: '' });
   h.scavenger.waitingNow = { why: 'unfinished', point };
   expect((await h.send('POST', `${PATH}?startAfresh=true`)).json()).toEqual({ scavengeId: SECOND });
   const leaves = [{ from: 0, to: 3, count: 4, bytes: 812, rule: 'tombstone' as const }];
-  h.scavenger.explanations.set('s', { stream: 's', lastEventNumber: 3, metadata: null, rules: [], removed: leaves, kept: [], ignored: [{ key: '$maxcount', value: '1', why: 'x' }], waiting: { why: 'unreached', point, leaves } });
-  expect((await h.get(`${PATH}/explain/s`)).json()).toEqual({ stream: 's', lastEventNumber: 3, metadata: null, rules: [], removed: leaves, kept: [], ignored: [{ key: '$maxcount', value: '1', why: 'x' }], waiting: { ...older, why: 'unreached', leaves } });
-  h.scavenger.reports.set(SECOND, { scavengeId: SECOND, threshold: 0, point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, redactable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting: { why: 'unfinished', point } });
+  h.scavenger.explanations.set('s', {
+    stream: 's',
+    lastEventNumber: 3,
+    metadata: null,
+    rules: [],
+    removed: leaves,
+    kept: [],
+    ignored: [{ key: '$maxcount', value: '1', why: 'x' }],
+    waiting: { why: 'unreached', point, leaves },
+  });
+  expect((await h.get(`${PATH}/explain/s`)).json()).toEqual({
+    stream: 's',
+    lastEventNumber: 3,
+    metadata: null,
+    rules: [],
+    removed: leaves,
+    kept: [],
+    ignored: [{ key: '$maxcount', value: '1', why: 'x' }],
+    waiting: { ...older, why: 'unreached', leaves },
+  });
+  h.scavenger.reports.set(SECOND, {
+    scavengeId: SECOND,
+    threshold: 0,
+    point,
+    chunks: [],
+    totals: { chunks: 0, records: 0, discardable: 0, redactable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 },
+    waiting: { why: 'unfinished', point },
+  });
   expect((await h.get(`${PATH}/dry-run/${SECOND}`)).json()).toMatchObject({ waiting: older });
 });
 
@@ -173,18 +300,58 @@ test('progress: 404 when none runs', async () => {
   expect([none.status, none.json().code]).toEqual([404, 'scavenge_not_found']);
   await h.send('POST', PATH);
   h.scavenger.progressNow = {
-    phase: 'Chunk execution', chunksDone: 1, chunksTotal: 4, bytesDone: 100, bytesTotal: 400, bytesReclaimed: -7, startedAtMs: Date.UTC(2031, 3, 2, 9, 15, 30, 250), elapsedSeconds: 1.5, remainingSeconds: null,
+    phase: 'Chunk execution',
+    chunksDone: 1,
+    chunksTotal: 4,
+    bytesDone: 100,
+    bytesTotal: 400,
+    bytesReclaimed: -7,
+    startedAtMs: Date.UTC(2031, 3, 2, 9, 15, 30, 250),
+    elapsedSeconds: 1.5,
+    remainingSeconds: null,
   };
   expect((await h.get(`${PATH}/progress`)).json()).toEqual({
-    scavengeId: FIRST, phase: 'Chunk execution', chunksDone: 1, chunksTotal: 4, bytesDone: 100, bytesTotal: 400, bytesReclaimed: -7, startedAt: '2031-04-02T09:15:30.25Z', elapsedSeconds: 1.5, remainingSeconds: null,
+    scavengeId: FIRST,
+    phase: 'Chunk execution',
+    chunksDone: 1,
+    chunksTotal: 4,
+    bytesDone: 100,
+    bytesTotal: 400,
+    bytesReclaimed: -7,
+    startedAt: '2031-04-02T09:15:30.25Z',
+    elapsedSeconds: 1.5,
+    remainingSeconds: null,
   });
 });
 
 describe('dry run', () => {
   const report: DryRunReport = {
-    scavengeId: FIRST, threshold: 3, point: { position: 900, eventNumber: 1, effectiveNowMs: Date.UTC(2031, 3, 2) + 0.75, threshold: 3 },
-    chunks: [{ file: 'chunk-000000.000000', start: 0, end: 0, weight: 4, records: 9, discardable: 2, redactable: 1, bytes: 5_000, bytesReclaimable: 400, wouldExecute: true }],
-    totals: { chunks: 1, records: 9, discardable: 2, redactable: 1, bytes: 5_000, bytesReclaimable: 400, chunksExecuted: 1 },
+    scavengeId: FIRST,
+    threshold: 3,
+    point: { position: 900, eventNumber: 1, effectiveNowMs: Date.UTC(2031, 3, 2) + 0.75, threshold: 3 },
+    chunks: [
+      {
+        file: 'chunk-000000.000000',
+        start: 0,
+        end: 0,
+        weight: 4,
+        records: 9,
+        discardable: 2,
+        redactable: 1,
+        bytes: 5_000,
+        bytesReclaimable: 400,
+        wouldExecute: true,
+      },
+    ],
+    totals: {
+      chunks: 1,
+      records: 9,
+      discardable: 2,
+      redactable: 1,
+      bytes: 5_000,
+      bytesReclaimable: 400,
+      chunksExecuted: 1,
+    },
   };
 
   test('202 while it runs, then the report', async () => {
@@ -196,7 +363,13 @@ describe('dry run', () => {
     h.scavenger.reports.set(FIRST, report);
     const done = await h.get(`${PATH}/dry-run/${FIRST}`);
     expect(done.status).toBe(200);
-    expect(done.json()).toEqual({ scavengeId: FIRST, threshold: 3, point: { position: 900, eventNumber: 1, effectiveNow: '2031-04-02T00:00:00.00075Z' }, chunks: report.chunks, totals: report.totals });
+    expect(done.json()).toEqual({
+      scavengeId: FIRST,
+      threshold: 3,
+      point: { position: 900, eventNumber: 1, effectiveNow: '2031-04-02T00:00:00.00075Z' },
+      chunks: report.chunks,
+      totals: report.totals,
+    });
   });
 
   test('404 for another id and for one that was stopped; the reason of one that failed', async () => {
@@ -213,8 +386,15 @@ describe('dry run', () => {
 
 describe('explain', () => {
   const explanation = (stream: string): Explanation => ({
-    stream, lastEventNumber: TOMBSTONE, metadata: { $tb: TOMBSTONE, note: 'x', list: [], nested: { a: [1, null] } }, rules: [{ rule: '$tb', value: TOMBSTONE }, { rule: 'tombstone', value: true }],
-    removed: [{ from: 0, to: 3, count: 4, bytes: 812, rule: 'tombstone' }], kept: [{ from: TOMBSTONE, to: TOMBSTONE, count: 1, why: 'the tombstone' }],
+    stream,
+    lastEventNumber: TOMBSTONE,
+    metadata: { $tb: TOMBSTONE, note: 'x', list: [], nested: { a: [1, null] } },
+    rules: [
+      { rule: '$tb', value: TOMBSTONE },
+      { rule: 'tombstone', value: true },
+    ],
+    removed: [{ from: 0, to: 3, count: 4, bytes: 812, rule: 'tombstone' }],
+    kept: [{ from: TOMBSTONE, to: TOMBSTONE, count: 1, why: 'the tombstone' }],
   });
 
   test.each(['orders', 'a/b c', 'ü/渡 %2F', '$$orders', '$all', 'a?b#c'])('%s', async (stream) => {
@@ -245,8 +425,14 @@ describe('what is sent', () => {
       return [reply.headers.get('content-type'), reply.text];
     };
     expect(await texts('POST', PATH, 'text/plain')).toEqual([TEXT, `ScavengeId: ${FIRST}`]);
-    expect(await texts('GET', `${PATH}/current`, 'text/*')).toEqual([TEXT, `ScavengeId: ${FIRST}, ScavengeLink: /admin/scavenge/${FIRST}`]);
-    expect(await texts('GET', `${PATH}/last?format=text`, '')).toEqual([TEXT, `ScavengeId: ${FIRST}, ScavengeLink: /admin/scavenge/${FIRST}, ScavengeResult: InProgress`]);
+    expect(await texts('GET', `${PATH}/current`, 'text/*')).toEqual([
+      TEXT,
+      `ScavengeId: ${FIRST}, ScavengeLink: /admin/scavenge/${FIRST}`,
+    ]);
+    expect(await texts('GET', `${PATH}/last?format=text`, '')).toEqual([
+      TEXT,
+      `ScavengeId: ${FIRST}, ScavengeLink: /admin/scavenge/${FIRST}, ScavengeResult: InProgress`,
+    ]);
     expect(await texts('DELETE', `${PATH}/current`, 'text/plain, application/json;q=0.5')).toEqual([TEXT, FIRST]);
     expect(await texts('GET', `${PATH}/current`, 'text/plain')).toEqual([TEXT, 'ScavengeId: , ScavengeLink: ']);
   });
@@ -256,7 +442,13 @@ describe('what is sent', () => {
     expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
   });
 
-  test.each([['POST', PATH, 'application/xml'], ['GET', `${PATH}/last`, 'text/html'], ['DELETE', `${PATH}/current`, ATOM], ['GET', `${PATH}/progress`, 'text/plain'], ['GET', `${PATH}/current`, 'text/event-stream']])('406 for %s %s as %s', async (method, path, accept) => {
+  test.each([
+    ['POST', PATH, 'application/xml'],
+    ['GET', `${PATH}/last`, 'text/html'],
+    ['DELETE', `${PATH}/current`, ATOM],
+    ['GET', `${PATH}/progress`, 'text/plain'],
+    ['GET', `${PATH}/current`, 'text/event-stream'],
+  ])('406 for %s %s as %s', async (method, path, accept) => {
     const h = harness();
     expect((await h.send(method, path, { accept })).status).toBe(406);
     expect(h.scavenger.started).toEqual([]);
@@ -271,8 +463,13 @@ describe('what is sent', () => {
 });
 
 test.each([
-  [PATH, 'POST, OPTIONS', ['GET', 'DELETE', 'PUT']], [`${PATH}/current`, 'DELETE, GET, OPTIONS', ['POST', 'PUT']], [`${PATH}/last`, 'GET, OPTIONS', ['POST', 'DELETE']],
-  [`${PATH}/progress`, 'GET, OPTIONS', ['DELETE']], [`${PATH}/${FIRST}`, 'DELETE, OPTIONS', ['GET', 'POST']], [`${PATH}/dry-run/${FIRST}`, 'GET, OPTIONS', ['POST', 'DELETE']], [`${PATH}/explain/a`, 'GET, OPTIONS', ['POST']],
+  [PATH, 'POST, OPTIONS', ['GET', 'DELETE', 'PUT']],
+  [`${PATH}/current`, 'DELETE, GET, OPTIONS', ['POST', 'PUT']],
+  [`${PATH}/last`, 'GET, OPTIONS', ['POST', 'DELETE']],
+  [`${PATH}/progress`, 'GET, OPTIONS', ['DELETE']],
+  [`${PATH}/${FIRST}`, 'DELETE, OPTIONS', ['GET', 'POST']],
+  [`${PATH}/dry-run/${FIRST}`, 'GET, OPTIONS', ['POST', 'DELETE']],
+  [`${PATH}/explain/a`, 'GET, OPTIONS', ['POST']],
 ])('%s knows %s', async (path, methods, others) => {
   const h = harness();
   const options = await h.send('OPTIONS', path);
@@ -283,9 +480,12 @@ test.each([
   }
 });
 
-test.each(['/admin', '/admin/', `${PATH}/`, `${PATH}/current/`, `${PATH}/dry-run/${FIRST}/x`, `${PATH}/a/b`])('%s is 404', async (path) => {
-  for (const method of ['GET', 'POST', 'DELETE']) expect((await harness().send(method, path)).status).toBe(404);
-});
+test.each(['/admin', '/admin/', `${PATH}/`, `${PATH}/current/`, `${PATH}/dry-run/${FIRST}/x`, `${PATH}/a/b`])(
+  '%s is 404',
+  async (path) => {
+    for (const method of ['GET', 'POST', 'DELETE']) expect((await harness().send(method, path)).status).toBe(404);
+  },
+);
 
 describe('history', () => {
   async function filled() {
@@ -294,17 +494,20 @@ describe('history', () => {
     return h;
   }
 
-  test.each(['/streams/$scavenges', '/streams/%24scavenges', '/streams/%24%73cavenges'])('%s/{id}/{event}/{count} reads a run backward', async (path) => {
-    const h = await filled();
-    const reply = await h.get(`${path}/${FIRST}/head/2?embed=body`, 'application/json');
-    expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
-    const feed = reply.json();
-    expect(feed.entries.map((entry: { data: string }) => JSON.parse(entry.data))).toEqual([{ n: 2 }, { n: 1 }]);
-    // Its links lead to the run's own stream, where they work.
-    const next = await h.get(`${linksOf(feed)['next']}?embed=body`, ATOM);
-    expect(next.json().entries.map((entry: { data: string }) => JSON.parse(entry.data))).toEqual([{ n: 0 }]);
-    expect((await h.get(`${path}/${FIRST}/1/1`)).json().entries).toHaveLength(1);
-  });
+  test.each(['/streams/$scavenges', '/streams/%24scavenges', '/streams/%24%73cavenges'])(
+    '%s/{id}/{event}/{count} reads a run backward',
+    async (path) => {
+      const h = await filled();
+      const reply = await h.get(`${path}/${FIRST}/head/2?embed=body`, 'application/json');
+      expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+      const feed = reply.json();
+      expect(feed.entries.map((entry: { data: string }) => JSON.parse(entry.data))).toEqual([{ n: 2 }, { n: 1 }]);
+      // Its links lead to the run's own stream, where they work.
+      const next = await h.get(`${linksOf(feed)['next']}?embed=body`, ATOM);
+      expect(next.json().entries.map((entry: { data: string }) => JSON.parse(entry.data))).toEqual([{ n: 0 }]);
+      expect((await h.get(`${path}/${FIRST}/1/1`)).json().entries).toHaveLength(1);
+    },
+  );
 
   test('numbers and counts are checked, other runs are 404, other streams have no such path', async () => {
     const h = await filled();
@@ -319,8 +522,12 @@ describe('history', () => {
     const h = harness();
     await h.fill('$scavenges', { n: 0 }, { n: 1 }, { n: 2 });
     const head = await h.get('/streams/$scavenges?embed=body');
-    expect([head.status, head.headers.get('access-control-allow-methods')]).toEqual([200, 'POST, DELETE, GET, GET, OPTIONS']);
-    for (const path of ['0/forward/3', 'head/backward/3', '2/3']) expect((await h.get(`/streams/$scavenges/${path}`)).json().entries).toHaveLength(3);
+    expect([head.status, head.headers.get('access-control-allow-methods')]).toEqual([
+      200,
+      'POST, DELETE, GET, GET, OPTIONS',
+    ]);
+    for (const path of ['0/forward/3', 'head/backward/3', '2/3'])
+      expect((await h.get(`/streams/$scavenges/${path}`)).json().entries).toHaveLength(3);
     expect((await h.get('/streams/$scavenges/1')).json()).toEqual({ n: 1 });
     expect((await h.get('/streams/$scavenges/metadata')).status).toBe(200);
   });

@@ -20,7 +20,9 @@ function idHeader(): Record<string, string> {
 
 /** Writes below the handlers, as the node itself does. */
 async function put(h: Secured, stream: string, type: string, data: string, isJson = true): Promise<void> {
-  await h.store.append(stream, -2, [{ id: idHeader()['es-eventid']!, type, isJson, data: encodeText(data), metadata: new Uint8Array(0) }]);
+  await h.store.append(stream, -2, [
+    { id: idHeader()['es-eventid']!, type, isJson, data: encodeText(data), metadata: new Uint8Array(0) },
+  ]);
 }
 
 async function restrict(h: Secured, stream: string, acl: Record<string, unknown>): Promise<void> {
@@ -29,8 +31,15 @@ async function restrict(h: Secured, stream: string, acl: Record<string, unknown>
 
 describe('reading', () => {
   const READS: readonly [string, string][] = [
-    ['/streams/s', ATOM], ['/streams/s', 'application/x-ndjson'], ['/streams/s', 'text/event-stream'], ['/streams/s', 'application/vnd.eventstore.streamdesc+json'],
-    ['/streams/s/0', ATOM], ['/streams/s/head', 'application/json'], ['/streams/s/head/5', ATOM], ['/streams/s/head/backward/5', ATOM], ['/streams/s/0/forward/5', ATOM],
+    ['/streams/s', ATOM],
+    ['/streams/s', 'application/x-ndjson'],
+    ['/streams/s', 'text/event-stream'],
+    ['/streams/s', 'application/vnd.eventstore.streamdesc+json'],
+    ['/streams/s/0', ATOM],
+    ['/streams/s/head', 'application/json'],
+    ['/streams/s/head/5', ATOM],
+    ['/streams/s/head/backward/5', ATOM],
+    ['/streams/s/0/forward/5', ATOM],
     ['/streams/s/0/forward/5', 'application/x-ndjson'],
   ];
 
@@ -39,7 +48,12 @@ describe('reading', () => {
     await put(h, 's', 'made', '{}');
     await restrict(h, 's', { $r: 'olga' });
     const controller = new AbortController();
-    for (const [headers, status] of [[AS.anonymous, 401], [AS.plain, 403], [AS.ops, 200], [AS.admin, 200]] as const) {
+    for (const [headers, status] of [
+      [AS.anonymous, 401],
+      [AS.plain, 403],
+      [AS.ops, 200],
+      [AS.admin, 200],
+    ] as const) {
       const response = await h.raw('GET', path, { ...headers, accept }, null, controller.signal);
       expect(response.status).toBe(status);
       await response.body?.cancel();
@@ -51,7 +65,9 @@ describe('reading', () => {
     const h = secured();
     await restrict(h, 'secret', { $r: [] });
     await restrict(h, 'gone', { $r: [] });
-    const [there, absent] = await Promise.all(['secret', 'gone'].map((stream) => h.get(`/streams/${stream}/nonsense/5`, ATOM, AS.plain)));
+    const [there, absent] = await Promise.all(
+      ['secret', 'gone'].map((stream) => h.get(`/streams/${stream}/nonsense/5`, ATOM, AS.plain)),
+    );
     expect([there!.status, absent!.status]).toEqual([403, 403]);
     expect(there!.headers.get('access-control-allow-methods')).toBeNull();
     expect(there!.json()).toMatchObject({ code: 'access_denied', title: 'Forbidden' });
@@ -91,26 +107,38 @@ describe('links', () => {
     await put(h, 'secret', 'made', '{"salary":1}');
     await restrict(h, 'secret', { $r: 'olga' });
     await put(h, 'open', 'made', '{"lunch":1}');
-    for (const target of ['0@secret', '0@open', '7@secret', '7@open', '0@$never']) await put(h, 'list', '$>', target, false);
+    for (const target of ['0@secret', '0@open', '7@secret', '7@open', '0@$never'])
+      await put(h, 'list', '$>', target, false);
     return h;
   }
 
-  test.each(['/streams/list/head/backward/10', '/streams/list/0/forward/10'])('to streams that the caller may not read stay links in %s', async (path) => {
-    const h = await linked();
-    const entries = async (headers: Record<string, string>) => (await h.get(`${path}?embed=body`, ATOM, headers)).json().entries.toReversed() as Record<string, unknown>[];
-    const plain = await entries(AS.plain);
-    expect(plain.map((entry) => entry['title'])).toEqual(['0@list', '0@open', '2@list', '7@open', '4@list']);
-    expect(plain[0]).toMatchObject({ eventType: '$>', streamId: 'list', data: null });
-    expect(JSON.stringify(plain)).not.toContain('salary');
-    const ops = await entries(AS.ops);
-    expect(ops.map((entry) => entry['title'])).toEqual(['0@secret', '0@open', '7@secret', '7@open', '4@list']);
-    expect(ops[0]).toMatchObject({ data: '{"salary":1}' });
-    expect((await entries(AS.admin)).map((entry) => entry['title'])).toEqual(['0@secret', '0@open', '7@secret', '7@open', '0@$never']);
-  });
+  test.each(['/streams/list/head/backward/10', '/streams/list/0/forward/10'])(
+    'to streams that the caller may not read stay links in %s',
+    async (path) => {
+      const h = await linked();
+      const entries = async (headers: Record<string, string>) =>
+        (await h.get(`${path}?embed=body`, ATOM, headers)).json().entries.toReversed() as Record<string, unknown>[];
+      const plain = await entries(AS.plain);
+      expect(plain.map((entry) => entry['title'])).toEqual(['0@list', '0@open', '2@list', '7@open', '4@list']);
+      expect(plain[0]).toMatchObject({ eventType: '$>', streamId: 'list', data: null });
+      expect(JSON.stringify(plain)).not.toContain('salary');
+      const ops = await entries(AS.ops);
+      expect(ops.map((entry) => entry['title'])).toEqual(['0@secret', '0@open', '7@secret', '7@open', '4@list']);
+      expect(ops[0]).toMatchObject({ data: '{"salary":1}' });
+      expect((await entries(AS.admin)).map((entry) => entry['title'])).toEqual([
+        '0@secret',
+        '0@open',
+        '7@secret',
+        '7@open',
+        '0@$never',
+      ]);
+    },
+  );
 
   test('one at a time', async () => {
     const h = await linked();
-    const read = (n: number, headers: Record<string, string>) => h.get(`/streams/list/${n}`, 'application/json', headers);
+    const read = (n: number, headers: Record<string, string>) =>
+      h.get(`/streams/list/${n}`, 'application/json', headers);
     expect((await read(0, AS.plain)).text).toBe('"0@secret"');
     expect((await read(2, AS.plain)).text).toBe('"7@secret"');
     expect((await read(1, AS.plain)).json()).toEqual({ lunch: 1 });
@@ -149,7 +177,12 @@ describe('links', () => {
 });
 
 describe('$all', () => {
-  test.each(['/streams/$all', '/streams/$all/head/5', `/streams/%24all/${'0'.repeat(32)}/forward/5`, '/streams/$all/filtered?context=streamid&type=prefix&data=a'])('%s is for administrators unless its own access list says otherwise', async (path) => {
+  test.each([
+    '/streams/$all',
+    '/streams/$all/head/5',
+    `/streams/%24all/${'0'.repeat(32)}/forward/5`,
+    '/streams/$all/filtered?context=streamid&type=prefix&data=a',
+  ])('%s is for administrators unless its own access list says otherwise', async (path) => {
     const h = secured();
     for (const accept of [ATOM, 'application/x-ndjson']) {
       if (accept !== ATOM && path.includes('/5')) continue;
@@ -170,8 +203,14 @@ describe('$all', () => {
 
   test('can neither be written nor deleted by anyone', async () => {
     const h = secured();
-    for (const [headers, status] of [[AS.anonymous, 401], [AS.plain, 403], [AS.admin, 403]] as const) {
-      expect((await h.send('POST', '/streams/$all', { ...headers, ...JSON_EVENT, ...idHeader() }, '{}')).status).toBe(status);
+    for (const [headers, status] of [
+      [AS.anonymous, 401],
+      [AS.plain, 403],
+      [AS.admin, 403],
+    ] as const) {
+      expect((await h.send('POST', '/streams/$all', { ...headers, ...JSON_EVENT, ...idHeader() }, '{}')).status).toBe(
+        status,
+      );
       expect((await h.send('DELETE', '/streams/$all', headers)).status).toBe(status);
       expect((await h.send('DELETE', '/streams/$$s', headers)).status).toBe(status);
       expect((await h.send('GET', '/streams/$$s/metadata', headers)).status).toBe(status);
@@ -182,21 +221,53 @@ describe('$all', () => {
 describe('writing', () => {
   const ROUTES: readonly [string, () => Parameters<Secured['send']>][] = [
     ['append', () => ['POST', '/streams/s', { ...JSON_EVENT, ...idHeader() }, '{}']],
-    ['append of a batch', () => ['POST', '/streams/s', { 'content-type': EVENTS }, JSON.stringify([{ eventId: idHeader()['es-eventid'], eventType: 'made', data: {} }])]],
+    [
+      'append of a batch',
+      () => [
+        'POST',
+        '/streams/s',
+        { 'content-type': EVENTS },
+        JSON.stringify([{ eventId: idHeader()['es-eventid'], eventType: 'made', data: {} }]),
+      ],
+    ],
     ['append under an id', () => ['POST', `/streams/s/incoming/${idHeader()['es-eventid']}`, JSON_EVENT, '{}']],
-    ['metadata', () => ['POST', '/streams/s/metadata', { 'content-type': 'application/json', ...idHeader() }, '{"$acl":{"$w":"olga","$mw":"olga","$d":"olga"}}']],
-    ['append to the metadata stream', () => ['POST', '/streams/$$s', { 'content-type': 'application/json', 'es-eventtype': '$metadata', ...idHeader() }, '{"$acl":{"$w":"olga","$mw":"olga","$d":"olga"}}']],
+    [
+      'metadata',
+      () => [
+        'POST',
+        '/streams/s/metadata',
+        { 'content-type': 'application/json', ...idHeader() },
+        '{"$acl":{"$w":"olga","$mw":"olga","$d":"olga"}}',
+      ],
+    ],
+    [
+      'append to the metadata stream',
+      () => [
+        'POST',
+        '/streams/$$s',
+        { 'content-type': 'application/json', 'es-eventtype': '$metadata', ...idHeader() },
+        '{"$acl":{"$w":"olga","$mw":"olga","$d":"olga"}}',
+      ],
+    ],
     ['soft delete', () => ['DELETE', '/streams/s']],
     ['hard delete', () => ['DELETE', '/streams/s', { 'es-harddelete': 'true' }]],
   ];
 
   test.each(ROUTES)('%s hands the question to the store', async (_what, request) => {
-    for (const [caller, status] of [[AS.anonymous, 401], [AS.plain, 403], [AS.ops, 'done'], [AS.admin, 'done']] as const) {
+    for (const [caller, status] of [
+      [AS.anonymous, 401],
+      [AS.plain, 403],
+      [AS.ops, 'done'],
+      [AS.admin, 'done'],
+    ] as const) {
       const h = secured();
       await put(h, 's', 'made', '{}');
       await restrict(h, 's', { $w: 'olga', $mw: 'olga', $d: 'olga' });
       let asked = 0;
-      for (const name of ['append', 'deleteStream'] as const) wrap(h, name, () => { asked++; });
+      for (const name of ['append', 'deleteStream'] as const)
+        wrap(h, name, () => {
+          asked++;
+        });
       const [method, path, headers, body] = request();
       const reply = await h.send(method, path, { ...headers, ...caller }, body ?? null);
       if (status === 'done') expect(reply.status).toBeLessThan(300);
@@ -207,7 +278,11 @@ describe('writing', () => {
 
   test('the right to write is looked at before what is written', async () => {
     const h = secured();
-    for (const headers of [{ 'content-type': 'application/json' }, { ...JSON_EVENT, 'es-eventid': 'x' }, { ...JSON_EVENT }]) {
+    for (const headers of [
+      { 'content-type': 'application/json' },
+      { ...JSON_EVENT, 'es-eventid': 'x' },
+      { ...JSON_EVENT },
+    ]) {
       expect((await h.send('POST', '/streams/s', headers, '{}')).status).toBe(401);
     }
     expect((await h.send('POST', '/streams/s', { 'content-type': 'text/xml' }, '<x/>')).status).toBe(415);
@@ -233,7 +308,8 @@ describe('writing', () => {
     const h = secured();
     const { authorizeWrite } = h.security.access;
     h.security.access.authorizeWrite = async (principal, action, stream) => authorizeWrite(principal, action, stream);
-    const post = (headers: Record<string, string>) => h.send('POST', '/streams/s', { ...headers, ...JSON_EVENT, ...idHeader() }, '{}');
+    const post = (headers: Record<string, string>) =>
+      h.send('POST', '/streams/s', { ...headers, ...JSON_EVENT, ...idHeader() }, '{}');
     expect((await post(AS.plain)).status).toBe(201);
     expect((await post(AS.anonymous)).status).toBe(401);
   });
@@ -242,7 +318,12 @@ describe('writing', () => {
 /** The model does not ask `authorize`; this does, as the store does, and counts how often it was given one. */
 function wrap(h: Secured, name: 'append' | 'deleteStream', given: () => void): void {
   const original = (h.store[name] as (...args: unknown[]) => Promise<unknown>).bind(h.store);
-  const wrapped = async (stream: string, expected: number, what: unknown, authorize?: (metadata: unknown) => Error | null) => {
+  const wrapped = async (
+    stream: string,
+    expected: number,
+    what: unknown,
+    authorize?: (metadata: unknown) => Error | null,
+  ) => {
     if (authorize !== undefined) {
       given();
       const owner = stream.startsWith('$$') ? stream.slice(2) : stream;
@@ -256,22 +337,34 @@ function wrap(h: Secured, name: 'append' | 'deleteStream', given: () => void): v
 
 describe('operations', () => {
   test('are open to whom the table says', () => {
-    const callers: Record<string, Principal> = { anonymous: ANONYMOUS, plain: { name: 'kim', roles: ['$op', 'admins'] }, ops: { name: 'olga', roles: ['$ops'] }, admin: { name: 'ada', roles: ['$admins'] }, system: SYSTEM };
-    const refused = (access: Access, options: Partial<AppOptions> = {}) => Object.entries(callers).filter(([, principal]) => {
-      try {
-        requireAccess({ principal } as Call, { options: { ...DEFAULT_OPTIONS, ...options } } as App, access);
-        return false;
-      } catch (error) {
-        expect((error as SkuaError).code).toBe(principal === ANONYMOUS ? 'not_authenticated' : 'access_denied');
-        return true;
-      }
-    }).map(([name]) => name);
+    const callers: Record<string, Principal> = {
+      anonymous: ANONYMOUS,
+      plain: { name: 'kim', roles: ['$op', 'admins'] },
+      ops: { name: 'olga', roles: ['$ops'] },
+      admin: { name: 'ada', roles: ['$admins'] },
+      system: SYSTEM,
+    };
+    const refused = (access: Access, options: Partial<AppOptions> = {}) =>
+      Object.entries(callers)
+        .filter(([, principal]) => {
+          try {
+            requireAccess({ principal } as Call, { options: { ...DEFAULT_OPTIONS, ...options } } as App, access);
+            return false;
+          } catch (error) {
+            expect((error as SkuaError).code).toBe(principal === ANONYMOUS ? 'not_authenticated' : 'access_denied');
+            return true;
+          }
+        })
+        .map(([name]) => name);
     for (const access of ['probe', 'anyone', 'stream'] as const) expect(refused(access)).toEqual([]);
     for (const access of ['authenticated', 'self'] as const) expect(refused(access)).toEqual(['anonymous']);
     expect(refused('operators')).toEqual(['anonymous', 'plain']);
     expect(refused('administrators')).toEqual(['anonymous', 'plain', 'ops']);
     expect([refused('gossip'), refused('gossip', { allowAnonymousGossip: false })]).toEqual([[], ['anonymous']]);
-    expect([refused('statistics'), refused('statistics', { allowAnonymousEndpointAccess: true })]).toEqual([['anonymous'], []]);
+    expect([refused('statistics'), refused('statistics', { allowAnonymousEndpointAccess: true })]).toEqual([
+      ['anonymous'],
+      [],
+    ]);
   });
 
   test('the groups of the seeds and of the reference count', async () => {
@@ -279,9 +372,16 @@ describe('operations', () => {
     h.security.add('sam', 'x', ['$admin']);
     h.security.add('ops', 'x', []);
     h.security.add('admin', 'x', []);
-    const status = async (name: string, path: string) => (await h.get(path, undefined, { authorization: basic(name, 'x') })).status;
-    expect([await status('sam', '/users'), await status('admin', '/users'), await status('ops', '/users')]).toEqual([200, 200, 403]);
-    expect([await status('sam', '/admin/scavenge/current'), await status('admin', '/admin/scavenge/current'), await status('ops', '/admin/scavenge/current')]).toEqual([200, 200, 200]);
+    const status = async (name: string, path: string) =>
+      (await h.get(path, undefined, { authorization: basic(name, 'x') })).status;
+    expect([await status('sam', '/users'), await status('admin', '/users'), await status('ops', '/users')]).toEqual([
+      200, 200, 403,
+    ]);
+    expect([
+      await status('sam', '/admin/scavenge/current'),
+      await status('admin', '/admin/scavenge/current'),
+      await status('ops', '/admin/scavenge/current'),
+    ]).toEqual([200, 200, 200]);
   });
 
   test('a refusal says what is missing', async () => {
@@ -297,6 +397,7 @@ describe('operations', () => {
 
   test('the system user may do everything', async () => {
     const h = secured({ peerOf: () => SYSTEM });
-    for (const path of ['/users', '/admin/scavenge/current', '/streams/$all']) expect((await h.get(path)).status).toBe(200);
+    for (const path of ['/users', '/admin/scavenge/current', '/streams/$all'])
+      expect((await h.get(path)).status).toBe(200);
   });
 });

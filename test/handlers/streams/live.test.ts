@@ -4,9 +4,17 @@ import { AS, secured } from '../secured.ts';
 
 const SSE = 'text/event-stream';
 const LINES = 'application/x-ndjson';
-const settle = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const settle = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
-interface SentEvent { readonly id?: string; readonly event?: string; readonly data?: any; readonly comment?: true }
+interface SentEvent {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data?: any;
+  readonly comment?: true;
+}
 
 /** Reads server-sent events from a reply one at a time. */
 function reader(response: Response) {
@@ -32,7 +40,11 @@ function reader(response: Response) {
 }
 
 describe('NDJSON', () => {
-  const lines = (text: string): any[] => text.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+  const lines = (text: string): any[] =>
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
 
   test('the whole stream, over many pages', async () => {
     const h = harness();
@@ -41,11 +53,25 @@ describe('NDJSON', () => {
     expect(reply.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8');
     const events = lines(reply.text);
     expect(events.map((e) => e.eventNumber)).toEqual(numbered(600).map((e) => e.n));
-    expect(events[7]).toMatchObject({ eventType: 'made', streamId: 's', data: '{\n  "n": 7\n}', isJson: true, metaData: null, positionEventNumber: 7, positionStreamId: 's', updated: '2031-04-02T09:15:30Z' });
+    expect(events[7]).toMatchObject({
+      eventType: 'made',
+      streamId: 's',
+      data: '{\n  "n": 7\n}',
+      isJson: true,
+      metaData: null,
+      positionEventNumber: 7,
+      positionStreamId: 's',
+      updated: '2031-04-02T09:15:30Z',
+    });
     expect(events[7].position).toBe(`${h.store.log[7]!.position}/${h.store.log[7]!.position}`);
   });
 
-  test.each<[string, number[]]>([['?from=598', [598, 599]], ['?limit=2', [0, 1]], ['?from=300&limit=1', [300]], ['?from=700', []]])('%s', async (query, numbers) => {
+  test.each<[string, number[]]>([
+    ['?from=598', [598, 599]],
+    ['?limit=2', [0, 1]],
+    ['?from=300&limit=1', [300]],
+    ['?from=700', []],
+  ])('%s', async (query, numbers) => {
     const h = harness();
     await h.fill('s', ...numbered(600));
     expect(lines((await h.get(`/streams/s${query}`, LINES)).text).map((e) => e.eventNumber)).toEqual(numbers);
@@ -60,10 +86,17 @@ describe('NDJSON', () => {
     const all = lines((await h.get('/streams/$all', LINES)).text);
     expect(all).toHaveLength(6);
     expect(lines((await h.get(`/streams/$all?from=${all[4].position}&limit=9`, LINES)).text)).toEqual(all.slice(4));
-    expect(lines((await h.get('/streams/$all/filtered?context=streamid&type=prefix&data=t', LINES)).text)).toEqual(all.slice(5));
+    expect(lines((await h.get('/streams/$all/filtered?context=streamid&type=prefix&data=t', LINES)).text)).toEqual(
+      all.slice(5),
+    );
   });
 
-  test.each([['/streams/never', 404], ['/streams/s?from=x', 400], ['/streams/s?limit=0', 400], ['/streams/$all?from=x', 400]])('%s is %i', async (path, status) => {
+  test.each([
+    ['/streams/never', 404],
+    ['/streams/s?from=x', 400],
+    ['/streams/s?limit=0', 400],
+    ['/streams/$all?from=x', 400],
+  ])('%s is %i', async (path, status) => {
     const h = harness();
     await h.fill('s', {});
     expect((await h.get(path, LINES)).status).toBe(status);
@@ -74,7 +107,10 @@ describe('NDJSON', () => {
     await h.fill('s', ...numbered(4000));
     let pages = 0;
     const read = h.store.readStream.bind(h.store);
-    h.store.readStream = (...args) => { pages++; return read(...args); };
+    h.store.readStream = (...args) => {
+      pages++;
+      return read(...args);
+    };
     const response = await h.raw('GET', '/streams/s', { accept: LINES });
     const source = response.body!.getReader();
     await source.read();
@@ -92,9 +128,16 @@ describe('server-sent events', () => {
     const h = harness();
     await h.fill('s', ...numbered(2));
     const response = await h.raw('GET', '/streams/s', { accept: SSE });
-    expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([200, SSE, 'no-cache, private']);
+    expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([
+      200,
+      SSE,
+      'no-cache, private',
+    ]);
     const events = reader(response);
-    expect(await events.next()).toMatchObject({ id: '0', data: { eventNumber: 0, data: '{\n  "n": 0\n}', position: '0/0' } });
+    expect(await events.next()).toMatchObject({
+      id: '0',
+      data: { eventNumber: 0, data: '{\n  "n": 0\n}', position: '0/0' },
+    });
     expect(await events.next()).toMatchObject({ id: '1' });
     expect(await events.next()).toEqual({ event: 'caught-up', id: '1', data: {} });
     await h.fill('other', {});
@@ -104,7 +147,12 @@ describe('server-sent events', () => {
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['/streams/s', { 'last-event-id': '2' }, '3'], ['/streams/s', { 'last-event-id': '-1' }, '0'], ['/streams/s?from=2', {}, '2'], ['/streams/s?from=0', {}, '0'], ['/streams/s?from=0', { 'last-event-id': '1' }, '2'], ['/streams/s', { 'last-event-id': '' }, '0'],
+    ['/streams/s', { 'last-event-id': '2' }, '3'],
+    ['/streams/s', { 'last-event-id': '-1' }, '0'],
+    ['/streams/s?from=2', {}, '2'],
+    ['/streams/s?from=0', {}, '0'],
+    ['/streams/s?from=0', { 'last-event-id': '1' }, '2'],
+    ['/streams/s', { 'last-event-id': '' }, '0'],
   ])('%s %j resumes at %s', async (path, headers, first) => {
     const h = harness();
     await h.fill('s', ...numbered(5));
@@ -135,7 +183,9 @@ describe('server-sent events', () => {
     const resumed = reader(await h.raw('GET', '/streams/%24all', { accept: SSE, 'last-event-id': id! }));
     expect((await resumed.next())!.data.positionEventNumber).toBe(2);
     await resumed.cancel();
-    const filtered = reader(await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }));
+    const filtered = reader(
+      await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }),
+    );
     expect((await filtered.next())!.data.streamId).toBe('t');
     await filtered.cancel();
   });
@@ -143,7 +193,8 @@ describe('server-sent events', () => {
   test('from names the first event wanted, as it does for lines and pages', async () => {
     const h = harness();
     await h.fill('s', ...numbered(6));
-    const firstLine = async (path: string) => JSON.parse((await h.get(path, LINES)).text.split('\n')[0]!).positionEventNumber as number;
+    const firstLine = async (path: string) =>
+      JSON.parse((await h.get(path, LINES)).text.split('\n')[0]!).positionEventNumber as number;
     const firstLive = async (path: string) => {
       const events = reader(await h.raw('GET', path, { accept: SSE }));
       const { data } = (await events.next())!;
@@ -152,7 +203,12 @@ describe('server-sent events', () => {
     };
     const { position } = h.store.log[3]!;
     const hex = position.toString(16).padStart(16, '0').repeat(2);
-    for (const path of ['/streams/s?from=3', `/streams/$all?from=${position}/${position}`, `/streams/$all?from=${hex}`, `/streams/$all/filtered?context=streamid&type=prefix&data=s&from=${hex}`]) {
+    for (const path of [
+      '/streams/s?from=3',
+      `/streams/$all?from=${position}/${position}`,
+      `/streams/$all?from=${hex}`,
+      `/streams/$all/filtered?context=streamid&type=prefix&data=s&from=${hex}`,
+    ]) {
       expect([path, await firstLine(path), await firstLive(path)]).toEqual([path, 3, 3]);
     }
     for (const accept of [LINES, SSE]) expect((await h.get('/streams/s?from=-1', accept)).status).toBe(400);
@@ -164,7 +220,9 @@ describe('server-sent events', () => {
       yield { kind: 'checkpoint', after: { commit: 700, prepare: 650 } } as const;
       yield { kind: 'caught-up', after: null } as const;
     };
-    const events = reader(await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }));
+    const events = reader(
+      await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }),
+    );
     expect(await events.next()).toEqual({ event: 'checkpoint', id: '700/650', data: {} });
     expect(await events.next()).toEqual({ event: 'caught-up', data: {} });
   });
@@ -214,16 +272,24 @@ describe('server-sent events', () => {
     expect(h.clock.sleeping).toBe(0);
   });
 
-  test.each(['/streams/s?from=x', '/streams/s?from=-1', '/streams/s?from=-2', '/streams/$all?from=5'])('%s is 400', async (path) => {
-    expect((await harness().get(path, SSE)).status).toBe(400);
-  });
+  test.each(['/streams/s?from=x', '/streams/s?from=-1', '/streams/s?from=-2', '/streams/$all?from=5'])(
+    '%s is 400',
+    async (path) => {
+      expect((await harness().get(path, SSE)).status).toBe(400);
+    },
+  );
 
   test('a slow reader is not sent more than it takes', async () => {
     const h = harness();
     await h.fill('s', ...numbered(500));
     let delivered = 0;
     const subscribe = h.store.subscribeToStream.bind(h.store);
-    h.store.subscribeToStream = async function* (...args) { for await (const message of subscribe(...args)) { delivered++; yield message; } };
+    h.store.subscribeToStream = async function* (...args) {
+      for await (const message of subscribe(...args)) {
+        delivered++;
+        yield message;
+      }
+    };
     const events = reader(await h.raw('GET', '/streams/s', { accept: SSE }));
     await events.next();
     await settle();
@@ -236,7 +302,7 @@ describe('long poll', () => {
   const poll = { 'es-longpoll': '10' };
   const pending = async (promise: Promise<unknown>): Promise<boolean> => {
     await settle();
-    return (await Promise.race([promise.then(() => false), settle().then(() => true)]));
+    return await Promise.race([promise.then(() => false), settle().then(() => true)]);
   };
 
   test('is held until an event comes', async () => {
@@ -258,7 +324,13 @@ describe('long poll', () => {
     let reads = 0;
     let isOver = false;
     // A poll that reads without end would not let this test end either.
-    Object.assign(h.store, { readAll: (options: Parameters<typeof readAll>[0]) => { reads++; return readAll(options); }, waitForLog: async () => !isOver && reads < 1_000 });
+    Object.assign(h.store, {
+      readAll: (options: Parameters<typeof readAll>[0]) => {
+        reads++;
+        return readAll(options);
+      },
+      waitForLog: async () => !isOver && reads < 1_000,
+    });
     const end = h.store.end.toString(16).padStart(16, '0');
     const reply = h.get(`/streams/$all/${end}${end}/forward/5`, ATOM, poll);
     await settle();
@@ -313,7 +385,8 @@ describe('long poll', () => {
   test('plays no part in other reads', async () => {
     const h = harness();
     await h.fill('s', {});
-    for (const path of ['/streams/s', '/streams/s/0/forward/1', '/streams/s/5/backward/2', '/streams/$all']) expect((await h.get(path, ATOM, poll)).status).toBe(200);
+    for (const path of ['/streams/s', '/streams/s/0/forward/1', '/streams/s/5/backward/2', '/streams/$all'])
+      expect((await h.get(path, ATOM, poll)).status).toBe(200);
     expect((await h.get('/streams/s/0', undefined, poll)).status).toBe(200);
     expect(h.clock.sleeping).toBe(0);
   });
@@ -321,7 +394,9 @@ describe('long poll', () => {
   test.each(['0', '-1', 'x', '1.5'])('%s seconds are 400', async (seconds) => {
     const h = harness();
     await h.fill('s', {});
-    expect((await h.get('/streams/s/0/forward/1', ATOM, { 'es-longpoll': seconds })).json().detail).toBe('ES-LongPoll header in wrong format.');
+    expect((await h.get('/streams/s/0/forward/1', ATOM, { 'es-longpoll': seconds })).json().detail).toBe(
+      'ES-LongPoll header in wrong format.',
+    );
   });
 });
 
@@ -329,7 +404,13 @@ test('a user who is changed gets no more of a subscription, nor of a held read',
   let isChanged = false;
   const h = secured();
   Object.assign(h.security.authenticator, { hasChanged: async () => isChanged });
-  const write = (n: number) => h.send('POST', '/streams/s', { ...AS.admin, 'content-type': 'application/json', 'es-eventid': h.id(), 'es-eventtype': 'made' }, JSON.stringify({ n }));
+  const write = (n: number) =>
+    h.send(
+      'POST',
+      '/streams/s',
+      { ...AS.admin, 'content-type': 'application/json', 'es-eventid': h.id(), 'es-eventtype': 'made' },
+      JSON.stringify({ n }),
+    );
   await write(0);
   const live = reader(await h.raw('GET', '/streams/s', { ...AS.plain, accept: SSE }));
   expect(await live.next()).toMatchObject({ id: '0' });

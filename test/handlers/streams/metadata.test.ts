@@ -26,7 +26,16 @@ describe('writing', () => {
   });
 
   test('a batch is taken as it is', async () => {
-    expect((await h.send('POST', '/streams/s/metadata', { 'content-type': EVENTS }, JSON.stringify([{ eventId: h.id(), eventType: 'x', data: { $tb: 1 } }]))).status).toBe(201);
+    expect(
+      (
+        await h.send(
+          'POST',
+          '/streams/s/metadata',
+          { 'content-type': EVENTS },
+          JSON.stringify([{ eventId: h.id(), eventType: 'x', data: { $tb: 1 } }]),
+        )
+      ).status,
+    ).toBe(201);
     expect(h.store.log.at(-1)).toMatchObject({ stream: '$$s', type: 'x' });
   });
 
@@ -45,7 +54,9 @@ describe('writing', () => {
   });
 
   test('of $all', async () => {
-    expect((await set('$all', '{"$acl":{"$r":"ops"}}')).headers.get('location')).toBe(`${ORIGIN}/streams/%24%24%24all/0`);
+    expect((await set('$all', '{"$acl":{"$r":"ops"}}')).headers.get('location')).toBe(
+      `${ORIGIN}/streams/%24%24%24all/0`,
+    );
     expect((await h.get('/streams/%24all/metadata', JSON_TYPE)).json()).toEqual({ $acl: { $r: 'ops' } });
   });
 });
@@ -55,17 +66,33 @@ describe('reading', () => {
     await set('s', '{"mine":1}');
     await set('s', '{"mine":2}');
     const reply = await h.get('/streams/s/metadata', JSON_TYPE);
-    expect([reply.text, reply.headers.get('etag'), reply.headers.get('cache-control')]).toEqual(['{\n  "mine": 2\n}', '"1;-166502420"', 'max-age=0, no-cache, must-revalidate, private']);
-    expect((await h.get('/streams/s/metadata', ATOM)).json()).toMatchObject({ title: '1@$$s', summary: '$metadata', content: { data: { mine: 2 } } });
+    expect([reply.text, reply.headers.get('etag'), reply.headers.get('cache-control')]).toEqual([
+      '{\n  "mine": 2\n}',
+      '"1;-166502420"',
+      'max-age=0, no-cache, must-revalidate, private',
+    ]);
+    expect((await h.get('/streams/s/metadata', ATOM)).json()).toMatchObject({
+      title: '1@$$s',
+      summary: '$metadata',
+      content: { data: { mine: 2 } },
+    });
     expect((await h.get('/streams/s/metadata/1')).headers.get('cache-control')).toBe('max-age=60, private');
-    expect((await h.get('/streams/s/metadata/head/backward/5', ATOM)).json()).toMatchObject({ title: "Event stream '$$s'", streamId: '$$s' });
+    expect((await h.get('/streams/s/metadata/head/backward/5', ATOM)).json()).toMatchObject({
+      title: "Event stream '$$s'",
+      streamId: '$$s',
+    });
     expect((await h.get('/streams/s/metadata/1/5', ATOM)).status).toBe(200);
     expect((await h.get('/streams/s/metadata/0/forward/5', ATOM)).json().entries).toHaveLength(1);
   });
 
   test('none: {} where the stream exists, 404 where not, 410 where deleted', async () => {
     const none = await h.get('/streams/s/metadata', JSON_TYPE);
-    expect([none.status, none.text, none.headers.get('etag'), none.headers.get('content-type')]).toEqual([200, '{}', null, 'application/json; charset=utf-8']);
+    expect([none.status, none.text, none.headers.get('etag'), none.headers.get('content-type')]).toEqual([
+      200,
+      '{}',
+      null,
+      'application/json; charset=utf-8',
+    ]);
     expect((await h.get('/streams/s/metadata/7')).text).toBe('{}');
     expect((await h.get('/streams/never/metadata')).status).toBe(404);
     await h.send('DELETE', '/streams/s', { 'es-harddelete': 'true' });

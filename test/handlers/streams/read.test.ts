@@ -15,14 +15,64 @@ describe('which page has which links', () => {
   const s = '/streams/parcels';
   const always = { self: s, metadata: `${s}/metadata` };
   test.each<[string, boolean, string[], Record<string, string>]>([
-    ['', true, ['24@parcels', '5@parcels'], { first: `${s}/head/backward/20`, last: `${s}/0/forward/20`, next: `${s}/4/backward/20`, previous: `${s}/25/forward/20` }],
-    ['/head/backward/30', true, ['24@parcels', '0@parcels'], { first: `${s}/head/backward/30`, previous: `${s}/25/forward/30` }],
-    ['/head/5', true, ['24@parcels', '20@parcels'], { first: `${s}/head/backward/5`, last: `${s}/0/forward/5`, next: `${s}/19/backward/5`, previous: `${s}/25/forward/5` }],
-    ['/4/backward/20', false, ['4@parcels', '0@parcels'], { first: `${s}/head/backward/20`, previous: `${s}/5/forward/20` }],
+    [
+      '',
+      true,
+      ['24@parcels', '5@parcels'],
+      {
+        first: `${s}/head/backward/20`,
+        last: `${s}/0/forward/20`,
+        next: `${s}/4/backward/20`,
+        previous: `${s}/25/forward/20`,
+      },
+    ],
+    [
+      '/head/backward/30',
+      true,
+      ['24@parcels', '0@parcels'],
+      { first: `${s}/head/backward/30`, previous: `${s}/25/forward/30` },
+    ],
+    [
+      '/head/5',
+      true,
+      ['24@parcels', '20@parcels'],
+      {
+        first: `${s}/head/backward/5`,
+        last: `${s}/0/forward/5`,
+        next: `${s}/19/backward/5`,
+        previous: `${s}/25/forward/5`,
+      },
+    ],
+    [
+      '/4/backward/20',
+      false,
+      ['4@parcels', '0@parcels'],
+      { first: `${s}/head/backward/20`, previous: `${s}/5/forward/20` },
+    ],
     ['/4/20', false, ['4@parcels', '0@parcels'], { first: `${s}/head/backward/20`, previous: `${s}/5/forward/20` }],
-    ['/0/forward/20', false, ['19@parcels', '0@parcels'], { first: `${s}/head/backward/20`, previous: `${s}/20/forward/20` }],
-    ['/20/forward/20', true, ['24@parcels', '20@parcels'], { first: `${s}/head/backward/20`, last: `${s}/0/forward/20`, next: `${s}/19/backward/20`, previous: `${s}/25/forward/20` }],
-    ['/25/forward/20', true, [], { first: `${s}/head/backward/20`, last: `${s}/0/forward/20`, next: `${s}/24/backward/20` }],
+    [
+      '/0/forward/20',
+      false,
+      ['19@parcels', '0@parcels'],
+      { first: `${s}/head/backward/20`, previous: `${s}/20/forward/20` },
+    ],
+    [
+      '/20/forward/20',
+      true,
+      ['24@parcels', '20@parcels'],
+      {
+        first: `${s}/head/backward/20`,
+        last: `${s}/0/forward/20`,
+        next: `${s}/19/backward/20`,
+        previous: `${s}/25/forward/20`,
+      },
+    ],
+    [
+      '/25/forward/20',
+      true,
+      [],
+      { first: `${s}/head/backward/20`, last: `${s}/0/forward/20`, next: `${s}/24/backward/20` },
+    ],
   ])('%s', async (path, isHead, ends, links) => {
     const feed = (await h.get(s + path, ATOM)).json();
     expect(linksOf(feed)).toEqual({ ...always, ...links });
@@ -33,7 +83,12 @@ describe('which page has which links', () => {
   });
 
   test('a page of hidden events is empty and leads on', async () => {
-    await h.send('POST', '/streams/parcels/metadata', { 'content-type': JSON_TYPE, 'es-eventid': h.id() }, '{"$tb":20}');
+    await h.send(
+      'POST',
+      '/streams/parcels/metadata',
+      { 'content-type': JSON_TYPE, 'es-eventid': h.id() },
+      '{"$tb":20}',
+    );
     const feed = (await h.get(`${s}/0/forward/5`, ATOM)).json();
     expect(feed.entries).toEqual([]);
     expect(feed.updated).toBe('0001-01-01T00:00:00Z');
@@ -45,30 +100,67 @@ describe('caching', () => {
   const again = 'max-age=0, no-cache, must-revalidate, private';
   const briefly = 'max-age=60, private';
   test.each([
-    ['', again, '"24;1747451192"'], ['/head/backward/5', again, '"24;1747451192"'], ['/24/backward/5', briefly, null], ['/25/backward/5', again, '"24;1747451192"'],
-    ['/0/forward/25', briefly, null], ['/0/forward/26', again, '"24;1747451192"'], ['/30/forward/1', again, '"24;1747451192"'], ['/3', briefly, null], ['/head', again, '"24;1747451192"'],
+    ['', again, '"24;1747451192"'],
+    ['/head/backward/5', again, '"24;1747451192"'],
+    ['/24/backward/5', briefly, null],
+    ['/25/backward/5', again, '"24;1747451192"'],
+    ['/0/forward/25', briefly, null],
+    ['/0/forward/26', again, '"24;1747451192"'],
+    ['/30/forward/1', again, '"24;1747451192"'],
+    ['/3', briefly, null],
+    ['/head', again, '"24;1747451192"'],
   ])('%s', async (path, cacheControl, etag) => {
     const reply = await h.get(`/streams/parcels${path}`, ATOM);
-    expect([reply.headers.get('cache-control'), reply.headers.get('etag'), reply.headers.get('vary')]).toEqual([cacheControl, etag, VARY]);
+    expect([reply.headers.get('cache-control'), reply.headers.get('etag'), reply.headers.get('vary')]).toEqual([
+      cacheControl,
+      etag,
+      VARY,
+    ]);
   });
 
   test('$cacheControl and the option that switches caching off', async () => {
-    await h.send('POST', '/streams/parcels/metadata', { 'content-type': JSON_TYPE, 'es-eventid': h.id() }, '{"$cacheControl":7}');
-    for (const path of ['', '/head', '/30/forward/1']) expect((await h.get(`/streams/parcels${path}`)).headers.get('cache-control')).toBe('max-age=7, private');
+    await h.send(
+      'POST',
+      '/streams/parcels/metadata',
+      { 'content-type': JSON_TYPE, 'es-eventid': h.id() },
+      '{"$cacheControl":7}',
+    );
+    for (const path of ['', '/head', '/30/forward/1'])
+      expect((await h.get(`/streams/parcels${path}`)).headers.get('cache-control')).toBe('max-age=7, private');
     const off = harness({ options: { disableHttpCaching: true } });
     await off.fill('parcels', {});
     expect((await off.get('/streams/parcels/0')).headers.get('cache-control')).toBe(again);
   });
 
   test.each<[string, string, string, number]>([
-    ['', ATOM, '"24;1747451192"', 304], ['', ATOM, '24;1747451192', 304], ['/20/forward/20', ATOM, '"24;1747451192"', 304],
-    ['', ATOM, 'W/"24;1747451192"', 304], ['', ATOM, '*', 304], ['', ATOM, '"x", W/"y" ,"24;1747451192"', 304], ['', ATOM, 'x,24;1747451192', 304], ['', ATOM, 'W/"24;1747451192-gzip", "23;1747451192"', 304],
-    ['', ATOM, '"23;1747451192"', 200], ['', ATOM, '"23;1747451192", W/"x"', 200], ['', ATOM, '"x,24;1747451192,y"', 200], ['', ATOM, '"a*", "*"', 200], ['', ATOM, '', 200], ['', ATOM, '""', 200],
-    ['', JSON_TYPE, '"24;1747451192"', 200], ['', JSON_TYPE, '"24;-166502420"', 304], ['/head', ATOM, '"24;1747451192"', 200], ['/0/forward/5', ATOM, '"24;1747451192"', 200],
+    ['', ATOM, '"24;1747451192"', 304],
+    ['', ATOM, '24;1747451192', 304],
+    ['/20/forward/20', ATOM, '"24;1747451192"', 304],
+    ['', ATOM, 'W/"24;1747451192"', 304],
+    ['', ATOM, '*', 304],
+    ['', ATOM, '"x", W/"y" ,"24;1747451192"', 304],
+    ['', ATOM, 'x,24;1747451192', 304],
+    ['', ATOM, 'W/"24;1747451192-gzip", "23;1747451192"', 304],
+    ['', ATOM, '"23;1747451192"', 200],
+    ['', ATOM, '"23;1747451192", W/"x"', 200],
+    ['', ATOM, '"x,24;1747451192,y"', 200],
+    ['', ATOM, '"a*", "*"', 200],
+    ['', ATOM, '', 200],
+    ['', ATOM, '""', 200],
+    ['', JSON_TYPE, '"24;1747451192"', 200],
+    ['', JSON_TYPE, '"24;-166502420"', 304],
+    ['/head', ATOM, '"24;1747451192"', 200],
+    ['/0/forward/5', ATOM, '"24;1747451192"', 200],
   ])('%s as %s with If-None-Match %s is %i', async (path, accept, tag, status) => {
     const reply = await h.get(`/streams/parcels${path}`, accept, { 'if-none-match': tag });
     expect(reply.status).toBe(status);
-    if (status === 304) expect([reply.text, reply.headers.get('etag'), reply.headers.get('vary'), reply.headers.get('content-type')]).toEqual(['', null, null, 'text/plain; charset=utf-8']);
+    if (status === 304)
+      expect([
+        reply.text,
+        reply.headers.get('etag'),
+        reply.headers.get('vary'),
+        reply.headers.get('content-type'),
+      ]).toEqual(['', null, null, 'text/plain; charset=utf-8']);
   });
 });
 
@@ -90,12 +182,23 @@ describe('errors', () => {
     expect(await h.get('/streams/never', ATOM)).toMatchObject({ status: 404, reason: 'Not Found' });
     expect(await h.get('/streams/parcels/999')).toMatchObject({ status: 404 });
     expect(await h.get('/streams/parcels/9007199254740993')).toMatchObject({ status: 404 });
-    expect(await h.send('DELETE', '/streams/parcels')).toMatchObject({ status: 204, reason: 'Stream deleted', text: '' });
+    expect(await h.send('DELETE', '/streams/parcels')).toMatchObject({
+      status: 204,
+      reason: 'Stream deleted',
+      text: '',
+    });
     expect(await h.get('/streams/parcels', ATOM)).toMatchObject({ status: 404 });
     await h.fill('parcels', {});
-    expect((await h.get('/streams/parcels', ATOM)).json().entries.map((e: { title: string }) => e.title)).toEqual(['25@parcels']);
-    expect(await h.send('DELETE', '/streams/parcels', { 'es-expectedversion': '3' })).toMatchObject({ status: 400, reason: 'Wrong expected EventNumber' });
-    expect(await h.send('DELETE', '/streams/parcels', { 'kurrent-harddelete': 'TRUE', 'es-expectedversion': '25' })).toMatchObject({ status: 204 });
+    expect((await h.get('/streams/parcels', ATOM)).json().entries.map((e: { title: string }) => e.title)).toEqual([
+      '25@parcels',
+    ]);
+    expect(await h.send('DELETE', '/streams/parcels', { 'es-expectedversion': '3' })).toMatchObject({
+      status: 400,
+      reason: 'Wrong expected EventNumber',
+    });
+    expect(
+      await h.send('DELETE', '/streams/parcels', { 'kurrent-harddelete': 'TRUE', 'es-expectedversion': '25' }),
+    ).toMatchObject({ status: 204 });
     expect(await h.get('/streams/parcels', ATOM)).toMatchObject({ status: 410, reason: 'Deleted' });
     expect(await h.send('DELETE', '/streams/parcels')).toMatchObject({ status: 410, reason: 'Stream deleted' });
     expect(await h.send('DELETE', '/streams/x', { 'es-harddelete': '1' })).toMatchObject({ status: 400 });
@@ -105,53 +208,107 @@ describe('errors', () => {
 
 describe('negotiation', () => {
   test.each<[string | undefined, string, number | string]>([
-    [undefined, '', 'application/json'], ['*/*', '', 'application/json'], ['application/*', '', 'application/json'], [ATOM, '', ATOM],
-    ['application/vnd.kurrent.atom+json', '', 'application/vnd.kurrent.atom+json'], ['text/html,application/xml;q=0.9,*/*;q=0.8', '', 'application/json'],
-    [`application/json;q=0.5, ${ATOM};q=0.9`, '', ATOM], [`${ATOM};q=0, application/json`, '', 'application/json'], ['APPLICATION/JSON', '', 'application/json'],
-    ['application/atom+xml', '', 406], ['text/xml', '', 406], ['text/html', '', 406], ['application/json;q=0', '', 406], ['application/vnd.eventstore.event+json', '', 406],
-    [ATOM, '?format=json', 'application/json'], ['application/atom+xml', '?format=atomxj', ATOM], [undefined, '?format=xml', 406], [undefined, '?format=atom', 406], [undefined, '?format=nope', 400],
+    [undefined, '', 'application/json'],
+    ['*/*', '', 'application/json'],
+    ['application/*', '', 'application/json'],
+    [ATOM, '', ATOM],
+    ['application/vnd.kurrent.atom+json', '', 'application/vnd.kurrent.atom+json'],
+    ['text/html,application/xml;q=0.9,*/*;q=0.8', '', 'application/json'],
+    [`application/json;q=0.5, ${ATOM};q=0.9`, '', ATOM],
+    [`${ATOM};q=0, application/json`, '', 'application/json'],
+    ['APPLICATION/JSON', '', 'application/json'],
+    ['application/atom+xml', '', 406],
+    ['text/xml', '', 406],
+    ['text/html', '', 406],
+    ['application/json;q=0', '', 406],
+    ['application/vnd.eventstore.event+json', '', 406],
+    [ATOM, '?format=json', 'application/json'],
+    ['application/atom+xml', '?format=atomxj', ATOM],
+    [undefined, '?format=xml', 406],
+    [undefined, '?format=atom', 406],
+    [undefined, '?format=nope', 400],
     ['application/x-ndjson', '', 'application/x-ndjson'],
   ])('Accept %s %s: %s', async (accept, query, expected) => {
     const reply = await h.get(`/streams/parcels${query}`, accept);
-    if (typeof expected === 'string') expect([reply.status, reply.headers.get('content-type')]).toEqual([200, `${expected}; charset=utf-8`]);
+    if (typeof expected === 'string')
+      expect([reply.status, reply.headers.get('content-type')]).toEqual([200, `${expected}; charset=utf-8`]);
     else expect(reply.status).toBe(expected);
   });
 
   test('406 has its own reason; the author follows the family', async () => {
-    expect((await h.get('/streams/parcels', 'text/xml')).reason).toBe('Requested URI is not available in requested format');
-    expect((await h.get('/streams/parcels', 'application/vnd.kurrent.atom+json')).json()).toMatchObject({ author: { name: 'Kurrent' }, entries: [{ author: { name: 'Kurrent' } }, ...numbered(19).map(() => ({}))] });
+    expect((await h.get('/streams/parcels', 'text/xml')).reason).toBe(
+      'Requested URI is not available in requested format',
+    );
+    expect((await h.get('/streams/parcels', 'application/vnd.kurrent.atom+json')).json()).toMatchObject({
+      author: { name: 'Kurrent' },
+      entries: [{ author: { name: 'Kurrent' } }, ...numbered(19).map(() => ({}))],
+    });
   });
 
   test('the description only for those who ask for it', async () => {
     const type = 'application/vnd.eventstore.streamdesc+json';
     const reply = await h.get('/streams/never', type);
-    expect([reply.status, reply.reason, reply.headers.get('content-type')]).toEqual([200, 'Description Document', `${type}; charset=utf-8`]);
-    expect(reply.json()).toMatchObject({ title: "Description document for 'never'", _links: { self: { href: '/streams/never', supportedContentTypes: [type] }, streamSubscription: null } });
+    expect([reply.status, reply.reason, reply.headers.get('content-type')]).toEqual([
+      200,
+      'Description Document',
+      `${type}; charset=utf-8`,
+    ]);
+    expect(reply.json()).toMatchObject({
+      title: "Description document for 'never'",
+      _links: { self: { href: '/streams/never', supportedContentTypes: [type] }, streamSubscription: null },
+    });
   });
 
   test.each(['gzip', 'deflate'] as const)('%s when it is the only encoding, and among several', async (encoding) => {
     const plain = (await h.get('/streams/parcels', ATOM)).text;
     const response = await h.raw('GET', '/streams/parcels', { accept: ATOM, 'accept-encoding': encoding });
     expect(response.headers.get('content-encoding')).toBe(encoding);
-    expect(await new Response(response.body!.pipeThrough(new DecompressionStream(encoding) as never)).text()).toBe(plain);
-    const several = await h.raw('GET', '/streams/parcels', { accept: ATOM, 'accept-encoding': encoding === 'gzip' ? 'gzip, deflate, br, zstd' : 'deflate' });
-    expect([several.headers.get('content-encoding'), several.headers.get('vary')]).toEqual([encoding, expect.stringContaining('Accept-Encoding')]);
+    expect(await new Response(response.body!.pipeThrough(new DecompressionStream(encoding) as never)).text()).toBe(
+      plain,
+    );
+    const several = await h.raw('GET', '/streams/parcels', {
+      accept: ATOM,
+      'accept-encoding': encoding === 'gzip' ? 'gzip, deflate, br, zstd' : 'deflate',
+    });
+    expect([several.headers.get('content-encoding'), several.headers.get('vary')]).toEqual([
+      encoding,
+      expect.stringContaining('Accept-Encoding'),
+    ]);
   });
 });
 
 describe('a single event', () => {
   const id = '00000000-0000-4000-8000-0000000000aa';
   beforeEach(async () => {
-    await h.send('POST', '/streams/s', { 'content-type': EVENTS }, JSON.stringify([{ eventId: id, eventType: 'made', data: { a: [1] }, metadata: { m: 1 } }]));
-    await h.send('POST', '/streams/s', { 'content-type': 'application/octet-stream', 'es-eventtype': 'raw', 'es-eventid': h.id() }, new Uint8Array([0, 255, 34]));
-    await h.send('POST', '/streams/s', { 'content-type': JSON_TYPE, 'es-eventtype': 'broken', 'es-eventid': h.id() }, '{nope');
+    await h.send(
+      'POST',
+      '/streams/s',
+      { 'content-type': EVENTS },
+      JSON.stringify([{ eventId: id, eventType: 'made', data: { a: [1] }, metadata: { m: 1 } }]),
+    );
+    await h.send(
+      'POST',
+      '/streams/s',
+      { 'content-type': 'application/octet-stream', 'es-eventtype': 'raw', 'es-eventid': h.id() },
+      new Uint8Array([0, 255, 34]),
+    );
+    await h.send(
+      'POST',
+      '/streams/s',
+      { 'content-type': JSON_TYPE, 'es-eventtype': 'broken', 'es-eventid': h.id() },
+      '{nope',
+    );
   });
 
   test.each<[string, string, string]>([
     ['0', JSON_TYPE, '{\n  "a": [\n    1\n  ]\n}'],
     ['1', JSON_TYPE, '"\\u0000\ufffd\\""'],
     ['2', JSON_TYPE, '"{nope"'],
-    ['0', 'application/vnd.eventstore.event+json', `{\n  "eventStreamId": "s",\n  "eventNumber": 0,\n  "eventType": "made",\n  "eventId": "${id}",\n  "data": {\n    "a": [\n      1\n    ]\n  },\n  "metadata": {\n    "m": 1\n  }\n}`],
+    [
+      '0',
+      'application/vnd.eventstore.event+json',
+      `{\n  "eventStreamId": "s",\n  "eventNumber": 0,\n  "eventType": "made",\n  "eventId": "${id}",\n  "data": {\n    "a": [\n      1\n    ]\n  },\n  "metadata": {\n    "m": 1\n  }\n}`,
+    ],
   ])('%s as %s', async (number, accept, text) => {
     expect((await h.get(`/streams/s/${number}`, accept)).text).toBe(text);
   });
@@ -164,7 +321,11 @@ describe('a single event', () => {
   });
 
   test('as an entry, with content only for JSON', async () => {
-    expect((await h.get('/streams/s/0', ATOM)).json()).toMatchObject({ title: '0@s', summary: 'made', content: { data: { a: [1] }, metadata: { m: 1 } } });
+    expect((await h.get('/streams/s/0', ATOM)).json()).toMatchObject({
+      title: '0@s',
+      summary: 'made',
+      content: { data: { a: [1] }, metadata: { m: 1 } },
+    });
     expect((await h.get('/streams/s/1', ATOM)).json().content).toBeNull();
     expect((await h.get('/streams/s/2', ATOM)).json().content).toMatchObject({ data: '{nope', metadata: '' });
   });
@@ -172,8 +333,16 @@ describe('a single event', () => {
   test.each<[string, number, object]>([
     ['none', 0, { data: undefined, content: null }],
     ['content', 0, { content: { eventStreamId: 's', eventNumber: 0, data: { a: [1] }, metadata: { m: 1 } } }],
-    ['Rich', 0, { data: null, metaData: null, isJson: true, isMetaData: false, positionEventNumber: 0, positionStreamId: 's' }],
-    ['body', 0, { data: '{\n  "a": [\n    1\n  ]\n}', metaData: '{\n  "m": 1\n}', linkMetaData: null, isMetaData: true }],
+    [
+      'Rich',
+      0,
+      { data: null, metaData: null, isJson: true, isMetaData: false, positionEventNumber: 0, positionStreamId: 's' },
+    ],
+    [
+      'body',
+      0,
+      { data: '{\n  "a": [\n    1\n  ]\n}', metaData: '{\n  "m": 1\n}', linkMetaData: null, isMetaData: true },
+    ],
     ['body', 1, { data: null, isJson: false }],
     ['body', 2, { data: '{nope' }],
     ['pretty', 2, { data: '{nope', isJson: true }],
@@ -184,14 +353,30 @@ describe('a single event', () => {
   });
 
   test('embed=tryharder of empty data', async () => {
-    await h.send('POST', '/streams/e', { 'content-type': 'application/octet-stream', 'es-eventtype': 'x', 'es-eventid': h.id() });
-    expect((await h.get('/streams/e?embed=tryharder', ATOM)).json().entries[0]).toMatchObject({ data: '', isJson: true });
-    expect((await h.get('/streams/e?embed=pretty', ATOM)).json().entries[0]).toMatchObject({ data: null, isJson: false });
+    await h.send('POST', '/streams/e', {
+      'content-type': 'application/octet-stream',
+      'es-eventtype': 'x',
+      'es-eventid': h.id(),
+    });
+    expect((await h.get('/streams/e?embed=tryharder', ATOM)).json().entries[0]).toMatchObject({
+      data: '',
+      isJson: true,
+    });
+    expect((await h.get('/streams/e?embed=pretty', ATOM)).json().entries[0]).toMatchObject({
+      data: null,
+      isJson: false,
+    });
   });
 });
 
 describe('links', () => {
-  const link = (target: string) => h.send('POST', '/streams/links', { 'content-type': 'application/octet-stream', 'es-eventtype': '$>', 'es-eventid': h.id() }, target);
+  const link = (target: string) =>
+    h.send(
+      'POST',
+      '/streams/links',
+      { 'content-type': 'application/octet-stream', 'es-eventtype': '$>', 'es-eventid': h.id() },
+      target,
+    );
   beforeEach(async () => {
     await h.clock.advance(1000);
     await link('3@parcels');
@@ -202,7 +387,18 @@ describe('links', () => {
   test('a resolved link shows its target with its own time and type', async () => {
     const feed = (await h.get('/streams/links/0/forward/1?embed=body', ATOM)).json();
     expect(feed.updated).toBe('2031-04-02T09:15:30Z');
-    expect(feed.entries[0]).toMatchObject({ title: '3@parcels', summary: '$>', updated: '2031-04-02T09:15:31Z', eventNumber: 3, streamId: 'parcels', positionEventNumber: 0, positionStreamId: 'links', linkMetaData: '', isLinkMetaData: false, id: `${ORIGIN}/streams/parcels/3` });
+    expect(feed.entries[0]).toMatchObject({
+      title: '3@parcels',
+      summary: '$>',
+      updated: '2031-04-02T09:15:31Z',
+      eventNumber: 3,
+      streamId: 'parcels',
+      positionEventNumber: 0,
+      positionStreamId: 'links',
+      linkMetaData: '',
+      isLinkMetaData: false,
+      id: `${ORIGIN}/streams/parcels/3`,
+    });
     expect((await h.get('/streams/links/0', ATOM)).json()).toMatchObject({ title: '3@parcels', content: null });
     expect((await h.get('/streams/links/0', JSON_TYPE)).json()).toEqual({ n: 3 });
   });
@@ -210,12 +406,19 @@ describe('links', () => {
   test('the header switches resolution off', async () => {
     const feed = (await h.get('/streams/links/0/forward/1?embed=body', ATOM, { 'es-resolvelinktos': 'False' })).json();
     expect(feed.entries[0]).toMatchObject({ title: '0@links', eventType: '$>', data: null, linkMetaData: null });
-    expect((await h.get('/streams/links', ATOM, { 'es-resolvelinktos': '0' })).json().detail).toBe('ES-ResolveLinkTos header in wrong format.');
+    expect((await h.get('/streams/links', ATOM, { 'es-resolvelinktos': '0' })).json().detail).toBe(
+      'ES-ResolveLinkTos header in wrong format.',
+    );
   });
 
   test('a link whose target is gone keeps its place and embeds nothing; one that is none is an event', async () => {
     const [noLink, gone] = (await h.get('/streams/links?embed=rich', ATOM)).json().entries;
-    expect(gone).toMatchObject({ title: '0@gone with @ sign', id: `${ORIGIN}/streams/gone%20with%20%40%20sign/0`, summary: '$>', content: null });
+    expect(gone).toMatchObject({
+      title: '0@gone with @ sign',
+      id: `${ORIGIN}/streams/gone%20with%20%40%20sign/0`,
+      summary: '$>',
+      content: null,
+    });
     expect(gone).not.toHaveProperty('eventId');
     expect(noLink).toMatchObject({ title: '2@links', eventType: '$>' });
     expect((await h.get('/streams/links/1', JSON_TYPE)).status).toBe(404);
@@ -223,7 +426,15 @@ describe('links', () => {
 });
 
 describe('names and addresses', () => {
-  test.each([['a b', 'a%20b'], ['a/b', 'a%2Fb'], ["!*'()", '%21%2A%27%28%29'], ['ñ日🎉', '%C3%B1%E6%97%A5%F0%9F%8E%89'], ['-._~', '-._~'], ['$x', '%24x'], ['%', '%25']])('%s', async (name, escaped) => {
+  test.each([
+    ['a b', 'a%20b'],
+    ['a/b', 'a%2Fb'],
+    ["!*'()", '%21%2A%27%28%29'],
+    ['ñ日🎉', '%C3%B1%E6%97%A5%F0%9F%8E%89'],
+    ['-._~', '-._~'],
+    ['$x', '%24x'],
+    ['%', '%25'],
+  ])('%s', async (name, escaped) => {
     expect((await h.fill(name, {})).headers.get('location')).toBe(`${ORIGIN}/streams/${escaped}/0`);
     const feed = (await h.get(`/streams/${encodeURIComponent(name)}`, ATOM)).json();
     expect(feed).toMatchObject({ id: `${ORIGIN}/streams/${escaped}`, streamId: name, title: `Event stream '${name}'` });
@@ -255,7 +466,10 @@ test('links count in what a page may have: one of long addresses ends early, and
   await h.fill(name, ...Array.from({ length: 60 }, () => ({})));
   await h.fill('links', ...Array.from({ length: 60 }, () => ({})));
   const headers = { 'x-forwarded-host': 'h'.repeat(255), 'x-forwarded-prefix': 'p'.repeat(100) };
-  for (const [stream, count] of [[encodeURIComponent(name), 60], ['%24all', 120]] as const) {
+  for (const [stream, count] of [
+    [encodeURIComponent(name), 60],
+    ['%24all', 120],
+  ] as const) {
     let path: string | undefined = `/streams/${stream}/head/backward/200`;
     let entries = 0;
     for (let pages = 0; path !== undefined; pages++) {
@@ -265,7 +479,9 @@ test('links count in what a page may have: one of long addresses ends early, and
       expect(reply.text.length).toBeLessThan(MAX + 100_000);
       const { entries: shown, links } = reply.json();
       entries += shown.length;
-      path = links.find(({ relation }: { relation: string }) => relation === 'next')?.uri.replace(/^http:\/\/h+\/p+/, '');
+      path = links
+        .find(({ relation }: { relation: string }) => relation === 'next')
+        ?.uri.replace(/^http:\/\/h+\/p+/, '');
       if (pages === 0) expect(shown.length).toBeLessThan(count);
     }
     expect(entries).toBe(count);
@@ -297,7 +513,10 @@ describe('expired events between live ones, where a clock was set back', () => {
   });
 
   test.each([8, 16_384])('links lead on to all that is alive, with a scan of %i events a page', async (limit) => {
-    for (const [start, relation] of [['/streams/gap/head/backward/5', 'next'], ['/streams/gap/0/forward/5', 'previous']] as const) {
+    for (const [start, relation] of [
+      ['/streams/gap/head/backward/5', 'next'],
+      ['/streams/gap/0/forward/5', 'previous'],
+    ] as const) {
       const served = await withGap(limit);
       const titles: string[] = [];
       let pages = 0;
@@ -311,6 +530,11 @@ describe('expired events between live ones, where a clock was set back', () => {
       expect(pages).toBeLessThan(25);
     }
     const lines = await (await withGap(limit)).get('/streams/gap?from=0', 'application/x-ndjson');
-    expect(lines.text.trim().split('\n').map((line) => JSON.parse(line).number ?? JSON.parse(line).eventNumber)).toEqual([0, 1, 92]);
+    expect(
+      lines.text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).number ?? JSON.parse(line).eventNumber),
+    ).toEqual([0, 1, 92]);
   });
 });

@@ -6,22 +6,32 @@ const objects = new DirectoryObjects({ root });
 
 async function race(): Promise<void> {
   process.send!('ready');
-  await new Promise((resolve) => { process.once('message', resolve); });
+  await new Promise((resolve) => {
+    process.once('message', resolve);
+  });
   const won: string[] = [];
-  await Promise.all(Array.from({ length: Number(what) }, async (_, n) => {
-    const key = `race/${n}`;
-    if (await objects.create(key, new TextEncoder().encode(`writer ${task}`)) === 'created') won.push(key);
-  }));
+  await Promise.all(
+    Array.from({ length: Number(what) }, async (_, n) => {
+      const key = `race/${n}`;
+      if ((await objects.create(key, new TextEncoder().encode(`writer ${task}`))) === 'created') won.push(key);
+    }),
+  );
   await objects.close();
   process.send!(won);
 }
 
 async function hang(): Promise<void> {
-  await objects.upload(what, 8 * 1_048_576, (async function* () {
-    for (let n = 0; n < 4; n++) yield new Uint8Array(1_048_576);
-    process.send!('in the middle');
-    await new Promise(() => { setInterval(() => {}, 60_000); });
-  })());
+  await objects.upload(
+    what,
+    8 * 1_048_576,
+    (async function* () {
+      for (let n = 0; n < 4; n++) yield new Uint8Array(1_048_576);
+      process.send!('in the middle');
+      await new Promise(() => {
+        setInterval(() => {}, 60_000);
+      });
+    })(),
+  );
 }
 
 await (task === 'upload' ? hang() : race());

@@ -30,8 +30,14 @@ test('an absent directory is empty, and is made by whoever begins something in i
   expect(await objects.get('k')).toBeNull();
   expect(await objects.list('')).toEqual({ objects: [], isMore: false });
   await objects.remove(['k']);
-  await expect(objects.put('a/k', text('x'))).rejects.toMatchObject({ code: 'storage_unreachable', data: { reason: 'missing' } });
-  await expect(objects.create('a/k', text('x'))).rejects.toMatchObject({ code: 'storage_unreachable', data: { reason: 'missing' } });
+  await expect(objects.put('a/k', text('x'))).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    data: { reason: 'missing' },
+  });
+  await expect(objects.create('a/k', text('x'))).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    data: { reason: 'missing' },
+  });
   expect(await readdir(folder)).toEqual(['far']);
   await objects.begin();
   await objects.put('a/k', text('x'));
@@ -42,8 +48,22 @@ test('nothing temporary stays behind a write, whether it succeeded or not', asyn
   await objects.put('a', text('1'));
   await objects.create('b', text('2'));
   await objects.create('b', text('3'));
-  await objects.upload('c', 3, (async function* () { yield text('123'); })());
-  await objects.upload('d', 3, (async function* () { yield text('12'); })()).catch(() => {});
+  await objects.upload(
+    'c',
+    3,
+    (async function* () {
+      yield text('123');
+    })(),
+  );
+  await objects
+    .upload(
+      'd',
+      3,
+      (async function* () {
+        yield text('12');
+      })(),
+    )
+    .catch(() => {});
   // A file that got its key by a link loses its other name behind the call.
   await objects.close();
   expect(await temporaries()).toEqual([]);
@@ -58,11 +78,15 @@ test('a large object is created whole', async () => {
 test('the key has its old content until the new one is complete', async () => {
   await objects.put('k', text('old'));
   let seen: Uint8Array | null = null;
-  await objects.upload('k', 2_097_152, (async function* () {
-    yield new Uint8Array(1_500_000);
-    seen = await objects.get('k');
-    yield new Uint8Array(2_097_152 - 1_500_000);
-  })());
+  await objects.upload(
+    'k',
+    2_097_152,
+    (async function* () {
+      yield new Uint8Array(1_500_000);
+      seen = await objects.get('k');
+      yield new Uint8Array(2_097_152 - 1_500_000);
+    })(),
+  );
   expect(seen).toEqual(text('old'));
   expect((await objects.head('k'))!.sizeBytes).toBe(2_097_152);
 });
@@ -71,16 +95,27 @@ test('leftovers of a crash go after a day, and neither those that may still be w
   await mkdir(join(root, '.tmp'), { recursive: true });
   const now = Date.UTC(2024, 5, 1);
   const hour = 3_600_000;
-  const [old, young, ofAClockAhead] = [0, 1, 2].map((digit) => `${digit}0000000-0000-4000-8000-000000000000`) as [string, string, string];
+  const [old, young, ofAClockAhead] = [0, 1, 2].map((digit) => `${digit}0000000-0000-4000-8000-000000000000`) as [
+    string,
+    string,
+    string,
+  ];
   const strangers = ['notes', `${old}.bak`, `x${young}`, '.DS_Store'];
-  for (const [name, ageMs] of [[old, 25 * hour], [young, 23 * hour], [ofAClockAhead, -25 * hour], ...strangers.map((name) => [name, 99 * hour] as const)] as const) {
+  for (const [name, ageMs] of [
+    [old, 25 * hour],
+    [young, 23 * hour],
+    [ofAClockAhead, -25 * hour],
+    ...strangers.map((name) => [name, 99 * hour] as const),
+  ] as const) {
     await writeFile(join(root, '.tmp', name), name);
     await utimes(join(root, '.tmp', name), new Date(now - ageMs), new Date(now - ageMs));
   }
   const later = new DirectoryObjects({ root, nowMs: () => now });
   expect((await later.list('')).objects).toEqual([]);
   expect(await later.get('k')).toBeNull();
-  expect((await temporaries()).sort(), 'what only looks removes nothing').toEqual([old, young, ofAClockAhead, ...strangers].sort());
+  expect((await temporaries()).sort(), 'what only looks removes nothing').toEqual(
+    [old, young, ofAClockAhead, ...strangers].sort(),
+  );
   await later.put('k', text('x'));
   await later.close();
   expect((await temporaries()).sort()).toEqual([young, ofAClockAhead, ...strangers].sort());
@@ -128,7 +163,8 @@ test('of many processes exactly one creates each object', async () => {
   const script = fileURLToPath(new URL('create-for-tests.ts', import.meta.url));
   const children: ChildProcess[] = [];
   try {
-    for (let n = 0; n < 4; n++) children.push(fork(script, [root, String(n), '40'], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
+    for (let n = 0; n < 4; n++)
+      children.push(fork(script, [root, String(n), '40'], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
     await Promise.all(children.map((child) => once(child, 'message')));
     const results = children.map((child) => once(child, 'message'));
     for (const child of children) child.send('go');
@@ -136,7 +172,8 @@ test('of many processes exactly one creates each object', async () => {
     const all = won.flat().sort();
     expect(all).toHaveLength(40);
     expect(new Set(all).size).toBe(40);
-    for (const [n, keys] of won.entries()) for (const key of keys) expect(await objects.get(key)).toEqual(text(`writer ${n}`));
+    for (const [n, keys] of won.entries())
+      for (const key of keys) expect(await objects.get(key)).toEqual(text(`writer ${n}`));
     expect(await temporaries()).toEqual([]);
   } finally {
     for (const child of children) child.kill();
@@ -159,7 +196,14 @@ test('a process killed in the middle of an upload leaves the old object', async 
 
 test('errors of the system are told by what to do', () => {
   const failing = (code: string) => directoryError(Object.assign(new Error(code), { code }), 'k', '/backups');
-  for (const [system, code] of [['ENOSPC', 'disk_full'], ['EDQUOT', 'disk_full'], ['EACCES', 'storage_denied'], ['EROFS', 'storage_denied'], ['EMFILE', 'io_error'], ['EIO', 'io_error']] as const) {
+  for (const [system, code] of [
+    ['ENOSPC', 'disk_full'],
+    ['EDQUOT', 'disk_full'],
+    ['EACCES', 'storage_denied'],
+    ['EROFS', 'storage_denied'],
+    ['EMFILE', 'io_error'],
+    ['EIO', 'io_error'],
+  ] as const) {
     const error = failing(system);
     expect(error.code).toBe(code);
     expect(error.message).toContain('/backups');
@@ -169,22 +213,28 @@ test('errors of the system are told by what to do', () => {
 
 test('a file where a folder is needed is an error that names the key', async () => {
   await objects.put('a', text('x'));
-  const error = await objects.put('a/b', text('y')).then(() => null, (failure: unknown) => failure);
+  const error = await objects.put('a/b', text('y')).then(
+    () => null,
+    (failure: unknown) => failure,
+  );
   expect(isSkuaError(error, 'io_error')).toBe(true);
   expect((error as Error).message).toMatch(/a\/b/);
 });
 
-test.skipIf(process.platform !== 'linux')('a thread of its own keeps no file open behind a read, whatever came of it', async () => {
-  const blocking = new DirectoryObjects({ root, isBlocking: true });
-  await blocking.put('a/k', text('content'));
-  const into = new Uint8Array(100);
-  const read = async (): Promise<void> => {
-    expect(await blocking.get('a/k', { from: 2, length: 3, into })).toEqual(text('nte'));
-    expect(await blocking.get('a', { from: 0, length: 3, into })).toBeNull();
-    expect(await blocking.get('none', { from: 0, length: 3, into })).toBeNull();
-  };
-  await read();
-  const before = (await readdir('/proc/self/fd')).length;
-  for (let i = 0; i < 50; i++) await read();
-  expect((await readdir('/proc/self/fd')).length).toBeLessThan(before + 20);
-});
+test.skipIf(process.platform !== 'linux')(
+  'a thread of its own keeps no file open behind a read, whatever came of it',
+  async () => {
+    const blocking = new DirectoryObjects({ root, isBlocking: true });
+    await blocking.put('a/k', text('content'));
+    const into = new Uint8Array(100);
+    const read = async (): Promise<void> => {
+      expect(await blocking.get('a/k', { from: 2, length: 3, into })).toEqual(text('nte'));
+      expect(await blocking.get('a', { from: 0, length: 3, into })).toBeNull();
+      expect(await blocking.get('none', { from: 0, length: 3, into })).toBeNull();
+    };
+    await read();
+    const before = (await readdir('/proc/self/fd')).length;
+    for (let i = 0; i < 50; i++) await read();
+    expect((await readdir('/proc/self/fd')).length).toBeLessThan(before + 20);
+  },
+);

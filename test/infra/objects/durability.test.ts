@@ -7,7 +7,12 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 
 /** What was done to the disk, in order, by path; and what is made to fail. */
-const disk = vi.hoisted(() => ({ steps: [] as string[], made: 0, fail: (_step: string): string | undefined => undefined, name: (path: string) => path }));
+const disk = vi.hoisted(() => ({
+  steps: [] as string[],
+  made: 0,
+  fail: (_step: string): string | undefined => undefined,
+  name: (path: string) => path,
+}));
 const step = vi.hoisted(() => (text: string) => {
   disk.steps.push(text);
   const code = disk.fail(text);
@@ -87,7 +92,13 @@ test('an object is synced before it gets its key, and its folder before the call
   await objects.put('warm/k', text('x'));
   expect(disk.steps).toEqual(['sync root/temporary', 'rename root/warm/k', 'sync root/warm']);
   disk.steps.length = 0;
-  await objects.upload('warm/u', 2, (async function* () { yield text('xy'); })());
+  await objects.upload(
+    'warm/u',
+    2,
+    (async function* () {
+      yield text('xy');
+    })(),
+  );
   expect(disk.steps).toEqual(['sync root/temporary', 'rename root/warm/u', 'sync root/warm']);
   disk.steps.length = 0;
   await objects.create('warm/c', text('x'));
@@ -97,7 +108,13 @@ test('an object is synced before it gets its key, and its folder before the call
 
 test('new folders are durable down from the root, once', async () => {
   await objects.put('new/er/k', text('x'));
-  expect(disk.steps).toEqual(['sync root/temporary', 'sync root', 'sync root/new', 'rename root/new/er/k', 'sync root/new/er']);
+  expect(disk.steps).toEqual([
+    'sync root/temporary',
+    'sync root',
+    'sync root/new',
+    'rename root/new/er/k',
+    'sync root/new/er',
+  ]);
   disk.steps.length = 0;
   await objects.put('new/er/l', text('x'));
   expect(disk.steps).toEqual(['sync root/temporary', 'rename root/new/er/l', 'sync root/new/er']);
@@ -126,7 +143,12 @@ test('whoever hears that a key is taken hears it of a durable one', async () => 
 
 test('creates that follow one another find their file made, if it has not lain for long, and none stays', async () => {
   const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
-  for (const [key, made] of [['a', 1], ['b', 2], ['c', 3], ['d', 4]] as const) {
+  for (const [key, made] of [
+    ['a', 1],
+    ['b', 2],
+    ['c', 3],
+    ['d', 4],
+  ] as const) {
     disk.made = key === 'a' ? 0 : disk.made;
     await objects.create(`warm/${key}`, text('x'));
     // The file of the third was made behind the second, and that of the fourth behind the third.
@@ -138,7 +160,14 @@ test('creates that follow one another find their file made, if it has not lain f
   await objects.close();
   clock.mockRestore();
   expect(await readdir(join(folder, 'root', '.tmp'))).toEqual([]);
-  expect((await objects.list('warm/')).objects.map(({ key }) => key)).toEqual(['warm/a', 'warm/b', 'warm/c', 'warm/d', 'warm/e', 'warm/up']);
+  expect((await objects.list('warm/')).objects.map(({ key }) => key)).toEqual([
+    'warm/a',
+    'warm/b',
+    'warm/c',
+    'warm/d',
+    'warm/e',
+    'warm/up',
+  ]);
 });
 
 test('a removal is durable', async () => {
@@ -146,26 +175,40 @@ test('a removal is durable', async () => {
   expect(disk.steps).toEqual(['unlink root/warm/up', 'sync root/warm']);
 });
 
-test('an object that can\'t be synced gets no key', async () => {
-  for (const [system, code] of [['ENOSPC', 'disk_full'], ['EIO', 'io_error']] as const) {
-    disk.fail = (step) => step === 'sync root/temporary' ? system : undefined;
+test("an object that can't be synced gets no key", async () => {
+  for (const [system, code] of [
+    ['ENOSPC', 'disk_full'],
+    ['EIO', 'io_error'],
+  ] as const) {
+    disk.fail = (step) => (step === 'sync root/temporary' ? system : undefined);
     await expect(objects.put('warm/k', text('x'))).rejects.toMatchObject({ code });
     await expect(objects.create('warm/k', text('x'))).rejects.toMatchObject({ code });
-    await expect(objects.upload('warm/k', 1, (async function* () { yield text('x'); })())).rejects.toMatchObject({ code });
+    await expect(
+      objects.upload(
+        'warm/k',
+        1,
+        (async function* () {
+          yield text('x');
+        })(),
+      ),
+    ).rejects.toMatchObject({ code });
     disk.fail = () => undefined;
     expect(await objects.head('warm/k')).toBeNull();
   }
 });
 
-test('a creation whose name can\'t be made durable, or may have been, is undecided', async () => {
-  disk.fail = (step) => step === 'sync root/warm' ? 'EIO' : undefined;
+test("a creation whose name can't be made durable, or may have been, is undecided", async () => {
+  disk.fail = (step) => (step === 'sync root/warm' ? 'EIO' : undefined);
   await expect(objects.create('warm/k', text('x'))).rejects.toMatchObject({ code: 'outcome_unknown' });
-  disk.fail = (step) => step.startsWith('link') ? 'EIO' : undefined;
+  disk.fail = (step) => (step.startsWith('link') ? 'EIO' : undefined);
   await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({ code: 'outcome_unknown' });
-  disk.fail = (step) => step.startsWith('link') ? 'ENOSPC' : undefined;
+  disk.fail = (step) => (step.startsWith('link') ? 'ENOSPC' : undefined);
   await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({ code: 'disk_full' });
-  disk.fail = (step) => step.startsWith('link') ? 'EPERM' : undefined;
-  await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({ code: 'storage_denied', message: expect.stringContaining('hard links') });
+  disk.fail = (step) => (step.startsWith('link') ? 'EPERM' : undefined);
+  await expect(objects.create('warm/l', text('x'))).rejects.toMatchObject({
+    code: 'storage_denied',
+    message: expect.stringContaining('hard links'),
+  });
 });
 
 test('syncs of one folder that come together are shared', async () => {
@@ -173,5 +216,7 @@ test('syncs of one folder that come together are shared', async () => {
   const syncs = disk.steps.filter((step) => step === 'sync root/warm').length;
   expect(syncs).toBeLessThan(20);
   // The last sync begins behind the last name.
-  expect(disk.steps.lastIndexOf('sync root/warm')).toBeGreaterThan(disk.steps.findLastIndex((step) => step.startsWith('rename')));
+  expect(disk.steps.lastIndexOf('sync root/warm')).toBeGreaterThan(
+    disk.steps.findLastIndex((step) => step.startsWith('rename')),
+  );
 });

@@ -26,7 +26,9 @@ afterEach(async () => {
 });
 
 const text = (value: string) => new TextEncoder().encode(value);
-const bytes = async function* (value: string) { yield text(value); };
+const bytes = async function* (value: string) {
+  yield text(value);
+};
 /** Every call that there is, of keys that are there and of others. */
 const CALLS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['get', () => objects.get('a/1')],
@@ -47,7 +49,9 @@ const CALLS: readonly (readonly [string, () => Promise<unknown>])[] = [
 describe.each(CALLS)('%s', (_, call) => {
   test('is refused while the root is away, makes nothing in its place, and works when it is back', async () => {
     await rename(root, away);
-    await expect(call()).rejects.toMatchObject({ code: expect.stringMatching(/^(storage_unreachable|outcome_unknown)$/) });
+    await expect(call()).rejects.toMatchObject({
+      code: expect.stringMatching(/^(storage_unreachable|outcome_unknown)$/),
+    });
     expect(await readdir(folder)).toEqual(['away']);
     await rename(away, root);
     await call();
@@ -67,12 +71,15 @@ describe.each(CALLS)('%s', (_, call) => {
 
 test('a copy on another device is used where whoever knows what lies there says that it is the same, and refused with the reason where not', async () => {
   let why: string | null = 'it is an older copy';
-  const forget = objects.recognise(async (there) => await there.get('a/1') === null ? 'it is empty' : why);
+  const forget = objects.recognise(async (there) => ((await there.get('a/1')) === null ? 'it is empty' : why));
   await cp(root, away, { recursive: true });
   await rm(root, { recursive: true });
   await rename(away, root);
   device = '2';
-  await expect(objects.get('a/1')).rejects.toMatchObject({ code: 'storage_unreachable', message: expect.stringContaining('it is an older copy') });
+  await expect(objects.get('a/1')).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    message: expect.stringContaining('it is an older copy'),
+  });
   why = null;
   expect(await objects.get('a/1')).toEqual(text('1'));
   expect(await objects.create('a/2', text('2'))).toBe('created');
@@ -82,14 +89,20 @@ test('a copy on another device is used where whoever knows what lies there says 
   await expect(objects.get('a/1')).rejects.toMatchObject({ code: 'storage_unreachable' });
 });
 
-test('what can\'t be read to be recognised is refused, and asked again by the next call', async () => {
+test("what can't be read to be recognised is refused, and asked again by the next call", async () => {
   let isBroken = true;
-  objects.recognise(async () => { if (isBroken) throw new Error('broken'); return null; });
+  objects.recognise(async () => {
+    if (isBroken) throw new Error('broken');
+    return null;
+  });
   await cp(root, away, { recursive: true });
   await rm(root, { recursive: true });
   await rename(away, root);
   device = '2';
-  await expect(objects.list('')).rejects.toMatchObject({ code: 'storage_unreachable', message: expect.stringContaining('broken') });
+  await expect(objects.list('')).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    message: expect.stringContaining('broken'),
+  });
   isBroken = false;
   expect((await objects.list('')).objects).toHaveLength(1);
 });
@@ -99,7 +112,10 @@ test('a copy on the same device is never used, whatever it holds: it may lack wh
   await cp(root, `${root}-copy`, { recursive: true });
   await rename(root, away);
   await rename(`${root}-copy`, root);
-  await expect(objects.get('a/1')).rejects.toMatchObject({ code: 'storage_unreachable', message: expect.stringContaining('its inode is another') });
+  await expect(objects.get('a/1')).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    message: expect.stringContaining('its inode is another'),
+  });
   await rm(root, { recursive: true });
   await rename(away, root);
   expect(await objects.get('a/1')).toEqual(text('1'));

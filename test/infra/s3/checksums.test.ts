@@ -6,14 +6,17 @@ import { errorOf, pieces, startBench, text } from './tools.ts';
 import type { Bench } from './tools.ts';
 
 let bench: Bench;
-beforeEach(async () => { bench = await startBench(); });
+beforeEach(async () => {
+  bench = await startBench();
+});
 afterEach(async () => {
   vi.unstubAllEnvs();
   await bench.close();
 });
 
 const NAMES = ['x-amz-checksum-', 'x-amz-sdk-checksum-', 'x-amz-trailer'];
-const checksumOf = ({ headers }: S3Request) => Object.keys(headers).find((name) => NAMES.some((start) => name.startsWith(start)));
+const checksumOf = ({ headers }: S3Request) =>
+  Object.keys(headers).find((name) => NAMES.some((start) => name.startsWith(start)));
 
 test('a server that knows no headers of checksums does all that is needed', async () => {
   bench.s3.replyWhen((request) => (checksumOf(request) === undefined ? undefined : errorReply(400, 'InvalidArgument')));
@@ -30,7 +33,10 @@ test('a server that knows no headers of checksums does all that is needed', asyn
 
 test('a request with a lock has the checksum that it must have', async () => {
   await bench.objects.createLocked!('l', text('1'), Date.UTC(2100, 0, 1));
-  expect(bench.s3.requests.at(-1)!.headers).toMatchObject({ 'content-md5': 'xMpCOKC5I4INzFCab3WEmw==', 'x-amz-object-lock-mode': 'COMPLIANCE' });
+  expect(bench.s3.requests.at(-1)!.headers).toMatchObject({
+    'content-md5': 'xMpCOKC5I4INzFCab3WEmw==',
+    'x-amz-object-lock-mode': 'COMPLIANCE',
+  });
 });
 
 test('the variables of the SDK ask for checksums', async () => {
@@ -44,9 +50,14 @@ test('the variables of the SDK ask for checksums', async () => {
 });
 
 test('a server without something is named by what it said, and only what it refused is asked for', async () => {
-  const refusal = (header: string) => ({ status: 501, body: `<Error><Code>NotImplemented</Code><Message>A header implies what is not implemented.</Message><Header>${header}</Header></Error>` });
+  const refusal = (header: string) => ({
+    status: 501,
+    body: `<Error><Code>NotImplemented</Code><Message>A header implies what is not implemented.</Message><Header>${header}</Header></Error>`,
+  });
   bench.s3.replyWhen(() => refusal('If-None-Match'));
-  expect((await errorOf(bench.objects.create('k', text('1')))).message).toMatch(/header If-None-Match: A header implies .*Use a server with conditional writes/);
+  expect((await errorOf(bench.objects.create('k', text('1')))).message).toMatch(
+    /header If-None-Match: A header implies .*Use a server with conditional writes/,
+  );
   bench.s3.replyWhen(() => refusal('x-amz-storage-class'));
   const { message } = await errorOf(bench.objects.put('k', text('1')));
   expect(message).toMatch(/header x-amz-storage-class/);

@@ -3,10 +3,14 @@ import { errorOf, startBench, text } from './tools.ts';
 import type { Bench } from './tools.ts';
 
 let bench: Bench;
-beforeEach(async () => { bench = await startBench(); });
+beforeEach(async () => {
+  bench = await startBench();
+});
 afterEach(() => bench.close());
 
-const busy = (headers?: Record<string, string>) => ({ action: { status: 503, code: 'SlowDown', ...(headers !== undefined && { headers }) } });
+const busy = (headers?: Record<string, string>) => ({
+  action: { status: 503, code: 'SlowDown', ...(headers !== undefined && { headers }) },
+});
 const failed = { action: { status: 500, code: 'InternalError' } };
 const dropped = { action: 'drop' } as const;
 const lost = { action: 'drop', moment: 'after' } as const;
@@ -39,9 +43,13 @@ test('a body that does not fit its checksum is read again, and never taken for t
   const objects = await bench.open();
   vi.unstubAllEnvs();
   await objects.put('k', text('right'));
-  const damaged = { status: 200, headers: { 'x-amz-checksum-crc32': 'AAAAAA==', 'content-length': '5' }, body: 'wrong' };
+  const damaged = {
+    status: 200,
+    headers: { 'x-amz-checksum-crc32': 'AAAAAA==', 'content-length': '5' },
+    body: 'wrong',
+  };
   let left = 2;
-  bench.s3.replyWhen(() => left-- > 0 ? damaged : undefined);
+  bench.s3.replyWhen(() => (left-- > 0 ? damaged : undefined));
   expect(await objects.get('k')).toEqual(text('right'));
   bench.s3.replyWhen(() => damaged);
   const error = await errorOf(objects.get('k'));
@@ -105,7 +113,12 @@ test.each([
 });
 
 test('a create that the server refuses is definite', async () => {
-  for (const [status, code, expected] of [[403, 'AccessDenied', 'storage_denied'], [507, 'InsufficientStorage', 'disk_full'], [501, 'NotImplemented', 'io_error'], [301, 'PermanentRedirect', 'wrong_region']] as const) {
+  for (const [status, code, expected] of [
+    [403, 'AccessDenied', 'storage_denied'],
+    [507, 'InsufficientStorage', 'disk_full'],
+    [501, 'NotImplemented', 'io_error'],
+    [301, 'PermanentRedirect', 'wrong_region'],
+  ] as const) {
     bench.s3.faultNext({ action: { status, code } });
     expect((await errorOf(bench.objects.create('k', text('x')))).code).toBe(expected);
   }
@@ -119,11 +132,20 @@ test('a signal ends requests that are under way, and the waits between them', as
   });
   const ending = new AbortController();
   const { signal } = ending;
-  const works = [bench.objects.get('k', { signal }), bench.objects.head('k', signal), bench.objects.put('k', text('x'), signal), bench.objects.list('', { signal }), bench.objects.remove(['a', 'b'], signal)];
+  const works = [
+    bench.objects.get('k', { signal }),
+    bench.objects.head('k', signal),
+    bench.objects.put('k', text('x'), signal),
+    bench.objects.list('', { signal }),
+    bench.objects.remove(['a', 'b'], signal),
+  ];
   const errors = works.map((work) => errorOf(work));
   const creating = errorOf(bench.objects.create('c', text('x'), signal));
   await arrived.promise;
-  while (bench.s3.requests.length < 6) await new Promise((resolve) => { setImmediate(resolve); });
+  while (bench.s3.requests.length < 6)
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   ending.abort();
   for (const error of errors) expect((await error).code).toBe('aborted');
   expect((await creating).code).toBe('outcome_unknown');

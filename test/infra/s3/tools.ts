@@ -13,8 +13,12 @@ export const SECRET = 'a-secret-that-no-message-may-show';
 export class SleepingClock implements Clock {
   readonly sleeps: number[] = [];
   #now = 1_700_000_000_000;
-  nowMs(): number { return this.#now; }
-  monotonicMs(): number { return this.#now; }
+  nowMs(): number {
+    return this.#now;
+  }
+  monotonicMs(): number {
+    return this.#now;
+  }
   async sleep(ms: number): Promise<void> {
     this.sleeps.push(ms);
     this.#now += ms;
@@ -39,12 +43,18 @@ export async function startBench(): Promise<Bench> {
   const clock = new SleepingClock();
   const opened: ObjectStore[] = [];
   const open: Bench['open'] = async (place = {}, options = {}) => {
-    const objects = await openObjects({ kind: 's3', bucket: BUCKET, prefix: 'p', endpoint: s3.endpoint, region: 'us-east-1', ...place }, { s3: { clock, random: () => 1, ...options } });
+    const objects = await openObjects(
+      { kind: 's3', bucket: BUCKET, prefix: 'p', endpoint: s3.endpoint, region: 'us-east-1', ...place },
+      { s3: { clock, random: () => 1, ...options } },
+    );
     opened.push(objects);
     return objects;
   };
   return {
-    s3, clock, open, objects: await open(),
+    s3,
+    clock,
+    open,
+    objects: await open(),
     close: async () => {
       for (const objects of opened) await objects.close();
       await s3.close();
@@ -65,5 +75,6 @@ export async function errorOf(work: Promise<unknown>): Promise<SkuaError> {
 export const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 
 export async function* pieces(sizeBytes: number, pieceBytes = 1_048_576): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < sizeBytes; at += pieceBytes) yield new Uint8Array(Math.min(pieceBytes, sizeBytes - at)).fill(at / pieceBytes);
+  for (let at = 0; at < sizeBytes; at += pieceBytes)
+    yield new Uint8Array(Math.min(pieceBytes, sizeBytes - at)).fill(at / pieceBytes);
 }

@@ -23,18 +23,58 @@ async function member() {
   const ids = new SeededIds(4);
   const open = await openTestStore({ storage: new MemoryStorage(), clock, ids });
   const cluster = { isLeader: true, size: 1, resigns: 0, proofs: 0, requests: [] as string[] };
-  const entry = (node: typeof SELF) => ({ node, isAlive: true, state: 'Follower', isReadOnlyReplica: false, writerCheckpoint: 1 });
+  const entry = (node: typeof SELF) => ({
+    node,
+    isAlive: true,
+    state: 'Follower',
+    isReadOnlyReplica: false,
+    writerCheckpoint: 1,
+  });
   const membership = {
-    get isLeader() { return cluster.isLeader; }, get clusterSize() { return cluster.size; }, self: entry(SELF), get leadsSinceMs() { return cluster.isLeader ? 0 : null; },
-    members: () => [SELF, OTHER].slice(0, cluster.size).map(entry), leader: () => entry(cluster.isLeader ? SELF : OTHER),
-    resign: async () => { cluster.resigns++; return ''; },
+    get isLeader() {
+      return cluster.isLeader;
+    },
+    get clusterSize() {
+      return cluster.size;
+    },
+    self: entry(SELF),
+    get leadsSinceMs() {
+      return cluster.isLeader ? 0 : null;
+    },
+    members: () => [SELF, OTHER].slice(0, cluster.size).map(entry),
+    leader: () => entry(cluster.isLeader ? SELF : OTHER),
+    resign: async () => {
+      cluster.resigns++;
+      return '';
+    },
   } as unknown as Membership;
-  const memberLog = { confirmFresh: async () => { cluster.proofs++; } } as unknown as MemberLog;
+  const memberLog = {
+    confirmFresh: async () => {
+      cluster.proofs++;
+    },
+  } as unknown as MemberLog;
   const request = async (_: unknown, method: string, path: string) => {
     cluster.requests.push(`${method} ${path.replace(/=[^&]*/g, '=')}`);
-    return { status: 200, body: new TextEncoder().encode(JSON.stringify({ scavengeId: '00000000-0000-4000-8000-000000000001', scavengeResult: 'InProgress' })) };
+    return {
+      status: 200,
+      body: new TextEncoder().encode(
+        JSON.stringify({ scavengeId: '00000000-0000-4000-8000-000000000001', scavengeResult: 'InProgress' }),
+      ),
+    };
   };
-  const made = await openClusterAutoScavenge({ values: load([]).values, version: '9.9.9', open, membership, memberLog, calls: { request }, clock, ids, keys: nodeKeys, log: new LogLines(), meter: silentMeter });
+  const made = await openClusterAutoScavenge({
+    values: load([]).values,
+    version: '9.9.9',
+    open,
+    membership,
+    memberLog,
+    calls: { request },
+    clock,
+    ids,
+    keys: nodeKeys,
+    log: new LogLines(),
+    meter: silentMeter,
+  });
   const stop = new AbortController();
   const running = made.run(stop.signal);
   const end = async () => {
@@ -61,7 +101,10 @@ test('a leader of two orders the other one first, and takes no orders; one that 
   cluster.size = 2;
   await autoScavenge.configure('0 * * * *');
   await clock.advance(10_000);
-  expect(cluster.requests.slice(0, 2)).toEqual(['POST /admin/scavenge?clusterScavengeId=&attempt=', 'GET /admin/scavenge/last?clusterScavengeId=&attempt=']);
+  expect(cluster.requests.slice(0, 2)).toEqual([
+    'POST /admin/scavenge?clusterScavengeId=&attempt=',
+    'GET /admin/scavenge/last?clusterScavengeId=&attempt=',
+  ]);
   expect(open.scavenger.last()).toBeNull();
   await expect(orders.start({ clusterScavengeId: 'x', attempt: 1 })).rejects.toMatchObject({ code: 'late_order' });
   cluster.isLeader = false;
@@ -77,7 +120,15 @@ test('a leader behind whose back another epoch was committed stores nothing', as
   const append = store.append.bind(store);
   store.append = async (...args) => {
     store.append = append;
-    await append(EPOCH_STREAM, ANY, [{ id: '00000000-0000-4000-8000-000000000001', type: '$EpochInformation', isJson: true, data: new TextEncoder().encode('{}'), metadata: new Uint8Array(0) }]);
+    await append(EPOCH_STREAM, ANY, [
+      {
+        id: '00000000-0000-4000-8000-000000000001',
+        type: '$EpochInformation',
+        isJson: true,
+        data: new TextEncoder().encode('{}'),
+        metadata: new Uint8Array(0),
+      },
+    ]);
     return append(...args);
   };
   await expect(autoScavenge.configure('0 * * * *')).rejects.toMatchObject({ code: 'not_leader' });

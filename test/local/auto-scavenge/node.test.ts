@@ -25,23 +25,55 @@ const BEFORE_MS = Date.UTC(2026, 10, 22, 9, 59, 55);
 const SELF = { address: '127.0.0.1', port: 2113 };
 
 let opened: DirectoryStore | null = null;
-afterEach(async () => { await opened?.close(); });
+afterEach(async () => {
+  await opened?.close();
+});
 
-async function started(storage = new MemoryStorage(), nowMs = BEFORE_MS, words: readonly string[] = [], fake: FakeScavenger | null = null) {
+async function started(
+  storage = new MemoryStorage(),
+  nowMs = BEFORE_MS,
+  words: readonly string[] = [],
+  fake: FakeScavenger | null = null,
+) {
   const clock = new ManualClock(nowMs);
   const ids = new SeededIds(nowMs % 1_000);
   const log = new LogLines();
-  const open = await openTestStore({ storage, clock, ids, scavenge: { repairHistory: true, nodeEndpoint: '127.0.0.1:2113' } });
+  const open = await openTestStore({
+    storage,
+    clock,
+    ids,
+    scavenge: { repairHistory: true, nodeEndpoint: '127.0.0.1:2113' },
+  });
   opened = open;
-  const made = await openAutoScavenge({ values: load(words).values, version: '9.9.9', open: { store: open.store, status: () => open.status(), scavenger: fake ?? open.scavenger }, self: () => SELF, isLeader: () => true, clock, ids, keys: nodeKeys, log, meter: silentMeter });
+  const made = await openAutoScavenge({
+    values: load(words).values,
+    version: '9.9.9',
+    open: { store: open.store, status: () => open.status(), scavenger: fake ?? open.scavenger },
+    self: () => SELF,
+    isLeader: () => true,
+    clock,
+    ids,
+    keys: nodeKeys,
+    log,
+    meter: silentMeter,
+  });
   const stop = new AbortController();
   const running = made.run(stop.signal);
   const events = async () => {
-    const { events: all } = await open.store.readStream('$auto-scavenges', { direction: 'forward', from: 0, count: 100 });
+    const { events: all } = await open.store.readStream('$auto-scavenges', {
+      direction: 'forward',
+      from: 0,
+      count: 100,
+    });
     return all.map(({ type, data }) => ({ type, data: JSON.parse(decodeText(data)) as Record<string, unknown> }));
   };
   return {
-    ...made, open, clock, log, events, storage,
+    ...made,
+    open,
+    clock,
+    log,
+    events,
+    storage,
     types: async () => (await events()).map(({ type }) => type),
     /** Ticks until the state is this one. */
     until: async (state: string) => {
@@ -62,14 +94,30 @@ async function started(storage = new MemoryStorage(), nowMs = BEFORE_MS, words: 
   };
 }
 
-const CYCLE = ['$cluster-scavenge-started', '$node-designated', '$node-scavenge-started', '$node-scavenge-completed', '$cluster-scavenge-completed'];
+const CYCLE = [
+  '$cluster-scavenge-started',
+  '$node-designated',
+  '$node-scavenge-started',
+  '$node-scavenge-completed',
+  '$cluster-scavenge-completed',
+];
 
 describe('a cycle', () => {
   test('31: begins when its time has come, scavenges the node, and ends', async () => {
     const { autoScavenge, open, clock, types, until, log } = await started();
-    expect(log.lines[0]).toMatchObject({ level: 'info', message: 'AutoScavenge 9.9.9 plugin enabled.', fields: { licence: 'built-in', timeZone: 'UTC' } });
+    expect(log.lines[0]).toMatchObject({
+      level: 'info',
+      message: 'AutoScavenge 9.9.9 plugin enabled.',
+      fields: { licence: 'built-in', timeZone: 'UTC' },
+    });
     await autoScavenge.configure(' 0   * * * *');
-    expect(await autoScavenge.status()).toEqual({ state: 'Waiting', schedule: '0 * * * *', untilNextCycleMs: 5_000, cycle: null, lastCycle: null });
+    expect(await autoScavenge.status()).toEqual({
+      state: 'Waiting',
+      schedule: '0 * * * *',
+      untilNextCycleMs: 5_000,
+      cycle: null,
+      lastCycle: null,
+    });
     await clock.advance(4_000);
     expect((await autoScavenge.status()).state).toBe('Waiting');
     await clock.advance(TICK_PERIOD_MS);
@@ -78,42 +126,78 @@ describe('a cycle', () => {
     await until('Waiting');
     expect(await types()).toEqual(CYCLE);
     const { lastCycle, untilNextCycleMs } = await autoScavenge.status();
-    expect(lastCycle).toMatchObject({ nodes: [{ node: '127.0.0.1:2113', state: 'completed', result: 'Success', scavengeId: open.scavenger.last()!.scavengeId }] });
+    expect(lastCycle).toMatchObject({
+      nodes: [
+        {
+          node: '127.0.0.1:2113',
+          state: 'completed',
+          result: 'Success',
+          scavengeId: open.scavenger.last()!.scavengeId,
+        },
+      ],
+    });
     expect(untilNextCycleMs).toBeGreaterThan(3_500_000);
   });
 
   test('in the time zone that is configured', async () => {
-    const { autoScavenge } = await started(new MemoryStorage(), BEFORE_MS, ['--auto-scavenge-time-zone', 'Asia/Kolkata']);
+    const { autoScavenge } = await started(new MemoryStorage(), BEFORE_MS, [
+      '--auto-scavenge-time-zone',
+      'Asia/Kolkata',
+    ]);
     await autoScavenge.configure('30 15 * * *');
     expect((await autoScavenge.status()).untilNextCycleMs).toBe(5_000);
   });
 
-  test.each([[true, 'paused'], [false, 'pausing']] as const)('40 43: paused in the middle and resumed, it goes on (stops at once: %s)', async (stopsAtOnce, answer) => {
-    const scavenger = new FakeScavenger();
-    scavenger.stopsAtOnce = stopsAtOnce;
-    const { autoScavenge, clock, types } = await started(new MemoryStorage(), BEFORE_MS, [], scavenger);
-    await autoScavenge.configure('0 * * * *');
-    await clock.advance(3 * TICK_PERIOD_MS);
-    const { state, cycle } = await autoScavenge.status();
-    expect([state, cycle?.nodes.map((node) => node.state), scavenger.started.length]).toEqual(['InProgress', ['running'], 1]);
-    const pausing = autoScavenge.pause();
-    if (!stopsAtOnce) await clock.advance(1_000);
-    expect(await pausing).toBe(answer);
-    if (!stopsAtOnce) {
-      expect((await autoScavenge.status()).state).toBe('Pausing');
-      scavenger.end('Stopped');
+  test.each([
+    [true, 'paused'],
+    [false, 'pausing'],
+  ] as const)(
+    '40 43: paused in the middle and resumed, it goes on (stops at once: %s)',
+    async (stopsAtOnce, answer) => {
+      const scavenger = new FakeScavenger();
+      scavenger.stopsAtOnce = stopsAtOnce;
+      const { autoScavenge, clock, types } = await started(new MemoryStorage(), BEFORE_MS, [], scavenger);
+      await autoScavenge.configure('0 * * * *');
+      await clock.advance(3 * TICK_PERIOD_MS);
+      const { state, cycle } = await autoScavenge.status();
+      expect([state, cycle?.nodes.map((node) => node.state), scavenger.started.length]).toEqual([
+        'InProgress',
+        ['running'],
+        1,
+      ]);
+      const pausing = autoScavenge.pause();
+      if (!stopsAtOnce) await clock.advance(1_000);
+      expect(await pausing).toBe(answer);
+      if (!stopsAtOnce) {
+        expect((await autoScavenge.status()).state).toBe('Pausing');
+        scavenger.end('Stopped');
+        await clock.advance(TICK_PERIOD_MS);
+      }
+      expect((await autoScavenge.status()).state).toBe('Paused');
+      await clock.advance(3_600_000);
+      expect([(await autoScavenge.status()).cycle?.clusterScavengeId, scavenger.started.length]).toEqual([
+        cycle!.clusterScavengeId,
+        1,
+      ]);
+      await autoScavenge.resume();
       await clock.advance(TICK_PERIOD_MS);
-    }
-    expect((await autoScavenge.status()).state).toBe('Paused');
-    await clock.advance(3_600_000);
-    expect([(await autoScavenge.status()).cycle?.clusterScavengeId, scavenger.started.length]).toEqual([cycle!.clusterScavengeId, 1]);
-    await autoScavenge.resume();
-    await clock.advance(TICK_PERIOD_MS);
-    scavenger.end('Success');
-    await clock.advance(TICK_PERIOD_MS);
-    expect((await autoScavenge.status()).state).toBe('Waiting');
-    expect(await types()).toEqual(['$cluster-scavenge-started', '$node-designated', '$node-scavenge-started', '$pause-requested', '$paused', '$resumed', '$node-designated', '$node-scavenge-started', '$node-scavenge-completed', '$cluster-scavenge-completed']);
-  });
+      scavenger.end('Success');
+      await clock.advance(TICK_PERIOD_MS);
+      expect((await autoScavenge.status()).state).toBe('Waiting');
+      expect(await types()).toEqual([
+        '$cluster-scavenge-started',
+        '$node-designated',
+        '$node-scavenge-started',
+        '$pause-requested',
+        '$paused',
+        '$resumed',
+        '$node-designated',
+        '$node-scavenge-started',
+        '$node-scavenge-completed',
+        '$cluster-scavenge-completed',
+      ]);
+    },
+  );
 
   test('10: a restart in the middle goes on with the same cycle', async () => {
     const first = await started();
@@ -128,7 +212,10 @@ describe('a cycle', () => {
     await second.until('Waiting');
     const all = await second.events();
     expect(all.filter(({ type }) => type === '$cluster-scavenge-started')).toHaveLength(1);
-    expect(all.at(-1)).toMatchObject({ type: '$cluster-scavenge-completed', data: { clusterScavengeId: cycle!.clusterScavengeId } });
+    expect(all.at(-1)).toMatchObject({
+      type: '$cluster-scavenge-completed',
+      data: { clusterScavengeId: cycle!.clusterScavengeId },
+    });
   });
 });
 
@@ -138,10 +225,17 @@ test('tells when any expression comes round, in any zone, and saves nothing', as
   expect([schedule, zone, timesMs.length]).toEqual(['30 2 * * sun', 'UTC', 3]);
   for (const [i, ms] of timesMs.entries()) {
     const time = new Date(ms).toISOString();
-    expect([time.slice(11), new Date(ms).getUTCDay(), i === 0 || ms - timesMs[i - 1]! === 7 * 86_400_000]).toEqual(['02:30:00.000Z', 0, true]);
+    expect([time.slice(11), new Date(ms).getUTCDay(), i === 0 || ms - timesMs[i - 1]! === 7 * 86_400_000]).toEqual([
+      '02:30:00.000Z',
+      0,
+      true,
+    ]);
   }
-  expect(autoScavenge.times('30 2 * * *', 1, 'Asia/Kolkata').timesMs.map((ms) => new Date(ms).toISOString().slice(11, 16))).toEqual(['21:00']);
-  for (const none of ['0 0 30 2 *', '* * * *']) expect(() => autoScavenge.times(none, 5)).toThrow('Invalid CRON expression');
+  expect(
+    autoScavenge.times('30 2 * * *', 1, 'Asia/Kolkata').timesMs.map((ms) => new Date(ms).toISOString().slice(11, 16)),
+  ).toEqual(['21:00']);
+  for (const none of ['0 0 30 2 *', '* * * *'])
+    expect(() => autoScavenge.times(none, 5)).toThrow('Invalid CRON expression');
   expect((await autoScavenge.status()).schedule).toBeNull();
 });
 
@@ -150,7 +244,9 @@ test('waits for a backup that reads its files, as for any other work', async () 
   await autoScavenge.configure('0 * * * *');
   const hold = await open.hold();
   await clock.advance(30 * 60_000);
-  expect((await autoScavenge.status()).cycle?.nodes).toEqual([{ node: '127.0.0.1:2113', state: 'waiting', scavengeId: null, result: null }]);
+  expect((await autoScavenge.status()).cycle?.nodes).toEqual([
+    { node: '127.0.0.1:2113', state: 'waiting', scavengeId: null, result: null },
+  ]);
   await hold.release();
   await until('Waiting');
   expect((await autoScavenge.status()).lastCycle?.nodes).toMatchObject([{ state: 'completed', result: 'Success' }]);
@@ -185,11 +281,24 @@ test('a tick returns before its deadline, and commands do not wait for more than
 });
 
 describe('off', () => {
-  test.each([[['--auto-scavenge-enabled-'], /AutoScavenge:Enabled is false/], [['--dev'], /dev mode/], [['--mem-db'], /in memory/], [['--licensing-use-built-in-'], /no licence key/], [['--licensing-license-key', 'x'], /IssuerKeyFile/]] as const)('%j: nothing happens, and why is said', async (words, reason) => {
+  test.each([
+    [['--auto-scavenge-enabled-'], /AutoScavenge:Enabled is false/],
+    [['--dev'], /dev mode/],
+    [['--mem-db'], /in memory/],
+    [['--licensing-use-built-in-'], /no licence key/],
+    [['--licensing-license-key', 'x'], /IssuerKeyFile/],
+  ] as const)('%j: nothing happens, and why is said', async (words, reason) => {
     const { autoScavenge, clock, open, log } = await started(new MemoryStorage(), BEFORE_MS, words);
     expect(autoScavenge.enabled()).toEqual({ enabled: false, reason: expect.stringMatching(reason) });
-    expect(log.lines.at(-1)).toMatchObject({ level: 'info', message: 'AutoScavenge 9.9.9 plugin disabled.', fields: { reason: expect.stringMatching(reason) } });
-    await expect(autoScavenge.configure('* * * * *')).rejects.toMatchObject({ code: 'auto_scavenge_off', data: { reason: expect.stringMatching(reason) } });
+    expect(log.lines.at(-1)).toMatchObject({
+      level: 'info',
+      message: 'AutoScavenge 9.9.9 plugin disabled.',
+      fields: { reason: expect.stringMatching(reason) },
+    });
+    await expect(autoScavenge.configure('* * * * *')).rejects.toMatchObject({
+      code: 'auto_scavenge_off',
+      data: { reason: expect.stringMatching(reason) },
+    });
     // What a node writes at its start is written behind it.
     await clock.settle();
     const before = open.status().checkpoints.writer;
@@ -204,9 +313,17 @@ describe('off', () => {
     await writeFile(file, issuer.publicKey);
     const key = issuer.issue({ features: ['AUTO_SCAVENGE'], expiresAtMs: BEFORE_MS + 3_600_000 });
     const scavenger = new FakeScavenger();
-    const { autoScavenge, clock, types, log } = await started(new MemoryStorage(), BEFORE_MS, ['--licensing-license-key', key, '--licensing-issuer-key-file', file], scavenger);
+    const { autoScavenge, clock, types, log } = await started(
+      new MemoryStorage(),
+      BEFORE_MS,
+      ['--licensing-license-key', key, '--licensing-issuer-key-file', file],
+      scavenger,
+    );
     await rm(folder, { recursive: true });
-    expect(log.lines[0]).toMatchObject({ message: 'AutoScavenge 9.9.9 plugin enabled.', fields: { licence: 'key', licenceExpires: '2026-11-22T10:59:55Z' } });
+    expect(log.lines[0]).toMatchObject({
+      message: 'AutoScavenge 9.9.9 plugin enabled.',
+      fields: { licence: 'key', licenceExpires: '2026-11-22T10:59:55Z' },
+    });
     await autoScavenge.configure('0 * * * *');
     await clock.advance(3_600_000 - 1);
     expect([autoScavenge.enabled().enabled, scavenger.current()]).toEqual([true, expect.any(String)]);
@@ -219,6 +336,8 @@ describe('off', () => {
     scavenger.end('Success');
     await clock.advance(10 * TICK_PERIOD_MS);
     expect(await types()).toEqual(before);
-    expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ fields: { feature: 'AUTO_SCAVENGE', reason: expect.stringMatching(/expired at/) } }]);
+    expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { fields: { feature: 'AUTO_SCAVENGE', reason: expect.stringMatching(/expired at/) } },
+    ]);
   });
 });

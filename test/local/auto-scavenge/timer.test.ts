@@ -16,7 +16,9 @@ function world() {
 test('ticks at once and then every few seconds, with a deadline, until aborted', async () => {
   const { clock, autoScavenge, stop, start, ticks } = world();
   const deadlines: number[] = [];
-  autoScavenge.onTick = async (deadlineMs) => { deadlines.push(deadlineMs); };
+  autoScavenge.onTick = async (deadlineMs) => {
+    deadlines.push(deadlineMs);
+  };
   const running = start();
   await clock.advance(3 * TICK_PERIOD_MS);
   expect([ticks(), deadlines]).toEqual([4, [0, 1, 2, 3].map((n) => n * TICK_PERIOD_MS + TICK_MS_MAX)]);
@@ -31,7 +33,9 @@ test('ticks never overlap, and the end waits for the one under way', async () =>
   const under = Promise.withResolvers<void>();
   autoScavenge.onTick = () => under.promise;
   let hasEnded = false;
-  const running = start().then(() => { hasEnded = true; });
+  const running = start().then(() => {
+    hasEnded = true;
+  });
   await clock.advance(10 * TICK_PERIOD_MS);
   expect(ticks()).toBe(1);
   stop.abort();
@@ -44,13 +48,23 @@ test('ticks never overlap, and the end waits for the one under way', async () =>
 
 test('a tick that fails does not end the ticking, and is not logged each time', async () => {
   const { clock, autoScavenge, stop, log, start, ticks } = world();
-  autoScavenge.onTick = async () => { throw new Error('no'); };
+  autoScavenge.onTick = async () => {
+    throw new Error('no');
+  };
   const running = start();
   await clock.advance(150 * TICK_PERIOD_MS);
-  expect([ticks(), log.lines.map(({ level, fields }) => [level, fields['failedTicks']])]).toEqual([151, [['error', 1], ['error', 151]]]);
+  expect([ticks(), log.lines.map(({ level, fields }) => [level, fields['failedTicks']])]).toEqual([
+    151,
+    [
+      ['error', 1],
+      ['error', 151],
+    ],
+  ]);
   autoScavenge.onTick = async () => {};
   await clock.advance(2 * TICK_PERIOD_MS);
-  expect(log.lines.slice(2)).toEqual([{ level: 'info', message: 'AutoScavenge works again.', fields: { failedTicks: 151 } }]);
+  expect(log.lines.slice(2)).toEqual([
+    { level: 'info', message: 'AutoScavenge works again.', fields: { failedTicks: 151 } },
+  ]);
   stop.abort();
   await running;
 });

@@ -20,15 +20,24 @@ export interface FakeHold {
 export async function fakeHold(files: Readonly<Record<string, string>>): Promise<FakeHold> {
   const calls: string[] = [];
   const snapshot: Snapshot = {
-    nodeId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee', takenMs: 1, chunkSizeBytes: 65_536, checkpoints: { writer: 9, chaser: 9, epoch: -1, proposal: -1 },
-    files: Object.entries(files).map(([path, text]) => ({ path, kind: path.startsWith('index/') ? 'existence-filter' : 'chunk', sizeBytes: text.length })),
+    nodeId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee',
+    takenMs: 1,
+    chunkSizeBytes: 65_536,
+    checkpoints: { writer: 9, chaser: 9, epoch: -1, proposal: -1 },
+    files: Object.entries(files).map(([path, text]) => ({
+      path,
+      kind: path.startsWith('index/') ? 'existence-filter' : 'chunk',
+      sizeBytes: text.length,
+    })),
   };
   const server = createServer((request, response) => {
     calls.push(`${request.method} ${request.url!.replace(`hold=${HOLD_ID}`, 'hold')}`);
     if (!fake.fault(request, response)) answer(request, response);
   });
   const json = (response: ServerResponse, status: number, value: unknown) => {
-    response.writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' }).end(JSON.stringify(value));
+    response
+      .writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' })
+      .end(JSON.stringify(value));
   };
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url!, 'http://node');
@@ -48,13 +57,19 @@ export async function fakeHold(files: Readonly<Record<string, string>>): Promise
     const from = Number(url.searchParams.get('from'));
     return response.writeHead(200).end(text.slice(from, from + Number(url.searchParams.get('length'))));
   };
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   const fake: FakeHold = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls, fault: () => false, isHeld: false,
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    fault: () => false,
+    isHeld: false,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
   return fake;
 }

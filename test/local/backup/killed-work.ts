@@ -9,7 +9,10 @@ import { systemIds } from '../../../infra/system-ids.ts';
 import { withRestoreWorld } from '../../../local/backup/backup-world.ts';
 import { FakeIo } from '../support.ts';
 
-/** A process that copies or restores and kills itself at the n-th change of a name: `node killed-work.ts WHAT FROM TO N`. */
+/**
+ * A process that copies or restores and kills itself at the n-th change of a name: `node killed-work.ts WHAT FROM TO
+ * N`.
+ */
 
 class KillingStorage extends FilesystemStorage {
   left = Infinity;
@@ -44,9 +47,21 @@ async function main(what: string, from: string, to: string, changes: number): Pr
     });
     return;
   }
-  const snapshot = await snapshotOfDirectory({ storage: source, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog });
+  const snapshot = await snapshotOfDirectory({
+    storage: source,
+    clock: systemClock,
+    ids: systemIds,
+    digests: nodeDigests,
+    log: silentLog,
+  });
   target.left = changes;
-  await copyFiles({ source: snapshot, target, mode: what === 'full' ? 'full' : 'differential', clock: systemClock, digests: nodeDigests });
+  await copyFiles({
+    source: snapshot,
+    target,
+    mode: what === 'full' ? 'full' : 'differential',
+    clock: systemClock,
+    digests: nodeDigests,
+  });
   await snapshot.release();
 }
 

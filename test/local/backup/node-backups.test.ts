@@ -32,18 +32,65 @@ function world(more: Partial<NodeBackupsParts> = {}) {
     return making.promise;
   };
   const backups = new NodeBackups({
-    place: '/backups', scavenger, autoScavenge, hold: async () => {
+    place: '/backups',
+    scavenger,
+    autoScavenge,
+    hold: async () => {
       // As the store's own holds are.
       const release = scavenger.hold();
       const hold = files.take();
-      return { ...hold, isReleased: false, release: async () => { release(); await hold.release(); } };
+      return {
+        ...hold,
+        isReleased: false,
+        release: async () => {
+          release();
+          await hold.release();
+        },
+      };
     },
-    backUp, repository: () => Promise.reject(new Error('unused')), prune: null, clock, ids: new SeededIds(3), log, meter: { ...silentMeter, count: (name, by, labels) => { counted.push([name, by, labels]); } }, ...more,
+    backUp,
+    repository: () => Promise.reject(new Error('unused')),
+    prune: null,
+    clock,
+    ids: new SeededIds(3),
+    log,
+    meter: {
+      ...silentMeter,
+      count: (name, by, labels) => {
+        counted.push([name, by, labels]);
+      },
+    },
+    ...more,
   });
-  const begun = async () => { while (backups.current()?.phase === 'Starting') await clock.advance(0); };
-  const done = () => making.resolve({ id: requests.at(-1)!.backupId, nodeId: 'n', createdMs: clock.nowMs(), cause: 'manual', logEnd: 1, shippedEnd: 1, shippedMs: 0, sizeBytes: 436 });
+  const begun = async () => {
+    while (backups.current()?.phase === 'Starting') await clock.advance(0);
+  };
+  const done = () =>
+    making.resolve({
+      id: requests.at(-1)!.backupId,
+      nodeId: 'n',
+      createdMs: clock.nowMs(),
+      cause: 'manual',
+      logEnd: 1,
+      shippedEnd: 1,
+      shippedMs: 0,
+      sizeBytes: 436,
+    });
   const fail = (error: Error) => making.reject(error);
-  return { backups, clock, scavenger, autoScavenge, files, log, counted, requests, begun, done, fail, messages: () => log.lines.map(({ message }) => message) };
+  return {
+    backups,
+    clock,
+    scavenger,
+    autoScavenge,
+    files,
+    log,
+    counted,
+    requests,
+    begun,
+    done,
+    fail,
+    messages: () => log.lines.map(({ message }) => message),
+  };
 }
 
 /** Lets everything run that can. */
@@ -55,14 +102,29 @@ describe('one backup at a time', () => {
     const { backupId } = await backups.start();
     await begun();
     expect([requests[0]!.backupId, requests[0]!.cause, scavenger.holds]).toEqual([backupId, 'manual', 1]);
-    expect(backups.current()).toMatchObject({ backupId, phase: 'Copying', bytesDone: 0, bytesTotal: 436, remainingSeconds: null });
+    expect(backups.current()).toMatchObject({
+      backupId,
+      phase: 'Copying',
+      bytesDone: 0,
+      bytesTotal: 436,
+      remainingSeconds: null,
+    });
     await clock.advance(10_000);
     requests[0]!.onProgress(100, 400);
-    expect(backups.current()).toMatchObject({ bytesDone: 100, bytesTotal: 400, elapsedSeconds: 10, remainingSeconds: 30 });
+    expect(backups.current()).toMatchObject({
+      bytesDone: 100,
+      bytesTotal: 400,
+      elapsedSeconds: 10,
+      remainingSeconds: 30,
+    });
     await expect(backups.start()).rejects.toMatchObject({ code: 'backup_running', data: { backupId } });
     done();
     await settle(clock);
-    expect([backups.current(), backups.last(), scavenger.holds]).toEqual([null, { backupId, result: 'Success', error: null }, 0]);
+    expect([backups.current(), backups.last(), scavenger.holds]).toEqual([
+      null,
+      { backupId, result: 'Success', error: null },
+      0,
+    ]);
     expect(counted).toEqual([['eventstore_backup_runs_total', 1, { result: 'Success' }]]);
   });
 
@@ -104,15 +166,22 @@ describe('one backup at a time', () => {
     await scavenger.start();
   });
 
-  test.each([false, true])('stops no scavenge and keeps none from starting where files are objects, asked to pause: %s', async (pauseScavenge) => {
-    const { backups, clock, files, begun, done, messages } = world({ scavenger: null, autoScavenge: null, hold: async () => ({ ...files.take(), isReleased: false }) });
-    await backups.start({ pauseScavenge });
-    await begun();
-    done();
-    await settle(clock);
-    expect(backups.last()?.result).toBe('Success');
-    expect(messages().filter((message) => message.includes('scavenge'))).toEqual([]);
-  });
+  test.each([false, true])(
+    'stops no scavenge and keeps none from starting where files are objects, asked to pause: %s',
+    async (pauseScavenge) => {
+      const { backups, clock, files, begun, done, messages } = world({
+        scavenger: null,
+        autoScavenge: null,
+        hold: async () => ({ ...files.take(), isReleased: false }),
+      });
+      await backups.start({ pauseScavenge });
+      await begun();
+      done();
+      await settle(clock);
+      expect(backups.last()?.result).toBe('Success');
+      expect(messages().filter((message) => message.includes('scavenge'))).toEqual([]);
+    },
+  );
 
   test('needs a repository', async () => {
     const { backups } = world({ place: null });
@@ -122,7 +191,12 @@ describe('one backup at a time', () => {
 
   test('prunes what need not be kept, and a failure of that is only told', async () => {
     const pruned: string[] = [];
-    const { backups, clock, begun, done, messages } = world({ prune: async () => { pruned.push('once'); throw new Error('no'); } });
+    const { backups, clock, begun, done, messages } = world({
+      prune: async () => {
+        pruned.push('once');
+        throw new Error('no');
+      },
+    });
     await backups.start();
     await begun();
     done();
@@ -141,7 +215,11 @@ describe('pauseScavenge', () => {
     expect([scavenger.current(), scavenger.last()?.result, scavenger.holds]).toEqual([null, 'Stopped', 1]);
     done();
     await settle(clock);
-    expect([scavenger.current(), scavenger.started.length, scavenger.started[1]!.options]).toEqual([expect.any(String), 2, { threads: 1, throttlePercent: 25 }]);
+    expect([scavenger.current(), scavenger.started.length, scavenger.started[1]!.options]).toEqual([
+      expect.any(String),
+      2,
+      { threads: 1, throttlePercent: 25 },
+    ]);
   });
 
   test('does so after a failure and after an end, too', async () => {
@@ -186,12 +264,23 @@ describe('pauseScavenge', () => {
     await settle(clock);
     autoScavenge.error = null;
     await clock.advance(1_000);
-    expect([autoScavenge.calls, scavenger.started.length, backups.last()?.result]).toEqual([['status', 'pause', 'resume', 'resume'], 1, 'Success']);
+    expect([autoScavenge.calls, scavenger.started.length, backups.last()?.result]).toEqual([
+      ['status', 'pause', 'resume', 'resume'],
+      1,
+      'Success',
+    ]);
   });
 
   test('a run of an operator goes on beside a cycle that waits for its end', async () => {
     const { backups, clock, scavenger, autoScavenge, begun, done } = world();
-    autoScavenge.statusNow = { ...STATUSES.InProgress, cycle: { clusterScavengeId: 'c', startedAtMs: 0, nodes: [{ node: 'n', state: 'waiting', scavengeId: null, result: null }] } };
+    autoScavenge.statusNow = {
+      ...STATUSES.InProgress,
+      cycle: {
+        clusterScavengeId: 'c',
+        startedAtMs: 0,
+        nodes: [{ node: 'n', state: 'waiting', scavengeId: null, result: null }],
+      },
+    };
     await scavenger.start();
     await backups.start({ pauseScavenge: true });
     await begun();
@@ -211,7 +300,14 @@ test('a schedule begins a backup whenever it comes round, and leaves out one tha
     if (begun.length === 2) throw new SkuaError('backup_running', 'One is being made.');
     return { backupId: 'x', made: new Promise<never>(() => {}) };
   };
-  const running = runBackupSchedule({ backups: { begin }, schedule: createSchedule(), expression: '0 * * * *', clock, log, signal: stop.signal });
+  const running = runBackupSchedule({
+    backups: { begin },
+    schedule: createSchedule(),
+    expression: '0 * * * *',
+    clock,
+    log,
+    signal: stop.signal,
+  });
   await clock.advance(89_999);
   expect(begun).toEqual([]);
   await clock.advance(2 * 3_600_000);
@@ -228,7 +324,12 @@ test('a schedule begins a backup whenever it comes round, and leaves out one tha
 test('shipping makes the backup that it needs, as soon as no scavenge runs', async () => {
   const clock = new ManualClock();
   const log = new LogLines();
-  const outcomes: Partial<ShipOutcome>[] = [{}, { error: new SkuaError('storage_unreachable', 'Nobody answers.') }, { error: new Error('again') }, {}];
+  const outcomes: Partial<ShipOutcome>[] = [
+    {},
+    { error: new SkuaError('storage_unreachable', 'Nobody answers.') },
+    { error: new Error('again') },
+    {},
+  ];
   const begun: string[] = [];
   let refusal: SkuaError | null = new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: 'a run' });
   let ticks = 0;
@@ -243,7 +344,11 @@ test('shipping makes the backup that it needs, as soon as no scavenge runs', asy
   const stop = new AbortController();
   const running = shipping.run(stop.signal);
   await clock.advance(6_000);
-  expect([ticks, begun, log.lines.map(({ level, message }) => `${level} ${message}`)]).toEqual([4, [], ['error log could not be shipped; will retry', 'info log is shipped again']]);
+  expect([ticks, begun, log.lines.map(({ level, message }) => `${level} ${message}`)]).toEqual([
+    4,
+    [],
+    ['error log could not be shipped; will retry', 'info log is shipped again'],
+  ]);
   refusal = null;
   await clock.advance(4_000);
   expect(begun).toEqual(['shipping']);
@@ -259,9 +364,21 @@ test('a watch knows the newest backup, tells of a newer one, and outlives a repo
   let told = 0;
   const repository = async () => {
     if (isAway) throw new SkuaError('storage_unreachable', 'Nobody answers.');
-    return { place: '/b', newestOf: async () => newest, readObject: async () => ({ backupId: 'x', provenMs: 700, position: 1 }) } as unknown as Repository;
+    return {
+      place: '/b',
+      newestOf: async () => newest,
+      readObject: async () => ({ backupId: 'x', provenMs: 700, position: 1 }),
+    } as unknown as Repository;
   };
-  const watch = new RepositoryWatch({ repository, nodeId: 'n', clock, log, onNewer: () => { told++; } });
+  const watch = new RepositoryWatch({
+    repository,
+    nodeId: 'n',
+    clock,
+    log,
+    onNewer: () => {
+      told++;
+    },
+  });
   const stop = new AbortController();
   const running = watch.run(stop.signal);
   await clock.advance(120_000);

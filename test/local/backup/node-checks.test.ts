@@ -35,13 +35,35 @@ test('a node verifies its repository and proves its newest backup, and says how 
   expect(await checked('drill')).toMatchObject({ state: 'failed', error: expect.stringContaining('no backup') });
   await started.ask('POST', '/admin/backup');
   await until(async () => (await started.ask('GET', '/admin/backup/current')).status !== 200);
-  const { backups: [newest] } = await started.json('GET', '/admin/backups');
-  expect(await checked('verify')).toMatchObject({ kind: 'verify', state: 'done', error: null, isGood: true, report: { manifests: 1, errors: 0, findings: [] } });
+  const {
+    backups: [newest],
+  } = await started.json('GET', '/admin/backups');
+  expect(await checked('verify')).toMatchObject({
+    kind: 'verify',
+    state: 'done',
+    error: null,
+    isGood: true,
+    report: { manifests: 1, errors: 0, findings: [] },
+  });
   const before = drills();
-  expect(await checked('drill')).toMatchObject({ kind: 'drill', state: 'done', error: null, isGood: true, report: { backupId: newest.id, position: newest.logEnd, findings: [] } });
+  expect(await checked('drill')).toMatchObject({
+    kind: 'drill',
+    state: 'done',
+    error: null,
+    isGood: true,
+    report: { backupId: newest.id, position: newest.logEnd, findings: [] },
+  });
   expect(drills()).toEqual(before);
   const status = await started.json('GET', '/admin/backup/status');
-  expect(status).toMatchObject({ newest: { id: newest.id, logEnd: newest.logEnd }, restorable: { position: newest.logEnd }, unshippedBytes: null, verified: { errors: 0 }, last: { result: 'Success' } });
+  expect(status).toMatchObject({
+    newest: { id: newest.id, logEnd: newest.logEnd },
+    restorable: { position: newest.logEnd },
+    unshippedBytes: null,
+    verified: { errors: 0 },
+    last: { result: 'Success' },
+  });
   expect(Date.parse(status.provenAt)).toBeGreaterThan(0);
-  expect(status.commands.restore).toBe(`skua restore --from '${path.join(folder.folder, 'repository of it')}' --db ./restored`);
+  expect(status.commands.restore).toBe(
+    `skua restore --from '${path.join(folder.folder, 'repository of it')}' --db ./restored`,
+  );
 });

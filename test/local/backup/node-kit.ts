@@ -13,7 +13,9 @@ import { load } from '../config/support.ts';
 export class NodeLines extends LogLines implements NodeLog {
   readonly level = 'info';
   setLevel(): void {}
-  recent(): LogView { return { level: this.level, first: 1, last: 0, missed: 0, lines: [] }; }
+  recent(): LogView {
+    return { level: this.level, first: 1, last: 0, missed: 0, lines: [] };
+  }
   stats(): void {}
   async close(): Promise<void> {}
 }
@@ -22,13 +24,27 @@ export interface Started {
   readonly node: RunningNode;
   readonly log: NodeLines;
   readonly folder: string;
-  ask(method: string, path: string, more?: { readonly headers?: Record<string, string>; readonly body?: string }): Promise<Response>;
+  ask(
+    method: string,
+    path: string,
+    more?: { readonly headers?: Record<string, string>; readonly body?: string },
+  ): Promise<Response>;
   json<T = any>(method: string, path: string): Promise<T>;
   /** Appends this many events of 4 kB, in batches. */
   append(stream: string, count: number): Promise<void>;
 }
 
-const OPTIONS = ['--node-port', '0', '--insecure', '--chunk-size', '131072', '--max-mem-table-size', '50', '--stream-existence-filter-size', '10000'];
+const OPTIONS = [
+  '--node-port',
+  '0',
+  '--insecure',
+  '--chunk-size',
+  '131072',
+  '--max-mem-table-size',
+  '50',
+  '--stream-existence-filter-size',
+  '10000',
+];
 let nextId = 0;
 
 export async function temporaryFolder(): Promise<{ readonly folder: string; remove(): Promise<void> }> {
@@ -39,12 +55,23 @@ export async function temporaryFolder(): Promise<{ readonly folder: string; remo
 /** A node whose data lie in `db` below the folder. */
 export async function startedIn(folder: string, words: readonly string[] = []): Promise<Started> {
   const log = new NodeLines();
-  const node = await startNode({ config: load([...OPTIONS, ...(words.includes('--mem-db') ? [] : ['--db', path.join(folder, 'db')]), ...words]), log, env: {} });
+  const node = await startNode({
+    config: load([...OPTIONS, ...(words.includes('--mem-db') ? [] : ['--db', path.join(folder, 'db')]), ...words]),
+    log,
+    env: {},
+  });
   const ask: Started['ask'] = (method, url, more = {}) => fetch(node.url + url, { method, ...more });
   const append = async (stream: string, count: number): Promise<void> => {
     for (let done = 0; done < count; done += 20) {
-      const events = Array.from({ length: Math.min(20, count - done) }, () => ({ eventId: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`, eventType: 'made', data: { text: 'x'.repeat(4_000) } }));
-      const reply = await ask('POST', `/streams/${stream}`, { headers: { 'content-type': 'application/vnd.eventstore.events+json' }, body: JSON.stringify(events) });
+      const events = Array.from({ length: Math.min(20, count - done) }, () => ({
+        eventId: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`,
+        eventType: 'made',
+        data: { text: 'x'.repeat(4_000) },
+      }));
+      const reply = await ask('POST', `/streams/${stream}`, {
+        headers: { 'content-type': 'application/vnd.eventstore.events+json' },
+        body: JSON.stringify(events),
+      });
       if (reply.status !== 201) throw new Error(`append: ${reply.status} ${await reply.text()}`);
     }
   };
@@ -56,5 +83,8 @@ const PAUSE_MS = 10;
 
 /** Asks until the answer is this; a test that waits in vain is ended by the runner. */
 export async function until(what: () => Promise<boolean>): Promise<void> {
-  while (!await what()) await new Promise((resolve) => { setTimeout(resolve, PAUSE_MS); });
+  while (!(await what()))
+    await new Promise((resolve) => {
+      setTimeout(resolve, PAUSE_MS);
+    });
 }

@@ -39,9 +39,19 @@ test('a large file is read only as fast as its reader takes it, and let go when 
     release: async () => {},
   };
   const holds = new Holds({ take: async () => hold, clock: systemClock, ids: systemIds, log: silentLog });
-  const app = createApp(contextOf({
-    store: new ModelStore(systemClock, systemIds), scavenger: new FakeScavenger(), clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter, security: null, node: null, backups: { ...await fakeBackups(systemClock), holds },
-  }));
+  const app = createApp(
+    contextOf({
+      store: new ModelStore(systemClock, systemIds),
+      scavenger: new FakeScavenger(),
+      clock: systemClock,
+      ids: systemIds,
+      log: silentLog,
+      meter: silentMeter,
+      security: null,
+      node: null,
+      backups: { ...(await fakeBackups(systemClock)), holds },
+    }),
+  );
   const server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: app, log: silentLog });
   try {
     const { holdId } = await holds.begin();

@@ -18,7 +18,9 @@ import { findingsOf } from '../../support/damage.ts';
 let place: Awaited<ReturnType<typeof temporaryFolder>>;
 let running: Started | null = null;
 
-beforeEach(async () => { place = await temporaryFolder(); });
+beforeEach(async () => {
+  place = await temporaryFolder();
+});
 afterEach(async () => {
   await running?.node.stop();
   running = null;
@@ -30,14 +32,22 @@ async function start(...words: string[]): Promise<Started> {
   return running;
 }
 
-interface Listed { readonly files: readonly { readonly path: string; readonly sizeBytes: number }[]; readonly checkpoints: { readonly writer: number } }
+interface Listed {
+  readonly files: readonly { readonly path: string; readonly sizeBytes: number }[];
+  readonly checkpoints: { readonly writer: number };
+}
 
 /** Copies what a hold lists, over HTTP, into a folder. */
 async function copyOf(node: Started, holdId: string): Promise<FilesystemStorage> {
   const { files } = await node.json<Listed>('GET', `/admin/backup/files?hold=${holdId}`);
   const root = path.join(node.folder, 'copy');
   // As who copies does: writing a file may take longer than a hold lasts.
-  const renewing = setInterval(() => { void node.ask('POST', `/admin/backup/hold/${holdId}`).then((reply) => reply.body?.cancel(), () => {}); }, 10_000);
+  const renewing = setInterval(() => {
+    void node.ask('POST', `/admin/backup/hold/${holdId}`).then(
+      (reply) => reply.body?.cancel(),
+      () => {},
+    );
+  }, 10_000);
   try {
     for (const { path: name, sizeBytes } of files) {
       const reply = await node.ask('GET', `/admin/backup/files/${name}?hold=${holdId}`);
@@ -55,8 +65,11 @@ test('a copy that is made under writes has everything acknowledged before its ho
   const node = await start();
   await node.append('orders', 90);
   let isDone = false;
-  const writing = (async () => { while (!isDone) await node.append('orders', 5); })();
-  const before = (await node.json('GET', '/streams/orders/head/backward/1?embed=body')).entries[0].eventNumber as number;
+  const writing = (async () => {
+    while (!isDone) await node.append('orders', 5);
+  })();
+  const before = (await node.json('GET', '/streams/orders/head/backward/1?embed=body')).entries[0]
+    .eventNumber as number;
   const { holdId } = await node.json<{ holdId: string }>('POST', '/admin/backup/hold');
   const storage = await copyOf(node, holdId);
   expect((await node.json('POST', '/admin/scavenge')).code).toBe('backup_running');
@@ -105,13 +118,20 @@ describe('with a repository', () => {
     expect(backups[0].logEnd).toBeGreaterThan(first.logEnd);
     expect(await metric(node, 'eventstore_backup_runs_total{result="Success"}')).toBe(2);
     expect(await metric(node, 'eventstore_backup_age_seconds')).toBeGreaterThanOrEqual(0);
-    expect(node.log.lines.map(({ message }) => message)).toEqual(expect.arrayContaining(['a backup has started', 'a backup has completed']));
+    expect(node.log.lines.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['a backup has started', 'a backup has completed']),
+    );
   });
 
   test('ships what is new behind a backup that it makes for that, and goes on after a restart', async () => {
     const words = ['--backup-repository', repository(), '--backup-ship-every-sec', '1'];
     const first = await start(...words);
-    const isShipped = (node: Started) => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0 && await metric(node, 'eventstore_backup_ship_lag_seconds') === 0);
+    const isShipped = (node: Started) =>
+      until(
+        async () =>
+          (await metric(node, 'eventstore_backup_unshipped_bytes')) === 0 &&
+          (await metric(node, 'eventstore_backup_ship_lag_seconds')) === 0,
+      );
     await first.append('orders', 10);
     await isShipped(first);
     const [base] = (await first.json('GET', '/admin/backups')).backups;
@@ -131,18 +151,32 @@ describe('with a repository', () => {
 
   test('ships on while a scavenge runs, over the end of its chunk, and a restore has everything', async () => {
     const node = await start('--backup-repository', repository(), '--backup-ship-every-sec', '1');
-    const isShipped = () => until(async () => await metric(node, 'eventstore_backup_unshipped_bytes') === 0);
-    await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000002' }, body: '{"$maxCount":1}' });
+    const isShipped = () => until(async () => (await metric(node, 'eventstore_backup_unshipped_bytes')) === 0);
+    await node.ask('POST', '/streams/orders/metadata', {
+      headers: {
+        'content-type': 'application/json',
+        'es-eventtype': '$metadata',
+        'es-eventid': '00000000-0000-4000-9000-000000000002',
+      },
+      body: '{"$maxCount":1}',
+    });
     await node.append('orders', 300);
     await isShipped();
     // Shipping makes a backup for the chunks that were begun, and no scavenge begins meanwhile.
     let scavengeId: string | undefined;
-    await until(async () => (scavengeId = (await node.json('POST', '/admin/scavenge?throttlePercent=1')).scavengeId as string | undefined) !== undefined);
+    await until(
+      async () =>
+        (scavengeId = (await node.json('POST', '/admin/scavenge?throttlePercent=1')).scavengeId as
+          | string
+          | undefined) !== undefined,
+    );
     await node.append('kept', 80);
     await isShipped();
     const objects = new DirectoryObjects({ root: repository() });
     const target = new MemoryStorage();
-    await restoreBackup(restoreOptions(await openTestRepository(objects, { create: false, compression: 'auto' }), target));
+    await restoreBackup(
+      restoreOptions(await openTestRepository(objects, { create: false, compression: 'auto' }), target),
+    );
     expect((await node.json('GET', '/admin/scavenge/current')).scavengeId).toBe(scavengeId);
     await objects.close();
     const open = await openTestStore({ storage: target, writeEpoch: false });
@@ -152,7 +186,14 @@ describe('with a repository', () => {
   });
 
   test('what file managers leave in the repository stops neither lists nor retention, is told once, and stays', async () => {
-    const strangers = ['manifests/.DS_Store', 'manifests/Thumbs.db', 'blobs/.DS_Store', 'shipped/desktop.ini', 'active/._x', 'notes.txt'].map((name) => path.join(repository(), name));
+    const strangers = [
+      'manifests/.DS_Store',
+      'manifests/Thumbs.db',
+      'blobs/.DS_Store',
+      'shipped/desktop.ini',
+      'active/._x',
+      'notes.txt',
+    ].map((name) => path.join(repository(), name));
     const node = await start('--backup-repository', repository(), '--backup-keep-last', '1');
     const made: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -165,8 +206,12 @@ describe('with a repository', () => {
         await writeFile(stranger, 'x');
       }
     }
-    expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 1));
-    expect(node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('skipped, and left'))).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) unknown to this store \(/) }]);
+    expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(
+      made.slice(0, 1),
+    );
+    expect(
+      node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('skipped, and left')),
+    ).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) unknown to this store \(/) }]);
     for (const stranger of strangers) expect(await readFile(stranger, 'utf8')).toBe('x');
   });
 
@@ -181,15 +226,22 @@ describe('with a repository', () => {
   test('without one there is nothing to begin, and the refusal says what to do', async () => {
     const node = await start();
     const reply = await node.ask('POST', '/admin/backup');
-    expect([reply.status, await reply.json()]).toMatchObject([409, { code: 'backup_off', detail: expect.stringContaining('Backup:Repository') }]);
+    expect([reply.status, await reply.json()]).toMatchObject([
+      409,
+      { code: 'backup_off', detail: expect.stringContaining('Backup:Repository') },
+    ]);
     expect((await node.ask('GET', '/admin/backups')).status).toBe(409);
   });
 
   test('a key that is missing or broken keeps the node from starting', async () => {
-    await expect(start('--backup-repository', repository(), '--backup-key-file', path.join(place.folder, 'no-key'))).rejects.toMatchObject({ code: 'key_unreadable' });
+    await expect(
+      start('--backup-repository', repository(), '--backup-key-file', path.join(place.folder, 'no-key')),
+    ).rejects.toMatchObject({ code: 'key_unreadable' });
     const key = path.join(place.folder, 'key');
     await writeFile(key, 'too short');
-    await expect(start('--backup-repository', repository(), '--backup-key-file', key)).rejects.toMatchObject({ code: 'key_unreadable' });
+    await expect(start('--backup-repository', repository(), '--backup-key-file', key)).rejects.toMatchObject({
+      code: 'key_unreadable',
+    });
     await writeFile(key, `${'5a'.repeat(32)}\n`);
     const node = await start('--backup-repository', repository(), '--backup-key-file', key);
     await node.append('orders', 3);

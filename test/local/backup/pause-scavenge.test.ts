@@ -9,7 +9,9 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 class NoWaits extends ManualClock {
   override sleep(): Promise<void> {
-    return new Promise((resolve) => { setImmediate(resolve); });
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   }
 }
 
@@ -27,10 +29,14 @@ let told: string[];
 beforeEach(async () => {
   [scavenge, auto, pausing, startFails, stopAnswer, changes, told] = [null, 'off', 0, 0, 200, [], []];
   const server = createServer((request, response) => {
-    const json = (status: number, value: unknown) => response.writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' }).end(JSON.stringify(value));
+    const json = (status: number, value: unknown) =>
+      response
+        .writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' })
+        .end(JSON.stringify(value));
     if (request.method !== 'GET') changes.push(`${request.method} ${request.url}`);
     switch (`${request.method} ${request.url!.replace(/scavenge\/s\d/, 'scavenge/ID')}`) {
-      case 'GET /auto-scavenge/enabled': return json(200, { enabled: auto !== 'off' });
+      case 'GET /auto-scavenge/enabled':
+        return json(200, { enabled: auto !== 'off' });
       case 'GET /auto-scavenge/status':
         if (auto === 'Pausing' && pausing-- <= 0) auto = 'Paused';
         return json(200, { state: auto, schedule: null, timeUntilNextCycle: null });
@@ -40,7 +46,10 @@ beforeEach(async () => {
       case 'POST /auto-scavenge/resume':
         auto = 'InProgress';
         return json(200, {});
-      case 'GET /admin/scavenge/progress': return scavenge === null ? json(404, { code: 'scavenge_not_found', detail: 'None.' }) : json(200, { scavengeId: scavenge });
+      case 'GET /admin/scavenge/progress':
+        return scavenge === null
+          ? json(404, { code: 'scavenge_not_found', detail: 'None.' })
+          : json(200, { scavengeId: scavenge });
       case 'DELETE /admin/scavenge/ID':
         if (stopAnswer === 200) scavenge = null;
         return stopAnswer === 200 ? json(200, 's1') : json(stopAnswer, { code: 'scavenge_not_found', detail: 'None.' });
@@ -48,15 +57,19 @@ beforeEach(async () => {
         if (startFails-- > 0) return json(409, { code: 'scavenge_in_progress', detail: 'Running.', scavengeId: 's1' });
         scavenge = 's2';
         return json(200, { scavengeId: 's2' });
-      default: return json(500, {});
+      default:
+        return json(500, {});
     }
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  node = new NodeClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {});
-  close = () => new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
   });
+  node = new NodeClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {});
+  close = () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
 });
 afterEach(() => close());
 

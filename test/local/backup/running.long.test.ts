@@ -9,20 +9,31 @@ import { run } from '../run.ts';
 
 /** Backups of a node that is running, from the command line. */
 
-
 const EVENTS = 'application/vnd.eventstore.events+json';
 type Node = Awaited<ReturnType<typeof startedNode>>;
 
 let folder: string;
 const at = (...names: string[]) => path.join(folder, ...names);
-beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-running-')); });
-afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skua-running-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 async function append(node: Node, stream: string, count: number): Promise<string[]> {
-  const events = Array.from({ length: count }, () => ({ eventId: crypto.randomUUID(), eventType: 'parcel', data: { text: 'x'.repeat(1_500) } }));
+  const events = Array.from({ length: count }, () => ({
+    eventId: crypto.randomUUID(),
+    eventType: 'parcel',
+    data: { text: 'x'.repeat(1_500) },
+  }));
   // A write has to fit a chunk.
   for (let from = 0; from < count; from += 25) {
-    const { status } = await fetch(`${node.url}/streams/${stream}`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify(events.slice(from, from + 25)) });
+    const { status } = await fetch(`${node.url}/streams/${stream}`, {
+      method: 'POST',
+      headers: { 'content-type': EVENTS },
+      body: JSON.stringify(events.slice(from, from + 25)),
+    });
     expect(status).toBe(201);
   }
   return events.map(({ eventId }) => eventId);
@@ -32,7 +43,12 @@ async function idsIn(db: string, stream: string): Promise<string[]> {
   const open = await openTestStore({ storage: new FilesystemStorage({ root: db }), writeEpoch: false });
   const ids: string[] = [];
   for (let isEnd = false; !isEnd;) {
-    const page = await open.store.readStream(stream, { direction: 'forward', from: ids.length, count: 4_000, resolveLinks: false });
+    const page = await open.store.readStream(stream, {
+      direction: 'forward',
+      from: ids.length,
+      count: 4_000,
+      resolveLinks: false,
+    });
     ids.push(...page.events.map(({ id }) => id));
     isEnd = page.isEnd;
   }
@@ -41,7 +57,16 @@ async function idsIn(db: string, stream: string): Promise<string[]> {
 }
 
 function start(): Promise<Node> {
-  return startedNode(['--db', at('data'), '--chunk-size', '128KiB', '--max-mem-table-size', '200', '--stream-existence-filter-size', '10000']);
+  return startedNode([
+    '--db',
+    at('data'),
+    '--chunk-size',
+    '128KiB',
+    '--max-mem-table-size',
+    '200',
+    '--stream-existence-filter-size',
+    '10000',
+  ]);
 }
 
 /** What a command that succeeds may say beside its result: how far it is, where the machine is slow. */
@@ -52,19 +77,32 @@ test('under load: everything acknowledged before a backup began is in it, in a c
   const acknowledged: string[] = [];
   let isWriting = true;
   const writer = (async () => {
-    while (isWriting) acknowledged.push(...await append(node, 's', 10));
+    while (isWriting) acknowledged.push(...(await append(node, 's', 10)));
   })();
   const backups: { readonly words: string[]; readonly before: number }[] = [];
-  for (const words of [['copy', '--full', '--to', at('copy')], ['copy', '--differential', '--to', at('copy')], ['create', '--repository', at('repo')], ['create', '--repository', at('repo')]]) {
-    await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan((backups.at(-1)?.before ?? 0) + 100), { timeout: 600_000 });
+  for (const words of [
+    ['copy', '--full', '--to', at('copy')],
+    ['copy', '--differential', '--to', at('copy')],
+    ['create', '--repository', at('repo')],
+    ['create', '--repository', at('repo')],
+  ]) {
+    await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan((backups.at(-1)?.before ?? 0) + 100), {
+      timeout: 600_000,
+    });
     backups.push({ words, before: acknowledged.length });
     expect(await run('backup', ...words, '--node', node.url)).toMatchObject({ code: 0, err: QUIET });
   }
   isWriting = false;
   await writer;
   await node.stop();
-  for (const [from, before] of [[at('copy'), backups[1]!.before], [at('repo'), backups[3]!.before]] as const) {
-    expect(await run('restore', '--from', from, '--db', at('restored'), '--force')).toMatchObject({ code: 0, err: QUIET });
+  for (const [from, before] of [
+    [at('copy'), backups[1]!.before],
+    [at('repo'), backups[3]!.before],
+  ] as const) {
+    expect(await run('restore', '--from', from, '--db', at('restored'), '--force')).toMatchObject({
+      code: 0,
+      err: QUIET,
+    });
     const found = await idsIn(at('restored'), 's');
     expect(found.length).toBeGreaterThanOrEqual(before);
     expect(found).toEqual(acknowledged.slice(0, found.length));
@@ -77,14 +115,25 @@ test('a scavenge that runs is in the way, unless it is stopped for the time; the
   await append(node, 'kept', 100);
   await append(node, 'gone', 200);
   await fetch(`${node.url}/streams/gone`, { method: 'DELETE', headers: { 'es-harddelete': 'true' } });
-  const scavenge = async (method: string, rest = '') => (await fetch(`${node.url}/admin/scavenge${rest}`, { method, headers: { accept: 'application/json' } })).json() as Promise<Record<string, unknown>>;
+  const scavenge = async (method: string, rest = '') =>
+    (
+      await fetch(`${node.url}/admin/scavenge${rest}`, { method, headers: { accept: 'application/json' } })
+    ).json() as Promise<Record<string, unknown>>;
   const { scavengeId } = await scavenge('POST', '?throttlePercent=1');
   const words = ['backup', 'copy', '--full', '--to', at('copy'), '--node', node.url];
-  expect(await run(...words)).toMatchObject({ code: 4, err: expect.stringMatching(/scavenge_in_progress.*--pause-scavenge/) });
+  expect(await run(...words)).toMatchObject({
+    code: 4,
+    err: expect.stringMatching(/scavenge_in_progress.*--pause-scavenge/),
+  });
   expect(readdirSync(folder)).toEqual(['data']);
   const paused = await run(...words, '--pause-scavenge');
-  expect(paused).toMatchObject({ code: 0, err: expect.stringMatching(new RegExp(`Scavenge ${scavengeId} was stopped.*\\nThe scavenge goes on`)) });
-  await vi.waitFor(async () => expect(await scavenge('GET', '/last')).toMatchObject({ scavengeResult: 'Success' }), { timeout: 600_000 });
+  expect(paused).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(new RegExp(`Scavenge ${scavengeId} was stopped.*\\nThe scavenge goes on`)),
+  });
+  await vi.waitFor(async () => expect(await scavenge('GET', '/last')).toMatchObject({ scavengeResult: 'Success' }), {
+    timeout: 600_000,
+  });
   expect((await scavenge('GET', '/last'))['scavengeId']).not.toBe(scavengeId);
   await node.stop();
   expect(await run('restore', '--from', at('copy'), '--db', at('restored'))).toMatchObject({ code: 0 });
@@ -104,8 +153,17 @@ test('Ctrl+C ends a backup with 130 and lets go of the node; a repeat makes it',
   expect(JSON.parse(listed.out)).toMatchObject({ backups: [] });
   const { status } = await fetch(`${node.url}/admin/scavenge`, { method: 'POST' });
   expect(status).toBe(200);
-  await vi.waitFor(async () => expect(await (await fetch(`${node.url}/admin/scavenge/last`, { headers: { accept: 'application/json' } })).json()).toMatchObject({ scavengeResult: 'Success' }), { timeout: 600_000 });
+  await vi.waitFor(
+    async () =>
+      expect(
+        await (await fetch(`${node.url}/admin/scavenge/last`, { headers: { accept: 'application/json' } })).json(),
+      ).toMatchObject({ scavengeResult: 'Success' }),
+    { timeout: 600_000 },
+  );
   expect(await run(...words)).toMatchObject({ code: 0, err: QUIET });
-  expect(await run('backup', 'copy', '--snapshot', '--node', node.url, '--json')).toMatchObject({ code: 0, out: expect.stringContaining('"isOneVolume":true') });
+  expect(await run('backup', 'copy', '--snapshot', '--node', node.url, '--json')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('"isOneVolume":true'),
+  });
   await node.stop();
 });

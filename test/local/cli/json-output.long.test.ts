@@ -19,9 +19,25 @@ beforeAll(async () => {
   writeFileSync(at('payload.json'), '{}');
   writeFileSync(at('password'), 'long enough for a test');
   node = await startedNode(['--db', at('db'), '--chunk-size', '131072']);
-  const reply = await fetch(`${node.url}/streams/s`, { method: 'POST', headers: { 'content-type': 'application/json', 'es-eventtype': 'made', 'es-eventid': '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11' }, body: '{}' });
+  const reply = await fetch(`${node.url}/streams/s`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'es-eventtype': 'made',
+      'es-eventid': '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11',
+    },
+    body: '{}',
+  });
   expect(reply.status).toBe(201);
-  expect((await fetch(`${node.url}/subscriptions/s/g`, { method: 'PUT', headers: { 'content-type': 'application/json', authorization: `Basic ${btoa('admin:changeit')}` }, body: '{}' })).status).toBe(201);
+  expect(
+    (
+      await fetch(`${node.url}/subscriptions/s/g`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json', authorization: `Basic ${btoa('admin:changeit')}` },
+        body: '{}',
+      })
+    ).status,
+  ).toBe(201);
 });
 
 afterAll(async () => {
@@ -30,7 +46,12 @@ afterAll(async () => {
 });
 
 /** In this order; words that stand for files are below the folder of the test. Those of one command may be several. */
-const CALLS: readonly { readonly words: string; readonly code?: number; readonly isSlow?: boolean; readonly before?: string }[] = [
+const CALLS: readonly {
+  readonly words: string;
+  readonly code?: number;
+  readonly isSlow?: boolean;
+  readonly before?: string;
+}[] = [
   { words: 'scavenge start --dry-run', isSlow: true },
   { words: 'scavenge start --wait' },
   { words: 'scavenge start --watch', isSlow: true },
@@ -75,11 +96,16 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'demo --db @db', isSlow: true },
 ];
 
-/** Nothing to stop is an error, which is told in words: what it prints else is in test/local/scavenge/commands.long.test.ts. */
+/**
+ * Nothing to stop is an error, which is told in words: what it prints else is in
+ * test/local/scavenge/commands.long.test.ts.
+ */
 const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {
-  const takesNode = /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|demo)/.test(text) || text === 'explain s';
+  const takesNode =
+    /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|demo)/.test(text) ||
+    text === 'explain s';
   return [...plainWords(text), '--json', ...(takesNode ? ['--node', node.url] : [])];
 }
 
@@ -98,12 +124,15 @@ describe('JSON on standard output', () => {
     expect([...called, ...ELSEWHERE].toSorted()).toEqual(withJson.toSorted());
   });
 
-  test.for(CALLS.filter(({ isSlow }) => bySize(isSlow !== true, true)))('$words', async ({ words, before, code = 0 }) => {
-    if (before !== undefined) expect(await ran(plainWords(before))).toMatchObject({ code: 0 });
-    const ended = await ran(wordsOf(words));
-    expect(ended).toMatchObject({ code, out: expect.stringMatching(/[}\]]\n$/) });
-    expect(ended.out).not.toContain('\n\n');
-    const texts = ended.out.startsWith('{\n') ? [ended.out] : ended.out.trimEnd().split('\n');
-    for (const text of texts) expect(JSON.parse(text)).toBeTypeOf('object');
-  });
+  test.for(CALLS.filter(({ isSlow }) => bySize(isSlow !== true, true)))(
+    '$words',
+    async ({ words, before, code = 0 }) => {
+      if (before !== undefined) expect(await ran(plainWords(before))).toMatchObject({ code: 0 });
+      const ended = await ran(wordsOf(words));
+      expect(ended).toMatchObject({ code, out: expect.stringMatching(/[}\]]\n$/) });
+      expect(ended.out).not.toContain('\n\n');
+      const texts = ended.out.startsWith('{\n') ? [ended.out] : ended.out.trimEnd().split('\n');
+      for (const text of texts) expect(JSON.parse(text)).toBeTypeOf('object');
+    },
+  );
 });

@@ -39,7 +39,14 @@ function refusal(...words: string[]): string {
 
 describe('what is accepted', () => {
   test('defaults', () => {
-    expect(parse().options).toEqual({ db: './data', 'node-port': 2113, 'mem-db': false, node: null, threshold: 0, event: [] });
+    expect(parse().options).toEqual({
+      db: './data',
+      'node-port': 2113,
+      'mem-db': false,
+      node: null,
+      threshold: 0,
+      event: [],
+    });
   });
   test('both forms of a value, and the last of several', () => {
     const { options, given } = parse('--db', 'a', '--node-port=0', '--db=b', '--mem-db');
@@ -59,7 +66,14 @@ describe('what is accepted', () => {
     expect(parse('--threshold=-1').options).toMatchObject({ threshold: -1 });
   });
   test('arguments that may be left out, and given several times', () => {
-    const several = defineCommand({ name: 'several', summary: '', options: {}, positionals: [{ name: 'ID', help: '', isOptional: true, isRepeated: true }], examples: [], run: async (): Promise<ExitCode> => 0 });
+    const several = defineCommand({
+      name: 'several',
+      summary: '',
+      options: {},
+      positionals: [{ name: 'ID', help: '', isOptional: true, isRepeated: true }],
+      examples: [],
+      run: async (): Promise<ExitCode> => 0,
+    });
     expect(parseArguments(several, [])).toMatchObject({ input: { positionals: [] } });
     expect(parseArguments(several, ['a', 'b'])).toMatchObject({ input: { positionals: ['a', 'b'] } });
   });
@@ -67,7 +81,9 @@ describe('what is accepted', () => {
     expect(parse('--mem-db', '--mem-db=false').options).toMatchObject({ 'mem-db': false });
   });
   test('behind -- all words are arguments', () => {
-    expect(parseArguments(command, ['--', '--odd']).kind === 'run' && parseArguments(command, ['--', '--odd'])).toMatchObject({ input: { positionals: ['--odd'] } });
+    expect(
+      parseArguments(command, ['--', '--odd']).kind === 'run' && parseArguments(command, ['--', '--odd']),
+    ).toMatchObject({ input: { positionals: ['--odd'] } });
   });
   test('help wins over mistakes', () => {
     expect(parseArguments(command, ['--wrong', '--help'])).toEqual({ kind: 'help' });
@@ -92,7 +108,10 @@ describe('what is refused', () => {
     [['.', '--node-port', '0x10'], "--node-port must be a whole number from 0 to 65535, not '0x10'."],
     [['.', '--threshold', '-6'], "--threshold must be a whole number from -5 to 5, not '-6'."],
     [['.', '--event='], "--event must be a non-empty string, not ''."],
-    [['.', '--node', '127.0.0.1:2113'], "--node must be an address such as http://127.0.0.1:2113, not '127.0.0.1:2113'."],
+    [
+      ['.', '--node', '127.0.0.1:2113'],
+      "--node must be an address such as http://127.0.0.1:2113, not '127.0.0.1:2113'.",
+    ],
     [[], 'DIR is missing: the directory.'],
     [['a', 'b'], "Unexpected argument 'b'."],
   ])('%j', (words, message) => {

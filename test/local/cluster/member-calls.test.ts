@@ -23,10 +23,17 @@ async function certificates(): Promise<CertificateSet> {
   const root = await issueRoot();
   const node = await issueNode(root);
   const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': root.cert });
-  return loadConfigured({
-    CertificateFile: files.path('node.crt'), CertificatePrivateKeyFile: files.path('node.key'), CertificatePassword: null, CertificatePrivateKeyPassword: null,
-    TrustedRootCertificatesPath: files.path('roots'), CertificateReservedNodeCommonName: null,
-  }, Date.now());
+  return loadConfigured(
+    {
+      CertificateFile: files.path('node.crt'),
+      CertificatePrivateKeyFile: files.path('node.key'),
+      CertificatePassword: null,
+      CertificatePrivateKeyPassword: null,
+      TrustedRootCertificatesPath: files.path('roots'),
+      CertificateReservedNodeCommonName: null,
+    },
+    Date.now(),
+  );
 }
 
 describe('the admin interface', () => {
@@ -45,11 +52,16 @@ describe('the admin interface', () => {
     const { status, body } = await calls.request(nodeOf(server), 'POST', '/admin/scavenge?attempt=1', 10_000);
     expect([status, new TextDecoder().decode(body)]).toEqual([409, '{"code":"late_order"}']);
     await calls.request(nodeOf(server), 'DELETE', '/admin/scavenge/current', 10_000);
-    expect(seen).toEqual([`POST ${scheme}://127.0.0.1:N/admin/scavenge?attempt=1 application/json`, `DELETE ${scheme}://127.0.0.1:N/admin/scavenge/current application/json`]);
+    expect(seen).toEqual([
+      `POST ${scheme}://127.0.0.1:N/admin/scavenge?attempt=1 application/json`,
+      `DELETE ${scheme}://127.0.0.1:N/admin/scavenge/current application/json`,
+    ]);
   });
 
   test('an answer that is too long is none', async () => {
     const server = await serve({ fetch: () => new Response('x'.repeat(ADMIN_REPLY_BYTES_MAX + 1)) });
-    await expect(adminCallsOf(client()).request(nodeOf(server), 'GET', '/', 10_000)).rejects.toMatchObject({ code: 'member_refused' });
+    await expect(adminCallsOf(client()).request(nodeOf(server), 'GET', '/', 10_000)).rejects.toMatchObject({
+      code: 'member_refused',
+    });
   });
 });

@@ -14,7 +14,14 @@ let members: Node[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-members-'));
   members = await Promise.all([1, 2, 3].map((i) => startedNode(words(i))));
-  await Promise.all(members.map(({ url }) => until(async () => (await ask(url, '/gossip')).members.filter(({ state }: { state: string }) => state === 'Leader').length === 1)));
+  await Promise.all(
+    members.map(({ url }) =>
+      until(
+        async () =>
+          (await ask(url, '/gossip')).members.filter(({ state }: { state: string }) => state === 'Leader').length === 1,
+      ),
+    ),
+  );
 });
 afterAll(async () => {
   await Promise.all(members.map((member) => member.stop()));
@@ -22,32 +29,79 @@ afterAll(async () => {
 });
 
 function words(i: number): string[] {
-  return ['--storage', path.join(folder, 'log'), '--db', path.join(folder, `node${i}`), '--cluster-size', '3', '--cluster-secret', 'between-us', '--disable-tls', '--chunk-size', '1MiB', '--gossip-interval-ms', '200', '--stream-existence-filter-size', '10000'];
+  return [
+    '--storage',
+    path.join(folder, 'log'),
+    '--db',
+    path.join(folder, `node${i}`),
+    '--cluster-size',
+    '3',
+    '--cluster-secret',
+    'between-us',
+    '--disable-tls',
+    '--chunk-size',
+    '1MiB',
+    '--gossip-interval-ms',
+    '200',
+    '--stream-existence-filter-size',
+    '10000',
+  ];
 }
 
-function send(url: string, method: string, target: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url + target, { method, redirect: 'manual', headers: { authorization: AUTHORIZATION, ...headers }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+function send(
+  url: string,
+  method: string,
+  target: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url + target, {
+    method,
+    redirect: 'manual',
+    headers: { authorization: AUTHORIZATION, ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
 }
 
-function append(url: string, stream: string, data: unknown, headers: Record<string, string> = {}, eventId: string = randomUUID()): Promise<Response> {
-  return send(url, 'POST', `/streams/${stream}`, [{ eventId, eventType: 'noted', data }], { 'content-type': EVENTS, ...headers });
+function append(
+  url: string,
+  stream: string,
+  data: unknown,
+  headers: Record<string, string> = {},
+  eventId: string = randomUUID(),
+): Promise<Response> {
+  return send(url, 'POST', `/streams/${stream}`, [{ eventId, eventType: 'noted', data }], {
+    'content-type': EVENTS,
+    ...headers,
+  });
 }
 
 async function ask(url: string, target: string): Promise<any> {
   return (await send(url, 'GET', target, undefined, { accept: 'application/json' })).json();
 }
 
-/** Between two questions, in milliseconds: whoever asks without a pause takes the processor from who is asked, a scavenge above all. */
+/**
+ * Between two questions, in milliseconds: whoever asks without a pause takes the processor from who is asked, a
+ * scavenge above all.
+ */
 const PAUSE_MS = 10;
 
 /** Asks until it is so; a test that waits in vain is ended by the runner. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!await isSo().catch(() => false)) await new Promise((resolve) => { setTimeout(resolve, PAUSE_MS); });
+  while (!(await isSo().catch(() => false)))
+    await new Promise((resolve) => {
+      setTimeout(resolve, PAUSE_MS);
+    });
 }
 
 async function byState(): Promise<{ readonly leader: string; readonly followers: readonly string[] }> {
-  const states = await Promise.all(members.map(async ({ url }) => ({ url, state: (await ask(url, '/info')).state as string })));
-  return { leader: states.find(({ state }) => state === 'leader')!.url, followers: states.filter(({ state }) => state === 'follower').map(({ url }) => url) };
+  const states = await Promise.all(
+    members.map(async ({ url }) => ({ url, state: (await ask(url, '/info')).state as string })),
+  );
+  return {
+    leader: states.find(({ state }) => state === 'leader')!.url,
+    followers: states.filter(({ state }) => state === 'follower').map(({ url }) => url),
+  };
 }
 
 describe('three members over a directory', () => {
@@ -64,7 +118,8 @@ describe('three members over a directory', () => {
   test('the same event sent to two of them is there once', async () => {
     const { leader, followers } = await byState();
     const id = randomUUID();
-    for (const url of [followers[0]!, leader, followers[1]!]) expect((await append(url, 'once', { id }, {}, id)).status).toBe(201);
+    for (const url of [followers[0]!, leader, followers[1]!])
+      expect((await append(url, 'once', { id }, {}, id)).status).toBe(201);
     expect((await append(leader, 'once', {})).headers.get('location')).toBe(`${leader}/streams/once/1`);
   });
 
@@ -72,23 +127,39 @@ describe('three members over a directory', () => {
     const { leader, followers } = await byState();
     const answer = await send(followers[0]!, 'GET', '/streams/orders/0', undefined, { 'es-requireleader': 'True' });
     expect([answer.status, answer.headers.get('location')]).toEqual([307, `${leader}/streams/orders/0`]);
-    expect((await send(leader, 'GET', '/streams/orders/0', undefined, { 'es-requireleader': 'True', accept: 'application/json' })).status).toBe(200);
+    expect(
+      (
+        await send(leader, 'GET', '/streams/orders/0', undefined, {
+          'es-requireleader': 'True',
+          accept: 'application/json',
+        })
+      ).status,
+    ).toBe(200);
   });
 
   test('users, passwords and deletes count everywhere at once', async () => {
-    const { leader, followers: [one, two] } = await byState();
+    const {
+      leader,
+      followers: [one, two],
+    } = await byState();
     const user = { loginName: 'kim', fullName: 'Kim', groups: ['$ops'], password: 'secret1!' };
     expect((await send(one!, 'POST', '/users', user, { 'content-type': 'application/json' })).status).toBe(201);
     const asKim = { authorization: `Basic ${Buffer.from('kim:secret1!').toString('base64')}` };
-    for (const url of [one!, leader]) expect((await send(url, 'GET', '/users/$current', undefined, asKim)).status).toBe(200);
+    for (const url of [one!, leader])
+      expect((await send(url, 'GET', '/users/$current', undefined, asKim)).status).toBe(200);
     expect((await append(two!, 'gone', {})).status).toBe(201);
     expect((await send(one!, 'DELETE', '/streams/gone', undefined, { 'es-harddelete': 'True' })).status).toBe(204);
     expect((await send(one!, 'GET', '/streams/gone')).status).toBe(410);
   });
 
   test('a scavenge is that of the member, and another one goes to the same point', async () => {
-    const { followers: [one, two] } = await byState();
-    for (const [url, query] of [[one!, ''], [two!, '?syncOnly=true']] as const) {
+    const {
+      followers: [one, two],
+    } = await byState();
+    for (const [url, query] of [
+      [one!, ''],
+      [two!, '?syncOnly=true'],
+    ] as const) {
       expect((await send(url, 'POST', `/admin/scavenge${query}`)).status).toBe(200);
       await until(async () => (await ask(url, '/admin/scavenge/last')).scavengeResult === 'Success');
     }
@@ -99,11 +170,13 @@ describe('three members over a directory', () => {
   test('resigning gives the lead to another without a failed request', async () => {
     const { leader, followers } = await byState();
     let isOver = false;
-    const writing = Promise.all([leader, ...followers].map(async (url, i) => {
-      const statuses = new Set<number>();
-      while (!isOver) statuses.add((await append(url, `while-${i}`, {})).status);
-      return [...statuses];
-    }));
+    const writing = Promise.all(
+      [leader, ...followers].map(async (url, i) => {
+        const statuses = new Set<number>();
+        while (!isOver) statuses.add((await append(url, `while-${i}`, {})).status);
+        return [...statuses];
+      }),
+    );
     // Where nobody could take the lead within seconds it is kept, and given up again.
     await until(async () => {
       expect((await send(leader, 'POST', '/admin/node/resign')).status).toBe(200);

@@ -20,7 +20,22 @@ async function setUp(secret: string | null = CLUSTER_SECRET) {
   const cluster = fakeCluster();
   const store = new ModelStore(systemClock, new SeededIds());
   const security = new FakeSecurity({ streamInfo: (stream) => store.streamInfo(stream) });
-  const app = createApp(contextOf({ store, scavenger: new FakeScavenger(), clock: systemClock, ids: new SeededIds(), log: silentLog, meter: silentMeter, security, node: null, cluster, readBody, peerOf, connectionOf }));
+  const app = createApp(
+    contextOf({
+      store,
+      scavenger: new FakeScavenger(),
+      clock: systemClock,
+      ids: new SeededIds(),
+      log: silentLog,
+      meter: silentMeter,
+      security,
+      node: null,
+      cluster,
+      readBody,
+      peerOf,
+      connectionOf,
+    }),
+  );
   const server = await serve({ fetch: app });
   const client = new PeerClient({ certificates: null, secret });
   onTestFinished(() => client.close());
@@ -49,32 +64,47 @@ test('members understand each other', async () => {
 test('a refusal says which', async () => {
   const { peers, to, membership } = await setUp();
   membership.error = new SkuaError('epoch_lost', 'Because.');
-  await expect(peers.lead(to, { logId: LOG_ID, epochNumber: 3 }, 20_000)).rejects.toMatchObject({ code: 'member_refused', data: { status: 409, code: 'epoch_lost' } });
-  await expect(peers.commits(to, COMMITS, new AbortController().signal)).rejects.toMatchObject({ code: 'member_refused', data: { status: 409, code: 'epoch_lost' } });
+  await expect(peers.lead(to, { logId: LOG_ID, epochNumber: 3 }, 20_000)).rejects.toMatchObject({
+    code: 'member_refused',
+    data: { status: 409, code: 'epoch_lost' },
+  });
+  await expect(peers.commits(to, COMMITS, new AbortController().signal)).rejects.toMatchObject({
+    code: 'member_refused',
+    data: { status: 409, code: 'epoch_lost' },
+  });
   const stranger = await setUp('guessed');
-  await expect(stranger.peers.gossip(stranger.to, gossipOf(2), 20_000)).rejects.toMatchObject({ code: 'member_refused', data: { status: 401, code: 'not_a_member' } });
+  await expect(stranger.peers.gossip(stranger.to, gossipOf(2), 20_000)).rejects.toMatchObject({
+    code: 'member_refused',
+    data: { status: 401, code: 'not_a_member' },
+  });
   expect(stranger.membership.gossips).toEqual([]);
 });
 
 test('an answer that is none is a refusal, too', async () => {
   const { membership, peers, to } = await setUp();
   membership.onGossip = async () => ({ ...gossipOf(1), entries: [] });
-  await expect(peers.gossip(to, gossipOf(2), 20_000)).rejects.toMatchObject({ code: 'member_refused', data: { status: 200 } });
+  await expect(peers.gossip(to, gossipOf(2), 20_000)).rejects.toMatchObject({
+    code: 'member_refused',
+    data: { status: 200 },
+  });
   const page = await serve({ fetch: () => new Response('<html>') });
-  await expect(peers.gossip({ address: '127.0.0.1', port: page.port }, gossipOf(2), 20_000)).rejects.toMatchObject({ code: 'member_refused' });
+  await expect(peers.gossip({ address: '127.0.0.1', port: page.port }, gossipOf(2), 20_000)).rejects.toMatchObject({
+    code: 'member_refused',
+  });
 });
 
 test('a poll that is not wanted any more ends at both ends', async () => {
   const { membership, peers, to } = await setUp();
   const asked = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
-  membership.feed = (_, signal) => new Promise((resolve) => {
-    signal.addEventListener('abort', () => {
-      ended.resolve();
-      resolve({ kind: 'gone' });
+  membership.feed = (_, signal) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        ended.resolve();
+        resolve({ kind: 'gone' });
+      });
+      asked.resolve();
     });
-    asked.resolve();
-  });
   const ending = new AbortController();
   const poll = peers.commits(to, { ...COMMITS, waitMs: 20_000 }, ending.signal).catch((error: unknown) => error);
   await asked.promise;

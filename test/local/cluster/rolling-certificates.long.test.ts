@@ -24,8 +24,16 @@ beforeAll(async () => {
 });
 
 /** As a reload loads them: certificate and key of the node, and the roots that it trusts. */
-async function certificates(node: Issued, roots: readonly Issued[] = [root], reservedName: string | null = null): Promise<CertificateSet> {
-  const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key, ...Object.fromEntries(roots.map(({ cert }, i) => [`roots/ca${i}.crt`, cert])) });
+async function certificates(
+  node: Issued,
+  roots: readonly Issued[] = [root],
+  reservedName: string | null = null,
+): Promise<CertificateSet> {
+  const files = await Files.of({
+    'node.crt': node.cert,
+    'node.key': node.key,
+    ...Object.fromEntries(roots.map(({ cert }, i) => [`roots/ca${i}.crt`, cert])),
+  });
   return loadCertificates(files.options({ certificateReservedNodeCommonName: reservedName }), Date.now());
 }
 
@@ -38,7 +46,8 @@ interface Member {
   reload(set: CertificateSet): void;
 }
 
-const NOT_A_MEMBER = () => new Response(JSON.stringify({ code: 'not_a_member' }), { status: 401, headers: { connection: 'close' } });
+const NOT_A_MEMBER = () =>
+  new Response(JSON.stringify({ code: 'not_a_member' }), { status: 401, headers: { connection: 'close' } });
 
 /** A member that answers members, with the serial number of its own certificate, and nobody else. */
 async function member(set: CertificateSet, formerNamesMs: number, connectionLifetimeMs = 600_000): Promise<Member> {
@@ -54,16 +63,41 @@ async function member(set: CertificateSet, formerNamesMs: number, connectionLife
   });
   const client = new PeerClient({ certificates: set, secret: null, connectionLifetimeMs });
   onTestFinished(() => client.close());
-  return { node: { address: '127.0.0.1', port: server.port }, client, server, seen, reload: (next) => { server.setCertificates(next); client.setCertificates(next); } };
+  return {
+    node: { address: '127.0.0.1', port: server.port },
+    client,
+    server,
+    seen,
+    reload: (next) => {
+      server.setCertificates(next);
+      client.setCertificates(next);
+    },
+  };
 }
 
 function call(from: Member, to: Member): Promise<PeerReply> {
-  return from.client.request({ node: to.node, method: 'GET', path: '/', headers: {}, body: null, as: 'member', timeoutMs: 20_000 });
+  return from.client.request({
+    node: to.node,
+    method: 'GET',
+    path: '/',
+    headers: {},
+    body: null,
+    as: 'member',
+    timeoutMs: 20_000,
+  });
 }
 
 /** As one that is passed on, which goes over a connection that many share. */
 function pass(from: Member, to: Member): Promise<PeerReply> {
-  return from.client.request({ node: to.node, method: 'POST', path: '/', headers: {}, body: 'x', as: 'caller', timeoutMs: 20_000 });
+  return from.client.request({
+    node: to.node,
+    method: 'POST',
+    path: '/',
+    headers: {},
+    body: 'x',
+    as: 'caller',
+    timeoutMs: 20_000,
+  });
 }
 
 const textOf = ({ body }: PeerReply): string => Buffer.from(body).toString();
@@ -77,7 +111,12 @@ function traffic(members: readonly Member[]) {
   const loops = pairs.map(async ([from, to]) => {
     while (!isOver) {
       calls++;
-      await (calls % 2 === 0 ? call : pass)(from, to).then(({ status }) => { if (status !== 200) failed.push(`${status} from ${nodeKey(to.node)}`); }, (error: Error) => failed.push(error.message));
+      await (calls % 2 === 0 ? call : pass)(from, to).then(
+        ({ status }) => {
+          if (status !== 200) failed.push(`${status} from ${nodeKey(to.node)}`);
+        },
+        (error: Error) => failed.push(error.message),
+      );
     }
   });
   return {
@@ -97,30 +136,47 @@ function traffic(members: readonly Member[]) {
 describe('a rolling change of certificates', () => {
   test.each([
     ['with another common name', 'other.parcels.test', null, null] as const,
-    ['with another common name under a wildcard', 'n2.db.parcels.test', '*.db.parcels.test', '*.db.parcels.test'] as const,
+    [
+      'with another common name under a wildcard',
+      'n2.db.parcels.test',
+      '*.db.parcels.test',
+      '*.db.parcels.test',
+    ] as const,
     ['from a name to a wildcard', 'n2.db.parcels.test', null, '*.db.parcels.test'] as const,
   ])('%s fails no call', async (_what, newName, oldReserved, newReserved) => {
     const oldName = oldReserved === null ? 'node.parcels.test' : 'n1.db.parcels.test';
-    const all = await Promise.all([1, 2, 3].map(async () => member(await certificates(await issueNode(root, oldName), [root], oldReserved), 600_000)));
+    const all = await Promise.all(
+      [1, 2, 3].map(async () =>
+        member(await certificates(await issueNode(root, oldName), [root], oldReserved), 600_000),
+      ),
+    );
     const going = traffic(all);
     await going.some();
     for (const one of all) {
       const next = await issueNode(root, newName);
       one.reload(await certificates(next, [root], newReserved));
       await going.some();
-      // New connections have the new certificate at once: those of clients to it, and its own to members that know the new name already.
+      // New connections have the new certificate at once: those of clients to it, and its own to members that know the
+      // new name already.
       expect(textOf(await call(one === all[0] ? all[1]! : all[0]!, one))).toMatch(/^[0-9A-F]+$/);
     }
     expect(await going.done()).toEqual([]);
   });
 
   test('to another authority, whose root all trust before, fails no call', async () => {
-    const all = await Promise.all([1, 2, 3].map(async () => member(await certificates(await issueNode(root)), 600_000)));
+    const all = await Promise.all(
+      [1, 2, 3].map(async () => member(await certificates(await issueNode(root)), 600_000)),
+    );
     const going = traffic(all);
     await going.some();
     for (const name of ['roots', 'certificates', 'the old root goes']) {
       for (const one of all) {
-        const set = name === 'roots' ? await certificates(await issueNode(root), [root, newRoot]) : name === 'certificates' ? await certificates(await issueNode(newRoot, 'new.parcels.test'), [root, newRoot]) : await certificates(await issueNode(newRoot, 'new.parcels.test'), [newRoot]);
+        const set =
+          name === 'roots'
+            ? await certificates(await issueNode(root), [root, newRoot])
+            : name === 'certificates'
+              ? await certificates(await issueNode(newRoot, 'new.parcels.test'), [root, newRoot])
+              : await certificates(await issueNode(newRoot, 'new.parcels.test'), [newRoot]);
         one.reload(set);
         await going.some();
       }
@@ -130,7 +186,10 @@ describe('a rolling change of certificates', () => {
 });
 
 test('new connections have the new certificate at once; where it is known, nothing is sent with the old one any more', async () => {
-  const [one, other] = [await member(await certificates(await issueNode(root), [root], 'node.parcels.test'), 0), await member(await certificates(await issueNode(root), [root], 'node.parcels.test'), 0)];
+  const [one, other] = [
+    await member(await certificates(await issueNode(root), [root], 'node.parcels.test'), 0),
+    await member(await certificates(await issueNode(root), [root], 'node.parcels.test'), 0),
+  ];
   await call(one, other);
   const next = await issueNode(root);
   other.seen.clear();
@@ -160,19 +219,30 @@ test('a member whose certificate is not from our roots, or for another host, is 
   const mine = await member(await certificates(await issueNode(root)), 0);
   const strangers = await issueRoot('Strangers');
   const foreign = await member(await certificates(await issueNode(strangers), [strangers]), 0);
-  const elsewhere = await member(await certificates(await issue({ commonName: 'node.parcels.test', by: root, dns: ['n9.parcels.test'], usages: NODE_USAGES })), 0);
+  const elsewhere = await member(
+    await certificates(
+      await issue({ commonName: 'node.parcels.test', by: root, dns: ['n9.parcels.test'], usages: NODE_USAGES }),
+    ),
+    0,
+  );
   for (const to of [foreign, elsewhere]) {
     await expect(call(mine, to)).rejects.toMatchObject({ code: 'member_unreachable', data: { reason: 'certificate' } });
     expect(to.seen.size).toBe(0);
   }
-  const knowing = new PeerClient({ certificates: await certificates(await issueNode(root)), secret: null, namesOf: (_, port) => (port === elsewhere.node.port ? ['n9.parcels.test'] : []) });
+  const knowing = new PeerClient({
+    certificates: await certificates(await issueNode(root)),
+    secret: null,
+    namesOf: (_, port) => (port === elsewhere.node.port ? ['n9.parcels.test'] : []),
+  });
   onTestFinished(() => knowing.close());
   expect((await call({ ...mine, client: knowing }, elsewhere)).status).toBe(200);
 });
 
 test('without named roots nobody could be proved to be a member', async () => {
   const set = await certificates(await issueNode(root));
-  expect(() => new PeerClient({ certificates: { ...set, trustsNodes: false }, secret: null })).toThrow(expect.objectContaining({ code: 'certificate_invalid' }));
+  expect(() => new PeerClient({ certificates: { ...set, trustsNodes: false }, secret: null })).toThrow(
+    expect.objectContaining({ code: 'certificate_invalid' }),
+  );
 });
 
 describe('a certificate', () => {
@@ -187,7 +257,14 @@ describe('a certificate', () => {
     ['has one that stands for a whole label only', 'x', ['n*.parcels.test'], [], ['n1.parcels.test'], false],
     ['has one of two labels', 'x', ['*.test'], [], ['parcels.test'], false],
     ['has its name as the common name only', 'n1.parcels.test', [], [], ['n1.parcels.test'], true],
-    ['has alternative names beside the common one', 'n1.parcels.test', ['n2.parcels.test'], [], ['n1.parcels.test'], false],
+    [
+      'has alternative names beside the common one',
+      'n1.parcels.test',
+      ['n2.parcels.test'],
+      [],
+      ['n1.parcels.test'],
+      false,
+    ],
     ['has an address beside the common name', 'n1.parcels.test', [], ['10.0.0.1'], ['n1.parcels.test'], false],
     ['names a host with letters beyond ASCII', 'x', ['xn--bcher-kva.parcels.test'], [], ['bücher.parcels.test'], true],
   ];

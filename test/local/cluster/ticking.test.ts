@@ -18,17 +18,34 @@ async function newScratch() {
 }
 
 const stop: (() => Promise<void>)[] = [];
-afterEach(async () => { for (const end of stop.splice(0)) await end(); });
+afterEach(async () => {
+  for (const end of stop.splice(0)) await end();
+});
 
 async function world(isLeader: boolean) {
   const kit = new Cluster();
   const member = await kit.open();
   const membership = { isLeader };
   const stopping = new AbortController();
-  const running = runMemberTicks({
-    world: { objects: kit.objects, clock: kit.clock, ids: new SeededIds(99), digests: nodeDigests, log: silentLog, meter: silentMeter },
-    membership, log: member.log, store: member.store, writes: member.store, scavenge: {}, newTemporaryStorage: newScratch,
-  }, stopping.signal);
+  const running = runMemberTicks(
+    {
+      world: {
+        objects: kit.objects,
+        clock: kit.clock,
+        ids: new SeededIds(99),
+        digests: nodeDigests,
+        log: silentLog,
+        meter: silentMeter,
+      },
+      membership,
+      log: member.log,
+      store: member.store,
+      writes: member.store,
+      scavenge: {},
+      newTemporaryStorage: newScratch,
+    },
+    stopping.signal,
+  );
   stop.push(async () => {
     stopping.abort();
     await running;
@@ -38,7 +55,7 @@ async function world(isLeader: boolean) {
   const manifest = () => newestManifest(kit.objects, nodeDigests);
   /** Time goes on in small steps, in which work goes on, until it is so. */
   const until = async (isSo: () => Promise<boolean>) => {
-    for (let i = 0; i < 400 && !await isSo(); i++) for (let step = 0; step < 100; step++) await kit.clock.advance(20);
+    for (let i = 0; i < 400 && !(await isSo()); i++) for (let step = 0; step < 100; step++) await kit.clock.advance(20);
     expect(await isSo()).toBe(true);
   };
   return { kit, member, membership, manifest, until };
@@ -53,7 +70,11 @@ test('the leader ticks; the shared files follow the points of the members, and t
   await until(async () => (await manifest())!.points?.reached === 0);
   const { scavenge } = (await manifest())!;
   expect(scavenge).toMatchObject({ result: 'Success', syncOnly: true });
-  await until(async () => (await member.store.readStream('$scavenges', { direction: 'backward', from: 'end', count: 10 })).events.length >= 4);
+  await until(
+    async () =>
+      (await member.store.readStream('$scavenges', { direction: 'backward', from: 'end', count: 10 })).events.length >=
+      4,
+  );
 });
 
 test('another member leaves it to the leader, until nobody has ticked for half an hour', async () => {

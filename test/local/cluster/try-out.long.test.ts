@@ -9,12 +9,18 @@ import { freePorts } from '../../support/free-ports.ts';
 import { skua } from '../spawn.ts';
 
 let root: string;
-beforeEach(() => { root = mkdtempSync(path.join(tmpdir(), 'skua-try-')); });
-afterEach(() => { rmSync(root, { recursive: true, force: true }); });
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), 'skua-try-'));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
 
 function held(): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer();
-  return new Promise((resolve) => { server.listen(0, '127.0.0.1', () => resolve({ server, port: (server.address() as AddressInfo).port })); });
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve({ server, port: (server.address() as AddressInfo).port }));
+  });
 }
 
 test('members take every tenth port, and a free one where that is taken', async () => {
@@ -28,9 +34,13 @@ test('members take every tenth port, and a free one where that is taken', async 
 
 test('three members start, one is killed and told of, and Ctrl+C stops the others', async () => {
   const [port] = await freePorts(1);
-  const command = skua(['cluster', 'try', '--db', root, '--port', String(port)], { SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000' });
+  const command = skua(['cluster', 'try', '--db', root, '--port', String(port)], {
+    SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000',
+  });
   await command.seen(/Ctrl\+C stops all\./);
-  const members = [...command.out.matchAll(/^(http:\S+) {2}data \S+, log (\S+), process (\d+)$/gm)].map(([, url, log, pid]) => ({ url: url!, log: log!, pid: Number(pid) }));
+  const members = [...command.out.matchAll(/^(http:\S+) {2}data \S+, log (\S+), process (\d+)$/gm)].map(
+    ([, url, log, pid]) => ({ url: url!, log: log!, pid: Number(pid) }),
+  );
   expect(members).toHaveLength(3);
   for (const { url } of members) expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   process.kill(members[2]!.pid, 'SIGKILL');

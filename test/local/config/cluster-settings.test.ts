@@ -29,29 +29,59 @@ describe('what a node refuses to start with', () => {
     ['a copy in memory', [...THREE, '--mem-db'], '--mem-db: a cluster member keeps its replica in a directory'],
     ['the copy in the log', ['--storage=shared', '--db=shared/copy'], '--storage and --db are inside each other'],
     ['the log in the copy', ['--storage=copy/log', '--db=copy'], '--storage and --db are inside each other'],
-    ['marks that scavenges would remove', [...THREE, '--unsafe-ignore-hard-delete'], '--unsafe-ignore-hard-delete: each cluster member'],
+    [
+      'marks that scavenges would remove',
+      [...THREE, '--unsafe-ignore-hard-delete'],
+      '--unsafe-ignore-hard-delete: each cluster member',
+    ],
     ['no secret', [BUCKET, '--cluster-size=3', '--disable-tls'], 'SERVER_CLUSTER_SECRET'],
     ['an empty secret', [BUCKET, '--cluster-size=3', '--disable-tls', '--cluster-secret='], 'SERVER_CLUSTER_SECRET'],
-    ['a secret that no header carries', [BUCKET, '--cluster-size=3', '--disable-tls', '--cluster-secret=ø'], 'printable ASCII characters'],
-    ['certificates that nobody else knows', [BUCKET, '--cluster-size=3', '--dev'], '--dev makes a certificate that other members do not trust'],
+    [
+      'a secret that no header carries',
+      [BUCKET, '--cluster-size=3', '--disable-tls', '--cluster-secret=ø'],
+      'printable ASCII characters',
+    ],
+    [
+      'certificates that nobody else knows',
+      [BUCKET, '--cluster-size=3', '--dev'],
+      '--dev makes a certificate that other members do not trust',
+    ],
     ['no authority', [BUCKET, '--cluster-size=3', '--certificate-file=x'], '--trusted-root-certificates-path'],
-    ['alone and in a cluster', [...THREE, '--detach'], '--detach opens a replica as a single node: leave out --storage, --cluster-size.'],
+    [
+      'alone and in a cluster',
+      [...THREE, '--detach'],
+      '--detach opens a replica as a single node: leave out --storage, --cluster-size.',
+    ],
     ['backups in the copy', [...THREE, '--db=x', '--backup-repository=x/backups'], 'is in the data directory'],
     ['too many', [BUCKET, '--cluster-size=100', '--insecure'], 'must be at most 99'],
   ])('%s', (_, words, message) => {
     expect(problems(words)).toEqual([expect.stringContaining(message)]);
   });
   test.each([
-    [THREE], [[BUCKET, '--cluster-size=3', '--insecure']], [[BUCKET, '--db=x']], [[...THREE, '--read-only-replica', '--db=x', '--index=i']], [['--detach', '--db=x']], [['--unsafe-ignore-hard-delete']],
-    [[BUCKET, '--cluster-size=3', '--certificate-file=x', '--trusted-root-certificates-path=ca']], [['--gossip-seed=a:1']],
+    [THREE],
+    [[BUCKET, '--cluster-size=3', '--insecure']],
+    [[BUCKET, '--db=x']],
+    [[...THREE, '--read-only-replica', '--db=x', '--index=i']],
+    [['--detach', '--db=x']],
+    [['--unsafe-ignore-hard-delete']],
+    [[BUCKET, '--cluster-size=3', '--certificate-file=x', '--trusted-root-certificates-path=ca']],
+    [['--gossip-seed=a:1']],
   ])('%j starts', (words) => {
     expect(problems(words)).toEqual([]);
   });
 });
 
 test('options by which the reference finds its members are taken, and said not to be needed', () => {
-  const { warnings } = load([...THREE, '--gossip-seed=a.test:2113,b.test:2113', '--discover-via-dns=false', '--cluster-dns=c.test', '--cluster-gossip-port=2113', '--quorum-size=2']);
-  for (const name of ['--gossip-seed', '--discover-via-dns', '--cluster-dns', '--cluster-gossip-port']) expect(warnings.join('\n')).toContain(`${name}: it is not needed: members find each other through the shared log.`);
+  const { warnings } = load([
+    ...THREE,
+    '--gossip-seed=a.test:2113,b.test:2113',
+    '--discover-via-dns=false',
+    '--cluster-dns=c.test',
+    '--cluster-gossip-port=2113',
+    '--quorum-size=2',
+  ]);
+  for (const name of ['--gossip-seed', '--discover-via-dns', '--cluster-dns', '--cluster-gossip-port'])
+    expect(warnings.join('\n')).toContain(`${name}: it is not needed: members find each other through the shared log.`);
   expect(warnings.join('\n')).toContain('--quorum-size: it is not needed: the majority follows from ClusterSize.');
 });
 

@@ -16,16 +16,27 @@ async function start(words: string[], env: Record<string, string> = {}) {
 }
 
 describe('the dump', () => {
-  const lines = dumpLines(load(['--node-port=7', '--db=/x\ny', '--mem-db=false'], { env: { SERVER_CERTIFICATE_PASSWORD: 'hunter2' }, yaml: 'ScavengeHistoryMaxAge: 30' }));
+  const lines = dumpLines(
+    load(['--node-port=7', '--db=/x\ny', '--mem-db=false'], {
+      env: { SERVER_CERTIFICATE_PASSWORD: 'hunter2' },
+      yaml: 'ScavengeHistoryMaxAge: 30',
+    }),
+  );
   const [modified, defaults] = [lines.slice(0, lines.indexOf('')), lines.slice(lines.indexOf('') + 1)];
   test('has what was given, even with its default value, apart from the defaults', () => {
     expect(modified).toEqual([
       'MODIFIED OPTIONS:',
-      '    Application Options:', '        CONFIG: node.yaml (Command Line)',
-      '    Certificate Options:', '        CERTIFICATE PASSWORD: ******** (Environment Variables)',
-      '    Database Options:', '        DB:     /x\\ny (Command Line)', '        MEM DB: false (Command Line)',
-      '    Network Options:', '        NODE PORT: 7 (Command Line)',
-      '    Scavenge Options:', '        SCAVENGE HISTORY MAX AGE: 30 (Yaml)',
+      '    Application Options:',
+      '        CONFIG: node.yaml (Command Line)',
+      '    Certificate Options:',
+      '        CERTIFICATE PASSWORD: ******** (Environment Variables)',
+      '    Database Options:',
+      '        DB:     /x\\ny (Command Line)',
+      '        MEM DB: false (Command Line)',
+      '    Network Options:',
+      '        NODE PORT: 7 (Command Line)',
+      '    Scavenge Options:',
+      '        SCAVENGE HISTORY MAX AGE: 30 (Yaml)',
     ]);
     expect(defaults[0]).toBe('DEFAULT OPTIONS:');
     // Nothing is masked that nobody has set: else an option looks as if it were.
@@ -38,11 +49,28 @@ describe('the dump', () => {
   test('groups and names are in alphabetical order', () => {
     const groups = defaults.filter((line) => /^ {4}\S/.test(line));
     expect(groups).toEqual(groups.toSorted());
-    const logging = defaults.slice(defaults.indexOf('    Logging Options:') + 1).filter((line) => /^ {8}/.test(line)).slice(0, 7).map((line) => line.trim().split(':')[0]);
-    expect(logging).toEqual(['DISABLE LOG FILE', 'LOG', 'LOG CONSOLE FORMAT', 'LOG FILE INTERVAL', 'LOG FILE RETENTION COUNT', 'LOG FILE SIZE', 'LOG LEVEL']);
+    const logging = defaults
+      .slice(defaults.indexOf('    Logging Options:') + 1)
+      .filter((line) => /^ {8}/.test(line))
+      .slice(0, 7)
+      .map((line) => line.trim().split(':')[0]);
+    expect(logging).toEqual([
+      'DISABLE LOG FILE',
+      'LOG',
+      'LOG CONSOLE FORMAT',
+      'LOG FILE INTERVAL',
+      'LOG FILE RETENTION COUNT',
+      'LOG FILE SIZE',
+      'LOG LEVEL',
+    ]);
   });
   test('a secret that was set to nothing is shown as nothing', () => {
-    expect(dumpLines(load([], { env: { SERVER_CERTIFICATE_PASSWORD: '', SERVER_CLUSTER_SECRET: 'hunter2' } }))).toEqual(expect.arrayContaining(['        CERTIFICATE PASSWORD: <empty> (Environment Variables)', '        CLUSTER SECRET: ******** (Environment Variables)']));
+    expect(dumpLines(load([], { env: { SERVER_CERTIFICATE_PASSWORD: '', SERVER_CLUSTER_SECRET: 'hunter2' } }))).toEqual(
+      expect.arrayContaining([
+        '        CERTIFICATE PASSWORD: <empty> (Environment Variables)',
+        '        CLUSTER SECRET: ******** (Environment Variables)',
+      ]),
+    );
   });
   test('without anything given', () => {
     expect(dumpLines(load([])).slice(0, 3)).toEqual(['MODIFIED OPTIONS:', '    (none)', '']);
@@ -78,10 +106,18 @@ describe('--help', () => {
         if (fallbackText !== '' && fallbackText !== 'false') expect(out).toContain(`[default: ${fallbackText}]`);
       }
     }
-    for (const name of ['DefaultAdminPassword', 'DefaultOpsPassword']) expect(out.indexOf(`  ${environmentName(name)} `)).toBeGreaterThan(out.indexOf('\nEnvironment only\n'));
+    for (const name of ['DefaultAdminPassword', 'DefaultOpsPassword'])
+      expect(out.indexOf(`  ${environmentName(name)} `)).toBeGreaterThan(out.indexOf('\nEnvironment only\n'));
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
   });
-  test.each([[['-h']], [['-?']], [['-help']], [['--wrong', '--help']], [['--config', 'absent', '--help']], [['--Help']]])('%j', async (words) => {
+  test.each([
+    [['-h']],
+    [['-?']],
+    [['-help']],
+    [['--wrong', '--help']],
+    [['--config', 'absent', '--help']],
+    [['--Help']],
+  ])('%j', async (words) => {
     const { code, out, err } = await start(words);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toContain('skua start [options]');
@@ -92,20 +128,27 @@ describe('--help', () => {
 });
 
 test('--version', async () => {
-  for (const words of [['--version'], ['--wrong', '--version'], ['--version=true']]) expect(await start(words)).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' });
+  for (const words of [['--version'], ['--wrong', '--version'], ['--version=true']])
+    expect(await start(words)).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' });
 });
 
 test('wrong usage: all problems, exit code 2', async () => {
   expect(await start(['--node-prot', '1', '--db'], { SERVER_MEM_DB: '1' })).toEqual({
-    code: 2, out: '',
+    code: 2,
+    out: '',
     err: "error: Unknown option --node-prot. Did you mean --node-port?\n--db needs a value: --db DIR.\nSERVER_MEM_DB must be true or false, not '1'.\nSee: skua start --help\n",
   });
 });
 
 test('what is neither shown nor wrong runs', () => {
   const texts = { version: '1', help: () => 'help' };
-  expect(readStartWords({ argv: ['--node-port=7'], env: {}, readFile: () => null }, texts)).toMatchObject({ kind: 'run', config: { values: { NodePort: 7 } } });
-  expect(problemsOf(() => readStartWords({ argv: ['--cluster-size=0'], env: {}, readFile: () => null }, texts))).toHaveLength(1);
+  expect(readStartWords({ argv: ['--node-port=7'], env: {}, readFile: () => null }, texts)).toMatchObject({
+    kind: 'run',
+    config: { values: { NodePort: 7 } },
+  });
+  expect(
+    problemsOf(() => readStartWords({ argv: ['--cluster-size=0'], env: {}, readFile: () => null }, texts)),
+  ).toHaveLength(1);
 });
 
 describe('the documentation page', () => {
@@ -115,9 +158,14 @@ describe('the documentation page', () => {
   test('has every option in its spellings', () => {
     const page = optionsPage();
     for (const [name, { isEnvironmentOnly, aliases }] of Object.entries(OPTIONS)) {
-      expect(page).toContain(isEnvironmentOnly ? `| \`${environmentName(name)}\` |` : `| \`${name}\`<br>\`${commandLineName(name)}\`<br>\`${environmentName(name)}\` |`);
+      expect(page).toContain(
+        isEnvironmentOnly
+          ? `| \`${environmentName(name)}\` |`
+          : `| \`${name}\`<br>\`${commandLineName(name)}\`<br>\`${environmentName(name)}\` |`,
+      );
       for (const alias of aliases) expect(page).toContain(`\`${alias}\``);
     }
-    for (const line of page.split('\n').filter((each) => each.startsWith('|'))) expect(line.match(/(?<!\\)\|/g)).toHaveLength(5);
+    for (const line of page.split('\n').filter((each) => each.startsWith('|')))
+      expect(line.match(/(?<!\\)\|/g)).toHaveLength(5);
   });
 });

@@ -17,18 +17,38 @@ import { call, open, serve } from '../tls/clients.ts';
 
 /** What fails for a connection, wherever it does, ends it; others go on, and it is counted and logged. */
 
-interface Watched { readonly server: HttpServer; readonly counted: unknown[]; readonly lines: string[] }
+interface Watched {
+  readonly server: HttpServer;
+  readonly counted: unknown[];
+  readonly lines: string[];
+}
 
 const limitsWith = (counted: unknown[], log: Log = silentLog) => ({
-  perAddressMax: 100, isExempt: () => true, log, clock: new ManualClock(), meter: { count: (name: string, _by?: number, labels?: object) => { if (name === CAUGHT_METRIC) counted.push(labels); }, gauge() {}, observe() {} },
+  perAddressMax: 100,
+  isExempt: () => true,
+  log,
+  clock: new ManualClock(),
+  meter: {
+    count: (name: string, _by?: number, labels?: object) => {
+      if (name === CAUGHT_METRIC) counted.push(labels);
+    },
+    gauge() {},
+    observe() {},
+  },
 });
 
 async function failing(fail: (request: Request) => void): Promise<Watched> {
   const counted: unknown[] = [];
   const lines: string[] = [];
-  const log: Log = { ...silentLog, error: (message) => { lines.push(message); } };
+  const log: Log = {
+    ...silentLog,
+    error: (message) => {
+      lines.push(message);
+    },
+  };
   const server = await serve({
-    log, limits: limitsWith(counted, log),
+    log,
+    limits: limitsWith(counted, log),
     fetch: (request) => {
       if (request.url.endsWith('/fail')) fail(request);
       return new Response('ok');
@@ -37,10 +57,14 @@ async function failing(fail: (request: Request) => void): Promise<Watched> {
   return { server, counted, lines };
 }
 
-const broken = () => { throw new Error('broken'); };
+const broken = () => {
+  throw new Error('broken');
+};
 
 test('a listener of a connection', async () => {
-  const { server, counted, lines } = await failing((request) => { socketOf(request).once('close', broken); });
+  const { server, counted, lines } = await failing((request) => {
+    socketOf(request).once('close', broken);
+  });
   const caught = await caughtDuring(async () => {
     const socket = await open(server);
     socket.end('GET /fail HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -59,7 +83,9 @@ test('a listener of a reply, after which nothing more comes on its connection', 
   });
   await caughtDuring(async () => {
     const socket = await open(server);
-    const closed = new Promise((resolve) => { socket.on('close', resolve); });
+    const closed = new Promise((resolve) => {
+      socket.on('close', resolve);
+    });
     socket.on('error', () => {});
     socket.resume().write('GET /fail HTTP/1.1\r\nHost: a\r\n\r\n');
     await closed;
@@ -89,7 +115,9 @@ test('a stream of HTTP/2, whose connection goes on', async () => {
 });
 
 test('many failures are counted, and some are logged', async () => {
-  const { server, counted, lines } = await failing((request) => { socketOf(request).once('close', broken); });
+  const { server, counted, lines } = await failing((request) => {
+    socketOf(request).once('close', broken);
+  });
   await caughtDuring(async () => {
     for (let i = 0; i < 30; i++) {
       const socket = await open(server);
@@ -103,7 +131,9 @@ test('many failures are counted, and some are logged', async () => {
 test('in a program that a test starts: the test learns of it', async () => {
   const fault = `import { subscribe } from 'node:diagnostics_channel'; subscribe('http.server.request.start', ({ request }) => request.socket.once('close', () => { throw new Error('put in'); }));`;
   const caught = await caughtDuring(async () => {
-    const node = await startedProcess(['--mem-db'], { NODE_OPTIONS: `${process.env['NODE_OPTIONS']} --import=data:text/javascript,${encodeURIComponent(fault)}` });
+    const node = await startedProcess(['--mem-db'], {
+      NODE_OPTIONS: `${process.env['NODE_OPTIONS']} --import=data:text/javascript,${encodeURIComponent(fault)}`,
+    });
     const { hostname, port } = new URL(node.url);
     const client = connectSocket({ host: hostname, port: Number(port) });
     client.write('GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');

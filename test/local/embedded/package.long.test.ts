@@ -17,7 +17,9 @@ let embedded: typeof Embedded;
 
 beforeAll(async () => {
   all = await packed();
-  embedded = await import(pathToFileURL(path.join(all.installed, 'node_modules/skua/dist/embedded.js')).href) as typeof Embedded;
+  embedded = (await import(
+    pathToFileURL(path.join(all.installed, 'node_modules/skua/dist/embedded.js')).href
+  )) as typeof Embedded;
 });
 afterAll(() => all.remove());
 
@@ -37,9 +39,15 @@ function strangersFolder(name: string, packages: readonly string[]): string {
 
 describe('a stranger', () => {
   test('installs it in an empty folder in seconds, without a compiler and without a network, as one package', () => {
-    expect(readdirSync(path.join(all.installed, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['skua']);
-    expect(JSON.parse(readFileSync(path.join(all.installed, 'node_modules/skua/package.json'), 'utf8'))).not.toHaveProperty('dependencies');
-    expect(all.told.files.map((file) => file.path).filter((file) => file.endsWith('.node') || file.includes('binding.gyp'))).toEqual([]);
+    expect(readdirSync(path.join(all.installed, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
+      'skua',
+    ]);
+    expect(
+      JSON.parse(readFileSync(path.join(all.installed, 'node_modules/skua/package.json'), 'utf8')),
+    ).not.toHaveProperty('dependencies');
+    expect(
+      all.told.files.map((file) => file.path).filter((file) => file.endsWith('.node') || file.includes('binding.gyp')),
+    ).toEqual([]);
   });
 
   test('has the test of the README pass, with vitest beside it', async () => {
@@ -48,28 +56,58 @@ describe('a stranger', () => {
     const folder = strangersFolder('with-vitest', ['vitest']);
     writeFileSync(path.join(folder, 'package.json'), '{ "private": true }');
     writeFileSync(path.join(folder, 'erasure.test.mjs'), program!);
-    const { out } = await ok(all.shell('node node_modules/vitest/vitest.mjs run --reporter=json', { cwd: folder }).ended);
+    const { out } = await ok(
+      all.shell('node node_modules/vitest/vitest.mjs run --reporter=json', { cwd: folder }).ended,
+    );
     const report = JSON.parse(out) as { numPassedTests: number; numTotalTests: number };
     expect([report.numPassedTests, report.numTotalTests]).toEqual([1, 1]);
   });
 
   test.each([
-    ['nodenext, with @types/node', { module: 'nodenext', moduleResolution: 'nodenext', lib: ['es2022'], types: ['node'] }, ['@types/node', 'undici-types']],
-    ['bundler, with the types of browsers', { module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] }, []],
+    [
+      'nodenext, with @types/node',
+      { module: 'nodenext', moduleResolution: 'nodenext', lib: ['es2022'], types: ['node'] },
+      ['@types/node', 'undici-types'],
+    ],
+    [
+      'bundler, with the types of browsers',
+      { module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] },
+      [],
+    ],
   ] as const)('compiles against its declarations, strictly: %s', async (name, options, packages) => {
     const folder = strangersFolder(`types-${name.split(',')[0]}`, packages);
     writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
-    writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { target: 'es2022', strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, ...options }, files: ['program.ts'] }));
+    writeFileSync(
+      path.join(folder, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          target: 'es2022',
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          skipLibCheck: false,
+          noEmit: true,
+          ...options,
+        },
+        files: ['program.ts'],
+      }),
+    );
     writeFileSync(path.join(folder, 'program.ts'), PROGRAM);
     await ok(all.shell(`node ${path.join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`, { cwd: folder }).ended);
     // What the types forbid is refused.
-    writeFileSync(path.join(folder, 'program.ts'), "import { openStore } from 'skua/embedded';\nconst store = await openStore({ memory: true });\nawait store.append('a', { type: 'B' }, { expected: 'never' });\nexport {};\n");
-    expect(await all.shell(`node ${path.join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`, { cwd: folder }).ended).toMatchObject({ code: 1, out: expect.stringContaining('program.ts(3,') as string });
+    writeFileSync(
+      path.join(folder, 'program.ts'),
+      "import { openStore } from 'skua/embedded';\nconst store = await openStore({ memory: true });\nawait store.append('a', { type: 'B' }, { expected: 'never' });\nexport {};\n",
+    );
+    expect(
+      await all.shell(`node ${path.join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`, { cwd: folder }).ended,
+    ).toMatchObject({ code: 1, out: expect.stringContaining('program.ts(3,') as string });
   });
 
   test('may require it, and can import nothing but what is exported', async () => {
     const folder = strangersFolder('cjs', []);
-    writeFileSync(path.join(folder, 'main.cjs'), `
+    writeFileSync(
+      path.join(folder, 'main.cjs'),
+      `
       const { openStore, isSkuaError } = require('skua/embedded');
       const { version } = require('skua/package.json');
       openStore({ memory: true }).then(async (store) => {
@@ -78,9 +116,15 @@ describe('a stranger', () => {
         const inside = (() => { try { require('skua/dist/main.js'); } catch (error) { return error.code; } })();
         const itself = await import('skua').catch((error) => error.code);
         console.log(JSON.stringify([version, refused, inside, itself]));
-      });`);
+      });`,
+    );
     const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as { version: string };
-    expect(JSON.parse((await ok(all.shell('node main.cjs', { cwd: folder }).ended)).out)).toEqual([version, true, 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
+    expect(JSON.parse((await ok(all.shell('node main.cjs', { cwd: folder }).ended)).out)).toEqual([
+      version,
+      true,
+      'ERR_PACKAGE_PATH_NOT_EXPORTED',
+      'ERR_PACKAGE_PATH_NOT_EXPORTED',
+    ]);
   });
 
   test('has the other surfaces too: a test node, imported or required, and the event store of Emmett, which a program brings itself', async () => {
@@ -89,8 +133,13 @@ describe('a stranger', () => {
     rmSync(path.join(folder, 'node_modules/skua'));
     cpSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'), { recursive: true });
     mkdirSync(path.join(folder, 'node_modules/@event-driven-io'));
-    symlinkSync(path.join(ROOT, 'node_modules/emmett-current'), path.join(folder, 'node_modules/@event-driven-io/emmett'));
-    writeFileSync(path.join(folder, 'main.mjs'), `
+    symlinkSync(
+      path.join(ROOT, 'node_modules/emmett-current'),
+      path.join(folder, 'node_modules/@event-driven-io/emmett'),
+    );
+    writeFileSync(
+      path.join(folder, 'main.mjs'),
+      `
       import { createRequire } from 'node:module';
       import { openStore } from 'skua/embedded';
       import { getSkuaEventStore } from 'skua/emmett';
@@ -104,12 +153,16 @@ describe('a stranger', () => {
       await events.appendToStream('order-1', [{ type: 'Placed', data: { total: 3 } }]);
       const { state } = await events.aggregateStream('order-1', { initialState: () => 0, evolve: (sum, { data }) => sum + data.total });
       await store.close();
-      console.log(JSON.stringify([reply.status, isSame, state]));`);
+      console.log(JSON.stringify([reply.status, isSame, state]));`,
+    );
     expect(JSON.parse((await ok(all.shell('node main.mjs', { cwd: folder }).ended)).out)).toEqual([200, true, 3]);
   });
 
   test('has what its types promise exercised by the tests above: each member of the declarations occurs in them', () => {
-    const declared = readFileSync(path.join(all.installed, 'node_modules/skua/dist/types/local/embedded/api.d.ts'), 'utf8');
+    const declared = readFileSync(
+      path.join(all.installed, 'node_modules/skua/dist/types/local/embedded/api.d.ts'),
+      'utf8',
+    );
     const suite = readFileSync(new URL('suite.ts', import.meta.url), 'utf8') + PROGRAM;
     const members = declaredMembers(declared);
     expect(members.length).toBeGreaterThan(80);
@@ -193,7 +246,12 @@ describe(`under Node.js ${NODE_MIN}`, () => {
     folder = mkdtempSync(path.join(tmpdir(), 'skua-older-'));
     writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }));
     // From the cache of packages where it is there.
-    await ok(all.shell(`npm install node@${NODE_MIN} --prefer-offline --foreground-scripts`, { cwd: folder, env: { npm_config_offline: undefined } }).ended);
+    await ok(
+      all.shell(`npm install node@${NODE_MIN} --prefer-offline --foreground-scripts`, {
+        cwd: folder,
+        env: { npm_config_offline: undefined },
+      }).ended,
+    );
     older = path.join(folder, 'node_modules/node/bin/node');
     expect((await ok(all.shell(`'${older}' --version`, { cwd: folder }).ended)).out).toBe(`v${NODE_MIN}\n`);
   });
@@ -201,7 +259,9 @@ describe(`under Node.js ${NODE_MIN}`, () => {
 
   test('the store in the process does its main job, without a word on stderr', async () => {
     const at = strangersFolder('older', []);
-    writeFileSync(path.join(at, 'main.mjs'), `
+    writeFileSync(
+      path.join(at, 'main.mjs'),
+      `
       import { openStore } from 'skua/embedded';
       const done = [];
       for (const place of [{ memory: true }, { directory: 'data', chunkBytes: 1_048_576 }, { bucket: 'objects' }]) {
@@ -217,18 +277,33 @@ describe(`under Node.js ${NODE_MIN}`, () => {
         await store.close();
         done.push([isErased || 'bucket' in place, isKnown, read.at(-1)]);
       }
-      console.log(JSON.stringify(done));`);
+      console.log(JSON.stringify(done));`,
+    );
     const { out, err } = await ok(all.shell(`'${older}' main.mjs`, { cwd: at }).ended);
-    expect([JSON.parse(out), err]).toEqual([[[true, true, 'Bo'], [true, true, 'Bo'], [true, true, 'Bo']], '']);
+    expect([JSON.parse(out), err]).toEqual([
+      [
+        [true, true, 'Bo'],
+        [true, true, 'Bo'],
+        [true, true, 'Bo'],
+      ],
+      '',
+    ]);
   });
 
   test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {
     const at = path.join(folder, 'walk');
     mkdirSync(at);
     const program = `exec '${older}' '${path.join(all.installed, 'node_modules/skua/local/skua.mjs')}'`;
-    const node = all.shell(`${program} start --disable-tls`, { cwd: at, isServer: true, env: { SERVER_NODE_PORT: '0', SERVER_CHUNK_SIZE: '2097152' } });
+    const node = all.shell(`${program} start --disable-tls`, {
+      cwd: at,
+      isServer: true,
+      env: { SERVER_NODE_PORT: '0', SERVER_CHUNK_SIZE: '2097152' },
+    });
     const [, url] = await node.seen(/is listening on (\S+)\n/);
-    const { out } = await ok(all.shell(`${program} demo`, { cwd: at, env: { SKUA_NODE: url, SKUA_USER: 'admin', SKUA_PASSWORD: 'changeit' } }).ended);
+    const { out } = await ok(
+      all.shell(`${program} demo`, { cwd: at, env: { SKUA_NODE: url, SKUA_USER: 'admin', SKUA_PASSWORD: 'changeit' } })
+        .ended,
+    );
     expect(out).toMatch(/routed|stream/);
     const { code, err } = await node.end();
     expect(code).toBe(0);

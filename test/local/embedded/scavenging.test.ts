@@ -10,7 +10,13 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const NO_EVENT = { stream: '$scavenges-run', number: 0, id: '', isJson: true, metadata: new Uint8Array(0) };
 
 /** A run that a tick has ended, whose end stands in its history from the given look on. */
-function ended({ toldAtLook, closing = new AbortController().signal }: { readonly toldAtLook: number; readonly closing?: AbortSignal }) {
+function ended({
+  toldAtLook,
+  closing = new AbortController().signal,
+}: {
+  readonly toldAtLook: number;
+  readonly closing?: AbortSignal;
+}) {
   const clock = new ManualClock();
   let looks = 0;
   const scavenger = {
@@ -21,10 +27,24 @@ function ended({ toldAtLook, closing = new AbortController().signal }: { readonl
     readStream: async (stream: string, { count }: { readonly count: number }) => {
       if (++looks < toldAtLook) throw new SkuaError('stream_not_found', 'none', { stream });
       const traces = { ...NO_EVENT, type: TRACES_TYPE, data: encodeText('{}') };
-      return { events: [traces, { ...NO_EVENT, type: COMPLETED_TYPE, data: encodeText(JSON.stringify({ spaceSaved: 71, timeTaken: '00:00:01', result: 'Success', error: null })) }].slice(0, count), isEnd: true } as never;
+      return {
+        events: [
+          traces,
+          {
+            ...NO_EVENT,
+            type: COMPLETED_TYPE,
+            data: encodeText(JSON.stringify({ spaceSaved: 71, timeTaken: '00:00:01', result: 'Success', error: null })),
+          },
+        ].slice(0, count),
+        isEnd: true,
+      } as never;
     },
   } as Partial<EventStore> as EventStore;
-  return { clock, looks: () => looks, result: scavengeNow({ scavenger, store, clock, closing, refresh: async () => {} }, {}) };
+  return {
+    clock,
+    looks: () => looks,
+    result: scavengeNow({ scavenger, store, clock, closing, refresh: async () => {} }, {}),
+  };
 }
 
 test('what a run freed is told though its end came into its history a little later than it ended', async () => {

@@ -5,11 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
 import type { OpenStoreOptions, Position, RecordedEvent, Store } from '../../../local/embedded/index.ts';
 
-/** What `skua/embedded` promises, for the sources and for the packed package alike. `embedded` is asked when tests run. */
+/**
+ * What `skua/embedded` promises, for the sources and for the packed package alike. `embedded` is asked when tests run.
+ */
 export function storeTests(embedded: () => typeof Embedded): void {
   let folder: string;
   let folders = 0;
-  beforeAll(async () => { folder = await mkdtemp(path.join(tmpdir(), 'skua-embedded-')); });
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'skua-embedded-'));
+  });
   afterAll(async () => rm(folder, { recursive: true, force: true }));
 
   const directory = () => path.join(folder, String(++folders));
@@ -25,21 +29,42 @@ export function storeTests(embedded: () => typeof Embedded): void {
     return found;
   }
 
-  const codeOf = (work: Promise<unknown>) => work.then(() => null, (error: unknown) => (embedded().isSkuaError(error) && error instanceof embedded().SkuaError ? error.code : String(error)));
+  const codeOf = (work: Promise<unknown>) =>
+    work.then(
+      () => null,
+      (error: unknown) =>
+        embedded().isSkuaError(error) && error instanceof embedded().SkuaError ? error.code : String(error),
+    );
   const placed = (total: number) => ({ type: 'Placed', data: { total } });
 
   describe.each(PLACES)('a store in %s', (kind, place) => {
     let store: Store;
-    beforeAll(async () => { store = await embedded().openStore(place()); });
+    beforeAll(async () => {
+      store = await embedded().openStore(place());
+    });
     afterAll(() => store.close());
 
     test('keeps events as they were given: JSON values, bytes, and nothing', async () => {
       const id = '9C2F4A1B-7e3d-4b5a-a6c8-d9e0f1a2b3c4';
-      const result = await store.append('kept', [{ type: 'Json', data: { ä: [1, null] }, metadata: { by: 'me' }, id }, { type: 'Bytes', data: Uint8Array.of(0, 255), metadata: Uint8Array.of(254) }, { type: 'None' }, { type: 'Null', data: null }], { expected: 'none' });
+      const result = await store.append(
+        'kept',
+        [
+          { type: 'Json', data: { ä: [1, null] }, metadata: { by: 'me' }, id },
+          { type: 'Bytes', data: Uint8Array.of(0, 255), metadata: Uint8Array.of(254) },
+          { type: 'None' },
+          { type: 'Null', data: null },
+        ],
+        { expected: 'none' },
+      );
       expect(result).toMatchObject({ version: 3, firstVersion: 0, isRepeat: false });
       const events = await all(store.read('kept'));
-      expect(events.map(({ version, type, data, metadata, isJson }) => [version, type, data, metadata, isJson])).toEqual([
-        [0, 'Json', { ä: [1, null] }, { by: 'me' }, true], [1, 'Bytes', Uint8Array.of(0, 255), Uint8Array.of(254), false], [2, 'None', undefined, undefined, false], [3, 'Null', null, undefined, true],
+      expect(
+        events.map(({ version, type, data, metadata, isJson }) => [version, type, data, metadata, isJson]),
+      ).toEqual([
+        [0, 'Json', { ä: [1, null] }, { by: 'me' }, true],
+        [1, 'Bytes', Uint8Array.of(0, 255), Uint8Array.of(254), false],
+        [2, 'None', undefined, undefined, false],
+        [3, 'Null', null, undefined, true],
       ]);
       expect(events[0]).toMatchObject({ stream: 'kept', id: id.toLowerCase(), isRedacted: false, link: null });
       expect(events.at(-1)!.position).toEqual(result.position);
@@ -47,29 +72,72 @@ export function storeTests(embedded: () => typeof Embedded): void {
     });
 
     test('holds what is expected, in the words of the caller, and knows a repeat', async () => {
-      const first = await store.append('expecting', { ...placed(1), id: '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b300' }, { expected: 'none' });
-      expect(await store.append('expecting', { ...placed(1), id: '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b300' }, { expected: 'none' })).toEqual({ ...first, isRepeat: true });
-      await expect(store.append('expecting', placed(2), { expected: 'none' })).rejects.toMatchObject({ code: 'wrong_expected_version', data: { stream: 'expecting', expected: 'none', actual: 0 } });
-      await expect(store.append('expecting', placed(2), { expected: 7 })).rejects.toMatchObject({ code: 'wrong_expected_version', data: { expected: 7, actual: 0 } });
-      await expect(store.append('no-such', placed(2), { expected: 'exists' })).rejects.toMatchObject({ code: 'wrong_expected_version', data: { stream: 'no-such', expected: 'exists', actual: null } });
-      expect(await store.append('expecting', placed(2), { expected: 0 })).toMatchObject({ version: 1, firstVersion: 1 });
+      const first = await store.append(
+        'expecting',
+        { ...placed(1), id: '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b300' },
+        { expected: 'none' },
+      );
+      expect(
+        await store.append(
+          'expecting',
+          { ...placed(1), id: '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b300' },
+          { expected: 'none' },
+        ),
+      ).toEqual({ ...first, isRepeat: true });
+      await expect(store.append('expecting', placed(2), { expected: 'none' })).rejects.toMatchObject({
+        code: 'wrong_expected_version',
+        data: { stream: 'expecting', expected: 'none', actual: 0 },
+      });
+      await expect(store.append('expecting', placed(2), { expected: 7 })).rejects.toMatchObject({
+        code: 'wrong_expected_version',
+        data: { expected: 7, actual: 0 },
+      });
+      await expect(store.append('no-such', placed(2), { expected: 'exists' })).rejects.toMatchObject({
+        code: 'wrong_expected_version',
+        data: { stream: 'no-such', expected: 'exists', actual: null },
+      });
+      expect(await store.append('expecting', placed(2), { expected: 0 })).toMatchObject({
+        version: 1,
+        firstVersion: 1,
+      });
       expect(await store.append('expecting', placed(3), { expected: 'exists' })).toMatchObject({ version: 2 });
       expect(await all(store.read('expecting'))).toHaveLength(3);
     });
 
     test('appends to several streams at once or to none', async () => {
       await store.append('of-many-1', placed(1));
-      await expect(store.appendToStreams([{ stream: 'of-many-1', events: [placed(2)], expected: 'none' }, { stream: 'of-many-2', events: [placed(2)] }]))
-        .rejects.toMatchObject({ code: 'consistency_violation', data: { violations: [{ stream: 'of-many-1', expected: 'none', actual: 0 }] } });
+      await expect(
+        store.appendToStreams([
+          { stream: 'of-many-1', events: [placed(2)], expected: 'none' },
+          { stream: 'of-many-2', events: [placed(2)] },
+        ]),
+      ).rejects.toMatchObject({
+        code: 'consistency_violation',
+        data: { violations: [{ stream: 'of-many-1', expected: 'none', actual: 0 }] },
+      });
       expect(await store.info('of-many-2')).toEqual({ stream: 'of-many-2', state: 'none', version: null });
-      expect(await store.appendToStreams([{ stream: 'of-many-1', events: [placed(2)], expected: 0 }, { stream: 'of-many-2', events: [placed(2), placed(3)], expected: 'none' }]))
-        .toMatchObject({ streams: [{ stream: 'of-many-1', version: 1 }, { stream: 'of-many-2', version: 1 }], isRepeat: false });
+      expect(
+        await store.appendToStreams([
+          { stream: 'of-many-1', events: [placed(2)], expected: 0 },
+          { stream: 'of-many-2', events: [placed(2), placed(3)], expected: 'none' },
+        ]),
+      ).toMatchObject({
+        streams: [
+          { stream: 'of-many-1', version: 1 },
+          { stream: 'of-many-2', version: 1 },
+        ],
+        isRepeat: false,
+      });
     });
 
     test('reads streams of many pages in both directions, from anywhere, as far as wanted', async () => {
       const count = 600;
-      await store.append('long', Array.from({ length: count }, (_, i) => placed(i)));
-      const versions = async (options?: Parameters<Store['read']>[1]) => (await all(store.read('long', options))).map(({ version }) => version);
+      await store.append(
+        'long',
+        Array.from({ length: count }, (_, i) => placed(i)),
+      );
+      const versions = async (options?: Parameters<Store['read']>[1]) =>
+        (await all(store.read('long', options))).map(({ version }) => version);
       const upwards = Array.from({ length: count }, (_, i) => i);
       expect(await versions()).toEqual(upwards);
       expect(await versions({ direction: 'backward' })).toEqual(upwards.toReversed());
@@ -79,15 +147,26 @@ export function storeTests(embedded: () => typeof Embedded): void {
       expect(await versions({ from: 10, limit: 300 })).toEqual(upwards.slice(10, 310));
       const everything = await all(store.readAll({ filter: { on: 'stream', prefixes: ['long'] } }));
       expect(everything.map(({ version }) => version)).toEqual(upwards);
-      expect((await all(store.readAll({ direction: 'backward', limit: 2, filter: { on: 'stream', pattern: '^lo.g$' } }))).map(({ version }) => version)).toEqual([599, 598]);
+      expect(
+        (
+          await all(store.readAll({ direction: 'backward', limit: 2, filter: { on: 'stream', pattern: '^lo.g$' } }))
+        ).map(({ version }) => version),
+      ).toEqual([599, 598]);
       const at = everything[300]!.position;
-      expect((await all(store.readAll({ from: at, limit: 2, filter: { on: 'type', prefixes: ['Placed'] } }))).map(({ version }) => version)).toEqual([300, 301]);
-      expect((await all(store.readAll({ from: at, limit: 2, direction: 'backward' }))).map(({ version }) => version)).toEqual([299, 298]);
+      expect(
+        (await all(store.readAll({ from: at, limit: 2, filter: { on: 'type', prefixes: ['Placed'] } }))).map(
+          ({ version }) => version,
+        ),
+      ).toEqual([300, 301]);
+      expect(
+        (await all(store.readAll({ from: at, limit: 2, direction: 'backward' }))).map(({ version }) => version),
+      ).toEqual([299, 298]);
     });
 
-    test('shows the system\'s own events only to who asks', async () => {
+    test("shows the system's own events only to who asks", async () => {
       await store.setMetadata('shown', { maxCount: 5 });
-      const types = async (system: boolean) => new Set((await all(store.readAll({ system }))).map(({ type }) => type[0]));
+      const types = async (system: boolean) =>
+        new Set((await all(store.readAll({ system }))).map(({ type }) => type[0]));
       expect(await types(false)).not.toContain('$');
       expect(await types(true)).toContain('$');
     });
@@ -97,7 +176,14 @@ export function storeTests(embedded: () => typeof Embedded): void {
       const ending = new AbortController();
       const seen: number[] = [];
       let caughtUp = 0;
-      for await (const { version } of store.subscribe({ stream: 'followed', after: 0, signal: ending.signal, onCaughtUp: () => { caughtUp++; } })) {
+      for await (const { version } of store.subscribe({
+        stream: 'followed',
+        after: 0,
+        signal: ending.signal,
+        onCaughtUp: () => {
+          caughtUp++;
+        },
+      })) {
         seen.push(version);
         if (version === 1) void store.append('followed', [placed(3), placed(4)]);
         if (version === 3) ending.abort();
@@ -113,26 +199,39 @@ export function storeTests(embedded: () => typeof Embedded): void {
       const ending = new AbortController();
       const seen: RecordedEvent[] = [];
       const checkpoints: Position[] = [];
-      for await (const event of store.subscribe({ after, filter: { on: 'stream', prefixes: ['marks-'] }, signal: ending.signal, onCheckpoint: (position) => checkpoints.push(position) })) {
+      for await (const event of store.subscribe({
+        after,
+        filter: { on: 'stream', prefixes: ['marks-'] },
+        signal: ending.signal,
+        onCheckpoint: (position) => checkpoints.push(position),
+      })) {
         seen.push(event);
         if (seen.length === 1) void store.append('marks-1', placed(4));
         if (seen.length === 2) ending.abort();
       }
-      expect(seen.map(({ stream, version }) => [stream, version])).toEqual([['marks-2', 0], ['marks-1', 1]]);
+      expect(seen.map(({ stream, version }) => [stream, version])).toEqual([
+        ['marks-2', 0],
+        ['marks-1', 1],
+      ]);
     });
 
     test('a reading that is aborted rejects with the reason', async () => {
       await store.append('aborted', [placed(1), placed(2)]);
       const ending = new AbortController();
       const reason = new Error('enough');
-      await expect((async () => {
-        for await (const _ of store.read('aborted', { signal: ending.signal })) ending.abort(reason);
-      })()).rejects.toBe(reason);
+      await expect(
+        (async () => {
+          for await (const _ of store.read('aborted', { signal: ending.signal })) ending.abort(reason);
+        })(),
+      ).rejects.toBe(reason);
     });
 
     test('deletes so that a stream can come back, or for ever', async () => {
       await store.append('soft', [placed(1), placed(2)]);
-      await expect(store.delete('soft', { expected: 0 })).rejects.toMatchObject({ code: 'wrong_expected_version', data: { expected: 0, actual: 1 } });
+      await expect(store.delete('soft', { expected: 0 })).rejects.toMatchObject({
+        code: 'wrong_expected_version',
+        data: { expected: 0, actual: 1 },
+      });
       await store.delete('soft', { expected: 1 });
       expect(await codeOf(all(store.read('soft')))).toBe('stream_not_found');
       expect(await store.info('soft')).toEqual({ stream: 'soft', state: 'deleted', version: 1 });
@@ -145,17 +244,30 @@ export function storeTests(embedded: () => typeof Embedded): void {
       expect(await codeOf(store.metadata('soft'))).toBe('stream_deleted');
     });
 
-    test('metadata are what was set, with keys of one\'s own', async () => {
+    test("metadata are what was set, with keys of one's own", async () => {
       expect(await store.metadata('limited')).toEqual({ version: null });
-      const metadata = { maxCount: 2, maxAgeSeconds: 3_600, truncateBefore: 1, cacheControlSeconds: 5, access: { read: ['ann'] }, custom: { owner: { name: 'bo' } } };
+      const metadata = {
+        maxCount: 2,
+        maxAgeSeconds: 3_600,
+        truncateBefore: 1,
+        cacheControlSeconds: 5,
+        access: { read: ['ann'] },
+        custom: { owner: { name: 'bo' } },
+      };
       await store.setMetadata('limited', metadata, { expected: 'none' });
       expect(await store.metadata('limited')).toEqual({ version: 0, ...metadata });
       await store.append('limited', [placed(1), placed(2), placed(3)]);
       expect((await all(store.read('limited'))).map(({ version }) => version)).toEqual([1, 2]);
       await store.setMetadata('limited', {}, { expected: 0 });
       expect(await store.metadata('limited')).toEqual({ version: 1 });
-      await expect(store.setMetadata('limited', { maxCount: -1 })).rejects.toMatchObject({ code: 'invalid_metadata', data: { key: '$maxCount' } });
-      await expect(store.setMetadata('limited', { custom: { $own: 1 } })).rejects.toMatchObject({ code: 'invalid_metadata', data: { key: '$own' } });
+      await expect(store.setMetadata('limited', { maxCount: -1 })).rejects.toMatchObject({
+        code: 'invalid_metadata',
+        data: { key: '$maxCount' },
+      });
+      await expect(store.setMetadata('limited', { custom: { $own: 1 } })).rejects.toMatchObject({
+        code: 'invalid_metadata',
+        data: { key: '$own' },
+      });
       await store.delete('limited');
       expect(await store.metadata('limited')).toEqual({ version: 2 });
     });
@@ -166,10 +278,15 @@ export function storeTests(embedded: () => typeof Embedded): void {
       const [link] = await all(store.read('links'));
       expect(link).toMatchObject({ type: '$>', link: null });
       const [resolved] = await all(store.read('links', { resolveLinks: true }));
-      expect(resolved).toMatchObject({ stream: 'target', version: 0, data: { total: 1 }, link: { stream: 'links', version: 0, position: link!.position } });
+      expect(resolved).toMatchObject({
+        stream: 'target',
+        version: 0,
+        data: { total: 1 },
+        link: { stream: 'links', version: 0, position: link!.position },
+      });
     });
 
-    test('what can\'t be meant is refused with a code that is documented, and changes nothing', async () => {
+    test("what can't be meant is refused with a code that is documented, and changes nothing", async () => {
       const looped: { self?: unknown } = {};
       looped.self = looped;
       const refusals: readonly (readonly [string, () => Promise<unknown>])[] = [
@@ -207,9 +324,12 @@ export function storeTests(embedded: () => typeof Embedded): void {
     });
 
     test('a scavenge frees what is deleted, and it is proved; what stays is read as before', async () => {
-      const secret = Array.from({ length: 20 }, (_, i) => ({ type: 'Secret', data: { text: `secret-${i}-`.repeat(500) } }));
+      const secret = Array.from({ length: 20 }, (_, i) => ({
+        type: 'Secret',
+        data: { text: `secret-${i}-`.repeat(500) },
+      }));
       await store.append('secrets', secret);
-      const [{ id }] = await all(store.read('secrets', { limit: 1 })) as [RecordedEvent];
+      const [{ id }] = (await all(store.read('secrets', { limit: 1 }))) as [RecordedEvent];
       await store.append('stays', placed(1));
       await store.delete('secrets', { hard: true });
       expect(await store.proveErased({ stream: 'secrets' })).toMatchObject({ isErased: false, isKnown: true });
@@ -277,19 +397,47 @@ export function storeTests(embedded: () => typeof Embedded): void {
     const codes = [codeOf(following)];
     await store.close();
     await store.close();
-    for (const call of [() => store.append('open', placed(2)), () => all(store.read('open')), () => all(store.readAll()), () => all(store.subscribe()), () => store.delete('open'), () => store.info('open'), () => store.metadata('open'), () => store.setMetadata('open', {}), () => store.scavenge(), () => store.explain('open'), () => store.proveErased({ stream: 'open' }), () => store.backup({ to: directory() }), () => store.appendToStreams([])]) codes.push(codeOf(call()));
+    for (const call of [
+      () => store.append('open', placed(2)),
+      () => all(store.read('open')),
+      () => all(store.readAll()),
+      () => all(store.subscribe()),
+      () => store.delete('open'),
+      () => store.info('open'),
+      () => store.metadata('open'),
+      () => store.setMetadata('open', {}),
+      () => store.scavenge(),
+      () => store.explain('open'),
+      () => store.proveErased({ stream: 'open' }),
+      () => store.backup({ to: directory() }),
+      () => store.appendToStreams([]),
+    ])
+      codes.push(codeOf(call()));
     expect(new Set(await Promise.all(codes))).toEqual(new Set(['store_closed']));
   });
 
   test('where the store lies has to be said, once', async () => {
-    for (const options of [{}, { memory: false }, { memory: true, directory: 'x' }, { directory: '' }, { bucket: 'ftp://x' }, { memory: true, chunkBytes: 1 }, { memory: true, cacheBytes: 1.5 }]) {
-      expect(await codeOf(embedded().openStore(options as unknown as OpenStoreOptions)), JSON.stringify(options)).toBe('bad_option');
+    for (const options of [
+      {},
+      { memory: false },
+      { memory: true, directory: 'x' },
+      { directory: '' },
+      { bucket: 'ftp://x' },
+      { memory: true, chunkBytes: 1 },
+      { memory: true, cacheBytes: 1.5 },
+    ]) {
+      expect(await codeOf(embedded().openStore(options as unknown as OpenStoreOptions)), JSON.stringify(options)).toBe(
+        'bad_option',
+      );
     }
   });
 
   test('the log tells who asks for it', async () => {
     const entries: string[] = [];
-    await using _store = await embedded().openStore({ memory: true, onLog: ({ level, message }) => entries.push(`${level} ${message}`) });
+    await using _store = await embedded().openStore({
+      memory: true,
+      onLog: ({ level, message }) => entries.push(`${level} ${message}`),
+    });
     expect(entries.length).toBeGreaterThan(0);
   });
 }

@@ -27,20 +27,45 @@ async function asked(url: string, init: RequestInit): Promise<Response> {
 }
 
 function run(options: { readonly port?: number; readonly build?: boolean }) {
-  return runFunctionsServe({ options: { storage: path.join(folder, 'data'), port: 0, instances: 1, build: false, 'no-ticks': true, ...options }, given: new Set(), positionals: [] }, io);
+  return runFunctionsServe(
+    {
+      options: {
+        storage: path.join(folder, 'data'),
+        port: 0,
+        instances: 1,
+        build: false,
+        'no-ticks': true,
+        ...options,
+      },
+      given: new Set(),
+      positionals: [],
+    },
+    io,
+  );
 }
 
 it('serves the built functions over a directory: write, tick, and read what was written', async () => {
   const running = run({ build: true });
   const tick = /POST (\S+)\/tick/;
-  await Promise.race([io.written(tick), running.then((code) => { throw new Error(`ended with ${code}: ${io.out}`); })]);
+  await Promise.race([
+    io.written(tick),
+    running.then((code) => {
+      throw new Error(`ended with ${code}: ${io.out}`);
+    }),
+  ]);
   const url = tick.exec(io.out)![1]!;
   const headers = { authorization: `Basic ${Buffer.from('admin:changeit').toString('base64')}` };
   const event = [{ eventId: crypto.randomUUID(), eventType: 'weighed', data: { grams: 750 } }];
-  const written = await asked(`${url}/streams/parcels`, { method: 'POST', headers: { ...headers, 'content-type': 'application/vnd.eventstore.events+json' }, body: JSON.stringify(event) });
+  const written = await asked(`${url}/streams/parcels`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/vnd.eventstore.events+json' },
+    body: JSON.stringify(event),
+  });
   expect([written.status, written.headers.get('location')]).toEqual([201, `${url}/streams/parcels/0`]);
   expect(await (await asked(`${url}/tick`, { method: 'POST' })).json()).toMatchObject({ manifest: 1 });
-  const found = await (await asked(`${url}/streams/parcels/0`, { headers: { ...headers, accept: 'application/json' } })).json();
+  const found = await (
+    await asked(`${url}/streams/parcels/0`, { headers: { ...headers, accept: 'application/json' } })
+  ).json();
   expect(found).toEqual({ grams: 750 });
   expect((await asked(`${url}/users`, { headers })).status).toBe(200);
   io.process.emit('SIGINT');
@@ -54,7 +79,9 @@ it('says which bundles are missing', () => {
 
 it('says that a port is taken', async () => {
   const other = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => { other.once('listening', resolve); });
+  await new Promise((resolve) => {
+    other.once('listening', resolve);
+  });
   const { port } = other.address() as AddressInfo;
   await expect(run({ port })).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3 });
   other.close();

@@ -19,13 +19,18 @@ export function framed(text: string | Uint8Array): Buffer {
 }
 
 /**
- * A server whose calls are answered by `answer`; what that throws ends the call. `requestMs` is the patience with what is sent over HTTP/2 alone: with a short
- * one for the beginnings of connections, too, a machine that stands still would decide.
+ * A server whose calls are answered by `answer`; what that throws ends the call. `requestMs` is the patience with what
+ * is sent over HTTP/2 alone: with a short one for the beginnings of connections, too, a machine that stands still would
+ * decide.
  */
-export function serveGrpc(answer: (call: GrpcTransport) => Promise<Ending | void> | Ending | void, options: Partial<HttpServerOptions> = {}, { requestMs, ...grpc }: Partial<GrpcOptions> & { readonly requestMs?: number } = {}): Promise<HttpServer> {
+export function serveGrpc(
+  answer: (call: GrpcTransport) => Promise<Ending | void> | Ending | void,
+  options: Partial<HttpServerOptions> = {},
+  { requestMs, ...grpc }: Partial<GrpcOptions> & { readonly requestMs?: number } = {},
+): Promise<HttpServer> {
   const run = async (call: GrpcTransport): Promise<Ending> => {
     try {
-      return await answer(call) ?? OK;
+      return (await answer(call)) ?? OK;
     } catch (error) {
       return error instanceof GrpcError ? error.ending : { status: 2, message: String(error), trailers: {} };
     }
@@ -39,10 +44,15 @@ export async function echo(call: GrpcTransport): Promise<void> {
   for (let message = await call.read(); message !== null; message = await call.read()) await call.send(framed(message));
 }
 
-export function connect({ url }: Pick<HttpServer, 'url'>, options: http2.SecureClientSessionOptions = {}): ClientHttp2Session {
+export function connect(
+  { url }: Pick<HttpServer, 'url'>,
+  options: http2.SecureClientSessionOptions = {},
+): ClientHttp2Session {
   const session = http2.connect(url, options);
   session.on('error', () => {});
-  onTestFinished(() => { session.destroy(); });
+  onTestFinished(() => {
+    session.destroy();
+  });
   return session;
 }
 
@@ -56,15 +66,27 @@ export class ClientCall {
   #changed: () => void = () => {};
 
   constructor(session: ClientHttp2Session, path = PATH, metadata: Record<string, string | string[]> = {}) {
-    this.stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...metadata });
-    this.stream.on('response', (headers) => { this.headers = headers; });
-    this.stream.on('trailers', (trailers) => { this.trailers = trailers; });
+    this.stream = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...metadata,
+    });
+    this.stream.on('response', (headers) => {
+      this.headers = headers;
+    });
+    this.stream.on('trailers', (trailers) => {
+      this.trailers = trailers;
+    });
     this.stream.on('error', () => {});
     this.stream.on('data', (part: Buffer) => {
       this.#parts.push(part);
       this.#changed();
     });
-    this.ended = new Promise((resolve) => { this.stream.on('close', resolve); });
+    this.ended = new Promise((resolve) => {
+      this.stream.on('close', resolve);
+    });
   }
 
   /** Texts of the messages that have arrived. */
@@ -79,18 +101,32 @@ export class ClientCall {
     return texts;
   }
 
-  get receivedBytes(): number { return this.#parts.reduce((sum, { length }) => sum + length, 0); }
-  get status(): number | null { return Number((this.trailers ?? this.headers)?.['grpc-status'] ?? Number.NaN); }
-  get message(): string { return String((this.trailers ?? this.headers)?.['grpc-message'] ?? ''); }
+  get receivedBytes(): number {
+    return this.#parts.reduce((sum, { length }) => sum + length, 0);
+  }
+  get status(): number | null {
+    return Number((this.trailers ?? this.headers)?.['grpc-status'] ?? Number.NaN);
+  }
+  get message(): string {
+    return String((this.trailers ?? this.headers)?.['grpc-message'] ?? '');
+  }
 
   /** Resolves when as many messages have arrived. */
   async has(count: number): Promise<void> {
-    while (this.texts.length < count) await new Promise<void>((resolve) => { this.#changed = resolve; });
+    while (this.texts.length < count)
+      await new Promise<void>((resolve) => {
+        this.#changed = resolve;
+      });
   }
 }
 
 /** A call that sends these messages and its half-close, when it has ended. */
-export async function called(session: ClientHttp2Session, texts: readonly string[], metadata: Record<string, string | string[]> = {}, path = PATH): Promise<ClientCall> {
+export async function called(
+  session: ClientHttp2Session,
+  texts: readonly string[],
+  metadata: Record<string, string | string[]> = {},
+  path = PATH,
+): Promise<ClientCall> {
   const call = new ClientCall(session, path, metadata);
   call.stream.end(Buffer.concat(texts.map(framed)));
   await call.ended;

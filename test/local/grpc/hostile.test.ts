@@ -6,7 +6,19 @@ import type { GrpcTransport } from '../../../handlers/grpc/call.ts';
 import { caughtDuring } from '../../support/caught.ts';
 import { until } from '../backup/node-kit.ts';
 import { called, ClientCall, connect, echo, framed, serveGrpc } from './clients.ts';
-import { ACK, callHeaders, CANCEL, dataFrame, END_HEADERS, END_STREAM, FRAME, frame, headersFrame, RawClient, resetFrame } from './frames.ts';
+import {
+  ACK,
+  callHeaders,
+  CANCEL,
+  dataFrame,
+  END_HEADERS,
+  END_STREAM,
+  FRAME,
+  frame,
+  headersFrame,
+  RawClient,
+  resetFrame,
+} from './frames.ts';
 import type { Seen } from './frames.ts';
 
 const goaway = ({ type }: Seen) => type === FRAME.goaway;
@@ -23,7 +35,10 @@ describe('a hostile client', () => {
     const ends: string[] = [];
     const server = await serveGrpc(async (call) => {
       await call.read();
-      await Promise.resolve(call.read()).then((message) => ends.push(String(message)), (error: unknown) => ends.push((error as Error).message));
+      await Promise.resolve(call.read()).then(
+        (message) => ends.push(String(message)),
+        (error: unknown) => ends.push((error as Error).message),
+      );
     });
     const raw = await RawClient.to(server);
     raw.send(headersFrame(1), dataFrame(1, framed('a')), resetFrame(1, 0));
@@ -64,15 +79,29 @@ describe('a hostile client', () => {
   test('that sends giant headers, in one frame or without an end, is refused', async () => {
     const server = await serveGrpc(echo);
     const many = await RawClient.to(server);
-    many.send(headersFrame(1, callHeaders('/a.b/C', Array.from({ length: 200 }, (_, i) => [`x-${i}`, 'a'] as const))));
+    many.send(
+      headersFrame(
+        1,
+        callHeaders(
+          '/a.b/C',
+          Array.from({ length: 200 }, (_, i) => [`x-${i}`, 'a'] as const),
+        ),
+      ),
+    );
     expect(codeOf(await many.has(({ type }) => type === FRAME.reset))).toBe(ENHANCE_YOUR_CALM);
     const long = await RawClient.to(server);
     const parts = Array.from({ length: 5 }, (_, i) => [`x-${i}`, 'a'.repeat(10_000)] as const);
-    long.send(headersFrame(1, callHeaders(), 0), ...parts.map((part, i) => frame(FRAME.continuation, i === 4 ? END_HEADERS : 0, 1, headersFrame(1, [part]).subarray(9))));
+    long.send(
+      headersFrame(1, callHeaders(), 0),
+      ...parts.map((part, i) =>
+        frame(FRAME.continuation, i === 4 ? END_HEADERS : 0, 1, headersFrame(1, [part]).subarray(9)),
+      ),
+    );
     expect(codeOf(await long.has(({ type }) => type === FRAME.reset || type === FRAME.goaway))).toBe(ENHANCE_YOUR_CALM);
     const endless = await RawClient.to(server);
     endless.send(headersFrame(1, callHeaders(), 0));
-    for (let i = 0; i < 1_000; i++) endless.send(frame(FRAME.continuation, 0, 1, headersFrame(1, [['x', 'a'.repeat(1_000)]]).subarray(9)));
+    for (let i = 0; i < 1_000; i++)
+      endless.send(frame(FRAME.continuation, 0, 1, headersFrame(1, [['x', 'a'.repeat(1_000)]]).subarray(9)));
     await endless.closed;
     await isWell(server);
   });
@@ -101,7 +130,12 @@ describe('a hostile client', () => {
 
   test('that sends what is no frame of HTTP/2 is closed', async () => {
     const server = await serveGrpc(echo);
-    for (const bytes of [Buffer.alloc(9, 255), headersFrame(2), dataFrame(7, framed('a')), frame(FRAME.headers, END_HEADERS, 1, Buffer.from('nonsense'))]) {
+    for (const bytes of [
+      Buffer.alloc(9, 255),
+      headersFrame(2),
+      dataFrame(7, framed('a')),
+      frame(FRAME.headers, END_HEADERS, 1, Buffer.from('nonsense')),
+    ]) {
       const raw = await RawClient.to(server);
       raw.send(bytes);
       await raw.closed;
@@ -113,14 +147,17 @@ describe('a hostile client', () => {
     let sent = 0;
     const ended: unknown[] = [];
     const flow = new Flow({ stallMs: 200 });
-    const server = await serveGrpc(async (call) => {
-      if (call.path.endsWith('Echo')) return echo(call);
-      while (!call.request.signal.aborted) {
-        await call.send(framed('x'.repeat(100_000)));
-        sent++;
-      }
-      ended.push(call.path);
-    }, { flow });
+    const server = await serveGrpc(
+      async (call) => {
+        if (call.path.endsWith('Echo')) return echo(call);
+        while (!call.request.signal.aborted) {
+          await call.send(framed('x'.repeat(100_000)));
+          sent++;
+        }
+        ended.push(call.path);
+      },
+      { flow },
+    );
     const session = connect(server);
     const stuck = new ClientCall(session);
     stuck.stream.pause();
@@ -143,13 +180,18 @@ describe('a hostile client', () => {
   test('that sends more than all may hold is not read on, and what it sent is let go with its call', async () => {
     const flow = new Flow({ uploadBytesMax: 4_000_000, stallMs: 60_000 });
     let release = () => {};
-    const held = new Promise<void>((resolve) => { release = resolve; });
-    const server = await serveGrpc(async (call) => {
-      if (call.path.endsWith('Echo')) return echo(call);
-      await call.read();
-      await held;
-      while (await call.read() !== null);
-    }, { flow });
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const server = await serveGrpc(
+      async (call) => {
+        if (call.path.endsWith('Echo')) return echo(call);
+        await call.read();
+        await held;
+        while ((await call.read()) !== null);
+      },
+      { flow },
+    );
     const session = connect(server);
     const calls = Array.from({ length: 8 }, () => {
       const call = new ClientCall(session);
@@ -168,9 +210,13 @@ describe('a hostile client', () => {
   });
 
   test('that does not end the request it owes is told so, one that may take its time is not', async () => {
-    const server = await serveGrpc(async (call) => {
-      await call.read(call.path.endsWith('Owed'));
-    }, {}, { requestMs: 50, keepAliveIntervalMs: 100, keepAliveTimeoutMs: 600_000 });
+    const server = await serveGrpc(
+      async (call) => {
+        await call.read(call.path.endsWith('Owed'));
+      },
+      {},
+      { requestMs: 50, keepAliveIntervalMs: 100, keepAliveTimeoutMs: 600_000 },
+    );
     const session = connect(server);
     const free = new ClientCall(session);
     const owed = new ClientCall(session, '/a.b/Owed');
@@ -183,16 +229,33 @@ describe('a hostile client', () => {
     expect(free.status).toBe(0);
   });
 
-  test('that names a path which is none can\'t end the process, nor can what fails at a call\'s beginning', async () => {
+  test("that names a path which is none can't end the process, nor can what fails at a call's beginning", async () => {
     const urls: string[] = [];
     let isBroken = false;
-    const server = await serveGrpc(echo, {}, { watches: [({ request }) => {
-      if (isBroken) throw new Error('broken');
-      urls.push(new URL(request.url).pathname);
-      return () => {};
-    }] });
+    const server = await serveGrpc(
+      echo,
+      {},
+      {
+        watches: [
+          ({ request }) => {
+            if (isBroken) throw new Error('broken');
+            urls.push(new URL(request.url).pathname);
+            return () => {};
+          },
+        ],
+      },
+    );
     const raw = await RawClient.to(server);
-    raw.send(headersFrame(1, [[':method', 'POST'], [':scheme', 'own'], [':path', 'x'], [':authority', 'a'], ['content-type', 'application/grpc']]), dataFrame(1, framed('a'), END_STREAM));
+    raw.send(
+      headersFrame(1, [
+        [':method', 'POST'],
+        [':scheme', 'own'],
+        [':path', 'x'],
+        [':authority', 'a'],
+        ['content-type', 'application/grpc'],
+      ]),
+      dataFrame(1, framed('a'), END_STREAM),
+    );
     await raw.has(({ type, stream }) => stream === 1 && (type === FRAME.data || type === FRAME.reset));
     expect(urls).toEqual(['/x']);
     isBroken = true;
@@ -215,7 +278,9 @@ describe('a hostile client', () => {
     const session = connect(server);
     const stalled = session.request({ ':method': 'POST', ':path': '/a' });
     stalled.on('error', () => {});
-    const closed = new Promise((resolve) => { stalled.on('close', resolve); });
+    const closed = new Promise((resolve) => {
+      stalled.on('close', resolve);
+    });
     stalled.write(Buffer.alloc(600_000));
     await closed;
     expect(stalled.rstCode).toBe(CANCEL);
@@ -224,15 +289,39 @@ describe('a hostile client', () => {
 
   test('that sends half the body of a request is cut off as over HTTP/1.1', async () => {
     const outcomes: string[] = [];
-    const server = await serveGrpc(echo, {
-      fetch: async (request) => {
-        await readBody(request, 1_000).then(() => outcomes.push('whole'), (error: unknown) => outcomes.push((error as SkuaError).code));
-        return new Response('');
+    const server = await serveGrpc(
+      echo,
+      {
+        fetch: async (request) => {
+          await readBody(request, 1_000).then(
+            () => outcomes.push('whole'),
+            (error: unknown) => outcomes.push((error as SkuaError).code),
+          );
+          return new Response('');
+        },
       },
-    }, { requestMs: 50, keepAliveIntervalMs: 100, keepAliveTimeoutMs: 600_000 });
+      { requestMs: 50, keepAliveIntervalMs: 100, keepAliveTimeoutMs: 600_000 },
+    );
     const raw = await RawClient.to(server);
-    raw.send(headersFrame(1, [[':method', 'POST'], [':scheme', 'http'], [':path', '/a'], [':authority', 'a']]), dataFrame(1, Buffer.from('half')));
-    raw.send(headersFrame(3, [[':method', 'POST'], [':scheme', 'http'], [':path', '/a'], [':authority', 'a']]), dataFrame(3, Buffer.from('reset')), resetFrame(3, 0));
+    raw.send(
+      headersFrame(1, [
+        [':method', 'POST'],
+        [':scheme', 'http'],
+        [':path', '/a'],
+        [':authority', 'a'],
+      ]),
+      dataFrame(1, Buffer.from('half')),
+    );
+    raw.send(
+      headersFrame(3, [
+        [':method', 'POST'],
+        [':scheme', 'http'],
+        [':path', '/a'],
+        [':authority', 'a'],
+      ]),
+      dataFrame(3, Buffer.from('reset')),
+      resetFrame(3, 0),
+    );
     expect(codeOf(await raw.has(({ type, stream }) => type === FRAME.reset && stream === 1))).toBe(CANCEL);
     await until(async () => outcomes.length === 2);
     expect(outcomes).toEqual(['aborted', 'aborted']);

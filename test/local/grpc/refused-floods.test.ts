@@ -17,7 +17,10 @@ describe('streams begin in turns', () => {
     const beginnings = new Beginnings();
     const [a, b] = [beginner(), beginner()];
     const begun: string[] = [];
-    const begin = (who: Beginner, name: string) => { if (beginnings.tryBegin(who)) begun.push(name); else beginnings.wait(who, () => begun.push(name)); };
+    const begin = (who: Beginner, name: string) => {
+      if (beginnings.tryBegin(who)) begun.push(name);
+      else beginnings.wait(who, () => begun.push(name));
+    };
     for (let i = 0; i < 200; i++) begin(a, 'a');
     for (let i = 0; i < 3; i++) begin(b, 'b');
     expect([begun.length, beginnings.waiting]).toEqual([64, 139]);
@@ -30,11 +33,14 @@ describe('streams begin in turns', () => {
 
   test('where only refusals were answered of late, two in a millisecond; others are not held up', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
-    onTestFinished(() => { vi.useRealTimers(); });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     const beginnings = new Beginnings();
     const refused = Array.from({ length: 10 }, () => beginner('127.0.0.1', 16));
     const begun: number[] = [];
-    for (let i = 0; i < 50; i++) if (!beginnings.tryBegin(refused[i % 10]!)) beginnings.wait(refused[i % 10]!, () => begun.push(i % 10));
+    for (let i = 0; i < 50; i++)
+      if (!beginnings.tryBegin(refused[i % 10]!)) beginnings.wait(refused[i % 10]!, () => begun.push(i % 10));
     expect([beginnings.waiting, beginnings.tryBegin(beginner())]).toEqual([48, true]);
     vi.advanceTimersByTime(5);
     expect(begun).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 0, 1]);
@@ -54,7 +60,11 @@ describe('streams begin in turns', () => {
     while (beginnings.tryBegin(greedy));
     let waiting = 0;
     while (beginnings.wait(greedy, () => {})) waiting++;
-    expect([waiting, beginnings.hasRoom('127.0.0.1', 1), beginnings.wait(beginner('127.0.0.2'), () => {})]).toEqual([120, false, true]);
+    expect([waiting, beginnings.hasRoom('127.0.0.1', 1), beginnings.wait(beginner('127.0.0.2'), () => {})]).toEqual([
+      120,
+      false,
+      true,
+    ]);
     beginnings.forget(greedy);
     expect([beginnings.waiting, beginnings.hasRoom('127.0.0.1', 1)]).toEqual([1, true]);
   });
@@ -65,12 +75,22 @@ describe('a flood of calls that are refused and come again at once', () => {
   async function serveKnown(waitingMax?: number) {
     const refused = { count: 0 };
     const counted: Record<string, number> = {};
-    const meter = { ...silentMeter, count: (name: string, by = 1, labels: Record<string, string> = {}) => { const key = [name, ...Object.values(labels)].join(' '); counted[key] = (counted[key] ?? 0) + by; } };
-    const server = await serveGrpc(async (call: GrpcTransport) => {
-      if (call.request.headers.get('x-caller') !== 'stranger') return echo(call);
-      refused.count++;
-      return NO_LOGIN;
-    }, {}, { meter, limits: { ...(waitingMax !== undefined && { waitingMax }) } });
+    const meter = {
+      ...silentMeter,
+      count: (name: string, by = 1, labels: Record<string, string> = {}) => {
+        const key = [name, ...Object.values(labels)].join(' ');
+        counted[key] = (counted[key] ?? 0) + by;
+      },
+    };
+    const server = await serveGrpc(
+      async (call: GrpcTransport) => {
+        if (call.request.headers.get('x-caller') !== 'stranger') return echo(call);
+        refused.count++;
+        return NO_LOGIN;
+      },
+      {},
+      { meter, limits: { ...(waitingMax !== undefined && { waitingMax }) } },
+    );
     return { server, refused, counted };
   }
 
@@ -78,12 +98,17 @@ describe('a flood of calls that are refused and come again at once', () => {
   async function refuseAll(session: http2.ClientHttp2Session): Promise<void> {
     for (let i = 0; i < 16; i++) await called(session, [], STRANGER);
     // The server hears last that a stream has ended.
-    for (let i = 0; i < 5; i++) await new Promise((resolve) => { session.ping(resolve); });
+    for (let i = 0; i < 5; i++)
+      await new Promise((resolve) => {
+        session.ping(resolve);
+      });
   }
 
   test('takes nothing of the turns of others, and is answered in its own time; a connection with a wrong login is not hung up on', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => { vi.useRealTimers(); });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     const { server, refused } = await serveKnown();
     const sessions = Array.from({ length: 10 }, () => connect(server));
     let isOver = false;
@@ -125,20 +150,35 @@ describe('a flood of calls that are refused and come again at once', () => {
 
   test('where too many wait the connection is told to go: what has begun goes on, and new ones of the address stay unread until there is room', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => { vi.useRealTimers(); });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     const { server, counted } = await serveKnown(2_048);
     const sessions = Array.from({ length: 13 }, () => connect(server));
     const long = sessions.map((session) => new ClientCall(session));
     for (const { stream } of long) stream.write(framed('a'));
     await Promise.all(long.map((call) => call.has(1)));
     for (const session of sessions) await refuseAll(session);
-    const gone = Promise.race(sessions.map((session) => new Promise((resolve) => { session.once('goaway', resolve); })));
-    const waiting = sessions.flatMap((session) => Array.from({ length: 120 }, () => new ClientCall(session, undefined, STRANGER)));
-    const refused = () => waiting.filter(({ stream }) => stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM).length;
+    const gone = Promise.race(
+      sessions.map(
+        (session) =>
+          new Promise((resolve) => {
+            session.once('goaway', resolve);
+          }),
+      ),
+    );
+    const waiting = sessions.flatMap((session) =>
+      Array.from({ length: 120 }, () => new ClientCall(session, undefined, STRANGER)),
+    );
+    const refused = () =>
+      waiting.filter(({ stream }) => stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM).length;
     await gone;
     for (let turns = 0; turns < 10_000 && refused() < 1_560 - 1_538; turns++) await turn();
     expect(refused()).toBe(1_560 - 1_538);
-    const [next, other] = [called(connect(server), ['a']), called(connect(server, { localAddress: '127.0.0.2' } as object), ['a'])];
+    const [next, other] = [
+      called(connect(server), ['a']),
+      called(connect(server, { localAddress: '127.0.0.2' } as object), ['a']),
+    ];
     const answered: string[] = [];
     void next.then(() => answered.push('next'));
     void other.then(() => answered.push('other'));
@@ -146,7 +186,10 @@ describe('a flood of calls that are refused and come again at once', () => {
       if (turns % 100 === 99) await vi.advanceTimersByTimeAsync(5);
       await turn();
     }
-    expect([answered, counted]).toEqual([['other', 'next'], { 'eventstore_http_connections_refused_total streams': 1 }]);
+    expect([answered, counted]).toEqual([
+      ['other', 'next'],
+      { 'eventstore_http_connections_refused_total streams': 1 },
+    ]);
     expect((await next).texts).toEqual(['a']);
     for (const { stream } of long) stream.end(framed('b'));
     await Promise.all(long.map(({ ended }) => ended));
@@ -155,7 +198,9 @@ describe('a flood of calls that are refused and come again at once', () => {
 
   test('a stop answers all that wait', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => { vi.useRealTimers(); });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     const { server } = await serveKnown();
     const session = connect(server);
     await refuseAll(session);

@@ -10,7 +10,20 @@ let node: RunningNode;
 let session: http2.ClientHttp2Session;
 
 beforeAll(async () => {
-  node = await startNode({ config: load(['--node-port', '0', '--mem-db', '--disable-tls', '--password-format', 'compatible', '--stream-existence-filter-size', '10000']), log: new NodeLines(), env: {} });
+  node = await startNode({
+    config: load([
+      '--node-port',
+      '0',
+      '--mem-db',
+      '--disable-tls',
+      '--password-format',
+      'compatible',
+      '--stream-existence-filter-size',
+      '10000',
+    ]),
+    log: new NodeLines(),
+    env: {},
+  });
   session = http2.connect(node.url);
 });
 afterAll(async () => {
@@ -18,12 +31,28 @@ afterAll(async () => {
   await node.stop();
 });
 
-/** The beginning of a message of 1 MB whose rest never comes; what the call ended with, and that its stream was closed. */
-function begin(path: string, headers: Record<string, string>): Promise<readonly [http: unknown, grpc: unknown, exception: unknown]> {
+/**
+ * The beginning of a message of 1 MB whose rest never comes; what the call ended with, and that its stream was closed.
+ */
+function begin(
+  path: string,
+  headers: Record<string, string>,
+): Promise<readonly [http: unknown, grpc: unknown, exception: unknown]> {
   return new Promise((resolve, reject) => {
-    const stream = session.request({ ':method': 'POST', ':path': `/event_store.client.streams.Streams/${path}`, 'content-type': 'application/grpc', te: 'trailers', ...headers }, { endStream: false });
+    const stream = session.request(
+      {
+        ':method': 'POST',
+        ':path': `/event_store.client.streams.Streams/${path}`,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        ...headers,
+      },
+      { endStream: false },
+    );
     let seen: http2.IncomingHttpHeaders = {};
-    stream.on('response', (head) => { seen = head; });
+    stream.on('response', (head) => {
+      seen = head;
+    });
     stream.on('error', reject);
     stream.on('close', () => resolve([seen[':status'], seen['grpc-status'], seen['exception']]));
     stream.resume();
@@ -31,7 +60,10 @@ function begin(path: string, headers: Record<string, string>): Promise<readonly 
   });
 }
 
-test.each(['Append', 'BatchAppend', 'Read', 'Delete'])('%s with the beginning of a message is over at once without a login, and with a wrong one', async (method) => {
-  expect(await begin(method, {})).toEqual([200, '7', 'access-denied']);
-  expect(await begin(method, { authorization: basic('kim', `guess for ${method}`) })).toEqual([200, '16', undefined]);
-});
+test.each(['Append', 'BatchAppend', 'Read', 'Delete'])(
+  '%s with the beginning of a message is over at once without a login, and with a wrong one',
+  async (method) => {
+    expect(await begin(method, {})).toEqual([200, '7', 'access-denied']);
+    expect(await begin(method, { authorization: basic('kim', `guess for ${method}`) })).toEqual([200, '16', undefined]);
+  },
+);

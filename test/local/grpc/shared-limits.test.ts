@@ -24,9 +24,16 @@ async function echoTo(call: GrpcTransport): Promise<GrpcEnding | void> {
 const as = (caller: string) => ({ 'x-caller': caller });
 
 /** Opens calls until they have begun, or were refused; how many began. */
-async function open(server: Parameters<typeof connect>[0], count: number, metadata: Record<string, string>): Promise<{ readonly begun: readonly ClientCall[]; end(): Promise<void> }> {
+async function open(
+  server: Parameters<typeof connect>[0],
+  count: number,
+  metadata: Record<string, string>,
+): Promise<{ readonly begun: readonly ClientCall[]; end(): Promise<void> }> {
   const sessions = Array.from({ length: Math.ceil(count / 100) }, () => connect(server));
-  const calls = Array.from({ length: count }, (_, i) => new ClientCall(sessions[Math.floor(i / 100)]!, undefined, metadata));
+  const calls = Array.from(
+    { length: count },
+    (_, i) => new ClientCall(sessions[Math.floor(i / 100)]!, undefined, metadata),
+  );
   await Promise.all(calls.map((call) => Promise.race([call.has(1), call.ended])));
   const begun = calls.filter(({ status }) => Number.isNaN(status));
   return {
@@ -77,22 +84,32 @@ describe('limits that callers share', () => {
 
   test('requests over HTTP/2 count as calls: 503 for the caller who has too many', async () => {
     let release = () => {};
-    const held = new Promise<void>((resolve) => { release = resolve; });
-    const server = await serveGrpc(echoTo, {
-      fetch: async (request) => {
-        try {
-          calledBy(request, request.headers.get('x-caller')!);
-        } catch {
-          return new Response('', { status: 503 });
-        }
-        if (request.url.endsWith('/held')) await held;
-        return new Response('');
-      },
-    }, { limits: { callsMax: 32 } });
-    const session = connect(server);
-    const statusOf = (path: string, caller: string) => new Promise<unknown>((resolve) => {
-      session.request({ ':path': path, ...as(caller) }).on('response', (headers) => resolve(headers[':status'])).resume();
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
     });
+    const server = await serveGrpc(
+      echoTo,
+      {
+        fetch: async (request) => {
+          try {
+            calledBy(request, request.headers.get('x-caller')!);
+          } catch {
+            return new Response('', { status: 503 });
+          }
+          if (request.url.endsWith('/held')) await held;
+          return new Response('');
+        },
+      },
+      { limits: { callsMax: 32 } },
+    );
+    const session = connect(server);
+    const statusOf = (path: string, caller: string) =>
+      new Promise<unknown>((resolve) => {
+        session
+          .request({ ':path': path, ...as(caller) })
+          .on('response', (headers) => resolve(headers[':status']))
+          .resume();
+      });
     const all = Array.from({ length: 24 }, () => statusOf('/held', 'greedy'));
     expect(await statusOf('/', 'greedy')).toBe(503);
     expect(await statusOf('/', 'other')).toBe(200);
@@ -123,7 +140,9 @@ describe('limits that callers share', () => {
 describe('with a clock', () => {
   test('a call whose first message does not begin is ended after seconds; one that has sent a message idles for an hour and goes on', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
-    onTestFinished(() => { vi.useRealTimers(); });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     const server = await serveGrpc(echoTo, {}, { keepAliveIntervalMs: 10_000, keepAliveTimeoutMs: 10_000 });
     const session = connect(server);
     const silent = new ClientCall(session, undefined, as('somebody'));
@@ -134,7 +153,12 @@ describe('with a clock', () => {
     for (let second = 0; second < 3_600; second += 5) {
       await vi.advanceTimersByTimeAsync(5_000);
       // What the server asks has its answer before time goes on.
-      await new Promise<void>((resolve) => { session.ping(() => { pongs++; resolve(); }); });
+      await new Promise<void>((resolve) => {
+        session.ping(() => {
+          pongs++;
+          resolve();
+        });
+      });
       if (second === 5) expect(Number.isNaN(silent.status)).toBe(true);
       if (second === 10) await silent.ended;
     }

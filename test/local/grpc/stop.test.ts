@@ -16,7 +16,9 @@ const READY = 'Server Is Not Ready';
 describe('the end of a server', () => {
   test('is told; what is under way is answered, who waits is told to go elsewhere, and nothing new begins', async () => {
     let answer = () => {};
-    const asked = new Promise<void>((resolve) => { answer = resolve; });
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
     const signals: unknown[] = [];
     const server = await serveGrpc(async (call) => {
       const { signal } = call.request;
@@ -28,7 +30,9 @@ describe('the end of a server', () => {
         await call.send(framed(message!));
       } else if (call.path.endsWith('Watch')) {
         await call.send(framed('watching'));
-        await new Promise((resolve) => { signal.addEventListener('abort', resolve); });
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve);
+        });
         signals.push(signal.reason);
         throw new GrpcError(STATUS.cancelled, '');
       } else await echo(call);
@@ -62,12 +66,20 @@ describe('the end of a server', () => {
 
   test('does not wait for what never ends, nor for connections on which nothing is under way', async () => {
     const side = http2Side({ log: silentLog, grpc: () => new Promise(() => {}) });
-    const server = await startServer({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(''), log: silentLog, http2: side });
+    const server = await startServer({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: () => new Response(''),
+      log: silentLog,
+      http2: side,
+    });
     const idle = await RawClient.to(server);
     const endless = new ClientCall(connect(server));
     const begun = await RawClient.to(server);
     begun.send(headersFrame(1));
-    await new Promise<void>((resolve) => { endless.stream.session!.ping(() => resolve()); });
+    await new Promise<void>((resolve) => {
+      endless.stream.session!.ping(() => resolve());
+    });
     expect(await server.stop(100)).toBe(false);
     await Promise.all([idle.closed, endless.ended, begun.closed]);
   });
@@ -83,16 +95,37 @@ describe('the end of a server', () => {
 describe('a node', () => {
   test('answers calls, counts and logs them beside requests', async () => {
     const log = new NodeLines();
-    const node = await startNode({ config: load(['--node-port', '0', '--mem-db', '--insecure', '--stream-existence-filter-size', '10000', '--log-http-requests']), log, env: {} });
+    const node = await startNode({
+      config: load([
+        '--node-port',
+        '0',
+        '--mem-db',
+        '--insecure',
+        '--stream-existence-filter-size',
+        '10000',
+        '--log-http-requests',
+      ]),
+      log,
+      env: {},
+    });
     try {
       const session = connect(node);
-      const call = await called(session, [''], {}, '/event_store.client.server_features.ServerFeatures/GetSupportedMethods');
+      const call = await called(
+        session,
+        [''],
+        {},
+        '/event_store.client.server_features.ServerFeatures/GetSupportedMethods',
+      );
       expect(call.status).toBe(0);
       expect(call.texts[0]).toContain('event_store.client.streams.streams');
       expect((await called(session, [''], {}, '/nobody.knows/It')).headers![':status']).toBe(404);
-      expect((await called(session, [''], {}, '/event_store.client.server_features.ServerFeatures/Nothing')).headers).toMatchObject({ 'grpc-status': '12', 'grpc-message': 'Method is unimplemented.' });
+      expect(
+        (await called(session, [''], {}, '/event_store.client.server_features.ServerFeatures/Nothing')).headers,
+      ).toMatchObject({ 'grpc-status': '12', 'grpc-message': 'Method is unimplemented.' });
       const metrics = await (await fetch(`${node.url}/metrics`)).text();
-      expect(metrics).toContain('eventstore_grpc_calls_total{activity="server-features-get-supported-methods",status="OK"} 1');
+      expect(metrics).toContain(
+        'eventstore_grpc_calls_total{activity="server-features-get-supported-methods",status="OK"} 1',
+      );
       expect(metrics).toContain('eventstore_incoming_grpc_calls_total{kind="unimplemented"} 2');
       expect(log.lines.filter((line) => JSON.stringify(line).includes('gRPC call')).length).toBe(3);
     } finally {
@@ -101,19 +134,33 @@ describe('a node', () => {
   });
 
   test('that stops sends its subscribers and writers elsewhere', async () => {
-    const node = await startNode({ config: load(['--node-port', '0', '--mem-db', '--insecure', '--stream-existence-filter-size', '10000']), log: new NodeLines(), env: {} });
+    const node = await startNode({
+      config: load(['--node-port', '0', '--mem-db', '--insecure', '--stream-existence-filter-size', '10000']),
+      log: new NodeLines(),
+      env: {},
+    });
     const session = connect(node);
     const streams = '/event_store.client.streams.Streams/';
     const read = new ClientCall(session, `${streams}Read`);
     const all = { start: {} };
-    read.stream.end(framed(toBytes('event_store.client.streams.ReadReq', { options: { all, subscription: {}, no_filter: {}, uuid_option: { string: {} } } })));
+    read.stream.end(
+      framed(
+        toBytes('event_store.client.streams.ReadReq', {
+          options: { all, subscription: {}, no_filter: {}, uuid_option: { string: {} } },
+        }),
+      ),
+    );
     const batch = new ClientCall(session, `${streams}BatchAppend`);
     batch.stream.write(framed(''));
     const stats = new ClientCall(session, '/event_store.client.monitoring.Monitoring/Stats');
     stats.stream.end(framed(toBytes('event_store.client.monitoring.StatsReq', { refresh_time_period_in_ms: '60000' })));
     await Promise.all([read.has(2), stats.has(1), batch.has(1)]);
     await node.stop();
-    expect([read, batch, stats].map(({ status, message }) => [status, message])).toEqual([[14, READY], [14, READY], [14, READY]]);
+    expect([read, batch, stats].map(({ status, message }) => [status, message])).toEqual([
+      [14, READY],
+      [14, READY],
+      [14, READY],
+    ]);
   });
 
   test('that starts says that it is not ready', async () => {

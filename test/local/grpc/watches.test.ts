@@ -20,11 +20,15 @@ describe('calls are counted', () => {
     const metrics = createMetrics(clock);
     const { watch, collector } = meterCalls({ meter: metrics, clock });
     metrics.collect(collector);
-    const server = await serveGrpc(async (call) => {
-      if (call.path.endsWith('Delete')) throw new GrpcError(STATUS.notFound, 'no');
-      if (call.path.startsWith('/nobody')) return { httpStatus: 404 };
-      await echo(call);
-    }, {}, { watches: [watch] });
+    const server = await serveGrpc(
+      async (call) => {
+        if (call.path.endsWith('Delete')) throw new GrpcError(STATUS.notFound, 'no');
+        if (call.path.startsWith('/nobody')) return { httpStatus: 404 };
+        await echo(call);
+      },
+      {},
+      { watches: [watch] },
+    );
     const session = connect(server);
     await called(session, ['a', 'b'], {}, `${STREAMS}Append`);
     await called(session, ['a'], {}, `${STREAMS}Delete`);
@@ -57,17 +61,31 @@ describe('calls are counted', () => {
     expect(of('grpc_method_duration_seconds_count', 'activity="delete",status="failed"')).toBe(1);
 
     raw.send(resetFrame(1, CANCEL));
-    await until(async () => (await values()).get('eventstore_grpc_calls_total{activity="batch-append",status="CANCELLED"}') === 1);
+    await until(
+      async () => (await values()).get('eventstore_grpc_calls_total{activity="batch-append",status="CANCELLED"}') === 1,
+    );
     expect((await values()).get('eventstore_current_incoming_grpc_calls')).toBe(0);
     // How long it was open says nothing.
-    expect((await values()).has('eventstore_grpc_method_duration_seconds_count{activity="batch-append",status="failed"}')).toBe(false);
+    expect(
+      (await values()).has('eventstore_grpc_method_duration_seconds_count{activity="batch-append",status="failed"}'),
+    ).toBe(false);
   });
 
   test('and logged with what came of them, without credentials', async () => {
     const lines: [string, unknown][] = [];
-    const log: Log = { ...silentLog, info: (message, fields) => { lines.push([message, fields]); } };
+    const log: Log = {
+      ...silentLog,
+      info: (message, fields) => {
+        lines.push([message, fields]);
+      },
+    };
     const server = await serveGrpc(echo, {}, { watches: [logCalls({ log, clock: new ManualClock(), addressOf })] });
     await called(connect(server), ['a', 'b'], { authorization: 'Basic c2VjcmV0' });
-    expect(lines).toEqual([['gRPC call', { path: '/parcels.Tracking/Follow', status: 0, received: 2, sent: 2, elapsedMs: 0, address: '127.0.0.1' }]]);
+    expect(lines).toEqual([
+      [
+        'gRPC call',
+        { path: '/parcels.Tracking/Follow', status: 0, received: 2, sent: 2, elapsedMs: 0, address: '127.0.0.1' },
+      ],
+    ]);
   });
 });

@@ -9,7 +9,8 @@ import { call, open, PlainResponse as Response, received, serve } from '../tls/c
 
 const BODY_BYTES_MAX = 10_000;
 const QUICK = { headersMs: 250, requestMs: 500, checkMs: 25 };
-const event = (data: string) => JSON.stringify([{ eventId: '00000000-0000-4000-8000-000000000001', eventType: 'made', data }]);
+const event = (data: string) =>
+  JSON.stringify([{ eventId: '00000000-0000-4000-8000-000000000001', eventType: 'made', data }]);
 const ADDRESSED = 'POST /streams/s HTTP/1.1\r\nHost: x\r\n';
 
 let certificates: CertificateSet;
@@ -27,7 +28,17 @@ function node(isTls: boolean, options: Partial<HttpServerOptions> = {}): Promise
 /** A client that means well still gets its answer. */
 async function goesOn(server: HttpServer): Promise<void> {
   for (;;) {
-    const { status } = await call(server, { method: 'POST', path: '/streams/well', headers: { 'content-type': EVENTS }, rejectUnauthorized: false, agent: false }, event('fine'));
+    const { status } = await call(
+      server,
+      {
+        method: 'POST',
+        path: '/streams/well',
+        headers: { 'content-type': EVENTS },
+        rejectUnauthorized: false,
+        agent: false,
+      },
+      event('fine'),
+    );
     // Where the machine is busy a good client may be as slow as the bad one was, and tries again.
     if (status === 408) continue;
     expect(status).toBe(201);
@@ -42,7 +53,10 @@ async function answerTo(server: HttpServer, ...pieces: string[]): Promise<string
   return reply;
 }
 
-describe.each([['http', false], ['https', true]] as const)('over %s', (_, isTls) => {
+describe.each([
+  ['http', false],
+  ['https', true],
+] as const)('over %s', (_, isTls) => {
   test.each([
     ['no HTTP', 'hello\r\n\r\n', 400],
     ['bytes of nothing', '\0\u0001\u0002\u0003'.repeat(500), 400],
@@ -65,8 +79,16 @@ describe.each([['http', false], ['https', true]] as const)('over %s', (_, isTls)
     ['a request line that does not end', `GET /streams/${'a'.repeat(60_000)}`, isTls ? 431 : 414],
     ['a header over the limit', `GET /ping HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(40_000)}\r\n\r\n`, 431],
     ['many headers over the limit', `GET /ping HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(10_000)}\r\n`, 431],
-    ['a declared body over the limit', `${ADDRESSED}Connection: close\r\nContent-Type: ${EVENTS}\r\nContent-Length: ${BODY_BYTES_MAX + 1}\r\n\r\n${'x'.repeat(BODY_BYTES_MAX + 1)}`, 413],
-    ['an undeclared body over the limit', `${ADDRESSED}Connection: close\r\nContent-Type: ${EVENTS}\r\nTransfer-Encoding: chunked\r\n\r\n${'100\r\n'.concat('x'.repeat(256), '\r\n').repeat(100)}0\r\n\r\n`, 413],
+    [
+      'a declared body over the limit',
+      `${ADDRESSED}Connection: close\r\nContent-Type: ${EVENTS}\r\nContent-Length: ${BODY_BYTES_MAX + 1}\r\n\r\n${'x'.repeat(BODY_BYTES_MAX + 1)}`,
+      413,
+    ],
+    [
+      'an undeclared body over the limit',
+      `${ADDRESSED}Connection: close\r\nContent-Type: ${EVENTS}\r\nTransfer-Encoding: chunked\r\n\r\n${'100\r\n'.concat('x'.repeat(256), '\r\n').repeat(100)}0\r\n\r\n`,
+      413,
+    ],
     ['a Host that is none', 'GET /streams/s HTTP/1.1\r\nHost: a b<>\r\nConnection: close\r\n\r\n', null],
     ['an unknown expectation', `${ADDRESSED}Expect: miracles\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, 417],
     ['a tunnel', 'CONNECT example.test:443 HTTP/1.1\r\nHost: example.test\r\n\r\n', null],
@@ -100,17 +122,22 @@ describe.each([['http', false], ['https', true]] as const)('over %s', (_, isTls)
   });
   test('a body that comes too slowly: 408', async () => {
     const server = await node(isTls, { patience: QUICK });
-    expect(await answerTo(server, `${ADDRESSED}Content-Type: ${EVENTS}\r\nContent-Length: 100\r\n\r\nhalf`)).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await answerTo(server, `${ADDRESSED}Content-Type: ${EVENTS}\r\nContent-Length: 100\r\n\r\nhalf`)).toMatch(
+      /^HTTP\/1\.1 408 /,
+    );
     await goesOn(server);
   });
   test('a reply that was begun is never torn by another answer', async () => {
     const server = await serve({
-      fetch: () => new Response(new ReadableStream<Uint8Array>({ start: (c) => c.enqueue(new TextEncoder().encode('first')) })),
-      patience: QUICK, ...(isTls && { tls: { certificates } }),
+      fetch: () =>
+        new Response(new ReadableStream<Uint8Array>({ start: (c) => c.enqueue(new TextEncoder().encode('first')) })),
+      patience: QUICK,
+      ...(isTls && { tls: { certificates } }),
     });
     let reply: string;
     // Where the machine stood still, the head itself was too late, and nothing was begun.
-    do reply = await answerTo(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf'); while (reply.startsWith('HTTP/1.1 408 '));
+    do reply = await answerTo(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf');
+    while (reply.startsWith('HTTP/1.1 408 '));
     expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(reply.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
@@ -125,7 +152,9 @@ describe.each([['http', false], ['https', true]] as const)('over %s', (_, isTls)
     for (let length = 0; length <= whole.length; length += 20) {
       const socket = await open(server);
       const closed = received(socket);
-      socket.write(whole.slice(0, length), () => (isTls || length % 40 === 0 ? socket.destroy() : socket.resetAndDestroy()));
+      socket.write(whole.slice(0, length), () =>
+        isTls || length % 40 === 0 ? socket.destroy() : socket.resetAndDestroy(),
+      );
       if (length === 0) socket.destroy();
       await closed;
     }

@@ -4,7 +4,8 @@ import { proxySide, TrustedProxies } from '../../../local/http/client-address.ts
 
 const PROXIES = new TrustedProxies(['10.0.0.0/8', '192.0.2.1', '2001:db8:aa::/48']);
 
-const client = (remoteAddress: string | undefined, headers: Record<string, string> = {}, proxies = PROXIES) => proxies.clientOf({ remoteAddress }, new Headers(headers));
+const client = (remoteAddress: string | undefined, headers: Record<string, string> = {}, proxies = PROXIES) =>
+  proxies.clientOf({ remoteAddress }, new Headers(headers));
 const list = (value: string, remoteAddress = '10.0.0.1') => client(remoteAddress, { 'x-forwarded-for': value });
 const forwarded = (value: string, remoteAddress = '10.0.0.1') => client(remoteAddress, { forwarded: value });
 
@@ -36,7 +37,24 @@ describe('where a request comes from', () => {
     expect(list(value)).toBe(address);
   });
 
-  test.each(['', ' ', ',', 'unknown', '_hidden', '203.0.113.9:x', '203.0.113.9:123456', '203.0.113.999', '010.0.0.1', '[203.0.113.9]', '[2001:db8::7', '[2001:db8::7]x', '2001:db8::7:x', '203.0.113.9, 10.0.0.2, nonsense', '203.0.113.9,', 'a'.repeat(30_000)])('is the connection where a hop can not be read: %j', (value) => {
+  test.each([
+    '',
+    ' ',
+    ',',
+    'unknown',
+    '_hidden',
+    '203.0.113.9:x',
+    '203.0.113.9:123456',
+    '203.0.113.999',
+    '010.0.0.1',
+    '[203.0.113.9]',
+    '[2001:db8::7',
+    '[2001:db8::7]x',
+    '2001:db8::7:x',
+    '203.0.113.9, 10.0.0.2, nonsense',
+    '203.0.113.9,',
+    'a'.repeat(30_000),
+  ])('is the connection where a hop can not be read: %j', (value) => {
     expect(list(value)).toBe('10.0.0.1');
   });
 
@@ -50,11 +68,15 @@ describe('where a request comes from', () => {
     ['For="[2001:db8::7]:4711";proto=https;by=10.0.0.1', '2001:db8::7'],
     ['for=1.1.1.1, for=203.0.113.9;host=x', '203.0.113.9'],
     ['for=203.0.113.9, for=10.2.2.2', '203.0.113.9'],
-    ['for=unknown', '10.0.0.1'], ['for=_hidden', '10.0.0.1'], ['proto=https', '10.0.0.1'], ['for=203.0.113.9, proto=https', '10.0.0.1'],
+    ['for=unknown', '10.0.0.1'],
+    ['for=_hidden', '10.0.0.1'],
+    ['proto=https', '10.0.0.1'],
+    ['for=203.0.113.9, proto=https', '10.0.0.1'],
     // An open quotation mark of the client would swallow what the proxy wrote.
     ['for=1.1.1.1;x=", for=203.0.113.9', '10.0.0.1'],
     ['for=1.1.1.1;x=", for="[2001:db8::7]"', '10.0.0.1'],
-    ['"'.repeat(30_000), '10.0.0.1'], ['', '10.0.0.1'],
+    ['"'.repeat(30_000), '10.0.0.1'],
+    ['', '10.0.0.1'],
   ])('is read from Forwarded: %s', (value, address) => {
     expect(forwarded(value)).toBe(address);
   });
@@ -78,24 +100,61 @@ test('a connection of a trusted proxy is known by its address alone', () => {
 });
 
 test('the option takes addresses and ranges, and never everybody', () => {
-  expect(addressRanges.parse('10.0.0.0/8, 2001:db8::/32,127.0.0.1, ::1')).toEqual({ value: ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1', '::1'] });
-  for (const given of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/0', '::/0', '2001:db8::/129', '10.0.0/8', '10.0.0.1 10.0.0.2', 'fe80::1%eth0', '1.2.3.4/8/8', '10.0.0.0/-1', '*']) expect(addressRanges.parse(given)).toHaveProperty('allowed');
+  expect(addressRanges.parse('10.0.0.0/8, 2001:db8::/32,127.0.0.1, ::1')).toEqual({
+    value: ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1', '::1'],
+  });
+  for (const given of [
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '10.0.0.0/',
+    '10.0.0.0/0',
+    '::/0',
+    '2001:db8::/129',
+    '10.0.0/8',
+    '10.0.0.1 10.0.0.2',
+    'fe80::1%eth0',
+    '1.2.3.4/8/8',
+    '10.0.0.0/-1',
+    '*',
+  ])
+    expect(addressRanges.parse(given)).toHaveProperty('allowed');
 });
 
 describe('whether a request was sent on this machine', () => {
   const HOST = { host: '127.0.0.1:2113' };
-  const local = (remoteAddress: string | undefined, headers: Record<string, string>, proxies = new TrustedProxies([])) => proxies.isLocal({ remoteAddress }, new Headers(headers));
+  const local = (
+    remoteAddress: string | undefined,
+    headers: Record<string, string>,
+    proxies = new TrustedProxies([]),
+  ) => proxies.isLocal({ remoteAddress }, new Headers(headers));
 
   test.each([
-    ['127.0.0.1', '127.0.0.1:2113'], ['127.8.0.1', 'localhost'], ['::1', '[::1]:2113'], ['::ffff:127.0.0.1', 'LOCALHOST:1'],
+    ['127.0.0.1', '127.0.0.1:2113'],
+    ['127.8.0.1', 'localhost'],
+    ['::1', '[::1]:2113'],
+    ['::ffff:127.0.0.1', 'LOCALHOST:1'],
   ])('%s asking for %s', (address, host) => {
     expect(local(address, { host })).toBe(true);
   });
   test.each<[string, string | undefined, Record<string, string>]>([
-    ['another machine', '192.0.2.7', HOST], ['nobody any more', undefined, HOST], ['another machine that says it is this one', '192.0.2.7', { ...HOST, 'x-forwarded-for': '127.0.0.1' }],
-    ['whoever asks for the name that a proxy is reached by', '127.0.0.1', { host: 'events.example.test' }], ['whoever asks for another address', '127.0.0.1', { host: '192.0.2.1:2113' }],
-    ['whoever names no host', '127.0.0.1', {}], ['whoever names none that is one', '127.0.0.1', { host: '127.0.0.1 x' }], ['a name that only begins so', '127.0.0.1', { host: '127.0.0.1.example.test' }], ['a name that only ends so', '127.0.0.1', { host: 'x.localhost.example' }],
-    ...['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'].map((name) => [`a proxy that says ${name}`, '127.0.0.1', { ...HOST, [name]: '127.0.0.1' }] satisfies [string, string, Record<string, string>]),
+    ['another machine', '192.0.2.7', HOST],
+    ['nobody any more', undefined, HOST],
+    ['another machine that says it is this one', '192.0.2.7', { ...HOST, 'x-forwarded-for': '127.0.0.1' }],
+    ['whoever asks for the name that a proxy is reached by', '127.0.0.1', { host: 'events.example.test' }],
+    ['whoever asks for another address', '127.0.0.1', { host: '192.0.2.1:2113' }],
+    ['whoever names no host', '127.0.0.1', {}],
+    ['whoever names none that is one', '127.0.0.1', { host: '127.0.0.1 x' }],
+    ['a name that only begins so', '127.0.0.1', { host: '127.0.0.1.example.test' }],
+    ['a name that only ends so', '127.0.0.1', { host: 'x.localhost.example' }],
+    ...['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'].map(
+      (name) =>
+        [`a proxy that says ${name}`, '127.0.0.1', { ...HOST, [name]: '127.0.0.1' }] satisfies [
+          string,
+          string,
+          Record<string, string>,
+        ],
+    ),
   ])('not %s', (_, address, headers) => {
     expect(local(address, headers)).toBe(false);
   });

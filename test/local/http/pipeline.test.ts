@@ -15,12 +15,21 @@ beforeAll(async () => {
   certificates = (await devCertificate(Date.now())).set;
 });
 
-const answer = (body: ReplyBody, headers: Reply['headers'] = {}): Response => toResponse({ status: 200, statusText: '', headers, body });
+const answer = (body: ReplyBody, headers: Reply['headers'] = {}): Response =>
+  toResponse({ status: 200, statusText: '', headers, body });
 /** Numbered requests, the last of which ends the connection. */
-const requests = (count: number, from = 0): string => Array.from({ length: count }, (_, i) => `GET /${from + i} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
+const requests = (count: number, from = 0): string =>
+  Array.from({ length: count }, (_, i) => `GET /${from + i} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
 const LAST = 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-const bodiesOf = (text: string): string[] => text.split('HTTP/1.1 200 OK').slice(1).map((reply) => reply.slice(reply.indexOf('\r\n\r\n') + 4));
-const turn = () => new Promise<void>((resolve) => { setImmediate(resolve); });
+const bodiesOf = (text: string): string[] =>
+  text
+    .split('HTTP/1.1 200 OK')
+    .slice(1)
+    .map((reply) => reply.slice(reply.indexOf('\r\n\r\n') + 4));
+const turn = () =>
+  new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
 
 /** Answers with the path once it is let to. */
 class Gate {
@@ -40,14 +49,21 @@ class Gate {
     const reached = this.#waiting.filter(({ count }) => this.begun.length >= count);
     this.#waiting = this.#waiting.filter((one) => !reached.includes(one));
     for (const { resolve } of reached) resolve();
-    if (!this.isOpen) await new Promise<void>((resolve) => { this.open.push(resolve); });
+    if (!this.isOpen)
+      await new Promise<void>((resolve) => {
+        this.open.push(resolve);
+      });
     await turn();
     this.#underWay--;
     return answer(path);
   };
 
   until(count: number): Promise<void> {
-    return this.begun.length >= count ? Promise.resolve() : new Promise((resolve) => { this.#waiting.push({ count, resolve }); });
+    return this.begun.length >= count
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#waiting.push({ count, resolve });
+        });
   }
 
   letAll(): void {
@@ -56,8 +72,12 @@ class Gate {
   }
 }
 
-describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, isTls) => {
-  const node = (fetch: (request: Request) => Response | Promise<Response>): Promise<HttpServer> => serve({ fetch, ...(isTls && { tls: { certificates } }) });
+describe.each([
+  ['plain', false],
+  ['TLS', true],
+])('pipelined requests, %s', (_, isTls) => {
+  const node = (fetch: (request: Request) => Response | Promise<Response>): Promise<HttpServer> =>
+    serve({ fetch, ...(isTls && { tls: { certificates } }) });
 
   test('eight are worked on, the others wait in their order and nothing more is read meanwhile', async () => {
     const gate = new Gate();
@@ -67,7 +87,8 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const count = 5_000;
     socket.write(requests(count) + LAST);
     await gate.until(UNDER_WAY_MAX);
-    // Replies behind the first are done, which does not make room before they are sent; and all that Node.js does by itself on the way resumes nothing.
+    // Replies behind the first are done, which does not make room before they are sent; and all that Node.js does by
+    // itself on the way resumes nothing.
     for (const one of gate.open.splice(1)) one();
     for (let i = 0; i < 50; i++) await turn();
     expect(gate.begun).toHaveLength(UNDER_WAY_MAX);
@@ -88,7 +109,14 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const socket = await open(server);
     const all = received(socket);
     const sizes = Array.from({ length: 60 }, (_unused, i) => (i % 3 === 0 ? 0 : i * 1_000));
-    socket.write(sizes.map((bytes, i) => `POST / HTTP/1.1\r\nHost: x\r\n${i === 40 ? 'Expect: 100-continue\r\n' : ''}Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`).join('') + LAST);
+    socket.write(
+      sizes
+        .map(
+          (bytes, i) =>
+            `POST / HTTP/1.1\r\nHost: x\r\n${i === 40 ? 'Expect: 100-continue\r\n' : ''}Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`,
+        )
+        .join('') + LAST,
+    );
     const text = await all;
     expect(bodiesOf(text.replace('HTTP/1.1 100 Continue\r\n\r\n', ''))).toEqual([...sizes.map(String), '0']);
     expect(text.split('100 Continue')).toHaveLength(2);
@@ -99,17 +127,21 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const left = await open(await node(gone.fetch));
     left.write(requests(100));
     await gone.until(UNDER_WAY_MAX);
-    const closed = new Promise((resolve) => { gone.socket!.once('close', resolve); });
+    const closed = new Promise((resolve) => {
+      gone.socket!.once('close', resolve);
+    });
     gone.socket!.destroy();
     await closed;
     gone.letAll();
     for (let i = 0; i < 20; i++) await turn();
     expect(gone.begun).toHaveLength(UNDER_WAY_MAX);
     const gate = new Gate();
-    const socket = await open(await node(async (request) => {
-      const reply = await gate.fetch(request);
-      return new URL(request.url).pathname === '/3' ? answer('/3', { connection: 'close' }) : reply;
-    }));
+    const socket = await open(
+      await node(async (request) => {
+        const reply = await gate.fetch(request);
+        return new URL(request.url).pathname === '/3' ? answer('/3', { connection: 'close' }) : reply;
+      }),
+    );
     const all = received(socket);
     socket.write(requests(100));
     await gate.until(UNDER_WAY_MAX);
@@ -128,15 +160,21 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const signals: AbortSignal[] = [];
     let served: Socket | null = null;
     const begun = Promise.withResolvers<void>();
-    const socket = await open(await node((request) => {
-      served = socketOf(request);
-      if (signals.push(request.signal) === UNDER_WAY_MAX) begun.resolve();
-      return new Promise<Response>(() => {});
-    }));
+    const socket = await open(
+      await node((request) => {
+        served = socketOf(request);
+        if (signals.push(request.signal) === UNDER_WAY_MAX) begun.resolve();
+        return new Promise<Response>(() => {});
+      }),
+    );
     socket.on('error', () => {});
     socket.write(requests(UNDER_WAY_MAX) + last);
     await begun.promise;
-    const closed = served!.destroyed ? Promise.resolve() : new Promise((resolve) => { served!.once('close', resolve); });
+    const closed = served!.destroyed
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          served!.once('close', resolve);
+        });
     socket.destroy();
     served!.destroy();
     await closed;
@@ -148,14 +186,18 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const pipelines = new Pipelines(4_194_304);
     const gates: Gate[] = [];
     const byPort = new Map<number, Gate>();
-    const server = await serve({ pipelines, ...(isTls && { tls: { certificates } }), fetch: (request) => {
-      const port = socketOf(request).remotePort!;
-      if (!byPort.has(port)) {
-        byPort.set(port, new Gate());
-        gates.push(byPort.get(port)!);
-      }
-      return byPort.get(port)!.fetch(request);
-    } });
+    const server = await serve({
+      pipelines,
+      ...(isTls && { tls: { certificates } }),
+      fetch: (request) => {
+        const port = socketOf(request).remotePort!;
+        if (!byPort.has(port)) {
+          byPort.set(port, new Gate());
+          gates.push(byPort.get(port)!);
+        }
+        return byPort.get(port)!.fetch(request);
+      },
+    });
     const first = await open(server);
     const all = received(first);
     first.write(requests(1_000) + LAST);
@@ -182,7 +224,9 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     const gate = new Gate();
     const socket = await open(await serve({ pipelines, fetch: gate.fetch, ...(isTls && { tls: { certificates } }) }));
     const all = received(socket);
-    socket.write(`${requests(1)}GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n${requests(1)}${'GET / HTTP/1.1\r\n\r\n'.repeat(1_000)}`);
+    socket.write(
+      `${requests(1)}GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n${requests(1)}${'GET / HTTP/1.1\r\n\r\n'.repeat(1_000)}`,
+    );
     await vi.waitFor(() => expect(pipelines.heldBytes).toBeGreaterThan(1_000 * 2_048));
     gate.letAll();
     expect((await all).match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 417']);

@@ -18,7 +18,9 @@ let served: net.Socket | null = null;
 
 beforeAll(async () => {
   server = await startServer({
-    hostname: '127.0.0.1', port: 0, log: silentLog,
+    hostname: '127.0.0.1',
+    port: 0,
+    log: silentLog,
     fetch: async (request) => {
       served = socketOf(request);
       // One begins to read what is too long; the others look at the head alone.
@@ -28,28 +30,46 @@ beforeAll(async () => {
   });
 });
 afterAll(() => server.stop(1_000));
-afterEach(() => { vi.useRealTimers(); });
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** Sends a head and then as much as is taken; resolves when the connection is closed. */
 function send(head: string, bytes: number, { isQuiet = false } = {}) {
   let text = '';
   let onAnswer: () => void;
-  const answered = new Promise<void>((resolve) => { onAnswer = resolve; });
+  const answered = new Promise<void>((resolve) => {
+    onAnswer = resolve;
+  });
   const socket = net.connect({ port: server.port, host: '127.0.0.1' }, () => {
     socket.write(head);
     if (!isQuiet) socket.write(Buffer.alloc(bytes));
   });
-  socket.on('data', (part) => { text += part.toString('latin1'); });
+  socket.on('data', (part) => {
+    text += part.toString('latin1');
+  });
   socket.on('end', () => onAnswer());
   socket.on('error', () => {});
-  const closed = new Promise<void>((resolve) => { socket.on('close', () => resolve()); });
-  return { socket, answered, closed, get text() { return text; } };
+  const closed = new Promise<void>((resolve) => {
+    socket.on('close', () => resolve());
+  });
+  return {
+    socket,
+    answered,
+    closed,
+    get text() {
+      return text;
+    },
+  };
 }
 
 test.each([
   ['a body that nobody looks at', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n'],
   ['a body of which the beginning was read', 'POST /too-large HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n'],
-  ['one that waits for nothing behind Expect', 'POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 30000000\r\n\r\n'],
+  [
+    'one that waits for nothing behind Expect',
+    'POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 30000000\r\n\r\n',
+  ],
 ])('%s: the answer is whole, and no more is read than the bound', async (_, head) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const client = send(head, BODY_BYTES);
@@ -57,7 +77,9 @@ test.each([
   expect(client.text).toMatch(/^HTTP\/1\.1 401 [^]*connection: close[^]*\r\n\r\nno$/i);
   expect(client.text).not.toContain('100 Continue');
   // The client sees its answer while the rest is held back, and loses the connection when its time is over.
-  const end = new Promise((resolve) => { served!.once('close', resolve); });
+  const end = new Promise((resolve) => {
+    served!.once('close', resolve);
+  });
   await vi.advanceTimersByTimeAsync(REST_MS_MAX);
   await end;
   expect(served!.bytesRead).toBeLessThan(REST_BYTES_MAX + BUFFERED_BYTES);
@@ -72,7 +94,9 @@ test('a client that sends its body and then looks for the answer finds it', asyn
 });
 
 test('of a client that waits for 100 Continue and sends nothing the connection is closed', async () => {
-  const client = send('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n', 0, { isQuiet: true });
+  const client = send('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n', 0, {
+    isQuiet: true,
+  });
   await client.answered;
   expect(client.text).toMatch(/^HTTP\/1\.1 401 /);
   await client.closed;
@@ -81,7 +105,10 @@ test('of a client that waits for 100 Continue and sends nothing the connection i
 test('behind a short body the connection goes on', async () => {
   const request = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${SHORT_BODY_BYTES_MAX}\r\n\r\n`;
   const client = send(request, SHORT_BODY_BYTES_MAX);
-  while (!client.text.includes('\r\n\r\nno')) await new Promise((resolve) => { client.socket.once('data', resolve); });
+  while (!client.text.includes('\r\n\r\nno'))
+    await new Promise((resolve) => {
+      client.socket.once('data', resolve);
+    });
   client.socket.write(request.replace(String(SHORT_BODY_BYTES_MAX), '0\r\nConnection: close'));
   await client.closed;
   expect(client.text.match(/HTTP\/1\.1 401/g)).toHaveLength(2);

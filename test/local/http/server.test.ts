@@ -9,8 +9,15 @@ import type { Fetch, HttpServer } from '../../../local/http/server.ts';
 import { call, open, PlainResponse as Response, received, serve as serveWith } from '../tls/clients.ts';
 
 const logged: string[] = [];
-const log: Log = { ...silentLog, error: (message) => { logged.push(message); } };
-afterEach(() => { logged.length = 0; });
+const log: Log = {
+  ...silentLog,
+  error: (message) => {
+    logged.push(message);
+  },
+};
+afterEach(() => {
+  logged.length = 0;
+});
 
 const serve = (fetch: Fetch): Promise<HttpServer> => serveWith({ fetch, log });
 
@@ -23,9 +30,21 @@ async function raw(server: HttpServer, text: string): Promise<string> {
 
 describe('requests and replies', () => {
   test('status, reason phrase, headers and body pass through', async () => {
-    const server = await serve(() => new Response('hello', { status: 400, statusText: 'Wrong expected EventNumber', headers: { 'es-currentversion': '7' } }));
+    const server = await serve(
+      () =>
+        new Response('hello', {
+          status: 400,
+          statusText: 'Wrong expected EventNumber',
+          headers: { 'es-currentversion': '7' },
+        }),
+    );
     const { status, reason, headers, body } = await call(server, { path: '/' });
-    expect({ status, reason, version: headers['es-currentversion'], body }).toEqual({ status: 400, reason: 'Wrong expected EventNumber', version: '7', body: 'hello' });
+    expect({ status, reason, version: headers['es-currentversion'], body }).toEqual({
+      status: 400,
+      reason: 'Wrong expected EventNumber',
+      version: '7',
+      body: 'hello',
+    });
   });
   test('path, query and headers arrive untouched', async () => {
     let seen: unknown = null;
@@ -33,7 +52,11 @@ describe('requests and replies', () => {
       seen = [request.method, request.url, request.headers.get('es-eventtype'), request.headers.get('absent')];
       return new Response(null, { status: 204 });
     });
-    await call(server, { path: '/streams/%24all/a%2Fb?x=%20y', method: 'DELETE', headers: { 'ES-EventType': 'päckchen' } });
+    await call(server, {
+      path: '/streams/%24all/a%2Fb?x=%20y',
+      method: 'DELETE',
+      headers: { 'ES-EventType': 'päckchen' },
+    });
     expect(seen).toEqual(['DELETE', `${server.url}/streams/%24all/a%2Fb?x=%20y`, 'päckchen', null]);
   });
   test('a host has at most 255 characters: links repeat it', async () => {
@@ -55,18 +78,26 @@ describe('requests and replies', () => {
       failed.resolve(await reading.catch((error: unknown) => error));
       return new Response(null);
     });
-    const socket = net.connect(server.port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhi'));
+    const socket = net.connect(server.port, '127.0.0.1', () =>
+      socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhi'),
+    );
     expect(await failed.promise).toMatchObject({ code: 'aborted' });
   });
   test('without a reason phrase the usual one is sent; HEAD gets no body', async () => {
-    const server = await serve((request) => new Response(request.url.endsWith('/stream') ? new globalThis.Response('abc').body : 'abc', { status: 404 }));
+    const server = await serve(
+      (request) =>
+        new Response(request.url.endsWith('/stream') ? new globalThis.Response('abc').body : 'abc', { status: 404 }),
+    );
     expect(await call(server, {})).toMatchObject({ reason: 'Not Found', body: 'abc' });
     expect(await call(server, { method: 'HEAD' })).toMatchObject({ status: 404, body: '' });
     expect(await call(server, { method: 'HEAD', path: '/stream' })).toMatchObject({ status: 404, body: '' });
   });
   test('a client that waits for 100 Continue gets it when the body is wanted, and only then', async () => {
-    const server = await serve(async (request) => (request.url.endsWith('/no') ? new Response(null, { status: 413 }) : new Response(await readBody(request, 1_000))));
-    const head = (path: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n`;
+    const server = await serve(async (request) =>
+      request.url.endsWith('/no') ? new Response(null, { status: 413 }) : new Response(await readBody(request, 1_000)),
+    );
+    const head = (path: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n`;
     expect(await raw(server, `${head('/yes')}ok`)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     expect(await raw(server, head('/no'))).toMatch(/^HTTP\/1\.1 413 /);
   });
@@ -76,7 +107,16 @@ describe('bodies that come bit by bit', () => {
   test('each piece is sent when it is there', async () => {
     let controller!: ReadableStreamDefaultController<Uint8Array>;
     // The head alone arrives first: the callback below would not run otherwise.
-    const server = await serve(() => new Response(new ReadableStream<Uint8Array>({ start(c) { controller = c; } })));
+    const server = await serve(
+      () =>
+        new Response(
+          new ReadableStream<Uint8Array>({
+            start(c) {
+              controller = c;
+            },
+          }),
+        ),
+    );
     const pieces: string[] = [];
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     http.get({ port: server.port, host: '127.0.0.1' }, (reply) => {
@@ -94,15 +134,27 @@ describe('bodies that come bit by bit', () => {
   });
   test('a client that does not read holds the body back', async () => {
     let pieces = 0;
-    const server = await serve(() => new Response(new ReadableStream<Uint8Array>({
-      pull(c) {
-        if (pieces++ === 4_000) c.close();
-        else c.enqueue(new Uint8Array(65_536));
-      },
-    }, { highWaterMark: 0 })));
+    const server = await serve(
+      () =>
+        new Response(
+          new ReadableStream<Uint8Array>(
+            {
+              pull(c) {
+                if (pieces++ === 4_000) c.close();
+                else c.enqueue(new Uint8Array(65_536));
+              },
+            },
+            { highWaterMark: 0 },
+          ),
+        ),
+    );
     const request = http.get({ port: server.port, host: '127.0.0.1' });
-    const reply = await new Promise<http.IncomingMessage>((resolve) => { request.on('response', resolve); });
-    await new Promise((resolve) => { reply.once('readable', resolve); });
+    const reply = await new Promise<http.IncomingMessage>((resolve) => {
+      request.on('response', resolve);
+    });
+    await new Promise((resolve) => {
+      reply.once('readable', resolve);
+    });
     // The socket's buffers hold some MiB; all of it would be 250.
     const early = pieces;
     let bytes = 0;
@@ -115,7 +167,12 @@ describe('bodies that come bit by bit', () => {
     const cancelled = Promise.withResolvers<void>();
     const server = await serve((request) => {
       request.signal.addEventListener('abort', () => aborted.resolve());
-      return new Response(new ReadableStream<Uint8Array>({ start: (c) => c.enqueue(Buffer.from('first')), cancel: () => cancelled.resolve() }));
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          start: (c) => c.enqueue(Buffer.from('first')),
+          cancel: () => cancelled.resolve(),
+        }),
+      );
     });
     const request = http.get({ port: server.port, host: '127.0.0.1' }, (reply) => {
       reply.on('data', () => request.destroy());
@@ -138,12 +195,14 @@ describe('bodies that come bit by bit', () => {
     const server = await serve((request) => {
       if (request.url.endsWith('/fine')) return new Response('fine');
       let count = 0;
-      return new Response(new ReadableStream<Uint8Array>({
-        pull(c) {
-          if (count++ > 0) throw new Error('disk gone');
-          c.enqueue(Buffer.from('first'));
-        },
-      }));
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          pull(c) {
+            if (count++ > 0) throw new Error('disk gone');
+            c.enqueue(Buffer.from('first'));
+          },
+        }),
+      );
     });
     await expect(call(server, { path: '/broken' })).rejects.toThrow();
     expect((await call(server, { path: '/fine' })).body).toBe('fine');
@@ -182,7 +241,9 @@ describe('stopping', () => {
     const started = Promise.withResolvers<void>();
     const server = await serve(async ({ signal }) => {
       started.resolve();
-      await new Promise<void>((resolve) => { signal.addEventListener('abort', () => resolve()); });
+      await new Promise<void>((resolve) => {
+        signal.addEventListener('abort', () => resolve());
+      });
       return new Response('nothing new');
     });
     const answer = call(server, {});
@@ -206,9 +267,13 @@ describe('stopping', () => {
 describe('addresses that can not be used', () => {
   test('a port in use', async () => {
     const { port } = await serve(() => new Response('ok'));
-    await expect(startServer({ hostname: '127.0.0.1', port, fetch: () => new Response('ok'), log })).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3, message: expect.stringContaining('--node-port') });
+    await expect(
+      startServer({ hostname: '127.0.0.1', port, fetch: () => new Response('ok'), log }),
+    ).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3, message: expect.stringContaining('--node-port') });
   });
   test('an address of another machine', async () => {
-    await expect(startServer({ hostname: '192.0.2.1', port: 0, fetch: () => new Response('ok'), log })).rejects.toMatchObject({ code: 'address_not_available', exitCode: 3 });
+    await expect(
+      startServer({ hostname: '192.0.2.1', port: 0, fetch: () => new Response('ok'), log }),
+    ).rejects.toMatchObject({ code: 'address_not_available', exitCode: 3 });
   });
 });

@@ -18,8 +18,20 @@ describe('the last lines', () => {
     log.error('failed', { error: new Error('No.') });
     const { level, first, last, missed, lines } = log.recent(ALL);
     expect([level, first, last, missed]).toEqual(['info', 1, 2, 0]);
-    expect(lines[0]).toEqual({ sequence: 1, time: '2031-04-02T09:15:30.250Z', level: 'info', message: 'listening', fields: { url: 'http://127.0.0.1:2113', '@t': 'mine' } });
-    expect(lines[1]).toMatchObject({ sequence: 2, level: 'error', message: 'failed', fields: { error: { message: 'No.' } }, exception: expect.stringContaining('Error: No.') });
+    expect(lines[0]).toEqual({
+      sequence: 1,
+      time: '2031-04-02T09:15:30.250Z',
+      level: 'info',
+      message: 'listening',
+      fields: { url: 'http://127.0.0.1:2113', '@t': 'mine' },
+    });
+    expect(lines[1]).toMatchObject({
+      sequence: 2,
+      level: 'error',
+      message: 'failed',
+      fields: { error: { message: 'No.' } },
+      exception: expect.stringContaining('Error: No.'),
+    });
   });
 
   test('are those behind a line, oldest first, and the newest without one', () => {
@@ -61,7 +73,10 @@ describe('the memory', () => {
     expect(last).toBe(300);
     expect(lines).toHaveLength(Math.floor(RING_LENGTH_MAX / lineLength));
     expect([lines[0]!.sequence, lines.at(-1)!.sequence]).toEqual([first, 300]);
-    expect(ring.view('info', { ...ALL, since: 10, count: 1 })).toMatchObject({ missed: first - 11, lines: [{ sequence: first }] });
+    expect(ring.view('info', { ...ALL, since: 10, count: 1 })).toMatchObject({
+      missed: first - 11,
+      lines: [{ sequence: first }],
+    });
     expect(ring.view('info', { ...ALL, since: first - 1 }).missed).toBe(0);
   });
 
@@ -69,7 +84,11 @@ describe('the memory', () => {
     const ring = new LogRing();
     for (let i = 0; i < 100_000; i++) ring.add({ atMs: NOW_MS, level: 'info', text: textOf(100) });
     const { first, last, lines } = ring.view('info', { ...ALL, count: 20_000 });
-    expect([last, lines.length, last - first + 1]).toEqual([100_000, Math.floor(RING_LENGTH_MAX / 100), Math.floor(RING_LENGTH_MAX / 100)]);
+    expect([last, lines.length, last - first + 1]).toEqual([
+      100_000,
+      Math.floor(RING_LENGTH_MAX / 100),
+      Math.floor(RING_LENGTH_MAX / 100),
+    ]);
     ring.add({ atMs: NOW_MS, level: 'error', text: textOf(RING_LENGTH_MAX + 100) });
     expect(ring.view('info', ALL).lines.map(({ sequence }) => sequence)).toEqual([100_001]);
   });

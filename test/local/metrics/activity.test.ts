@@ -17,7 +17,12 @@ describe('what a node does', () => {
     const { clock, metrics } = setUp();
     const activity = new Activity(metrics, clock);
     metrics.count('eventstore_io_events_total', 7, WRITTEN);
-    expect(activity.view()).toMatchObject({ windowSeconds: null, eventsWrittenPerSecond: null, appendP99Seconds: null, totals: { eventsWritten: 7, eventsRead: 0 } });
+    expect(activity.view()).toMatchObject({
+      windowSeconds: null,
+      eventsWrittenPerSecond: null,
+      appendP99Seconds: null,
+      totals: { eventsWritten: 7, eventsRead: 0 },
+    });
     await clock.advance(500);
     expect(activity.view().windowSeconds).toBeNull();
     await clock.advance(1_500);
@@ -26,7 +31,16 @@ describe('what a node does', () => {
     metrics.observe('eventstore_append_duration_seconds', 0.003);
     metrics.count('eventstore_http_requests_total', 2, { method: 'GET', status: '2xx', area: 'streams' });
     metrics.count('eventstore_http_requests_total', 2, { method: 'POST', status: '2xx', area: 'streams' });
-    expect(activity.view()).toMatchObject({ windowSeconds: 2, eventsWrittenPerSecond: 5, eventsReadPerSecond: 0, appendsPerSecond: 2, requestsPerSecond: 2, appendP99Seconds: 0.005, requestP99Seconds: null, totals: { appends: 4, requests: 4, eventsWritten: 17 } });
+    expect(activity.view()).toMatchObject({
+      windowSeconds: 2,
+      eventsWrittenPerSecond: 5,
+      eventsReadPerSecond: 0,
+      appendsPerSecond: 2,
+      requestsPerSecond: 2,
+      appendP99Seconds: 0.005,
+      requestP99Seconds: null,
+      totals: { appends: 4, requests: 4, eventsWritten: 17 },
+    });
   });
 
   test('is that of about the last 10 seconds, and nothing of long ago', async () => {
@@ -39,7 +53,11 @@ describe('what a node does', () => {
     }
     expect(activity.view()).toMatchObject({ windowSeconds: 10, eventsWrittenPerSecond: 1 });
     await clock.advance(3_600_000);
-    expect(activity.view()).toMatchObject({ windowSeconds: null, eventsWrittenPerSecond: null, totals: { eventsWritten: 1_020 } });
+    expect(activity.view()).toMatchObject({
+      windowSeconds: null,
+      eventsWrittenPerSecond: null,
+      totals: { eventsWritten: 1_020 },
+    });
   });
 
   test('costs no memory, however often it is looked at', async () => {
@@ -66,7 +84,8 @@ test('a share of what came since lies below the bound of its bucket', () => {
 test('calls of senders are told by connector and outcome', async () => {
   const { clock, metrics } = setUp();
   const webhooks = new WebhookActivity(metrics, clock);
-  const call = (connector: string, outcome: string, count = 1) => metrics.count('eventstore_webhook_calls_total', count, { connector, outcome });
+  const call = (connector: string, outcome: string, count = 1) =>
+    metrics.count('eventstore_webhook_calls_total', count, { connector, outcome });
   expect(webhooks.view()).toEqual({ windowSeconds: null, connectors: [] });
   call('parcels', 'accepted', 3);
   await clock.advance(10_000);
@@ -75,9 +94,24 @@ test('calls of senders are told by connector and outcome', async () => {
   call('letters', 'accepted');
   metrics.observe('eventstore_webhook_call_duration_seconds', 0.02, { connector: 'parcels' });
   expect(webhooks.view()).toEqual({
-    windowSeconds: 10, connectors: [
-      { connectorId: 'parcels', calls: 33, outcomes: { accepted: 23, unauthorized: 10 }, callsPerSecond: 3.3, outcomesPerSecond: { accepted: 2.3, unauthorized: 1 }, p99Seconds: 0.025 },
-      { connectorId: 'letters', calls: 1, outcomes: { accepted: 1 }, callsPerSecond: 0.1, outcomesPerSecond: { accepted: 0.1 }, p99Seconds: null },
+    windowSeconds: 10,
+    connectors: [
+      {
+        connectorId: 'parcels',
+        calls: 33,
+        outcomes: { accepted: 23, unauthorized: 10 },
+        callsPerSecond: 3.3,
+        outcomesPerSecond: { accepted: 2.3, unauthorized: 1 },
+        p99Seconds: 0.025,
+      },
+      {
+        connectorId: 'letters',
+        calls: 1,
+        outcomes: { accepted: 1 },
+        callsPerSecond: 0.1,
+        outcomesPerSecond: { accepted: 0.1 },
+        p99Seconds: null,
+      },
     ],
   });
 });

@@ -10,9 +10,17 @@ import { openTestStore } from '../../support/test-store.ts';
 import { parseExposition } from './exposition.ts';
 
 const closing: (() => unknown)[] = [];
-afterEach(async () => { for (const close of closing.splice(0).reverse()) await close(); });
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
 
-const event = (n: number) => ({ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'made', isJson: true, data: new TextEncoder().encode('{"n":1}'), metadata: new Uint8Array(0) });
+const event = (n: number) => ({
+  id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+  type: 'made',
+  isJson: true,
+  data: new TextEncoder().encode('{"n":1}'),
+  metadata: new Uint8Array(0),
+});
 
 async function setUp() {
   const clock = new ManualClock(Date.UTC(2031, 3, 2), 'microtask');
@@ -32,7 +40,8 @@ describe('the metrics of a store', () => {
     await open.store.readEvent('orders', 2);
     await open.store.readAll({ direction: 'forward', from: 'start', count: 1 });
     const stop = new AbortController();
-    for await (const message of open.store.subscribeToStream('orders', { after: -1, signal: stop.signal })) if (message.kind === 'caught-up') break;
+    for await (const message of open.store.subscribeToStream('orders', { after: -1, signal: stop.signal }))
+      if (message.kind === 'caught-up') break;
     const after = await values();
     const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
     expect(grown('eventstore_io_events_total{activity="written"}')).toBe(3);
@@ -58,9 +67,21 @@ describe('the metrics of a store', () => {
   test('checkpoints, caches, index and statuses are looked at by each scrape', async () => {
     const { metrics, open, values } = await setUp();
     let store: DirectoryStore | null = null;
-    let work: { phase: string; bytesDone: number; bytesTotal: number } | null = { phase: 'rebuilding-index', bytesDone: 10, bytesTotal: 40 };
+    let work: { phase: string; bytesDone: number; bytesTotal: number } | null = {
+      phase: 'rebuilding-index',
+      bytesDone: 10,
+      bytesTotal: 40,
+    };
     let days: number | null = 12.5;
-    metrics.collect(nodeMetrics(metrics, { state: () => (work === null ? 'Leader' : 'Initializing'), store: () => store, startUpWork: () => work, certificateDaysLeft: () => days, connections: async () => 3 }));
+    metrics.collect(
+      nodeMetrics(metrics, {
+        state: () => (work === null ? 'Leader' : 'Initializing'),
+        store: () => store,
+        startUpWork: () => work,
+        certificateDaysLeft: () => days,
+        connections: async () => 3,
+      }),
+    );
     const starting = await values();
     expect(starting.has('eventstore_statuses{name="Node",status="Initializing"}')).toBe(true);
     expect(starting.has('eventstore_statuses{name="Index",status="Rebuilding"}')).toBe(true);
@@ -77,13 +98,16 @@ describe('the metrics of a store', () => {
     expect(serving.has('eventstore_statuses{name="Index",status="Idle"}')).toBe(true);
     expect(serving.has('eventstore_statuses{name="Scavenge",status="Idle"}')).toBe(true);
     expect(serving.get('eventstore_checkpoints{name="writer",read="non-flushed"}')).toBe(open.store.end);
-    for (const name of ['chaser', 'epoch', 'proposal', 'truncate', 'index', 'streamExistenceFilter']) expect(serving.has(`eventstore_checkpoints{name="${name}",read="non-flushed"}`), name).toBe(true);
+    for (const name of ['chaser', 'epoch', 'proposal', 'truncate', 'index', 'streamExistenceFilter'])
+      expect(serving.has(`eventstore_checkpoints{name="${name}",read="non-flushed"}`), name).toBe(true);
     expect(serving.get('eventstore_index_memtable_entries')).toBeGreaterThan(0);
     expect(serving.get('eventstore_cache_resources_bytes{cache="chunk",kind="capacity"}')).toBe(16 * 1024 * 1024);
     expect(serving.get('eventstore_cache_resources_entries{cache="stream-info",kind="count"}')).toBeGreaterThan(0);
     expect(serving.get('eventstore_kestrel_connections')).toBe(3);
     expect(serving.has('eventstore_certificate_expiry_days')).toBe(false);
-    expect(open.status().lastCommitPosition).toBe((await open.store.readAll({ direction: 'backward', from: 'end', count: 1 })).lastCommitPosition);
+    expect(open.status().lastCommitPosition).toBe(
+      (await open.store.readAll({ direction: 'backward', from: 'end', count: 1 })).lastCommitPosition,
+    );
   });
 
   test('a scavenge shows its phases, and that it is over', async () => {
@@ -93,8 +117,18 @@ describe('the metrics of a store', () => {
     await open.store.append('orders', -1, [event(1)]);
     await open.scavenger.start();
     await open.scavenger.idle();
-    const statuses = seen.mock.calls.filter(([name, , labels]) => name === 'eventstore_statuses' && labels?.['name'] === 'Scavenge').map(([, , labels]) => labels!['status']);
-    expect(statuses).toEqual(expect.arrayContaining(['Accumulation Phase', 'Calculation Phase', 'Chunk execution Phase', 'Cleaning Phase', 'Idle']));
+    const statuses = seen.mock.calls
+      .filter(([name, , labels]) => name === 'eventstore_statuses' && labels?.['name'] === 'Scavenge')
+      .map(([, , labels]) => labels!['status']);
+    expect(statuses).toEqual(
+      expect.arrayContaining([
+        'Accumulation Phase',
+        'Calculation Phase',
+        'Chunk execution Phase',
+        'Cleaning Phase',
+        'Idle',
+      ]),
+    );
     expect((await values()).has('eventstore_statuses{name="Scavenge",status="Idle"}')).toBe(true);
   });
 });
@@ -110,10 +144,14 @@ describe('the metrics of the process', () => {
     expect(found.get('eventstore_proc_mem_bytes{kind="working-set"}')).toBeGreaterThan(1_000_000);
     expect(found.get('eventstore_gc_heap_size_bytes')).toBeGreaterThan(1_000_000);
     expect(found.get('eventstore_sys_mem_bytes{kind="total"}')).toBeGreaterThan(1_000_000);
-    for (const period of ['1m', '5m', '15m']) expect(found.has(`eventstore_sys_load_avg{period="${period}"}`)).toBe(true);
+    for (const period of ['1m', '5m', '15m'])
+      expect(found.has(`eventstore_sys_load_avg{period="${period}"}`)).toBe(true);
     const disk = process.cwd().replaceAll('\\', '\\\\');
-    expect(found.get(`eventstore_sys_disk_bytes{disk="${disk}",kind="total"}`)).toBeGreaterThan(found.get(`eventstore_sys_disk_bytes{disk="${disk}",kind="used"}`)!);
-    for (const kind of ['mean', 'p99', 'max']) expect(found.get(`eventstore_event_loop_delay_seconds{kind="${kind}"}`)).toBeGreaterThanOrEqual(0);
+    expect(found.get(`eventstore_sys_disk_bytes{disk="${disk}",kind="total"}`)).toBeGreaterThan(
+      found.get(`eventstore_sys_disk_bytes{disk="${disk}",kind="used"}`)!,
+    );
+    for (const kind of ['mean', 'p99', 'max'])
+      expect(found.get(`eventstore_event_loop_delay_seconds{kind="${kind}"}`)).toBeGreaterThanOrEqual(0);
     expect(watch.cpuPercent()).toBeGreaterThanOrEqual(0);
   });
 

@@ -8,8 +8,17 @@ const ORIGIN = 'http://127.0.0.1:2113';
 
 describe('requests', () => {
   test.each([
-    ['/', 'root'], ['', 'root'], ['/?a=b', 'root'], ['/streams/a/0', 'streams'], ['/streams', 'streams'], ['/admin/scavenge/current', 'scavenge'],
-    ['/admin/shutdown', 'admin'], ['/stats?group=false', 'stats'], ['/users/kim', 'users'], ['/nowhere/../x', 'other'], ['/streamsx', 'other'],
+    ['/', 'root'],
+    ['', 'root'],
+    ['/?a=b', 'root'],
+    ['/streams/a/0', 'streams'],
+    ['/streams', 'streams'],
+    ['/admin/scavenge/current', 'scavenge'],
+    ['/admin/shutdown', 'admin'],
+    ['/stats?group=false', 'stats'],
+    ['/users/kim', 'users'],
+    ['/nowhere/../x', 'other'],
+    ['/streamsx', 'other'],
   ])('%s belongs to %s', (path, area) => {
     expect(areaOf(ORIGIN + path)).toBe(area);
   });
@@ -18,13 +27,18 @@ describe('requests', () => {
     const clock = new ManualClock();
     const metrics = createMetrics(clock);
     const pending: (() => void)[] = [];
-    const app = meterRequests((request) => {
-      const path = new URL(request.url).pathname;
-      if (path === '/ping') return new Response('pong');
-      if (path === '/boom') throw new Error('boom');
-      if (path === '/users') return Promise.reject(new Error('no'));
-      return new Promise((resolve) => { pending.push(() => resolve(new Response(null, { status: 201 }))); });
-    }, { meter: metrics, clock });
+    const app = meterRequests(
+      (request) => {
+        const path = new URL(request.url).pathname;
+        if (path === '/ping') return new Response('pong');
+        if (path === '/boom') throw new Error('boom');
+        if (path === '/users') return Promise.reject(new Error('no'));
+        return new Promise((resolve) => {
+          pending.push(() => resolve(new Response(null, { status: 201 })));
+        });
+      },
+      { meter: metrics, clock },
+    );
     const values = async () => parseExposition((await metrics.render(null)).body).values;
 
     await app(new Request(`${ORIGIN}/ping`));

@@ -41,8 +41,10 @@ describe('metrics', () => {
   test('keep combinations of labels apart that are given in turns, and begin anew once they were cleared', async () => {
     const { metrics, values } = setUp();
     const read = { activity: 'read' };
-    for (const labels of [WRITTEN, WRITTEN, read, WRITTEN, read]) metrics.count('eventstore_io_events_total', 1, labels);
-    const count = async (activity: string) => (await values()).values.get(`eventstore_io_events_total{activity="${activity}"}`);
+    for (const labels of [WRITTEN, WRITTEN, read, WRITTEN, read])
+      metrics.count('eventstore_io_events_total', 1, labels);
+    const count = async (activity: string) =>
+      (await values()).values.get(`eventstore_io_events_total{activity="${activity}"}`);
     expect([await count('written'), await count('read')]).toEqual([3, 2]);
     metrics.collect((sink) => {
       sink.clear('eventstore_io_events_total');
@@ -73,7 +75,9 @@ describe('metrics', () => {
     metrics.gauge('eventstore_statuses', 2, { name: 'Scavenge', status: 'Cleaning Phase' });
     await clock.advance(5_000);
     const { values: found } = await values();
-    expect([...found].filter(([key]) => key.startsWith('eventstore_statuses'))).toEqual([['eventstore_statuses{name="Scavenge",status="Cleaning Phase"}', START_MS / 1_000 + 5]]);
+    expect([...found].filter(([key]) => key.startsWith('eventstore_statuses'))).toEqual([
+      ['eventstore_statuses{name="Scavenge",status="Cleaning Phase"}', START_MS / 1_000 + 5],
+    ]);
     expect(metrics.statusOf('Scavenge')).toBe('Cleaning Phase');
     expect(metrics.statusOf('Index')).toBeNull();
   });
@@ -82,17 +86,28 @@ describe('metrics', () => {
     const { metrics } = setUp();
     metrics.count('eventstore_io_events_total', 3, WRITTEN);
     for (let scrape = 0; scrape < 2; scrape++) {
-      const open = await metrics.render('application/openmetrics-text;version=1.0.0;q=0.8, text/plain;version=0.0.4;q=0.5, */*;q=0.1');
+      const open = await metrics.render(
+        'application/openmetrics-text;version=1.0.0;q=0.8, text/plain;version=0.0.4;q=0.5, */*;q=0.1',
+      );
       expect(open.contentType).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
-      expect(open.body).toContain('# TYPE eventstore_io_events counter\neventstore_io_events_total{activity="written"} 3\n');
+      expect(open.body).toContain(
+        '# TYPE eventstore_io_events counter\neventstore_io_events_total{activity="written"} 3\n',
+      );
       expect(open.body).toMatch(/\n# EOF\n$/);
       expect(open.body).not.toContain('_total_total');
       expect(open.body).not.toContain('\n\n');
       const text = await metrics.render('text/plain');
       expect(text.contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
-      expect(text.body).toContain('# TYPE eventstore_io_events_total counter\neventstore_io_events_total{activity="written"} 3\n');
+      expect(text.body).toContain(
+        '# TYPE eventstore_io_events_total counter\neventstore_io_events_total{activity="written"} 3\n',
+      );
     }
-    for (const accept of ['application/openmetrics-text;q=0.2, text/plain', 'application/openmetrics-text;q=0', '*/*', null]) {
+    for (const accept of [
+      'application/openmetrics-text;q=0.2, text/plain',
+      'application/openmetrics-text;q=0',
+      '*/*',
+      null,
+    ]) {
       expect((await metrics.render(accept)).contentType, String(accept)).toContain('text/plain');
     }
   });
@@ -105,19 +120,26 @@ describe('metrics', () => {
     metrics.observe('eventstore_append_duration_seconds', Number.NaN);
     metrics.count('eventstore_io_events_total', -5, WRITTEN);
     metrics.observe('eventstore_append_queue_length', 3);
-    for (let i = 0; i < SERIES_MAX + 100; i++) metrics.count('eventstore_io_bytes_total', 1, { activity: `"tricky\\\n${i}` });
+    for (let i = 0; i < SERIES_MAX + 100; i++)
+      metrics.count('eventstore_io_bytes_total', 1, { activity: `"tricky\\\n${i}` });
     const { values: found } = await values();
     expect([...found.keys()].filter((key) => key.startsWith('eventstore_io_bytes_total'))).toHaveLength(SERIES_MAX + 1);
     // What is too much is counted together.
-    expect([...found].find(([key]) => key.startsWith('eventstore_io_bytes_total') && key.includes('"others"'))?.[1]).toBe(100);
+    expect(
+      [...found].find(([key]) => key.startsWith('eventstore_io_bytes_total') && key.includes('"others"'))?.[1],
+    ).toBe(100);
     expect(found.get('eventstore_append_duration_seconds_count')).toBe(0);
   });
 
   test('collectors are asked at every scrape, once for those at the same time; one that fails spoils nothing', async () => {
     const { metrics, values } = setUp();
     let asked = 0;
-    metrics.collect(() => { throw new Error('no'); });
-    metrics.collect(async () => { throw new Error('no'); });
+    metrics.collect(() => {
+      throw new Error('no');
+    });
+    metrics.collect(async () => {
+      throw new Error('no');
+    });
     const leave = metrics.collect(async (sink) => {
       sink.gauge('eventstore_subscriptions', ++asked);
       sink.total('eventstore_index_merges_total', 40);

@@ -33,7 +33,9 @@ test('the age of the oldest parked message is told, and how often parked ones we
   metrics.collect(subscriptionMetrics(() => engine.figures(), clock));
   const told = async () => {
     const { values } = parseExposition((await metrics.render(null)).body);
-    return ['parked_messages', 'oldest_parked_message_seconds', 'parked_message_truncations_total'].map((name) => values.get(`eventstore_persistent_sub_${name}{event_stream_id="s",group_name="g"}`));
+    return ['parked_messages', 'oldest_parked_message_seconds', 'parked_message_truncations_total'].map((name) =>
+      values.get(`eventstore_persistent_sub_${name}{event_stream_id="s",group_name="g"}`),
+    );
   };
   await store.append('s', ANY, events(3));
   engine.start();
@@ -42,7 +44,10 @@ test('the age of the oldest parked message is told, and how often parked ones we
   // One is parked now, and two when half a minute has passed.
   const consumer = await engine.connect('s', 'g', CONNECT);
   const later: string[] = [];
-  await drain(consumer, clock, ({ event }) => { if (event.number === 0) consumer.nack([event.id], 'Park', ''); else later.push(event.id); });
+  await drain(consumer, clock, ({ event }) => {
+    if (event.number === 0) consumer.nack([event.id], 'Park', '');
+    else later.push(event.id);
+  });
   await clock.advance(30_000);
   consumer.nack(later, 'Park', '');
   await clock.advance(10_000);

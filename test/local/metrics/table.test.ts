@@ -23,14 +23,18 @@ describe('the table of metrics', () => {
   const used = usedNames();
 
   test('has every name that is used, and none that is not', () => {
-    expect([...used].filter(([name]) => !Object.hasOwn(METRICS, name)).map(([name, file]) => `${name} in ${file}`)).toEqual([]);
+    expect(
+      [...used].filter(([name]) => !Object.hasOwn(METRICS, name)).map(([name, file]) => `${name} in ${file}`),
+    ).toEqual([]);
     expect(Object.keys(METRICS).filter((name) => !used.has(name))).toEqual([]);
     expect(used.size).toBeGreaterThan(40);
   });
 
   test.each(Object.entries(METRICS))('%s is well formed', (name, { kind, help, labels = [], buckets }) => {
     expect(name).toMatch(/^eventstore_[a-z][a-z0-9_]*$/);
-    expect(name.endsWith('_total') && kind !== 'counter' ? ['eventstore_scavenge_chunks_total'] : [name]).toContain(name);
+    expect(name.endsWith('_total') && kind !== 'counter' ? ['eventstore_scavenge_chunks_total'] : [name]).toContain(
+      name,
+    );
     if (kind === 'counter') expect(name).toMatch(/_total$/);
     expect(help).toMatch(/^[A-Z].*\.$/);
     expect(labels.includes('range')).toBe(kind === 'recent-max');

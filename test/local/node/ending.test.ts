@@ -40,25 +40,42 @@ const seen = vi.hoisted(() => {
 
 vi.mock('../../../local/tracing/tracing.ts', async (original) => {
   const { startTracing } = await original<typeof import('../../../local/tracing/tracing.ts')>();
-  return { startTracing: (...args: Parameters<typeof startTracing>) => seen.watch('tracing', async () => seen.noting((await startTracing(...args))!, 'close', 'tracing')) };
+  return {
+    startTracing: (...args: Parameters<typeof startTracing>) =>
+      seen.watch('tracing', async () => seen.noting((await startTracing(...args))!, 'close', 'tracing')),
+  };
 });
 vi.mock('../../../local/node/listen.ts', async (original) => {
   const { listen } = await original<typeof import('../../../local/node/listen.ts')>();
   return {
-    listen: (...args: Parameters<typeof listen>) => seen.watch('server', async () => seen.noting(seen.noting(await listen(...args), 'stop', 'server'), 'interrupt', 'calls')),
+    listen: (...args: Parameters<typeof listen>) =>
+      seen.watch('server', async () =>
+        seen.noting(seen.noting(await listen(...args), 'stop', 'server'), 'interrupt', 'calls'),
+      ),
   };
 });
 vi.mock('../../../local/store/open-node.ts', async (original) => {
   const { openNode, ...rest } = await original<typeof import('../../../local/store/open-node.ts')>();
-  return { ...rest, openNode: (...args: Parameters<typeof openNode>) => seen.watch('node', async () => seen.noting(await openNode(...args), 'close', 'node')) };
+  return {
+    ...rest,
+    openNode: (...args: Parameters<typeof openNode>) =>
+      seen.watch('node', async () => seen.noting(await openNode(...args), 'close', 'node')),
+  };
 });
 vi.mock('../../../local/node/security.ts', async (original) => {
   const { startSecurity, ...rest } = await original<typeof import('../../../local/node/security.ts')>();
-  return { ...rest, startSecurity: (...args: Parameters<typeof startSecurity>) => seen.watch('security', () => startSecurity(...args)) };
+  return {
+    ...rest,
+    startSecurity: (...args: Parameters<typeof startSecurity>) => seen.watch('security', () => startSecurity(...args)),
+  };
 });
 vi.mock('../../../infra/anchors/anchor-locations.ts', async (original) => {
   const { openAnchorLocation, ...rest } = await original<typeof import('../../../infra/anchors/anchor-locations.ts')>();
-  return { ...rest, openAnchorLocation: (...args: Parameters<typeof openAnchorLocation>) => seen.watch('anchors', async () => seen.noting(await openAnchorLocation(...args), 'close', 'anchors')) };
+  return {
+    ...rest,
+    openAnchorLocation: (...args: Parameters<typeof openAnchorLocation>) =>
+      seen.watch('anchors', async () => seen.noting(await openAnchorLocation(...args), 'close', 'anchors')),
+  };
 });
 vi.mock('../../../local/audit/audit-trail.ts', async (original) => {
   const { AuditTrail, ...rest } = await original<typeof import('../../../local/audit/audit-trail.ts')>();
@@ -73,7 +90,9 @@ vi.mock('../../../local/audit/audit-trail.ts', async (original) => {
       if (seen.closed.at(-1) === 'audit') await super.closeStream();
       else await seen.end('audit stream', () => super.closeStream());
     }
-    override async close(): Promise<void> { await seen.end('audit', () => super.close()); }
+    override async close(): Promise<void> {
+      await seen.end('audit', () => super.close());
+    }
   }
   return { ...rest, AuditTrail: Watched };
 });
@@ -84,25 +103,41 @@ vi.mock('../../../infra/quickjs/quickjs-sandbox.ts', async (original) => {
       super(...args);
       seen.opened.push('sandbox');
     }
-    override async close(): Promise<void> { await seen.end('sandbox', () => super.close()); }
+    override async close(): Promise<void> {
+      await seen.end('sandbox', () => super.close());
+    }
   }
   return { QuickJsSandbox: Watched };
 });
 vi.mock('../../../local/webhook/open-webhooks.ts', async (original) => {
   const { openWebhooks, ...rest } = await original<typeof import('../../../local/webhook/open-webhooks.ts')>();
-  return { ...rest, openWebhooks: async (...args: Parameters<typeof openWebhooks>) => {
-    const webhooks = await openWebhooks(...args);
-    // As one that fails half-way: its sandbox is open.
-    return seen.watch('webhooks', () => seen.noting(webhooks, 'drain', 'drain'));
-  } };
+  return {
+    ...rest,
+    openWebhooks: async (...args: Parameters<typeof openWebhooks>) => {
+      const webhooks = await openWebhooks(...args);
+      // As one that fails half-way: its sandbox is open.
+      return seen.watch('webhooks', () => seen.noting(webhooks, 'drain', 'drain'));
+    },
+  };
 });
 vi.mock('../../../local/auto-scavenge/open-auto-scavenge.ts', async (original) => {
-  const { openAutoScavenge, ...rest } = await original<typeof import('../../../local/auto-scavenge/open-auto-scavenge.ts')>();
-  return { ...rest, openAutoScavenge: (...args: Parameters<typeof openAutoScavenge>) => seen.watch('auto-scavenge', () => openAutoScavenge(...args)) };
+  const { openAutoScavenge, ...rest } =
+    await original<typeof import('../../../local/auto-scavenge/open-auto-scavenge.ts')>();
+  return {
+    ...rest,
+    openAutoScavenge: (...args: Parameters<typeof openAutoScavenge>) =>
+      seen.watch('auto-scavenge', () => openAutoScavenge(...args)),
+  };
 });
 vi.mock('../../../local/backup/node-backups.ts', async (original) => {
   const { openBackups, ...rest } = await original<typeof import('../../../local/backup/node-backups.ts')>();
-  return { ...rest, openBackups: (...args: Parameters<typeof openBackups>) => seen.watch('backups', async () => seen.noting(seen.noting(await openBackups(...args), Symbol.asyncDispose, 'repository'), 'end', 'backup')) };
+  return {
+    ...rest,
+    openBackups: (...args: Parameters<typeof openBackups>) =>
+      seen.watch('backups', async () =>
+        seen.noting(seen.noting(await openBackups(...args), Symbol.asyncDispose, 'repository'), 'end', 'backup'),
+      ),
+  };
 });
 vi.mock('../../../local/persistent/open-subscriptions.ts', async (original) => {
   const { openSubscriptions } = await original<typeof import('../../../local/persistent/open-subscriptions.ts')>();
@@ -116,15 +151,28 @@ vi.mock('../../../local/persistent/open-subscriptions.ts', async (original) => {
 });
 vi.mock('../../../local/metrics/stats-collector.ts', async (original) => {
   const { StatsCollector } = await original<typeof import('../../../local/metrics/stats-collector.ts')>();
-  return { StatsCollector: class extends StatsCollector { override collect(): Promise<void> { return seen.watch('statistics', () => super.collect()); } } };
+  return {
+    StatsCollector: class extends StatsCollector {
+      override collect(): Promise<void> {
+        return seen.watch('statistics', () => super.collect());
+      }
+    },
+  };
 });
 vi.mock('../../../local/metrics/process-metrics.ts', async (original) => {
   const { watchProcess, ...rest } = await original<typeof import('../../../local/metrics/process-metrics.ts')>();
-  return { ...rest, watchProcess: (...args: Parameters<typeof watchProcess>) => seen.noting(watchProcess(...args), 'close', 'process') };
+  return {
+    ...rest,
+    watchProcess: (...args: Parameters<typeof watchProcess>) => seen.noting(watchProcess(...args), 'close', 'process'),
+  };
 });
 vi.mock('../../../infra/objects/open-objects.ts', async (original) => {
   const { openObjects, ...rest } = await original<typeof import('../../../infra/objects/open-objects.ts')>();
-  return { ...rest, openObjects: (...args: Parameters<typeof openObjects>) => seen.watch('objects', async () => seen.noting(await openObjects(...args), 'close', 'objects')) };
+  return {
+    ...rest,
+    openObjects: (...args: Parameters<typeof openObjects>) =>
+      seen.watch('objects', async () => seen.noting(await openObjects(...args), 'close', 'objects')),
+  };
 });
 vi.mock('../../../infra/cron-schedule.ts', async (original) => {
   const { createSchedule } = await original<typeof import('../../../infra/cron-schedule.ts')>();
@@ -147,7 +195,10 @@ beforeEach(() => Object.assign(seen, { opened: [], closed: [], failsToOpen: '', 
 
 /** Kinds of what the process waits for: sockets, threads, files; timers are the runner's, too. */
 function held(): readonly string[] {
-  return process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout').sort();
+  return process
+    .getActiveResourcesInfo()
+    .filter((kind) => kind !== 'Timeout')
+    .sort();
 }
 
 function inFolder(name: string): string {
@@ -156,18 +207,54 @@ function inFolder(name: string): string {
 
 /** By default a node with every part that one of its own can have. */
 function start(...words: string[]): Promise<RunningNode> {
-  const own = words.length > 0 ? words : ['--db', inFolder('db'), '--proof-chain', '--proof-anchor', inFolder('anchors')];
-  const config = load(['--node-port', '0', '--disable-tls', '--chunk-size', '131072', '--stream-existence-filter-size', '10000', '--audit-log', inFolder('audit.log'), '--audit-stream', ...own]);
+  const own =
+    words.length > 0 ? words : ['--db', inFolder('db'), '--proof-chain', '--proof-anchor', inFolder('anchors')];
+  const config = load([
+    '--node-port',
+    '0',
+    '--disable-tls',
+    '--chunk-size',
+    '131072',
+    '--stream-existence-filter-size',
+    '10000',
+    '--audit-log',
+    inFolder('audit.log'),
+    '--audit-stream',
+    ...own,
+  ]);
   return startNode({ config, log: new NodeLines(), env: { OTEL_TRACES_EXPORTER: 'console' } });
 }
 
 /** In the order of their opening. */
-const PARTS = ['tracing', 'server', 'node', 'security', 'anchors', 'audit stream', 'sandbox', 'webhooks', 'auto-scavenge', 'backups', 'subscriptions', 'statistics'];
+const PARTS = [
+  'tracing',
+  'server',
+  'node',
+  'security',
+  'anchors',
+  'audit stream',
+  'sandbox',
+  'webhooks',
+  'auto-scavenge',
+  'backups',
+  'subscriptions',
+  'statistics',
+];
 
 /** What is closed, in this order, and what was opened for it. */
 const STEPS: readonly (readonly [string, string | null])[] = [
-  ['subscriptions', 'subscriptions'], ['backup', 'backups'], ['repository', 'backups'], ['drain', 'webhooks'], ['server', 'server'],
-  ['sandbox', 'sandbox'], ['audit stream', 'audit stream'], ['anchors', 'anchors'], ['node', 'node'], ['audit', 'tracing'], ['tracing', 'tracing'], ['process', null],
+  ['subscriptions', 'subscriptions'],
+  ['backup', 'backups'],
+  ['repository', 'backups'],
+  ['drain', 'webhooks'],
+  ['server', 'server'],
+  ['sandbox', 'sandbox'],
+  ['audit stream', 'audit stream'],
+  ['anchors', 'anchors'],
+  ['node', 'node'],
+  ['audit', 'tracing'],
+  ['tracing', 'tracing'],
+  ['process', null],
 ];
 const ALL = STEPS.map(([step]) => step);
 
@@ -178,7 +265,9 @@ describe('a start that fails', () => {
     // Each start finds the directory that the one before has let go of.
     await expect(start()).rejects.toThrow(`${part} was not opened`);
     expect(seen.opened).toEqual(before);
-    expect(seen.closed).toEqual(STEPS.filter(([, opened]) => opened === null || before.includes(opened)).map(([step]) => step));
+    expect(seen.closed).toEqual(
+      STEPS.filter(([, opened]) => opened === null || before.includes(opened)).map(([step]) => step),
+    );
     await expect.poll(held).toEqual(heldBefore);
   });
 
@@ -190,13 +279,32 @@ describe('a start that fails', () => {
   });
 
   test.each([
-    ['a member of a cluster', 'statistics', () => ['--storage', inFolder('log'), '--db', inFolder('copy'), '--cluster-size', '3', '--cluster-secret', 'between-us']],
+    [
+      'a member of a cluster',
+      'statistics',
+      () => [
+        '--storage',
+        inFolder('log'),
+        '--db',
+        inFolder('copy'),
+        '--cluster-size',
+        '3',
+        '--cluster-secret',
+        'between-us',
+      ],
+    ],
     ['a node on objects', 'statistics', () => ['--storage', inFolder('objects')]],
     ['a node on objects that has opened no more than these', 'schedule', () => ['--storage', inFolder('objects')]],
   ])('closes the objects of %s', async (_, part, words) => {
     seen.failsToOpen = part;
     await expect(start(...words())).rejects.toThrow(`${part} was not opened`);
-    expect(seen.closed.filter((step) => ['server', 'objects', 'audit', 'tracing', 'process'].includes(step))).toEqual(['server', 'objects', 'audit', 'tracing', 'process']);
+    expect(seen.closed.filter((step) => ['server', 'objects', 'audit', 'tracing', 'process'].includes(step))).toEqual([
+      'server',
+      'objects',
+      'audit',
+      'tracing',
+      'process',
+    ]);
   });
 });
 
@@ -214,12 +322,15 @@ describe('a stop', () => {
   });
 
   // That of anchors is closed whatever it says.
-  test.each(ALL.filter((step) => step !== 'anchors'))('closes all the rest where one can not be closed, and tells that: %s', async (step) => {
-    const node = await start();
-    seen.failsToClose = [step];
-    await expect(node.stop()).rejects.toThrow(`${step} was not closed`);
-    expect(seen.closed).toEqual(ALL);
-  });
+  test.each(ALL.filter((step) => step !== 'anchors'))(
+    'closes all the rest where one can not be closed, and tells that: %s',
+    async (step) => {
+      const node = await start();
+      seen.failsToClose = [step];
+      await expect(node.stop()).rejects.toThrow(`${step} was not closed`);
+      expect(seen.closed).toEqual(ALL);
+    },
+  );
 
   test('tells the first error', async () => {
     const node = await start();
@@ -234,7 +345,9 @@ test('a store that is opened again was closed as at a stop, while server, audit 
   const { url } = node;
   await node.reopen();
   const lasting = ['server', 'audit', 'tracing', 'process'];
-  expect(seen.closed).toEqual(ALL.map((step) => (step === 'server' ? 'calls' : step)).filter((step) => !lasting.includes(step)));
+  expect(seen.closed).toEqual(
+    ALL.map((step) => (step === 'server' ? 'calls' : step)).filter((step) => !lasting.includes(step)),
+  );
   expect([node.url, (await fetch(`${url}/health/live`)).status]).toEqual([url, 204]);
   seen.closed = [];
   await node.stop();

@@ -7,7 +7,11 @@ test('the last epoch is the one that this start began', async () => {
   const storage = new MemoryStorage();
   const first = await openTestStore({ storage });
   const before = await lastEpoch(first.store);
-  expect(before).toMatchObject({ position: first.status().checkpoints.epoch, number: 0, id: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+  expect(before).toMatchObject({
+    position: first.status().checkpoints.epoch,
+    number: 0,
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  });
   await first.close();
   const second = await openTestStore({ storage });
   const after = await lastEpoch(second.store);

@@ -6,7 +6,9 @@ import { startedIn, temporaryFolder, type Started } from '../backup/node-kit.ts'
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let started: Started | null = null;
 
-beforeEach(async () => { folder = await temporaryFolder(); });
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
 afterEach(async () => {
   await started?.node.stop();
   started = null;
@@ -22,8 +24,17 @@ describe('a node', () => {
     started = await startedIn(folder.folder);
     await started.append('orders', 20);
     const { chunks } = await started.json<ChunkMapView>('GET', '/admin/chunks');
-    const { node, log, disk, activity, licence, warnings, certificates } = await started.json<OverviewView>('GET', '/admin/overview');
-    expect(node).toMatchObject({ state: 'Leader', isSecure: false, authentication: 'insecure', isMember: false, address: new URL(started.node.url).host });
+    const { node, log, disk, activity, licence, warnings, certificates } = await started.json<OverviewView>(
+      'GET',
+      '/admin/overview',
+    );
+    expect(node).toMatchObject({
+      state: 'Leader',
+      isSecure: false,
+      authentication: 'insecure',
+      isMember: false,
+      address: new URL(started.node.url).host,
+    });
     expect([log.chunks, log.chunks > 1]).toEqual([chunks!.length, true]);
     expect(disk!.chunkBytes).toBe(chunks!.reduce((sum, { bytes }) => sum + bytes, 0));
     expect(disk!.indexBytes).toBeGreaterThan(10_000);

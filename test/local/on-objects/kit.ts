@@ -62,25 +62,51 @@ function idOf(key: number, number: number): string {
 /** Appends `count` events of 2 kB. */
 export async function fill(node: Node, stream: string, key: number, count: number, from = 0): Promise<void> {
   for (let first = from; first < from + count; first += 25) {
-    const batch = Array.from({ length: Math.min(25, from + count - first) }, (_, i) => ({ eventId: idOf(key, first + i), eventType: 'parcel', data: { number: first + i, text: 'x'.repeat(2_000) } }));
-    expect((await fetch(streamUrl(node, stream), { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify(batch) })).status).toBe(201);
+    const batch = Array.from({ length: Math.min(25, from + count - first) }, (_, i) => ({
+      eventId: idOf(key, first + i),
+      eventType: 'parcel',
+      data: { number: first + i, text: 'x'.repeat(2_000) },
+    }));
+    expect(
+      (
+        await fetch(streamUrl(node, stream), {
+          method: 'POST',
+          headers: { 'content-type': EVENTS },
+          body: JSON.stringify(batch),
+        })
+      ).status,
+    ).toBe(201);
   }
 }
 
 export async function setMaxCount(node: Node, stream: string, count: number): Promise<void> {
   const metadata = [{ eventId: idOf(999, count), eventType: '$metadata', data: { $maxCount: count } }];
-  expect((await fetch(streamUrl(node, stream, '/metadata'), { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify(metadata) })).status).toBe(201);
+  expect(
+    (
+      await fetch(streamUrl(node, stream, '/metadata'), {
+        method: 'POST',
+        headers: { 'content-type': EVENTS },
+        body: JSON.stringify(metadata),
+      })
+    ).status,
+  ).toBe(201);
 }
 
 /** The numbers that the events of a stream carry, the oldest first. */
 export async function numbersIn(node: Node, stream: string): Promise<number[]> {
-  const reply = await fetch(streamUrl(node, stream, '/0/forward/4096?embed=body'), { headers: { accept: 'application/vnd.eventstore.atom+json' } });
+  const reply = await fetch(streamUrl(node, stream, '/0/forward/4096?embed=body'), {
+    headers: { accept: 'application/vnd.eventstore.atom+json' },
+  });
   expect(reply.status).toBe(200);
-  const { entries } = await reply.json() as { entries: { data: string }[] };
+  const { entries } = (await reply.json()) as { entries: { data: string }[] };
   return entries.map(({ data }) => (JSON.parse(data) as { number: number }).number).reverse();
 }
 
-export async function ask(node: Node, method: string, rest: string): Promise<{ readonly status: number; readonly body: any }> {
+export async function ask(
+  node: Node,
+  method: string,
+  rest: string,
+): Promise<{ readonly status: number; readonly body: any }> {
   const reply = await fetch(`${node.url}${rest}`, { method, headers: { accept: 'application/json' } });
   const text = await reply.text();
   return { status: reply.status, body: text === '' ? null : JSON.parse(text) };
@@ -92,6 +118,8 @@ export async function until<T>(look: () => Promise<T>, isWanted: (found: T) => b
     const found = await look();
     if (isWanted(found)) return found;
     if (looks === LOOKS_MAX) throw new Error(`It does not come: ${JSON.stringify(found)}`);
-    await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, LOOK_MS);
+    });
   }
 }

@@ -20,7 +20,10 @@ beforeAll(async () => {
   store = path.join(folder, 'objects');
   const objects = new DirectoryObjects({ root: store, isBlocking: true });
   const world = worldOf(objects, systemClock, 1);
-  const { store: streams, close } = await openObjectStore(world).then((instance) => ({ store: instance.store, close: () => instance.close() }));
+  const { store: streams, close } = await openObjectStore(world).then((instance) => ({
+    store: instance.store,
+    close: () => instance.close(),
+  }));
   await streams.append('orders', ANY, eventsOf(new SeededIds(2), 3, 100));
   await runTick(world);
   await streams.append('orders', ANY, eventsOf(new SeededIds(3), 2, 100));
@@ -34,9 +37,20 @@ const skua = (...words: string[]) => ran(words);
 
 describe('a directory of objects', () => {
   test.each([['--storage'], []])('is verified, named with %s or as it is', async (...words) => {
-    expect(await skua('verify', ...words, store)).toMatchObject({ code: 0, out: expect.stringMatching(/objects: nothing wrong found\. Checked 1 chunk, 5 records .* followed by 1 commit/) as string });
+    expect(await skua('verify', ...words, store)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /objects: nothing wrong found\. Checked 1 chunk, 5 records .* followed by 1 commit/,
+      ) as string,
+    });
     const { code, out } = await skua('verify', ...words, store, '--json');
-    expect({ code, ...JSON.parse(out.trim().split('\n').at(-1)!) as object }).toMatchObject({ code: 0, kind: 'summary', errors: 0, events: 5, commits: 1 });
+    expect({ code, ...(JSON.parse(out.trim().split('\n').at(-1)!) as object) }).toMatchObject({
+      code: 0,
+      kind: 'summary',
+      errors: 0,
+      events: 5,
+      commits: 1,
+    });
   });
 
   test.each([['--storage'], ['--db']])('is searched and explained with %s', async (option) => {
@@ -44,15 +58,24 @@ describe('a directory of objects', () => {
     expect(found).toMatchObject({ code: 1, out: expect.stringContaining("event 4 of 'orders'") as string });
     expect(found.out).toMatch(/in a commit that is in files by now, to be removed by \d{4}-/);
     expect(found.out).toMatch(/gone by \d{4}-.* A scavenge removes what is deleted/);
-    expect(await skua('prove-erased', '--stream', 'never-was', option, store)).toMatchObject({ code: 0, out: expect.stringContaining('no trace') as string });
-    expect(await skua('explain', 'orders', option, store)).toMatchObject({ code: 0, out: expect.stringContaining('last event 4') as string });
+    expect(await skua('prove-erased', '--stream', 'never-was', option, store)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('no trace') as string,
+    });
+    expect(await skua('explain', 'orders', option, store)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('last event 4') as string,
+    });
   });
 
   test('is refused where there is none, with what to name', async () => {
     const empty = path.join(folder, 'empty');
     for (const words of [['verify'], ['prove-erased', '--stream', 'a'], ['explain', 'a']]) {
       const { code, err } = await skua(...words, '--storage', empty);
-      expect({ code, err }).toMatchObject({ code: 3, err: expect.stringContaining('There is no store under') as string });
+      expect({ code, err }).toMatchObject({
+        code: 3,
+        err: expect.stringContaining('There is no store under') as string,
+      });
       expect(err).toContain('--storage of `skua start`');
     }
     expect(await skua('verify', empty)).toMatchObject({ code: 3 });
@@ -68,6 +91,9 @@ describe('a directory of objects', () => {
     const damaged = path.join(folder, 'damaged');
     mkdirSync(path.join(damaged, 'manifest'), { recursive: true });
     writeFileSync(path.join(damaged, 'manifest', '999999999999998'), 'nothing');
-    expect(await skua('verify', damaged)).toMatchObject({ code: 1, out: expect.stringContaining('manifest_invalid') as string });
+    expect(await skua('verify', damaged)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('manifest_invalid') as string,
+    });
   });
 });

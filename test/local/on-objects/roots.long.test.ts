@@ -1,6 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cpSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -17,7 +29,10 @@ const WRITERS = 2;
 /** Writers go from node to node, so each has seen some of so many. */
 const OLDER_COMMITS = 20;
 
-/** Bytes of the disk in memory on which all of it lies, where one may be made: it can be full, and a part of it read-only. */
+/**
+ * Bytes of the disk in memory on which all of it lies, where one may be made: it can be full, and a part of it
+ * read-only.
+ */
 const DISK_BYTES = 2_147_483_648;
 const DISK_KINDS = ['read-only', 'full'];
 /** What is written while the rest of it is taken up. */
@@ -30,7 +45,8 @@ let nodes: Started[] = [];
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-process-roots-'));
   root = path.join(folder, 'log');
-  hasDisk = process.getuid?.() === 0 && ranQuietly('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'skua-test', folder);
+  hasDisk =
+    process.getuid?.() === 0 && ranQuietly('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'skua-test', folder);
 });
 afterEach(async () => {
   await Promise.all(nodes.map((node) => node.stop()));
@@ -48,7 +64,10 @@ function must(command: string, ...words: readonly string[]): void {
   if (status !== 0) throw new Error(`${command} ${words.join(' ')}: ${stderr}`);
 }
 
-const pause = (ms: number) => new Promise<void>((resolve) => { setTimeout(resolve, ms); });
+const pause = (ms: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, ms);
+  });
 
 function linkAll(from: string, to: string): void {
   mkdirSync(to);
@@ -66,7 +85,11 @@ function newestOf(directory: string): number {
   return Number(readdirSync(path.join(directory, 'log')).sort().at(-1) ?? 0);
 }
 
-interface Sent { readonly acknowledged: Set<string>; readonly statuses: Map<number, number>; readonly bodies: Set<string> }
+interface Sent {
+  readonly acknowledged: Set<string>;
+  readonly statuses: Map<number, number>;
+  readonly bodies: Set<string>;
+}
 
 /** Appends one event after the other, each again until it is acknowledged, to one node after the other. */
 async function write(urls: readonly string[], isOver: () => boolean, sent: Sent): Promise<void> {
@@ -74,10 +97,15 @@ async function write(urls: readonly string[], isOver: () => boolean, sent: Sent)
     const id = randomUUID();
     for (let tries = 0; ; tries++) {
       const url = urls[(n + tries) % urls.length]!;
-      const response = await fetch(`${url}/streams/s`, { method: 'POST', headers: { 'content-type': EVENTS, authorization: AUTHORIZATION }, body: JSON.stringify([{ eventId: id, eventType: 'noted', data: { n } }]), signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
+      const response = await fetch(`${url}/streams/s`, {
+        method: 'POST',
+        headers: { 'content-type': EVENTS, authorization: AUTHORIZATION },
+        body: JSON.stringify([{ eventId: id, eventType: 'noted', data: { n } }]),
+        signal: AbortSignal.timeout(ANSWER_MS),
+      }).catch(() => null);
       const status = response?.status ?? 0;
       sent.statuses.set(status, (sent.statuses.get(status) ?? 0) + 1);
-      const body = await response?.text().catch(() => '') ?? '';
+      const body = (await response?.text().catch(() => '')) ?? '';
       if (status === 201) {
         sent.acknowledged.add(id);
         break;
@@ -96,7 +124,8 @@ async function meddle(random: Random, untilMs: number): Promise<Record<string, n
   for (let n = 0; Date.now() < untilMs; n++) {
     await pause(random.int(50, 400));
     const kind = random.pick(['away', 'empty', 'older', 'snapshot', 'snapshot', ...(hasDisk ? DISK_KINDS : [])]);
-    // A copy is older where every node has seen a commit that it lacks: one that has all of them is the log, and is used.
+    // A copy is older where every node has seen a commit that it lacks: one that has all of them is the log, and is
+    // used.
     if (kind === 'older' && (older === null || newestOf(root) - newestOf(older) < OLDER_COMMITS)) continue;
     counts[kind] = (counts[kind] ?? 0) + 1;
     const beside = path.join(folder, `${kind}-${n}`);
@@ -107,7 +136,8 @@ async function meddle(random: Random, untilMs: number): Promise<Record<string, n
       continue;
     }
     if (kind === 'read-only') {
-      // The path leads to the same directory by way of a mount that can't be written to. It is one before anybody can open a file there.
+      // The path leads to the same directory by way of a mount that can't be written to. It is one before anybody can
+      // open a file there.
       mkdirSync(beside);
       must('mount', '--bind', root, beside);
       must('mount', '-o', 'remount,ro,bind', beside);
@@ -148,9 +178,11 @@ async function meddle(random: Random, untilMs: number): Promise<Record<string, n
 async function idsOf(url: string): Promise<string[]> {
   const ids: string[] = [];
   for (let from = 0; ;) {
-    const response = await fetch(`${url}/streams/s/${from}/forward/500?embed=rich`, { headers: { accept: 'application/vnd.eventstore.atom+json', authorization: AUTHORIZATION } });
+    const response = await fetch(`${url}/streams/s/${from}/forward/500?embed=rich`, {
+      headers: { accept: 'application/vnd.eventstore.atom+json', authorization: AUTHORIZATION },
+    });
     expect(response.status).toBe(200);
-    const { entries } = await response.json() as { entries: { eventId: string }[] };
+    const { entries } = (await response.json()) as { entries: { eventId: string }[] };
     if (entries.length === 0) return ids;
     ids.push(...entries.map(({ eventId }) => eventId).reverse());
     from += entries.length;
@@ -165,7 +197,8 @@ async function run(seed: number): Promise<void> {
   await pause(500);
   const counts = await meddle(new Random(seed), untilMs);
   await Promise.all(writing);
-  if (process.env['SKUA_ROOTS_SECONDS'] !== undefined) console.log(JSON.stringify({ acknowledged: sent.acknowledged.size, statuses: [...sent.statuses], counts }));
+  if (process.env['SKUA_ROOTS_SECONDS'] !== undefined)
+    console.log(JSON.stringify({ acknowledged: sent.acknowledged.size, statuses: [...sent.statuses], counts }));
   expect([...sent.bodies]).toEqual([]);
   expect(sent.acknowledged.size).toBeGreaterThan(10);
   for (const url of urls) {
@@ -181,40 +214,73 @@ async function run(seed: number): Promise<void> {
 
 const LIMIT = { timeout: TROUBLE_MS + 240_000 };
 
-test('two nodes over a directory that goes away, is replaced and is copied lose and double nothing', LIMIT, async () => {
-  for (let i = 0; i < 2; i++) nodes.push(await startedProcess(['--storage', root, '--chunk-size', '1MiB']));
-  await run(1);
-});
+test(
+  'two nodes over a directory that goes away, is replaced and is copied lose and double nothing',
+  LIMIT,
+  async () => {
+    for (let i = 0; i < 2; i++) nodes.push(await startedProcess(['--storage', root, '--chunk-size', '1MiB']));
+    await run(1);
+  },
+);
 
 test('a cluster over such a directory loses and doubles nothing, and no member ends', LIMIT, async () => {
-  nodes = await Promise.all([1, 2, 3].map((i) => startedProcess(['--storage', root, '--db', path.join(folder, `node${i}`), '--cluster-size', '3', '--cluster-secret', 'between-us', '--disable-tls', '--chunk-size', '1MiB', '--gossip-interval-ms', '200'])));
+  nodes = await Promise.all(
+    [1, 2, 3].map((i) =>
+      startedProcess([
+        '--storage',
+        root,
+        '--db',
+        path.join(folder, `node${i}`),
+        '--cluster-size',
+        '3',
+        '--cluster-secret',
+        'between-us',
+        '--disable-tls',
+        '--chunk-size',
+        '1MiB',
+        '--gossip-interval-ms',
+        '200',
+      ]),
+    ),
+  );
   await run(2);
 });
 
-test('a data directory that is renamed under its node: 503 where a file has to be made, and on without a restart when it is back', LIMIT, async () => {
-  const node = await startedProcess(['--db', root, '--chunk-size', '1MiB']);
-  nodes.push(node);
-  const append = async (): Promise<number> => {
-    const response = await fetch(`${node.url}/streams/s`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify([{ eventId: randomUUID(), eventType: 'noted', data: { text: 'x'.repeat(200_000) } }]) });
-    await response.body?.cancel();
-    return response.status;
-  };
-  let acknowledged = 0;
-  const away = path.join(folder, 'away');
-  renameSync(root, away);
-  for (let n = 0; n < 12; n++) {
-    const status = await append();
-    if (status === 201) acknowledged++;
-    else expect(status).toBe(503);
-  }
-  expect(acknowledged).toBeLessThan(12);
-  expect(existsSync(root)).toBe(false);
-  renameSync(away, root);
-  for (let n = 0; n < 8; n++) expect(await append()).toBe(201);
-  expect(await idsOf(node.url)).toHaveLength(acknowledged + 8);
-  await node.stop();
-  nodes = [];
-  expect((await ran(['verify', root])).code).toBe(0);
-});
+test(
+  'a data directory that is renamed under its node: 503 where a file has to be made, and on without a restart when it is back',
+  LIMIT,
+  async () => {
+    const node = await startedProcess(['--db', root, '--chunk-size', '1MiB']);
+    nodes.push(node);
+    const append = async (): Promise<number> => {
+      const response = await fetch(`${node.url}/streams/s`, {
+        method: 'POST',
+        headers: { 'content-type': EVENTS },
+        body: JSON.stringify([{ eventId: randomUUID(), eventType: 'noted', data: { text: 'x'.repeat(200_000) } }]),
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    let acknowledged = 0;
+    const away = path.join(folder, 'away');
+    renameSync(root, away);
+    for (let n = 0; n < 12; n++) {
+      const status = await append();
+      if (status === 201) acknowledged++;
+      else expect(status).toBe(503);
+    }
+    expect(acknowledged).toBeLessThan(12);
+    expect(existsSync(root)).toBe(false);
+    renameSync(away, root);
+    for (let n = 0; n < 8; n++) expect(await append()).toBe(201);
+    expect(await idsOf(node.url)).toHaveLength(acknowledged + 8);
+    await node.stop();
+    nodes = [];
+    expect((await ran(['verify', root])).code).toBe(0);
+  },
+);
 
-test.skipIf(hasDisk || process.getuid?.() === 0)('a disk that is full, or read-only for a while, is part of these tests where they may mount one (needs root)', () => {});
+test.skipIf(hasDisk || process.getuid?.() === 0)(
+  'a disk that is full, or read-only for a while, is part of these tests where they may mount one (needs root)',
+  () => {},
+);

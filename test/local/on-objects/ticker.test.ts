@@ -15,13 +15,26 @@ const TICKS = 6;
 test('ticks that find the schedule as it was say nothing of it', async () => {
   const clock = new AutoClock();
   const lines: string[] = [];
-  const write = (text: string): void => { lines.push(text); };
-  const world = { ...worldOf(new MemoryObjects({ clock }), clock, 1), log: { debug: write, info: write, warn: write, error: write } };
+  const write = (text: string): void => {
+    lines.push(text);
+  };
+  const world = {
+    ...worldOf(new MemoryObjects({ clock }), clock, 1),
+    log: { debug: write, info: write, warn: write, error: write },
+  };
   const ending = new AbortController();
   let ticks = 0;
-  const onTick = async (): Promise<void> => { if (++ticks === TICKS) ending.abort(); };
+  const onTick = async (): Promise<void> => {
+    if (++ticks === TICKS) ending.abort();
+  };
   const instance = await openObjectStore(world);
-  const autoScavenge = createScheduler({ world, schedule: createSchedule(), self: SELF, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1_000 }, open: () => Promise.resolve(instance) });
+  const autoScavenge = createScheduler({
+    world,
+    schedule: createSchedule(),
+    self: SELF,
+    config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1_000 },
+    open: () => Promise.resolve(instance),
+  });
   const ticker = new Ticker({ world, options: {}, settings: {}, onTick, autoScavenge });
   await ticker.run(ending.signal);
   await instance.close();
@@ -33,14 +46,25 @@ test('a tick that is under way at the end is not waited for, and its folder is r
   const clock = new AutoClock();
   const objects = new MemoryObjects({ clock });
   const asked = Promise.withResolvers<void>();
-  const world = { ...worldOf(objects, clock, 1), objects: Object.assign(Object.create(objects) as typeof objects, { list: () => {
-    asked.resolve();
-    return new Promise(() => {});
-  } }) };
+  const world = {
+    ...worldOf(objects, clock, 1),
+    objects: Object.assign(Object.create(objects) as typeof objects, {
+      list: () => {
+        asked.resolve();
+        return new Promise(() => {});
+      },
+    }),
+  };
   const ending = new AbortController();
   let removals = 0;
   const storage = new MemoryStorage();
-  const newScratch = async () => ({ storage, states: MemoryScavengeStates.of(storage), remove: async () => { removals++; } });
+  const newScratch = async () => ({
+    storage,
+    states: MemoryScavengeStates.of(storage),
+    remove: async () => {
+      removals++;
+    },
+  });
   const running = new Ticker({ world, options: {}, settings: {}, newTemporaryStorage: newScratch }).run(ending.signal);
   await asked.promise;
   ending.abort();

@@ -6,7 +6,10 @@ import { skua, startedNode } from '../spawn.ts';
 import { runBy } from '../run.ts';
 import { FakeIo } from '../support.ts';
 
-/** Scavenging from the command line against real nodes and directories. Where no signal is sent, the commands run in this process. */
+/**
+ * Scavenging from the command line against real nodes and directories. Where no signal is sent, the commands run in
+ * this process.
+ */
 
 // Several processes a test, on machines that may have little to spare.
 
@@ -19,8 +22,12 @@ const SLOWLY = ['--throttle-percent', '1'];
 type Node = Awaited<ReturnType<typeof startedNode>>;
 
 let folder: string;
-beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-scavenge-')); });
-afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skua-scavenge-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 function idOf(stream: number, number: number): string {
   return `00000000-0000-4000-8${String(stream).padStart(3, '0')}-${String(number).padStart(12, '0')}`;
@@ -33,13 +40,31 @@ function streamUrl(node: Node, stream: string, rest = ''): string {
 /** Appends `count` events of 2 kB. */
 async function fill(node: Node, stream: string, key: number, count: number): Promise<void> {
   for (let first = 0; first < count; first += 25) {
-    const batch = Array.from({ length: Math.min(25, count - first) }, (_, i) => ({ eventId: idOf(key, first + i), eventType: 'parcel', data: { text: `${stream} ${first + i} `.repeat(2_000 / (stream.length + 5)) } }));
-    expect((await fetch(streamUrl(node, stream), { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify(batch) })).status).toBe(201);
+    const batch = Array.from({ length: Math.min(25, count - first) }, (_, i) => ({
+      eventId: idOf(key, first + i),
+      eventType: 'parcel',
+      data: { text: `${stream} ${first + i} `.repeat(2_000 / (stream.length + 5)) },
+    }));
+    expect(
+      (
+        await fetch(streamUrl(node, stream), {
+          method: 'POST',
+          headers: { 'content-type': EVENTS },
+          body: JSON.stringify(batch),
+        })
+      ).status,
+    ).toBe(201);
   }
 }
 
-/** Stream `kept` of 10 events, `gone` of 100 hard-deleted ones, `short/ü` of 100 of which 5 stay: about 400 KiB in four chunks. */
-/** Commands on a stopped directory open it with the filter that a node has unless it is told otherwise, and say so when they find another one. */
+/**
+ * Stream `kept` of 10 events, `gone` of 100 hard-deleted ones, `short/ü` of 100 of which 5 stay: about 400 KiB in four
+ * chunks.
+ */
+/**
+ * Commands on a stopped directory open it with the filter that a node has unless it is told otherwise, and say so when
+ * they find another one.
+ */
 const FILTER = ['--stream-existence-filter-size', '33554432'];
 
 async function filledNode(words: readonly string[] = []): Promise<Node> {
@@ -48,18 +73,30 @@ async function filledNode(words: readonly string[] = []): Promise<Node> {
   await fill(node, 'gone', 2, 100);
   await fill(node, 'short/ü', 3, 100);
   const metadata = [{ eventId: idOf(4, 0), eventType: '$metadata', data: { $maxCount: 5 } }];
-  expect((await fetch(streamUrl(node, 'short/ü', '/metadata'), { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify(metadata) })).status).toBe(201);
-  expect((await fetch(streamUrl(node, 'gone'), { method: 'DELETE', headers: { 'es-harddelete': 'true' } })).status).toBe(204);
+  expect(
+    (
+      await fetch(streamUrl(node, 'short/ü', '/metadata'), {
+        method: 'POST',
+        headers: { 'content-type': EVENTS },
+        body: JSON.stringify(metadata),
+      })
+    ).status,
+  ).toBe(201);
+  expect(
+    (await fetch(streamUrl(node, 'gone'), { method: 'DELETE', headers: { 'es-harddelete': 'true' } })).status,
+  ).toBe(204);
   return node;
 }
 
 async function json<T>(url: string): Promise<T> {
-  return await (await fetch(url, { headers: { accept: 'application/json' } })).json() as T;
+  return (await (await fetch(url, { headers: { accept: 'application/json' } })).json()) as T;
 }
 
 /** The result that the history has of a run. */
 async function resultOf(node: Node, scavengeId: string): Promise<string | undefined> {
-  const { entries } = await json<{ entries: { eventType: string; data: string }[] }>(`${node.url}/streams/$scavenges/${scavengeId}/head/5?embed=body`);
+  const { entries } = await json<{ entries: { eventType: string; data: string }[] }>(
+    `${node.url}/streams/$scavenges/${scavengeId}/head/5?embed=body`,
+  );
   const completed = entries.find(({ eventType }) => eventType === '$scavengeCompleted');
   return completed === undefined ? undefined : (JSON.parse(completed.data) as { result: string }).result;
 }
@@ -67,7 +104,10 @@ async function resultOf(node: Node, scavengeId: string): Promise<string | undefi
 const run = (words: readonly string[]) => runBy(new FakeIo(), words);
 
 function linesOf(text: string): Record<string, unknown>[] {
-  return text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 test('from the dry run to the proof', async () => {
@@ -81,16 +121,27 @@ test('from the dry run to the proof', async () => {
   expect(before.code).toBe(1);
   const findings = linesOf(before.out);
   expect(findings.at(-1)).toMatchObject({ kind: 'summary', directory: folder });
-  expect(findings.find(({ kind }) => kind === 'trace')).toMatchObject({ file: expect.stringMatching(/^chunk-/), offset: expect.any(Number) });
-  expect((await run(['prove-erased', '--event', idOf(2, 7), '--event', idOf(2, 8), '--db', folder]))).toMatchObject({ code: 1, out: expect.stringMatching(/^trace +chunk-\S+ at \d+: /m) });
+  expect(findings.find(({ kind }) => kind === 'trace')).toMatchObject({
+    file: expect.stringMatching(/^chunk-/),
+    offset: expect.any(Number),
+  });
+  expect(await run(['prove-erased', '--event', idOf(2, 7), '--event', idOf(2, 8), '--db', folder])).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/^trace +chunk-\S+ at \d+: /m),
+  });
 
-  const explained = JSON.parse((await run(['explain', 'short/ü', ...at, '--json'])).out) as { removed: unknown; kept: { from: number; to: number }[] };
+  const explained = JSON.parse((await run(['explain', 'short/ü', ...at, '--json'])).out) as {
+    removed: unknown;
+    kept: { from: number; to: number }[];
+  };
   expect(explained.removed).toEqual([{ from: 0, to: 94, count: 95, bytes: expect.any(Number), rule: '$maxCount' }]);
   expect([explained.kept[0]!.from, explained.kept.at(-1)!.to]).toEqual([95, 99]);
 
   const dry = await run(['scavenge', 'start', '--dry-run', ...at, '--json']);
   expect(dry).toMatchObject({ code: 0, err: '' });
-  const { totals } = JSON.parse(dry.out) as { totals: { discardable: number; bytesReclaimable: number; chunksExecuted: number } };
+  const { totals } = JSON.parse(dry.out) as {
+    totals: { discardable: number; bytesReclaimable: number; chunksExecuted: number };
+  };
   expect(totals.discardable).toBe(195);
   expect(totals.bytesReclaimable).toBeGreaterThan(250_000);
   expect((await run(['scavenge', 'start', '--dry-run', ...at])).out).toMatch(/^chunk-000000\.000000 +0 .*yes$/m);
@@ -101,7 +152,9 @@ test('from the dry run to the proof', async () => {
   const result = linesOf(done.out).at(-1)!;
   expect(result).toMatchObject({ kind: 'result', result: 'Success', error: null, scavengeId: expect.any(String) });
   expect(result['bytesReclaimed']).toBeGreaterThan(totals.bytesReclaimable * 0.8);
-  expect((await run(['scavenge', 'status', ...at])).out).toMatch(/^No scavenge is running\. The last one:\nDone after /);
+  expect((await run(['scavenge', 'status', ...at])).out).toMatch(
+    /^No scavenge is running\. The last one:\nDone after /,
+  );
 
   expect(await run([...proof, '--json'])).toMatchObject({ code: 0, err: '' });
   const after = await run(proof);
@@ -110,10 +163,18 @@ test('from the dry run to the proof', async () => {
   expect((await run(['prove-erased', '--event', idOf(2, 7), idOf(3, 94), '--db', folder])).code).toBe(0);
   expect((await run(['prove-erased', '--event', idOf(3, 95), '--db', folder])).code).toBe(1);
 
-  const lines = (await (await fetch(streamUrl(node, 'short/ü'), { headers: { accept: 'application/x-ndjson' } })).text()).trim().split('\n');
+  const lines = (
+    await (await fetch(streamUrl(node, 'short/ü'), { headers: { accept: 'application/x-ndjson' } })).text()
+  )
+    .trim()
+    .split('\n');
   expect(lines).toHaveLength(5);
   await node.stop();
-  expect(await run(['explain', 'short/ü', '--db', folder])).toMatchObject({ code: 0, err: '', out: expect.stringContaining('A scavenge would remove nothing.') });
+  expect(await run(['explain', 'short/ü', '--db', folder])).toMatchObject({
+    code: 0,
+    err: '',
+    out: expect.stringContaining('A scavenge would remove nothing.'),
+  });
   expect((await run(['verify', folder])).code).toBe(0);
 });
 
@@ -121,19 +182,40 @@ describe('a run that lasts', () => {
   test('is watched, refuses another one, is stopped, and goes on', async () => {
     const node = await filledNode();
     const at = ['--node', node.url];
-    const { scavengeId } = JSON.parse((await run(['scavenge', 'start', ...SLOWLY, ...at, '--json'])).out) as { scavengeId: string };
+    const { scavengeId } = JSON.parse((await run(['scavenge', 'start', ...SLOWLY, ...at, '--json'])).out) as {
+      scavengeId: string;
+    };
     const watch = skua(['scavenge', 'watch', ...at, '--json']);
     await watch.seen(/"kind":"progress"/);
-    expect(await json(`${node.url}/admin/scavenge/current`)).toEqual({ scavengeId, scavengeLink: `/admin/scavenge/${scavengeId}` });
-    expect(await run(['scavenge', 'start', ...at])).toMatchObject({ code: 4, out: '', err: expect.stringContaining(scavengeId) });
-    const status = JSON.parse((await run(['scavenge', 'status', '--json', ...at])).out) as { running: unknown; last: unknown };
-    expect(status).toMatchObject({ running: { scavengeId, phase: expect.any(String), startedAt: expect.stringMatching(/^\d{4}-.*Z$/) }, last: { scavengeId, scavengeResult: 'InProgress' } });
+    expect(await json(`${node.url}/admin/scavenge/current`)).toEqual({
+      scavengeId,
+      scavengeLink: `/admin/scavenge/${scavengeId}`,
+    });
+    expect(await run(['scavenge', 'start', ...at])).toMatchObject({
+      code: 4,
+      out: '',
+      err: expect.stringContaining(scavengeId),
+    });
+    const status = JSON.parse((await run(['scavenge', 'status', '--json', ...at])).out) as {
+      running: unknown;
+      last: unknown;
+    };
+    expect(status).toMatchObject({
+      running: { scavengeId, phase: expect.any(String), startedAt: expect.stringMatching(/^\d{4}-.*Z$/) },
+      last: { scavengeId, scavengeResult: 'InProgress' },
+    });
 
-    expect(await run(['scavenge', 'stop', ...at])).toMatchObject({ code: 0, out: expect.stringContaining(`${scavengeId} has stopped`) });
+    expect(await run(['scavenge', 'stop', ...at])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`${scavengeId} has stopped`),
+    });
     const watched = await watch.ended;
     expect(watched.code).toBe(1);
     expect(linesOf(watched.out).at(-1)).toMatchObject({ kind: 'result', scavengeId, result: 'Stopped' });
-    expect(await run(['scavenge', 'stop', ...at])).toMatchObject({ code: 1, err: expect.stringContaining('No scavenge is running.') });
+    expect(await run(['scavenge', 'stop', ...at])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('No scavenge is running.'),
+    });
 
     const second = await run(['scavenge', 'start', '--wait', '--json', ...at]);
     expect(second.code).toBe(0);
@@ -157,7 +239,9 @@ describe('a run that lasts', () => {
 
   test('is ended by a shutdown, told as interrupted after the restart, and goes on', async () => {
     const node = await filledNode();
-    const { scavengeId } = JSON.parse((await run(['scavenge', 'start', ...SLOWLY, '--json', '--node', node.url])).out) as { scavengeId: string };
+    const { scavengeId } = JSON.parse(
+      (await run(['scavenge', 'start', ...SLOWLY, '--json', '--node', node.url])).out,
+    ) as { scavengeId: string };
     expect((await node.stop()).code).toBe(0);
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
     const again = await startedNode(['--db', folder, ...FILTER]);
@@ -173,10 +257,26 @@ describe('a run that lasts', () => {
 
 describe('options of a node', () => {
   test('merging can be switched off; dangerous ones are warned of', async () => {
-    const node = await filledNode(['--disable-scavenge-merging', '--unsafe-ignore-hard-delete', '--scavenge-history-max-age', '7', '--scavenge-backend-cache-size', '1MiB', '--scavenge-hash-users-cache-capacity', '10']);
-    expect(node.process.logged().filter(({ level }) => level === 'warn').map(({ msg }) => msg)).toContainEqual(expect.stringContaining('--unsafe-ignore-hard-delete'));
+    const node = await filledNode([
+      '--disable-scavenge-merging',
+      '--unsafe-ignore-hard-delete',
+      '--scavenge-history-max-age',
+      '7',
+      '--scavenge-backend-cache-size',
+      '1MiB',
+      '--scavenge-hash-users-cache-capacity',
+      '10',
+    ]);
+    expect(
+      node.process
+        .logged()
+        .filter(({ level }) => level === 'warn')
+        .map(({ msg }) => msg),
+    ).toContainEqual(expect.stringContaining('--unsafe-ignore-hard-delete'));
     expect((await run(['scavenge', 'start', '--wait', '--node', node.url])).code).toBe(0);
-    const chunks = readdirSync(folder).filter((name) => name.startsWith('chunk-')).sort();
+    const chunks = readdirSync(folder)
+      .filter((name) => name.startsWith('chunk-'))
+      .sort();
     expect(chunks.length).toBeGreaterThan(4);
     expect(chunks.slice(0, 3)).toEqual(['chunk-000000.000001', 'chunk-000001.000001', 'chunk-000002.000001']);
     expect(await json(`${node.url}/streams/$scavenges/metadata`)).toMatchObject({ $maxAge: 604_800 });
@@ -198,7 +298,9 @@ describe('options of a node', () => {
   test('a node in memory scavenges, too', async () => {
     const node = await startedNode(['--mem-db', ...CHUNK_SIZE]);
     await fill(node, 'gone', 2, 60);
-    expect((await fetch(streamUrl(node, 'gone'), { method: 'DELETE', headers: { 'es-harddelete': 'true' } })).status).toBe(204);
+    expect(
+      (await fetch(streamUrl(node, 'gone'), { method: 'DELETE', headers: { 'es-harddelete': 'true' } })).status,
+    ).toBe(204);
     const done = await run(['scavenge', 'start', '--wait', '--json', '--node', node.url]);
     expect(done.code).toBe(0);
     expect(linesOf(done.out).at(-1)!['bytesReclaimed']).toBeGreaterThan(80_000);
@@ -211,15 +313,26 @@ describe('offline', () => {
     await (await filledNode()).stop();
     const dry = await run(['scavenge', 'offline', folder, '--dry-run', '--json']);
     expect(dry).toMatchObject({ code: 0, err: '' });
-    expect(JSON.parse(dry.out)).toMatchObject({ totals: { discardable: 195 }, point: { effectiveNow: expect.any(String) } });
+    expect(JSON.parse(dry.out)).toMatchObject({
+      totals: { discardable: 195 },
+      point: { effectiveNow: expect.any(String) },
+    });
     expect(existsSync(path.join(folder, 'index', 'scavenging', 'scavenging.db'))).toBe(false);
 
     const done = await run(['scavenge', 'offline', folder, '--threads', '2', '--json']);
     expect(done).toMatchObject({ code: 0, err: '' });
     const summary = JSON.parse(done.out) as Record<string, number>;
-    expect(summary).toMatchObject({ result: 'Success', error: null, diskBytesBefore: expect.any(Number), diskBytesAfter: expect.any(Number) });
+    expect(summary).toMatchObject({
+      result: 'Success',
+      error: null,
+      diskBytesBefore: expect.any(Number),
+      diskBytesAfter: expect.any(Number),
+    });
     expect(summary['bytesReclaimed']).toBeGreaterThan(250_000);
-    expect(await run(['scavenge', 'offline', folder])).toMatchObject({ code: 0, out: expect.stringMatching(/^Done after .*\nOn disk: .* before, .* after\.\n$/) });
+    expect(await run(['scavenge', 'offline', folder])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Done after .*\nOn disk: .* before, .* after\.\n$/),
+    });
     expect((await run(['verify', folder])).code).toBe(0);
     expect((await run(['prove-erased', '--stream', 'gone', '--db', folder])).code).toBe(0);
   });
@@ -228,7 +341,10 @@ describe('offline', () => {
     await (await filledNode()).stop();
     const slow = skua(['scavenge', 'offline', folder, '--json', ...SLOWLY]);
     const database = path.join(folder, 'index', 'scavenging', 'scavenging.db');
-    while (!existsSync(database) || statSync(database).size === 0) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    while (!existsSync(database) || statSync(database).size === 0)
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
     slow.child.kill('SIGINT');
     const stopped = await slow.ended;
     expect(stopped).toMatchObject({ code: 130, err: expect.stringContaining('error interrupted: ') });
@@ -245,11 +361,17 @@ describe('offline', () => {
     await (await filledNode()).stop();
     const database = path.join(folder, 'index', 'scavenging', 'scavenging.db');
     const stopped = async () => {
-      const chunks = () => readdirSync(folder).filter((name) => name.startsWith('chunk-')).sort().join();
+      const chunks = () =>
+        readdirSync(folder)
+          .filter((name) => name.startsWith('chunk-'))
+          .sort()
+          .join();
       const before = chunks();
       // Its point completes a chunk, and the next one begins.
       const { promise: hasPoint, resolve } = Promise.withResolvers<void>();
-      const watcher = watch(folder, () => { if (chunks() !== before) resolve(); });
+      const watcher = watch(folder, () => {
+        if (chunks() !== before) resolve();
+      });
       const slow = skua(['scavenge', 'offline', folder, '--threshold', '-1', ...SLOWLY]);
       await hasPoint;
       watcher.close();
@@ -258,35 +380,74 @@ describe('offline', () => {
     };
     await stopped();
     expect(existsSync(database)).toBe(true);
-    expect((await run(['scavenge', 'offline', folder, '--dry-run'])).out).toMatch(/The next start (?:resumes|uses) .*skua scavenge offline .* --fresh/);
+    expect((await run(['scavenge', 'offline', folder, '--dry-run'])).out).toMatch(
+      /The next start (?:resumes|uses) .*skua scavenge offline .* --fresh/,
+    );
     expect((await run(['explain', 'gone', '--db', folder])).out).toContain('The next start is not this scavenge');
     const done = await run(['scavenge', 'offline', folder, '--until-clean']);
-    expect(done).toMatchObject({ code: 0, out: expect.stringMatching(/^Done up to .*needs another\.\nDone after .*\nOn disk: /), err: expect.stringMatching(/^It goes (?:on with|to) the scavenge/) });
+    expect(done).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Done up to .*needs another\.\nDone after .*\nOn disk: /),
+      err: expect.stringMatching(/^It goes (?:on with|to) the scavenge/),
+    });
     await stopped();
-    const fresh = JSON.parse((await run(['scavenge', 'offline', folder, '--fresh', '--json'])).out) as Record<string, unknown>;
+    const fresh = JSON.parse((await run(['scavenge', 'offline', folder, '--fresh', '--json'])).out) as Record<
+      string,
+      unknown
+    >;
     expect(fresh).toMatchObject({ result: 'Success' });
     expect(fresh).not.toHaveProperty('olderPoint');
     expect((await run(['verify', folder])).code).toBe(0);
     // Of what never was nothing is proved.
     const unknown = ['prove-erased', '--stream', 'nobody', '--db', folder];
-    expect(await run(unknown)).toMatchObject({ code: 0, out: expect.stringContaining('no trace, and no sign that there ever was a stream "nobody"') });
-    expect([linesOf((await run([...unknown, '--json'])).out).at(-1), linesOf((await run(['prove-erased', '--stream', 'gone', '--db', folder, '--json'])).out).at(-1)]).toMatchObject([{ kind: 'summary', traces: 0, streamKnown: false }, { traces: 0, streamKnown: true }]);
-    expect((await run(['prove-erased', '--event', '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4', '--db', folder])).out).toContain("can't be told");
+    expect(await run(unknown)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('no trace, and no sign that there ever was a stream "nobody"'),
+    });
+    expect([
+      linesOf((await run([...unknown, '--json'])).out).at(-1),
+      linesOf((await run(['prove-erased', '--stream', 'gone', '--db', folder, '--json'])).out).at(-1),
+    ]).toMatchObject([
+      { kind: 'summary', traces: 0, streamKnown: false },
+      { traces: 0, streamKnown: true },
+    ]);
+    expect(
+      (await run(['prove-erased', '--event', '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4', '--db', folder])).out,
+    ).toContain("can't be told");
   });
 
   test('a directory in use, one without a database, and none: 3', async () => {
     const node = await startedNode(['--db', folder, ...FILTER]);
-    for (const words of [['scavenge', 'offline', folder], ['explain', 'kept', '--db', folder]]) {
-      expect(await run(words)).toMatchObject({ code: 3, out: '', err: expect.stringContaining('error directory_locked: ') });
+    for (const words of [
+      ['scavenge', 'offline', folder],
+      ['explain', 'kept', '--db', folder],
+    ]) {
+      expect(await run(words)).toMatchObject({
+        code: 3,
+        out: '',
+        err: expect.stringContaining('error directory_locked: '),
+      });
     }
     // What only reads runs beside a node.
     expect((await run(['prove-erased', '--event', idOf(1, 1), '--db', folder])).code).toBe(0);
     await node.stop();
     const empty = mkdtempSync(path.join(folder, 'empty-'));
     const absent = path.join(folder, 'absent');
-    for (const words of [['scavenge', 'offline'], ['explain', 's', '--db'], ['prove-erased', '--stream', 's', '--db']]) {
-      expect(await run([...words, empty])).toMatchObject({ code: 3, out: '', err: expect.stringContaining('error not_a_data_directory: ') });
-      expect(await run([...words, absent])).toMatchObject({ code: 3, out: '', err: expect.stringContaining('error not_a_directory: ') });
+    for (const words of [
+      ['scavenge', 'offline'],
+      ['explain', 's', '--db'],
+      ['prove-erased', '--stream', 's', '--db'],
+    ]) {
+      expect(await run([...words, empty])).toMatchObject({
+        code: 3,
+        out: '',
+        err: expect.stringContaining('error not_a_data_directory: '),
+      });
+      expect(await run([...words, absent])).toMatchObject({
+        code: 3,
+        out: '',
+        err: expect.stringContaining('error not_a_directory: '),
+      });
     }
     expect(readdirSync(empty)).toEqual([]);
   });

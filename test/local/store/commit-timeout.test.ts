@@ -11,12 +11,16 @@ function slowNode(timeoutMs: number) {
   const clock = new ManualClock();
   const model = new ModelStore(clock, new SeededIds());
   let release = () => {};
-  const released = new Promise<void>((resolve) => { release = resolve; });
-  const held = <A extends unknown[], T>(write: (...args: A) => Promise<T>) => async (...args: A): Promise<T> => {
-    const written = await write(...args);
-    await released;
-    return written;
-  };
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held =
+    <A extends unknown[], T>(write: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      const written = await write(...args);
+      await released;
+      return written;
+    };
   model.append = held(model.append.bind(model));
   model.deleteStream = held(model.deleteStream.bind(model));
   const h = grpcHarness({ store: withCommitTimeout(model, timeoutMs, clock), clock });
@@ -29,12 +33,19 @@ const events = (n: number) => JSON.stringify([{ eventId: idOf(n), eventType: 'ma
 describe('a write that is not committed in time', () => {
   test('is answered that nobody knows, by each protocol as its clients expect it, and goes on', async () => {
     const { h, clock, model, release } = slowNode(1_000);
-    const calls = [h.call(APPEND, appendOf('a', { any: {} }, proposed(1))), h.call(BATCH, [chunkOf(2, [proposed(2)], { options: { ...stream('b'), any: {} }, is_final: true })]), h.call(DELETE, { options: { ...stream('c'), no_stream: {} } })];
+    const calls = [
+      h.call(APPEND, appendOf('a', { any: {} }, proposed(1))),
+      h.call(BATCH, [chunkOf(2, [proposed(2)], { options: { ...stream('b'), any: {} }, is_final: true })]),
+      h.call(DELETE, { options: { ...stream('c'), no_stream: {} } }),
+    ];
     const http = h.send('POST', '/streams/d', EVENTS, events(3));
     await clock.advance(999);
     await clock.advance(1);
     const [append, batch] = await Promise.all(calls);
-    expect(append).toMatchObject({ status: 10, message: expect.stringMatching(/^Operation timed out: the write was not committed within 1000 ms/) });
+    expect(append).toMatchObject({
+      status: 10,
+      message: expect.stringMatching(/^Operation timed out: the write was not committed within 1000 ms/),
+    });
     expect(batch!.received).toMatchObject([{ error: { code: 'DEADLINE_EXCEEDED', message: 'Timeout' } }]);
     const reply = await http;
     expect([reply.status, reply.json().code]).toEqual([503, 'commit_outcome_unknown']);
@@ -48,7 +59,10 @@ describe('a write that is not committed in time', () => {
     const { h, clock, release } = slowNode(1);
     release();
     expect((await h.call(APPEND, appendOf('a', { any: {} }, proposed(1)))).status).toBe(0);
-    expect(await h.call(APPEND, appendOf('a', { no_stream: {} }, proposed(2)))).toMatchObject({ status: 0, received: [{ wrong_expected_version: {} }] });
+    expect(await h.call(APPEND, appendOf('a', { no_stream: {} }, proposed(2)))).toMatchObject({
+      status: 0,
+      received: [{ wrong_expected_version: {} }],
+    });
     await clock.advance(250);
     expect(clock.sleeping).toBe(0);
   });

@@ -1,5 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -17,15 +27,23 @@ const at = (...names: string[]) => path.join(folder, ...names);
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-read-only-'));
-  const open = await openTestStore({ storage: new FilesystemStorage({ root: at('data') }), chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60 });
+  const open = await openTestStore({
+    storage: new FilesystemStorage({ root: at('data') }),
+    chunkSizeBytes: CHUNK_BYTES,
+    memTableEntriesMax: 60,
+  });
   await append(open, 's', 100);
   await open.close();
   expect(await ran(['scavenge', 'offline', at('data')])).toMatchObject({ code: 0 });
-  expect(await ran(['backup', 'create', '--db', at('data'), '--repository', at('repository')])).toMatchObject({ code: 0 });
+  expect(await ran(['backup', 'create', '--db', at('data'), '--repository', at('repository')])).toMatchObject({
+    code: 0,
+  });
   expect(await ran(['backup', 'copy', '--full', '--db', at('data'), '--to', at('copy')])).toMatchObject({ code: 0 });
 });
 
-afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** What a folder holds, to be compared. */
 function contentOf(place: string): Record<string, string> {
@@ -33,14 +51,23 @@ function contentOf(place: string): Record<string, string> {
   for (const name of (readdirSync(place, { recursive: true }) as string[]).sort()) {
     const file = path.join(place, name);
     const { mtimeMs, mode } = statSync(file);
-    found[name] = statSync(file).isFile() ? `${mode} ${mtimeMs} ${readFileSync(file).toString('base64')}` : `${mode} ${mtimeMs}`;
+    found[name] = statSync(file).isFile()
+      ? `${mode} ${mtimeMs} ${readFileSync(file).toString('base64')}`
+      : `${mode} ${mtimeMs}`;
   }
   return found;
 }
 
 /** In a user namespace of its own, where such a mount concerns nobody else. */
 function mountsReadOnly(): boolean {
-  return spawnSync('unshare', ['-rm', 'sh', '-c', `mkdir -p '${at('probe')}' && mount --bind '${folder}' '${folder}' && mount -o remount,ro,bind '${folder}' && ! touch '${at('probe', 'x')}' 2>/dev/null`]).status === 0;
+  return (
+    spawnSync('unshare', [
+      '-rm',
+      'sh',
+      '-c',
+      `mkdir -p '${at('probe')}' && mount --bind '${folder}' '${folder}' && mount -o remount,ro,bind '${folder}' && ! touch '${at('probe', 'x')}' 2>/dev/null`,
+    ]).status === 0
+  );
 }
 
 /** As a snapshot of a disk finds the database while a scavenge runs: SQLite opens that only where it can write. */
@@ -52,23 +79,40 @@ function leaveWriteAheadLog(file: string): void {
   for (const [name, bytes] of left) writeFileSync(name, bytes);
 }
 
-interface Done { readonly code: number | null; readonly out: string; readonly err: string }
+interface Done {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
 
 /** A command in a process that sees these folders read-only. */
 function skuaReadingOnly(words: readonly string[]): Promise<Done> {
-  const mounts = ['data', 'copy', 'repository', 'bare'].map((name) => `mount --bind '${at(name)}' '${at(name)}' && mount -o remount,ro,bind '${at(name)}'`).join(' && ');
-  const child = spawn('unshare', ['-rm', 'sh', '-c', `${mounts} && exec "$0" "$@"`, process.execPath, path.join(ROOT, 'local/main.ts'), ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const mounts = ['data', 'copy', 'repository', 'bare']
+    .map((name) => `mount --bind '${at(name)}' '${at(name)}' && mount -o remount,ro,bind '${at(name)}'`)
+    .join(' && ');
+  const child = spawn(
+    'unshare',
+    ['-rm', 'sh', '-c', `${mounts} && exec "$0" "$@"`, process.execPath, path.join(ROOT, 'local/main.ts'), ...words],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
   let out = '';
   let err = '';
-  child.stdout.on('data', (bytes: Buffer) => { out += String(bytes); });
-  child.stderr.on('data', (bytes: Buffer) => { err += String(bytes); });
+  child.stdout.on('data', (bytes: Buffer) => {
+    out += String(bytes);
+  });
+  child.stderr.on('data', (bytes: Buffer) => {
+    err += String(bytes);
+  });
   return new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code) => { resolve({ code, out, err }); });
+    child.on('close', (code) => {
+      resolve({ code, out, err });
+    });
   });
 }
 
-const NOTE = /can't be written to \(EROFS\), so it is read without changes; .* Make sure no node writes to it through another mount meanwhile\./;
+const NOTE =
+  /can't be written to \(EROFS\), so it is read without changes; .* Make sure no node writes to it through another mount meanwhile\./;
 
 /** The words, the code, a part of the output, and whether it is told that the directory is only read. */
 const COMMANDS: readonly (readonly [words: () => string[], code: number, out: string, isTold: boolean])[] = [
@@ -91,10 +135,15 @@ const COMMANDS: readonly (readonly [words: () => string[], code: number, out: st
   [() => ['prove-erased', '--stream', 's', '--repository', at('repository')], 1, 'trace', false],
 ];
 /** These write, and say so. */
-const WRITE: readonly (() => string[])[] = [() => ['scavenge', 'offline', at('data')], () => ['proof', 'export', '--db', at('data')]];
+const WRITE: readonly (() => string[])[] = [
+  () => ['scavenge', 'offline', at('data')],
+  () => ['proof', 'export', '--db', at('data')],
+];
 
 describe('on a mount that can only be read', () => {
-  test('commands that only read work, and those that write say why they can\'t; nothing of the directories changes', async ({ skip }) => {
+  test("commands that only read work, and those that write say why they can't; nothing of the directories changes", async ({
+    skip,
+  }) => {
     mkdirSync(at('bare'));
     for (const name of readdirSync(at('copy'), { recursive: true }) as string[]) {
       if (statSync(at('copy', name)).isDirectory()) mkdirSync(at('bare', name), { recursive: true });
@@ -117,7 +166,12 @@ describe('on a mount that can only be read', () => {
     });
     for (const words of WRITE) {
       const done = await skuaReadingOnly(words());
-      expect(done, words().join(' ')).toMatchObject({ code: 3, err: expect.stringMatching(/can't be written to \(EROFS\): this command locks the directory against other users, and writes to it\./) as string });
+      expect(done, words().join(' ')).toMatchObject({
+        code: 3,
+        err: expect.stringMatching(
+          /can't be written to \(EROFS\): this command locks the directory against other users, and writes to it\./,
+        ) as string,
+      });
     }
     expect(['data', 'copy', 'repository', 'bare'].map((name) => contentOf(at(name)))).toEqual(before);
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith('skua-look-'))).toEqual([]);
@@ -128,7 +182,10 @@ describe('on a mount that can only be read', () => {
     if (!mountsReadOnly()) skip('This machine lets no user mount a directory read-only (unshare -rm).');
     const node = await startedNode(['--db', at('data')]);
     try {
-      expect(await skuaReadingOnly(['explain', 's', '--db', at('data')])).toMatchObject({ code: 3, err: expect.stringContaining('directory_locked') as string });
+      expect(await skuaReadingOnly(['explain', 's', '--db', at('data')])).toMatchObject({
+        code: 3,
+        err: expect.stringContaining('directory_locked') as string,
+      });
     } finally {
       await node.stop();
     }
@@ -137,13 +194,24 @@ describe('on a mount that can only be read', () => {
 
 test('a directory without permission to write is read, and stays as it is', async ({ skip }) => {
   const isRoot = process.getuid?.() === 0;
-  if (isRoot && spawnSync('setpriv', ['--reuid=65534', '--clear-groups', process.execPath, '-e', `process.chdir('${ROOT}')`]).status !== 0) skip('This user may write anywhere, and no other one can run this program here.');
+  if (
+    isRoot &&
+    spawnSync('setpriv', ['--reuid=65534', '--clear-groups', process.execPath, '-e', `process.chdir('${ROOT}')`])
+      .status !== 0
+  )
+    skip('This user may write anywhere, and no other one can run this program here.');
   chmodSync(folder, 0o755);
   for (const name of ['', 'index', 'index/scavenging', 'index/stream-existence']) chmodSync(at('copy', name), 0o555);
   const before = contentOf(at('copy'));
   const words = [path.join(ROOT, 'local/main.ts'), 'explain', 's', '--db', at('copy')];
-  const done = isRoot ? spawnSync('setpriv', ['--reuid=65534', '--clear-groups', process.execPath, ...words]) : spawnSync(process.execPath, words);
-  expect({ code: done.status, out: String(done.stdout), err: String(done.stderr) }).toMatchObject({ code: 0, out: expect.stringContaining('last event 99') as string, err: expect.stringMatching(/can't be written to \(EACCES\)/) as string });
+  const done = isRoot
+    ? spawnSync('setpriv', ['--reuid=65534', '--clear-groups', process.execPath, ...words])
+    : spawnSync(process.execPath, words);
+  expect({ code: done.status, out: String(done.stdout), err: String(done.stderr) }).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('last event 99') as string,
+    err: expect.stringMatching(/can't be written to \(EACCES\)/) as string,
+  });
   expect(contentOf(at('copy'))).toEqual(before);
   for (const name of ['', 'index', 'index/scavenging', 'index/stream-existence']) chmodSync(at('copy', name), 0o755);
 });

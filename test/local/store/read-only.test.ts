@@ -17,10 +17,19 @@ import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 describe.each(['EROFS', 'EACCES'])('where every write is refused with %s', (systemCode) => {
   /** A storage as a disk that can only be read is one. */
   function refusing(storage: Storage): Storage {
-    const refuse = async (name: string): Promise<never> => { throw new SkuaError('io_error', `Access to ${name} was denied (${systemCode}).`, { path: name, systemCode }); };
+    const refuse = async (name: string): Promise<never> => {
+      throw new SkuaError('io_error', `Access to ${name} was denied (${systemCode}).`, { path: name, systemCode });
+    };
     return {
-      list: (name) => storage.list(name), size: (name) => storage.size(name), modifiedMs: (name) => storage.modifiedMs(name), open: (name, access) => (access === 'read' ? storage.open(name, 'read') : refuse(name)),
-      create: refuse, rename: refuse, remove: refuse, freeBytes: () => Promise.resolve(0), lock: () => refuse('skua.lock'),
+      list: (name) => storage.list(name),
+      size: (name) => storage.size(name),
+      modifiedMs: (name) => storage.modifiedMs(name),
+      open: (name, access) => (access === 'read' ? storage.open(name, 'read') : refuse(name)),
+      create: refuse,
+      rename: refuse,
+      remove: refuse,
+      freeBytes: () => Promise.resolve(0),
+      lock: () => refuse('skua.lock'),
     };
   }
 
@@ -28,7 +37,12 @@ describe.each(['EROFS', 'EACCES'])('where every write is refused with %s', (syst
     for (const hasIndex of [true, false]) {
       const base = new MemoryStorage();
       const states = new MemoryScavengeStates();
-      const node = await openTestStore({ storage: base, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60, scavengeStates: states });
+      const node = await openTestStore({
+        storage: base,
+        chunkSizeBytes: CHUNK_BYTES,
+        memTableEntriesMax: 60,
+        scavengeStates: states,
+      });
       await append(node, 's', 100);
       await node.close();
       // A chaser that was left behind has to be put right, and an index be made.
@@ -46,10 +60,22 @@ describe.each(['EROFS', 'EACCES'])('where every write is refused with %s', (syst
         return files;
       };
       const before = await read();
-      const source = await snapshotOfDirectory({ storage: new OverStorage(refusing(base), new MemoryStorage()), clock: new ManualClock(TEST_NOW_MS, 'microtask'), ids: new SeededIds(5), digests: nodeDigests, log: silentLog });
+      const source = await snapshotOfDirectory({
+        storage: new OverStorage(refusing(base), new MemoryStorage()),
+        clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+        ids: new SeededIds(5),
+        digests: nodeDigests,
+        log: silentLog,
+      });
       expect(source.snapshot.files.filter(({ kind }) => kind === 'chunk').length).toBeGreaterThan(0);
       await source.release();
-      const over = await openTestStore({ storage: new OverStorage(refusing(base), new MemoryStorage()), chunkSizeBytes: CHUNK_BYTES, writeEpoch: false, scavengeStates: new MemoryScavengeStates(), scavenge: { repairHistory: false } });
+      const over = await openTestStore({
+        storage: new OverStorage(refusing(base), new MemoryStorage()),
+        chunkSizeBytes: CHUNK_BYTES,
+        writeEpoch: false,
+        scavengeStates: new MemoryScavengeStates(),
+        scavenge: { repairHistory: false },
+      });
       expect(await over.scavenger.explain('s')).toMatchObject({ lastEventNumber: 99 });
       const { scavengeId } = await over.scavenger.startDryRun();
       await over.scavenger.idle();

@@ -18,8 +18,15 @@ test('it serves localhost by name and by both addresses, trusted through itself'
   const { set, certificate, fingerprint } = await devCertificate(Date.now());
   const parsed = new X509Certificate(certificate);
   expect(parsed.fingerprint256).toBe(fingerprint);
-  expect([parsed.checkHost('localhost'), parsed.checkIP('127.0.0.1'), parsed.checkIP('::1')]).toEqual(['localhost', '127.0.0.1', '::1']);
-  expect(set.loaded.map(({ kind, subject, daysLeft }) => [kind, subject, daysLeft])).toEqual([['node', 'CN=localhost', 29], ['root', 'CN=localhost', 29]]);
+  expect([parsed.checkHost('localhost'), parsed.checkIP('127.0.0.1'), parsed.checkIP('::1')]).toEqual([
+    'localhost',
+    '127.0.0.1',
+    '::1',
+  ]);
+  expect(set.loaded.map(({ kind, subject, daysLeft }) => [kind, subject, daysLeft])).toEqual([
+    ['node', 'CN=localhost', 29],
+    ['root', 'CN=localhost', 29],
+  ]);
   const server = await serve({ tls: { certificates: set } });
   expect((await call(server, { ca: certificate })).status).toBe(200);
   expect((await call(server, { ca: certificate, servername: 'localhost' })).status).toBe(200);
@@ -42,7 +49,10 @@ test('kept in a file for its owner only, it is used again until it is about to e
 test('a file that is something else is left alone', async () => {
   const file = path.join(await folder(), 'dev.pem');
   await writeFile(file, 'precious');
-  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file, reason: expect.stringContaining('is not a development certificate') } });
+  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({
+    code: 'certificate_invalid',
+    data: { file, reason: expect.stringContaining('is not a development certificate') },
+  });
   expect(await readFile(file, 'utf8')).toBe('precious');
 });
 test('files beside it that are something else are left alone, too', async () => {
@@ -50,7 +60,10 @@ test('files beside it that are something else are left alone, too', async () => 
   const file = path.join(at, 'kept.pem');
   await writeFile(`${file}.tmp`, 'mine');
   await writeFile(`${file}.crt`, 'mine');
-  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file: `${file}.crt` } });
+  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({
+    code: 'certificate_invalid',
+    data: { file: `${file}.crt` },
+  });
   await rm(`${file}.crt`);
   await devCertificate(Date.now(), file);
   expect(await readFile(`${file}.tmp`, 'utf8')).toBe('mine');
@@ -58,5 +71,8 @@ test('files beside it that are something else are left alone, too', async () => 
 });
 test('a folder that is not there', async () => {
   const file = path.join(await folder(), 'absent', 'dev.pem');
-  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { reason: expect.stringContaining('ENOENT') } });
+  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({
+    code: 'certificate_invalid',
+    data: { reason: expect.stringContaining('ENOENT') },
+  });
 });

@@ -13,14 +13,35 @@ import { Files } from './files.ts';
 const DAY_MS = 86_400_000;
 
 function expiring(notAfterMs: number, remindDays = 30): CertificateSet {
-  const loaded = [{ kind: 'node', subject: 'CN=n', serial: '1', thumbprint: 'AA', notAfter: new Date(notAfterMs).toISOString(), daysLeft: 0 }] as const;
-  return { secureContext: { cert: '', key: '', ca: [] }, reservedNodeCommonName: null, trustsNodes: true, loaded, notAfterMs, remindDays, isMadeAtStart: false };
+  const loaded = [
+    {
+      kind: 'node',
+      subject: 'CN=n',
+      serial: '1',
+      thumbprint: 'AA',
+      notAfter: new Date(notAfterMs).toISOString(),
+      daysLeft: 0,
+    },
+  ] as const;
+  return {
+    secureContext: { cert: '', key: '', ca: [] },
+    reservedNodeCommonName: null,
+    trustsNodes: true,
+    loaded,
+    notAfterMs,
+    remindDays,
+    isMadeAtStart: false,
+  };
 }
 
 test('a warning a day from thirty days before the end on, an error after it, none after a reload', async () => {
   const clock = new ManualClock();
   const lines: string[] = [];
-  const log: Log = { ...silentLog, warn: (message) => lines.push(`warn ${message}`), error: (message) => lines.push(`error ${message}`) };
+  const log: Log = {
+    ...silentLog,
+    warn: (message) => lines.push(`warn ${message}`),
+    error: (message) => lines.push(`error ${message}`),
+  };
   let set = expiring(clock.nowMs() + 31 * DAY_MS);
   const end = new AbortController();
   const watch = watchExpiry({ certificates: () => set, clock, log, signal: end.signal });
@@ -62,16 +83,29 @@ test('one that is renewed every few days is told of in the last third of its tim
     const files = await Files.of({ 'node.crt': cert, 'node.key': key, 'roots/ca.crt': root.cert });
     return Math.round((await loadCertificates(files.options(), Date.now())).remindDays * 100) / 100;
   };
-  expect([await remindDays(1.5), await remindDays(6), await remindDays(90), await remindDays(365)]).toEqual([0.5, 2, 30, 30]);
+  expect([await remindDays(1.5), await remindDays(6), await remindDays(90), await remindDays(365)]).toEqual([
+    0.5, 2, 30, 30,
+  ]);
 });
 
 test('what clients cause is logged twenty times a minute at most, and then how much was left out', () => {
   let now = 0;
   const lines: [string, unknown][] = [];
-  const noted = new HandshakeLog({ ...silentLog, debug: (message, fields) => { lines.push([message, fields]); } }, () => now);
+  const noted = new HandshakeLog(
+    {
+      ...silentLog,
+      debug: (message, fields) => {
+        lines.push([message, fields]);
+      },
+    },
+    () => now,
+  );
   for (let i = 0; i < 1_000; i++) noted.note('failed', { i });
   expect(lines).toHaveLength(20);
   now = 60_000;
   noted.note('failed', { i: 1_000 });
-  expect(lines.slice(20)).toEqual([['lines about TLS connections were dropped', { count: 980 }], ['failed', { i: 1_000 }]]);
+  expect(lines.slice(20)).toEqual([
+    ['lines about TLS connections were dropped', { count: 980 }],
+    ['failed', { i: 1_000 }],
+  ]);
 });

@@ -37,8 +37,13 @@ export class Files {
   /** `node.crt` and `node.key`, with the roots of `roots/`. */
   options(changed: Partial<CertificateOptions> = {}): CertificateOptions {
     return {
-      certificateFile: this.path('node.crt'), certificatePrivateKeyFile: this.path('node.key'), certificatePassword: null, certificatePrivateKeyPassword: null,
-      trustedRootCertificatesPath: this.path('roots'), certificateReservedNodeCommonName: null, ...changed,
+      certificateFile: this.path('node.crt'),
+      certificatePrivateKeyFile: this.path('node.key'),
+      certificatePassword: null,
+      certificatePrivateKeyPassword: null,
+      trustedRootCertificatesPath: this.path('roots'),
+      certificateReservedNodeCommonName: null,
+      ...changed,
     };
   }
 }

@@ -7,20 +7,26 @@ import type { Spawned } from '../spawn.ts';
 import { Files } from './files.ts';
 
 /** The process of a node, with what it takes to talk to it. */
-async function started(words: readonly string[], ca: string): Promise<{ node: Spawned; serial(agent?: https.Agent): Promise<string> }> {
+async function started(
+  words: readonly string[],
+  ca: string,
+): Promise<{ node: Spawned; serial(agent?: https.Agent): Promise<string> }> {
   const node = skua(['start', '--mem-db', '--node-port', '0', ...words]);
   onTestFinished(async () => {
     node.child.kill('SIGTERM');
     await node.ended;
   });
   const [, url] = await node.seen(/listening on (https:\/\/\S+)\n/);
-  const serial = (agent: https.Agent | false = false) => new Promise<string>((resolve, reject) => {
-    https.get(`${url}/health/live`, { ca, agent }, (reply) => {
-      const socket = reply.socket as import('node:tls').TLSSocket;
-      const { serialNumber } = socket.getPeerCertificate();
-      reply.resume().on('end', () => resolve(serialNumber));
-    }).on('error', reject);
-  });
+  const serial = (agent: https.Agent | false = false) =>
+    new Promise<string>((resolve, reject) => {
+      https
+        .get(`${url}/health/live`, { ca, agent }, (reply) => {
+          const socket = reply.socket as import('node:tls').TLSSocket;
+          const { serialNumber } = socket.getPeerCertificate();
+          reply.resume().on('end', () => resolve(serialNumber));
+        })
+        .on('error', reject);
+    });
   return { node, serial: (agent) => serial(agent ?? false) };
 }
 
@@ -29,9 +35,17 @@ test('SIGHUP takes up new certificates; old connections go on; a broken key chan
   const [first, second] = [await issueNode(root), await issueNode(root)];
   const serials = [first, second].map(({ parsed }) => parsed.serialNumber.toUpperCase());
   const files = await Files.of({ 'node.crt': first.cert, 'node.key': first.key, 'roots/ca.crt': root.cert });
-  const { node, serial } = await started([
-    '--certificate-file', files.path('node.crt'), '--certificate-private-key-file', files.path('node.key'), '--trusted-root-certificates-path', files.path('roots'),
-  ], root.cert);
+  const { node, serial } = await started(
+    [
+      '--certificate-file',
+      files.path('node.crt'),
+      '--certificate-private-key-file',
+      files.path('node.key'),
+      '--trusted-root-certificates-path',
+      files.path('roots'),
+    ],
+    root.cert,
+  );
   const agent = new https.Agent({ keepAlive: true, maxSockets: 1, ca: root.cert });
   onTestFinished(() => agent.destroy());
   const free = once(agent, 'free');
@@ -42,7 +56,9 @@ test('SIGHUP takes up new certificates; old connections go on; a broken key chan
   node.child.kill('SIGHUP');
   await node.seen(/the configuration was not reloaded/);
   expect(node.logged().find(({ msg }) => String(msg).startsWith('the configuration was not reloaded'))).toMatchObject({
-    level: 'error', file: files.path('node.key'), reason: expect.stringContaining('no private key'),
+    level: 'error',
+    file: files.path('node.key'),
+    reason: expect.stringContaining('no private key'),
   });
   expect(await serial()).toBe(serials[0]);
 
@@ -55,9 +71,22 @@ test('SIGHUP takes up new certificates; old connections go on; a broken key chan
 
 test('a node that can not load its certificate does not start, and says which file and why', async () => {
   const root = await issueRoot();
-  const files = await Files.of({ 'node.crt': (await issueNode(root)).cert, 'node.key': 'broken', 'roots/ca.crt': root.cert });
+  const files = await Files.of({
+    'node.crt': (await issueNode(root)).cert,
+    'node.key': 'broken',
+    'roots/ca.crt': root.cert,
+  });
   const { code, err } = await skua([
-    'start', '--mem-db', '--node-port', '0', '--certificate-file', files.path('node.crt'), '--certificate-private-key-file', files.path('node.key'), '--trusted-root-certificates-path', files.path('roots'),
+    'start',
+    '--mem-db',
+    '--node-port',
+    '0',
+    '--certificate-file',
+    files.path('node.crt'),
+    '--certificate-private-key-file',
+    files.path('node.key'),
+    '--trusted-root-certificates-path',
+    files.path('roots'),
   ]).ended;
   expect(code).toBe(1);
   expect(err).toContain(`${files.path('node.key')}: The file has no private key in PEM.`);

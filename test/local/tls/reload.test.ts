@@ -25,8 +25,12 @@ beforeAll(async () => {
 async function world() {
   const files = await Files.of({ 'node.crt': first.cert, 'node.key': first.key, 'roots/ca.crt': root.cert });
   const values: CertificateValues = {
-    CertificateFile: files.path('node.crt'), CertificatePrivateKeyFile: files.path('node.key'), CertificatePassword: null, CertificatePrivateKeyPassword: null,
-    TrustedRootCertificatesPath: files.path('roots'), CertificateReservedNodeCommonName: null,
+    CertificateFile: files.path('node.crt'),
+    CertificatePrivateKeyFile: files.path('node.key'),
+    CertificatePassword: null,
+    CertificatePrivateKeyPassword: null,
+    TrustedRootCertificatesPath: files.path('roots'),
+    CertificateReservedNodeCommonName: null,
   };
   const load = (from: CertificateValues) => loadConfigured(from, Date.now());
   const inForce = await load(values);
@@ -35,10 +39,20 @@ async function world() {
     tls: { certificates: inForce },
     // Files are written while a connection waits for its first request.
     patience: { headersMs: 600_000, requestMs: 600_000 },
-    fetch: (request) => (request.url.endsWith('/slow') ? new Promise((resolve) => { release = () => resolve(new Response('late')); }) : new Response('ok')),
+    fetch: (request) =>
+      request.url.endsWith('/slow')
+        ? new Promise((resolve) => {
+            release = () => resolve(new Response('late'));
+          })
+        : new Response('ok'),
   });
   const config = { values, reread: () => config, diff: () => [] };
-  const reloader = createReloader<CertificateValues>({ config, certificates: { inForce, load, use: (set) => server.setCertificates(set) }, apply: () => {}, log: silentLog });
+  const reloader = createReloader<CertificateValues>({
+    config,
+    certificates: { inForce, load, use: (set) => server.setCertificates(set) },
+    apply: () => {},
+    log: silentLog,
+  });
   const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: root.cert });
   onTestFinished(() => agent.destroy());
   const old = async () => {
@@ -62,7 +76,10 @@ test('old connections go on, new ones see the new certificate; also one with ano
   await files.write('node.crt', second.cert);
   await files.write('node.key', second.key);
   const result = await reloader.reload('a test');
-  expect(result).toMatchObject({ certificatesChanged: true, certificates: [{ kind: 'node', subject: 'CN=other.parcels.test', serial: serialOf(second) }, { kind: 'root' }] });
+  expect(result).toMatchObject({
+    certificatesChanged: true,
+    certificates: [{ kind: 'node', subject: 'CN=other.parcels.test', serial: serialOf(second) }, { kind: 'root' }],
+  });
   expect([await old(), await fresh()]).toEqual([serialOf(first), serialOf(second)]);
   const reply = received(quiet);
   quiet.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -76,7 +93,12 @@ test('whatever is broken changes nothing, and the error names the file and the r
   const foreign = await issueNode(await issueRoot('Foreign'));
   const expired = await issueNode(root, 'node.parcels.test', { from: -10, to: -1 });
   const forClients = await issueNode(root, 'node.parcels.test', { usages: CLIENT_USAGES });
-  const encrypted = createPrivateKey(first.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
+  const encrypted = createPrivateKey(first.key).export({
+    type: 'pkcs8',
+    format: 'pem',
+    cipher: 'aes-256-cbc',
+    passphrase: 'x',
+  });
   const breaks: [string, Record<string, string | null>, string, RegExp][] = [
     ['broken key', { 'node.key': '-----BEGIN PRIVATE KEY-----\nMIIB' }, 'node.key', /damaged/],
     ['empty key', { 'node.key': '' }, 'node.key', /no private key/],
@@ -86,16 +108,30 @@ test('whatever is broken changes nothing, and the error names the file and the r
     ['missing certificate', { 'node.crt': null }, 'node.crt', /does not exist/],
     ['foreign authority', { 'node.crt': foreign.cert, 'node.key': foreign.key }, 'node.crt', /issued by "CN=Foreign"/],
     ['expired', { 'node.crt': expired.cert, 'node.key': expired.key }, 'node.crt', /expired/],
-    ['for clients alone', { 'node.crt': forClients.cert, 'node.key': forClients.key }, 'node.crt', /Clients will not accept/],
+    [
+      'for clients alone',
+      { 'node.crt': forClients.cert, 'node.key': forClients.key },
+      'node.crt',
+      /Clients will not accept/,
+    ],
     ['junk among the roots', { 'roots/junk.crt': 'junk' }, 'roots/junk.crt', /no certificate/],
     ['no root', { 'roots/ca.crt': null }, 'roots', /no trusted root/],
   ];
   for (const [what, changes, name, reason] of breaks) {
-    for (const [file, content] of Object.entries(changes)) await (content === null ? files.remove(file) : files.write(file, content));
-    await expect(reloader.reload(what), what).rejects.toMatchObject({ code: 'reload_failed', data: { file: files.path(name), reason: expect.stringMatching(reason) } });
+    for (const [file, content] of Object.entries(changes))
+      await (content === null ? files.remove(file) : files.write(file, content));
+    await expect(reloader.reload(what), what).rejects.toMatchObject({
+      code: 'reload_failed',
+      data: { file: files.path(name), reason: expect.stringMatching(reason) },
+    });
     expect([await old(), await fresh()], what).toEqual([serialOf(first), serialOf(first)]);
     if ('roots/junk.crt' in changes) await files.remove('roots/junk.crt');
-    for (const [file, content] of [['node.crt', first.cert], ['node.key', first.key], ['roots/ca.crt', root.cert]] as const) await files.write(file, content);
+    for (const [file, content] of [
+      ['node.crt', first.cert],
+      ['node.key', first.key],
+      ['roots/ca.crt', root.cert],
+    ] as const)
+      await files.write(file, content);
     expect(await reloader.reload(what), what).toMatchObject({ certificatesChanged: false });
   }
 });

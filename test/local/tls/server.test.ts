@@ -25,59 +25,114 @@ beforeAll(async () => {
   node = await issueNode(root);
 });
 
-async function certificates(of: Issued = node, reservedName: string | null = null, bundle = ''): Promise<CertificateSet> {
+async function certificates(
+  of: Issued = node,
+  reservedName: string | null = null,
+  bundle = '',
+): Promise<CertificateSet> {
   const files = await Files.of({ 'node.crt': of.cert + bundle, 'node.key': of.key, 'roots/ca.crt': root.cert });
   return loadCertificates(files.options({ certificateReservedNodeCommonName: reservedName }), Date.now());
 }
 
-const WHO = (request: Request) => new Response(JSON.stringify([new URL(request.url).protocol, peerOf(request)?.name ?? null, addressOf(request)]));
+const WHO = (request: Request) =>
+  new Response(JSON.stringify([new URL(request.url).protocol, peerOf(request)?.name ?? null, addressOf(request)]));
 
 describe('a server with TLS', () => {
   test('a client that trusts the root gets its answer; the certificate and name are checked by it', async () => {
     const server = await serve({ fetch: WHO, tls: { certificates: await certificates() } });
     expect(server.url).toMatch(/^https:/);
-    expect(await call(server, { ca: root.cert })).toMatchObject({ status: 200, body: '["https:",null,"127.0.0.1"]', serial: node.parsed.serialNumber.toUpperCase() });
+    expect(await call(server, { ca: root.cert })).toMatchObject({
+      status: 200,
+      body: '["https:",null,"127.0.0.1"]',
+      serial: node.parsed.serialNumber.toUpperCase(),
+    });
     await expect(call(server, {})).rejects.toMatchObject({ code: 'SELF_SIGNED_CERT_IN_CHAIN' });
-    await expect(call(server, { ca: root.cert, servername: 'other.test' })).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+    await expect(call(server, { ca: root.cert, servername: 'other.test' })).rejects.toMatchObject({
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
   });
-  test('of a chain file in another order, with its root, the node\'s and the intermediates are sent', async () => {
+  test("of a chain file in another order, with its root, the node's and the intermediates are sent", async () => {
     const upper = await issue({ commonName: 'Upper', isAuthority: true, by: root });
     const lower = await issue({ commonName: 'Lower', isAuthority: true, by: upper });
     const leaf = await issueNode(lower);
-    const files = await Files.of({ 'node.crt': root.cert + upper.cert + leaf.cert + lower.cert, 'node.key': leaf.key, 'roots/ca.crt': root.cert });
+    const files = await Files.of({
+      'node.crt': root.cert + upper.cert + leaf.cert + lower.cert,
+      'node.key': leaf.key,
+      'roots/ca.crt': root.cert,
+    });
     const server = await serve({ tls: { certificates: await loadCertificates(files.options(), Date.now()) } });
     expect((await call(server, { ca: root.cert })).status).toBe(200);
-    const socket = await open(server) as tls.TLSSocket;
+    const socket = (await open(server)) as tls.TLSSocket;
     const sent: string[] = [];
-    for (let next = socket.getPeerX509Certificate(); next !== undefined; next = next.issuerCertificate) sent.push(next.subject);
+    for (let next = socket.getPeerX509Certificate(); next !== undefined; next = next.issuerCertificate)
+      sent.push(next.subject);
     expect(sent).toEqual(['CN=node.parcels.test', 'CN=Lower', 'CN=Upper']);
   });
   test('PKCS#12 with a root in it', async () => {
     const files = await Files.of({ 'node.p12': WITH_ROOT, 'roots/ca.crt': ROOT_PEM });
-    const server = await serve({ tls: { certificates: await loadCertificates(files.options({ certificateFile: files.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: PASSWORD }), Date.UTC(2027, 5, 1)) } });
+    const server = await serve({
+      tls: {
+        certificates: await loadCertificates(
+          files.options({
+            certificateFile: files.path('node.p12'),
+            certificatePrivateKeyFile: null,
+            certificatePassword: PASSWORD,
+          }),
+          Date.UTC(2027, 5, 1),
+        ),
+      },
+    });
     expect((await call(server, { ca: ROOT_PEM })).status).toBe(200);
-    const socket = await open(server) as tls.TLSSocket;
+    const socket = (await open(server)) as tls.TLSSocket;
     const leaf = socket.getPeerX509Certificate()!;
-    expect([leaf.subject, leaf.issuerCertificate?.subject, leaf.issuerCertificate?.issuerCertificate]).toEqual(['CN=node.parcels.test', 'CN=Parcels Intermediate', undefined]);
+    expect([leaf.subject, leaf.issuerCertificate?.subject, leaf.issuerCertificate?.issuerCertificate]).toEqual([
+      'CN=node.parcels.test',
+      'CN=Parcels Intermediate',
+      undefined,
+    ]);
   });
   test.each(['TLSv1.2', 'TLSv1.3'] as const)('%s is spoken', async (version) => {
     const server = await serve({ tls: { certificates: await certificates() } });
     expect((await call(server, { ca: root.cert, minVersion: version, maxVersion: version })).status).toBe(200);
   });
-  test.each([['RSA', 2_048], ['EC', undefined]] as const)('of TLS 1.2 neither RSA key exchange nor CBC is spoken with a key of %s', async (_, rsaBits) => {
-    const server = await serve({ tls: { certificates: await certificates(await issueNode(root, 'node.parcels.test', rsaBits === undefined ? {} : { rsaBits })) } });
+  test.each([
+    ['RSA', 2_048],
+    ['EC', undefined],
+  ] as const)('of TLS 1.2 neither RSA key exchange nor CBC is spoken with a key of %s', async (_, rsaBits) => {
+    const server = await serve({
+      tls: {
+        certificates: await certificates(
+          await issueNode(root, 'node.parcels.test', rsaBits === undefined ? {} : { rsaBits }),
+        ),
+      },
+    });
     const by = (ciphers: string) => call(server, { ca: root.cert, maxVersion: 'TLSv1.2', ciphers });
-    for (const ciphers of ['AES128-SHA', 'AES256-GCM-SHA384', 'ECDHE-RSA-AES128-SHA', 'ECDHE-ECDSA-AES128-SHA256', 'ECDHE-RSA-AES256-SHA384', 'DHE-RSA-AES128-GCM-SHA256']) await expect(by(ciphers), ciphers).rejects.toThrow();
+    for (const ciphers of [
+      'AES128-SHA',
+      'AES256-GCM-SHA384',
+      'ECDHE-RSA-AES128-SHA',
+      'ECDHE-ECDSA-AES128-SHA256',
+      'ECDHE-RSA-AES256-SHA384',
+      'DHE-RSA-AES128-GCM-SHA256',
+    ])
+      await expect(by(ciphers), ciphers).rejects.toThrow();
     expect((await by('ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256')).status).toBe(200);
     expect((await by('ECDHE-RSA-CHACHA20-POLY1305:ECDHE-ECDSA-CHACHA20-POLY1305')).status).toBe(200);
   });
   test('what is older is not', async () => {
     const server = await serve({ tls: { certificates: await certificates() } });
-    await expect(call(server, { ca: root.cert, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' })).rejects.toMatchObject({ code: expect.stringMatching(/^(ERR_SSL|ECONNRESET|EPROTO)/) });
+    await expect(
+      call(server, { ca: root.cert, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }),
+    ).rejects.toMatchObject({ code: expect.stringMatching(/^(ERR_SSL|ECONNRESET|EPROTO)/) });
   });
   test('plain HTTP gets no answer, and the next client does; it is noted', async () => {
     const noted: string[] = [];
-    const log: Log = { ...silentLog, debug: (message) => { noted.push(message); } };
+    const log: Log = {
+      ...silentLog,
+      debug: (message) => {
+        noted.push(message);
+      },
+    };
     const server = await serve({ log, tls: { certificates: await certificates() } });
     const socket = net.connect(server.port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));
     expect(await received(socket)).not.toContain('HTTP/1.1');
@@ -86,7 +141,18 @@ describe('a server with TLS', () => {
   });
   test('connections beyond the limit of an address are closed before they shake hands', async () => {
     const refused: unknown[] = [];
-    const limits = { perAddressMax: 2, isExempt: () => false, log: silentLog, meter: { ...silentMeter, count: (name: string, _by?: number, labels?: unknown) => { refused.push([name, labels]); } }, clock: new ManualClock() };
+    const limits = {
+      perAddressMax: 2,
+      isExempt: () => false,
+      log: silentLog,
+      meter: {
+        ...silentMeter,
+        count: (name: string, _by?: number, labels?: unknown) => {
+          refused.push([name, labels]);
+        },
+      },
+      clock: new ManualClock(),
+    };
     const server = await serve({ tls: { certificates: await certificates() }, limits });
     const held = [net.connect(server.port, '127.0.0.1'), net.connect(server.port, '127.0.0.1')];
     await Promise.all(held.map((socket) => once(socket, 'connect')));
@@ -127,13 +193,26 @@ describe('who presents a certificate', () => {
   test.each(cases)('%s (reserved: %s): %#', async (_, reserved, make, expected) => {
     const server = await serve({ fetch: WHO, tls: { certificates: await certificates(node, reserved) } });
     const peer = await make();
-    expect(JSON.parse((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key })).body)).toEqual(['https:', expected, '127.0.0.1']);
+    expect(JSON.parse((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key })).body)).toEqual([
+      'https:',
+      expected,
+      '127.0.0.1',
+    ]);
   });
   test('by authorities that nobody named, such as those of the system, nobody is proved to be a node', async () => {
     const noted: unknown[] = [];
-    const log: Log = { ...silentLog, debug: (_, fields) => { noted.push(fields!['reason']); } };
+    const log: Log = {
+      ...silentLog,
+      debug: (_, fields) => {
+        noted.push(fields!['reason']);
+      },
+    };
     const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key, 'roots/ca.crt': root.cert });
-    const unnamed = await loadCertificates(files.options({ trustedRootCertificatesPath: null }), Date.now(), files.path('roots'));
+    const unnamed = await loadCertificates(
+      files.options({ trustedRootCertificatesPath: null }),
+      Date.now(),
+      files.path('roots'),
+    );
     expect([unnamed.trustsNodes, unnamed.secureContext.ca]).toEqual([false, []]);
     const server = await serve({ fetch: WHO, log, tls: { certificates: unnamed } });
     const client = { ca: root.cert, cert: node.cert, key: node.key, agent: false } as const;
@@ -148,7 +227,12 @@ describe('who presents a certificate', () => {
   });
   test('why it proves nothing is noted', async () => {
     const noted: unknown[] = [];
-    const log: Log = { ...silentLog, debug: (_, fields) => { noted.push(fields!['reason']); } };
+    const log: Log = {
+      ...silentLog,
+      debug: (_, fields) => {
+        noted.push(fields!['reason']);
+      },
+    };
     const server = await serve({ log, tls: { certificates: await certificates() } });
     const peer = await issueNode(root, 'n2.parcels.test');
     await call(server, { ca: root.cert, cert: peer.cert, key: peer.key });
@@ -158,8 +242,12 @@ describe('who presents a certificate', () => {
     const peer = await issueNode(root);
     for (const trustsNodes of [true, false]) {
       // Roots are there all the same: a certificate that came unasked would be judged by them.
-      const server = await serve({ fetch: WHO, tls: { certificates: { ...await certificates(), trustsNodes } } });
-      expect(JSON.parse((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key })).body)).toEqual(['https:', trustsNodes ? 'system' : null, '127.0.0.1']);
+      const server = await serve({ fetch: WHO, tls: { certificates: { ...(await certificates()), trustsNodes } } });
+      expect(JSON.parse((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key })).body)).toEqual([
+        'https:',
+        trustsNodes ? 'system' : null,
+        '127.0.0.1',
+      ]);
     }
   });
   test('without TLS nobody is proved', async () => {
@@ -170,26 +258,39 @@ describe('who presents a certificate', () => {
 
 describe('other certificates while the server runs', () => {
   /** A request over a connection of its own, which may take up the session of another. */
-  const visit = (server: HttpServer, options: tls.ConnectionOptions) => new Promise<{ session: Buffer; isResumed: boolean; reply: string }>((resolve, reject) => {
-    let session: Buffer | undefined;
-    const socket = tls.connect({ host: '127.0.0.1', port: server.port, ca: root.cert, ...options }, () => socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'));
-    // TLS 1.3 sends it behind the handshake.
-    socket.on('session', (made: Buffer) => { session = made; });
-    socket.on('error', reject);
-    const isResumed = new Promise<boolean>((done) => { socket.on('secureConnect', () => done(socket.isSessionReused())); });
-    void received(socket).then(async (reply) => resolve({ session: session!, isResumed: await isResumed, reply }));
-  });
+  const visit = (server: HttpServer, options: tls.ConnectionOptions) =>
+    new Promise<{ session: Buffer; isResumed: boolean; reply: string }>((resolve, reject) => {
+      let session: Buffer | undefined;
+      const socket = tls.connect({ host: '127.0.0.1', port: server.port, ca: root.cert, ...options }, () =>
+        socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+      );
+      // TLS 1.3 sends it behind the handshake.
+      socket.on('session', (made: Buffer) => {
+        session = made;
+      });
+      socket.on('error', reject);
+      const isResumed = new Promise<boolean>((done) => {
+        socket.on('secureConnect', () => done(socket.isSessionReused()));
+      });
+      void received(socket).then(async (reply) => resolve({ session: session!, isResumed: await isResumed, reply }));
+    });
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('a session is resumed, with what it proved, only under the certificates of its beginning: %s', async (version) => {
-    const server = await serve({ fetch: WHO, tls: { certificates: await certificates() } });
-    const peer = await issueNode(root);
-    const options = { minVersion: version, maxVersion: version, cert: peer.cert, key: peer.key };
-    const { session } = await visit(server, options);
-    const again = await visit(server, { ...options, session });
-    expect(again).toMatchObject({ isResumed: true, reply: expect.stringContaining('"system"') });
-    server.setCertificates(await certificates(await issueNode(root)));
-    expect(await visit(server, { ...options, session })).toMatchObject({ isResumed: false, reply: expect.stringContaining('"system"') });
-  });
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'a session is resumed, with what it proved, only under the certificates of its beginning: %s',
+    async (version) => {
+      const server = await serve({ fetch: WHO, tls: { certificates: await certificates() } });
+      const peer = await issueNode(root);
+      const options = { minVersion: version, maxVersion: version, cert: peer.cert, key: peer.key };
+      const { session } = await visit(server, options);
+      const again = await visit(server, { ...options, session });
+      expect(again).toMatchObject({ isResumed: true, reply: expect.stringContaining('"system"') });
+      server.setCertificates(await certificates(await issueNode(root)));
+      expect(await visit(server, { ...options, session })).toMatchObject({
+        isResumed: false,
+        reply: expect.stringContaining('"system"'),
+      });
+    },
+  );
   test('a caller stays what the connection proved; a new connection is judged anew', async () => {
     const server = await serve({ fetch: WHO, tls: { certificates: await certificates(node, '*.parcels.test') } });
     const peer = await issueNode(root, 'n2.parcels.test');
@@ -199,13 +300,17 @@ describe('other certificates while the server runs', () => {
     await free;
     server.setCertificates(await certificates(node, 'node.parcels.test'));
     expect((await call(server, { agent: keep })).body).toContain('system');
-    expect((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key, agent: false })).body).not.toContain('system');
+    expect((await call(server, { ca: root.cert, cert: peer.cert, key: peer.key, agent: false })).body).not.toContain(
+      'system',
+    );
     keep.destroy();
   });
   test('a server without TLS has none to set', async () => {
     const server = await serve({});
     const set = await certificates();
     expect(() => server.setCertificates(set)).toThrow('without TLS');
-    expect(await received((await open(server)).end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toContain('200 OK');
+    expect(
+      await received((await open(server)).end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')),
+    ).toContain('200 OK');
   });
 });

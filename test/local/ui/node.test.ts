@@ -32,7 +32,13 @@ test('it is built when somebody asks for it, and all that it names is there', as
   expect(names.length).toBeGreaterThan(1);
   for (const name of names) {
     const asset = await fetch(node.url + name, { headers: { 'accept-encoding': 'br' } });
-    expect([name, asset.status, asset.headers.get('cache-control'), asset.headers.get('content-encoding'), (await asset.arrayBuffer()).byteLength > 0]).toEqual([name, 200, 'public, max-age=31536000, immutable', 'br', true]);
+    expect([
+      name,
+      asset.status,
+      asset.headers.get('cache-control'),
+      asset.headers.get('content-encoding'),
+      (await asset.arrayBuffer()).byteLength > 0,
+    ]).toEqual([name, 200, 'public, max-age=31536000, immutable', 'br', true]);
   }
 });
 
@@ -40,20 +46,34 @@ test('a session outlives the process, by a key that only its owner may read', as
   const file = path.join(folder, 'db', 'session.key');
   // Who comes with what looks like a session has no file made.
   const now = Date.now();
-  const forged = Buffer.from(JSON.stringify(['AAAAAAAAAAAA', 'id', 'admin', now, now + 3_600_000, 0, 0, 'x'])).toString('base64url');
-  expect(await (await fetch(`${node.url}/ui/session`, { headers: { ...OURS, cookie: `skua-session=2.${forged}.AAAA` } })).json()).toMatchObject({ user: null });
+  const forged = Buffer.from(JSON.stringify(['AAAAAAAAAAAA', 'id', 'admin', now, now + 3_600_000, 0, 0, 'x'])).toString(
+    'base64url',
+  );
+  expect(
+    await (
+      await fetch(`${node.url}/ui/session`, { headers: { ...OURS, cookie: `skua-session=2.${forged}.AAAA` } })
+    ).json(),
+  ).toMatchObject({ user: null });
   expect(() => statSync(file)).toThrow('ENOENT');
-  const reply = await fetch(`${node.url}/ui/session`, { method: 'POST', headers: OURS, body: '{"user":"admin","password":"changeit"}' });
+  const reply = await fetch(`${node.url}/ui/session`, {
+    method: 'POST',
+    headers: OURS,
+    body: '{"user":"admin","password":"changeit"}',
+  });
   const headers = { cookie: reply.headers.get('set-cookie')!.split(';')[0]! };
   expect([reply.status, statSync(file).mode & 0o777]).toEqual([200, 0o600]);
   await node.stop();
   node = await startedNode(words());
-  expect(await (await fetch(`${node.url}/ui/session`, { headers })).json()).toMatchObject({ user: 'admin', isAdministrator: true });
+  expect(await (await fetch(`${node.url}/ui/session`, { headers })).json()).toMatchObject({
+    user: 'admin',
+    isAdministrator: true,
+  });
   expect((await fetch(`${node.url}/users`, { headers })).status).toBe(200);
 });
 
 test('with DisableAdminUi there is neither', async () => {
   const without = await startedNode(['--disable-tls', '--mem-db', '--disable-admin-ui']);
-  for (const at of ['/ui', '/ui/', '/ui/session', '/']) expect((await fetch(without.url + at, { headers: { accept: 'text/html' } })).status).toBe(404);
+  for (const at of ['/ui', '/ui/', '/ui/session', '/'])
+    expect((await fetch(without.url + at, { headers: { accept: 'text/html' } })).status).toBe(404);
   await without.stop();
 });

@@ -14,7 +14,8 @@ import { FakeIo } from '../support.ts';
 type Node = Awaited<ReturnType<typeof startedNode>>;
 
 /** Streams by kind, types by a header. */
-const SCRIPT = "function route({ body, headers }) { return { stream: 'in-' + body.kind, schema: headers['x-event'] }; }";
+const SCRIPT =
+  "function route({ body, headers }) { return { stream: 'in-' + body.kind, schema: headers['x-event'] }; }";
 const SECRET = 'it is a secret to everybody';
 const SIGNED = { signature: { scheme: 'GitHub', secret: SECRET } };
 const WAITING = { waitForWrite: true };
@@ -53,13 +54,24 @@ function token(text = 'a token'): string[] {
 }
 
 /** A command for connectors, as an operator. */
-async function manage(node: Node, method: string, rest: string, body?: object): Promise<{ status: number; answer: Record<string, unknown> }> {
-  const reply = await fetch(`${node.url}/connectors${rest}`, { method, headers: LOGIN, ...(body !== undefined && { body: JSON.stringify(body) }) });
-  return { status: reply.status, answer: await reply.json() as Record<string, unknown> };
+async function manage(
+  node: Node,
+  method: string,
+  rest: string,
+  body?: object,
+): Promise<{ status: number; answer: Record<string, unknown> }> {
+  const reply = await fetch(`${node.url}/connectors${rest}`, {
+    method,
+    headers: LOGIN,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: reply.status, answer: (await reply.json()) as Record<string, unknown> };
 }
 
 function create(node: Node, id: string, settings: object) {
-  return manage(node, 'POST', `/${id}`, { settings: { instanceTypeName: 'webhook-source', routingScript: btoa(SCRIPT), streams: ['in-*'], ...settings } });
+  return manage(node, 'POST', `/${id}`, {
+    settings: { instanceTypeName: 'webhook-source', routingScript: btoa(SCRIPT), streams: ['in-*'], ...settings },
+  });
 }
 
 /** Creates a connector and starts it. */
@@ -74,9 +86,18 @@ async function stateOf(node: Node, id: string): Promise<unknown> {
 }
 
 /** `skua webhook send` of a body, and its exit code and report. */
-async function send(node: Node, id: string, body: object, ...words: string[]): Promise<{ code: number; status: number }> {
+async function send(
+  node: Node,
+  id: string,
+  body: object,
+  ...words: string[]
+): Promise<{ code: number; status: number }> {
   const io = new FakeIo();
-  const code = await runProgram({ commands: COMMANDS, version: '1' }, ['webhook', 'send', `${node.url}/webhook/${id}`, file('body.json', JSON.stringify(body)), '--json', ...words], io);
+  const code = await runProgram(
+    { commands: COMMANDS, version: '1' },
+    ['webhook', 'send', `${node.url}/webhook/${id}`, file('body.json', JSON.stringify(body)), '--json', ...words],
+    io,
+  );
   expect(io.err).toBe('');
   return { code, status: (JSON.parse(io.out) as { status: number }).status };
 }
@@ -86,12 +107,23 @@ function github(deliveryId: string, secret = SECRET): string[] {
   return ['--scheme', 'GitHub', '--secret-file', file('secret', secret), '--id', deliveryId];
 }
 
-interface Line { readonly eventType: string; readonly data: string; readonly metaData: string | null }
+interface Line {
+  readonly eventType: string;
+  readonly data: string;
+  readonly metaData: string | null;
+}
 
 async function read(node: Node, stream: string): Promise<Line[]> {
-  const reply = await fetch(`${node.url}/streams/${encodeURIComponent(stream)}`, { headers: { authorization: `Basic ${btoa('admin:changeit')}`, accept: 'application/x-ndjson' } });
+  const reply = await fetch(`${node.url}/streams/${encodeURIComponent(stream)}`, {
+    headers: { authorization: `Basic ${btoa('admin:changeit')}`, accept: 'application/x-ndjson' },
+  });
   const text = await reply.text();
-  return reply.ok ? text.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Line) : [];
+  return reply.ok
+    ? text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Line)
+    : [];
 }
 
 /** The part of a report that counts calls, by outcome. */
@@ -111,19 +143,39 @@ test('calls of every scheme are written; one with a wrong secret is not', async 
   for (const scheme of SCHEME_NAMES) {
     const id = `of-${scheme}`;
     const { header, prefix, encoding, hash } = settingsFor(scheme);
-    const parts = Object.entries({ header, prefix, encoding, hash }).filter(([, value]) => value !== null) as [string, string][];
+    const parts = Object.entries({ header, prefix, encoding, hash }).filter(([, value]) => value !== null) as [
+      string,
+      string,
+    ][];
     const words = ['--scheme', scheme, ...parts.flatMap(([name, value]) => [`--signature-${name}`, value])];
     await run(node, id, { ...WAITING, signature: { scheme, secret: secretFor(scheme), ...Object.fromEntries(parts) } });
     const secret = (content: string) => ['--secret-file', file('secret', content)];
-    expect(await send(node, id, { ...body, kind: scheme }, ...words, ...secret(secretFor(scheme)), '--header', 'X-Event=arrived'), scheme).toEqual({ code: 0, status: 201 });
+    expect(
+      await send(
+        node,
+        id,
+        { ...body, kind: scheme },
+        ...words,
+        ...secret(secretFor(scheme)),
+        '--header',
+        'X-Event=arrived',
+      ),
+      scheme,
+    ).toEqual({ code: 0, status: 201 });
     const wrong = scheme === 'StandardWebhooks' ? `whsec_${btoa('another key')}` : 'another secret';
-    expect(await send(node, id, { ...body, kind: scheme }, ...words, ...secret(wrong)), scheme).toEqual({ code: 4, status: 401 });
+    expect(await send(node, id, { ...body, kind: scheme }, ...words, ...secret(wrong)), scheme).toEqual({
+      code: 4,
+      status: 401,
+    });
     expect(await send(node, id, { ...body, kind: scheme }), scheme).toEqual({ code: 4, status: 401 });
     const events = await read(node, `in-${scheme}`);
     expect(events).toHaveLength(1);
-    expect(events[0]).toMatchObject({ eventType: 'arrived', data: readFileSync(path.join(folder, 'body.json'), 'utf8') });
+    expect(events[0]).toMatchObject({
+      eventType: 'arrived',
+      data: readFileSync(path.join(folder, 'body.json'), 'utf8'),
+    });
     expect(Object.keys(JSON.parse(events[0]!.metaData!) as object)).toEqual(['content-type', 'user-agent']);
-    expect(await callsOf(node, id)).toEqual({ 'written': 1, 'refused-signature': 2 });
+    expect(await callsOf(node, id)).toEqual({ written: 1, 'refused-signature': 2 });
   }
   const rejections = await read(node, '$webhook-of-GitHub-rejections');
   expect(rejections.map(({ data }) => (JSON.parse(data) as { status: number }).status)).toEqual([401, 401]);
@@ -143,12 +195,18 @@ test('after a restart the connector runs again and knows what it has written', a
   expect(await stateOf(second, 'stopped')).toBe('CONNECTOR_STATE_STOPPED');
   expect(await send(second, 'orders', { kind: 'parcel', n: 1 }, ...github('one'))).toMatchObject({ status: 201 });
   expect(await send(second, 'orders', { kind: 'parcel', n: 2 }, ...github('two'))).toMatchObject({ status: 201 });
-  expect((await read(second, 'in-parcel')).map(({ eventType, data }) => [eventType, data])).toEqual([['WebhookReceived', '{"kind":"parcel","n":1}'], ['WebhookReceived', '{"kind":"parcel","n":2}']]);
+  expect((await read(second, 'in-parcel')).map(({ eventType, data }) => [eventType, data])).toEqual([
+    ['WebhookReceived', '{"kind":"parcel","n":1}'],
+    ['WebhookReceived', '{"kind":"parcel","n":2}'],
+  ]);
   expect(await callsOf(second, 'orders')).toEqual({ duplicate: 1, written: 1 });
 });
 
 describe('SIGTERM while calls are under way', () => {
-  test.each([[true, 201], [false, 202]])('waitForWrite %s: nothing that was answered %i is lost, or written twice', async (waitForWrite, status) => {
+  test.each([
+    [true, 201],
+    [false, 202],
+  ])('waitForWrite %s: nothing that was answered %i is lost, or written twice', async (waitForWrite, status) => {
     const first = await startBy(startedProcess, ['--log-level', 'error']);
     await run(first, 'orders', { waitForWrite, deduplication: { header: 'x-delivery' } });
     const accepted: string[] = [];
@@ -169,7 +227,9 @@ describe('SIGTERM while calls are under way', () => {
     expect(accepted.length).toBeGreaterThan(100);
 
     const second = await start();
-    const written = (await read(second, 'in-parcel')).map(({ data }) => (JSON.parse(data) as { delivery: string }).delivery);
+    const written = (await read(second, 'in-parcel')).map(
+      ({ data }) => (JSON.parse(data) as { delivery: string }).delivery,
+    );
     expect(new Set(written).size).toBe(written.length);
     expect(accepted.filter((delivery) => !written.includes(delivery))).toEqual([]);
     // And a sender that tries again finds them written.
@@ -180,7 +240,11 @@ describe('SIGTERM while calls are under way', () => {
   });
 
   async function post(node: Node, delivery: string): Promise<number> {
-    const reply = await fetch(`${node.url}/webhook/orders`, { method: 'POST', headers: { 'content-type': 'application/json', 'x-delivery': delivery }, body: JSON.stringify({ kind: 'parcel', delivery }) });
+    const reply = await fetch(`${node.url}/webhook/orders`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-delivery': delivery },
+      body: JSON.stringify({ kind: 'parcel', delivery }),
+    });
     await reply.text();
     return reply.status;
   }
@@ -191,13 +255,19 @@ describe('the data-protection token', () => {
     const first = await start('--connectors-data-protection-token', 'long, random; and kept, too');
     await run(first, 'orders', { ...SIGNED, ...WAITING });
     await first.stop();
-    const second = await start(...token('second'), '--connectors-data-protection-previous-tokens', String.raw`zeroth, long\, random; and kept\, too`);
+    const second = await start(
+      ...token('second'),
+      '--connectors-data-protection-previous-tokens',
+      String.raw`zeroth, long\, random; and kept\, too`,
+    );
     expect(await send(second, 'orders', { kind: 'parcel' }, ...github('one'))).toMatchObject({ status: 201 });
     await second.stop();
     await expect(start('--connectors-data-protection-token', 'a blank ')).rejects.toThrow('error token_invalid: ');
   });
 
   test('a file that can not be read ends the start', async () => {
-    await expect(start('--connectors-data-protection-token-file', path.join(folder, 'absent'))).rejects.toThrow('error token_unreadable: ');
+    await expect(start('--connectors-data-protection-token-file', path.join(folder, 'absent'))).rejects.toThrow(
+      'error token_unreadable: ',
+    );
   });
 });

@@ -13,9 +13,16 @@ class Taking implements WebhookIngest {
   readonly bodies: Uint8Array[] = [];
   readonly refusals: number[] = [];
   status: IngestStatus = 202;
-  isActive(connectorId: string): boolean { return connectorId !== 'nobody'; }
-  async receive({ body }: InboundCall) { this.bodies.push(body); return this.status; }
-  async refused(_connectorId: string, status: number): Promise<void> { this.refusals.push(status); }
+  isActive(connectorId: string): boolean {
+    return connectorId !== 'nobody';
+  }
+  async receive({ body }: InboundCall) {
+    this.bodies.push(body);
+    return this.status;
+  }
+  async refused(_connectorId: string, status: number): Promise<void> {
+    this.refusals.push(status);
+  }
 }
 
 /** The whole interface behind the real server, with connectors that take everything. */
@@ -28,13 +35,23 @@ async function node(limits: Partial<WebhookLimits> = {}) {
 /** A sender who declares a body and sends some of it, or nothing. Resolves when the node has read it. */
 async function sender(server: HttpServer, { length = MIB, body = '', connector = 'parcels' } = {}): Promise<Socket> {
   const socket = await open(server);
-  socket.write(`POST /webhook/${connector} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`);
+  socket.write(
+    `POST /webhook/${connector} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`,
+  );
   return socket;
 }
 
-const genuine = (server: HttpServer, connector = 'parcels', body = '{"a":1}') => call(server, { method: 'POST', path: `/webhook/${connector}`, headers: { 'content-type': 'application/json' }, agent: false }, body);
+const genuine = (server: HttpServer, connector = 'parcels', body = '{"a":1}') =>
+  call(
+    server,
+    { method: 'POST', path: `/webhook/${connector}`, headers: { 'content-type': 'application/json' }, agent: false },
+    body,
+  );
 
-/** Requests that the server has begun: one that is answered on a connection of its own comes behind all that were sent before. */
+/**
+ * Requests that the server has begun: one that is answered on a connection of its own comes behind all that were sent
+ * before.
+ */
 async function settled(server: HttpServer): Promise<void> {
   for (let i = 0; i < 3; i++) await call(server, { path: '/ping', agent: false });
 }

@@ -1,4 +1,5 @@
-// 16 writers for ten minutes on the S3 server that is there: `node test/shared-log/processes/long.ts [seconds] [writers] [seed]`.
+// 16 writers for ten minutes on the S3 server that is there: `node test/shared-log/processes/long.ts [seconds]
+// [writers] [seed]`.
 import { s3ForTests } from '../../support/s3/s3-for-tests.ts';
 import { runProcesses } from './run.ts';
 

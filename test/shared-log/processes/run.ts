@@ -29,7 +29,10 @@ export interface ProcessesOptions {
   readonly place: ObjectLocation;
   readonly env: Readonly<Record<string, string>>;
   readonly writers: number;
-  /** At least so long from when all writers are ready; a slow machine takes as long as it needs for a kill, a tick and some events of each. */
+  /**
+   * At least so long from when all writers are ready; a slow machine takes as long as it needs for a kill, a tick and
+   * some events of each.
+   */
   readonly seconds: number;
   readonly seed: number;
   readonly say?: (line: string) => void;
@@ -47,12 +50,21 @@ export interface ProcessesReport {
   readonly ticks: number;
 }
 
-/** Writers of many processes on one store, some killed and replaced, ticks beside them; then their histories are judged. */
+/**
+ * Writers of many processes on one store, some killed and replaced, ticks beside them; then their histories are judged.
+ */
 export async function runProcesses(options: ProcessesOptions): Promise<ProcessesReport> {
   const { place, seconds, seed, writers } = options;
   const random = new Random(seed);
   const objects = await openObjects(place);
-  const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter };
+  const world = {
+    objects,
+    clock: systemClock,
+    ids: systemIds,
+    digests: nodeDigests,
+    log: silentLog,
+    meter: silentMeter,
+  };
   await (await openObjectStore(world, { chunkSizeBytes: 65_536 })).close();
   const fleet = new Fleet(options);
   for (let i = 0; i < writers; i++) fleet.start();
@@ -93,7 +105,14 @@ async function tickOnce(world: World): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'skua-writers-tick-'));
   try {
     const scratch = new FilesystemStorage({ root: folder });
-    await tick({ world, scratch, open: openObjectStore, scavengeStates: new SqliteScavengeStates({ indexRoot: scratch.indexRoot }), deadlineMs: systemClock.monotonicMs() + 20_000, settings: { compactCommitsMin: 8 } });
+    await tick({
+      world,
+      scratch,
+      open: openObjectStore,
+      scavengeStates: new SqliteScavengeStates({ indexRoot: scratch.indexRoot }),
+      deadlineMs: systemClock.monotonicMs() + 20_000,
+      settings: { compactCommitsMin: 8 },
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -116,12 +135,17 @@ class Fleet {
 
   start(): void {
     const id = this.#options.seed * 1_000 + this.#next++;
-    const child = spawn(process.execPath, [WRITER, JSON.stringify([this.#options.place, id, STREAMS])], { env: { ...process.env, ...this.#options.env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [WRITER, JSON.stringify([this.#options.place, id, STREAMS])], {
+      env: { ...process.env, ...this.#options.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     // One that was killed takes no word any more.
     child.stdin.on('error', () => {});
     const ready = Promise.withResolvers<void>();
     let errors = '';
-    child.stderr.on('data', (text: Buffer) => { errors = (errors + text.toString()).slice(-2_000); });
+    child.stderr.on('data', (text: Buffer) => {
+      errors = (errors + text.toString()).slice(-2_000);
+    });
     createInterface({ input: child.stdout }).on('line', (text) => {
       if (text === '"ready"') return ready.resolve();
       try {
@@ -133,18 +157,24 @@ class Fleet {
     });
     this.#children.set(id, child);
     this.#ready.push(ready.promise);
-    this.#ended.push(new Promise((resolve) => {
-      child.on('close', (code) => {
-        this.#children.delete(id);
-        if (code !== 0 && !this.#killed.has(id)) this.failures.push(`writer ${id} ended with ${code}: ${errors}`);
-        ready.resolve();
-        resolve();
-      });
-    }));
+    this.#ended.push(
+      new Promise((resolve) => {
+        child.on('close', (code) => {
+          this.#children.delete(id);
+          if (code !== 0 && !this.#killed.has(id)) this.failures.push(`writer ${id} ended with ${code}: ${errors}`);
+          ready.resolve();
+          resolve();
+        });
+      }),
+    );
   }
 
-  allReady(): Promise<unknown> { return Promise.all(this.#ready); }
-  async ended(): Promise<void> { for (let i = 0; i < this.#ended.length; i++) await this.#ended[i]; }
+  allReady(): Promise<unknown> {
+    return Promise.all(this.#ready);
+  }
+  async ended(): Promise<void> {
+    for (let i = 0; i < this.#ended.length; i++) await this.#ended[i];
+  }
 
   kill(random: Random): void {
     const ids = [...this.#children.keys()];
@@ -155,20 +185,29 @@ class Fleet {
   }
 
   /** Every writer ends behind what it is about. */
-  stop(): void { for (const child of this.#children.values()) child.stdin!.end(); }
+  stop(): void {
+    for (const child of this.#children.values()) child.stdin!.end();
+  }
 
-  appended(): number { return this.operations().filter(({ outcome }) => outcome.kind === 'appended').length; }
+  appended(): number {
+    return this.operations().filter(({ outcome }) => outcome.kind === 'appended').length;
+  }
 
-  operations(): Operation[] { return [...this.#operations.values()]; }
+  operations(): Operation[] {
+    return [...this.#operations.values()];
+  }
 }
 
 /** Ids of the events of a stream; a short run may have left it alone. */
 export async function idsOf({ store }: Pick<ObjectInstance, 'store'>, stream: string): Promise<string[]> {
   const ids: string[] = [];
-  const last = await store.streamInfo(stream).then((info) => info.lastEventNumber, (error: unknown) => {
-    if (isSkuaError(error, 'stream_not_found')) return -1;
-    throw error;
-  });
+  const last = await store.streamInfo(stream).then(
+    (info) => info.lastEventNumber,
+    (error: unknown) => {
+      if (isSkuaError(error, 'stream_not_found')) return -1;
+      throw error;
+    },
+  );
   while (ids.length <= last) {
     const { events } = await store.readStream(stream, { direction: 'forward', from: ids.length, count: 4_096 });
     for (const { id } of events) ids.push(id);
@@ -177,7 +216,10 @@ export async function idsOf({ store }: Pick<ObjectInstance, 'store'>, stream: st
   return ids;
 }
 
-async function judge(world: World, operations: readonly Operation[]): Promise<Omit<ProcessesReport, 'killed' | 'ticks'>> {
+async function judge(
+  world: World,
+  operations: readonly Operation[],
+): Promise<Omit<ProcessesReport, 'killed' | 'ticks'>> {
   const instance = await openObjectStore(world);
   const problems: string[] = [];
   let events = 0;
@@ -185,11 +227,26 @@ async function judge(world: World, operations: readonly Operation[]): Promise<Om
     const stream = `stream-${i}`;
     const ids = await idsOf(instance, stream);
     events += ids.length;
-    problems.push(...judgeStream(stream, ids, operations.filter((operation) => operation.stream === stream)));
+    problems.push(
+      ...judgeStream(
+        stream,
+        ids,
+        operations.filter((operation) => operation.stream === stream),
+      ),
+    );
   }
   await instance.close();
   const of = (kind: string) => operations.filter(({ outcome }) => outcome.kind === kind);
   const refused: Record<string, number> = {};
-  for (const { outcome } of of('refused')) if (outcome.kind === 'refused') refused[outcome.code] = (refused[outcome.code] ?? 0) + 1;
-  return { problems, operations: operations.length, appended: of('appended').length, unknown: of('unknown').length, conflicts: of('conflict').length, refused, events };
+  for (const { outcome } of of('refused'))
+    if (outcome.kind === 'refused') refused[outcome.code] = (refused[outcome.code] ?? 0) + 1;
+  return {
+    problems,
+    operations: operations.length,
+    appended: of('appended').length,
+    unknown: of('unknown').length,
+    conflicts: of('conflict').length,
+    refused,
+    events,
+  };
 }

@@ -12,17 +12,30 @@ import { Random } from '../../support/random.ts';
 import type { Operation, Outcome } from './history.ts';
 
 /**
- * One writer among many, a process of its own: it appends and reads, with and without expected versions, until its input ends, and
- * prints a line before and after each operation, so that what it was about when it was killed is known.
+ * One writer among many, a process of its own: it appends and reads, with and without expected versions, until its
+ * input ends, and prints a line before and after each operation, so that what it was about when it was killed is known.
  */
 const [place, seed, streams] = JSON.parse(process.argv[2]!) as [Parameters<typeof openObjects>[0], number, number];
 const random = new Random(seed);
 const now = (): number => Number(hrtime.bigint() / 1_000n) / 1_000;
 const NO_BYTES = new Uint8Array(0);
 /** Refusals after which it is not known whether the events are there. */
-const UNKNOWN = new Set(['commit_outcome_unknown', 'outcome_unknown', 'storage_unreachable', 'storage_throttled', 'io_error']);
+const UNKNOWN = new Set([
+  'commit_outcome_unknown',
+  'outcome_unknown',
+  'storage_unreachable',
+  'storage_throttled',
+  'io_error',
+]);
 
-const world = { objects: await openObjects(place), clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter };
+const world = {
+  objects: await openObjects(place),
+  clock: systemClock,
+  ids: systemIds,
+  digests: nodeDigests,
+  log: silentLog,
+  meter: silentMeter,
+};
 const instance = await openObjectStore(world, { chunkSizeBytes: 65_536 });
 const known = new Map<string, number>();
 let count = 0;
@@ -33,14 +46,18 @@ function say(operation: Operation): void {
 
 function newEvents(): NewEvent[] {
   return Array.from({ length: 1 + random.int(0, 3 - 1) }, () => ({
-    id: `${String(seed).padStart(8, '0')}-0000-4000-8000-${String(count++).padStart(12, '0')}`, type: 'note', isJson: false, data: new Uint8Array(random.int(0, 400 - 1)), metadata: NO_BYTES,
+    id: `${String(seed).padStart(8, '0')}-0000-4000-8000-${String(count++).padStart(12, '0')}`,
+    type: 'note',
+    isJson: false,
+    data: new Uint8Array(random.int(0, 400 - 1)),
+    metadata: NO_BYTES,
   }));
 }
 
 async function act(): Promise<void> {
   const stream = `stream-${random.int(0, streams - 1)}`;
   const isRead = random.int(0, 3 - 1) === 0;
-  const asked = isRead ? 'read' as const : random.int(0, 2 - 1) === 0 ? -2 : known.get(stream) ?? -1;
+  const asked = isRead ? ('read' as const) : random.int(0, 2 - 1) === 0 ? -2 : (known.get(stream) ?? -1);
   const events = isRead ? [] : newEvents();
   const operation = { writer: seed, stream, ids: events.map(({ id }) => id), asked, startMs: now() };
   say({ ...operation, endMs: Number.MAX_VALUE, outcome: { kind: 'unknown' } });
@@ -83,7 +100,11 @@ async function append(stream: string, expected: number, events: readonly NewEven
 
 process.stdout.write('"ready"\n');
 let isOver = false;
-process.stdin.on('end', () => { isOver = true; }).resume();
+process.stdin
+  .on('end', () => {
+    isOver = true;
+  })
+  .resume();
 while (!isOver) {
   await act();
   await systemClock.sleep(random.int(0, 100 - 1));

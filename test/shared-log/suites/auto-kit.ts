@@ -20,20 +20,33 @@ export interface AutoOptions {
   readonly only?: (test: string) => boolean;
 }
 
-/** Plays the scenarios of auto-scavenge, imported afterwards, on objects: those with one node, which is what a store on objects is. */
+/**
+ * Plays the scenarios of auto-scavenge, imported afterwards, on objects: those with one node, which is what a store on
+ * objects is.
+ */
 export function autoScavengeOn(place: Place, { seed, only = () => true }: AutoOptions): void {
   const open: TickingStore[] = [];
   let seeds = seed;
   let played = 0;
-  beforeEach(({ task, skip }) => { if (!only(task.name)) skip('It is told beside the suite why this is left out on objects.'); });
+  beforeEach(({ task, skip }) => {
+    if (!only(task.name)) skip('It is told beside the suite why this is left out on objects.');
+  });
   Kit.elsewhere = (kit) => {
     if (kit.members.join() !== SELF) TestRunner.getCurrentTest()!.context.skip('There is one node on objects.');
     played++;
-    const store = new TickingStore({ objects: place.fresh(), clock: new StoreClock(kit.clock), seed: seeds++, options: OPTIONS, tickChance: 0 });
+    const store = new TickingStore({
+      objects: place.fresh(),
+      clock: new StoreClock(kit.clock),
+      seed: seeds++,
+      options: OPTIONS,
+      tickChance: 0,
+    });
     open.push(store);
     return { store: new CyclesOnObjects(kit, store), nodes: new NodesOnObjects(kit, store) };
   };
-  afterEach(async () => { for (const store of open.splice(0)) await store.close(); });
+  afterEach(async () => {
+    for (const store of open.splice(0)) await store.close();
+  });
   afterAll(async () => {
     Kit.elsewhere = null;
     await place.close();
@@ -41,7 +54,10 @@ export function autoScavengeOn(place: Place, { seed, only = () => true }: AutoOp
   });
 }
 
-/** The events of the kit, and those that the driver adds, on objects and in the kit's list, which is what the scenarios look at. */
+/**
+ * The events of the kit, and those that the driver adds, on objects and in the kit's list, which is what the scenarios
+ * look at.
+ */
 class CyclesOnObjects implements CyclesStore {
   readonly #kit: Kit;
   readonly #ticking: TickingStore;
@@ -59,7 +75,8 @@ class CyclesOnObjects implements CyclesStore {
     for (const [stream, events] of this.#kit.log.streams) {
       const moved = this.#moved.get(stream) ?? 0;
       this.#moved.set(stream, events.length);
-      for (const { type, isJson, data, metadata } of events.slice(moved)) await this.#ticking.store.append(stream, ANY, [{ id: uuid(this.#ids), type, isJson, data, metadata }]);
+      for (const { type, isJson, data, metadata } of events.slice(moved))
+        await this.#ticking.store.append(stream, ANY, [{ id: uuid(this.#ids), type, isJson, data, metadata }]);
     }
   }
 
@@ -67,7 +84,8 @@ class CyclesOnObjects implements CyclesStore {
     this.#kit.beforeAppend();
     await this.#move();
     const result = await this.#ticking.store.append(stream, expected, events);
-    if (!result.isRepeat) this.#moved.set(stream, this.#kit.log.append(stream, ANY, events, this.#kit.clock.now).lastEventNumber + 1);
+    if (!result.isRepeat)
+      this.#moved.set(stream, this.#kit.log.append(stream, ANY, events, this.#kit.clock.now).lastEventNumber + 1);
     return result;
   }
 
@@ -82,7 +100,10 @@ class CyclesOnObjects implements CyclesStore {
   }
 }
 
-/** The store as its only node. Scavenges end before they are asked after, unless the scenario says that the node's go on. */
+/**
+ * The store as its only node. Scavenges end before they are asked after, unless the scenario says that the node's go
+ * on.
+ */
 class NodesOnObjects implements Nodes {
   readonly #kit: Kit;
   readonly #ticking: TickingStore;
@@ -92,10 +113,18 @@ class NodesOnObjects implements Nodes {
   constructor(kit: Kit, ticking: TickingStore) {
     this.#kit = kit;
     this.#ticking = ticking;
-    this.#nodes = createObjectNodes({ get world() { return ticking.world(); }, store: ticking.store, self: nodeOf(SELF) });
+    this.#nodes = createObjectNodes({
+      get world() {
+        return ticking.world();
+      },
+      store: ticking.store,
+      self: nodeOf(SELF),
+    });
   }
 
-  view(): NodesView { return this.#nodes.view(); }
+  view(): NodesView {
+    return this.#nodes.view();
+  }
 
   async startScavenge(...args: Parameters<Nodes['startScavenge']>): Promise<StartReply> {
     this.#kit.calls.push(`start ${args[0].address}`);
@@ -119,7 +148,9 @@ class NodesOnObjects implements Nodes {
     return this.#nodes.stopScavenge(...args);
   }
 
-  async resign(): Promise<void> { this.#kit.calls.push('resign'); }
+  async resign(): Promise<void> {
+    this.#kit.calls.push('resign');
+  }
 
   #goesOn(node: NodeAddress): boolean {
     const reply = this.#kit.behaviours.get(node.address)?.last('any');

@@ -23,7 +23,8 @@ function agrees(place: Place, { runs, seed }: { readonly runs: number; readonly 
     const storeClock = new StoreClock(clock);
     const objects = place.fresh();
     return {
-      clock, isOnObjects: true,
+      clock,
+      isOnObjects: true,
       open: async () => {
         const store = new TickingStore({ objects, clock: storeClock, seed: seeds++, options: SMALL, tickChance: 0.15 });
         await store.opened();
@@ -33,5 +34,7 @@ function agrees(place: Place, { runs, seed }: { readonly runs: number; readonly 
   });
 }
 
-test('streams in memory and the model agree, with ticks at random places', () => agrees(inMemory(), { runs: bySize(8, 25, 100), seed: 301 }));
-test('streams on a server and the model agree, with ticks at random places', () => agrees(server, { runs: bySize(1, 3, 20), seed: 302 }));
+test('streams in memory and the model agree, with ticks at random places', () =>
+  agrees(inMemory(), { runs: bySize(8, 25, 100), seed: 301 }));
+test('streams on a server and the model agree, with ticks at random places', () =>
+  agrees(server, { runs: bySize(1, 3, 20), seed: 302 }));

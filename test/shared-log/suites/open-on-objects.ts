@@ -32,12 +32,21 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
   const places = new WeakMap<Storage, Promise<ObjectStore>>();
   const open: TickingStore[] = [];
   let seeds = seed;
-  beforeEach(({ task, skip }) => { if (!only(task.fullTestName)) skip('It is not about the store, and runs on a node.'); });
+  beforeEach(({ task, skip }) => {
+    if (!only(task.fullTestName)) skip('It is not about the store, and runs on a node.');
+  });
   elsewhere.open = async (options) => {
     const objects = places.get(options.storage) ?? place.fresh();
     places.set(options.storage, objects);
     const clock = new StoreClock(options.clock ?? new ManualClock(TEST_NOW_MS, 'microtask'));
-    const store = new TickingStore({ objects, clock, seed: seeds++, options: OPTIONS, tickChance, tick: (world, ownBytesMax) => runTick(world, ownBytesMax === undefined ? {} : { settings: { ownBytesMax } }) });
+    const store = new TickingStore({
+      objects,
+      clock,
+      seed: seeds++,
+      options: OPTIONS,
+      tickChance,
+      tick: (world, ownBytesMax) => runTick(world, ownBytesMax === undefined ? {} : { settings: { ownBytesMax } }),
+    });
     open.push(store);
     await store.opened();
     return openStoreOf(store);
@@ -52,15 +61,26 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
 
 /** As much of an open store as there is on objects, where most of the work of a node is that of ticks. */
 export function openStoreOf(store: TickingStore): Store {
-  const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
+  const notHere = (): never => {
+    throw new SkuaError('bad_request', 'There is none of this on objects.');
+  };
   return {
     // What a node's store has, and nothing that is for parts of the node itself.
-    store: layer(store.store, {}), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES,
-    status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, close: () => store.close(),
+    store: layer(store.store, {}),
+    scavenger: scavengerOf(store.world()),
+    chunkSizeBytes: CHUNK_BYTES,
+    status: notHere,
+    chunkMap: notHere,
+    mergeIndexes: notHere,
+    hold: notHere,
+    close: () => store.close(),
   };
 }
 
-/** Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which can be made on the same objects. */
+/**
+ * Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which
+ * can be made on the same objects.
+ */
 function scavengerOf(world: ObjectWorld): Store['scavenger'] {
   const ticked = new TickedScavenger(world, { leftMs: () => 0 });
   const node = new FakeScavenger();

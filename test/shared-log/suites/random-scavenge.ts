@@ -22,13 +22,21 @@ const TICKS_MAX = 100;
 /** Refusals that belong to a random history. */
 const REFUSALS = ['stream_deleted', 'stream_not_found', 'wrong_expected_version'];
 
-export interface Played { readonly wrong: string[]; readonly removed: number; readonly ticks: number }
+export interface Played {
+  readonly wrong: string[];
+  readonly removed: number;
+  readonly ticks: number;
+}
 
-/** A random history with scavenges that ticks carry out in parts, between which others write; says what is wrong with what they left. */
+/**
+ * A random history with scavenges that ticks carry out in parts, between which others write; says what is wrong with
+ * what they left.
+ */
 export async function playOnObjects(place: Place, seed: number, rounds: number): Promise<Played> {
   const history = new History(place, seed);
   await history.open();
-  for (let round = 0; round < rounds && history.wrong.length === 0; round++) await history.round(round === rounds - 1 ? 0 : -1);
+  for (let round = 0; round < rounds && history.wrong.length === 0; round++)
+    await history.round(round === rounds - 1 ? 0 : -1);
   await history.close();
   return history;
 }
@@ -47,11 +55,22 @@ class History implements Played {
   constructor(place: Place, seed: number) {
     this.#random = new Random(seed);
     this.#objects = place.fresh();
-    this.#store = new TickingStore({ objects: this.#objects, clock: this.#storeClock, seed, options: OPTIONS, tickChance: 0.1, tick: (world) => this.#tick(world) });
+    this.#store = new TickingStore({
+      objects: this.#objects,
+      clock: this.#storeClock,
+      seed,
+      options: OPTIONS,
+      tickChance: 0.1,
+      tick: (world) => this.#tick(world),
+    });
   }
 
-  open(): Promise<void> { return this.#store.opened(); }
-  close(): Promise<void> { return this.#store.close(); }
+  open(): Promise<void> {
+    return this.#store.opened();
+  }
+  close(): Promise<void> {
+    return this.#store.close();
+  }
 
   async #tick(world: Parameters<typeof runTick>[0]): Promise<Awaited<ReturnType<typeof runTick>>> {
     this.ticks++;
@@ -64,7 +83,9 @@ class History implements Played {
     await this.#write(this.#random.int(40, 80));
     const objects = await this.#objects;
     const universe = new Map<number, RawRecord>();
-    const note = async (): Promise<void> => { for (const record of await readRawLog(await exportDirectory(objects))) universe.set(record.position, record); };
+    const note = async (): Promise<void> => {
+      for (const record of await readRawLog(await exportDirectory(objects))) universe.set(record.position, record);
+    };
     await note();
     const startedTicks = ticksOf(this.#clock.nowMs(), 0);
     const { scavengeId } = await startScavenge(this.#store.world(), { threshold });
@@ -85,12 +106,23 @@ class History implements Played {
     for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
     const records = [...universe.values()].sort((a, b) => a.position - b.position);
     const point = latestPoint(records)!;
-    const { wrong, left } = await judge(directory, { universe: records, after, point: { ...point, ticks: Math.min(point.ticks, startedTicks) }, carried: this.#carried, sharing: 'none', keepsDeletedData: false });
+    const { wrong, left } = await judge(directory, {
+      universe: records,
+      after,
+      point: { ...point, ticks: Math.min(point.ticks, startedTicks) },
+      carried: this.#carried,
+      sharing: 'none',
+      keepsDeletedData: false,
+    });
     this.#carried = left;
     this.removed += records.length - after.length;
     // What was removed may be read for a while, until the store looks for a newer manifest.
     this.#storeClock.stand(FRESH_DEFAULT_MS + 1);
-    this.wrong.push(...wrong, ...await checkClosed(directory, streamHasher), ...await findReadErrors(this.#store.store, after, new Set(left.keys()), this.#clock.nowMs()));
+    this.wrong.push(
+      ...wrong,
+      ...(await checkClosed(directory, streamHasher)),
+      ...(await findReadErrors(this.#store.store, after, new Set(left.keys()), this.#clock.nowMs())),
+    );
   }
 
   async #write(operations: number): Promise<void> {
@@ -107,7 +139,12 @@ class History implements Played {
     const random = this.#random;
     const { store } = this.#store;
     const choice = random.int(0, 99);
-    if (choice < 62) await store.append(stream, ANY, Array.from({ length: random.int(1, 8) }, () => newEvent(random, 'happened', null, DATA_BYTES_MAX)));
+    if (choice < 62)
+      await store.append(
+        stream,
+        ANY,
+        Array.from({ length: random.int(1, 8) }, () => newEvent(random, 'happened', null, DATA_BYTES_MAX)),
+      );
     else if (choice < 78) await store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', this.#metadata())]);
     else if (choice < 82) await store.deleteStream(stream, ANY, 'soft');
     // So that not all of them end soon.

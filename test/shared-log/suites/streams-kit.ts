@@ -12,10 +12,13 @@ import { StoreClock, TickingStore } from './ticking-store.ts';
 const CHUNK_BYTES_MIN = 65_536;
 
 /**
- * What comes of them depends on what one instance remembers: which event an id that a stream has twice is the repeat of, and which
- * expired events were looked at.
+ * What comes of them depends on what one instance remembers: which event an id that a stream has twice is the repeat
+ * of, and which expired events were looked at.
  */
-const ONE_INSTANCE: readonly string[] = ['by id are known for a while, in this stream only', 'costs a page no more than its limit: the page leads on, and what was found out is remembered'];
+const ONE_INSTANCE: readonly string[] = [
+  'by id are known for a while, in this stream only',
+  'costs a page no more than its limit: the page leads on, and what was found out is remembered',
+];
 
 interface Bucket {
   readonly objects: Promise<HookedObjects>;
@@ -36,11 +39,19 @@ export function streamsOn(place: Place, { seed }: StreamsOptions): void {
   const skipped = withoutFeature(LOG_IN_MEMORY, 'It looks into a log in memory, which there is not on objects.');
   elsewhere.setUp = (options: SetupOptions): Setup => {
     const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
-    const bucket = (options.from && buckets.get(options.from)) ?? { objects: place.fresh().then((objects) => new HookedObjects(objects)), clock: new StoreClock(clock), stores: [] };
+    const bucket = (options.from && buckets.get(options.from)) ?? {
+      objects: place.fresh().then((objects) => new HookedObjects(objects)),
+      clock: new StoreClock(clock),
+      stores: [],
+    };
     const store = new TickingStore({
-      objects: bucket.objects, clock: bucket.clock, seed: seeds++, options: optionsOf(options),
+      objects: bucket.objects,
+      clock: bucket.clock,
+      seed: seeds++,
+      options: optionsOf(options),
       // Where a step may miss, most are made by an instance that knows nothing yet.
-      tickChance: (options.misses ?? 0) > 0 ? 0.6 : 0.15, isOneInstance: ONE_INSTANCE.includes(TestRunner.getCurrentTest()!.name),
+      tickChance: (options.misses ?? 0) > 0 ? 0.6 : 0.15,
+      isOneInstance: ONE_INSTANCE.includes(TestRunner.getCurrentTest()!.name),
     });
     bucket.stores.push(store);
     open.push(store);
@@ -49,7 +60,9 @@ export function streamsOn(place: Place, { seed }: StreamsOptions): void {
     return setup;
   };
 
-  afterEach(async () => { for (const store of open.splice(0)) await store.close(); });
+  afterEach(async () => {
+    for (const store of open.splice(0)) await store.close();
+  });
   afterAll(async () => {
     elsewhere.setUp = null;
     await place.close();
@@ -59,9 +72,16 @@ export function streamsOn(place: Place, { seed }: StreamsOptions): void {
 }
 
 /** Throws at whatever is asked of it. */
-const INSIDE_OF: object = new Proxy({}, {
-  get: () => { throw new Error(`"${TestRunner.getCurrentTest()!.name}" looks into the log in memory: name it among those that do.`); },
-});
+const INSIDE_OF: object = new Proxy(
+  {},
+  {
+    get: () => {
+      throw new Error(
+        `"${TestRunner.getCurrentTest()!.name}" looks into the log in memory: name it among those that do.`,
+      );
+    },
+  },
+);
 
 /** What objects have of the log in memory: its end, and a moment before a commit is durable. */
 function logOf({ objects, stores }: Bucket): MemoryLog {
@@ -81,5 +101,9 @@ function logOf({ objects, stores }: Bucket): MemoryLog {
 }
 
 function optionsOf({ capacity, misses = 0, options }: SetupOptions): ObjectLogOptions {
-  return { chunkSizeBytes: Math.max(capacity ?? 0, CHUNK_BYTES_MIN), cacheBytes: misses > 0 ? 65_536 : 1_048_576, streams: { recentIds: 1_024, ...options } };
+  return {
+    chunkSizeBytes: Math.max(capacity ?? 0, CHUNK_BYTES_MIN),
+    cacheBytes: misses > 0 ? 65_536 : 1_048_576,
+    streams: { recentIds: 1_024, ...options },
+  };
 }

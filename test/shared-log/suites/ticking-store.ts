@@ -21,15 +21,25 @@ export class StoreClock implements Clock {
     this.#clock = clock;
   }
 
-  nowMs(): number { return this.#clock.nowMs(); }
-  monotonicMs(): number { return this.#clock.monotonicMs() + this.#stoodMs; }
-  stand(ms: number): void { this.#stoodMs += ms; }
+  nowMs(): number {
+    return this.#clock.nowMs();
+  }
+  monotonicMs(): number {
+    return this.#clock.monotonicMs() + this.#stoodMs;
+  }
+  stand(ms: number): void {
+    this.#stoodMs += ms;
+  }
   async sleep(ms: number): Promise<void> {
     await this.yield();
     this.stand(ms);
   }
 
-  yield(): Promise<void> { return new Promise((resolve) => { setImmediate(resolve); }); }
+  yield(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
 }
 
 export interface TickingOptions {
@@ -45,16 +55,25 @@ export interface TickingOptions {
   readonly tick?: (world: ObjectWorld, ownBytesMax?: number) => Promise<unknown>;
 }
 
-interface Held { readonly go: () => void; readonly reject: (error: unknown) => void }
+interface Held {
+  readonly go: () => void;
+  readonly reject: (error: unknown) => void;
+}
 
-const INTERNAL: readonly (keyof EventStoreInternals)[] = ['appendInternal', 'completeChunk', 'writeEpoch', 'primeRecentIds'];
+const INTERNAL: readonly (keyof EventStoreInternals)[] = [
+  'appendInternal',
+  'completeChunk',
+  'writeEpoch',
+  'primeRecentIds',
+];
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
 /**
- * A store on objects for tests that know nothing of ticks: they come between its calls at random places, so that data lie partly in files and partly
- * in the tail, or beside them. Behind a tick an instance has to look for the new manifest, or another one opens; calls go to either of the last two.
- * Calls keep their order and, made at once, stay together. It is open from the beginning: calls wait for that.
+ * A store on objects for tests that know nothing of ticks: they come between its calls at random places, so that data
+ * lie partly in files and partly in the tail, or beside them. Behind a tick an instance has to look for the new
+ * manifest, or another one opens; calls go to either of the last two. Calls keep their order and, made at once, stay
+ * together. It is open from the beginning: calls wait for that.
  */
 export class TickingStore {
   /** How many ticks there were, in all stores. */
@@ -103,18 +122,35 @@ export class TickingStore {
   }
 
   /** Whose turn it is, of the last two. */
-  get #instance(): ObjectInstance { return this.#instances.at(-this.#turn) ?? this.#instances[0]!; }
+  get #instance(): ObjectInstance {
+    return this.#instances.at(-this.#turn) ?? this.#instances[0]!;
+  }
 
   #facade(): EventStoreInternals {
     const endOf = () => Math.max(0, ...this.#instances.map(({ store }) => store.end));
-    const members: Record<string, unknown> = { close: () => this.close(), figures: () => this.#instance.internals.figures() };
-    for (const name of INTERNAL) members[name] = (...args: unknown[]) => this.#call(() => (this.#instance.internals[name as 'append'] as unknown as Method)(...args));
-    return Object.assign(layer({ get end() { return endOf(); } }, {
-      write: (write) => this.#call(() => performWrite(this.#instance.store, write)),
-      read: (call) => this.#call(() => call(this.#instance.store)),
-      wait: (call) => this.#whenFree(() => call(this.#instance.store)),
-      follow: (call) => this.#subscription(call),
-    }), members) as unknown as EventStoreInternals;
+    const members: Record<string, unknown> = {
+      close: () => this.close(),
+      figures: () => this.#instance.internals.figures(),
+    };
+    for (const name of INTERNAL)
+      members[name] = (...args: unknown[]) =>
+        this.#call(() => (this.#instance.internals[name as 'append'] as unknown as Method)(...args));
+    return Object.assign(
+      layer(
+        {
+          get end() {
+            return endOf();
+          },
+        },
+        {
+          write: (write) => this.#call(() => performWrite(this.#instance.store, write)),
+          read: (call) => this.#call(() => call(this.#instance.store)),
+          wait: (call) => this.#whenFree(() => call(this.#instance.store)),
+          follow: (call) => this.#subscription(call),
+        },
+      ),
+      members,
+    ) as unknown as EventStoreInternals;
   }
 
   async #call<T>(call: () => Promise<T>): Promise<T> {
@@ -135,7 +171,14 @@ export class TickingStore {
   #whenFree<T>(call: () => Promise<T>): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#held === NO_HOLD) return call();
-    return new Promise((resolve, reject) => { this.#held!.push({ go: () => { call().then(resolve, reject); }, reject }); });
+    return new Promise((resolve, reject) => {
+      this.#held!.push({
+        go: () => {
+          call().then(resolve, reject);
+        },
+        reject,
+      });
+    });
   }
 
   /** Calls wait for the work, and are then made at once and in their order. */
@@ -158,7 +201,16 @@ export class TickingStore {
     const { clock, isOneInstance = false } = this.#given;
     const isBeside = this.#random.chance(0.3);
     if (isBeside) {
-      this.#beside ??= this.#runTick().then(() => { clock.stand(FRESH_DEFAULT_MS + 1); }).catch((error: unknown) => { this.#failure = error; }).finally(() => { this.#beside = null; });
+      this.#beside ??= this.#runTick()
+        .then(() => {
+          clock.stand(FRESH_DEFAULT_MS + 1);
+        })
+        .catch((error: unknown) => {
+          this.#failure = error;
+        })
+        .finally(() => {
+          this.#beside = null;
+        });
       return;
     }
     this.#opening = this.#holdFor(async () => {
@@ -171,15 +223,16 @@ export class TickingStore {
 
   async #runTick(): Promise<void> {
     TickingStore.ticks++;
-    const { tick = (world, ownBytesMax) => compactionTick(world, ownBytesMax === undefined ? {} : { ownBytesMax }) } = this.#given;
+    const { tick = (world, ownBytesMax) => compactionTick(world, ownBytesMax === undefined ? {} : { ownBytesMax }) } =
+      this.#given;
     await tick(this.world(), this.#random.chance(0.4) ? SMALL_TICK_BYTES : undefined);
   }
 
   /** Goes on with the instance that was there when it began. */
   #subscription<T>(call: Call<AsyncIterable<T>>): AsyncIterable<T> {
-    const messages = async function* (self: TickingStore): AsyncGenerator<T, void, undefined> {
+    const messages = (async function* (self: TickingStore): AsyncGenerator<T, void, undefined> {
       yield* await self.#whenFree(async () => call(self.#instance.store));
-    }(this);
+    })(this);
     const next = (): Promise<IteratorResult<T>> => {
       const promise = messages.next();
       // A test may leave it alone, and then its store is closed.

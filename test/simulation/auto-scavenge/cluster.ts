@@ -62,13 +62,18 @@ export class Cluster {
     this.lateness = this.random.pick([0, 0.03, 0.3]);
     this.judge = new Judge({
       now: () => this.timeline.now,
-      leader: () => this.leader === null ? null : this.nodes.get(this.leader)?.key ?? null,
-      livingMembers: () => [...this.nodes.values()].filter((node) => node.isAlive && this.timeline.now - node.listedAt > NEWS_MS).map((node) => node.key),
+      leader: () => (this.leader === null ? null : (this.nodes.get(this.leader)?.key ?? null)),
+      livingMembers: () =>
+        [...this.nodes.values()]
+          .filter((node) => node.isAlive && this.timeline.now - node.listedAt > NEWS_MS)
+          .map((node) => node.key),
       runs: this.runs,
     });
   }
 
-  newId(): string { return `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`; }
+  newId(): string {
+    return `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`;
+  }
 
   tell(line: string): void {
     const text = `${this.timeline.now} ${line}`;
@@ -83,7 +88,12 @@ export class Cluster {
   }
 
   areConnected(a: string, b: string): boolean {
-    return this.nodes.get(a)?.isAlive === true && this.nodes.get(b)?.isAlive === true && this.passes(a, b) && this.passes(b, a);
+    return (
+      this.nodes.get(a)?.isAlive === true &&
+      this.nodes.get(b)?.isAlive === true &&
+      this.passes(a, b) &&
+      this.passes(b, a)
+    );
   }
 
   reaches(from: SimNode, { address }: NodeAddress): boolean {
@@ -91,7 +101,12 @@ export class Cluster {
   }
 
   /** A call to a node: it may be lost, come late, or its answer may be. Only the caller's time is limited. */
-  call<T extends { readonly kind: string }>(from: SimNode, { address }: NodeAddress, timeoutMs: number, work: (node: SimNode) => Promise<T>): Promise<T | NoReply> {
+  call<T extends { readonly kind: string }>(
+    from: SimNode,
+    { address }: NodeAddress,
+    timeoutMs: number,
+    work: (node: SimNode) => Promise<T>,
+  ): Promise<T | NoReply> {
     return new Promise((resolve) => {
       const cancel = this.timeline.in(timeoutMs, () => resolve(GONE));
       this.timeline.in(this.#delay(), () => {
@@ -113,11 +128,13 @@ export class Cluster {
     return this.random.chance(this.lateness) ? this.random.int(1_000, LATE_MS) : this.random.int(1, 20);
   }
 
-  // The log: a leader writes while no newer epoch is in it, and while it reaches the bucket, which a majority stands for.
+  // The log: a leader writes while no newer epoch is in it, and while it reaches the bucket, which a majority stands
+  // for.
 
   beforeAppend(node: SimNode, stream: string): void {
     if (!node.isAlive) throw new SkuaError('store_closed', 'The process is gone.');
-    if (!node.leadsAsFarAsItKnows) this.judge.problem(`${node.name} writes to ${stream} although it does not take itself for the leader`);
+    if (!node.leadsAsFarAsItKnows)
+      this.judge.problem(`${node.name} writes to ${stream} although it does not take itself for the leader`);
     if (this.term !== node.term || !this.hasMajority(node)) throw NOT_LEADER;
   }
 
@@ -127,7 +144,8 @@ export class Cluster {
       if (this.options.keepTrace === true) this.trace.push(`    ${new TextDecoder().decode(data)}`);
       if (stream === CYCLES_STREAM) this.judge.stored(type, data);
       // Orders are on their way when the lead changes.
-      if (type === '$node-designated' && this.random.chance(this.overthrows)) this.timeline.in(this.random.int(1, LATE_MS), () => this.usurp());
+      if (type === '$node-designated' && this.random.chance(this.overthrows))
+        this.timeline.in(this.random.int(1, LATE_MS), () => this.usurp());
     }
     if (this.random.chance(this.lostWrites)) throw new SkuaError('writer_stopped', 'The acknowledgement got lost.');
   }
@@ -136,7 +154,12 @@ export class Cluster {
   recordRun(node: SimNode, run: Run): void {
     if (this.leader === null || (this.leader !== node.name && !this.areConnected(node.name, this.leader))) return;
     const data = encodeText(JSON.stringify({ scavengeId: run.id, result: run.result }));
-    this.log.append(`$scavenges-${run.id}`, ANY, [{ id: '', type: '$scavengeCompleted', isJson: true, data, metadata: NO_BYTES }], this.timeline.now);
+    this.log.append(
+      `$scavenges-${run.id}`,
+      ANY,
+      [{ id: '', type: '$scavengeCompleted', isJson: true, data, metadata: NO_BYTES }],
+      this.timeline.now,
+    );
   }
 
   // Who leads.
@@ -189,7 +212,9 @@ export class Cluster {
   /** Another node leads although nothing happened to the old one; where that can be, the one that is designated. */
   usurp(): void {
     if (this.leader === null) return;
-    const designated = this.voters().find((node) => node.key === this.judge.designated && node.name !== this.leader && this.hasMajority(node));
+    const designated = this.voters().find(
+      (node) => node.key === this.judge.designated && node.name !== this.leader && this.hasMajority(node),
+    );
     this.tell(`${this.leader} is overthrown`);
     this.#shy = this.leader;
     this.leader = null;

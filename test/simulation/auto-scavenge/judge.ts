@@ -50,7 +50,12 @@ export class Judge {
     switch (fact.type) {
       case '$cluster-scavenge-started':
         this.#must(cycle === null && this.phase === 'idle', 'a cycle began while one was under way or all was paused');
-        this.cycle = { id: fact.clusterScavengeId, startedAt: this.#truth.now(), members: new Set(fact.members.map(nodeKey)), done: new Set() };
+        this.cycle = {
+          id: fact.clusterScavengeId,
+          startedAt: this.#truth.now(),
+          members: new Set(fact.members.map(nodeKey)),
+          done: new Set(),
+        };
         this.phase = 'choosing';
         return;
       case '$paused':
@@ -72,13 +77,25 @@ export class Judge {
     }
   }
 
-  #inCycle(fact: Exclude<NonNullable<ReturnType<typeof parseFact>>, { type: '$configuration-updated' | '$cluster-scavenge-started' | '$paused' | '$resumed' }>, cycle: CycleSeen): void {
+  #inCycle(
+    fact: Exclude<
+      NonNullable<ReturnType<typeof parseFact>>,
+      { type: '$configuration-updated' | '$cluster-scavenge-started' | '$paused' | '$resumed' }
+    >,
+    cycle: CycleSeen,
+  ): void {
     if (this.phase === 'paused') this.#must(fact.type === '$cluster-members-changed', `${fact.type} while paused`);
     switch (fact.type) {
       case '$node-designated': {
         const node = nodeKey(fact.node);
-        this.#must(cycle.members.has(node) && !cycle.done.has(node), `${node} was designated, which is none of the remaining`);
-        this.#must(this.designated === null || this.designated === node || this.phase === 'starting', `${node} was designated while ${this.designated} was`);
+        this.#must(
+          cycle.members.has(node) && !cycle.done.has(node),
+          `${node} was designated, which is none of the remaining`,
+        );
+        this.#must(
+          this.designated === null || this.designated === node || this.phase === 'starting',
+          `${node} was designated while ${this.designated} was`,
+        );
         if (this.designated === node) this.counts.restarts++;
         this.designated = node;
         this.phase = 'starting';
@@ -87,11 +104,15 @@ export class Judge {
       case '$node-scavenge-started': {
         const node = nodeKey(fact.node);
         this.#must(this.designated === node && this.phase === 'starting', `${node} was started, but not designated`);
-        this.#must(this.#truth.runs.some((run) => run.id === fact.scavengeId && run.node === node), `there is no run ${fact.scavengeId} on ${node}`);
+        this.#must(
+          this.#truth.runs.some((run) => run.id === fact.scavengeId && run.node === node),
+          `there is no run ${fact.scavengeId} on ${node}`,
+        );
         this.phase = 'monitoring';
         return;
       }
-      case '$node-scavenge-completed': return this.#completed(fact.node, fact.result, cycle);
+      case '$node-scavenge-completed':
+        return this.#completed(fact.node, fact.result, cycle);
       case '$cluster-members-changed':
         this.counts.changes++;
         for (const added of fact.added) cycle.members.add(nodeKey(added));
@@ -109,9 +130,13 @@ export class Judge {
         this.phase = 'pausing';
         return;
       case '$cluster-scavenge-completed':
-        this.#must(this.phase === 'choosing' && fact.clusterScavengeId === cycle.id, 'a cycle was completed that was not under way');
+        this.#must(
+          this.phase === 'choosing' && fact.clusterScavengeId === cycle.id,
+          'a cycle was completed that was not under way',
+        );
         for (const node of cycle.members) this.#must(cycle.done.has(node), `the cycle was completed without ${node}`);
-        for (const node of this.#truth.livingMembers()) this.#must(cycle.done.has(node), `the cycle was completed without ${node}, which lives`);
+        for (const node of this.#truth.livingMembers())
+          this.#must(cycle.done.has(node), `the cycle was completed without ${node}, which lives`);
         this.counts.cycles++;
         this.cycle = null;
         this.phase = 'idle';
@@ -122,7 +147,13 @@ export class Judge {
     const node = nodeKey(address);
     this.#must(this.designated === node, `${node} was completed, but not designated`);
     if (result === 'Errored') this.counts.errored++;
-    if (result === 'Success') this.#must(this.#truth.runs.some((run) => run.node === node && run.result === 'Success' && run.endedAt! >= cycle.startedAt), `${node} is said to be scavenged, and was not`);
+    if (result === 'Success')
+      this.#must(
+        this.#truth.runs.some(
+          (run) => run.node === node && run.result === 'Success' && run.endedAt! >= cycle.startedAt,
+        ),
+        `${node} is said to be scavenged, and was not`,
+      );
     cycle.done.add(node);
     this.designated = null;
     if (this.phase !== 'pausing') this.phase = 'choosing';
@@ -134,7 +165,10 @@ export class Judge {
     this.ordered.set(scavengeId, clusterScavengeId);
     const { runs, leader } = this.#truth;
     for (const run of runs) {
-      if (run.id !== scavengeId && run.endedAt === null && this.ordered.get(run.id) === clusterScavengeId) this.problem(`${node} was started (${scavengeId}) while ${run.node} (${run.id}) is being scavenged for the same cycle`);
+      if (run.id !== scavengeId && run.endedAt === null && this.ordered.get(run.id) === clusterScavengeId)
+        this.problem(
+          `${node} was started (${scavengeId}) while ${run.node} (${run.id}) is being scavenged for the same cycle`,
+        );
     }
     const { cycle } = this;
     if (cycle === null || cycle.id !== clusterScavengeId || leader() !== node) return;

@@ -71,8 +71,12 @@ export class SimNode implements Clock {
     this.boot();
   }
 
-  get key(): string { return nodeKey(this.address); }
-  get leadsAsFarAsItKnows(): boolean { return this.isAlive && this.believes === this.name; }
+  get key(): string {
+    return nodeKey(this.address);
+  }
+  get leadsAsFarAsItKnows(): boolean {
+    return this.isAlive && this.believes === this.name;
+  }
 
   /** A new process. */
   boot(): void {
@@ -80,20 +84,44 @@ export class SimNode implements Clock {
     const { timeline, random, pace, runs, options } = cluster;
     this.isAlive = true;
     this.believes = null;
-    this.scavenger = new SimScavenger(this.key, { timeline, random, pace, runs, newId: () => cluster.newId(), onEnd: (run) => cluster.recordRun(this, run) });
+    this.scavenger = new SimScavenger(this.key, {
+      timeline,
+      random,
+      pace,
+      runs,
+      newId: () => cluster.newId(),
+      onEnd: (run) => cluster.recordRun(this, run),
+    });
     const scavenger = this.scavenger;
     const store = new LightStore(cluster.log, {
-      seenTo: () => this.name === cluster.leader ? cluster.log.position : this.seenTo,
+      seenTo: () => (this.name === cluster.leader ? cluster.log.position : this.seenTo),
       nowMs: () => timeline.now,
       before: (stream) => cluster.beforeAppend(this, stream),
       after: (stream, events) => cluster.afterAppend(this, stream, events),
     });
     this.orders = new ScavengeOrders({
-      scavenger, store, clock: this, log: silentLog, refresh: () => this.proveFresh(), leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
+      scavenger,
+      store,
+      clock: this,
+      log: silentLog,
+      refresh: () => this.proveFresh(),
+      leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
       leadsOthers: () => options.withoutRefusal !== true && cluster.size > 1 && this.believes === this.name,
     });
     const ids = new SeededIds(cluster.seed * 1_000 + cluster.nodes.size * 50 + this.boots++);
-    this.driver = createAutoScavenge({ store, nodes: this.#port(), schedule, clock: this, ids, log: silentLog, meter: silentMeter, orders: this.orders }, { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS });
+    this.driver = createAutoScavenge(
+      {
+        store,
+        nodes: this.#port(),
+        schedule,
+        clock: this,
+        ids,
+        log: silentLog,
+        meter: silentMeter,
+        orders: this.orders,
+      },
+      { isOff: null, zone: 'UTC', nodeLostAfterMs: LOST_MS },
+    );
   }
 
   kill(): void {
@@ -126,12 +154,19 @@ export class SimNode implements Clock {
 
   // The clock. Simulated time never goes back, so it is the monotonic one.
 
-  nowMs(): number { return EPOCH_MS + this.#cluster.timeline.now + this.skewMs; }
-  monotonicMs(): number { return this.#cluster.timeline.now; }
+  nowMs(): number {
+    return EPOCH_MS + this.#cluster.timeline.now + this.skewMs;
+  }
+  monotonicMs(): number {
+    return this.#cluster.timeline.now;
+  }
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#cluster.timeline.in(ms, resolve);
-      signal?.addEventListener('abort', () => { cancel(); resolve(); });
+      signal?.addEventListener('abort', () => {
+        cancel();
+        resolve();
+      });
     });
   }
   async yield(): Promise<void> {}
@@ -152,7 +187,10 @@ export class SimNode implements Clock {
   #looked(): NodesView {
     const cluster = this.#cluster;
     const members = [...cluster.nodes.values()].map((node) => ({
-      node: node.address, isLeader: node.name === this.believes, isReadOnlyReplica: node.isReplica, writerCheckpoint: node.checkpoint,
+      node: node.address,
+      isLeader: node.name === this.believes,
+      isReadOnlyReplica: node.isReplica,
+      writerCheckpoint: node.checkpoint,
       isAlive: node === this || (node.isAlive && cluster.areConnected(this.name, node.name)),
     }));
     return { self: this.address, clusterSize: cluster.size, members, leadsSinceMs: this.#leadsSinceMs };
@@ -162,14 +200,27 @@ export class SimNode implements Clock {
 
   #port(): Nodes {
     const live = {
-      self: () => ({ node: this.address }), clusterSize: () => this.#cluster.size, isLeader: () => this.leadsAsFarAsItKnows, leadsSinceMs: () => this.#leadsSinceMs,
+      self: () => ({ node: this.address }),
+      clusterSize: () => this.#cluster.size,
+      isLeader: () => this.leadsAsFarAsItKnows,
+      leadsSinceMs: () => this.#leadsSinceMs,
     };
     const membership = {
-      members: () => this.view().members.map((member) => ({ ...member, state: 'Follower' })), leader: () => this.view().members.find((member) => member.isLeader) ?? null,
-      resign: async () => { this.#cluster.resign(this); return ''; },
+      members: () => this.view().members.map((member) => ({ ...member, state: 'Follower' })),
+      leader: () => this.view().members.find((member) => member.isLeader) ?? null,
+      resign: async () => {
+        this.#cluster.resign(this);
+        return '';
+      },
     };
     Object.defineProperties(membership, Object.fromEntries(Object.entries(live).map(([name, get]) => [name, { get }])));
-    return createClusterNodes({ membership: membership as unknown as Membership, log: { confirmFresh: () => this.proveFresh() }, orders: this.#asked(), calls: { request: (to, method, path, timeoutMs) => this.#request(to, method, path, timeoutMs) }, clock: this });
+    return createClusterNodes({
+      membership: membership as unknown as Membership,
+      log: { confirmFresh: () => this.proveFresh() },
+      orders: this.#asked(),
+      calls: { request: (to, method, path, timeoutMs) => this.#request(to, method, path, timeoutMs) },
+      clock: this,
+    });
   }
 
   /** Its orders, or what stands in for them, told to the judge. */
@@ -182,19 +233,27 @@ export class SimNode implements Clock {
         judge.orderedRun(this.key, started.scavengeId, order.clusterScavengeId);
         return started;
       },
-      stop: (order, scavengeId) => (options.withoutOrders === true ? scavenger.stop(scavengeId ?? 'current') : orders.stop(order, scavengeId)),
+      stop: (order, scavengeId) =>
+        options.withoutOrders === true ? scavenger.stop(scavengeId ?? 'current') : orders.stop(order, scavengeId),
       asked: (order) => orders.asked(order),
       last: () => orders.last(),
     };
   }
 
   async #request(to: NodeAddress, method: string, path: string, timeoutMs: number): Promise<AdminReply> {
-    const reply = await this.#cluster.call(this, to, timeoutMs, async (node) => ({ kind: 'reply' as const, ...await adminReply(node.#asked(), method, path) }));
-    if (reply.kind !== 'reply') throw new SkuaError('member_silent', reply.reason, { node: 'a member', reason: 'time' });
+    const reply = await this.#cluster.call(this, to, timeoutMs, async (node) => ({
+      kind: 'reply' as const,
+      ...(await adminReply(node.#asked(), method, path)),
+    }));
+    if (reply.kind !== 'reply')
+      throw new SkuaError('member_silent', reply.reason, { node: 'a member', reason: 'time' });
     return reply;
   }
 
-  /** Asks the bucket, which a node reaches that hears a majority: then it has all that is in the log, and knows of a newer epoch. */
+  /**
+   * Asks the bucket, which a node reaches that hears a majority: then it has all that is in the log, and knows of a
+   * newer epoch.
+   */
   async proveFresh(): Promise<void> {
     const cluster = this.#cluster;
     if (!cluster.hasMajority(this)) throw new SkuaError('storage_unreachable', 'The bucket does not answer.');

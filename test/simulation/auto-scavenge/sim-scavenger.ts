@@ -21,7 +21,10 @@ export interface Pace {
 
 type Used = Pick<Scavenger, 'start' | 'stop' | 'current' | 'last'>;
 
-/** A node's scavenger as far as orders reach: runs that take their time, end, fail, and are slow to stop. Dies with its process. */
+/**
+ * A node's scavenger as far as orders reach: runs that take their time, end, fail, and are slow to stop. Dies with its
+ * process.
+ */
 export class SimScavenger implements Used {
   readonly #name: string;
   readonly #timeline: Timeline;
@@ -29,12 +32,27 @@ export class SimScavenger implements Used {
   readonly #pace: Pace;
   readonly #onEnd: (run: Run) => void;
   readonly #newId: () => string;
-  #active: { readonly run: Run; readonly ended: PromiseWithResolvers<void>; isStopping: boolean; cancel: () => void } | null = null;
+  #active: {
+    readonly run: Run;
+    readonly ended: PromiseWithResolvers<void>;
+    isStopping: boolean;
+    cancel: () => void;
+  } | null = null;
   #last: LastScavenge | null = null;
   isDead = false;
   readonly runs: Run[];
 
-  constructor(name: string, parts: { timeline: Timeline; random: Random; pace: Pace; runs: Run[]; newId: () => string; onEnd: (run: Run) => void }) {
+  constructor(
+    name: string,
+    parts: {
+      timeline: Timeline;
+      random: Random;
+      pace: Pace;
+      runs: Run[];
+      newId: () => string;
+      onEnd: (run: Run) => void;
+    },
+  ) {
     this.#name = name;
     this.#timeline = parts.timeline;
     this.#random = parts.random;
@@ -46,12 +64,21 @@ export class SimScavenger implements Used {
 
   async start(): Promise<{ readonly scavengeId: string }> {
     if (this.isDead) throw new SkuaError('store_closed', 'The process is gone.');
-    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#active.run.id });
-    const run: Run = { id: this.#newId(), node: this.#name, startedAt: this.#timeline.now, endedAt: null, result: null };
+    if (this.#active !== null)
+      throw new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: this.#active.run.id });
+    const run: Run = {
+      id: this.#newId(),
+      node: this.#name,
+      startedAt: this.#timeline.now,
+      endedAt: null,
+      result: null,
+    };
     this.runs.push(run);
     this.#last = { scavengeId: run.id, result: 'InProgress', error: null };
     const result = this.#random.chance(this.#pace.failing) ? 'Errored' : 'Success';
-    const cancel = this.#timeline.in(this.#random.int(100, this.#random.pick(this.#pace.runMs)), () => this.#end(result));
+    const cancel = this.#timeline.in(this.#random.int(100, this.#random.pick(this.#pace.runMs)), () =>
+      this.#end(result),
+    );
     this.#active = { run, ended: Promise.withResolvers(), isStopping: false, cancel };
     return { scavengeId: run.id };
   }
@@ -70,10 +97,13 @@ export class SimScavenger implements Used {
 
   async stop(scavengeId: string): Promise<string> {
     const active = this.#active;
-    if (active === null || (scavengeId !== 'current' && scavengeId !== active.run.id)) throw new SkuaError('scavenge_not_found', 'No such run.');
+    if (active === null || (scavengeId !== 'current' && scavengeId !== active.run.id))
+      throw new SkuaError('scavenge_not_found', 'No such run.');
     if (!active.isStopping) {
       active.isStopping = true;
-      this.#timeline.in(this.#random.chance(0.5) ? 5 : this.#random.int(0, this.#pace.stopMs), () => { if (this.#active === active) this.#end('Stopped'); });
+      this.#timeline.in(this.#random.chance(0.5) ? 5 : this.#random.int(0, this.#pace.stopMs), () => {
+        if (this.#active === active) this.#end('Stopped');
+      });
     }
     await active.ended.promise;
     return active.run.id;
@@ -90,6 +120,10 @@ export class SimScavenger implements Used {
     this.#end('Interrupted');
   }
 
-  current(): string | null { return this.#active?.run.id ?? null; }
-  last(): LastScavenge | null { return this.#last; }
+  current(): string | null {
+    return this.#active?.run.id ?? null;
+  }
+  last(): LastScavenge | null {
+    return this.#last;
+  }
 }

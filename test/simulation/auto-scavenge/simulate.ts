@@ -5,12 +5,13 @@ import { LOST_MS, SimNode } from './sim-node.ts';
 
 /**
  * A cluster of 1 to 7 nodes through an hour of losses, restarts, partitions in one direction or both, slow and failing
- * scavenges, those of users, late calls, lost acknowledgements, changes of leader, commands and clock jumps at any moment;
- * then peace, in which all must come to its end. Time is simulated and chance is seeded: the same seed gives the same trace.
+ * scavenges, those of users, late calls, lost acknowledgements, changes of leader, commands and clock jumps at any
+ * moment; then peace, in which all must come to its end. Time is simulated and chance is seeded: the same seed gives
+ * the same trace.
  *
- * What is taken for granted, as a cluster must provide it: a leader writes nothing once there is a newer epoch; who reaches the log and asks it
- * knows of that; a call that is on its way for longer than a minute does not arrive; a node that runs and can't be
- * reached stays listed.
+ * What is taken for granted, as a cluster must provide it: a leader writes nothing once there is a newer epoch; who
+ * reaches the log and asks it knows of that; a call that is on its way for longer than a minute does not arrive; a node
+ * that runs and can't be reached stays listed.
  */
 export interface SimResult {
   readonly problems: readonly string[];
@@ -73,10 +74,14 @@ class Chaos {
   }
 
   #every(ms: number, work: () => void): void {
-    this.#cluster.timeline.in(ms, () => {
-      work();
-      this.#every(ms, work);
-    }, true);
+    this.#cluster.timeline.in(
+      ms,
+      () => {
+        work();
+        this.#every(ms, work);
+      },
+      true,
+    );
   }
 
   #add(isReplica: boolean): void {
@@ -103,16 +108,26 @@ class Chaos {
     if (nodes.size === 0) return;
     const node = random.pick([...nodes.values()]);
     switch (random.int(0, 13)) {
-      case 0: return this.#kill(node, random.int(2_000, 3 * MINUTE));
-      case 1: return this.#kill(node, random.int(1, 30) * MINUTE);
-      case 2: return this.#partition();
-      case 3: return this.#partition();
-      case 4: return this.#cluster.usurp();
-      case 5: return this.#jump(node);
-      case 6: return this.#userRun(node);
-      case 7: return this.#replace(node);
-      case 8: return this.#userStop(node);
-      default: return this.#command(() => random.pick(['pause', 'resume', 'resume', 'resume', 'status', 'configure']));
+      case 0:
+        return this.#kill(node, random.int(2_000, 3 * MINUTE));
+      case 1:
+        return this.#kill(node, random.int(1, 30) * MINUTE);
+      case 2:
+        return this.#partition();
+      case 3:
+        return this.#partition();
+      case 4:
+        return this.#cluster.usurp();
+      case 5:
+        return this.#jump(node);
+      case 6:
+        return this.#userRun(node);
+      case 7:
+        return this.#replace(node);
+      case 8:
+        return this.#userStop(node);
+      default:
+        return this.#command(() => random.pick(['pause', 'resume', 'resume', 'resume', 'status', 'configure']));
     }
   }
 
@@ -136,7 +151,8 @@ class Chaos {
     const names = random.shuffle([...nodes.keys()]);
     // Now and then it is the node whose turn it is, and for long.
     const designated = random.chance(0.4) ? [...nodes.values()].find(({ key }) => key === judge.designated) : undefined;
-    const apart = designated === undefined ? names.slice(0, random.int(1, Math.max(1, names.length >> 1))) : [designated.name];
+    const apart =
+      designated === undefined ? names.slice(0, random.int(1, Math.max(1, names.length >> 1))) : [designated.name];
     const direction = random.int(0, 3);
     const lines: string[] = [];
     for (const a of apart) {
@@ -148,15 +164,22 @@ class Chaos {
     }
     this.#cluster.tell(`cut ${lines.join(' ')}`);
     for (const line of lines) cut.add(line);
-    timeline.in(designated === undefined && random.chance(0.5) ? random.int(1_000, 60_000) : random.int(1, 25) * MINUTE, () => {
-      for (const line of lines) cut.delete(line);
-      this.#watch();
-    });
+    timeline.in(
+      designated === undefined && random.chance(0.5) ? random.int(1_000, 60_000) : random.int(1, 25) * MINUTE,
+      () => {
+        for (const line of lines) cut.delete(line);
+        this.#watch();
+      },
+    );
   }
 
   #jump(node: SimNode): void {
     const { random } = this.#cluster;
-    node.skewMs = random.chance(0.3) ? 0 : random.chance(0.5) ? random.int(-10, 10) * MINUTE : random.int(-2, 2) * DAY_MS;
+    node.skewMs = random.chance(0.3)
+      ? 0
+      : random.chance(0.5)
+        ? random.int(-10, 10) * MINUTE
+        : random.int(-2, 2) * DAY_MS;
     this.#cluster.tell(`the clock of ${node.name} is off by ${node.skewMs}`);
   }
 
@@ -202,13 +225,20 @@ class Chaos {
     const { driver } = node;
     try {
       switch (command) {
-        case 'configure': await driver.configure(random.pick(SCHEDULES)); break;
-        case 'resume': await driver.resume(); break;
-        case 'status': await driver.status(); break;
+        case 'configure':
+          await driver.configure(random.pick(SCHEDULES));
+          break;
+        case 'resume':
+          await driver.resume();
+          break;
+        case 'status':
+          await driver.status();
+          break;
         default: {
           const answer = await driver.pause();
           // The acknowledgement of the last write may have got lost.
-          if (judge.phase !== 'paused' && (answer === 'paused' || judge.phase !== 'pausing')) judge.problem(`a pause was answered with ${answer}, and the phase is ${judge.phase}`);
+          if (judge.phase !== 'paused' && (answer === 'paused' || judge.phase !== 'pausing'))
+            judge.problem(`a pause was answered with ${answer}, and the phase is ${judge.phase}`);
         }
       }
       this.#cluster.tell(`${command} of ${node.name}: done`);
@@ -220,17 +250,27 @@ class Chaos {
 
   // Limits.
 
-  /** While the same process leads, and the same node is away or the same members are listed, no step takes longer than its limit. */
+  /**
+   * While the same process leads, and the same node is away or the same members are listed, no step takes longer than
+   * its limit.
+   */
   #watch(): void {
     const { judge, leader, term, nodes, timeline } = this.#cluster;
     const { phase, designated, cycle } = judge;
     const limited = phase === 'choosing' || phase === 'starting' || phase === 'monitoring' || phase === 'pausing';
     const boss = leader === null ? undefined : nodes.get(leader);
     const node = [...nodes.values()].find(({ key }) => key === designated);
-    const isLost = boss !== undefined && designated !== null && node !== boss && (node === undefined || !this.#cluster.areConnected(boss.name, node.name));
+    const isLost =
+      boss !== undefined &&
+      designated !== null &&
+      node !== boss &&
+      (node === undefined || !this.#cluster.areConnected(boss.name, node.name));
     // A node that is there may take as long as it wants; to stop it may not.
     const isWaited = phase === 'choosing' || phase === 'pausing' || isLost;
-    const key = limited && boss?.leadsAsFarAsItKnows === true && this.#cluster.hasMajority(boss) && isWaited ? `${phase} ${designated} ${isLost} ${cycle?.id} ${cycle?.done.size} ${term} ${boss.boots} ${[...nodes.keys()].join()}` : '';
+    const key =
+      limited && boss?.leadsAsFarAsItKnows === true && this.#cluster.hasMajority(boss) && isWaited
+        ? `${phase} ${designated} ${isLost} ${cycle?.id} ${cycle?.done.size} ${term} ${boss.boots} ${[...nodes.keys()].join()}`
+        : '';
     if (key !== this.#watched.key || key === '') this.#watched = { key, since: timeline.now };
     const limitMs = phase === 'pausing' && !isLost && this.#cluster.lateness < 0.1 ? 0 : LOST_MS;
     if (timeline.now - this.#watched.since > limitMs + SLACK_MS) {
@@ -281,9 +321,13 @@ class Chaos {
   async end(): Promise<void> {
     const { judge, leader } = this.#cluster;
     if (leader === null) judge.problem('nobody leads in peace');
-    if (judge.phase === 'paused' || judge.phase === 'pausing') judge.problem(`still ${judge.phase}, although resumed in peace`);
+    if (judge.phase === 'paused' || judge.phase === 'pausing')
+      judge.problem(`still ${judge.phase}, although resumed in peace`);
     const { cycle } = judge;
     // With a short schedule a new cycle may have begun, but no old one is left.
-    if (cycle !== null && cycle.startedAt < CHAOS_MS) judge.problem(`the cycle of ${cycle.startedAt / 1_000} s has not come to its end: ${judge.phase} ${judge.designated}`);
+    if (cycle !== null && cycle.startedAt < CHAOS_MS)
+      judge.problem(
+        `the cycle of ${cycle.startedAt / 1_000} s has not come to its end: ${judge.phase} ${judge.designated}`,
+      );
   }
 }

@@ -1,4 +1,10 @@
-interface Moment { readonly at: number; readonly order: number; readonly run: () => void; readonly isQuiet: boolean; isCancelled: boolean }
+interface Moment {
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+  readonly isQuiet: boolean;
+  isCancelled: boolean;
+}
 
 /** Simulated time: what is to happen, in order. Between two moments all promises that can go on do so. */
 export class Timeline {
@@ -10,7 +16,9 @@ export class Timeline {
   in(ms: number, run: () => void, isQuiet = false): () => void {
     const moment: Moment = { at: this.now + ms, order: this.#order++, run, isQuiet, isCancelled: false };
     this.#push(moment);
-    return () => { moment.isCancelled = true; };
+    return () => {
+      moment.isCancelled = true;
+    };
   }
 
   async runTo(end: number): Promise<void> {
@@ -19,7 +27,10 @@ export class Timeline {
       if (next.isCancelled) continue;
       this.now = next.at;
       next.run();
-      if (!next.isQuiet) await new Promise((resolve) => { process.nextTick(resolve); });
+      if (!next.isQuiet)
+        await new Promise((resolve) => {
+          process.nextTick(resolve);
+        });
     }
     this.now = end;
   }

@@ -9,12 +9,22 @@ import { KEPT, LIMITED } from './truth.ts';
 import type { World } from './world.ts';
 
 /** Somebody who decides writes: a function, or a member that decides by itself. */
-export interface Writer { readonly name: string; readonly process: SimProcess; readonly store: EventStore }
+export interface Writer {
+  readonly name: string;
+  readonly process: SimProcess;
+  readonly store: EventStore;
+}
 
 /** A place of a function: an instance over the bucket alone. */
-export interface FunctionSlot { process: SimProcess; instance: ObjectInstance | null }
+export interface FunctionSlot {
+  process: SimProcess;
+  instance: ObjectInstance | null;
+}
 
-/** Whoever uses the store: writes with and without expected versions, repeated while their outcome is not known, and reads. */
+/**
+ * Whoever uses the store: writes with and without expected versions, repeated while their outcome is not known, and
+ * reads.
+ */
 export class Clients {
   readonly #world: World;
   readonly #members: readonly SimMember[];
@@ -48,19 +58,51 @@ export class Clients {
     const stream = random.chance(0.65) ? random.pick(KEPT) : random.pick(LIMITED);
     const token = random.chance(0.15) ? `n${++this.#tokens}` : null;
     if (!KEPT.includes(stream)) {
-      if (random.chance(0.1)) return { stream, what: random.chance(0.85) ? 'soft' : 'hard', expected: ANY, events: [], token: null };
+      if (random.chance(0.1))
+        return { stream, what: random.chance(0.85) ? 'soft' : 'hard', expected: ANY, events: [], token: null };
       if (random.chance(0.25)) {
         const rules = random.pick([{ $maxCount: random.int(1, 4) }, { $tb: random.int(0, 8) }, {}]);
-        return { stream: `$$${stream}`, what: 'append', expected: ANY, events: [{ ...this.newEvent(''), type: '$metadata', isJson: true, data: Buffer.from(JSON.stringify(rules)) }], token: null };
+        return {
+          stream: `$$${stream}`,
+          what: 'append',
+          expected: ANY,
+          events: [{ ...this.newEvent(''), type: '$metadata', isJson: true, data: Buffer.from(JSON.stringify(rules)) }],
+          token: null,
+        };
       }
     }
-    const events = Array.from({ length: token !== null || random.chance(0.8) ? 1 : random.int(2, 4) }, () => this.newEvent(''));
+    const events = Array.from({ length: token !== null || random.chance(0.8) ? 1 : random.int(2, 4) }, () =>
+      this.newEvent(''),
+    );
     const known = !KEPT.includes(stream) ? ANY : judge.lastAt(stream, judge.truth.last - random.pick([0, 0, 0, 3]));
-    return { stream, what: 'append', expected: token !== null || (!judge.truth.remembersAll && random.chance(0.5)) ? ANY : random.pick([ANY, ANY, STREAM_EXISTS, NO_STREAM, known, known, known === ANY ? ANY : known + random.int(0, 1)]), events, token };
+    return {
+      stream,
+      what: 'append',
+      expected:
+        token !== null || (!judge.truth.remembersAll && random.chance(0.5))
+          ? ANY
+          : random.pick([
+              ANY,
+              ANY,
+              STREAM_EXISTS,
+              NO_STREAM,
+              known,
+              known,
+              known === ANY ? ANY : known + random.int(0, 1),
+            ]),
+      events,
+      token,
+    };
   }
 
   newEvent(data: string, bytes = this.#bytes()): NewEvent {
-    return { id: this.#world.newId(), type: 'T', isJson: false, data: Buffer.from(data.padEnd(bytes, '.')), metadata: new Uint8Array(0) };
+    return {
+      id: this.#world.newId(),
+      type: 'T',
+      isJson: false,
+      data: Buffer.from(data.padEnd(bytes, '.')),
+      metadata: new Uint8Array(0),
+    };
   }
 
   #bytes(): number {
@@ -68,11 +110,15 @@ export class Clients {
     return random.chance(0.15) ? random.int(2_000, 20_000) : 10;
   }
 
-  /** One write, which its client sends again, somewhere, while it does not know what became of it. What has no ids is sent once. */
+  /**
+   * One write, which its client sends again, somewhere, while it does not know what became of it. What has no ids is
+   * sent once.
+   */
   async #write(): Promise<void> {
     const { random, judge } = this.#world;
     const request = this.#newRequest();
-    if (request.expected >= NO_STREAM && KEPT.includes(request.stream)) judge.expects(request.events[0]!.id, request.expected);
+    if (request.expected >= NO_STREAM && KEPT.includes(request.stream))
+      judge.expects(request.events[0]!.id, request.expected);
     let wasUnknown = false;
     for (let tries = 0; tries < 4; tries++) {
       const answer = await this.#ask(request, wasUnknown);
@@ -102,22 +148,50 @@ export class Clients {
     const { random } = this.#world;
     if (this.#functions.length > 0 && random.chance(0.15)) {
       const { process, instance } = random.pick(this.#functions);
-      if (instance !== null && !process.isDead) return decide(this.#world, { name: process.name, process, store: instance.store }, request, wasUnknown);
+      if (instance !== null && !process.isDead)
+        return decide(this.#world, { name: process.name, process, store: instance.store }, request, wasUnknown);
     }
     const member = random.pick(this.#members);
     const { opened } = member;
     if (opened === null) return Promise.resolve('failed');
-    if (opened.log !== null && random.chance(0.6)) return forward(this.#world, this.#members, member, request, wasUnknown, isGone);
-    return decide(this.#world, { name: member.run.process.name, process: member.run.process, store: opened.store }, request, wasUnknown, member);
+    if (opened.log !== null && random.chance(0.6))
+      return forward(this.#world, this.#members, member, request, wasUnknown, isGone);
+    return decide(
+      this.#world,
+      { name: member.run.process.name, process: member.run.process, store: opened.store },
+      request,
+      wasUnknown,
+      member,
+    );
   }
 }
 
 /** Asks somebody who decides it himself. `member`: whose clients must see at once what was acknowledged. */
-async function decide(world: World, writer: Writer, request: Request, wasUnknown: boolean, member?: SimMember): Promise<Answer> {
+async function decide(
+  world: World,
+  writer: Writer,
+  request: Request,
+  wasUnknown: boolean,
+  member?: SimMember,
+): Promise<Answer> {
   const before = world.judge.truth.last;
   const startedMs = world.timeline.now;
-  await new Promise<void>((resolve) => { writer.process.deliver(resolve); });
+  await new Promise<void>((resolve) => {
+    writer.process.deliver(resolve);
+  });
   const held = member?.run.process === writer.process ? member.run.patience.begin(() => false) : null;
-  const outcome = await put(world, writer.store, request, null, held === null ? null : startedMs, held === null ? null : () => held.refusal());
-  return answered(world, writer.name, request, outcome, { before, wasUnknown, startedMs, ...(member !== undefined && { member }) });
+  const outcome = await put(
+    world,
+    writer.store,
+    request,
+    null,
+    held === null ? null : startedMs,
+    held === null ? null : () => held.refusal(),
+  );
+  return answered(world, writer.name, request, outcome, {
+    before,
+    wasUnknown,
+    startedMs,
+    ...(member !== undefined && { member }),
+  });
 }

@@ -11,7 +11,12 @@ const SEEDS = bySize(1, 12, 300);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 300;
 /** Where to look for it: shortly before a seed that finds it, where the first ones don't. */
-const FROM: Readonly<Record<string, number>> = { 'no-comparison-at-opening': 82, 'no-patience': 184, 'no-age-at-leader': 143, 'patience-by-monotonic-clock': 58 };
+const FROM: Readonly<Record<string, number>> = {
+  'no-comparison-at-opening': 82,
+  'no-patience': 184,
+  'no-age-at-leader': 143,
+  'patience-by-monotonic-clock': 58,
+};
 const LONG = fileURLToPath(new URL('../long.ts', import.meta.url));
 
 const done = new Map<number, Promise<SimResult>>();
@@ -32,8 +37,40 @@ describe('members of a cluster over one bucket', () => {
     expect(bad?.problems ?? [], bad?.history.slice(-60).join('\n')).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('commits')).toBeGreaterThan(40 * SEEDS);
-    for (const name of ['acknowledged', 'refused', 'reads', 'messages', 'forwarded', 'epochs', 'holds', 'crashes', 'powerLosses', 'openings', 'compactions', 'pushed']) expect(sum(name), name).toBeGreaterThan(SEEDS);
-    for (const name of ['unknown', 'repeats', 'expired', 'hungUp', 'fenced', 'anew', 'late', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'restored', 'emptied', 'scavenges', 'scavenged', 'sharedScavenges']) expect(sum(name), name).toBeGreaterThan(0);
+    for (const name of [
+      'acknowledged',
+      'refused',
+      'reads',
+      'messages',
+      'forwarded',
+      'epochs',
+      'holds',
+      'crashes',
+      'powerLosses',
+      'openings',
+      'compactions',
+      'pushed',
+    ])
+      expect(sum(name), name).toBeGreaterThan(SEEDS);
+    for (const name of [
+      'unknown',
+      'repeats',
+      'expired',
+      'hungUp',
+      'fenced',
+      'anew',
+      'late',
+      'freezes',
+      'cuts',
+      'fullDisks',
+      'failedSyncs',
+      'restored',
+      'emptied',
+      'scavenges',
+      'scavenged',
+      'sharedScavenges',
+    ])
+      expect(sum(name), name).toBeGreaterThan(0);
   });
 
   test('the same seed gives the same log, another one another', async () => {
@@ -46,9 +83,20 @@ describe('members of a cluster over one bucket', () => {
 describe('the judge sees what goes wrong', () => {
   // Each in a process of its own, which reads the sources without the rule.
   test.each(Object.keys(FAULTS))('without the rule: %s', async (rule) => {
-    const args = [LONG, 'cluster', '--seeds', String(SEEDS_WRONG), '--from', String(FROM[rule] ?? 1), '--without', rule];
+    const args = [
+      LONG,
+      'cluster',
+      '--seeds',
+      String(SEEDS_WRONG),
+      '--from',
+      String(FROM[rule] ?? 1),
+      '--without',
+      rule,
+    ];
     const ended = await new Promise<{ readonly code: number; readonly said: string }>((resolve) => {
-      execFile(process.execPath, args, (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), said: stderr + stdout }));
+      execFile(process.execPath, args, (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), said: stderr + stdout }),
+      );
     });
     expect(ended.said).toMatch(/^seed \d+, at [\d.]+ ms: /m);
     expect(ended.code, ended.said).toBe(1);

@@ -7,8 +7,8 @@ import { textOf } from './judge.ts';
 import type { World } from './world.ts';
 
 /**
- * Reads the files of a copy and compares them with the log: the same records at the same positions, and nothing missing but what a scavenge may have
- * removed; what was gone stays gone.
+ * Reads the files of a copy and compares them with the log: the same records at the same positions, and nothing missing
+ * but what a scavenge may have removed; what was gone stays gone.
  */
 export async function checkCopy(world: World, member: SimMember): Promise<void> {
   const { judge } = world;
@@ -28,8 +28,12 @@ export async function checkCopy(world: World, member: SimMember): Promise<void> 
     there.add(position);
     const record = judge.truth.byPosition.get(position);
     if (record === undefined) judge.problem(`the copy of ${who} has a record at ${position}, where the log has none`);
-    else if (record.bytes !== bytes && !(judge.truth.emptied().has(position) && bytes === emptiedBytes(record))) judge.problem(`the copy of ${who} has another record than ${textOf(record)}`);
-    if (member.removed.has(position)) judge.problem(`the copy of ${who} has ${record === undefined ? position : textOf(record)} again, which a scavenge had removed from it`);
+    else if (record.bytes !== bytes && !(judge.truth.emptied().has(position) && bytes === emptiedBytes(record)))
+      judge.problem(`the copy of ${who} has another record than ${textOf(record)}`);
+    if (member.removed.has(position))
+      judge.problem(
+        `the copy of ${who} has ${record === undefined ? position : textOf(record)} again, which a scavenge had removed from it`,
+      );
   }
   const doomed = judge.truth.doomed();
   let removed = 0;
@@ -37,7 +41,8 @@ export async function checkCopy(world: World, member: SimMember): Promise<void> 
     if (record.position >= end || there.has(record.position)) continue;
     removed++;
     member.removed.add(record.position);
-    if (!doomed.has(record.position)) judge.problem(`the copy of ${who} has no ${textOf(record)}, which no scavenge may remove`);
+    if (!doomed.has(record.position))
+      judge.problem(`the copy of ${who} has no ${textOf(record)}, which no scavenge may remove`);
   }
   if (removed > 0) judge.count('scavenged');
 }
@@ -48,6 +53,8 @@ export async function checkDirectory(world: World, member: SimMember): Promise<v
   if (opened === null) return;
   await opened.close();
   // What a full disk kept from being written to its end the next start removes.
-  const problems = (await checkClosed(member.storage, streamHasher)).filter((problem) => !problem.endsWith('belongs to nothing'));
+  const problems = (await checkClosed(member.storage, streamHasher)).filter(
+    (problem) => !problem.endsWith('belongs to nothing'),
+  );
   for (const problem of problems) world.judge.problem(`the directory of ${run.process.name}: ${problem}`);
 }

@@ -5,27 +5,47 @@ import { answered, type Answer, comesAgain, type Outcome, put, type Request } fr
 import type { SimMember } from './sim-member.ts';
 import type { World } from './world.ts';
 
-/** How long a member waits for the leader's answer, for a newer epoch behind it, and for its own copy to show what it acknowledges. */
+/**
+ * How long a member waits for the leader's answer, for a newer epoch behind it, and for its own copy to show what it
+ * acknowledges.
+ */
 const ANSWER_MS = 6_000;
 const EPOCH_MS = 8_000;
 const SHOWN_MS = 5_000;
 const TRIES_MAX = 4;
 
 /**
- * A member sends a request on to the leader (core/cluster/README.md, rule 13): with the epoch in which it is sent, and again, or decided by itself, when the leader certainly did
- * not take it; when no answer comes, after it has seen a newer epoch, and only what carries ids.
+ * A member sends a request on to the leader (core/cluster/README.md, rule 13): with the epoch in which it is sent, and
+ * again, or decided by itself, when the leader certainly did not take it; when no answer comes, after it has seen a
+ * newer epoch, and only what carries ids.
  */
-export async function forward(world: World, members: readonly SimMember[], member: SimMember, request: Request, wasUnknown: boolean, isGone: () => boolean): Promise<Answer> {
+export async function forward(
+  world: World,
+  members: readonly SimMember[],
+  member: SimMember,
+  request: Request,
+  wasUnknown: boolean,
+  isGone: () => boolean,
+): Promise<Answer> {
   const { judge } = world;
   const before = judge.truth.last;
   const startedMs = world.timeline.now;
   const { run } = member;
-  const atWork = (): Promise<void> => new Promise((resolve) => { run.process.deliver(resolve); });
+  const atWork = (): Promise<void> =>
+    new Promise((resolve) => {
+      run.process.deliver(resolve);
+    });
   // While the process stands still the request lies in its socket.
   await atWork();
   const held = run.patience.begin(isGone);
   let isOpen = false;
-  const heard = (outcome: Outcome): Promise<Answer> => answered(world, `${run.process.name}, which forwards,`, request, outcome, { before, wasUnknown, startedMs, ...(member.run === run && { member }) });
+  const heard = (outcome: Outcome): Promise<Answer> =>
+    answered(world, `${run.process.name}, which forwards,`, request, outcome, {
+      before,
+      wasUnknown,
+      startedMs,
+      ...(member.run === run && { member }),
+    });
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     await atWork();
     const log = member.run === run ? member.opened?.log : null;
@@ -35,12 +55,15 @@ export async function forward(world: World, members: readonly SimMember[], membe
       return heard({ kind: isOpen ? 'unknown' : 'failed', first: -1, position: -1, code: '' });
     }
     const epoch = log.epoch;
-    const leader = epoch === null ? undefined : members.find(({ run: { instanceId } }) => instanceId === epoch.leaderInstanceId);
-    if (epoch === null || leader === undefined || leader === member) return heard(await put(world, member.opened!.store, request, null, startedMs, () => held.refusal()));
+    const leader =
+      epoch === null ? undefined : members.find(({ run: { instanceId } }) => instanceId === epoch.leaderInstanceId);
+    if (epoch === null || leader === undefined || leader === member)
+      return heard(await put(world, member.opened!.store, request, null, startedMs, () => held.refusal()));
     judge.count('forwarded');
     const outcome = await send(world, member, leader, request, { epoch: epoch.number, arrivedMs: startedMs, held });
     if (outcome !== null && outcome.code !== 'not_leader') {
-      if (outcome.kind === 'done' || outcome.kind === 'repeat') await shown(log, outcome.position + 1, within(world, SHOWN_MS));
+      if (outcome.kind === 'done' || outcome.kind === 'repeat')
+        await shown(log, outcome.position + 1, within(world, SHOWN_MS));
       return heard(outcome);
     }
     if (outcome === null) {
@@ -48,7 +71,8 @@ export async function forward(world: World, members: readonly SimMember[], membe
       comesAgain(request);
       isOpen = true;
       const isNewer = await newerEpoch(world, member, epoch.number);
-      if (!isNewer || request.token !== null || request.what !== 'append') return heard({ kind: 'unknown', first: -1, position: -1, code: '' });
+      if (!isNewer || request.token !== null || request.what !== 'append')
+        return heard({ kind: 'unknown', first: -1, position: -1, code: '' });
       judge.count('anew');
     } else await world.wait(world.random.int(1, 200));
   }
@@ -56,9 +80,15 @@ export async function forward(world: World, members: readonly SimMember[], membe
 }
 
 /** How a request goes: in which epoch, when it came to the member, and for how long that has had it. */
-interface Sent { readonly epoch: number; readonly arrivedMs: number; readonly held: HeldWrite }
+interface Sent {
+  readonly epoch: number;
+  readonly arrivedMs: number;
+  readonly held: HeldWrite;
+}
 
-/** The leader's answer; null when none comes. The request may arrive long after that, and what has ids may arrive twice. */
+/**
+ * The leader's answer; null when none comes. The request may arrive long after that, and what has ids may arrive twice.
+ */
 function send(world: World, from: SimMember, to: SimMember, request: Request, sent: Sent): Promise<Outcome | null> {
   const { random, timeline } = world;
   const { promise, resolve } = Promise.withResolvers<Outcome | null>();
@@ -68,12 +98,14 @@ function send(world: World, from: SimMember, to: SimMember, request: Request, se
   // What it knows of the clock there it was told some time before.
   const aheadMs = process.nowMs() - run.process.nowMs() - random.int(0, 50);
   const atMs = run.process.nowMs() + aheadMs - sent.held.ageMs;
-  const arrive = (): void => process.deliver(() => {
-    if (to.opened?.log == null || to.run.process !== process) return;
-    void decideAsLeader(world, to, request, sent, atMs).then((outcome) => {
-      if (!world.areApart(from.address, to.address)) timeline.in(world.delayMs(), () => run.process.deliver(() => resolve(outcome)));
+  const arrive = (): void =>
+    process.deliver(() => {
+      if (to.opened?.log == null || to.run.process !== process) return;
+      void decideAsLeader(world, to, request, sent, atMs).then((outcome) => {
+        if (!world.areApart(from.address, to.address))
+          timeline.in(world.delayMs(), () => run.process.deliver(() => resolve(outcome)));
+      });
     });
-  });
   // It may lie in a buffer on its way for long.
   const wayMs = world.delayMs() + (!world.isPeace && random.chance(0.05) ? random.int(8_000, 30_000) : 0);
   if (!world.areApart(from.address, to.address)) timeline.in(wayMs, arrive);
@@ -87,7 +119,13 @@ function send(world: World, from: SimMember, to: SimMember, request: Request, se
   return promise;
 }
 
-async function decideAsLeader(world: World, leader: SimMember, request: Request, { epoch, arrivedMs }: Sent, atMs: number): Promise<Outcome> {
+async function decideAsLeader(
+  world: World,
+  leader: SimMember,
+  request: Request,
+  { epoch, arrivedMs }: Sent,
+  atMs: number,
+): Promise<Outcome> {
   const { log, store } = leader.opened!;
   const held = leader.run.patience.beginPassedOn(atMs, () => false);
   const fence = (): SkuaError | null => {
@@ -113,7 +151,9 @@ function shown(log: MemberLog, position: number, signal: AbortSignal): Promise<v
   if (log.end >= position) return Promise.resolve();
   const { promise, resolve } = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => resolve(), { once: true });
-  log.onApplied(() => { if (log.end >= position) resolve(); });
+  log.onApplied(() => {
+    if (log.end >= position) resolve();
+  });
   return promise;
 }
 

@@ -6,10 +6,41 @@ import { TrueLog, type TrueRecord } from './truth.ts';
 const HISTORY_MAX = 20_000;
 
 const COUNTED = [
-  'commits', 'ghosts', 'acknowledged', 'repeats', 'refused', 'unknown', 'failed', 'reads', 'messages', 'forwarded', 'fenced', 'anew', 'epochs', 'holds', 'crashes', 'powerLosses', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'openings', 'restored', 'emptied',
-  'compactions', 'sharedScavenges', 'scavenges', 'scavenged', 'pushed', 'diverged', 'late', 'cutBack', 'expired', 'hungUp',
+  'commits',
+  'ghosts',
+  'acknowledged',
+  'repeats',
+  'refused',
+  'unknown',
+  'failed',
+  'reads',
+  'messages',
+  'forwarded',
+  'fenced',
+  'anew',
+  'epochs',
+  'holds',
+  'crashes',
+  'powerLosses',
+  'freezes',
+  'cuts',
+  'fullDisks',
+  'failedSyncs',
+  'openings',
+  'restored',
+  'emptied',
+  'compactions',
+  'sharedScavenges',
+  'scavenges',
+  'scavenged',
+  'pushed',
+  'diverged',
+  'late',
+  'cutBack',
+  'expired',
+  'hungUp',
 ] as const;
-export type Counted = typeof COUNTED[number];
+export type Counted = (typeof COUNTED)[number];
 
 /** Knows the whole log, and compares with it all that members have on their disks and tell their clients. */
 export class Judge {
@@ -28,7 +59,9 @@ export class Judge {
     this.#timeline = timeline;
   }
 
-  count(name: Counted): void { this.counts[name]++; }
+  count(name: Counted): void {
+    this.counts[name]++;
+  }
 
   note(text: string): void {
     if (this.history.length < HISTORY_MAX) this.history.push(`${String(this.#timeline.now).padStart(7)}  ${text}`);
@@ -48,15 +81,19 @@ export class Judge {
       return;
     }
     this.count('commits');
-    if (this.silenced.has(who.split('.')[0]!)) this.problem(`${who} writes to a log that was put back to before what it knows: ${key}`);
+    if (this.silenced.has(who.split('.')[0]!))
+      this.problem(`${who} writes to a log that was put back to before what it knows: ${key}`);
     const { number, start, end, endsChunk } = truth.commits.at(-1)!;
     const added = truth.records.slice(before);
-    this.note(`${who} commits ${number}, ${start} to ${end}${endsChunk ? ', which ends the chunk' : ''}: ${added.map(textOf).join(', ')}`);
+    this.note(
+      `${who} commits ${number}, ${start} to ${end}${endsChunk ? ', which ends the chunk' : ''}: ${added.map(textOf).join(', ')}`,
+    );
     for (const record of added) {
       const { id, prepare } = record;
       if (this.#refused.has(id)) this.problem(`the event ${id} was refused and is in the log`);
       const expected = this.#expected.get(id);
-      if (expected !== undefined && prepare!.number !== expected + 1) this.problem(`event ${prepare!.number} of ${prepare!.stream} came by a write that expected ${expected}`);
+      if (expected !== undefined && prepare!.number !== expected + 1)
+        this.problem(`event ${prepare!.number} of ${prepare!.stream} came by a write that expected ${expected}`);
     }
   }
 
@@ -67,8 +104,10 @@ export class Judge {
   /** Somebody was told that the event is in the log with this number. */
   acknowledged(stream: string, id: string, number: number): void {
     const record = this.truth.byId.get(id);
-    if (record === undefined) this.problem(`event ${number} of ${stream} (${id}) was acknowledged and is not in the log`);
-    else if (!this.truth.holds(stream, number, id)) this.problem(`the event ${id} was acknowledged as ${number} of ${stream} and is ${textOf(record)}`);
+    if (record === undefined)
+      this.problem(`event ${number} of ${stream} (${id}) was acknowledged and is not in the log`);
+    else if (!this.truth.holds(stream, number, id))
+      this.problem(`the event ${id} was acknowledged as ${number} of ${stream} and is ${textOf(record)}`);
   }
 
   /** Somebody was told that the event was not written and will not be. */
@@ -82,7 +121,10 @@ export class Judge {
     return this.truth.streams.get(stream)?.findLast(({ commit }) => commit <= commits)?.prepare!.number ?? -1;
   }
 
-  /** A member shows events of `$all`: each must be in the log, and what is missing between them must be what a scavenge may have removed. */
+  /**
+   * A member shows events of `$all`: each must be in the log, and what is missing between them must be what a scavenge
+   * may have removed.
+   */
   shows(who: string, from: number, to: number, events: readonly StoredEvent[]): void {
     const { truth } = this;
     const shown = new Set<number>();
@@ -91,19 +133,32 @@ export class Judge {
       if (position <= last) this.problem(`${who} shows the event at ${position} behind ${last}`);
       last = position;
       shown.add(position);
-      if (truth.byPosition.get(position)?.id !== id) this.problem(`${who} shows ${number} of ${stream} at ${position}, where the log has ${nameOf(truth.byPosition.get(position))}`);
+      if (truth.byPosition.get(position)?.id !== id)
+        this.problem(
+          `${who} shows ${number} of ${stream} at ${position}, where the log has ${nameOf(truth.byPosition.get(position))}`,
+        );
     }
     const doomed = truth.doomed();
     const emptied = truth.emptied();
     for (const record of truth.records) {
-      if (record.position < from || record.position >= to || shown.has(record.position) || record.prepare === null || record.prepare.stream === '$epoch-information') continue;
-      if (!doomed.has(record.position) && !emptied.has(record.position)) this.problem(`${who} does not show ${textOf(record)}, which no scavenge may remove`);
+      if (
+        record.position < from ||
+        record.position >= to ||
+        shown.has(record.position) ||
+        record.prepare === null ||
+        record.prepare.stream === '$epoch-information'
+      )
+        continue;
+      if (!doomed.has(record.position) && !emptied.has(record.position))
+        this.problem(`${who} does not show ${textOf(record)}, which no scavenge may remove`);
     }
   }
 }
 
 export function textOf({ position, prepare }: TrueRecord): string {
-  return prepare === null ? `an epoch@${position}` : `${prepare.stream}#${prepare.number > 1e9 ? 'tombstone' : prepare.number}@${position}`;
+  return prepare === null
+    ? `an epoch@${position}`
+    : `${prepare.stream}#${prepare.number > 1e9 ? 'tombstone' : prepare.number}@${position}`;
 }
 
 function nameOf(record: TrueRecord | undefined): string {

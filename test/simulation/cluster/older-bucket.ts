@@ -12,8 +12,9 @@ import { FRESH_MS, type World } from './world.ts';
 const LOOK_MS = 80_000;
 
 /**
- * The bucket is put back to what it was a while before, while all members stand still or are stopped; then others write to it, or nobody. Whoever
- * knows more of the log that is gone than this one has must say so and end, and write nothing.
+ * The bucket is put back to what it was a while before, while all members stand still or are stopped; then others write
+ * to it, or nobody. Whoever knows more of the log that is gone than this one has must say so and end, and write
+ * nothing.
  */
 export async function putBack(world: World, members: readonly SimMember[], clients: Clients): Promise<void> {
   const { random, judge, past } = world;
@@ -38,24 +39,34 @@ export async function putBack(world: World, members: readonly SimMember[], clien
     await world.run(2_000);
   }
   for (const [member, known] of knew) {
-    if (known > past.commits && !member.hasDiverged) judge.problem(`${member.run.process.name} knew commit ${known} of a log that was put back to ${past.commits}, and goes on: ${String(member.opened?.log.trouble)}`);
+    if (known > past.commits && !member.hasDiverged)
+      judge.problem(
+        `${member.run.process.name} knew commit ${known} of a log that was put back to ${past.commits}, and goes on: ${String(member.opened?.log.trouble)}`,
+      );
     if (!member.hasDiverged) await checkCopy(world, member);
   }
 }
 
 /**
- * Somebody else writes to the bucket: nothing, a little, or just as much as a member knows of the log that is gone. `mayTick`: and has it taken into files. There a running member
- * can't tell its last commit from another one of that number and length, which an opening does: rule 3 of core/cluster/replica/README.md takes that into account.
+ * Somebody else writes to the bucket: nothing, a little, or just as much as a member knows of the log that is gone.
+ * `mayTick`: and has it taken into files. There a running member can't tell its last commit from another one of that
+ * number and length, which an opening does: rule 3 of core/cluster/replica/README.md takes that into account.
  */
 async function others(world: World, clients: Clients, known: readonly number[], mayTick: boolean): Promise<void> {
   const { random, judge } = world;
-  const to = random.pick([judge.truth.last, judge.truth.last + random.int(1, 5), random.pick(known), random.pick(known) + random.int(1, 5)]);
+  const to = random.pick([
+    judge.truth.last,
+    judge.truth.last + random.int(1, 5),
+    random.pick(known),
+    random.pick(known) + random.int(1, 5),
+  ]);
   const process = world.newProcess('another');
   const work = (async () => {
     const instance = await openObjectStore(world.objectWorld(process), objectOptions(world));
     while (judge.truth.last < to) await instance.store.append('a', ANY, [clients.newEvent('', 10)]);
     // A scavenge may be under way there.
-    if (mayTick && random.chance(0.5)) await tickOnce(world, process).catch((error: unknown) => isEnd(world, 'a tick', error));
+    if (mayTick && random.chance(0.5))
+      await tickOnce(world, process).catch((error: unknown) => isEnd(world, 'a tick', error));
   })();
   await world.settles(work, 'another writer of the older bucket does not come to an end');
 }

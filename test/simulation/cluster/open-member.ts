@@ -22,21 +22,35 @@ export interface MemberParts {
 /** Opens the real thing over simulated time, disk, bucket and chance. */
 export function openMember({ world, process, disk, states, onCutBack }: MemberParts): Promise<OpenedMember> {
   const { objects, clock, ids, digests, meter } = world.objectWorld(process);
-  const log: Log = { ...silentLog, warn: (text) => { if (text.startsWith('the copy is cut back')) onCutBack(); } };
+  const log: Log = {
+    ...silentLog,
+    warn: (text) => {
+      if (text.startsWith('the copy is cut back')) onCutBack();
+    },
+  };
   const jobs = new InlineJobs({ jobs: JOBS, storage: disk, digests, ids, clock, scavengeStates: states });
   return openMemberStore({
     world: { objects, clock, ids, digests, log, meter },
     log: objectOptions(world),
     store: {
-      world: { storage: disk, clock, ids, digests, jobs, log, meter }, cacheBytes: 1_048_576,
-      log: { verifyChunks: false }, index: { memTableEntriesMax: 40, existenceFilterBytes: 10_000 }, scavenge: { states, config: { repairHistory: false } },
+      world: { storage: disk, clock, ids, digests, jobs, log, meter },
+      cacheBytes: 1_048_576,
+      log: { verifyChunks: false },
+      index: { memTableEntriesMax: 40, existenceFilterBytes: 10_000 },
+      scavenge: { states, config: { repairHistory: false } },
     },
   });
 }
 
 export function objectOptions(world: World) {
   return {
-    chunkSizeBytes: CHUNK_BYTES, cacheBytes: 1_048_576, freshMs: FRESH_MS, removeAfterMs: REMOVE_AFTER_MS, commitDeadlineMs: 6_000,
-    streams: world.judge.truth.remembersAll ? { recentIds: world.random.pick([16, 256]), idLookbackEvents: 1_000 } : { recentIds: 4, idLookbackEvents: 2 },
+    chunkSizeBytes: CHUNK_BYTES,
+    cacheBytes: 1_048_576,
+    freshMs: FRESH_MS,
+    removeAfterMs: REMOVE_AFTER_MS,
+    commitDeadlineMs: 6_000,
+    streams: world.judge.truth.remembersAll
+      ? { recentIds: world.random.pick([16, 256]), idLookbackEvents: 1_000 }
+      : { recentIds: 4, idLookbackEvents: 2 },
   };
 }

@@ -37,8 +37,18 @@ export interface Outcome {
   readonly code: string;
 }
 
-/** Lets a store decide a request. `epoch`: in which it was forwarded; `arrivedMs`: when it came to a member; `fence` refuses it in any other epoch, and when it is too late. */
-export async function put(world: World, store: EventStore, request: Request, epoch: number | null, arrivedMs: number | null, fence: (() => SkuaError | null) | null): Promise<Outcome> {
+/**
+ * Lets a store decide a request. `epoch`: in which it was forwarded; `arrivedMs`: when it came to a member; `fence`
+ * refuses it in any other epoch, and when it is too late.
+ */
+export async function put(
+  world: World,
+  store: EventStore,
+  request: Request,
+  epoch: number | null,
+  arrivedMs: number | null,
+  fence: (() => SkuaError | null) | null,
+): Promise<Outcome> {
   const { stream, what, expected, token } = request;
   try {
     if (what !== 'append') {
@@ -46,15 +56,25 @@ export async function put(world: World, store: EventStore, request: Request, epo
       return { kind: 'done', first: -1, position, code: '' };
     }
     const isStamped = !stream.startsWith('$$');
-    const events = request.events.map((event) => ({ ...event, ...(isStamped && { data: stamped(event.data, epoch, token, arrivedMs) }), ...(token !== null && { id: world.newId() }) }));
+    const events = request.events.map((event) => ({
+      ...event,
+      ...(isStamped && { data: stamped(event.data, epoch, token, arrivedMs) }),
+      ...(token !== null && { id: world.newId() }),
+    }));
     const result = await store.append(stream, expected, events, ...(fence === null ? [] : [fence]));
-    return { kind: result.isRepeat ? 'repeat' : 'done', first: result.firstEventNumber, position: result.position, code: '' };
+    return {
+      kind: result.isRepeat ? 'repeat' : 'done',
+      first: result.firstEventNumber,
+      position: result.position,
+      code: '',
+    };
   } catch (error) {
     const failed = { first: -1, position: -1, code: isSkuaError(error) ? error.code : '' };
     if (isSkuaError(error, 'write_expired')) world.judge.count('expired');
     if (isSkuaError(error, 'commit_outcome_unknown')) return { kind: 'unknown', ...failed };
     if (isSkuaError(error) && REFUSALS.includes(error.code)) return { kind: 'refused', ...failed };
-    if (!isSkuaError(error) || !PASSING.includes(error.code)) world.judge.problem(`an unexpected error of a write: ${String((error as Error).stack)}`);
+    if (!isSkuaError(error) || !PASSING.includes(error.code))
+      world.judge.problem(`an unexpected error of a write: ${String((error as Error).stack)}`);
     return { kind: 'failed', ...failed };
   }
 }
@@ -80,7 +100,13 @@ function isTooLarge({ events }: Request): boolean {
 }
 
 /** A client hears what became of its request, and judges it. */
-export async function answered(world: World, who: string, request: Request, outcome: Outcome, { before, wasUnknown, startedMs, member }: Asked): Promise<Answer> {
+export async function answered(
+  world: World,
+  who: string,
+  request: Request,
+  outcome: Outcome,
+  { before, wasUnknown, startedMs, member }: Asked,
+): Promise<Answer> {
   const { judge } = world;
   const { stream, events, what, token } = request;
   const { kind, first, code } = outcome;
@@ -93,20 +119,28 @@ export async function answered(world: World, who: string, request: Request, outc
       return 'failed';
     case 'refused':
       judge.count('refused');
-      if (token === null && KEPT.includes(stream) && !again.has(request)) for (const { id } of events) judge.refused(id);
-      if (!(code === 'batch_too_large' ? isTooLarge(request) : mayRefuse(world, request, before))) judge.problem(`${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`);
+      if (token === null && KEPT.includes(stream) && !again.has(request))
+        for (const { id } of events) judge.refused(id);
+      if (!(code === 'batch_too_large' ? isTooLarge(request) : mayRefuse(world, request, before)))
+        judge.problem(
+          `${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`,
+        );
       return 'done';
     default:
   }
   judge.count(kind === 'repeat' ? 'repeats' : 'acknowledged');
-  judge.note(`${who} acknowledges ${what === 'append' ? `${stream}#${first}` : `that ${stream} is deleted`} after ${world.timeline.now - startedMs} ms${kind === 'repeat' ? ', a repeat' : ''}${wasUnknown ? ', which was unknown before' : ''}`);
+  judge.note(
+    `${who} acknowledges ${what === 'append' ? `${stream}#${first}` : `that ${stream} is deleted`} after ${world.timeline.now - startedMs} ms${kind === 'repeat' ? ', a repeat' : ''}${wasUnknown ? ', which was unknown before' : ''}`,
+  );
   // A scavenge may remove what would show that it is a repeat.
   const isForgotten = again.has(request) && !KEPT.includes(stream);
-  if (what === 'append' && token === null && !isForgotten) events.forEach(({ id }, i) => judge.acknowledged(stream, id, first + i));
+  if (what === 'append' && token === null && !isForgotten)
+    events.forEach(({ id }, i) => judge.acknowledged(stream, id, first + i));
   // C4: at once, at the member that took it, unless its copy could not take it in within five seconds.
   if (member?.opened?.log != null && KEPT.includes(stream) && what === 'append') {
     const { log } = member.opened;
-    if (log.trouble === null && log.isCaughtUp && world.timeline.now - startedMs < 4_000) member.seen.set(stream, Math.max(member.seen.get(stream) ?? -1, first + events.length - 1));
+    if (log.trouble === null && log.isCaughtUp && world.timeline.now - startedMs < 4_000)
+      member.seen.set(stream, Math.max(member.seen.get(stream) ?? -1, first + events.length - 1));
     if (world.random.chance(0.5)) await checkStream(world, member, stream);
   }
   return 'done';

@@ -29,8 +29,8 @@ export interface SimDiskParts {
 }
 
 /**
- * A faulty disk as one process has it. Syncs take time, in which everybody else goes on. A process that has died is never answered again: it
- * neither hears of its end nor does anything after it.
+ * A faulty disk as one process has it. Syncs take time, in which everybody else goes on. A process that has died is
+ * never answered again: it neither hears of its end nor does anything after it.
  */
 export class SimDisk implements Storage {
   readonly #parts: SimDiskParts;
@@ -38,17 +38,37 @@ export class SimDisk implements Storage {
   constructor(parts: SimDiskParts) {
     this.#parts = parts;
     const { storage, health } = parts;
-    storage.failWhen((op, path) => (op === 'sync' && health.failingSyncs > 0 && path.startsWith('chunk-') && health.failingSyncs-- > 0 ? 'sync_failed' : undefined));
+    storage.failWhen((op, path) =>
+      op === 'sync' && health.failingSyncs > 0 && path.startsWith('chunk-') && health.failingSyncs-- > 0
+        ? 'sync_failed'
+        : undefined,
+    );
   }
 
-  list(folder: string): Promise<string[]> { return this.call(() => this.#parts.storage.list(folder)); }
-  size(path: string): Promise<number | null> { return this.call(() => this.#parts.storage.size(path)); }
-  modifiedMs(path: string): Promise<number | null> { return this.call(() => this.#parts.storage.modifiedMs(path)); }
-  freeBytes(): Promise<number> { return this.call(() => this.#parts.storage.freeBytes()); }
-  rename(from: string, to: string): Promise<void> { return this.call(() => this.#parts.storage.rename(from, to)); }
-  open(path: string, access: 'read' | 'write'): Promise<StorageFile> { return this.call(async () => new SimHandle(this, await this.#parts.storage.open(path, access))); }
-  create(path: string): Promise<StorageFile> { return this.call(async () => new SimHandle(this, await this.#parts.storage.create(path))); }
-  lock(): Promise<StorageLock> { return this.call(() => this.#parts.storage.lock()); }
+  list(folder: string): Promise<string[]> {
+    return this.call(() => this.#parts.storage.list(folder));
+  }
+  size(path: string): Promise<number | null> {
+    return this.call(() => this.#parts.storage.size(path));
+  }
+  modifiedMs(path: string): Promise<number | null> {
+    return this.call(() => this.#parts.storage.modifiedMs(path));
+  }
+  freeBytes(): Promise<number> {
+    return this.call(() => this.#parts.storage.freeBytes());
+  }
+  rename(from: string, to: string): Promise<void> {
+    return this.call(() => this.#parts.storage.rename(from, to));
+  }
+  open(path: string, access: 'read' | 'write'): Promise<StorageFile> {
+    return this.call(async () => new SimHandle(this, await this.#parts.storage.open(path, access)));
+  }
+  create(path: string): Promise<StorageFile> {
+    return this.call(async () => new SimHandle(this, await this.#parts.storage.create(path)));
+  }
+  lock(): Promise<StorageLock> {
+    return this.call(() => this.#parts.storage.lock());
+  }
 
   remove(path: string): Promise<void> {
     return this.call(async () => {
@@ -58,7 +78,9 @@ export class SimDisk implements Storage {
   }
 
   /** @internal */
-  get isDead(): boolean { return this.#parts.process.isDead; }
+  get isDead(): boolean {
+    return this.#parts.process.isDead;
+  }
 
   /** @internal Calls the disk, unless the process has died before or dies of it. */
   async call<T>(effect: () => Promise<T>): Promise<T> {
@@ -82,7 +104,9 @@ export class SimDisk implements Storage {
     const { random, health, timeline, process } = this.#parts;
     if (random.chance(health.slow)) {
       const ms = random.chance(0.9) ? random.int(1, 30) : random.int(100, 8_000);
-      await new Promise<void>((resolve) => { timeline.in(ms, () => process.deliver(resolve)); });
+      await new Promise<void>((resolve) => {
+        timeline.in(ms, () => process.deliver(resolve));
+      });
     }
     return this.call(effect);
   }
@@ -97,8 +121,12 @@ class SimHandle implements StorageFile {
     this.#file = file;
   }
 
-  get path(): string { return this.#file.path; }
-  get size(): number { return this.#file.size; }
+  get path(): string {
+    return this.#file.path;
+  }
+  get size(): number {
+    return this.#file.size;
+  }
 
   read(position: number, length: number): Uint8Array | Promise<Uint8Array> {
     if (this.#disk.isDead) return never();
@@ -131,9 +159,15 @@ class SimHandle implements StorageFile {
     }
   }
 
-  truncate(size: number): Promise<void> { return this.#disk.call(() => this.#file.truncate(size)); }
-  seal(): Promise<void> { return this.#disk.call(() => this.#file.seal()); }
-  close(): Promise<void> { return this.#disk.call(() => this.#file.close()); }
+  truncate(size: number): Promise<void> {
+    return this.#disk.call(() => this.#file.truncate(size));
+  }
+  seal(): Promise<void> {
+    return this.#disk.call(() => this.#file.seal());
+  }
+  close(): Promise<void> {
+    return this.#disk.call(() => this.#file.close());
+  }
 
   sync(): Promise<void> {
     return this.#disk.sync(() => this.#file.sync());

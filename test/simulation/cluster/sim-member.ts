@@ -10,7 +10,19 @@ import { PATIENCE_MS } from './truth.ts';
 import { LONG_MS, type World } from './world.ts';
 
 /** Errors of an opening after which it is tried again. */
-const PASSING = ['storage_unreachable', 'storage_throttled', 'outcome_unknown', 'commit_outcome_unknown', 'too_busy', 'disk_full', 'sync_failed', 'writer_stopped', 'io_error', 'store_closed', 'copy_behind'];
+const PASSING = [
+  'storage_unreachable',
+  'storage_throttled',
+  'outcome_unknown',
+  'commit_outcome_unknown',
+  'too_busy',
+  'disk_full',
+  'sync_failed',
+  'writer_stopped',
+  'io_error',
+  'store_closed',
+  'copy_behind',
+];
 /** What a member says to which the bucket is not what it was. */
 const DIVERGED = ['log_diverged', 'manifest_invalid'];
 const RETRY_MS = 1_000;
@@ -50,7 +62,10 @@ export class SimMember {
   /** The copy was refused, and may be refused: the bucket, or the directory, is not what it was. */
   hasDiverged = false;
   mayDiverge = false;
-  /** Nor may it be of the log that the bucket holds now: that one was begun when the bucket was put back to the time before there was any. */
+  /**
+   * Nor may it be of the log that the bucket holds now: that one was begun when the bucket was put back to the time
+   * before there was any.
+   */
   mayBeOfAnother = false;
   readonly #world: World;
   readonly #images: DiskImage[] = [];
@@ -58,29 +73,55 @@ export class SimMember {
   constructor(world: World, address: string) {
     this.#world = world;
     this.address = address;
-    this.storage = new FaultyStorage({ seed: world.random.int(1, 1_000_000), reads: world.random.pick(['sync', 'async']) });
+    this.storage = new FaultyStorage({
+      seed: world.random.int(1, 1_000_000),
+      reads: world.random.pick(['sync', 'async']),
+    });
     this.run = this.#begin();
   }
 
   /** The open member; null while there is none that answers. */
-  get opened(): OpenedMember | null { return this.run.process.isDead ? null : this.run.member; }
+  get opened(): OpenedMember | null {
+    return this.run.process.isDead ? null : this.run.member;
+  }
 
   #begin(): Run {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const process = this.#world.newProcess(this.address);
-    const run: Run = { process, instanceId: this.#world.newId(), patience: new Patience(process, PATIENCE_MS), ended, end, member: null };
+    const run: Run = {
+      process,
+      instanceId: this.#world.newId(),
+      patience: new Patience(process, PATIENCE_MS),
+      ended,
+      end,
+      member: null,
+    };
     const ending = new AbortController();
-    void ended.then(() => { ending.abort(); });
+    void ended.then(() => {
+      ending.abort();
+    });
     void run.patience.watch(ending.signal);
     const { states, health } = this;
     const { timeline, random } = this.#world;
-    const disk = new SimDisk({ storage: this.storage, states, process: run.process, timeline, random, health, onPowerLoss: () => { if (this.run === run) this.loseMains(); } });
+    const disk = new SimDisk({
+      storage: this.storage,
+      states,
+      process: run.process,
+      timeline,
+      random,
+      health,
+      onPowerLoss: () => {
+        if (this.run === run) this.loseMains();
+      },
+    });
     this.#world.judge.count('openings');
     openMember({ world: this.#world, process: run.process, disk, states, onCutBack: () => this.#cutBack(run) }).then(
       (member) => {
         run.member = member;
         this.#world.judge.note(`${run.process.name} is open, and ends at ${member.store.end}`);
-        void member.failed.then((error) => { if (this.run === run) this.#failed(error); });
+        void member.failed.then((error) => {
+          if (this.run === run) this.#failed(error);
+        });
       },
       (error: unknown) => this.#refused(run, error),
     );
@@ -111,8 +152,11 @@ export class SimMember {
       else this.#failed(error);
       return;
     }
-    if (!isSkuaError(error) || !PASSING.includes(error.code)) judge.problem(`${run.process.name} could not be opened: ${String((error as Error).stack)}`);
-    timeline.in(RETRY_MS, () => { if (this.run === run) this.restart('clean'); });
+    if (!isSkuaError(error) || !PASSING.includes(error.code))
+      judge.problem(`${run.process.name} could not be opened: ${String((error as Error).stack)}`);
+    timeline.in(RETRY_MS, () => {
+      if (this.run === run) this.restart('clean');
+    });
   }
 
   /** A directory without its log-id that holds nothing of the log's: it is moved away, as the error says. */
@@ -123,7 +167,10 @@ export class SimMember {
     else this.empty();
   }
 
-  /** The files that come may hold what a scavenge of this copy had removed: those of the bucket may have been scavenged to an older point, or by a higher threshold. */
+  /**
+   * The files that come may hold what a scavenge of this copy had removed: those of the bucket may have been scavenged
+   * to an older point, or by a higher threshold.
+   */
   #cutBack(run: Run): void {
     if (this.run !== run) return;
     this.#world.judge.note(`${run.process.name} is cut back`);
@@ -154,7 +201,14 @@ export class SimMember {
     this.stop();
     const seed = random.int(1, 1_000_000);
     const before = this.storage;
-    if (random.chance(0.3)) this.#images.push({ storage: before, mode, seed, states: this.states.restart(0), removed: new Set(this.removed) });
+    if (random.chance(0.3))
+      this.#images.push({
+        storage: before,
+        mode,
+        seed,
+        states: this.states.restart(0),
+        removed: new Set(this.removed),
+      });
     this.storage = before.restart(mode, seed);
     this.storage.setCapacity(Number.MAX_SAFE_INTEGER);
     this.states = lessCommits(this.states, mode === 'clean' ? 0 : random.int(0, 1));
@@ -169,7 +223,9 @@ export class SimMember {
 
   #beginIn(ms: number): void {
     const { run } = this;
-    this.#world.timeline.in(ms, () => { if (this.run === run) this.run = this.#begin(); });
+    this.#world.timeline.in(ms, () => {
+      if (this.run === run) this.run = this.#begin();
+    });
   }
 
   /** Somebody puts back a directory of before, with or without its knowledge of the log. */

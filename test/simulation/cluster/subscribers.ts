@@ -8,8 +8,8 @@ import type { World } from './world.ts';
 const GONE = Symbol('the process has ended');
 
 /**
- * Reads `$all` at a member from the beginning of the log, and again behind the last event it saw, there or at another member, when the subscription ends.
- * It must see every event that no scavenge may remove, once and in order.
+ * Reads `$all` at a member from the beginning of the log, and again behind the last event it saw, there or at another
+ * member, when the subscription ends. It must see every event that no scavenge may remove, once and in order.
  */
 export class Subscriber {
   readonly #world: World;
@@ -34,9 +34,15 @@ export class Subscriber {
       if (opened === null || !opened.log.isCaughtUp) continue;
       const ending = new AbortController();
       try {
-        await this.#follow(opened.store.subscribeToAll({ after: this.#after, signal: ending.signal })[Symbol.asyncIterator](), run.ended);
+        await this.#follow(
+          opened.store.subscribeToAll({ after: this.#after, signal: ending.signal })[Symbol.asyncIterator](),
+          run.ended,
+        );
       } catch (error) {
-        if (!isSkuaError(error) || !PASSING.includes(error.code)) this.#world.judge.problem(`${this.#name} was ended at ${run.process.name}: ${String((error as Error).stack)}`);
+        if (!isSkuaError(error) || !PASSING.includes(error.code))
+          this.#world.judge.problem(
+            `${this.#name} was ended at ${run.process.name}: ${String((error as Error).stack)}`,
+          );
       }
       ending.abort();
     }
@@ -53,9 +59,19 @@ export class Subscriber {
       if (value.kind !== 'event') continue;
       const { position, id, preparePosition, stream, number } = value.event;
       const { judge } = this.#world;
-      if (this.#after !== 'start' && position <= this.#after.commit) judge.problem(`${this.#name} is sent ${number} of ${stream} at ${position} by ${run.process.name}, behind ${this.#after.commit}`);
-      if (judge.truth.byPosition.get(position)?.id !== id) judge.problem(`${this.#name} is sent ${number} of ${stream} at ${position} by ${run.process.name}, which the log does not have`);
-      for (const member of [this.#member]) if (member.removed.has(position)) judge.problem(`${this.#name} is sent ${number} of ${stream} at ${position} by ${run.process.name}, where it had been removed`);
+      if (this.#after !== 'start' && position <= this.#after.commit)
+        judge.problem(
+          `${this.#name} is sent ${number} of ${stream} at ${position} by ${run.process.name}, behind ${this.#after.commit}`,
+        );
+      if (judge.truth.byPosition.get(position)?.id !== id)
+        judge.problem(
+          `${this.#name} is sent ${number} of ${stream} at ${position} by ${run.process.name}, which the log does not have`,
+        );
+      for (const member of [this.#member])
+        if (member.removed.has(position))
+          judge.problem(
+            `${this.#name} is sent ${number} of ${stream} at ${position} by ${run.process.name}, where it had been removed`,
+          );
       this.#after = { commit: position, prepare: preparePosition };
       this.#seen.add(id);
     }
@@ -65,7 +81,8 @@ export class Subscriber {
   check(): void {
     const { judge } = this.#world;
     for (const { id, position, prepare } of judge.truth.records) {
-      if (prepare !== null && KEPT.includes(prepare.stream) && !this.#seen.has(id)) judge.problem(`${this.#name} has not seen ${prepare.stream}#${prepare.number}@${position}`);
+      if (prepare !== null && KEPT.includes(prepare.stream) && !this.#seen.has(id))
+        judge.problem(`${this.#name} has not seen ${prepare.stream}#${prepare.number}@${position}`);
     }
   }
 }

@@ -13,20 +13,29 @@ export function makeTrouble(world: World, members: readonly SimMember[], functio
   });
 }
 
-function happen(world: World, member: SimMember, members: readonly SimMember[], functions: readonly FunctionSlot[]): void {
+function happen(
+  world: World,
+  member: SimMember,
+  members: readonly SimMember[],
+  functions: readonly FunctionSlot[],
+): void {
   const { random, timeline, judge } = world;
   const forMs = random.chance(0.7) ? random.int(500, 8_000) : random.int(8_000, LONG_MS);
   switch (random.int(0, 15)) {
-    case 0: case 1:
+    case 0:
+    case 1:
       member.kill();
       break;
     case 2:
       member.loseMains();
       break;
-    case 3: case 4:
+    case 3:
+    case 4:
       member.loseMainsSoon();
       break;
-    case 5: case 6: case 7:
+    case 5:
+    case 6:
+    case 7:
       member.freeze();
       break;
     case 8: {
@@ -37,7 +46,8 @@ function happen(world: World, member: SimMember, members: readonly SimMember[], 
       timeline.in(forMs, () => world.cut.delete(name));
       break;
     }
-    case 9: case 10: {
+    case 9:
+    case 10: {
       const other = random.pick(members);
       if (other === member) return;
       const pair = [member.address, other.address].sort().join(' ');

@@ -1,4 +1,12 @@
-import { decodeEpoch, decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame, SYSTEM, TOMBSTONE } from '../../../core/log/format/records.ts';
+import {
+  decodeEpoch,
+  decodePrepare,
+  FLAG_STREAM_DELETE,
+  PREPARE,
+  RecordFrame,
+  SYSTEM,
+  TOMBSTONE,
+} from '../../../core/log/format/records.ts';
 import { type Commit, decodeCommitObject } from '../../../core/shared-log/format/commit-object.ts';
 import { commitNumberOf } from '../../../core/shared-log/format/object-keys.ts';
 import { eachRecord } from '../../../core/streams/committed/committed.ts';
@@ -21,21 +29,37 @@ export interface TrueRecord extends RawRecord {
   readonly id: string;
   readonly prepare: TruePrepare | null;
 }
-/** A write that waited for longer, and was then begun, broke what is promised; a standstill shorter than is noticed counts for nothing. */
+/**
+ * A write that waited for longer, and was then begun, broke what is promised; a standstill shorter than is noticed
+ * counts for nothing.
+ */
 const LATEST_MS = PATIENCE_MS + 3_000;
-interface TruePrepare extends RawPrepare { readonly number: number }
+interface TruePrepare extends RawPrepare {
+  readonly number: number;
+}
 
-export interface TrueEpoch { readonly number: number; readonly position: number; readonly leader: string; readonly commit: number }
+export interface TrueEpoch {
+  readonly number: number;
+  readonly position: number;
+  readonly leader: string;
+  readonly commit: number;
+}
 
 /** What a committed record says against the rules, as text. */
 export type Complaint = (text: string) => void;
 
-/** The log as the bucket has it: every first object at a number, and nothing else. It reads the bytes itself and asks nobody. */
+/**
+ * The log as the bucket has it: every first object at a number, and nothing else. It reads the bytes itself and asks
+ * nobody.
+ */
 export class TrueLog {
   readonly commits: Commit[] = [];
   /** When each was created. */
   readonly #times: number[] = [];
-  /** An id counts as known for good; else only few of the last events are looked through for one, and a repeat that comes late is written again. */
+  /**
+   * An id counts as known for good; else only few of the last events are looked through for one, and a repeat that
+   * comes late is written again.
+   */
   remembersAll = true;
   readonly records: TrueRecord[] = [];
   readonly byPosition = new Map<number, TrueRecord>();
@@ -49,10 +73,16 @@ export class TrueLog {
   #emptied = new Set<number>();
 
   /** Number of the last commit; 0 for none. */
-  get last(): number { return this.commits.length; }
-  get end(): number { return this.commits.at(-1)?.end ?? 0; }
+  get last(): number {
+    return this.commits.length;
+  }
+  get end(): number {
+    return this.commits.at(-1)?.end ?? 0;
+  }
   /** The newest epoch number, -1 for none. */
-  get epoch(): number { return this.epochs.at(-1)?.number ?? -1; }
+  get epoch(): number {
+    return this.epochs.at(-1)?.number ?? -1;
+  }
 
   /** Takes in an object that was created in the bucket. False where it is no commit, or none that counts. */
   created(key: string, bytes: Uint8Array, now: number, complain: Complaint): boolean {
@@ -65,7 +95,8 @@ export class TrueLog {
   }
 
   #add(commit: Commit, complain: Complaint): void {
-    if (commit.start < this.end) complain(`commit ${commit.number} starts at ${commit.start}, before the end ${this.end} of the one before it`);
+    if (commit.start < this.end)
+      complain(`commit ${commit.number} starts at ${commit.start}, before the end ${this.end} of the one before it`);
     this.commits.push(commit);
     const frame = new RecordFrame();
     eachRecord(commit.records, commit.start, frame, () => {
@@ -78,39 +109,54 @@ export class TrueLog {
   }
 
   #addEpoch(frame: RecordFrame, commit: number, complain: Complaint): void {
-    const said = JSON.parse(decodeText(decodeEpoch(frame).json)) as { epochNumber?: number; prevEpochPosition?: number; leaderInstanceId?: string };
+    const said = JSON.parse(decodeText(decodeEpoch(frame).json)) as {
+      epochNumber?: number;
+      prevEpochPosition?: number;
+      leaderInstanceId?: string;
+    };
     const { epochNumber = 0, prevEpochPosition = 0, leaderInstanceId = '' } = said;
     const last = this.epochs.at(-1);
     if (epochNumber !== (last?.number ?? -1) + 1) complain(`epoch ${epochNumber} follows epoch ${last?.number ?? -1}`);
-    if (prevEpochPosition !== (last?.position ?? -1)) complain(`epoch ${epochNumber} names ${prevEpochPosition} as the place of the one before it, which is at ${last?.position ?? -1}`);
+    if (prevEpochPosition !== (last?.position ?? -1))
+      complain(
+        `epoch ${epochNumber} names ${prevEpochPosition} as the place of the one before it, which is at ${last?.position ?? -1}`,
+      );
     this.epochs.push({ number: epochNumber, position: frame.position, leader: leaderInstanceId, commit });
   }
 
   #addEvent(record: TrueRecord, { stream, number, data }: TruePrepare, complain: Complaint): void {
     let events = this.streams.get(stream);
-    if (events === undefined) this.streams.set(stream, events = []);
+    if (events === undefined) this.streams.set(stream, (events = []));
     const last = events.at(-1)?.prepare?.number ?? -1;
     if (last === TOMBSTONE) complain(`event ${number} of ${stream} follows its tombstone`);
-    else if (number !== TOMBSTONE && number !== last + 1) complain(`event ${number} of ${stream} follows event ${last}`);
+    else if (number !== TOMBSTONE && number !== last + 1)
+      complain(`event ${number} of ${stream} follows event ${last}`);
     events.push(record);
     // Where events may be gone nobody can know all ids.
     const { epoch, token, arrivedMs } = stampOf(data);
     // It was decided behind the commit before this one.
     const isLate = arrivedMs !== null && (this.#times[record.commit - 2] ?? 0) > arrivedMs + LATEST_MS;
     const isTwice = this.byId.has(record.id) && KEPT.includes(stream);
-    if (isTwice && (isLate || this.remembersAll)) complain(`the event ${record.id} is in the log twice${isLate ? `, by a request of ${arrivedMs} ms` : ''}`);
-    else if (isLate) complain(`a request that arrived at ${arrivedMs} ms was applied behind what was committed at ${this.#times[record.commit - 2]} ms, as event ${number} of ${stream}`);
+    if (isTwice && (isLate || this.remembersAll))
+      complain(`the event ${record.id} is in the log twice${isLate ? `, by a request of ${arrivedMs} ms` : ''}`);
+    else if (isLate)
+      complain(
+        `a request that arrived at ${arrivedMs} ms was applied behind what was committed at ${this.#times[record.commit - 2]} ms, as event ${number} of ${stream}`,
+      );
     this.byId.set(record.id, record);
     // With the first commit of an epoch it does no harm: everybody sees both at once.
-    if (epoch !== null && epoch !== this.epoch && this.epochs.at(-1)?.commit !== record.commit) complain(`a request that was forwarded in epoch ${epoch} was applied in epoch ${this.epoch}, as event ${number} of ${stream}`);
+    if (epoch !== null && epoch !== this.epoch && this.epochs.at(-1)?.commit !== record.commit)
+      complain(
+        `a request that was forwarded in epoch ${epoch} was applied in epoch ${this.epoch}, as event ${number} of ${stream}`,
+      );
     if (token === null) return;
     if (this.tokens.has(token)) complain(`the request ${token} was applied twice`);
     this.tokens.set(token, record.commit);
   }
 
   /**
-   * Whether the stream has the event there. It may have it elsewhere, too: when one member has scavenged the first, a repeat is new to it, and the member
-   * that still has the first knows it again.
+   * Whether the stream has the event there. It may have it elsewhere, too: when one member has scavenged the first, a
+   * repeat is new to it, and the member that still has the first knows it again.
    */
   holds(stream: string, number: number, id: string): boolean {
     return this.streams.get(stream)?.some((record) => record.id === id && record.prepare!.number === number) === true;
@@ -131,7 +177,12 @@ export class TrueLog {
     for (const { position, prepare } of this.streams.get('$scavengePoints') ?? []) {
       if (this.#points.has(position) || prepare!.type !== '$scavengePoint') continue;
       const { number, ticks, data } = prepare!;
-      const point: Point = { position, number, ticks, threshold: (JSON.parse(data) as { threshold?: number }).threshold ?? 0 };
+      const point: Point = {
+        position,
+        number,
+        ticks,
+        threshold: (JSON.parse(data) as { threshold?: number }).threshold ?? 0,
+      };
       const doomed = new Set(doomedBy(this.records, point).keys());
       this.#points.set(position, doomed);
       for (const at of doomed) this.#doomed.add(at);
@@ -149,27 +200,51 @@ export class TrueLog {
 
 function recordOf(frame: RecordFrame, commit: number): TrueRecord {
   const { position, bytes, at, length } = frame;
-  const raw = { position, chunk: Math.floor(position / CHUNK_BYTES), bytes: Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1'), commit };
+  const raw = {
+    position,
+    chunk: Math.floor(position / CHUNK_BYTES),
+    bytes: Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1'),
+    commit,
+  };
   if (frame.type !== PREPARE) return { ...raw, id: '', prepare: null };
   const prepare = decodePrepare(frame);
   return {
-    ...raw, id: prepare.eventId,
+    ...raw,
+    id: prepare.eventId,
     prepare: {
-      stream: prepare.stream, number: prepare.expectedVersion + 1, isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0, type: prepare.eventType,
-      isJson: (prepare.flags & 0x100) !== 0, data: Buffer.from(prepare.data).toString('utf8'), ticks: ticksOf(prepare.timestampMs, prepare.timestampTicks),
-      dataBytes: prepare.data.length, metadataBytes: prepare.metadata.length, isEmptied: false,
+      stream: prepare.stream,
+      number: prepare.expectedVersion + 1,
+      isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0,
+      type: prepare.eventType,
+      isJson: (prepare.flags & 0x100) !== 0,
+      data: Buffer.from(prepare.data).toString('utf8'),
+      ticks: ticksOf(prepare.timestampMs, prepare.timestampTicks),
+      dataBytes: prepare.data.length,
+      metadataBytes: prepare.metadata.length,
+      isEmptied: false,
     },
   };
 }
 
-/** What the sender of a request wrote into its events: the epoch in which it was forwarded, a name where it has no event ids, and when it came to a member. */
+/**
+ * What the sender of a request wrote into its events: the epoch in which it was forwarded, a name where it has no event
+ * ids, and when it came to a member.
+ */
 export function stamp(epoch: number | null, token: string | null, arrivedMs: number | null): string {
   return `<${epoch ?? ''}|${token ?? ''}|${arrivedMs ?? ''}>`;
 }
 
-function stampOf(data: string): { readonly epoch: number | null; readonly token: string | null; readonly arrivedMs: number | null } {
+function stampOf(data: string): {
+  readonly epoch: number | null;
+  readonly token: string | null;
+  readonly arrivedMs: number | null;
+} {
   const end = data[0] === '<' ? data.indexOf('>') : -1;
   if (end < 0) return { epoch: null, token: null, arrivedMs: null };
   const [epoch = '', token = '', arrived = ''] = data.slice(1, end).split('|');
-  return { epoch: epoch === '' ? null : Number(epoch), token: token === '' ? null : token, arrivedMs: arrived === '' ? null : Number(arrived) };
+  return {
+    epoch: epoch === '' ? null : Number(epoch),
+    token: token === '' ? null : token,
+    arrivedMs: arrived === '' ? null : Number(arrived),
+  };
 }

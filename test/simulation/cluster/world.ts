@@ -11,7 +11,10 @@ import { SimObjects } from '../shared-log/sim-objects.ts';
 import { EPOCH_MS, SimProcess } from '../shared-log/sim-process.ts';
 import { Judge } from './judge.ts';
 
-/** Replies count, and removed objects are kept, for seconds here instead of minutes and hours: pauses are as much shorter. */
+/**
+ * Replies count, and removed objects are kept, for seconds here instead of minutes and hours: pauses are as much
+ * shorter.
+ */
 export const FRESH_MS = 10_000;
 export const REMOVE_AFTER_MS = 25_000;
 export const LONG_MS = 3 * REMOVE_AFTER_MS;
@@ -25,7 +28,12 @@ export class World {
   /** Processes that do not reach the bucket, and pairs of members that do not reach each other. */
   readonly cut = new Set<string>();
   readonly apart = new Set<string>();
-  readonly network: { faults: number; readonly removeAfterMs: number; readonly withoutNonce: boolean; readonly cut: ReadonlySet<string> };
+  readonly network: {
+    faults: number;
+    readonly removeAfterMs: number;
+    readonly withoutNonce: boolean;
+    readonly cut: ReadonlySet<string>;
+  };
   bucket: MemoryObjects;
   isPeace = false;
   /** The bucket as it was at some time. */
@@ -36,7 +44,12 @@ export class World {
     this.random = new Random(seed);
     this.ids = new SeededIds(seed);
     this.bucket = new MemoryObjects({ clock: { nowMs: () => EPOCH_MS + this.timeline.now } });
-    this.network = { faults: this.random.pick([0, 0, 0.01, 0.05, 0.15]), removeAfterMs: REMOVE_AFTER_MS, withoutNonce: false, cut: this.cut };
+    this.network = {
+      faults: this.random.pick([0, 0, 0.01, 0.05, 0.15]),
+      removeAfterMs: REMOVE_AFTER_MS,
+      withoutNonce: false,
+      cut: this.cut,
+    };
   }
 
   newProcess(name: string): SimProcess {
@@ -45,27 +58,41 @@ export class World {
 
   objectWorld(process: SimProcess): ObjectWorld {
     return {
-      objects: new SimObjects(new Door(this, process.name), process, this.timeline, this.random, this.network), clock: process, ids: this.ids, digests: nodeDigests, log: silentLog, meter: silentMeter,
+      objects: new SimObjects(new Door(this, process.name), process, this.timeline, this.random, this.network),
+      clock: process,
+      ids: this.ids,
+      digests: nodeDigests,
+      log: silentLog,
+      meter: silentMeter,
     };
   }
 
   wait(ms: number): Promise<void> {
-    return new Promise((resolve) => { this.timeline.in(ms, resolve); });
+    return new Promise((resolve) => {
+      this.timeline.in(ms, resolve);
+    });
   }
 
   /** What was begun gets to its first request before time goes on. */
   async run(ms: number): Promise<void> {
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     await this.timeline.runTo(this.timeline.now + ms);
   }
 
   /** Lets time go on until the work has come to its end. */
   async settles(work: Promise<unknown>, otherwise: string): Promise<void> {
     let isDone = false;
-    work.then(() => { isDone = true; }, (error: unknown) => {
-      isDone = true;
-      this.judge.problem(`something fails in peace: ${String((error as Error).stack)}`);
-    });
+    work.then(
+      () => {
+        isDone = true;
+      },
+      (error: unknown) => {
+        isDone = true;
+        this.judge.problem(`something fails in peace: ${String((error as Error).stack)}`);
+      },
+    );
     for (let waited = 0; !isDone && waited < 60; waited++) await this.run(1_000);
     if (!isDone) this.judge.problem(otherwise);
   }
@@ -82,7 +109,9 @@ export class World {
   }
 
   newId(): string {
-    return Buffer.from(this.ids.uuidBytes()).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    return Buffer.from(this.ids.uuidBytes())
+      .toString('hex')
+      .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
   }
 }
 
@@ -97,12 +126,24 @@ class Door implements ObjectStore {
     this.#name = name;
   }
 
-  get(key: string, options?: GetOptions): Promise<Uint8Array | null> { return this.#world.bucket.get(key, options); }
-  head(key: string): Promise<ObjectInfo | null> { return this.#world.bucket.head(key); }
-  put(key: string, bytes: Uint8Array): Promise<void> { return this.#world.bucket.put(key, bytes); }
-  list(prefix: string, options?: ListOptions): Promise<ObjectPage> { return this.#world.bucket.list(prefix, options); }
-  remove(keys: readonly string[]): Promise<void> { return this.#world.bucket.remove(keys); }
-  upload(): Promise<void> { return Promise.reject(new Error('nothing is uploaded here but by put')); }
+  get(key: string, options?: GetOptions): Promise<Uint8Array | null> {
+    return this.#world.bucket.get(key, options);
+  }
+  head(key: string): Promise<ObjectInfo | null> {
+    return this.#world.bucket.head(key);
+  }
+  put(key: string, bytes: Uint8Array): Promise<void> {
+    return this.#world.bucket.put(key, bytes);
+  }
+  list(prefix: string, options?: ListOptions): Promise<ObjectPage> {
+    return this.#world.bucket.list(prefix, options);
+  }
+  remove(keys: readonly string[]): Promise<void> {
+    return this.#world.bucket.remove(keys);
+  }
+  upload(): Promise<void> {
+    return Promise.reject(new Error('nothing is uploaded here but by put'));
+  }
   async close(): Promise<void> {}
 
   async create(key: string, bytes: Uint8Array): Promise<'created' | 'exists'> {

@@ -21,9 +21,11 @@ describe('writers, readers and ticks on one bucket', () => {
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('commits')).toBeGreaterThan(20 * SEEDS);
     expect(sum('compactions')).toBeGreaterThan(4 * SEEDS);
-    for (const name of ['acknowledged', 'refused', 'reads', 'removed', 'freezes', 'crashes']) expect(sum(name), name).toBeGreaterThan(SEEDS);
+    for (const name of ['acknowledged', 'refused', 'reads', 'removed', 'freezes', 'crashes'])
+      expect(sum(name), name).toBeGreaterThan(SEEDS);
     // A few seeds do not meet what is rare.
-    if (IS_LONG_RUN) for (const name of ['ghosts', 'unknown', 'repeats', 'lateTakeovers']) expect(sum(name), name).toBeGreaterThan(0);
+    if (IS_LONG_RUN)
+      for (const name of ['ghosts', 'unknown', 'repeats', 'lateTakeovers']) expect(sum(name), name).toBeGreaterThan(0);
   });
 
   test('the same seed gives the same log, another one another', async () => {
@@ -35,9 +37,21 @@ describe('writers, readers and ticks on one bucket', () => {
 
 describe('the judge sees what goes wrong', () => {
   test.each<[string, SimOptions, RegExp]>([
-    ['replies count however old the knowledge behind them is', { withoutFreshness: true }, /acknowledged and is not in the log|saw \d+ events when/],
-    ['objects go as soon as a manifest drops them', { withoutRemovalAge: true }, /acknowledged and is not in the log|saw \d+ events when/],
-    ['a writer takes any commit at its number for its own', { withoutNonce: true }, /acknowledged and is not in the log/],
+    [
+      'replies count however old the knowledge behind them is',
+      { withoutFreshness: true },
+      /acknowledged and is not in the log|saw \d+ events when/,
+    ],
+    [
+      'objects go as soon as a manifest drops them',
+      { withoutRemovalAge: true },
+      /acknowledged and is not in the log|saw \d+ events when/,
+    ],
+    [
+      'a writer takes any commit at its number for its own',
+      { withoutNonce: true },
+      /acknowledged and is not in the log/,
+    ],
     ['reads do not ask for what others have committed', { withoutRefresh: true }, /saw \d+ events when/],
   ])('when %s', async (_, options, expected) => {
     for (let seed = 1; seed <= SEEDS_WRONG; seed++) {

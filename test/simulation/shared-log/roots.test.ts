@@ -1,5 +1,15 @@
 import type * as Promises from 'node:fs/promises';
-import { cpSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
@@ -20,9 +30,10 @@ import { newUuid } from '../../../core/shared-log/format/object-keys.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 
 /**
- * Two writers and ticks over one directory, which meanwhile is renamed, replaced by an empty one, by an older copy or by a fresh one, copied with hard links, made
- * read-only, or filled up, between any two system calls; and links whose reply is lost. Then all is well again, and somebody who has seen nothing of it
- * must find what was acknowledged, once. The directory is a real one, so that the code under test is that of the product.
+ * Two writers and ticks over one directory, which meanwhile is renamed, replaced by an empty one, by an older copy or
+ * by a fresh one, copied with hard links, made read-only, or filled up, between any two system calls; and links whose
+ * reply is lost. Then all is well again, and somebody who has seen nothing of it must find what was acknowledged, once.
+ * The directory is a real one, so that the code under test is that of the product.
  */
 const SEEDS = bySize(12, 60, 400);
 const STEPS = 40;
@@ -36,31 +47,62 @@ const disk = vi.hoisted(() => ({
 }));
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof Promises>();
-  const hooked = <A extends unknown[], R>(op: string, target: (args: A) => string, call: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
-    await disk.before(op, target(args));
-    const result = await call(...args);
-    await disk.after(op, target(args));
-    return result;
-  };
+  const hooked =
+    <A extends unknown[], R>(op: string, target: (args: A) => string, call: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      await disk.before(op, target(args));
+      const result = await call(...args);
+      await disk.after(op, target(args));
+      return result;
+    };
   return {
     ...real,
     link: hooked('link', ([, to]) => to, real.link as (from: string, to: string) => Promise<void>),
     rename: hooked('rename', ([, to]) => to, real.rename as (from: string, to: string) => Promise<void>),
-    mkdir: hooked('mkdir', ([folder]) => folder, real.mkdir as (folder: string, options?: object) => Promise<string | undefined>),
-    readdir: hooked('readdir', ([folder]) => folder, real.readdir as unknown as (folder: string, options?: object) => Promise<unknown>),
-    open: hooked('open', ([file]) => file, real.open as (file: string, flags?: string, mode?: number) => Promise<unknown>),
+    mkdir: hooked(
+      'mkdir',
+      ([folder]) => folder,
+      real.mkdir as (folder: string, options?: object) => Promise<string | undefined>,
+    ),
+    readdir: hooked(
+      'readdir',
+      ([folder]) => folder,
+      real.readdir as unknown as (folder: string, options?: object) => Promise<unknown>,
+    ),
+    open: hooked(
+      'open',
+      ([file]) => file,
+      real.open as (file: string, flags?: string, mode?: number) => Promise<unknown>,
+    ),
   };
 });
 
 const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'skua-roots-'));
-afterAll(() => { rmSync(base, { recursive: true, force: true }); });
+afterAll(() => {
+  rmSync(base, { recursive: true, force: true });
+});
 
 function failure(code: string): Error {
   return Object.assign(new Error(`${code} by the test`), { code });
 }
 
 type Trouble = 'away' | 'empty' | 'older' | 'fresh' | 'snapshot' | 'read-only' | 'full' | 'flash' | 'twin';
-const TROUBLES: readonly Trouble[] = ['away', 'empty', 'older', 'older', 'older', 'fresh', 'snapshot', 'snapshot', 'read-only', 'full', 'flash', 'twin', 'twin', 'twin'];
+const TROUBLES: readonly Trouble[] = [
+  'away',
+  'empty',
+  'older',
+  'older',
+  'older',
+  'fresh',
+  'snapshot',
+  'snapshot',
+  'read-only',
+  'full',
+  'flash',
+  'twin',
+  'twin',
+  'twin',
+];
 
 class Roots {
   readonly root: string;
@@ -93,12 +135,17 @@ class Roots {
     this.#random = random;
   }
 
-  /** To another device, where not all have looked yet: who looks for the first time while an older copy lies there can't tell. */
+  /**
+   * To another device, where not all have looked yet: who looks for the first time while an older copy lies there can't
+   * tell.
+   */
   hasMoved = false;
 
   readonly identityOf = (at: string): string | null => identityOf(at)?.replace(/^\d+/, String(this.#device)) ?? null;
 
-  #fresh(name: string): string { return join(this.#folder, `${name}-${this.#names++}`); }
+  #fresh(name: string): string {
+    return join(this.#folder, `${name}-${this.#names++}`);
+  }
 
   async before(op: string, target: string): Promise<void> {
     if (op === 'link') this.#isLinking = false;
@@ -119,7 +166,9 @@ class Roots {
     throw failure(code);
   }
 
-  #count(name: string): void { this.counts[name] = (this.counts[name] ?? 0) + 1; }
+  #count(name: string): void {
+    this.counts[name] = (this.counts[name] ?? 0) + 1;
+  }
 
   async #meddle(op: string, isBefore: boolean): Promise<void> {
     if (this.chance === 0 || this.hasMoved || this.#isLinking) return;
@@ -130,7 +179,9 @@ class Roots {
     }
     if (op === 'link' && this.#random.chance(0.1)) {
       this.#isBusy = true;
-      await this.meanwhile().finally(() => { this.#isBusy = false; });
+      await this.meanwhile().finally(() => {
+        this.#isBusy = false;
+      });
     }
     if (!this.#random.chance(this.chance)) return;
     const kind = this.#random.pick(TROUBLES);
@@ -151,8 +202,12 @@ class Roots {
         this.#older ??= to;
         return;
       }
-      case 'read-only': this.#refusal = this.#random.pick(['EROFS', 'EACCES']); return;
-      case 'full': this.#refusal = 'ENOSPC'; return;
+      case 'read-only':
+        this.#refusal = this.#random.pick(['EROFS', 'EACCES']);
+        return;
+      case 'full':
+        this.#refusal = 'ENOSPC';
+        return;
       case 'fresh': {
         // A move to another disk: what is there now is the right one.
         const to = this.#fresh('moved');
@@ -181,7 +236,8 @@ class Roots {
         this.#go();
         mkdirSync(this.root);
         return;
-      case 'away': this.#go();
+      case 'away':
+        this.#go();
     }
   }
 
@@ -216,9 +272,15 @@ class Roots {
   }
 }
 
-interface Writer { readonly objects: DirectoryObjects; readonly world: ObjectWorld; instance: ObjectInstance | null }
+interface Writer {
+  readonly objects: DirectoryObjects;
+  readonly world: ObjectWorld;
+  instance: ObjectInstance | null;
+}
 
-async function simulate(seed: number): Promise<{ problems: readonly string[]; counts: Readonly<Record<string, number>>; acknowledged: number }> {
+async function simulate(
+  seed: number,
+): Promise<{ problems: readonly string[]; counts: Readonly<Record<string, number>>; acknowledged: number }> {
   const random = new Random(seed);
   const folder = join(base, String(seed));
   mkdirSync(folder);
@@ -233,19 +295,38 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
   const unknown = new Set<string>();
   const open: NewEvent[] = [];
   let refusal = '';
-  const problem = (what: string): void => { roots.problems.push(`seed ${seed}: ${what}`); };
+  const problem = (what: string): void => {
+    roots.problems.push(`seed ${seed}: ${what}`);
+  };
   const judge = (error: unknown): SkuaError | null => {
     if (isSkuaError(error) && [...CALM, 'commit_outcome_unknown'].includes(error.code)) return error;
     problem(`an unexpected error: ${String((error as Error).stack)}`);
     return null;
   };
   const newWriter = (): Writer => {
-    const objects = new DirectoryObjects({ root: roots.root, nowMs: () => clock.nowMs(), identityOf: roots.identityOf });
-    return { objects, instance: null, world: { objects, clock, ids: new SeededIds(++seeds), digests: nodeDigests, log: silentLog, meter: silentMeter } };
+    const objects = new DirectoryObjects({
+      root: roots.root,
+      nowMs: () => clock.nowMs(),
+      identityOf: roots.identityOf,
+    });
+    return {
+      objects,
+      instance: null,
+      world: { objects, clock, ids: new SeededIds(++seeds), digests: nodeDigests, log: silentLog, meter: silentMeter },
+    };
   };
-  const instanceOf = async (writer: Writer): Promise<ObjectInstance> => writer.instance ??= await openObjectStore(writer.world, { chunkSizeBytes: 65_536, cacheBytes: 1_048_576, commitDeadlineMs: 3_000, streams: { recentIds: 64, idLookbackEvents: 1_000 } });
+  const instanceOf = async (writer: Writer): Promise<ObjectInstance> =>
+    (writer.instance ??= await openObjectStore(writer.world, {
+      chunkSizeBytes: 65_536,
+      cacheBytes: 1_048_576,
+      commitDeadlineMs: 3_000,
+      streams: { recentIds: 64, idLookbackEvents: 1_000 },
+    }));
   const append = async (writer: Writer): Promise<void> => {
-    const event: NewEvent = open.length > 0 && random.chance(0.5) ? open.splice(random.int(0, open.length - 1), 1)[0]! : { id: newUuid(ids), type: 'T', isJson: false, data: new Uint8Array(50), metadata: new Uint8Array(0) };
+    const event: NewEvent =
+      open.length > 0 && random.chance(0.5)
+        ? open.splice(random.int(0, open.length - 1), 1)[0]!
+        : { id: newUuid(ids), type: 'T', isJson: false, data: new Uint8Array(50), metadata: new Uint8Array(0) };
     try {
       const { store } = await instanceOf(writer);
       const { lastEventNumber } = await store.append('s', ANY, [event]);
@@ -266,16 +347,22 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
   let active = first;
   roots.meanwhile = () => append(active === first ? second : first);
   for (let step = 0; step < STEPS; step++) {
-    const writer = active = random.chance(0.5) ? first : second;
+    const writer = (active = random.chance(0.5) ? first : second);
     const what = random.int(0, 11);
-    if (roots.hasMoved) roots.hasMoved = (await Promise.allSettled([first, second].map(({ objects }) => objects.head('log')))).some(({ status }) => status === 'rejected');
+    if (roots.hasMoved)
+      roots.hasMoved = (await Promise.allSettled([first, second].map(({ objects }) => objects.head('log')))).some(
+        ({ status }) => status === 'rejected',
+      );
     try {
       if (what === 0) roots.copy();
       else if (what === 1) await compactionTick({ ...writer.world, ids: new SeededIds(++seeds) });
       else if (what === 2) {
-        const events = await (await instanceOf(writer)).store.readStream('s', { direction: 'forward', from: 0, count: 4_096 });
+        const events = await (
+          await instanceOf(writer)
+        ).store.readStream('s', { direction: 'forward', from: 0, count: 4_096 });
         const found = new Set(events.events.map(({ id }) => id));
-        for (const id of acknowledged.keys()) if (!found.has(id)) problem(`a read does not find ${id}, which was acknowledged`);
+        for (const id of acknowledged.keys())
+          if (!found.has(id)) problem(`a read does not find ${id}, which was acknowledged`);
       } else await append(writer);
     } catch (error) {
       judge(error);
@@ -286,19 +373,24 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
   for (const writer of [first, second]) {
     // Who has seen all of it goes on without a restart.
     const before = acknowledged.size;
-    // A root that came meanwhile is taken for the right one by the first call, and what became of a write before is found out by another.
+    // A root that came meanwhile is taken for the right one by the first call, and what became of a write before is
+    // found out by another.
     for (let tries = 0; tries < LAST_TRIES && acknowledged.size === before; tries++) await append(writer);
-    if (acknowledged.size === before && open.length === 0) problem(`a writer does not go on when all is well again: ${refusal}`);
+    if (acknowledged.size === before && open.length === 0)
+      problem(`a writer does not go on when all is well again: ${refusal}`);
     await writer.instance?.close();
     await writer.objects.close();
   }
   const last = newWriter();
-  const { events } = await (await instanceOf(last)).store.readStream('s', { direction: 'forward', from: 0, count: 4_096 });
+  const { events } = await (
+    await instanceOf(last)
+  ).store.readStream('s', { direction: 'forward', from: 0, count: 4_096 });
   const times = new Map<string, number>();
   for (const { id, number } of events) {
     times.set(id, (times.get(id) ?? 0) + 1);
     if (refused.has(id) && !acknowledged.has(id)) problem(`${id} was refused, and is there`);
-    if (acknowledged.has(id) && acknowledged.get(id) !== number) problem(`${id} was acknowledged as ${acknowledged.get(id)}, and is ${number}`);
+    if (acknowledged.has(id) && acknowledged.get(id) !== number)
+      problem(`${id} was acknowledged as ${acknowledged.get(id)}, and is ${number}`);
   }
   for (const id of acknowledged.keys()) if (!times.has(id)) problem(`${id} was acknowledged, and is lost`);
   for (const [id, count] of times) if (count > 1) problem(`${id} is there ${count} times`);
@@ -308,17 +400,25 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
   return { problems: roots.problems, counts: roots.counts, acknowledged: acknowledged.size };
 }
 
-test(`nothing that was acknowledged is lost or doubled, whatever becomes of the directory (${SEEDS} seeds)`, { timeout: 600_000 }, async () => {
-  const counts: Record<string, number> = {};
-  const problems: string[] = [];
-  let acknowledged = 0;
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const result = await simulate(seed).catch((error: unknown) => ({ problems: [`seed ${seed}: ${String(error)}`], counts: {}, acknowledged: 0 }));
-    problems.push(...result.problems);
-    acknowledged += result.acknowledged;
-    for (const [name, count] of Object.entries(result.counts)) counts[name] = (counts[name] ?? 0) + count;
-  }
-  expect(problems).toEqual([]);
-  expect(acknowledged).toBeGreaterThan(SEEDS * 10);
-  for (const kind of TROUBLES) expect(counts[kind], kind).toBeGreaterThan(0);
-});
+test(
+  `nothing that was acknowledged is lost or doubled, whatever becomes of the directory (${SEEDS} seeds)`,
+  { timeout: 600_000 },
+  async () => {
+    const counts: Record<string, number> = {};
+    const problems: string[] = [];
+    let acknowledged = 0;
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const result = await simulate(seed).catch((error: unknown) => ({
+        problems: [`seed ${seed}: ${String(error)}`],
+        counts: {},
+        acknowledged: 0,
+      }));
+      problems.push(...result.problems);
+      acknowledged += result.acknowledged;
+      for (const [name, count] of Object.entries(result.counts)) counts[name] = (counts[name] ?? 0) + count;
+    }
+    expect(problems).toEqual([]);
+    expect(acknowledged).toBeGreaterThan(SEEDS * 10);
+    for (const kind of TROUBLES) expect(counts[kind], kind).toBeGreaterThan(0);
+  },
+);

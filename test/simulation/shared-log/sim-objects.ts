@@ -1,11 +1,12 @@
 /**
  * The object store as one process reaches it through a bad network. The fault model, in words:
  *
- * - A request takes its time to the store, and its reply takes its time back: mostly milliseconds, sometimes seconds, and now and
- *   then longer than objects are kept.
- * - A request may be refused (409, 500, 503) without effect, may never arrive, or may take effect and lose its reply. Of a
- *   `create` all of these are `outcome_unknown`.
- * - A request may hang: the process is told that its outcome is unknown, and it takes effect minutes later, or after hours.
+ * - A request takes its time to the store, and its reply takes its time back: mostly milliseconds, sometimes seconds,
+ *   and now and then longer than objects are kept.
+ * - A request may be refused (409, 500, 503) without effect, may never arrive, or may take effect and lose its reply.
+ *   Of a `create` all of these are `outcome_unknown`.
+ * - A request may hang: the process is told that its outcome is unknown, and it takes effect minutes later, or after
+ *   hours.
  * - The store itself is consistent: what it has acknowledged it has.
  */
 import { SkuaError } from '../../../core/base/errors.ts';
@@ -44,7 +45,7 @@ export class SimObjects implements ObjectStore {
   get(key: string, options?: GetOptions): Promise<Uint8Array | null> {
     return this.#call(false, async () => {
       const there = await this.#store.get(key, options);
-      return this.#network.withoutNonce && there !== null ? this.#attempts.get(key) ?? there : there;
+      return this.#network.withoutNonce && there !== null ? (this.#attempts.get(key) ?? there) : there;
     });
   }
 
@@ -106,7 +107,9 @@ export class SimObjects implements ObjectStore {
       this.#timeline.in(thereMs, () => arrive(null));
       fail(thereMs + this.#delayMs());
     } else if (fault === 3) {
-      const late = random.chance(0.5) ? random.int(2_000, 20_000) : random.int(this.#network.removeAfterMs, 3 * this.#network.removeAfterMs);
+      const late = random.chance(0.5)
+        ? random.int(2_000, 20_000)
+        : random.int(this.#network.removeAfterMs, 3 * this.#network.removeAfterMs);
       this.#timeline.in(thereMs + late, () => arrive(null));
       fail(thereMs + 5_000);
     } else this.#timeline.in(thereMs, () => arrive(this.#delayMs()));

@@ -6,8 +6,9 @@ import type { Timeline } from '../auto-scavenge/timeline.ts';
 export const EPOCH_MS = Date.UTC(2026, 10, 22);
 
 /**
- * A process that may stand still at any moment and go on later, and that may die. While it stands still nothing reaches it,
- * though its requests go on without it. Its wall clock is wrong by a constant, and its monotonic clock may stand still too.
+ * A process that may stand still at any moment and go on later, and that may die. While it stands still nothing reaches
+ * it, though its requests go on without it. Its wall clock is wrong by a constant, and its monotonic clock may stand
+ * still too.
  */
 export class SimProcess implements Clock {
   readonly name: string;
@@ -26,8 +27,12 @@ export class SimProcess implements Clock {
     this.#stopsWhenFrozen = random.chance(0.5);
   }
 
-  nowMs(): number { return EPOCH_MS + this.#timeline.now + this.#skewMs; }
-  monotonicMs(): number { return this.#timeline.now - (this.#stopsWhenFrozen ? this.#frozenMs : 0); }
+  nowMs(): number {
+    return EPOCH_MS + this.#timeline.now + this.#skewMs;
+  }
+  monotonicMs(): number {
+    return this.#timeline.now - (this.#stopsWhenFrozen ? this.#frozenMs : 0);
+  }
 
   freeze(ms: number): void {
     const until = Math.max(this.#frozenUntil, this.#timeline.now + ms);
@@ -62,5 +67,7 @@ export class SimProcess implements Clock {
     });
   }
 
-  yield(): Promise<void> { return Promise.resolve(); }
+  yield(): Promise<void> {
+    return Promise.resolve();
+  }
 }

@@ -17,9 +17,10 @@ import { SimObjects, type SimNetwork } from './sim-objects.ts';
 import { EPOCH_MS, SimProcess } from './sim-process.ts';
 
 /**
- * Several writers and two ticks on one bucket, through seven minutes of slow, lost, refused and late requests, processes that stand
- * still for longer than removed objects are kept, crash and come back; then peace, in which everybody must see one log.
- * Objects are kept one minute here and freshness is 20 seconds. Time is simulated and chance is seeded.
+ * Several writers and two ticks on one bucket, through seven minutes of slow, lost, refused and late requests,
+ * processes that stand still for longer than removed objects are kept, crash and come back; then peace, in which
+ * everybody must see one log. Objects are kept one minute here and freshness is 20 seconds. Time is simulated and
+ * chance is seeded.
  */
 export interface SimOptions {
   /** Replies count however old the knowledge behind them is (rule 4 of core/shared-log/README.md off). */
@@ -53,12 +54,16 @@ export async function simulate(seed: number, options: SimOptions = {}): Promise<
   await sim.run();
   const { judge } = sim;
   let hash = 17;
-  for (const { id, number } of judge.log) for (const letter of `${id}${number}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) | 0;
+  for (const { id, number } of judge.log)
+    for (const letter of `${id}${number}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) | 0;
   return { problems: judge.problems.map((problem) => `seed ${seed}, ${problem}`), counts: judge.counts, hash };
 }
 
 /** A place where a process runs; another one comes when it died. */
-interface Slot { process: SimProcess; instance: ObjectInstance | null }
+interface Slot {
+  process: SimProcess;
+  instance: ObjectInstance | null;
+}
 
 class Simulation {
   readonly judge: Judge;
@@ -77,7 +82,11 @@ class Simulation {
     this.#options = options;
     this.judge = new Judge(this.#timeline);
     this.#store = new JudgedObjects(this.judge, { nowMs: () => EPOCH_MS + this.#timeline.now });
-    this.#network = { faults: this.#random.pick([0, 0.01, 0.05, 0.15]), removeAfterMs: REMOVE_AFTER_MS, withoutNonce: options.withoutNonce === true };
+    this.#network = {
+      faults: this.#random.pick([0, 0.01, 0.05, 0.15]),
+      removeAfterMs: REMOVE_AFTER_MS,
+      withoutNonce: options.withoutNonce === true,
+    };
     this.#ids = new SeededIds(seed);
   }
 
@@ -100,12 +109,14 @@ class Simulation {
     // Somebody who has seen nothing of all this.
     ends.push(this.#end(last));
     await this.#letRun(PEACE_MS);
-    if (await isSettled(Promise.all(ends)) === false) this.judge.problem('somebody does not come to an end in peace');
+    if ((await isSettled(Promise.all(ends))) === false) this.judge.problem('somebody does not come to an end in peace');
   }
 
   /** What was begun gets to its first request before time goes on. */
   async #letRun(ms: number): Promise<void> {
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     await this.#timeline.runTo(this.#timeline.now + ms);
   }
 
@@ -115,7 +126,12 @@ class Simulation {
 
   #worldOf(process: SimProcess): ObjectWorld {
     return {
-      objects: new SimObjects(this.#store, process, this.#timeline, this.#random, this.#network), clock: process, ids: this.#ids, digests: nodeDigests, log: silentLog, meter: silentMeter,
+      objects: new SimObjects(this.#store, process, this.#timeline, this.#random, this.#network),
+      clock: process,
+      ids: this.#ids,
+      digests: nodeDigests,
+      log: silentLog,
+      meter: silentMeter,
     };
   }
 
@@ -129,14 +145,21 @@ class Simulation {
     const { process } = slot;
     const isTime = this.#options.withoutFreshness === true;
     const opening = openObjectStore(this.#worldOf(process), {
-      chunkSizeBytes: 65_536, cacheBytes: 4_194_304, freshMs: isTime ? Number.MAX_SAFE_INTEGER / 4 : FRESH_MS, removeAfterMs: isTime ? Number.MAX_SAFE_INTEGER : REMOVE_AFTER_MS,
+      chunkSizeBytes: 65_536,
+      cacheBytes: 4_194_304,
+      freshMs: isTime ? Number.MAX_SAFE_INTEGER / 4 : FRESH_MS,
+      removeAfterMs: isTime ? Number.MAX_SAFE_INTEGER : REMOVE_AFTER_MS,
       streams: { recentIds: this.#random.pick([16, 256]), idLookbackEvents: 1_000 },
     });
     opening.then(
-      (instance) => { if (slot.process === process) slot.instance = instance; },
+      (instance) => {
+        if (slot.process === process) slot.instance = instance;
+      },
       (error: unknown) => {
         if (!this.#isExpected(error, PASSING)) return;
-        this.#timeline.in(1_000, () => { if (slot.process === process) this.#open(slot); });
+        this.#timeline.in(1_000, () => {
+          if (slot.process === process) this.#open(slot);
+        });
       },
     );
   }
@@ -155,7 +178,9 @@ class Simulation {
       const slot = random.pick(this.#slots);
       if (random.chance(0.7)) {
         this.judge.counts['freezes']!++;
-        slot.process.freeze(random.chance(0.6) ? random.int(1_000, FRESH_MS) : random.int(FRESH_MS, 3 * REMOVE_AFTER_MS));
+        slot.process.freeze(
+          random.chance(0.6) ? random.int(1_000, FRESH_MS) : random.int(FRESH_MS, 3 * REMOVE_AFTER_MS),
+        );
       } else {
         this.judge.counts['crashes']!++;
         slot.process.isDead = true;
@@ -168,7 +193,9 @@ class Simulation {
   }
 
   #wait(ms: number): Promise<void> {
-    return new Promise((resolve) => { this.#timeline.in(ms, resolve); });
+    return new Promise((resolve) => {
+      this.#timeline.in(ms, resolve);
+    });
   }
 
   async #client(): Promise<void> {
@@ -199,8 +226,16 @@ class Simulation {
   }
 
   #newEvent(): NewEvent {
-    const id = Buffer.from(this.#ids.uuidBytes()).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-    return { id, type: 'T', isJson: false, data: new Uint8Array(this.#random.chance(0.15) ? this.#random.int(1_000, 16_000) : 10), metadata: new Uint8Array(0) };
+    const id = Buffer.from(this.#ids.uuidBytes())
+      .toString('hex')
+      .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    return {
+      id,
+      type: 'T',
+      isJson: false,
+      data: new Uint8Array(this.#random.chance(0.15) ? this.#random.int(1_000, 16_000) : 10),
+      metadata: new Uint8Array(0),
+    };
   }
 
   /** One write, which its client sends again, somewhere, while it does not know what became of it. */
@@ -221,13 +256,21 @@ class Simulation {
     }
   }
 
-  async #send(slot: Slot, stream: string, expected: number, events: readonly NewEvent[], wasUnknown: boolean): Promise<'done' | 'unknown' | 'failed'> {
+  async #send(
+    slot: Slot,
+    stream: string,
+    expected: number,
+    events: readonly NewEvent[],
+    wasUnknown: boolean,
+  ): Promise<'done' | 'unknown' | 'failed'> {
     const { judge } = this;
     const startedMs = this.#timeline.now;
     const { store, internals } = slot.instance!;
     const isInternal = this.#random.chance(0.05);
     try {
-      const result = await (isInternal ? internals.appendInternal(stream, expected, events, { completeChunkAfter: true }) : store.append(stream, expected, events));
+      const result = await (isInternal
+        ? internals.appendInternal(stream, expected, events, { completeChunkAfter: true })
+        : store.append(stream, expected, events));
       judge.counts[result.isRepeat ? 'repeats' : 'acknowledged']!++;
       if (wasUnknown && !result.isRepeat) judge.counts['lateTakeovers']!++;
       events.forEach(({ id }, i) => judge.acknowledged(stream, id, result.firstEventNumber + i));
@@ -242,7 +285,10 @@ class Simulation {
       if (REFUSALS.includes(error.code)) {
         judge.counts['refused']!++;
         for (const { id } of events) judge.refused(id);
-        if (!this.#mayRefuse(stream, expected, startedMs)) judge.problem(`a write to ${stream} that expected ${expected} was refused, and ${judge.lastAt(stream, this.#timeline.now)} was its last event all the time`);
+        if (!this.#mayRefuse(stream, expected, startedMs))
+          judge.problem(
+            `a write to ${stream} that expected ${expected} was refused, and ${judge.lastAt(stream, this.#timeline.now)} was its last event all the time`,
+          );
         return 'done';
       }
       judge.counts['failed']!++;
@@ -270,9 +316,15 @@ class Simulation {
       await this.#wait(random.int(5_000, 50_000));
       const process = this.#newProcess();
       if (random.chance(0.1)) process.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS));
-      if (random.chance(0.1)) this.#timeline.in(random.int(1, 2_000), () => process.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS)));
-      if (random.chance(0.1)) this.#timeline.in(random.int(1, 2_000), () => { process.isDead = true; });
-      const work = this.#tickOnce(this.#worldOf(process)).catch((error: unknown) => { this.#isExpected(error, [...PASSING, 'outcome_unknown', 'io_error']); });
+      if (random.chance(0.1))
+        this.#timeline.in(random.int(1, 2_000), () => process.freeze(random.int(1_000, 2 * REMOVE_AFTER_MS)));
+      if (random.chance(0.1))
+        this.#timeline.in(random.int(1, 2_000), () => {
+          process.isDead = true;
+        });
+      const work = this.#tickOnce(this.#worldOf(process)).catch((error: unknown) => {
+        this.#isExpected(error, [...PASSING, 'outcome_unknown', 'io_error']);
+      });
       await Promise.race([work, this.#wait(120_000)]);
     }
   }
@@ -318,5 +370,10 @@ class Simulation {
 }
 
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  return Promise.race([promise.then(() => true), new Promise<boolean>((resolve) => { setImmediate(() => resolve(false)); })]);
+  return Promise.race([
+    promise.then(() => true),
+    new Promise<boolean>((resolve) => {
+      setImmediate(() => resolve(false));
+    }),
+  ]);
 }

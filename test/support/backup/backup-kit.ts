@@ -21,7 +21,9 @@ export class CountingSource implements BackupSource {
     this.#source = source;
   }
 
-  get snapshot(): Snapshot { return this.#source.snapshot; }
+  get snapshot(): Snapshot {
+    return this.#source.snapshot;
+  }
 
   async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const piece of this.#source.read(path, position, length)) {
@@ -30,17 +32,35 @@ export class CountingSource implements BackupSource {
     }
   }
 
-  release(): Promise<void> { return this.#source.release(); }
+  release(): Promise<void> {
+    return this.#source.release();
+  }
 }
 
 let nextSeed = 1_000;
 
-export function backUpSource(source: BackupSource, repository: Repository, more: Partial<CreateBackupOptions> = {}): Promise<CreatedBackup> {
-  return createBackup({ source, repository, cause: 'manual', clock: new ManualClock(TEST_NOW_MS, 'microtask'), ids: new SeededIds(nextSeed++), digests: nodeDigests, ...more });
+export function backUpSource(
+  source: BackupSource,
+  repository: Repository,
+  more: Partial<CreateBackupOptions> = {},
+): Promise<CreatedBackup> {
+  return createBackup({
+    source,
+    repository,
+    cause: 'manual',
+    clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+    ids: new SeededIds(nextSeed++),
+    digests: nodeDigests,
+    ...more,
+  });
 }
 
 /** Holds the files of a node, backs them up, and compares every file with what the backup holds of it. */
-export async function backUpNode(node: DirectoryStore, repository: Repository, more: Partial<CreateBackupOptions> = {}): Promise<CreatedBackup & { readonly bytesRead: number }> {
+export async function backUpNode(
+  node: DirectoryStore,
+  repository: Repository,
+  more: Partial<CreateBackupOptions> = {},
+): Promise<CreatedBackup & { readonly bytesRead: number }> {
   const hold = await node.hold();
   try {
     const source = new CountingSource(hold);
@@ -58,7 +78,8 @@ export async function backUpNode(node: DirectoryStore, repository: Repository, m
 export async function filesOf(repository: Repository, manifest: Manifest): Promise<Map<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>();
   const { chunks, index, scavengeDb, tail, proofs = [] } = manifest;
-  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs]) files.set(file.path, await collect(repository.readBlob(file)));
+  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs])
+    files.set(file.path, await collect(repository.readBlob(file)));
   if (tail !== null) {
     const parts: Uint8Array[] = [Uint8Array.from(Buffer.from(tail.header, 'hex'))];
     for (const segment of tail.segments) parts.push(await collect(repository.readBlob(segment)));
@@ -73,7 +94,8 @@ async function differences(source: BackupSource, repository: Repository, manifes
   for (const { path, kind, sizeBytes } of source.snapshot.files) {
     if (kind === 'checkpoint' || (manifest.index === null && kind.startsWith('existence-'))) continue;
     const stored = files.get(path);
-    if (stored === undefined || Buffer.compare(stored, await collect(source.read(path, 0, sizeBytes))) !== 0) differing.push(path);
+    if (stored === undefined || Buffer.compare(stored, await collect(source.read(path, 0, sizeBytes))) !== 0)
+      differing.push(path);
     files.delete(path);
   }
   const { writer, chaser } = source.snapshot.checkpoints;

@@ -49,7 +49,14 @@ export interface HistoryOptions {
   readonly stepMs?: (random: Random) => number;
 }
 
-export async function playHistory({ seed, parts, writes, scavenges = true, storage = new MemoryStorage(), stepMs = (random) => random.int(0, 3) * MINUTE_MS }: HistoryOptions): Promise<History> {
+export async function playHistory({
+  seed,
+  parts,
+  writes,
+  scavenges = true,
+  storage = new MemoryStorage(),
+  stepMs = (random) => random.int(0, 3) * MINUTE_MS,
+}: HistoryOptions): Promise<History> {
   const random = new Random(seed);
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = new SeededIds(seed);
@@ -64,7 +71,15 @@ export async function playHistory({ seed, parts, writes, scavenges = true, stora
     return records;
   };
   for (let part = 0; part < parts; part++) {
-    const open = await openTestStore({ storage, clock, ids, scavengeStates, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 40, verifyChunks: false });
+    const open = await openTestStore({
+      storage,
+      clock,
+      ids,
+      scavengeStates,
+      chunkSizeBytes: CHUNK_BYTES,
+      memTableEntriesMax: 40,
+      verifyChunks: false,
+    });
     await write(open, random, clock, stepMs, writes ?? random.int(15, 40));
     await note();
     if (part > 0 && scavenges && random.chance(0.6)) {
@@ -80,14 +95,26 @@ export async function playHistory({ seed, parts, writes, scavenges = true, stora
   return { storage, objects, repository, pasts, universe };
 }
 
-async function write({ store }: DirectoryStore, random: Random, clock: ManualClock, stepMs: (random: Random) => number, count: number): Promise<void> {
+async function write(
+  { store }: DirectoryStore,
+  random: Random,
+  clock: ManualClock,
+  stepMs: (random: Random) => number,
+  count: number,
+): Promise<void> {
   for (let i = 0; i < count; i++) {
     clock.setNow(clock.nowMs() + stepMs(random));
     const stream = random.pick(STREAMS);
     try {
       const choice = random.int(0, 99);
-      if (choice < 80) await store.append(stream, ANY, Array.from({ length: random.int(1, 6) }, () => newEvent(random, 'happened', null, 3_000)));
-      else if (choice < 95) await store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', `{"$maxCount":${random.int(1, 6)}}`)]);
+      if (choice < 80)
+        await store.append(
+          stream,
+          ANY,
+          Array.from({ length: random.int(1, 6) }, () => newEvent(random, 'happened', null, 3_000)),
+        );
+      else if (choice < 95)
+        await store.append(`$$${stream}`, ANY, [newEvent(random, '$metadata', `{"$maxCount":${random.int(1, 6)}}`)]);
       else await store.deleteStream(stream, ANY, 'soft');
     } catch (error) {
       if (!isSkuaError(error)) throw error;
@@ -106,14 +133,19 @@ export function endsWrite({ bytes }: RawRecord): boolean {
   return bytes.charCodeAt(0) !== 0 || (flags & 0x20) === 0 || (flags & 0x04) !== 0;
 }
 
-/** The newest backup in which the log can be cut at a position, by a plain reading of the rules; null where none can. */
+/**
+ * The newest backup in which the log can be cut at a position, by a plain reading of the rules; null where none can.
+ */
 export function servedBy({ pasts, universe }: History, position: number): Past | null {
   const isEnd = [...universe.values()].some((record) => endOf(record) === position && endsWrite(record));
   for (const past of [...pasts].reverse()) {
     const { chunks, checkpoints } = past.manifest;
     if (position > checkpoints.writer) continue;
-    if (position === checkpoints.writer || chunks.some(({ endNumber }) => (endNumber + 1) * CHUNK_BYTES === position)) return past;
-    const chunk = chunks.find(({ startNumber, endNumber }) => startNumber * CHUNK_BYTES < position && position < (endNumber + 1) * CHUNK_BYTES);
+    if (position === checkpoints.writer || chunks.some(({ endNumber }) => (endNumber + 1) * CHUNK_BYTES === position))
+      return past;
+    const chunk = chunks.find(
+      ({ startNumber, endNumber }) => startNumber * CHUNK_BYTES < position && position < (endNumber + 1) * CHUNK_BYTES,
+    );
     if (chunk?.isScavenged !== true && isEnd) return past;
   }
   return null;

@@ -23,7 +23,17 @@ export async function backUp(storage: Storage, repository: Repository, number: n
   const ids = new SeededIds(1_000 + number);
   const source = await snapshotOfDirectory({ storage, clock, ids, digests: nodeDigests, log: silentLog });
   try {
-    return (await createBackup({ source, repository, cause: 'manual', clock, ids, digests: nodeDigests, backupId: backupId(number) })).manifest;
+    return (
+      await createBackup({
+        source,
+        repository,
+        cause: 'manual',
+        clock,
+        ids,
+        digests: nodeDigests,
+        backupId: backupId(number),
+      })
+    ).manifest;
   } finally {
     await source.release();
   }
@@ -48,25 +58,42 @@ export function restoreWorld(target: Storage, seed = 50): RestoreWorld {
   const ids = new SeededIds(seed);
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const jobs = new InlineJobs({ jobs: JOBS, storage: target, digests: nodeDigests, ids, clock });
-  return { target, ids, clock, digests: nodeDigests, start: { jobs, log: silentLog, meter: silentMeter, existenceFilterBytes: 10_000, cacheBytes: 16 * 1024 * 1024 } };
+  return {
+    target,
+    ids,
+    clock,
+    digests: nodeDigests,
+    start: { jobs, log: silentLog, meter: silentMeter, existenceFilterBytes: 10_000, cacheBytes: 16 * 1024 * 1024 },
+  };
 }
 
-export function restoreOptions(repository: Repository, target: Storage, options: Partial<RestoreOptions> = {}): RestoreOptions {
+export function restoreOptions(
+  repository: Repository,
+  target: Storage,
+  options: Partial<RestoreOptions> = {},
+): RestoreOptions {
   return { ...restoreWorld(target), repository, choice: { kind: 'latest' }, ...options };
 }
 
 /** What `skua verify` would say, errors and warnings; a log without events has no index. */
 export async function verifyErrors(storage: Storage): Promise<string[]> {
   const wrong: string[] = [];
-  for await (const message of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock(TEST_NOW_MS, 'microtask') })) {
-    if (message.kind === 'finding' && !message.message.startsWith('There is no index map')) wrong.push(`${message.severity} ${message.file}: ${message.message}`);
+  for await (const message of verifyDirectory({
+    storage,
+    digests: nodeDigests,
+    clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+  })) {
+    if (message.kind === 'finding' && !message.message.startsWith('There is no index map'))
+      wrong.push(`${message.severity} ${message.file}: ${message.message}`);
   }
   return wrong;
 }
 
 /** One line for each record: its position and a digest. */
 export async function logText(storage: Storage): Promise<string[]> {
-  return (await readRawLog(storage)).map(({ position, bytes }) => `${position} ${createHash('md5').update(bytes, 'latin1').digest('hex')}`);
+  return (await readRawLog(storage)).map(
+    ({ position, bytes }) => `${position} ${createHash('md5').update(bytes, 'latin1').digest('hex')}`,
+  );
 }
 
 /** A UUID that ends in the number. */

@@ -2,8 +2,8 @@ import type { Clock } from '../../../core/ports/clock.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../../core/ports/object-store.ts';
 
 /**
- * Runs several processes over one object store, one call at a time: each call, and each sleep, waits until the schedule names its
- * process. A call takes effect when its turn comes.
+ * Runs several processes over one object store, one call at a time: each call, and each sleep, waits until the schedule
+ * names its process. A call takes effect when its turn comes.
  */
 export class Steps {
   #nowMs: number;
@@ -13,7 +13,9 @@ export class Steps {
     this.#nowMs = nowMs;
   }
 
-  get nowMs(): number { return this.#nowMs; }
+  get nowMs(): number {
+    return this.#nowMs;
+  }
 
   /** Time passes while nobody moves. */
   pass(ms: number): void {
@@ -21,7 +23,9 @@ export class Steps {
   }
 
   /** What a process does at its next turn. */
-  next(process: string): string | undefined { return this.#waiting.get(process)?.[0]?.op; }
+  next(process: string): string | undefined {
+    return this.#waiting.get(process)?.[0]?.op;
+  }
 
   turn(process: string, op: string): Promise<void> {
     return new Promise((go) => {
@@ -48,15 +52,28 @@ export class Steps {
     return new SteppedObjects(below, (op) => this.turn(process, op));
   }
 
-  /** Runs all processes to their ends. `choose` picks one of those that wait; it is told how often each has had its turn. */
-  async run(processes: Readonly<Record<string, Promise<unknown>>>, choose: (ready: readonly string[], turns: ReadonlyMap<string, number>) => string): Promise<void> {
+  /**
+   * Runs all processes to their ends. `choose` picks one of those that wait; it is told how often each has had its
+   * turn.
+   */
+  async run(
+    processes: Readonly<Record<string, Promise<unknown>>>,
+    choose: (ready: readonly string[], turns: ReadonlyMap<string, number>) => string,
+  ): Promise<void> {
     const ended = new Set<string>();
     const turns = new Map<string, number>();
-    for (const [name, process] of Object.entries(processes)) process.then(() => ended.add(name), () => ended.add(name));
+    for (const [name, process] of Object.entries(processes))
+      process.then(
+        () => ended.add(name),
+        () => ended.add(name),
+      );
     for (;;) {
       await settled();
       if (ended.size === Object.keys(processes).length) return;
-      const ready = [...this.#waiting].filter(([, queue]) => queue.length > 0).map(([name]) => name).toSorted();
+      const ready = [...this.#waiting]
+        .filter(([, queue]) => queue.length > 0)
+        .map(([name]) => name)
+        .toSorted();
       if (ready.length === 0) continue;
       const chosen = choose(ready, turns);
       turns.set(chosen, (turns.get(chosen) ?? 0) + 1);
@@ -67,7 +84,9 @@ export class Steps {
 
 /** All work that needs no further turn has been done. */
 function settled(): Promise<void> {
-  return new Promise((resolve) => { setImmediate(resolve); });
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 class SteppedObjects implements ObjectStore {
@@ -79,13 +98,41 @@ class SteppedObjects implements ObjectStore {
     this.#turn = turn;
   }
 
-  get place(): string { return this.#below.place; }
-  async get(key: string, options?: GetOptions): Promise<Uint8Array | null> { await this.#turn('get'); return await this.#below.get(key, options); }
-  async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> { await this.#turn('head'); return await this.#below.head(key, signal); }
-  async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> { await this.#turn('put'); return await this.#below.put(key, bytes, signal); }
-  async create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> { await this.#turn('create'); return await this.#below.create(key, bytes, signal); }
-  async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> { await this.#turn('upload'); return await this.#below.upload(key, sizeBytes, content, signal); }
-  async list(prefix: string, options?: ListOptions): Promise<ObjectPage> { await this.#turn('list'); return await this.#below.list(prefix, options); }
-  async remove(keys: readonly string[], signal?: AbortSignal): Promise<void> { await this.#turn('remove'); return await this.#below.remove(keys, signal); }
+  get place(): string {
+    return this.#below.place;
+  }
+  async get(key: string, options?: GetOptions): Promise<Uint8Array | null> {
+    await this.#turn('get');
+    return await this.#below.get(key, options);
+  }
+  async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
+    await this.#turn('head');
+    return await this.#below.head(key, signal);
+  }
+  async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#turn('put');
+    return await this.#below.put(key, bytes, signal);
+  }
+  async create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'> {
+    await this.#turn('create');
+    return await this.#below.create(key, bytes, signal);
+  }
+  async upload(
+    key: string,
+    sizeBytes: number,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    await this.#turn('upload');
+    return await this.#below.upload(key, sizeBytes, content, signal);
+  }
+  async list(prefix: string, options?: ListOptions): Promise<ObjectPage> {
+    await this.#turn('list');
+    return await this.#below.list(prefix, options);
+  }
+  async remove(keys: readonly string[], signal?: AbortSignal): Promise<void> {
+    await this.#turn('remove');
+    return await this.#below.remove(keys, signal);
+  }
   async close(): Promise<void> {}
 }

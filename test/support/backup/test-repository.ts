@@ -12,11 +12,26 @@ import { TEST_NOW_MS } from '../test-store.ts';
 export const TEST_FRAME_BYTES = 4_096;
 
 export function repositoryWorld(world: Partial<RepositoryWorld> = {}): RepositoryWorld {
-  return { clock: new ManualClock(TEST_NOW_MS, 'microtask'), ids: new SeededIds(7), digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, ...world };
+  return {
+    clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+    ids: new SeededIds(7),
+    digests: nodeDigests,
+    keys: nodeKeys,
+    compression: nodeCompression,
+    ...world,
+  };
 }
 
-export function openTestRepository(objects: ObjectStore, options: Partial<RepositoryOptions> = {}, world: Partial<RepositoryWorld> = {}): Promise<Repository> {
-  return openRepository(objects, { key: null, create: true, compression: 'off', frameBytes: TEST_FRAME_BYTES, ...options }, repositoryWorld(world));
+export function openTestRepository(
+  objects: ObjectStore,
+  options: Partial<RepositoryOptions> = {},
+  world: Partial<RepositoryWorld> = {},
+): Promise<Repository> {
+  return openRepository(
+    objects,
+    { key: null, create: true, compression: 'off', frameBytes: TEST_FRAME_BYTES, ...options },
+    repositoryWorld(world),
+  );
 }
 
 /** Content in pieces of a length that fits no frame; the buffer is used again, as the contract allows. */

@@ -23,7 +23,9 @@ export interface BuiltBundles {
 export async function buildBundles(): Promise<BuiltBundles> {
   const folder = await mkdtemp(path.join(tmpdir(), 'skua-functions-'));
   const file = fileURLToPath(new URL('../../../infra/aws/build.mjs', import.meta.url));
-  const { buildFunctions } = await import(/* @vite-ignore */ file) as { buildFunctions(outdir: string): Promise<BundleSize[]> };
+  const { buildFunctions } = (await import(/* @vite-ignore */ file)) as {
+    buildFunctions(outdir: string): Promise<BundleSize[]>;
+  };
   const sizes = await buildFunctions(path.join(folder, 'functions'));
   return { folder: path.join(folder, 'functions'), sizes, remove: () => rm(folder, { recursive: true, force: true }) };
 }

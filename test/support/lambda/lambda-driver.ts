@@ -26,7 +26,16 @@ export interface HttpCall {
 }
 
 /** The variables that a function's process has on the platform, beside its own. */
-const PLATFORM = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_REGION', 'AWS_ENDPOINT_URL_S3'];
+const PLATFORM = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LANG',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_REGION',
+  'AWS_ENDPOINT_URL_S3',
+];
 /** However busy the machine is; what the platform's limit does has tests of its own. */
 const CALL_MS = 600_000;
 
@@ -45,7 +54,15 @@ export class LambdaDriver {
     if (running === undefined) {
       const folder = `${this.#options.bundles}/${name}`;
       const inherited = Object.fromEntries(PLATFORM.map((variable) => [variable, process.env[variable]]));
-      running = new FunctionProcess({ name, folder, env: { ...inherited, ...this.#options.env }, command: this.#options.command(folder), onOutput: (text) => { this.output += text; } });
+      running = new FunctionProcess({
+        name,
+        folder,
+        env: { ...inherited, ...this.#options.env },
+        command: this.#options.command(folder),
+        onOutput: (text) => {
+          this.output += text;
+        },
+      });
       this.#processes.set(name, running);
     }
     return running.invoke(event, timeoutMs);
@@ -58,13 +75,25 @@ export class LambdaDriver {
   }
 
   /** A request as the platform would send it: text as text, bytes as Base64. */
-  async http(name: string, method: string, path: string, { headers = {}, body, query = '', user = ['admin', 'first'] }: HttpCall = {}): Promise<HttpReply> {
+  async http(
+    name: string,
+    method: string,
+    path: string,
+    { headers = {}, body, query = '', user = ['admin', 'first'] }: HttpCall = {},
+  ): Promise<HttpReply> {
     const event = httpEvent(method, path, {
-      query, headers: { ...(user !== null && { authorization: basic(...user) }), ...headers },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : Buffer.from(body).toString('base64'), isBase64Encoded: typeof body !== 'string' }),
+      query,
+      headers: { ...(user !== null && { authorization: basic(...user) }), ...headers },
+      ...(body !== undefined && {
+        body: typeof body === 'string' ? body : Buffer.from(body).toString('base64'),
+        isBase64Encoded: typeof body !== 'string',
+      }),
     });
-    const reply = await this.value(name, event) as HttpReply & { readonly isBase64Encoded?: boolean };
-    return { ...reply, body: reply.isBase64Encoded === true ? Buffer.from(reply.body, 'base64').toString('utf8') : reply.body };
+    const reply = (await this.value(name, event)) as HttpReply & { readonly isBase64Encoded?: boolean };
+    return {
+      ...reply,
+      body: reply.isBase64Encoded === true ? Buffer.from(reply.body, 'base64').toString('utf8') : reply.body,
+    };
   }
 
   /** Ends all processes, as the platform does with those that nobody calls: the next calls start cold ones. */

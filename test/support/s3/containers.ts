@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What `test/containers/localstack.ts` gives. It is a package of its own: it may not be installed, and these types must be known all the same. */
+/**
+ * What `test/containers/localstack.ts` gives. It is a package of its own: it may not be installed, and these types must
+ * be known all the same.
+ */
 export interface Containers {
   startLocalstack(image: string): Promise<{ readonly id: string; readonly endpoint: string; stop(): Promise<void> }>;
   removeContainer(id: string): Promise<void>;
@@ -13,5 +16,5 @@ const at = (path: string) => fileURLToPath(new URL(`../../containers/${path}`, i
 export async function containers(): Promise<Containers | null> {
   if (!existsSync(at('node_modules/testcontainers/package.json'))) return null;
   const file = at('localstack.ts');
-  return await import(/* @vite-ignore */ file) as Containers;
+  return (await import(/* @vite-ignore */ file)) as Containers;
 }

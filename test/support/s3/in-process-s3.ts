@@ -1,6 +1,7 @@
 /**
  * A small S3 server inside the test's process, on 127.0.0.1: the part of the protocol that Skua uses, conditional
- * creation and checksums included, with faults. Signatures are not checked. Faults are chosen for each request by a hook:
+ * creation and checksums included, with faults. Signatures are not checked. Faults are chosen for each request by a
+ * hook:
  *
  * - `before`: the connection is cut, or an error answered, before the request has its effect.
  * - `after`: it has its effect, and then the connection is cut or an error answered: a lost reply.
@@ -14,7 +15,12 @@ import type { S3Reply, S3Request, S3State } from './s3-operations.ts';
 
 export interface S3Fault {
   readonly moment?: 'before' | 'after';
-  readonly action: 'drop' | 'stall' | 'truncate' | 'none' | { readonly status: number; readonly code: string; readonly headers?: Record<string, string> };
+  readonly action:
+    | 'drop'
+    | 'stall'
+    | 'truncate'
+    | 'none'
+    | { readonly status: number; readonly code: string; readonly headers?: Record<string, string> };
   /** The request waits for this first. */
   readonly wait?: Promise<void>;
 }
@@ -66,12 +72,14 @@ export class InProcessS3 {
 
   /** Keys of a bucket, for looking past the client. */
   keys(bucket: string): string[] {
-    return [...this.state.buckets.get(bucket)?.keys() ?? []].sort();
+    return [...(this.state.buckets.get(bucket)?.keys() ?? [])].sort();
   }
 
   async close(): Promise<void> {
     this.#server.closeAllConnections();
-    await new Promise<void>((resolve) => { this.#server.close(() => resolve()); });
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
   }
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -79,7 +87,14 @@ export class InProcessS3 {
     for await (const piece of incoming) pieces.push(piece as Buffer);
     const url = new URL(incoming.url ?? '/', 'http://s3');
     const [, bucket = '', ...key] = url.pathname.split('/').map(decodeURIComponent);
-    const request: S3Request = { method: incoming.method ?? 'GET', bucket, key: key.join('/'), query: url.searchParams, headers: incoming.headers, body: Buffer.concat(pieces) };
+    const request: S3Request = {
+      method: incoming.method ?? 'GET',
+      bucket,
+      key: key.join('/'),
+      query: url.searchParams,
+      headers: incoming.headers,
+      body: Buffer.concat(pieces),
+    };
     this.requests.push(request);
     const fault = this.#hook?.(request, 0);
     await fault?.wait;
@@ -99,7 +114,11 @@ export class InProcessS3 {
 
 function send(response: ServerResponse, request: S3Request, reply: S3Reply): void {
   const body = Buffer.from(reply.body ?? '');
-  response.writeHead(reply.status, { 'x-amz-request-id': 'test', ...reply.headers, ...(reply.status !== 204 && { 'content-length': String(body.length) }) });
+  response.writeHead(reply.status, {
+    'x-amz-request-id': 'test',
+    ...reply.headers,
+    ...(reply.status !== 204 && { 'content-length': String(body.length) }),
+  });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 

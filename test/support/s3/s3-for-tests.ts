@@ -19,7 +19,9 @@ export interface S3ForTests {
   readonly kind: S3Kind;
   /** Which server it is, and why no other. */
   readonly note: string;
-  /** What a process that is started has to have in its environment: credentials and region. This process has it already. */
+  /**
+   * What a process that is started has to have in its environment: credentials and region. This process has it already.
+   */
   readonly env: Readonly<Record<string, string>>;
   /** The bucket, or a prefix in it. */
   place(prefix?: string): ObjectLocation;
@@ -27,12 +29,18 @@ export interface S3ForTests {
   close(): Promise<void>;
 }
 
-const starters: Readonly<Record<S3Kind, (runFolder: string | undefined) => Promise<S3Server>>> = { environment: fromEnvironment, localstack, ceph, 'in-process': inProcess };
+const starters: Readonly<Record<S3Kind, (runFolder: string | undefined) => Promise<S3Server>>> = {
+  environment: fromEnvironment,
+  localstack,
+  ceph,
+  'in-process': inProcess,
+};
 const found = new Map<S3Kind | undefined, Promise<{ server: S3Server; note: string }>>();
 
 /**
- * An S3 server with a fresh bucket: the one that the environment names (`S3_ENDPOINT`), else LocalStack where a container engine
- * answers, else Ceph's gateway (root, Debian's packages), else a small server in this process. Says once a run which it is. With `only` it is that one, or an error.
+ * An S3 server with a fresh bucket: the one that the environment names (`S3_ENDPOINT`), else LocalStack where a
+ * container engine answers, else Ceph's gateway (root, Debian's packages), else a small server in this process. Says
+ * once a run which it is. With `only` it is that one, or an error.
  */
 export async function s3ForTests(only = process.env[KIND] as S3Kind | undefined): Promise<S3ForTests> {
   const finding = found.get(only) ?? findServer(only);
@@ -44,7 +52,12 @@ export async function s3ForTests(only = process.env[KIND] as S3Kind | undefined)
   const client = new sdk.S3Client({ endpoint: server.endpoint, region: server.region, forcePathStyle: true });
   await client.send(new sdk.CreateBucketCommand({ Bucket: bucket }));
   return {
-    endpoint: server.endpoint, region: server.region, bucket, kind: server.kind, note, env: server.env,
+    endpoint: server.endpoint,
+    region: server.region,
+    bucket,
+    kind: server.kind,
+    note,
+    env: server.env,
     place: (prefix = '') => ({ kind: 's3', bucket, prefix, endpoint: server.endpoint, region: server.region }),
     close: async () => {
       await removeBucket(client, bucket, server.kind);
@@ -55,9 +68,10 @@ export async function s3ForTests(only = process.env[KIND] as S3Kind | undefined)
 
 async function findServer(only: S3Kind | undefined): Promise<{ server: S3Server; note: string }> {
   const runFolder = process.env[RUN_FOLDER];
-  if (only !== undefined && !(only in starters)) throw new Error(`${KIND} is "${only}": it may be ${Object.keys(starters).join(', ')}.`);
+  if (only !== undefined && !(only in starters))
+    throw new Error(`${KIND} is "${only}": it may be ${Object.keys(starters).join(', ')}.`);
   const reasons: string[] = [];
-  for (const kind of only === undefined ? Object.keys(starters) as S3Kind[] : [only]) {
+  for (const kind of only === undefined ? (Object.keys(starters) as S3Kind[]) : [only]) {
     try {
       const before = await failedBefore(runFolder, kind);
       if (before !== null) throw new Error(before);
@@ -78,8 +92,9 @@ async function findServer(only: S3Kind | undefined): Promise<{ server: S3Server;
 }
 
 /**
- * The SDK and the processes under test find their credentials where they always look. Each time, since a test that stubs its environment takes what was
- * put there meanwhile away with its own. The server in this process takes any, and must not spoil those of another one.
+ * The SDK and the processes under test find their credentials where they always look. Each time, since a test that
+ * stubs its environment takes what was put there meanwhile away with its own. The server in this process takes any, and
+ * must not spoil those of another one.
  */
 function useCredentials({ kind, env }: S3Server): void {
   if (kind !== 'in-process' || process.env['AWS_ACCESS_KEY_ID'] === undefined) Object.assign(process.env, env);
@@ -91,7 +106,12 @@ async function failedBefore(runFolder: string | undefined, kind: S3Kind): Promis
 }
 
 async function sayOnce(runFolder: string | undefined, note: string): Promise<void> {
-  const isFirst = runFolder === undefined || await writeFile(join(runFolder, 'said'), note, { flag: 'wx' }).then(() => true, () => false);
+  const isFirst =
+    runFolder === undefined ||
+    (await writeFile(join(runFolder, 'said'), note, { flag: 'wx' }).then(
+      () => true,
+      () => false,
+    ));
   if (isFirst) process.stderr.write(`${note}\n`);
 }
 
@@ -101,7 +121,11 @@ async function provesCreation(server: S3Server): Promise<void> {
   const client = new sdk.S3Client({ endpoint: server.endpoint, region: server.region, forcePathStyle: true });
   const at = { Bucket: `skua-probe-${randomBytes(8).toString('hex')}`, Key: 'k' };
   await client.send(new sdk.CreateBucketCommand(at));
-  const put = () => client.send(new sdk.PutObjectCommand({ ...at, Body: 'x', IfNoneMatch: '*' })).then(() => 200, (error: { $metadata?: { httpStatusCode?: number } }) => error.$metadata?.httpStatusCode);
+  const put = () =>
+    client.send(new sdk.PutObjectCommand({ ...at, Body: 'x', IfNoneMatch: '*' })).then(
+      () => 200,
+      (error: { $metadata?: { httpStatusCode?: number } }) => error.$metadata?.httpStatusCode,
+    );
   const got = [await put(), await put()];
   await removeBucket(client, at.Bucket, server.kind);
   client.destroy();
@@ -115,9 +139,17 @@ async function removeBucket(client: S3Client, bucket: string, kind: S3Kind): Pro
   for (;;) {
     const { Contents = [] } = await client.send(new sdk.ListObjectsV2Command({ Bucket: bucket }));
     if (Contents.length === 0) break;
-    await client.send(new sdk.DeleteObjectsCommand({ Bucket: bucket, Delete: { Quiet: true, Objects: Contents.map(({ Key }) => ({ Key: Key! })) } }));
+    await client.send(
+      new sdk.DeleteObjectsCommand({
+        Bucket: bucket,
+        Delete: { Quiet: true, Objects: Contents.map(({ Key }) => ({ Key: Key! })) },
+      }),
+    );
   }
   const { Uploads = [] } = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket: bucket }));
-  for (const { Key, UploadId } of Uploads) await client.send(new sdk.AbortMultipartUploadCommand({ Bucket: bucket, Key: Key!, UploadId: UploadId! })).catch(() => {});
+  for (const { Key, UploadId } of Uploads)
+    await client
+      .send(new sdk.AbortMultipartUploadCommand({ Bucket: bucket, Key: Key!, UploadId: UploadId! }))
+      .catch(() => {});
   await client.send(new sdk.DeleteBucketCommand({ Bucket: bucket }));
 }

@@ -8,9 +8,18 @@ export interface Change {
 }
 
 const JSON_TYPE = 'application/json';
-const SETTINGS = { instanceTypeName: 'webhook-source', routingScript: Buffer.from("function route() { return { stream: 'in-x', schema: 'x' }; }").toString('base64'), streams: ['in-*'] };
+const SETTINGS = {
+  instanceTypeName: 'webhook-source',
+  routingScript: Buffer.from("function route() { return { stream: 'in-x', schema: 'x' }; }").toString('base64'),
+  streams: ['in-*'],
+};
 
-export const READER = { loginName: 'reader', fullName: 'Reader of the classified', groups: ['readers'], password: 'a Password 2' };
+export const READER = {
+  loginName: 'reader',
+  fullName: 'Reader of the classified',
+  groups: ['readers'],
+  password: 'a Password 2',
+};
 /** Stands in what nobody else may see. */
 export const SECRETS: readonly string[] = ['classified', 'chunk-000000', 'routingScript', '$admins'];
 export const EVENTS_TYPE = 'application/vnd.eventstore.events+json';
@@ -20,8 +29,18 @@ function change(method: Change['method'], path: string, body?: unknown, type = J
 }
 
 export const CHANGES: readonly Change[] = [
-  change('POST', '/streams/orders', [{ eventId: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', eventType: 'planted', data: {} }], EVENTS_TYPE),
-  change('POST', '/streams/orders/metadata', [{ eventId: '0b8c7d1e-52f4-4c3a-8f7e-1d2c3b4a5968', eventType: '$metadata', data: { $maxCount: 1 } }], EVENTS_TYPE),
+  change(
+    'POST',
+    '/streams/orders',
+    [{ eventId: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', eventType: 'planted', data: {} }],
+    EVENTS_TYPE,
+  ),
+  change(
+    'POST',
+    '/streams/orders/metadata',
+    [{ eventId: '0b8c7d1e-52f4-4c3a-8f7e-1d2c3b4a5968', eventType: '$metadata', data: { $maxCount: 1 } }],
+    EVENTS_TYPE,
+  ),
   change('DELETE', '/streams/orders'),
   change('POST', '/users', { ...READER, loginName: 'planted', groups: ['$admins'] }),
   change('PUT', '/users/reader', { fullName: 'Planted', groups: ['$admins'] }),
@@ -51,9 +70,24 @@ export const CHANGES: readonly Change[] = [
 ];
 
 /** Those that our own page could not do twice, or does not come back from. */
-export const LAST_CHANGES: ReadonlySet<string> = new Set(['POST /ui/session', 'DELETE /ui/session', 'POST /admin/shutdown']);
+export const LAST_CHANGES: ReadonlySet<string> = new Set([
+  'POST /ui/session',
+  'DELETE /ui/session',
+  'POST /admin/shutdown',
+]);
 
 export const PRIVATE_PATHS: readonly string[] = [
-  '/streams/orders', '/streams/orders?embed=body', '/streams/orders/0', '/streams/$all', '/users', '/users/$current', '/admin/overview', '/admin/log', '/admin/chunks', '/info/options', '/connectors?includeSettings=true', '/stats',
+  '/streams/orders',
+  '/streams/orders?embed=body',
+  '/streams/orders/0',
+  '/streams/$all',
+  '/users',
+  '/users/$current',
+  '/admin/overview',
+  '/admin/log',
+  '/admin/chunks',
+  '/info/options',
+  '/connectors?includeSettings=true',
+  '/stats',
 ];
 export const PUBLIC_PATHS: readonly string[] = ['/ui', '/ui/streams/orders', '/ui/session', '/info', '/health/ready'];

@@ -34,14 +34,26 @@ export class FakeSandbox implements RoutingSandbox {
     this.calls.push(call);
     if (this.answer !== null) return this.answer;
     try {
-      const result = new Function('request', `${call.script}; return route(request);`)(JSON.parse(call.requestJson)) as { stream?: string; schema?: string; type?: unknown } | null;
-      return result?.stream ? { kind: 'routed', stream: result.stream, schema: result.schema ?? null, cpuMs: 1, ...(result.schema === undefined && result.type !== undefined && { hasType: true }) } : { kind: 'skipped', cpuMs: 1 };
+      const result = new Function('request', `${call.script}; return route(request);`)(
+        JSON.parse(call.requestJson),
+      ) as { stream?: string; schema?: string; type?: unknown } | null;
+      return result?.stream
+        ? {
+            kind: 'routed',
+            stream: result.stream,
+            schema: result.schema ?? null,
+            cpuMs: 1,
+            ...(result.schema === undefined && result.type !== undefined && { hasType: true }),
+          }
+        : { kind: 'skipped', cpuMs: 1 };
     } catch (error) {
       return { kind: 'failed', reason: String(error), cpuMs: 1 };
     }
   }
 
-  release(connectorId: string): void { this.released.push(connectorId); }
+  release(connectorId: string): void {
+    this.released.push(connectorId);
+  }
   async close(): Promise<void> {}
 }
 
@@ -53,7 +65,8 @@ export function settings(more: Record<string, string> = {}): Settings {
   return new Map(Object.entries({ instanceTypeName: 'webhook-source', routingScript: base64(SCRIPT), ...more }));
 }
 
-export const signed = (secret = 's3cret', more: Record<string, string> = {}) => settings({ 'signature:scheme': 'GitHub', 'signature:secret': secret, ...more });
+export const signed = (secret = 's3cret', more: Record<string, string> = {}) =>
+  settings({ 'signature:scheme': 'GitHub', 'signature:secret': secret, ...more });
 
 export interface Instance {
   readonly connectors: RunningConnectors;
@@ -78,14 +91,25 @@ export async function openWorld(): Promise<World> {
   const instance = (tokens: readonly string[] = ['token-1']): Instance => {
     const sandbox = new FakeSandbox();
     const log = new KeptLog();
-    const connectors = createConnectors({ store: observed.store, clock, ids: new SeededIds(++seed), log, sandbox, access: null, secrets: new SealedSecrets(nodeKeys, tokens) });
+    const connectors = createConnectors({
+      store: observed.store,
+      clock,
+      ids: new SeededIds(++seed),
+      log,
+      sandbox,
+      access: null,
+      secrets: new SealedSecrets(nodeKeys, tokens),
+    });
     return { connectors, sandbox, log };
   };
   return Object.assign(observed, { clock, instance, raw: opened.store, close: () => opened.close() });
 }
 
 /** Types and data of the visible events of a stream. */
-export async function eventsOf(store: EventStore, stream: string): Promise<{ readonly type: string; readonly data: Record<string, unknown> }[]> {
+export async function eventsOf(
+  store: EventStore,
+  stream: string,
+): Promise<{ readonly type: string; readonly data: Record<string, unknown> }[]> {
   const { events } = await store.readStream(stream, { direction: 'forward', from: 0, count: 1_000 });
   return events.map(({ type, data }) => ({ type, data: JSON.parse(decodeText(data)) as Record<string, unknown> }));
 }
@@ -93,5 +117,10 @@ export async function eventsOf(store: EventStore, stream: string): Promise<{ rea
 /** States by connector. */
 export async function statesOf(connectors: RunningConnectors): Promise<Record<string, string>> {
   const all = await connectors.list();
-  return Object.fromEntries(all.map(({ connectorId, state, deletedMs }) => [connectorId, deletedMs === null ? state.replace('CONNECTOR_STATE_', '') : 'DELETED']));
+  return Object.fromEntries(
+    all.map(({ connectorId, state, deletedMs }) => [
+      connectorId,
+      deletedMs === null ? state.replace('CONNECTOR_STATE_', '') : 'DELETED',
+    ]),
+  );
 }

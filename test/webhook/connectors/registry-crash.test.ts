@@ -29,7 +29,9 @@ const LIFE: readonly (readonly [string, Step, string])[] = [
 /** Names, states, and the secret that counts: of a running connector the one that calls are checked with. */
 async function seen(all: RunningConnectors): Promise<string> {
   const parts: string[] = [];
-  for (const { connectorId, name, state, deletedMs, settings: shown } of (await all.list()).toSorted((a, b) => (a.connectorId > b.connectorId ? -1 : 1))) {
+  for (const { connectorId, name, state, deletedMs, settings: shown } of (await all.list()).toSorted((a, b) =>
+    a.connectorId > b.connectorId ? -1 : 1,
+  )) {
     const active = await all.activeOf(connectorId);
     const hasSecret = shown.has('signature:secret');
     const secret = active?.secrets[0] ?? (hasSecret ? await secretOf(all, connectorId) : '');
@@ -49,7 +51,8 @@ async function secretOf(all: RunningConnectors, connectorId: string): Promise<st
 const withoutSecrets = (text: string): string => text.replace(/(STOPPED|RUNNING) \w+/g, '$1');
 
 async function notedStreams(): Promise<void> {
-  for (const stream of ['$webhook-parcels-deliveries', '$webhook-parcels-rejections']) await world.raw.append(stream, -2, [json('noted', {})]);
+  for (const stream of ['$webhook-parcels-deliveries', '$webhook-parcels-rejections'])
+    await world.raw.append(stream, -2, [json('noted', {})]);
 }
 
 /** Takes the steps until a write fails; the number of the step that was cut off, or of steps. */
@@ -96,11 +99,20 @@ describe('a crash between any two appends', () => {
     const after = LIFE[cutOff]?.[2] ?? LIFE.at(-1)![2];
     const { end } = world.store;
     const list = await connectors.list();
-    const now = list.toSorted((a, b) => (a.connectorId > b.connectorId ? -1 : 1)).map(({ name, state, deletedMs }) => `${name} ${deletedMs === null ? state.replace('CONNECTOR_STATE_', '') : 'DELETED'}`).join(', ');
+    const now = list
+      .toSorted((a, b) => (a.connectorId > b.connectorId ? -1 : 1))
+      .map(
+        ({ name, state, deletedMs }) =>
+          `${name} ${deletedMs === null ? state.replace('CONNECTOR_STATE_', '') : 'DELETED'}`,
+      )
+      .join(', ');
     expect([before, after].map(withoutSecrets)).toContain(now);
     for (const { state, deletedMs, connectorId } of list) {
       expect(['CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_STOPPED']).toContain(state);
-      if (deletedMs !== null) expect((await eventsOf(world.store, `$connectors/${connectorId}`)).map(({ type }) => type)).toEqual(['$conn-mngt-connector-deleted']);
+      if (deletedMs !== null)
+        expect((await eventsOf(world.store, `$connectors/${connectorId}`)).map(({ type }) => type)).toEqual([
+          '$conn-mngt-connector-deleted',
+        ]);
     }
     // Another start has nothing left to do and finds the same.
     const again = world.instance().connectors;
@@ -111,10 +123,12 @@ describe('a crash between any two appends', () => {
     // Life goes on from where it stands.
     for (const [, step] of LIFE.slice(cutOff)) await outcome(() => step(again));
     expect(await seen(again)).toBe(LIFE.at(-1)![2]);
-    const truncated = await Promise.all(['$webhook-parcels-deliveries', '$webhook-parcels-rejections'].map(async (stream) => {
-      const { lastEventNumber, metadata } = await world.store.streamInfo(stream);
-      return (metadata.truncateBefore ?? 0) > lastEventNumber;
-    }));
+    const truncated = await Promise.all(
+      ['$webhook-parcels-deliveries', '$webhook-parcels-rejections'].map(async (stream) => {
+        const { lastEventNumber, metadata } = await world.store.streamInfo(stream);
+        return (metadata.truncateBefore ?? 0) > lastEventNumber;
+      }),
+    );
     expect(truncated).toEqual([true, true]);
   });
 });
@@ -124,7 +138,9 @@ describe('two instances', () => {
     world = await openWorld();
     const [one, two] = [world.instance().connectors, world.instance().connectors];
     const drained: string[] = [];
-    two.onStop(async ({ connectorId, activation }) => { drained.push(`${connectorId} ${activation}`); });
+    two.onStop(async ({ connectorId, activation }) => {
+      drained.push(`${connectorId} ${activation}`);
+    });
     await Promise.all([one.open(), two.open()]);
     await one.create('parcels', null, settings());
     await two.start('parcels');
@@ -138,17 +154,21 @@ describe('two instances', () => {
     expect(await two.get('parcels')).toMatchObject({ name: 'New one', settingsRevision: 0 });
   });
 
-  test('a start during another instance\'s start finishes it, and both succeed', async () => {
+  test("a start during another instance's start finishes it, and both succeed", async () => {
     world = await openWorld();
     const one = world.instance();
     const two = world.instance();
     await one.connectors.create('parcels', null, settings());
     one.sandbox.beforeCheck = () => two.connectors.open();
     await one.connectors.start('parcels');
-    expect((await eventsOf(world.store, '$connectors/parcels')).map(({ type }) => type.split('-').at(-1))).toEqual(['created', 'activating', 'running']);
+    expect((await eventsOf(world.store, '$connectors/parcels')).map(({ type }) => type.split('-').at(-1))).toEqual([
+      'created',
+      'activating',
+      'running',
+    ]);
   });
 
-  test('a stop during another instance\'s start wins', async () => {
+  test("a stop during another instance's start wins", async () => {
     world = await openWorld();
     const one = world.instance();
     const two = world.instance();
@@ -161,9 +181,20 @@ describe('two instances', () => {
   test('an id that both create is one connector', async () => {
     world = await openWorld();
     const both = [world.instance().connectors, world.instance().connectors];
-    expect((await Promise.all(both.map((all, i) => outcome(() => all.create('parcels', `Name ${i}`, settings()))))).toSorted()).toEqual(['connector_exists', 'ok']);
-    expect((await Promise.all(both.map((all, i) => outcome(() => all.create(`other-${i}`, null, settings())))))).toEqual(['ok', 'ok']);
-    expect(Object.keys(await statesOf(world.instance().connectors)).toSorted()).toEqual(['other-0', 'other-1', 'parcels']);
+    expect(
+      (
+        await Promise.all(both.map((all, i) => outcome(() => all.create('parcels', `Name ${i}`, settings()))))
+      ).toSorted(),
+    ).toEqual(['connector_exists', 'ok']);
+    expect(await Promise.all(both.map((all, i) => outcome(() => all.create(`other-${i}`, null, settings()))))).toEqual([
+      'ok',
+      'ok',
+    ]);
+    expect(Object.keys(await statesOf(world.instance().connectors)).toSorted()).toEqual([
+      'other-0',
+      'other-1',
+      'parcels',
+    ]);
   });
 
   test('a deletion that is slow to clean up leaves alone what came after it', async () => {
@@ -189,42 +220,77 @@ describe('two instances', () => {
   });
 
   const MAY_FOLLOW: Readonly<Record<string, readonly string[]>> = {
-    created: ['', 'deleted'], activating: ['STOPPED'], running: ['ACTIVATING'], deactivating: ['RUNNING', 'ACTIVATING'], stopped: ['DEACTIVATING'], failed: ['ACTIVATING', 'RUNNING'], deleted: ['STOPPED'],
+    created: ['', 'deleted'],
+    activating: ['STOPPED'],
+    running: ['ACTIVATING'],
+    deactivating: ['RUNNING', 'ACTIVATING'],
+    stopped: ['DEACTIVATING'],
+    failed: ['ACTIVATING', 'RUNNING'],
+    deleted: ['STOPPED'],
   };
-  const STATE_AFTER: Readonly<Record<string, string>> = { created: 'STOPPED', activating: 'ACTIVATING', running: 'RUNNING', deactivating: 'DEACTIVATING', stopped: 'STOPPED', failed: 'STOPPED', deleted: 'deleted' };
+  const STATE_AFTER: Readonly<Record<string, string>> = {
+    created: 'STOPPED',
+    activating: 'ACTIVATING',
+    running: 'RUNNING',
+    deactivating: 'DEACTIVATING',
+    stopped: 'STOPPED',
+    failed: 'STOPPED',
+    deleted: 'deleted',
+  };
 
-  test.each([1, 2, 3, 4, 5, 6])('random commands of both at once never write what a state does not allow, seed %i', async (seed) => {
-    world = await openWorld();
-    const random = new Random(seed);
-    const both = [world.instance().connectors, world.instance().connectors];
-    const written: string[] = [];
-    const append = world.raw.append.bind(world.raw);
-    world.raw.append = async (stream, ...rest) => {
-      const result = await append(stream, ...rest);
-      if (stream.startsWith('$connectors/')) for (const { type } of rest[1]) written.push(`${stream.slice(12)} ${result.lastEventNumber} ${type.split('-').at(-1)}`);
-      return result;
-    };
-    for (let round = 0; round < 25; round++) {
-      await Promise.all(Array.from({ length: 6 }, () => {
-        const all = random.pick(both);
-        const id = random.pick(['parcels', 'letters']);
-        const command = random.pick<Step>([(each) => each.create(id, null, settings()), (each) => each.start(id), (each) => each.start(id), (each) => each.stop(id), (each) => each.delete(id), (each) => each.rename(id, `Name ${round}`), (each) => each.reconfigure(id, settings())]);
-        return outcome(() => command(all));
-      }));
-    }
-    for (const id of ['parcels', 'letters']) {
-      const types = written.filter((line) => line.startsWith(`${id} `)).map((line) => line.split(' ')).sort((a, b) => Number(a[1]) - Number(b[1])).map(([, , type]) => type!);
-      expect(types.length).toBeGreaterThan(10);
-      let state = '';
-      for (const type of types) {
-        if (type === 'renamed' || type === 'reconfigured') expect(['', 'deleted']).not.toContain(state);
-        else {
-          expect(MAY_FOLLOW[type], `${type} in state ${state}`).toContain(state);
-          state = STATE_AFTER[type]!;
+  test.each([1, 2, 3, 4, 5, 6])(
+    'random commands of both at once never write what a state does not allow, seed %i',
+    async (seed) => {
+      world = await openWorld();
+      const random = new Random(seed);
+      const both = [world.instance().connectors, world.instance().connectors];
+      const written: string[] = [];
+      const append = world.raw.append.bind(world.raw);
+      world.raw.append = async (stream, ...rest) => {
+        const result = await append(stream, ...rest);
+        if (stream.startsWith('$connectors/'))
+          for (const { type } of rest[1])
+            written.push(`${stream.slice(12)} ${result.lastEventNumber} ${type.split('-').at(-1)}`);
+        return result;
+      };
+      for (let round = 0; round < 25; round++) {
+        await Promise.all(
+          Array.from({ length: 6 }, () => {
+            const all = random.pick(both);
+            const id = random.pick(['parcels', 'letters']);
+            const command = random.pick<Step>([
+              (each) => each.create(id, null, settings()),
+              (each) => each.start(id),
+              (each) => each.start(id),
+              (each) => each.stop(id),
+              (each) => each.delete(id),
+              (each) => each.rename(id, `Name ${round}`),
+              (each) => each.reconfigure(id, settings()),
+            ]);
+            return outcome(() => command(all));
+          }),
+        );
+      }
+      for (const id of ['parcels', 'letters']) {
+        const types = written
+          .filter((line) => line.startsWith(`${id} `))
+          .map((line) => line.split(' '))
+          .sort((a, b) => Number(a[1]) - Number(b[1]))
+          .map(([, , type]) => type!);
+        expect(types.length).toBeGreaterThan(10);
+        let state = '';
+        for (const type of types) {
+          if (type === 'renamed' || type === 'reconfigured') expect(['', 'deleted']).not.toContain(state);
+          else {
+            expect(MAY_FOLLOW[type], `${type} in state ${state}`).toContain(state);
+            state = STATE_AFTER[type]!;
+          }
         }
       }
-    }
-    expect(await both[0]!.list()).toEqual(await both[1]!.list());
-    expect(Object.values(await statesOf(both[0]!)).filter((state) => state.endsWith('ING') && state !== 'RUNNING')).toEqual([]);
-  });
+      expect(await both[0]!.list()).toEqual(await both[1]!.list());
+      expect(
+        Object.values(await statesOf(both[0]!)).filter((state) => state.endsWith('ING') && state !== 'RUNNING'),
+      ).toEqual([]);
+    },
+  );
 });

@@ -30,8 +30,13 @@ async function running(id: string, given = settings()): Promise<void> {
   await connectors.start(id);
 }
 
-const typesOf = async (id: string) => (await eventsOf(world.store, `$connectors/${id}`)).map(({ type }) => type.replace('$conn-mngt-connector-', ''));
-const violationsOf = (action: Promise<unknown>): Promise<string[]> => action.then(() => [], (error: SkuaError) => (error.data['violations'] as { field: string }[]).map(({ field }) => field));
+const typesOf = async (id: string) =>
+  (await eventsOf(world.store, `$connectors/${id}`)).map(({ type }) => type.replace('$conn-mngt-connector-', ''));
+const violationsOf = (action: Promise<unknown>): Promise<string[]> =>
+  action.then(
+    () => [],
+    (error: SkuaError) => (error.data['violations'] as { field: string }[]).map(({ field }) => field),
+  );
 
 describe('events', () => {
   test('of a whole life, with all their fields', async () => {
@@ -43,15 +48,27 @@ describe('events', () => {
     const timestamp = '2026-11-22T00:00:00Z';
     const first = { ...Object.fromEntries(settings()), waitForWrite: 'true' };
     expect(await eventsOf(world.store, '$connectors/parcels')).toEqual([
-      { type: '$conn-mngt-connector-created', data: { connectorId: 'parcels', name: 'Parcels', settings: first, timestamp } },
-      { type: '$conn-mngt-connector-activating', data: { connectorId: 'parcels', revision: 0, settings: first, timestamp } },
+      {
+        type: '$conn-mngt-connector-created',
+        data: { connectorId: 'parcels', name: 'Parcels', settings: first, timestamp },
+      },
+      {
+        type: '$conn-mngt-connector-activating',
+        data: { connectorId: 'parcels', revision: 0, settings: first, timestamp },
+      },
       { type: '$conn-mngt-connector-running', data: { connectorId: 'parcels', timestamp, recordedAt: timestamp } },
       { type: '$conn-mngt-connector-renamed', data: { connectorId: 'parcels', name: 'Letters', timestamp } },
-      { type: '$conn-mngt-connector-reconfigured', data: { connectorId: 'parcels', revision: 1, settings: Object.fromEntries(settings()), timestamp } },
+      {
+        type: '$conn-mngt-connector-reconfigured',
+        data: { connectorId: 'parcels', revision: 1, settings: Object.fromEntries(settings()), timestamp },
+      },
       { type: '$conn-mngt-connector-deactivating', data: { connectorId: 'parcels', timestamp } },
       { type: '$conn-mngt-connector-stopped', data: { connectorId: 'parcels', timestamp, recordedAt: timestamp } },
     ]);
-    expect((await eventsOf(world.store, '$connectors-ctrl/registry-snapshots')).at(-1)!.data).toEqual({ connectorIds: ['parcels'], timestamp });
+    expect((await eventsOf(world.store, '$connectors-ctrl/registry-snapshots')).at(-1)!.data).toEqual({
+      connectorIds: ['parcels'],
+      timestamp,
+    });
     expect((await world.store.streamInfo('$connectors-ctrl/registry-snapshots')).metadata).toEqual({ maxCount: 10 });
   });
 
@@ -59,15 +76,19 @@ describe('events', () => {
     await connectors.create('parcels', 'Parcels', signed());
     const { createdMs } = await connectors.get('parcels');
     await setMetadata(world.store, '$webhook-parcels-deliveries', { $maxCount: 9 });
-    for (const stream of ['$webhook-parcels-deliveries', '$webhook-parcels-rejections']) await world.store.append(stream, -2, [json('noted', {}), json('noted', {})]);
+    for (const stream of ['$webhook-parcels-deliveries', '$webhook-parcels-rejections'])
+      await world.store.append(stream, -2, [json('noted', {}), json('noted', {})]);
     world.clock.setNow(world.clock.nowMs() + 60_000);
     await connectors.delete('parcels');
     expect(await typesOf('parcels')).toEqual(['deleted']);
-    for (const stream of ['$webhook-parcels-deliveries', '$webhook-parcels-rejections']) expect((await world.store.streamInfo(stream)).metadata.truncateBefore).toBe(2);
+    for (const stream of ['$webhook-parcels-deliveries', '$webhook-parcels-rejections'])
+      expect((await world.store.streamInfo(stream)).metadata.truncateBefore).toBe(2);
     expect((await world.store.streamInfo('$webhook-parcels-deliveries')).metadata.maxCount).toBe(9);
     for (const { connectors: all } of [one, await restarted()]) {
       expect(await outcome(() => all.get('parcels'))).toBe('connector_not_found');
-      expect(await all.list()).toMatchObject([{ connectorId: 'parcels', name: 'Parcels', createdMs, deletedMs: world.clock.nowMs(), settings: new Map() }]);
+      expect(await all.list()).toMatchObject([
+        { connectorId: 'parcels', name: 'Parcels', createdMs, deletedMs: world.clock.nowMs(), settings: new Map() },
+      ]);
     }
   });
 
@@ -76,7 +97,13 @@ describe('events', () => {
     await connectors.reconfigure('parcels', settings());
     await connectors.delete('parcels');
     await connectors.create('parcels', null, settings());
-    for (const { connectors: all } of [one, await restarted()]) expect(await all.get('parcels')).toMatchObject({ name: 'parcels', settingsRevision: 0, deletedMs: null, state: 'CONNECTOR_STATE_STOPPED' });
+    for (const { connectors: all } of [one, await restarted()])
+      expect(await all.get('parcels')).toMatchObject({
+        name: 'parcels',
+        settingsRevision: 0,
+        deletedMs: null,
+        state: 'CONNECTOR_STATE_STOPPED',
+      });
     await connectors.start('parcels');
     expect(await connectors.activeOf('parcels')).toMatchObject({ incarnation: 3, activation: 4 });
   });
@@ -97,8 +124,15 @@ describe('events', () => {
 
   test('what others wrote into the streams is passed over', async () => {
     await running('parcels');
-    await world.raw.append('$connectors/parcels', -2, [json('something', { a: 1 }), json('$conn-mngt-connector-stopped', 'no json'), json('$conn-mngt-connector-reconfigured', { settings: 7, revision: 'x' })]);
-    await world.raw.append('$connectors-ctrl/registry-snapshots', -2, [json('foreign', {}), json('$conn-ctrl-registry-snapshot', 'no json')]);
+    await world.raw.append('$connectors/parcels', -2, [
+      json('something', { a: 1 }),
+      json('$conn-mngt-connector-stopped', 'no json'),
+      json('$conn-mngt-connector-reconfigured', { settings: 7, revision: 'x' }),
+    ]);
+    await world.raw.append('$connectors-ctrl/registry-snapshots', -2, [
+      json('foreign', {}),
+      json('$conn-ctrl-registry-snapshot', 'no json'),
+    ]);
     await connectors.create('letters', null, settings());
     expect(await statesOf((await restarted()).connectors)).toEqual({ parcels: 'RUNNING', letters: 'STOPPED' });
   });
@@ -117,17 +151,44 @@ describe('commands', () => {
     await connectors.rename('parcels', 'parcels');
     await connectors.stop('parcels');
     await connectors.reset('parcels');
-    expect(await typesOf('parcels')).toEqual(['created', 'activating', 'running', 'deactivating', 'stopped', 'activating', 'running']);
+    expect(await typesOf('parcels')).toEqual([
+      'created',
+      'activating',
+      'running',
+      'deactivating',
+      'stopped',
+      'activating',
+      'running',
+    ]);
   });
 
-  test.each([['', 1], ['a'.repeat(51), 1], ['a b c', 1], ['a/b', 1], ['a.b'.repeat(20), 2], ['parcels$', 1], ['naïve', 1]])('the id %j is refused with %i reasons', async (id, count) => {
-    expect(await violationsOf(connectors.create(id, null, settings()))).toEqual(Array.from({ length: count }, () => 'connectorId'));
+  test.each([
+    ['', 1],
+    ['a'.repeat(51), 1],
+    ['a b c', 1],
+    ['a/b', 1],
+    ['a.b'.repeat(20), 2],
+    ['parcels$', 1],
+    ['naïve', 1],
+  ])('the id %j is refused with %i reasons', async (id, count) => {
+    expect(await violationsOf(connectors.create(id, null, settings()))).toEqual(
+      Array.from({ length: count }, () => 'connectorId'),
+    );
     expect(await outcome(() => connectors.start(id))).toBe('invalid_connector');
     expect(await connectors.activeOf(id)).toBeNull();
   });
 
-  test.each([['ab', 'refused'], ['a'.repeat(51), 'refused'], ['\ud800abc', 'refused'], ['  ', 'parcels'], ['', 'parcels'], [null, 'parcels'], [' Abc ', 'Abc']])('the name %j is %s', async (name, expected) => {
-    if (expected === 'refused') expect(await violationsOf(connectors.create('parcels', name, settings()))).toEqual(['name']);
+  test.each([
+    ['ab', 'refused'],
+    ['a'.repeat(51), 'refused'],
+    ['\ud800abc', 'refused'],
+    ['  ', 'parcels'],
+    ['', 'parcels'],
+    [null, 'parcels'],
+    [' Abc ', 'Abc'],
+  ])('the name %j is %s', async (name, expected) => {
+    if (expected === 'refused')
+      expect(await violationsOf(connectors.create('parcels', name, settings()))).toEqual(['name']);
     else {
       await connectors.create('parcels', name, settings());
       expect((await connectors.get('parcels')).name).toBe(expected);
@@ -136,15 +197,30 @@ describe('commands', () => {
 
   test('settings and script are looked at before anything is written', async () => {
     const { end } = world.store;
-    expect(await violationsOf(connectors.create('parcels', null, settings({ signatur: 'x', waitForWrites: 'y' })))).toEqual(['signatur', 'waitForWrites']);
-    expect(await violationsOf(connectors.create('parcels', null, settings({ waitForWrite: 'x', confirmationTimeout: 'y' })))).toEqual(['waitForWrite', 'confirmationTimeout']);
-    expect(await violationsOf(connectors.create('parcels', null, settings({ routingScript: base64('const x = (') })))).toEqual(['routingScript']);
-    expect(await violationsOf(connectors.create('parcels', null, settings({ routingScript: base64('const other = 1') })))).toEqual(['routingScript']);
+    expect(
+      await violationsOf(connectors.create('parcels', null, settings({ signatur: 'x', waitForWrites: 'y' }))),
+    ).toEqual(['signatur', 'waitForWrites']);
+    expect(
+      await violationsOf(connectors.create('parcels', null, settings({ waitForWrite: 'x', confirmationTimeout: 'y' }))),
+    ).toEqual(['waitForWrite', 'confirmationTimeout']);
+    expect(
+      await violationsOf(connectors.create('parcels', null, settings({ routingScript: base64('const x = (') }))),
+    ).toEqual(['routingScript']);
+    expect(
+      await violationsOf(connectors.create('parcels', null, settings({ routingScript: base64('const other = 1') }))),
+    ).toEqual(['routingScript']);
     expect(world.store.end).toBe(end);
   });
 
   test('a script that does not cope with an empty request is only worth a warning', async () => {
-    await connectors.create('parcels', null, settings({ 'streams:0': '*', routingScript: base64('const route = (request) => ({ stream: request.body.a.b });') }));
+    await connectors.create(
+      'parcels',
+      null,
+      settings({
+        'streams:0': '*',
+        routingScript: base64('const route = (request) => ({ stream: request.body.a.b });'),
+      }),
+    );
     expect(one.log.at('warn')).toHaveLength(1);
     await connectors.create('letters', null, settings({ 'streams:0': '*' }));
     expect(one.log.at('warn')).toHaveLength(1);
@@ -153,14 +229,26 @@ describe('commands', () => {
 
   test('many at once end one after the other', async () => {
     await connectors.create('parcels', null, settings());
-    const all = await Promise.all([() => connectors.start('parcels'), () => connectors.start('parcels'), () => connectors.stop('parcels'), () => connectors.delete('parcels'), () => connectors.start('parcels')].map(outcome));
+    const all = await Promise.all(
+      [
+        () => connectors.start('parcels'),
+        () => connectors.start('parcels'),
+        () => connectors.stop('parcels'),
+        () => connectors.delete('parcels'),
+        () => connectors.start('parcels'),
+      ].map(outcome),
+    );
     expect(all).toEqual(['ok', 'connector_state', 'ok', 'ok', 'connector_not_found']);
-    expect(await Promise.all(Array.from({ length: 5 }, () => outcome(() => connectors.create('parcels', null, settings()))))).toEqual(['ok', ...Array.from({ length: 4 }, () => 'connector_exists')]);
+    expect(
+      await Promise.all(Array.from({ length: 5 }, () => outcome(() => connectors.create('parcels', null, settings())))),
+    ).toEqual(['ok', ...Array.from({ length: 4 }, () => 'connector_exists')]);
   });
 
   test('too many waiting commands are turned away', async () => {
     await connectors.create('parcels', null, settings());
-    const all = await Promise.all(Array.from({ length: 150 }, (_, i) => outcome(() => connectors.rename('parcels', `Name ${i}`))));
+    const all = await Promise.all(
+      Array.from({ length: 150 }, (_, i) => outcome(() => connectors.rename('parcels', `Name ${i}`))),
+    );
     expect(new Set(all)).toEqual(new Set(['ok', 'too_busy']));
     expect(await outcome(() => connectors.rename('parcels', 'Name again'))).toBe('ok');
   });
@@ -174,8 +262,15 @@ describe('commands', () => {
 
   test('a store that refuses to write leaves everything as it was', async () => {
     await connectors.create('parcels', null, settings());
-    world.beforeWrite = () => { throw new SkuaError('disk_full', 'The disk is full.'); };
-    for (const command of [() => connectors.start('parcels'), () => connectors.delete('parcels'), () => connectors.create('letters', null, settings())]) expect(await outcome(command)).toBe('disk_full');
+    world.beforeWrite = () => {
+      throw new SkuaError('disk_full', 'The disk is full.');
+    };
+    for (const command of [
+      () => connectors.start('parcels'),
+      () => connectors.delete('parcels'),
+      () => connectors.create('letters', null, settings()),
+    ])
+      expect(await outcome(command)).toBe('disk_full');
     world.beforeWrite = () => {};
     expect(await statesOf(connectors)).toEqual({ parcels: 'STOPPED' });
     expect(await outcome(() => connectors.start('parcels'))).toBe('ok');
@@ -186,7 +281,8 @@ describe('commands', () => {
       await connectors.create(id, null, settings());
       world.clock.setNow(world.clock.nowMs() + 1_000);
     }
-    for (const { connectors: all } of [one, await restarted()]) expect((await all.list()).map(({ connectorId }) => connectorId)).toEqual(['third', 'first', 'second']);
+    for (const { connectors: all } of [one, await restarted()])
+      expect((await all.list()).map(({ connectorId }) => connectorId)).toEqual(['third', 'first', 'second']);
   });
 
   test('a connector whose stream was deleted for ever does not exist, and its id is taken', async () => {
@@ -203,12 +299,23 @@ describe('what runs', () => {
   test('only between start and stop, and the drain comes before STOPPED', async () => {
     const seen: unknown[] = [];
     connectors.onStop(async (connector) => {
-      seen.push([connector.connectorId, connector.activation, (await typesOf('parcels')).at(-1), await connectors.activeOf('parcels')]);
+      seen.push([
+        connector.connectorId,
+        connector.activation,
+        (await typesOf('parcels')).at(-1),
+        await connectors.activeOf('parcels'),
+      ]);
     });
     await connectors.create('parcels', null, settings());
     expect(await connectors.activeOf('parcels')).toBeNull();
     await connectors.start('parcels');
-    expect(await connectors.activeOf('parcels')).toMatchObject({ connectorId: 'parcels', activation: 1, revision: 0, secrets: [], settings: { script: SCRIPT } });
+    expect(await connectors.activeOf('parcels')).toMatchObject({
+      connectorId: 'parcels',
+      activation: 1,
+      revision: 0,
+      secrets: [],
+      settings: { script: SCRIPT },
+    });
     await connectors.stop('parcels');
     expect(seen).toEqual([['parcels', 1, 'deactivating', null]]);
     expect(one.sandbox.released.at(-1)).toBe('parcels');
@@ -223,7 +330,9 @@ describe('what runs', () => {
     });
     await running('parcels');
     let isStopped = false;
-    const stopping = connectors.stop('parcels').then(() => { isStopped = true; });
+    const stopping = connectors.stop('parcels').then(() => {
+      isStopped = true;
+    });
     await draining.promise;
     expect([isStopped, (await connectors.get('parcels')).state]).toEqual([false, 'CONNECTOR_STATE_DEACTIVATING']);
     drained.resolve();
@@ -235,7 +344,10 @@ describe('what runs', () => {
     connectors.onStop(() => Promise.reject(new Error('no')));
     await running('parcels');
     await connectors.stop('parcels');
-    expect([one.log.at('error').length, (await connectors.get('parcels')).state]).toEqual([1, 'CONNECTOR_STATE_STOPPED']);
+    expect([one.log.at('error').length, (await connectors.get('parcels')).state]).toEqual([
+      1,
+      'CONNECTOR_STATE_STOPPED',
+    ]);
   });
 
   test('is one object, found at once, as long as it runs, whatever is changed meanwhile', async () => {
@@ -245,14 +357,15 @@ describe('what runs', () => {
     await connectors.reconfigure('parcels', settings({ waitForWrite: 'true' }));
     await connectors.rename('parcels', 'Other');
     expect(connectors.activeOf('parcels')).toBe(active);
-    expect((await (await restarted()).connectors.activeOf('parcels'))).toEqual(active);
+    expect(await (await restarted()).connectors.activeOf('parcels')).toEqual(active);
     await connectors.stop('parcels');
     await connectors.start('parcels');
     expect(await connectors.activeOf('parcels')).toMatchObject({ revision: 1, settings: { waitForWrite: true } });
   });
 
   test('names that nobody gave a connector are no load', async () => {
-    for (const id of ['nobody', '__proto__', 'constructor', '', 'a/../b', 'x'.repeat(10_000), '$connectors']) expect(await connectors.activeOf(id)).toBeNull();
+    for (const id of ['nobody', '__proto__', 'constructor', '', 'a/../b', 'x'.repeat(10_000), '$connectors'])
+      expect(await connectors.activeOf(id)).toBeNull();
   });
 
   test('the same after a restart, member by member', async () => {
@@ -265,8 +378,12 @@ describe('what runs', () => {
     await running('deleted', signed());
     await connectors.stop('deleted');
     await connectors.delete('deleted');
-    const actives = (all: RunningConnectors) => Promise.all(['parcels', 'letters', 'stopped', 'changed', 'deleted'].map((id) => all.activeOf(id)));
-    const before: [readonly Connector[], (ActiveConnector | null)[]] = [await connectors.list(), await actives(connectors)];
+    const actives = (all: RunningConnectors) =>
+      Promise.all(['parcels', 'letters', 'stopped', 'changed', 'deleted'].map((id) => all.activeOf(id)));
+    const before: [readonly Connector[], (ActiveConnector | null)[]] = [
+      await connectors.list(),
+      await actives(connectors),
+    ];
     const { end } = world.store;
     const again = (await restarted()).connectors;
     expect([await again.list(), await actives(again)]).toEqual(before);
@@ -290,7 +407,9 @@ describe('secrets', () => {
     await connectors.reconfigure('parcels', signed('********', { 'signature:secrets:0': 'new' }));
     await connectors.start('parcels');
     expect((await connectors.activeOf('parcels'))!.secrets).toEqual(['kept', 'new']);
-    expect(await violationsOf(connectors.reconfigure('parcels', signed('kept', { 'signature:secrets:1': '********' })))).toEqual(['signature:secrets:1']);
+    expect(
+      await violationsOf(connectors.reconfigure('parcels', signed('kept', { 'signature:secrets:1': '********' }))),
+    ).toEqual(['signature:secrets:1']);
     expect(await violationsOf(connectors.create('letters', null, signed('********')))).toEqual(['signature:secret']);
   });
 
@@ -309,8 +428,14 @@ describe('secrets', () => {
     await running('letters');
     const wrong = await restarted(['token-2']);
     expect(await statesOf(wrong.connectors)).toEqual({ parcels: 'STOPPED', letters: 'RUNNING' });
-    expect((await wrong.connectors.get('parcels')).error).toMatchObject({ code: 9, message: expect.stringContaining('PreviousTokens') as string });
-    expect([await wrong.connectors.activeOf('parcels'), (await wrong.connectors.activeOf('letters'))?.connectorId]).toEqual([null, 'letters']);
+    expect((await wrong.connectors.get('parcels')).error).toMatchObject({
+      code: 9,
+      message: expect.stringContaining('PreviousTokens') as string,
+    });
+    expect([
+      await wrong.connectors.activeOf('parcels'),
+      (await wrong.connectors.activeOf('letters'))?.connectorId,
+    ]).toEqual([null, 'letters']);
     expect((await typesOf('parcels')).at(-1)).toBe('failed');
     // It can be said again.
     expect(await outcome(() => wrong.connectors.start('parcels'))).toBe('secret_refused');
@@ -339,7 +464,9 @@ describe('secrets', () => {
     await connectors.create('parcels', null, signed());
     const sealed = (await eventsOf(world.store, '$connectors/parcels'))[0]!.data['settings'];
     await connectors.create('letters', null, signed());
-    await world.raw.append('$connectors/letters', -2, [json('$conn-mngt-connector-reconfigured', { connectorId: 'letters', revision: 1, settings: sealed })]);
+    await world.raw.append('$connectors/letters', -2, [
+      json('$conn-mngt-connector-reconfigured', { connectorId: 'letters', revision: 1, settings: sealed }),
+    ]);
     expect(await outcome(() => connectors.start('letters'))).toBe('secret_refused');
   });
 });
@@ -349,17 +476,40 @@ describe('testing a script', () => {
 
   test('runs the settings that would be started, in a lane of its own, and writes nothing', async () => {
     await running('parcels');
-    await connectors.reconfigure('parcels', settings({ routingScript: base64('const route = (r) => ({ stream: `new-${r.body.id}-${r.headers["x-a"]}-${r.query.q}-${r.path}-${Object.keys(r.headers).length}${Object.keys(r.query).length}` });') }));
+    await connectors.reconfigure(
+      'parcels',
+      settings({
+        routingScript: base64(
+          'const route = (r) => ({ stream: `new-${r.body.id}-${r.headers["x-a"]}-${r.query.q}-${r.path}-${Object.keys(r.headers).length}${Object.keys(r.query).length}` });',
+        ),
+      }),
+    );
     const { end } = world.store;
-    expect(await connectors.test('parcels', input)).toEqual({ outcome: 'routed', stream: 'new-7-b-1-/webhook/parcels-11', schema: null, error: null, durationMs: 1 });
+    expect(await connectors.test('parcels', input)).toEqual({
+      outcome: 'routed',
+      stream: 'new-7-b-1-/webhook/parcels-11',
+      schema: null,
+      error: null,
+      durationMs: 1,
+    });
     expect(world.store.end).toBe(end);
-    expect([one.sandbox.calls.at(-1)!.connectorId, one.sandbox.released.at(-1)]).toEqual(['parcels:tested', 'parcels:tested']);
+    expect([one.sandbox.calls.at(-1)!.connectorId, one.sandbox.released.at(-1)]).toEqual([
+      'parcels:tested',
+      'parcels:tested',
+    ]);
   });
 
   test.each<[string, string, string]>([
-    ['const route = () => null;', '{}', 'skipped'], ['const route = () => { throw new Error("no"); };', '{}', 'failed'], ['const route = () => ({ stream: "$x" });', '{}', 'failed'],
-    ['const route = () => ({ stream: "a\\u0000" });', '{}', 'failed'], ['const route = () => ({ stream: "a", schema: "x".repeat(2000) });', '{}', 'failed'], [SCRIPT, '{', 'invalid-json'], [SCRIPT, '', 'invalid-json'], [SCRIPT, '['.repeat(65) + ']'.repeat(65), 'invalid-json'],
-    [SCRIPT, '['.repeat(64) + ']'.repeat(64), 'routed'], [SCRIPT, '"[[["', 'routed'],
+    ['const route = () => null;', '{}', 'skipped'],
+    ['const route = () => { throw new Error("no"); };', '{}', 'failed'],
+    ['const route = () => ({ stream: "$x" });', '{}', 'failed'],
+    ['const route = () => ({ stream: "a\\u0000" });', '{}', 'failed'],
+    ['const route = () => ({ stream: "a", schema: "x".repeat(2000) });', '{}', 'failed'],
+    [SCRIPT, '{', 'invalid-json'],
+    [SCRIPT, '', 'invalid-json'],
+    [SCRIPT, '['.repeat(65) + ']'.repeat(65), 'invalid-json'],
+    [SCRIPT, '['.repeat(64) + ']'.repeat(64), 'routed'],
+    [SCRIPT, '"[[["', 'routed'],
   ])('%s with %s is %s', async (script, body, expected) => {
     await connectors.create('parcels', null, settings({ routingScript: base64(script) }));
     const result = await connectors.test('parcels', { body, headers: {}, query: {} });
@@ -370,12 +520,14 @@ describe('testing a script', () => {
   test('a result with type, and without schema, is told at the creation and by the trial', async () => {
     const told = [expect.stringMatching(/returns type, .* as schema/)];
     const script = base64('const route = () => ({ stream: "orders", type: "placed" });');
-    expect(await connectors.create('parcels', null, settings({ routingScript: script, 'streams:0': 'orders' }))).toEqual(told);
+    expect(
+      await connectors.create('parcels', null, settings({ routingScript: script, 'streams:0': 'orders' })),
+    ).toEqual(told);
     expect(await connectors.test('parcels', input)).toMatchObject({ outcome: 'routed', schema: null, warnings: told });
     expect(await connectors.reconfigure('parcels', settings({ 'streams:0': 'orders-*' }))).toEqual([]);
   });
 
-  test('what the sandbox can\'t do now is told', async () => {
+  test("what the sandbox can't do now is told", async () => {
     await connectors.create('parcels', null, settings());
     one.sandbox.answer = { kind: 'unavailable', reason: 'busy', retryAfterMs: 10 };
     expect(await connectors.test('parcels', input)).toMatchObject({ outcome: 'unavailable', error: 'busy' });

@@ -10,7 +10,9 @@ function open(limits: Partial<ArrivalLimits> = {}) {
   /** A body, and what became of it. */
   const begin = (address: string | null = '192.0.2.1', connector = 'parcels') => {
     const dropped: Dropped[] = [];
-    const arrival = arrivals.begin(connector, address, (why) => { dropped.push(why); });
+    const arrival = arrivals.begin(connector, address, (why) => {
+      dropped.push(why);
+    });
     return { ...arrival, dropped };
   };
   return { clock, arrivals, begin };
@@ -74,14 +76,24 @@ describe('who goes first', () => {
 });
 
 test('limits hold whatever comes, and nothing is left behind', async () => {
-  const limits: ArrivalLimits = { arrivingBytesMax: 5_000, connectorArrivingBytesMax: 3_000, addressArrivingBytesMax: 2_000, arrivingMax: 20, connectorArrivingMax: 12, addressArrivingMax: 6 };
+  const limits: ArrivalLimits = {
+    arrivingBytesMax: 5_000,
+    connectorArrivingBytesMax: 3_000,
+    addressArrivingBytesMax: 2_000,
+    arrivingMax: 20,
+    connectorArrivingMax: 12,
+    addressArrivingMax: 6,
+  };
   const { clock, arrivals, begin } = open(limits);
   const random = new Random(17);
   const alive = new Map<Arrival, { readonly dropped: Dropped[]; bytes: number }>();
   for (let i = 0; i < 3_000; i++) {
     const step = random.int(0, 9);
     if (step < 4) {
-      const body = begin(random.chance(0.1) ? null : `192.0.2.${random.int(1, 5)}`, random.pick(['parcels', 'letters', 'till']));
+      const body = begin(
+        random.chance(0.1) ? null : `192.0.2.${random.int(1, 5)}`,
+        random.pick(['parcels', 'letters', 'till']),
+      );
       alive.set(body, { dropped: body.dropped, bytes: 0 });
     } else if (step < 8 && alive.size > 0) {
       const [body, known] = random.pick([...alive]);

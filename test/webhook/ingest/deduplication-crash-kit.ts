@@ -19,7 +19,10 @@ export interface Crashing {
   afterwards(): readonly Crashing[];
 }
 
-/** Crashes a store while deliveries come, and sees to it that none that was confirmed is lost or written twice, and that there is no note without its event. */
+/**
+ * Crashes a store while deliveries come, and sees to it that none that was confirmed is lost or written twice, and that
+ * there is no note without its event.
+ */
 export async function crashWhileDelivering(seed: number, crashing: Crashing): Promise<void> {
   const first = await openCrashing(crashing, seed, 'before');
   crashing.crashSoon(new Random(seed));
@@ -28,8 +31,13 @@ export async function crashWhileDelivering(seed: number, crashing: Crashing): Pr
   for (const found of crashing.afterwards()) {
     const after = await openCrashing(found, seed + 100, 'after');
     const survived = await written(after);
-    expect((await after.read(DELIVERIES)).map((note) => Number(String(dataOf(note)['deliveryId']).slice(2))).sort((a, b) => a - b)).toEqual([...survived.keys()].sort((a, b) => a - b));
-    for (const [n, statuses] of answers) if (statuses.includes(201)) expect(survived.get(n), `delivery ${n} was confirmed`).toEqual(['before']);
+    expect(
+      (await after.read(DELIVERIES))
+        .map((note) => Number(String(dataOf(note)['deliveryId']).slice(2)))
+        .sort((a, b) => a - b),
+    ).toEqual([...survived.keys()].sort((a, b) => a - b));
+    for (const [n, statuses] of answers)
+      if (statuses.includes(201)) expect(survived.get(n), `delivery ${n} was confirmed`).toEqual(['before']);
     // Every sender delivers again what was not confirmed, and some what was.
     const again = await deliver(after, seed + 1, () => false);
     expect(new Set([...again.values()].flat())).toEqual(new Set([201]));
@@ -43,7 +51,10 @@ export async function crashWhileDelivering(seed: number, crashing: Crashing): Pr
 async function openCrashing(crashing: Crashing, seed: number, stream: string): Promise<Rig> {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const rig = await openRig({ clock, seed, opened: await crashing.open(seed, clock) });
-  rig.active.start('parcels', { waitForWrite: true, script: `const route = ({ body }) => ({ stream: "${stream}-" + body.n % 4 });` });
+  rig.active.start('parcels', {
+    waitForWrite: true,
+    script: `const route = ({ body }) => ({ stream: "${stream}-" + body.n % 4 });`,
+  });
   return rig;
 }
 
@@ -53,10 +64,12 @@ async function deliver(rig: Rig, seed: number, isOver: () => boolean): Promise<M
   const answers = new Map<number, number[]>();
   const calls = random.shuffle(Array.from({ length: 2 * DELIVERED }, (_, i) => i % DELIVERED));
   for (let i = 0; i < calls.length && !isOver(); i += 5) {
-    await Promise.all(calls.slice(i, i + 5).map(async (n) => {
-      const status = await rig.send({ n }, by(n));
-      answers.set(n, [...(answers.get(n) ?? []), status]);
-    }));
+    await Promise.all(
+      calls.slice(i, i + 5).map(async (n) => {
+        const status = await rig.send({ n }, by(n));
+        answers.set(n, [...(answers.get(n) ?? []), status]);
+      }),
+    );
   }
   return answers;
 }

@@ -9,8 +9,12 @@ const SEEDS = seedsFrom(1, bySize(5, 12, 100));
 function onDisk(storage: FaultyStorage): Crashing {
   return {
     open: (seed, clock) => openOn(storage, seed, clock),
-    crashSoon: (random) => { storage.crashAt(storage.operations + random.int(1, 160)); },
-    get isCrashed() { return storage.isCrashed; },
+    crashSoon: (random) => {
+      storage.crashAt(storage.operations + random.int(1, 160));
+    },
+    get isCrashed() {
+      return storage.isCrashed;
+    },
     afterwards: () => OUTCOMES.map(([mode, outcome]) => onDisk(storage.restart(mode, outcome))),
   };
 }

@@ -5,7 +5,13 @@ import type { StreamAccess } from '../../../core/security/api.ts';
 import type { Store } from '../../../core/store/store.ts';
 import { ANY, type EventStore, type StoredEvent } from '../../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../../core/base/text.ts';
-import type { ActiveConnector, ActiveConnectors, Drain, WebhookSettings, InboundCall } from '../../../core/webhook/api.ts';
+import type {
+  ActiveConnector,
+  ActiveConnectors,
+  Drain,
+  WebhookSettings,
+  InboundCall,
+} from '../../../core/webhook/api.ts';
 import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
 import { mirrorId } from '../../../core/webhook/ingest/delivery-notes.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
@@ -17,7 +23,8 @@ import { SeededIds } from '../../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 import { FakeSandbox } from '../connectors/kit.ts';
 
-export const ROUTE = 'const route = ({ body }) => body.stream === undefined ? null : { stream: body.stream, schema: body.schema };';
+export const ROUTE =
+  'const route = ({ body }) => body.stream === undefined ? null : { stream: body.stream, schema: body.schema };';
 
 /** Connectors that run because a test says so. */
 export class FakeActive implements ActiveConnectors {
@@ -25,15 +32,36 @@ export class FakeActive implements ActiveConnectors {
   readonly #drains: Drain[] = [];
   #activations = 0;
 
-  activeOf(connectorId: string): ActiveConnector | null { return this.#running.get(connectorId) ?? null; }
-  onStop(drain: Drain): void { this.#drains.push(drain); }
+  activeOf(connectorId: string): ActiveConnector | null {
+    return this.#running.get(connectorId) ?? null;
+  }
+  onStop(drain: Drain): void {
+    this.#drains.push(drain);
+  }
 
-  start(connectorId: string, settings: Partial<WebhookSettings> = {}, secrets: readonly string[] = [], incarnation = 0): ActiveConnector {
+  start(
+    connectorId: string,
+    settings: Partial<WebhookSettings> = {},
+    secrets: readonly string[] = [],
+    incarnation = 0,
+  ): ActiveConnector {
     const connector: ActiveConnector = {
-      connectorId, activation: ++this.#activations, incarnation, revision: 0, secrets,
+      connectorId,
+      activation: ++this.#activations,
+      incarnation,
+      revision: 0,
+      secrets,
       settings: {
-        script: ROUTE, skippedStatus: 400, waitForWrite: false, confirmationTimeoutMs: 30_000, signature: null, allowedHeaders: ['content-type', 'user-agent', 'x-request-id'], streams: null,
-        deduplication: { enabled: true, header: null, maxAgeMs: 72 * 3_600_000, maxCount: 1_000_000 }, loggingEnabled: true, ...settings,
+        script: ROUTE,
+        skippedStatus: 400,
+        waitForWrite: false,
+        confirmationTimeoutMs: 30_000,
+        signature: null,
+        allowedHeaders: ['content-type', 'user-agent', 'x-request-id'],
+        streams: null,
+        deduplication: { enabled: true, header: null, maxAgeMs: 72 * 3_600_000, maxCount: 1_000_000 },
+        loggingEnabled: true,
+        ...settings,
       },
     };
     this.#running.set(connectorId, connector);
@@ -56,7 +84,9 @@ export class CountingMeter implements Meter {
     this.counts.set(key, (this.counts.get(key) ?? 0) + by);
   }
   gauge(): void {}
-  observe(name: string): void { this.observed.push(name); }
+  observe(name: string): void {
+    this.observed.push(name);
+  }
 }
 
 /** A store whose appends, to one stream or to several, can be held back or refused. */
@@ -136,16 +166,36 @@ export interface RigOptions {
 export async function openRig(options: RigOptions = {}): Promise<Rig> {
   const { seed = 1 } = options;
   const clock = options.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
-  const opened = options.opened ?? await openTestStore({ storage: options.storage ?? new MemoryStorage(), clock, seed, verifyChunks: false });
+  const opened =
+    options.opened ??
+    (await openTestStore({ storage: options.storage ?? new MemoryStorage(), clock, seed, verifyChunks: false }));
   const gated = new GatedStore(opened.store);
   const active = options.active ?? new FakeActive();
   const sandbox = new FakeSandbox();
   const meter = new CountingMeter();
   const log = new LogLines();
-  const ingest = createIngest({ active, sandbox, store: gated.store, access: options.access ?? null, keys: nodeKeys, clock, ids: new SeededIds(seed + 1_000), log, meter, ...(options.limits && { limits: options.limits }) });
+  const ingest = createIngest({
+    active,
+    sandbox,
+    store: gated.store,
+    access: options.access ?? null,
+    keys: nodeKeys,
+    clock,
+    ids: new SeededIds(seed + 1_000),
+    log,
+    meter,
+    ...(options.limits && { limits: options.limits }),
+  });
   const sleepers = clock.sleeping;
   return {
-    opened, clock, gated, active, sandbox, meter, log, ingest,
+    opened,
+    clock,
+    gated,
+    active,
+    sandbox,
+    meter,
+    log,
+    ingest,
     read: (stream) => readAll(opened.store, stream),
     send: async (body, over = {}) => {
       const answer = await ingest.receive(callOf(body, clock, over), () => over.signal ?? new AbortController().signal);
@@ -155,9 +205,20 @@ export async function openRig(options: RigOptions = {}): Promise<Rig> {
   };
 }
 
-export function callOf(body: unknown, clock: ManualClock, { connectorId = 'parcels', headers = {}, query = {} }: Partial<CallInit> = {}): InboundCall {
+export function callOf(
+  body: unknown,
+  clock: ManualClock,
+  { connectorId = 'parcels', headers = {}, query = {} }: Partial<CallInit> = {},
+): InboundCall {
   const bytes = body instanceof Uint8Array ? body : encodeText(typeof body === 'string' ? body : JSON.stringify(body));
-  return { connectorId, path: `/webhook/${connectorId}`, headers: new Map(Object.entries({ 'content-type': 'application/json', ...headers })), query: new Map(Object.entries(query)), body: bytes, arrivedMs: clock.nowMs() };
+  return {
+    connectorId,
+    path: `/webhook/${connectorId}`,
+    headers: new Map(Object.entries({ 'content-type': 'application/json', ...headers })),
+    query: new Map(Object.entries(query)),
+    body: bytes,
+    arrivedMs: clock.nowMs(),
+  };
 }
 
 async function readAll(store: EventStore, stream: string): Promise<StoredEvent[]> {
@@ -181,16 +242,33 @@ export function dataOf(event: StoredEvent): Record<string, unknown> {
 
 /** Lets what is in flight go on until the condition holds. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!await condition()) await new Promise((resolve) => { setImmediate(resolve); });
+  while (!(await condition()))
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
 }
 
 /** Writes a note as earlier versions did, before its event; the id of that event. */
 export async function noteAsBefore(rig: Rig, deliveryId: string, stream: string, after = -1): Promise<string> {
   const eventId = deliveryEventId(nodeKeys, rig.active.activeOf('parcels')!, deliveryId);
-  await rig.opened.store.append(DELIVERIES, ANY, [{
-    id: mirrorId(eventId), type: '$webhook-delivery', isJson: true, metadata: new Uint8Array(0),
-    data: encodeText(JSON.stringify({ deliveryId, stream, type: 'WebhookReceived', after, writer: 'd2f1a0c4-0f1f-4c39-9d1d-0d3a5c3f8e11', settled: 0 })),
-  }]);
+  await rig.opened.store.append(DELIVERIES, ANY, [
+    {
+      id: mirrorId(eventId),
+      type: '$webhook-delivery',
+      isJson: true,
+      metadata: new Uint8Array(0),
+      data: encodeText(
+        JSON.stringify({
+          deliveryId,
+          stream,
+          type: 'WebhookReceived',
+          after,
+          writer: 'd2f1a0c4-0f1f-4c39-9d1d-0d3a5c3f8e11',
+          settled: 0,
+        }),
+      ),
+    },
+  ]);
   return eventId;
 }
 

@@ -9,8 +9,12 @@ export const ID = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W';
 export function settingsFor(scheme: string): SignatureSettings {
   const isGeneric = scheme.toLowerCase() === 'generic';
   return {
-    scheme, timestampToleranceMs: 300_000, header: isGeneric ? 'x-signature' : null, prefix: isGeneric ? 'mac ' : null,
-    encoding: isGeneric ? 'base64' : null, hash: isGeneric ? 'sha512' : null,
+    scheme,
+    timestampToleranceMs: 300_000,
+    header: isGeneric ? 'x-signature' : null,
+    prefix: isGeneric ? 'mac ' : null,
+    encoding: isGeneric ? 'base64' : null,
+    hash: isGeneric ? 'sha512' : null,
   };
 }
 

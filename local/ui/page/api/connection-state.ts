@@ -1,7 +1,10 @@
 import { computed, signal } from '@preact/signals';
 import { PREFIX } from './prefix.ts';
 
-/** Whether the node answers. One request that fails is enough to ask it until it answers again; then all that polls goes on. */
+/**
+ * Whether the node answers. One request that fails is enough to ask it until it answers again; then all that polls goes
+ * on.
+ */
 
 export type ConnectionState = 'ok' | 'gone' | 'starting';
 
@@ -42,15 +45,25 @@ async function askUntilThere(): Promise<void> {
   times.value++;
 }
 
-async function ask(): Promise<{ readonly state: ConnectionState; readonly startUp: { readonly phase: string; readonly done: number | null } | null }> {
+async function ask(): Promise<{
+  readonly state: ConnectionState;
+  readonly startUp: { readonly phase: string; readonly done: number | null } | null;
+}> {
   try {
-    const response = await fetch(`${PREFIX}/health/ready`, { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const response = await fetch(`${PREFIX}/health/ready`, {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    });
     if (response.ok) return { state: 'ok', startUp: null };
-    const body = await response.json() as Record<string, unknown>;
+    const body = (await response.json()) as Record<string, unknown>;
     if (body['status'] !== 'starting') return { state: 'gone', startUp: null };
     const { phase, bytesDone, bytesTotal } = body;
-    const share = typeof bytesDone === 'number' && typeof bytesTotal === 'number' && bytesTotal > 0 ? bytesDone / bytesTotal : null;
-    return { state: 'starting', startUp: { phase: typeof phase === 'string' ? phase.replaceAll('-', ' ') : 'starting', done: share } };
+    const share =
+      typeof bytesDone === 'number' && typeof bytesTotal === 'number' && bytesTotal > 0 ? bytesDone / bytesTotal : null;
+    return {
+      state: 'starting',
+      startUp: { phase: typeof phase === 'string' ? phase.replaceAll('-', ' ') : 'starting', done: share },
+    };
   } catch {
     return { state: 'gone', startUp: null };
   }

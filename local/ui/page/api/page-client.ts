@@ -3,7 +3,10 @@ import { lost } from './connection-state.ts';
 import { ApiError, problemOf } from './problem-text.ts';
 import { askToLogin } from './page-session.ts';
 
-/** Requests to the node that the page comes from, and to no other. Failures are `ApiError`s; a session that has ended asks for a login and repeats the request. */
+/**
+ * Requests to the node that the page comes from, and to no other. Failures are `ApiError`s; a session that has ended
+ * asks for a login and repeats the request.
+ */
 
 export interface RequestOptions {
   readonly signal?: AbortSignal;
@@ -35,7 +38,10 @@ export function del<T = unknown>(path: string, options?: RequestOptions): Promis
 
 /** The body as text, of whatever type it is. */
 export async function getText(path: string, options?: RequestOptions): Promise<string> {
-  const response = await send('GET', path, undefined, { ...options, headers: { accept: 'text/plain, */*', ...options?.headers } });
+  const response = await send('GET', path, undefined, {
+    ...options,
+    headers: { accept: 'text/plain, */*', ...options?.headers },
+  });
   return response.text();
 }
 
@@ -46,18 +52,25 @@ async function asJson<T>(method: string, path: string, body: unknown, options?: 
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new ApiError('unreadable', 'The node answered with something other than JSON. Is there a proxy in between?', { status: response.status });
+    throw new ApiError('unreadable', 'The node answered with something other than JSON. Is there a proxy in between?', {
+      status: response.status,
+    });
   }
 }
 
 /** The reply, once it is a success (or 304). A body that is no string goes as JSON. */
-export async function send(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
+export async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  options: RequestOptions = {},
+): Promise<Response> {
   const address = addressOf(path, options.query);
   for (let hasAsked = false; ; hasAsked = true) {
     const response = await once(method, address, body, options);
     if (response.ok || response.status === 304) return response;
     const problem = await problemOf(response);
-    if (response.status === 401 && options.canLogin !== false && !hasAsked && await askToLogin()) continue;
+    if (response.status === 401 && options.canLogin !== false && !hasAsked && (await askToLogin())) continue;
     if (response.status === 503 && (problem.code === 'not_ready' || problem.code === 'http_503')) lost();
     throw problem;
   }
@@ -66,18 +79,32 @@ export async function send(method: string, path: string, body?: unknown, options
 /** Own paths only: what the node sends may hold whole addresses, and another host must get nothing. */
 function addressOf(path: string, query: RequestOptions['query'] = {}): string {
   const url = new URL(path, location.origin);
-  if (url.origin !== location.origin) throw new ApiError('foreign_address', `This page talks only to its own node, not to the host of ${path}.`);
-  for (const [name, value] of Object.entries(query)) if (value != null && value !== '') url.searchParams.set(name, String(value));
+  if (url.origin !== location.origin)
+    throw new ApiError('foreign_address', `This page talks only to its own node, not to the host of ${path}.`);
+  for (const [name, value] of Object.entries(query))
+    if (value != null && value !== '') url.searchParams.set(name, String(value));
   return PREFIX + url.pathname + url.search;
 }
 
-async function once(method: string, address: string, body: unknown, { signal, timeoutMs = TIMEOUT_MS, headers = {} }: RequestOptions): Promise<Response> {
+async function once(
+  method: string,
+  address: string,
+  body: unknown,
+  { signal, timeoutMs = TIMEOUT_MS, headers = {} }: RequestOptions,
+): Promise<Response> {
   const timeout = AbortSignal.timeout(timeoutMs);
   const hasBody = body !== undefined;
   try {
     return await fetch(address, {
-      method, cache: 'no-store', signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      headers: { accept: JSON_TYPE, 'x-requested-with': 'skua', ...(hasBody && { 'content-type': JSON_TYPE }), ...headers },
+      method,
+      cache: 'no-store',
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      headers: {
+        accept: JSON_TYPE,
+        'x-requested-with': 'skua',
+        ...(hasBody && { 'content-type': JSON_TYPE }),
+        ...headers,
+      },
       ...(hasBody && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
   } catch {

@@ -16,7 +16,14 @@ export interface Session extends Pick<SessionDocument, 'user' | 'groups' | 'isOp
 }
 
 const ADDRESS = `${PREFIX}/ui/session`;
-const NOBODY: Session = { user: null, groups: [], isOperator: false, isAdministrator: false, hasSecurity: true, isEncrypted: true };
+const NOBODY: Session = {
+  user: null,
+  groups: [],
+  isOperator: false,
+  isAdministrator: false,
+  hasSecurity: true,
+  isEncrypted: true,
+};
 
 const known = signal<Session | null>(null);
 /** Null until the node has said it. */
@@ -44,7 +51,11 @@ export async function loadSession(): Promise<void> {
 
 /** Rejects with what the node says of it: a wrong password, or too many of them. */
 export async function login(user: string, password: string): Promise<Session> {
-  known.value = await asked({ method: 'POST', body: JSON.stringify({ user, password }), headers: { 'content-type': 'application/json' } });
+  known.value = await asked({
+    method: 'POST',
+    body: JSON.stringify({ user, password }),
+    headers: { 'content-type': 'application/json' },
+  });
   waiting?.resolve(true);
   waiting = null;
   isAsked.value = false;
@@ -69,7 +80,9 @@ interface Waiting {
 }
 let waiting: Waiting | null = null;
 
-/** Shows the login; resolves with whether somebody has logged in. Requests that are refused at the same time share one. */
+/**
+ * Shows the login; resolves with whether somebody has logged in. Requests that are refused at the same time share one.
+ */
 export function askToLogin(): Promise<boolean> {
   if (waiting === null) {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -96,13 +109,17 @@ function surroundings(): Pick<Session, 'hasSecurity' | 'isEncrypted'> {
 async function asked(init: RequestInit): Promise<Session> {
   let response: Response;
   try {
-    response = await fetch(ADDRESS, { ...init, cache: 'no-store', headers: { accept: 'application/json', 'x-requested-with': 'skua', ...init.headers } });
+    response = await fetch(ADDRESS, {
+      ...init,
+      cache: 'no-store',
+      headers: { accept: 'application/json', 'x-requested-with': 'skua', ...init.headers },
+    });
   } catch {
     lost();
     throw new ApiError('unreachable', 'The node is not responding.');
   }
   if (!response.ok) throw await problemOf(response);
   if (response.status === 204) return NOBODY;
-  const { user, groups, isOperator, isAdministrator, security, encrypted } = await response.json() as SessionDocument;
+  const { user, groups, isOperator, isAdministrator, security, encrypted } = (await response.json()) as SessionDocument;
   return { user, groups, isOperator, isAdministrator, hasSecurity: security, isEncrypted: encrypted };
 }

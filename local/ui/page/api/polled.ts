@@ -6,9 +6,9 @@ import { connection, returns } from './connection-state.ts';
 import { ApiError, errorOf } from './problem-text.ts';
 
 /**
- * What the node says of something, asked for again and again. All who look at the same path share one poller. It stops while the tab
- * is hidden or the node is away, waits longer after errors, and goes on at once when either has passed. An answer that has not changed (304, or
- * the same text) changes no signal, so that nothing is drawn anew.
+ * What the node says of something, asked for again and again. All who look at the same path share one poller. It stops
+ * while the tab is hidden or the node is away, waits longer after errors, and goes on at once when either has passed.
+ * An answer that has not changed (304, or the same text) changes no signal, so that nothing is drawn anew.
  */
 export interface Polled<T> {
   /** Null until the first answer; the last one stays while later requests fail. */
@@ -116,14 +116,20 @@ class Poller<T> implements Polled<T> {
     if (this.#running !== null || document.hidden || connection.peek() !== 'ok') return;
     const every = Math.min(...this.#wanted);
     const wait = Math.max(every * 2 ** Math.min(this.#failures, 6), this.error.peek()?.retryAfterMs ?? 0);
-    this.#timer = setTimeout(() => this.#askSoon(), this.#failures === 0 ? every : Math.min(wait, Math.max(BACK_OFF_MS_MAX, every)));
+    this.#timer = setTimeout(
+      () => this.#askSoon(),
+      this.#failures === 0 ? every : Math.min(wait, Math.max(BACK_OFF_MS_MAX, every)),
+    );
   }
 
   async #once(): Promise<void> {
     const { signal: ending } = this.#ending;
     const { accept = 'application/json', parse = JSON.parse as (text: string) => T } = this.#options;
     try {
-      const response = await send('GET', this.#path, undefined, { signal: ending, headers: { accept, ...(this.#etag !== null && { 'if-none-match': this.#etag }) } });
+      const response = await send('GET', this.#path, undefined, {
+        signal: ending,
+        headers: { accept, ...(this.#etag !== null && { 'if-none-match': this.#etag }) },
+      });
       if (response.status !== 304) {
         const text = await response.text();
         this.#etag = response.headers.get('etag');
@@ -142,7 +148,10 @@ class Poller<T> implements Polled<T> {
         this.#failures = 0;
         return;
       }
-      const error = thrown instanceof SyntaxError ? new ApiError('unreadable', 'The answer of the node can\'t be parsed. Is there a proxy in between?') : errorOf(thrown);
+      const error =
+        thrown instanceof SyntaxError
+          ? new ApiError('unreadable', "The answer of the node can't be parsed. Is there a proxy in between?")
+          : errorOf(thrown);
       if (error.code === 'aborted') return;
       this.error.value = error;
       this.#failures++;
@@ -153,7 +162,10 @@ class Poller<T> implements Polled<T> {
 const pollers = new Map<string, Poller<unknown>>();
 
 /** A poller that runs as long as one holds it by `use`, for what lives outside of components. */
-export function poller<T>(path: string, options: PollOptions<T> = {}): Polled<T> & { use(everyMs: number): () => void } {
+export function poller<T>(
+  path: string,
+  options: PollOptions<T> = {},
+): Polled<T> & { use(everyMs: number): () => void } {
   const found = pollers.get(path);
   if (found !== undefined) return found as Poller<T>;
   // What nobody looks at any more is forgotten when something new is looked at.

@@ -10,7 +10,16 @@ export class ApiError extends Error {
   readonly data: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
 
-  constructor(code: string, message: string, { status = 0, hint = null, data = {}, retryAfterMs = null }: Partial<Pick<ApiError, 'status' | 'hint' | 'data' | 'retryAfterMs'>> = {}) {
+  constructor(
+    code: string,
+    message: string,
+    {
+      status = 0,
+      hint = null,
+      data = {},
+      retryAfterMs = null,
+    }: Partial<Pick<ApiError, 'status' | 'hint' | 'data' | 'retryAfterMs'>> = {},
+  ) {
     super(message);
     this.code = code;
     this.status = status;
@@ -21,15 +30,26 @@ export class ApiError extends Error {
 
   /** Whether the node is away or not ready yet, so that waiting may help. */
   get isPassing(): boolean {
-    return this.code === 'unreachable' || this.code === 'timeout' || this.status === 502 || this.status === 503 || this.status === 504;
+    return (
+      this.code === 'unreachable' ||
+      this.code === 'timeout' ||
+      this.status === 502 ||
+      this.status === 503 ||
+      this.status === 504
+    );
   }
 }
 
 export function errorOf(thrown: unknown): ApiError {
-  return thrown instanceof ApiError ? thrown : new ApiError('unexpected', thrown instanceof Error ? thrown.message : String(thrown));
+  return thrown instanceof ApiError
+    ? thrown
+    : new ApiError('unexpected', thrown instanceof Error ? thrown.message : String(thrown));
 }
 
-/** What a reply that is no success says. Problem documents have `code`, `detail` and `hint`; what stands in front of a node may answer with anything. */
+/**
+ * What a reply that is no success says. Problem documents have `code`, `detail` and `hint`; what stands in front of a
+ * node may answer with anything.
+ */
 export async function problemOf(response: Response): Promise<ApiError> {
   let data: Record<string, unknown> = {};
   try {
@@ -40,7 +60,17 @@ export async function problemOf(response: Response): Promise<ApiError> {
   }
   const text = (name: string) => (typeof data[name] === 'string' && data[name] !== '' ? data[name] : null);
   const seconds = Number(response.headers.get('retry-after'));
-  return new ApiError(text('code') ?? `http_${response.status}`, text('detail') ?? text('message') ?? text('title') ?? `The node answered with ${response.status} ${response.statusText}.`, {
-    status: response.status, hint: text('hint'), data, retryAfterMs: seconds > 0 ? seconds * 1_000 : null,
-  });
+  return new ApiError(
+    text('code') ?? `http_${response.status}`,
+    text('detail') ??
+      text('message') ??
+      text('title') ??
+      `The node answered with ${response.status} ${response.statusText}.`,
+    {
+      status: response.status,
+      hint: text('hint'),
+      data,
+      retryAfterMs: seconds > 0 ? seconds * 1_000 : null,
+    },
+  );
 }

@@ -3,9 +3,20 @@ import { send } from './page-client.ts';
 /** Longer than anybody looks at a page; setTimeout takes no more. */
 const FOREVER_MS = 2 ** 31 - 1;
 
-/** What a path holds, line by line of NDJSON, as many at a time as came together; the last one may lack its end. Leaving the loop ends the request. */
-export async function* lines<T>(path: string, signal?: AbortSignal, headers: Readonly<Record<string, string>> = {}): AsyncGenerator<T[]> {
-  const { body } = await send('GET', path, undefined, { timeoutMs: FOREVER_MS, headers: { accept: 'application/x-ndjson', ...headers }, ...(signal !== undefined && { signal }) });
+/**
+ * What a path holds, line by line of NDJSON, as many at a time as came together; the last one may lack its end. Leaving
+ * the loop ends the request.
+ */
+export async function* lines<T>(
+  path: string,
+  signal?: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
+): AsyncGenerator<T[]> {
+  const { body } = await send('GET', path, undefined, {
+    timeoutMs: FOREVER_MS,
+    headers: { accept: 'application/x-ndjson', ...headers },
+    ...(signal !== undefined && { signal }),
+  });
   if (body === null) return;
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   // Pieces of a line that has not ended are put together once: an event may have megabytes.

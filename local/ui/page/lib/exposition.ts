@@ -44,7 +44,8 @@ export function familiesOf(text: string): Family[] {
 function sampleOf(line: string): Sample | null {
   const brace = line.indexOf('{');
   const space = line.indexOf(' ');
-  if (brace < 0 || (space >= 0 && space < brace)) return space < 0 ? null : { name: line.slice(0, space), labels: {}, value: numberOf(line.slice(space + 1)) };
+  if (brace < 0 || (space >= 0 && space < brace))
+    return space < 0 ? null : { name: line.slice(0, space), labels: {}, value: numberOf(line.slice(space + 1)) };
   const labels: Record<string, string> = {};
   let at = brace + 1;
   while (at < line.length && line[at] !== '}') {
@@ -55,7 +56,7 @@ function sampleOf(line: string): Sample | null {
     at = equals + 2;
     for (; at < line.length && line[at] !== '"'; at++) {
       if (line[at] !== '\\') value += line[at];
-      else value += line[++at] === 'n' ? '\n' : line[at] ?? '';
+      else value += line[++at] === 'n' ? '\n' : (line[at] ?? '');
     }
     labels[name] = value;
     at++;

@@ -43,23 +43,34 @@ export function record(name: string, atMs: number, sample: Readonly<Record<strin
   const between = isGap && before > 0 ? [null] : [];
   const names = new Set([...Object.keys(values), ...Object.keys(sample)]);
   const next: Record<string, readonly (number | null)[]> = {};
-  for (const one of names) next[one] = [...(values[one]?.slice(from) ?? Array.from({ length: before }, () => null)), ...between, sample[one] ?? null];
+  for (const one of names)
+    next[one] = [
+      ...(values[one]?.slice(from) ?? Array.from({ length: before }, () => null)),
+      ...between,
+      sample[one] ?? null,
+    ];
   history.value = { times: [...times.slice(from), ...between.map(() => last! + 1), atMs], values: next };
 }
 
 const SPANS_MS = [60_000, 300_000, 900_000, SPAN_MS];
 
-/** The span that charts show: the whole hour only once there is much of it, since a line that has just begun would be a dot at its edge. */
+/**
+ * The span that charts show: the whole hour only once there is much of it, since a line that has just begun would be a
+ * dot at its edge.
+ */
 export function shownSpanMs({ times }: History): number {
   const known = times.length < 2 ? 0 : times.at(-1)! - times[0]!;
   return SPANS_MS.find((span) => known <= span) ?? SPAN_MS;
 }
 
-/** How fast a number rises that only grows, a second, at each time; null where it fell (the node began anew) or is not known. */
+/**
+ * How fast a number rises that only grows, a second, at each time; null where it fell (the node began anew) or is not
+ * known.
+ */
 export function rateOf({ times }: History, values: readonly (number | null)[] | undefined): (number | null)[] {
   return times.map((time, i) => {
     const now = values?.[i] ?? null;
-    const then = i === 0 ? null : values?.[i - 1] ?? null;
+    const then = i === 0 ? null : (values?.[i - 1] ?? null);
     return now === null || then === null || now < then ? null : ((now - then) * 1_000) / (time - times[i - 1]!);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * JSON as it stands in its text. Nothing is made of it but what is looked at: a text of megabytes is taken apart where somebody opens it, at any depth,
- * and numbers keep all of their digits, since they are never anything else than text.
+ * JSON as it stands in its text. Nothing is made of it but what is looked at: a text of megabytes is taken apart where
+ * somebody opens it, at any depth, and numbers keep all of their digits, since they are never anything else than text.
  */
 
 const QUOTE = 0x22;
@@ -44,10 +44,14 @@ export function startOf(text: string): number {
 /** `list` and `object` have members. */
 export function kindAt(text: string, at: number): 'object' | 'list' | 'string' | 'other' {
   switch (text.charCodeAt(at)) {
-    case OPEN_OBJECT: return 'object';
-    case OPEN_LIST: return 'list';
-    case QUOTE: return 'string';
-    default: return 'other';
+    case OPEN_OBJECT:
+      return 'object';
+    case OPEN_LIST:
+      return 'list';
+    case QUOTE:
+      return 'string';
+    default:
+      return 'other';
   }
 }
 

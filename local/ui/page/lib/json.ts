@@ -14,7 +14,9 @@ type Reviver = (key: string, value: unknown, context?: { readonly source?: strin
 
 const exact: Reviver = (_key, value, context) => {
   const source = context?.source;
-  return typeof value === 'number' && source !== undefined && String(value) !== source ? new ExactNumber(source) : value;
+  return typeof value === 'number' && source !== undefined && String(value) !== source
+    ? new ExactNumber(source)
+    : value;
 };
 
 /** Undefined for what is no JSON. */
@@ -31,7 +33,11 @@ export function formatJson(value: Json, indent = 0, depth = 0): string {
   if (value instanceof ExactNumber) return value.source;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const isList = Array.isArray(value);
-  const parts = isList ? value.map((item: Json) => formatJson(item, indent, depth + 1)) : Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${indent > 0 ? ' ' : ''}${formatJson(member, indent, depth + 1)}`);
+  const parts = isList
+    ? value.map((item: Json) => formatJson(item, indent, depth + 1))
+    : Object.entries(value).map(
+        ([name, member]) => `${JSON.stringify(name)}:${indent > 0 ? ' ' : ''}${formatJson(member, indent, depth + 1)}`,
+      );
   const [open, close] = isList ? '[]' : '{}';
   if (indent === 0 || parts.length === 0) return `${open}${parts.join(',')}${close}`;
   const line = `\n${' '.repeat(indent * (depth + 1))}`;

@@ -1,4 +1,7 @@
-/** What a browser keeps between visits; browsers that keep nothing (private windows, full storage) forget, and nothing else. */
+/**
+ * What a browser keeps between visits; browsers that keep nothing (private windows, full storage) forget, and nothing
+ * else.
+ */
 
 const PREFIX = 'skua.';
 

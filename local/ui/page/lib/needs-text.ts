@@ -2,5 +2,8 @@ import type { Need } from '../api/page-session.ts';
 
 /** Who is meant by what a view or a button needs. */
 export const NEEDS_TEXT: Readonly<Record<Need, string>> = {
-  anyone: 'everybody', authenticated: 'users who have logged in', operators: 'members of $ops and $admins', administrators: 'members of $admins',
+  anyone: 'everybody',
+  authenticated: 'users who have logged in',
+  operators: 'members of $ops and $admins',
+  administrators: 'members of $admins',
 };

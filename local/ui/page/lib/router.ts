@@ -36,7 +36,10 @@ export function goTo(path: string, { replace = false } = {}): void {
   current.value = placeHere();
 }
 
-/** Changes the query of the view that is shown; null takes a parameter away. No step in the history: it is the same view. */
+/**
+ * Changes the query of the view that is shown; null takes a parameter away. No step in the history: it is the same
+ * view.
+ */
 export function setQuery(changes: Readonly<Record<string, string | null>>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -70,7 +73,8 @@ export function match(pattern: string, path: string): Record<string, string> | n
 
 /** Follows links to own paths in place; all that asks for another tab or a file is left to the browser. */
 function followed(event: MouseEvent): void {
-  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return;
   const link = (event.target as Element | null)?.closest?.('a');
   if (link == null || link.target !== '' || link.hasAttribute('download') || link.origin !== location.origin) return;
   if (link.pathname !== BASE && !link.pathname.startsWith(`${BASE}/`)) return;

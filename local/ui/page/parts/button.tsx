@@ -23,16 +23,51 @@ export interface ButtonProps {
   readonly onClick?: (event: MouseEvent) => void;
 }
 
-export function Button({ children, kind = 'plain', type = 'button', icon, label, isDisabled = false, title, isBusy = false, isSmall = false, isPressed, href, onClick }: ButtonProps) {
+export function Button({
+  children,
+  kind = 'plain',
+  type = 'button',
+  icon,
+  label,
+  isDisabled = false,
+  title,
+  isBusy = false,
+  isSmall = false,
+  isPressed,
+  href,
+  onClick,
+}: ButtonProps) {
   const isBare = children === undefined;
   const className = `button ${kind}${isSmall ? ' small' : ''}${isBare ? ' bare' : ''}`;
-  const inner = <>{isBusy ? <span class="spinner" /> : icon !== undefined && <Icon name={icon} size={16} />}{children}</>;
-  if (href !== undefined) return <a class={className} href={hrefOf(href)} aria-label={label} title={title ?? (isBare ? label : undefined)}>{inner}</a>;
+  const inner = (
+    <>
+      {isBusy ? <span class="spinner" /> : icon !== undefined && <Icon name={icon} size={16} />}
+      {children}
+    </>
+  );
+  if (href !== undefined)
+    return (
+      <a class={className} href={hrefOf(href)} aria-label={label} title={title ?? (isBare ? label : undefined)}>
+        {inner}
+      </a>
+    );
   return (
-    <button type={type} class={className} disabled={isDisabled} aria-label={label} title={title ?? (isBare ? label : undefined)} aria-busy={isBusy || undefined} aria-pressed={isPressed} onClick={(event) => {
-      // A second press while the first is under way would do it twice; the button keeps the focus, which a disabled one would lose.
-      if (isBusy) event.preventDefault();
-      else onClick?.(event);
-    }}>{inner}</button>
+    <button
+      type={type}
+      class={className}
+      disabled={isDisabled}
+      aria-label={label}
+      title={title ?? (isBare ? label : undefined)}
+      aria-busy={isBusy || undefined}
+      aria-pressed={isPressed}
+      onClick={(event) => {
+        // A second press while the first is under way would do it twice; the button keeps the focus, which a disabled
+        // one would lose.
+        if (isBusy) event.preventDefault();
+        else onClick?.(event);
+      }}
+    >
+      {inner}
+    </button>
   );
 }

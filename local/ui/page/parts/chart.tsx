@@ -46,12 +46,22 @@ const ROW_SERIES = 2;
 export function unitText(value: number | null | undefined, unit: Unit): string {
   if (value == null) return '–';
   switch (unit) {
-    case 'count': return Math.abs(value) < 10_000 ? (Number.isInteger(value) ? numberText(value) : shortText(value)) : shortText(value);
-    case 'perSecond': return `${shortText(value)}/s`;
-    case 'bytes': return bytesText(value);
-    case 'bytesPerSecond': return `${bytesText(value)}/s`;
-    case 'ms': return durationText(value);
-    case 'share': return percentText(value);
+    case 'count':
+      return Math.abs(value) < 10_000
+        ? Number.isInteger(value)
+          ? numberText(value)
+          : shortText(value)
+        : shortText(value);
+    case 'perSecond':
+      return `${shortText(value)}/s`;
+    case 'bytes':
+      return bytesText(value);
+    case 'bytesPerSecond':
+      return `${bytesText(value)}/s`;
+    case 'ms':
+      return durationText(value);
+    case 'share':
+      return percentText(value);
   }
 }
 
@@ -75,7 +85,13 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
   useEffect(() => {
     const element = host.current!;
     const px = height * zoom();
-    const made = new uPlot(optionsFor(element, { series, unit, height: px, ...(syncKey !== undefined && { syncKey }) }, span, (index) => showAt(legend.current, data.current, index, unit)), data.current, element);
+    const made = new uPlot(
+      optionsFor(element, { series, unit, height: px, ...(syncKey !== undefined && { syncKey }) }, span, (index) =>
+        showAt(legend.current, data.current, index, unit),
+      ),
+      data.current,
+      element,
+    );
     plot.current = made;
     const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: px }));
     watch.observe(element);
@@ -94,20 +110,50 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
   const isEmpty = !series.some(({ values }) => values.filter((value) => value !== null).length > 1);
   return (
     <figure class="chart">
-      <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}><span class="chart-title">{title}</span>
-        <ul class="legend" ref={legend} aria-hidden="true">{series.map(({ label }, i) => <li key={label}><span class={`key fill-${(i % SERIES_COLOURS) + 1}`} />{series.length > 1 && <span class="truncate">{label}</span>}<output class="legend-value" /></li>)}</ul>
+      <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}>
+        <span class="chart-title">{title}</span>
+        <ul class="legend" ref={legend} aria-hidden="true">
+          {series.map(({ label }, i) => (
+            <li key={label}>
+              <span class={`key fill-${(i % SERIES_COLOURS) + 1}`} />
+              {series.length > 1 && <span class="truncate">{label}</span>}
+              <output class="legend-value" />
+            </li>
+          ))}
+        </ul>
         {actions}
       </figcaption>
       <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height / REM_PX}rem` }} />
       {isEmpty && <p class="chart-empty muted small">{EMPTY}</p>}
-      <div class="hidden-visually"><table>
-        <caption>{title}{times.length > 0 && `, ${clockText(times[0]!)} to ${clockText(times.at(-1)!)}`}</caption>
-        <thead><tr><th scope="col">Line</th><th scope="col">Last</th><th scope="col">Lowest</th><th scope="col">Highest</th></tr></thead>
-        <tbody>{series.map(({ label, values }) => {
-          const known = values.filter((value) => value !== null);
-          return <tr key={label}><th scope="row">{label}</th><td>{unitText(known.at(-1), unit)}</td><td>{unitText(least(known), unit)}</td><td>{unitText(most(known), unit)}</td></tr>;
-        })}</tbody>
-      </table></div>
+      <div class="hidden-visually">
+        <table>
+          <caption>
+            {title}
+            {times.length > 0 && `, ${clockText(times[0]!)} to ${clockText(times.at(-1)!)}`}
+          </caption>
+          <thead>
+            <tr>
+              <th scope="col">Line</th>
+              <th scope="col">Last</th>
+              <th scope="col">Lowest</th>
+              <th scope="col">Highest</th>
+            </tr>
+          </thead>
+          <tbody>
+            {series.map(({ label, values }) => {
+              const known = values.filter((value) => value !== null);
+              return (
+                <tr key={label}>
+                  <th scope="row">{label}</th>
+                  <td>{unitText(known.at(-1), unit)}</td>
+                  <td>{unitText(least(known), unit)}</td>
+                  <td>{unitText(most(known), unit)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
     </figure>
   );
 }
@@ -124,29 +170,83 @@ function most(values: readonly number[]): number | null {
 function showAt(legend: HTMLUListElement | null, data: uPlot.AlignedData, index: number | null, unit: Unit): void {
   if (legend === null) return;
   const at = index ?? data[0].length - 1;
-  for (const [i, item] of [...legend.children].entries()) item.querySelector('output')!.textContent = unitText(data[i + 1]?.[at], unit);
+  for (const [i, item] of [...legend.children].entries())
+    item.querySelector('output')!.textContent = unitText(data[i + 1]?.[at], unit);
 }
 
-function optionsFor(element: HTMLElement, { series, unit, height, syncKey }: { readonly series: readonly Series[]; readonly unit: Unit; readonly height: number; readonly syncKey?: string }, span: { readonly current: number | undefined }, onMove: (index: number | null) => void): uPlot.Options {
+function optionsFor(
+  element: HTMLElement,
+  {
+    series,
+    unit,
+    height,
+    syncKey,
+  }: { readonly series: readonly Series[]; readonly unit: Unit; readonly height: number; readonly syncKey?: string },
+  span: { readonly current: number | undefined },
+  onMove: (index: number | null) => void,
+): uPlot.Options {
   const factor = zoom();
-  const axis = { stroke: colourOf('--text-3'), grid: { stroke: colourOf('--line'), width: 1 }, ticks: { show: false }, font: `${11 * factor}px ${getComputedStyle(document.body).fontFamily}` };
+  const axis = {
+    stroke: colourOf('--text-3'),
+    grid: { stroke: colourOf('--line'), width: 1 },
+    ticks: { show: false },
+    font: `${11 * factor}px ${getComputedStyle(document.body).fontFamily}`,
+  };
   return {
-    width: Math.max(1, element.clientWidth), height, pxAlign: 1, padding: [PADDING_PX, PADDING_PX, 0, 0],
+    width: Math.max(1, element.clientWidth),
+    height,
+    pxAlign: 1,
+    padding: [PADDING_PX, PADDING_PX, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, ...(syncKey !== undefined && { sync: { key: syncKey } }) },
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      drag: { x: false, y: false },
+      ...(syncKey !== undefined && { sync: { key: syncKey } }),
+    },
     scales: {
-      x: { time: true, range: (_, from, to) => (span.current === undefined || !Number.isFinite(to) ? [from, to] : [to - span.current / 1_000, to]) },
+      x: {
+        time: true,
+        range: (_, from, to) =>
+          span.current === undefined || !Number.isFinite(to) ? [from, to] : [to - span.current / 1_000, to],
+      },
       // Zero is always in sight, so that a small change looks small.
       y: { range: (_, from, to) => [Math.min(0, from ?? 0), to === null || to <= 0 ? 1 : to * 1.1] },
     },
     axes: [
-      { ...axis, size: 24 * factor, space: 80 * factor, gap: 4, values: (plot, ticks) => ticks.map((tick) => (isAtEdge(plot, tick, factor) ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000))) },
-      { ...axis, size: 62 * factor, space: 28 * factor, gap: 6, ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }), values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)) },
+      {
+        ...axis,
+        size: 24 * factor,
+        space: 80 * factor,
+        gap: 4,
+        values: (plot, ticks) =>
+          ticks.map((tick) =>
+            isAtEdge(plot, tick, factor) ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000),
+          ),
+      },
+      {
+        ...axis,
+        size: 62 * factor,
+        space: 28 * factor,
+        gap: 6,
+        ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }),
+        values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)),
+      },
     ],
-    series: [{}, ...series.map(({ label }, i) => {
-      const colour = colourOf(`--series-${(i % SERIES_COLOURS) + 1}`);
-      return { label, stroke: colour, width: 1.5, points: { show: false }, spanGaps: false, ...(series.length === 1 && { fill: faded(colour) }) };
-    })],
+    series: [
+      {},
+      ...series.map(({ label }, i) => {
+        const colour = colourOf(`--series-${(i % SERIES_COLOURS) + 1}`);
+        return {
+          label,
+          stroke: colour,
+          width: 1.5,
+          points: { show: false },
+          spanGaps: false,
+          ...(series.length === 1 && { fill: faded(colour) }),
+        };
+      }),
+    ],
     hooks: { setCursor: [(plot) => onMove(plot.cursor.idx ?? null)] },
   };
 }

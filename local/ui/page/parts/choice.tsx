@@ -7,7 +7,17 @@ export interface ChoiceOption<Name extends string> {
 }
 
 /** One of a few, side by side. Arrows move between them. */
-export function Choice<Name extends string>({ label, options, value, onChange }: { readonly label: string; readonly options: readonly ChoiceOption<Name>[]; readonly value: Name; readonly onChange: (name: Name) => void }) {
+export function Choice<Name extends string>({
+  label,
+  options,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly options: readonly ChoiceOption<Name>[];
+  readonly value: Name;
+  readonly onChange: (name: Name) => void;
+}) {
   const group = useRef<HTMLDivElement>(null);
   const pressed = (event: KeyboardEvent) => {
     const at = options.findIndex(({ name }) => name === value);
@@ -20,7 +30,18 @@ export function Choice<Name extends string>({ label, options, value, onChange }:
   };
   return (
     <div class="choice" role="radiogroup" aria-label={label} ref={group} onKeyDown={pressed}>
-      {options.map((option) => <button type="button" key={option.name} role="radio" aria-checked={option.name === value} tabIndex={option.name === value ? 0 : -1} onClick={() => onChange(option.name)}>{option.label}</button>)}
+      {options.map((option) => (
+        <button
+          type="button"
+          key={option.name}
+          role="radio"
+          aria-checked={option.name === value}
+          tabIndex={option.name === value ? 0 : -1}
+          onClick={() => onChange(option.name)}
+        >
+          {option.label}
+        </button>
+      ))}
     </div>
   );
 }

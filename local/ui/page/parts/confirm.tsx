@@ -40,15 +40,28 @@ export function ConfirmHost() {
     <Dialog title={question?.title ?? ''} isOpen={question !== null} onClose={close} size="small">
       {question !== null && (
         <Form
-          validate={({ typed }): Record<string, string> => (question.typed !== undefined && typed !== question.typed ? { typed: `Type ${question.typed} to continue.` } : {})}
+          validate={({ typed }): Record<string, string> =>
+            question.typed !== undefined && typed !== question.typed
+              ? { typed: `Type ${question.typed} to continue.` }
+              : {}
+          }
           onSubmit={async () => {
             await question.run?.();
             question.answer(true);
           }}
-          buttons={(isBusy) => <><Button onClick={close}>Cancel</Button><Button type="submit" kind={question.isDanger === true ? 'danger' : 'primary'} isBusy={isBusy}>{question.action}</Button></>}
+          buttons={(isBusy) => (
+            <>
+              <Button onClick={close}>Cancel</Button>
+              <Button type="submit" kind={question.isDanger === true ? 'danger' : 'primary'} isBusy={isBusy}>
+                {question.action}
+              </Button>
+            </>
+          )}
         >
           <div class="prose">{question.text}</div>
-          {question.typed !== undefined && <Field name="typed" label={`Type “${question.typed}” to confirm`} isRequired isFocused spellcheck={false} />}
+          {question.typed !== undefined && (
+            <Field name="typed" label={`Type “${question.typed}” to confirm`} isRequired isFocused spellcheck={false} />
+          )}
         </Form>
       )}
     </Dialog>

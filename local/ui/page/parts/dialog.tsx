@@ -11,7 +11,10 @@ export interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** In front of everything else: the browser keeps the focus in it, and gives it back. Its content is there only while it is open. */
+/**
+ * In front of everything else: the browser keeps the focus in it, and gives it back. Its content is there only while it
+ * is open.
+ */
 export function Dialog({ title, isOpen, onClose, size = 'medium', children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -28,7 +31,10 @@ export function Dialog({ title, isOpen, onClose, size = 'medium', children }: Di
   const isPalette = size === 'palette';
   return (
     <dialog
-      ref={element} class={`dialog ${size}`} aria-labelledby={isPalette ? undefined : id} aria-label={isPalette ? title : undefined}
+      ref={element}
+      class={`dialog ${size}`}
+      aria-labelledby={isPalette ? undefined : id}
+      aria-label={isPalette ? title : undefined}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -39,7 +45,14 @@ export function Dialog({ title, isOpen, onClose, size = 'medium', children }: Di
     >
       {isOpen && (
         <div class="dialog-inside">
-          {!isPalette && <header class="dialog-head"><h2 id={id}>{title}</h2><button type="button" class="icon-button" aria-label="Close" onClick={onClose}><Icon name="close" /></button></header>}
+          {!isPalette && (
+            <header class="dialog-head">
+              <h2 id={id}>{title}</h2>
+              <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
+                <Icon name="close" />
+              </button>
+            </header>
+          )}
           <div class="dialog-body">{children}</div>
         </div>
       )}

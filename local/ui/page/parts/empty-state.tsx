@@ -5,7 +5,13 @@ import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
 
 /** Where nothing is: why, and what to do next. */
-export function EmptyState({ icon = 'info', title, isWhole = false, action, children }: {
+export function EmptyState({
+  icon = 'info',
+  title,
+  isWhole = false,
+  action,
+  children,
+}: {
   readonly icon?: IconName;
   readonly title: string;
   /** It stands in place of a view, whose heading this is. */
@@ -15,7 +21,9 @@ export function EmptyState({ icon = 'info', title, isWhole = false, action, chil
 }) {
   return (
     <div class="empty">
-      <span class="empty-icon"><Icon name={icon} size={24} /></span>
+      <span class="empty-icon">
+        <Icon name={icon} size={24} />
+      </span>
       {isWhole ? <h1 class="empty-title">{title}</h1> : <p class="empty-title">{title}</p>}
       {children !== undefined && <div class="muted prose">{children}</div>}
       {action}
@@ -24,22 +32,65 @@ export function EmptyState({ icon = 'info', title, isWhole = false, action, chil
 }
 
 /** What happened, in the node's words, and a way on. */
-export function ErrorState({ error, what = 'This', isWhole = false, onRetry }: { readonly error: ApiError; readonly what?: string; readonly isWhole?: boolean; readonly onRetry?: () => void }) {
+export function ErrorState({
+  error,
+  what = 'This',
+  isWhole = false,
+  onRetry,
+}: {
+  readonly error: ApiError;
+  readonly what?: string;
+  readonly isWhole?: boolean;
+  readonly onRetry?: () => void;
+}) {
   return (
     <div role="alert">
-      <EmptyState isWhole={isWhole} icon={error.isPassing ? 'clock' : 'error'} title={`${what} can't be shown`} action={onRetry !== undefined && <Button icon="refresh" onClick={onRetry}>Try again</Button>}>
-        <span class="break">{error.message}{error.hint !== null && ` ${error.hint}`}</span>{error.status > 0 && <><br /><code class="faint">{error.code}</code></>}
+      <EmptyState
+        isWhole={isWhole}
+        icon={error.isPassing ? 'clock' : 'error'}
+        title={`${what} can't be shown`}
+        action={
+          onRetry !== undefined && (
+            <Button icon="refresh" onClick={onRetry}>
+              Try again
+            </Button>
+          )
+        }
+      >
+        <span class="break">
+          {error.message}
+          {error.hint !== null && ` ${error.hint}`}
+        </span>
+        {error.status > 0 && (
+          <>
+            <br />
+            <code class="faint">{error.code}</code>
+          </>
+        )}
       </EmptyState>
     </div>
   );
 }
 
 /** Something to be done about, within a view. */
-export function Notice({ tone = 'info', title, action, children }: { readonly tone?: 'info' | 'warn' | 'bad' | 'ok'; readonly title?: ComponentChildren; readonly action?: ComponentChildren; readonly children?: ComponentChildren }) {
+export function Notice({
+  tone = 'info',
+  title,
+  action,
+  children,
+}: {
+  readonly tone?: 'info' | 'warn' | 'bad' | 'ok';
+  readonly title?: ComponentChildren;
+  readonly action?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) {
   return (
     <div class={`notice ${tone}`}>
       <Icon name={tone === 'info' ? 'info' : tone === 'ok' ? 'check' : tone === 'warn' ? 'warning' : 'error'} />
-      <div class="grow prose">{title !== undefined && <strong>{title}</strong>}{children !== undefined && <div>{children}</div>}</div>
+      <div class="grow prose">
+        {title !== undefined && <strong>{title}</strong>}
+        {children !== undefined && <div>{children}</div>}
+      </div>
       {action}
     </div>
   );

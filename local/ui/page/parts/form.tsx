@@ -25,15 +25,25 @@ export interface FormProps {
   readonly buttons: (isBusy: boolean) => ComponentChildren;
 }
 
-export function Form({ children, validate, onSubmit, errorText = ({ message }) => message, errorField, buttons }: FormProps) {
+export function Form({
+  children,
+  validate,
+  onSubmit,
+  errorText = ({ message }) => message,
+  errorField,
+  buttons,
+}: FormProps) {
   const [wrong, setWrong] = useState<Complaints>({});
   const [failure, setFailure] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const isShown = useRef(true);
-  useEffect(() => () => {
-    isShown.current = false;
-  }, []);
+  useEffect(
+    () => () => {
+      isShown.current = false;
+    },
+    [],
+  );
 
   const refuse = (complaints: Complaints) => {
     setWrong(complaints);
@@ -62,26 +72,51 @@ export function Form({ children, validate, onSubmit, errorText = ({ message }) =
     }
   };
   return (
-    <form class="form" noValidate ref={form} onSubmit={(event) => {
-      event.preventDefault();
-      if (!isBusy) void submit();
-    }}>
+    <form
+      class="form"
+      noValidate
+      ref={form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBusy) void submit();
+      }}
+    >
       <Wrong.Provider value={wrong}>{children}</Wrong.Provider>
-      <div role="alert" class="form-error">{failure !== null && <><Icon name="error" size={16} /><span class="break">{errorText(failure)}{failure.hint !== null && ` ${failure.hint}`}</span></>}</div>
+      <div role="alert" class="form-error">
+        {failure !== null && (
+          <>
+            <Icon name="error" size={16} />
+            <span class="break">
+              {errorText(failure)}
+              {failure.hint !== null && ` ${failure.hint}`}
+            </span>
+          </>
+        )}
+      </div>
       <div class="form-buttons">{buttons(isBusy)}</div>
     </form>
   );
 }
 
 function valuesOf(form: HTMLFormElement): Values {
-  return Object.fromEntries(Array.from(new FormData(form), ([name, value]) => [name, typeof value === 'string' ? value : '']));
+  return Object.fromEntries(
+    Array.from(new FormData(form), ([name, value]) => [name, typeof value === 'string' ? value : '']),
+  );
 }
 
 /** Required fields that are empty. The browser's own bubbles can be neither styled nor read again. */
 function missing(form: HTMLFormElement): Complaints {
   const complaints: Record<string, string> = {};
   for (const field of form.elements) {
-    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement || field instanceof HTMLSelectElement) || field.name === '') continue;
+    if (
+      !(
+        field instanceof HTMLInputElement ||
+        field instanceof HTMLTextAreaElement ||
+        field instanceof HTMLSelectElement
+      ) ||
+      field.name === ''
+    )
+      continue;
     if (field.validity.valueMissing) complaints[field.name] = 'This field is required.';
     else if (!field.validity.valid) complaints[field.name] = field.validationMessage;
   }
@@ -115,17 +150,60 @@ export interface FieldProps extends Labelled {
 }
 
 /** A line to type in. */
-export function Field({ name, label, about, type = 'text', value, placeholder, isRequired = false, isFocused = false, isDisabled = false, rows, isMono = false, min, max, step, maxLength, autocomplete = 'off', spellcheck, onInput }: FieldProps) {
+export function Field({
+  name,
+  label,
+  about,
+  type = 'text',
+  value,
+  placeholder,
+  isRequired = false,
+  isFocused = false,
+  isDisabled = false,
+  rows,
+  isMono = false,
+  min,
+  max,
+  step,
+  maxLength,
+  autocomplete = 'off',
+  spellcheck,
+  onInput,
+}: FieldProps) {
   const { id, described, complaint } = useLabelled(name, about !== undefined);
   const common = {
-    id, name, placeholder, required: isRequired, disabled: isDisabled, autofocus: isFocused, autocomplete, spellcheck, class: isMono ? 'mono' : '', 'aria-invalid': complaint !== undefined || undefined, 'aria-describedby': described,
+    id,
+    name,
+    placeholder,
+    required: isRequired,
+    disabled: isDisabled,
+    autofocus: isFocused,
+    autocomplete,
+    spellcheck,
+    class: isMono ? 'mono' : '',
+    'aria-invalid': complaint !== undefined || undefined,
+    'aria-describedby': described,
     ...(maxLength !== undefined && { maxLength }),
     onInput: (event: { readonly currentTarget: { readonly value: string } }) => onInput?.(event.currentTarget.value),
   };
   return (
     <div class={`field${complaint === undefined ? '' : ' wrong'}`}>
-      <label for={id}>{label}{!isRequired && type !== 'search' && <span class="faint optional"> optional</span>}</label>
-      {rows !== undefined ? <textarea {...common} rows={rows} defaultValue={value} /> : <input {...common} type={type as 'text'} {...(onInput === undefined ? { defaultValue: value } : { value })} min={min} max={max} step={step} />}
+      <label for={id}>
+        {label}
+        {!isRequired && type !== 'search' && <span class="faint optional"> optional</span>}
+      </label>
+      {rows !== undefined ? (
+        <textarea {...common} rows={rows} defaultValue={value} />
+      ) : (
+        <input
+          {...common}
+          type={type as 'text'}
+          {...(onInput === undefined ? { defaultValue: value } : { value })}
+          min={min}
+          max={max}
+          step={step}
+        />
+      )}
       <Below id={id} about={about} complaint={complaint} />
     </div>
   );
@@ -142,8 +220,18 @@ export function Select({ name, label, about, value, options, isDisabled = false,
   return (
     <div class={`field${complaint === undefined ? '' : ' wrong'}`}>
       <label for={id}>{label}</label>
-      <select id={id} name={name} disabled={isDisabled} aria-describedby={described} onChange={(event) => onChange?.(event.currentTarget.value)}>
-        {options.map((option) => <option key={option.value} value={option.value} selected={option.value === value}>{option.label}</option>)}
+      <select
+        id={id}
+        name={name}
+        disabled={isDisabled}
+        aria-describedby={described}
+        onChange={(event) => onChange?.(event.currentTarget.value)}
+      >
+        {options.map((option) => (
+          <option key={option.value} value={option.value} selected={option.value === value}>
+            {option.label}
+          </option>
+        ))}
       </select>
       <Below id={id} about={about} complaint={complaint} />
     </div>
@@ -160,7 +248,17 @@ export function Toggle({ name, label, about, isOn = false, isDisabled = false, o
   const { id, described, complaint } = useLabelled(name, about !== undefined);
   return (
     <div class="field toggle">
-      <input type="checkbox" role="switch" id={id} name={name} value="true" disabled={isDisabled} aria-describedby={described} {...(onChange === undefined ? { defaultChecked: isOn } : { checked: isOn })} onChange={(event) => onChange?.(event.currentTarget.checked)} />
+      <input
+        type="checkbox"
+        role="switch"
+        id={id}
+        name={name}
+        value="true"
+        disabled={isDisabled}
+        aria-describedby={described}
+        {...(onChange === undefined ? { defaultChecked: isOn } : { checked: isOn })}
+        onChange={(event) => onChange?.(event.currentTarget.checked)}
+      />
       <label for={id}>{label}</label>
       <Below id={id} about={about} complaint={complaint} />
     </div>
@@ -170,10 +268,33 @@ export function Toggle({ name, label, about, isOn = false, isDisabled = false, o
 function useLabelled(name: string, hasAbout: boolean) {
   const id = useId();
   const complaint = useContext(Wrong)[name];
-  const described = [hasAbout && `${id}-about`, complaint !== undefined && `${id}-wrong`].filter((part) => part !== false).join(' ');
+  const described = [hasAbout && `${id}-about`, complaint !== undefined && `${id}-wrong`]
+    .filter((part) => part !== false)
+    .join(' ');
   return { id, complaint, described: described === '' ? undefined : described };
 }
 
-function Below({ id, about, complaint }: { readonly id: string; readonly about: ComponentChildren; readonly complaint: string | undefined }) {
-  return <>{about !== undefined && <p id={`${id}-about`} class="field-about">{about}</p>}{complaint !== undefined && <p id={`${id}-wrong`} class="field-wrong">{complaint}</p>}</>;
+function Below({
+  id,
+  about,
+  complaint,
+}: {
+  readonly id: string;
+  readonly about: ComponentChildren;
+  readonly complaint: string | undefined;
+}) {
+  return (
+    <>
+      {about !== undefined && (
+        <p id={`${id}-about`} class="field-about">
+          {about}
+        </p>
+      )}
+      {complaint !== undefined && (
+        <p id={`${id}-wrong`} class="field-wrong">
+          {complaint}
+        </p>
+      )}
+    </>
+  );
 }

@@ -4,15 +4,18 @@ const PATHS = {
   streams: 'M4 6h16M4 12h11M4 18h16M19 12h1',
   event: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
   all: 'M12 3 3 8l9 5 9-5zM3 12l9 5 9-5M3 16l9 5 9-5',
-  chunks: 'M4 4h4.5v4.5H4zM10 4h4.5v4.5H10zM16 4h4v4.5h-4zM4 10h4.5v4.5H4zM10 10h4.5v4.5H10zM16 10h4v4.5h-4zM4 16h4.5v4H4zM10 16h4.5v4H10z',
+  chunks:
+    'M4 4h4.5v4.5H4zM10 4h4.5v4.5H10zM16 4h4v4.5h-4zM4 10h4.5v4.5H4zM10 10h4.5v4.5H10zM16 10h4v4.5h-4zM4 16h4.5v4H4zM10 16h4.5v4H10z',
   subscriptions: 'M4 12h6M10 12c4 0 4-6 8-6M10 12h8M10 12c4 0 4 6 8 6M17 4l3 2-3 2M17 10l3 2-3 2M17 16l3 2-3 2',
   webhook: 'M8.5 8.5a4 4 0 1 1 6.5 3l3 5.5M12 8l-4.5 8M18 17h-9M7.5 20a3.5 3.5 0 0 1-2.8-5.5M18 20.5a3.5 3.5 0 0 0 0-7',
   scavenge: 'M14 4l6 6M17 7l-7 7M12 9l3 3-4 8c-3 0-6-1-8-4zM6.5 15.5l2 3',
   backup: 'M4 7c0-4 16-4 16 0v10c0 4-16 4-16 0zM4 7c0 4 16 4 16 0M4 12c0 4 16 4 16 0',
-  cluster: 'M12 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM5 20a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM19 20a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM10.5 8.5 6.5 15M13.5 8.5l4 6.5M7.5 17.5h9',
+  cluster:
+    'M12 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM5 20a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM19 20a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM10.5 8.5 6.5 15M13.5 8.5l4 6.5M7.5 17.5h9',
   metrics: 'M4 4v16h16M7 15l4-5 3 3 5-7',
   options: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4z',
-  users: 'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14.5c2 .8 3.5 2.6 3.5 5.5',
+  users:
+    'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14.5c2 .8 3.5 2.6 3.5 5.5',
   user: 'M12 11.5a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20.5c0-4.5 3.5-6.5 7.5-6.5s7.5 2 7.5 6.5',
   audit: 'M9 4H6v17h12V4h-3M9 3h6v3H9zM9 12l2 2 4-4M9 18h6',
   logs: 'M5 4h14v16H5zM8 8l2 2-2 2M12 13h4',
@@ -63,9 +66,29 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-export function Icon({ name, size = 18, class: className = '' }: { readonly name: IconName; readonly size?: number; readonly class?: string }) {
+export function Icon({
+  name,
+  size = 18,
+  class: className = '',
+}: {
+  readonly name: IconName;
+  readonly size?: number;
+  readonly class?: string;
+}) {
   return (
-    <svg class={`icon ${className}`} width={size} height={size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">
+    <svg
+      class={`icon ${className}`}
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.75"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+      focusable="false"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

@@ -4,14 +4,35 @@ import { ErrorState } from './empty-state.tsx';
 
 /** The shape of what is to come. */
 export function Skeleton({ lines = 3 }: { readonly lines?: number }) {
-  return <div class="skeleton" aria-busy="true"><span class="hidden-visually">Loading</span>{Array.from({ length: lines }, (_, i) => <div key={i} />)}</div>;
+  return (
+    <div class="skeleton" aria-busy="true">
+      <span class="hidden-visually">Loading</span>
+      {Array.from({ length: lines }, (_, i) => (
+        <div key={i} />
+      ))}
+    </div>
+  );
 }
 
-/** What is polled: its shape at first, an error only where nothing was ever known, since the last that was known says more. */
-export function Loading<T>({ polled, what, lines, children }: { readonly polled: Polled<T>; readonly what?: string; readonly lines?: number; readonly children: (data: T) => ComponentChildren }) {
+/**
+ * What is polled: its shape at first, an error only where nothing was ever known, since the last that was known says
+ * more.
+ */
+export function Loading<T>({
+  polled,
+  what,
+  lines,
+  children,
+}: {
+  readonly polled: Polled<T>;
+  readonly what?: string;
+  readonly lines?: number;
+  readonly children: (data: T) => ComponentChildren;
+}) {
   const data = polled.data.value;
   const error = polled.error.value;
   if (data !== null) return <>{children(data)}</>;
-  if (error !== null) return <ErrorState error={error} onRetry={() => void polled.refresh()} {...(what !== undefined && { what })} />;
+  if (error !== null)
+    return <ErrorState error={error} onRetry={() => void polled.refresh()} {...(what !== undefined && { what })} />;
   return <Skeleton {...(lines !== undefined && { lines })} />;
 }

@@ -8,11 +8,26 @@ import { EmptyState } from './empty-state.tsx';
 export function Locked({ needs, what }: { readonly needs: Need; readonly what: string }) {
   const who = session.value;
   if (who?.user == null) {
-    return <EmptyState isWhole icon="lock" title="Log in to see this" action={<Button kind="primary" icon="login" onClick={() => void askToLogin()}>Log in</Button>}>{what} is for {NEEDS_TEXT[needs]}.</EmptyState>;
+    return (
+      <EmptyState
+        isWhole
+        icon="lock"
+        title="Log in to see this"
+        action={
+          <Button kind="primary" icon="login" onClick={() => void askToLogin()}>
+            Log in
+          </Button>
+        }
+      >
+        {what} is for {NEEDS_TEXT[needs]}.
+      </EmptyState>
+    );
   }
   return (
     <EmptyState isWhole icon="lock" title="You don't have permission">
-      {what} is for {NEEDS_TEXT[needs]}. You are logged in as <strong>{who.user}</strong>{who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}. An administrator can add you to a group under Users.
+      {what} is for {NEEDS_TEXT[needs]}. You are logged in as <strong>{who.user}</strong>
+      {who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}. An administrator can add
+      you to a group under Users.
     </EmptyState>
   );
 }

@@ -49,7 +49,9 @@ export function Menu({ label, trigger, heading, items }: MenuProps) {
         event.preventDefault();
         all[(to + all.length) % all.length]?.focus();
       } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey) {
-        [...all.slice(at + 1), ...all].find((item) => item.textContent?.toLowerCase().startsWith(event.key.toLowerCase()) === true)?.focus();
+        [...all.slice(at + 1), ...all]
+          .find((item) => item.textContent?.toLowerCase().startsWith(event.key.toLowerCase()) === true)
+          ?.focus();
       }
     };
     addEventListener('pointerdown', elsewhere, true);
@@ -61,21 +63,41 @@ export function Menu({ label, trigger, heading, items }: MenuProps) {
   }, [isOpen]);
   return (
     <div class="menu" ref={root}>
-      <button type="button" ref={button} class="icon-button" aria-haspopup="menu" aria-expanded={isOpen} aria-controls={isOpen ? id : undefined} aria-label={label} title={label} onClick={() => setOpen(!isOpen)}>{trigger ?? <Icon name="more" />}</button>
+      <button
+        type="button"
+        ref={button}
+        class="icon-button"
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        aria-label={label}
+        title={label}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {trigger ?? <Icon name="more" />}
+      </button>
       {isOpen && (
         <div class="menu-list">
           {heading !== undefined && <div class="menu-heading">{heading}</div>}
           <div role="menu" id={id} aria-label={label}>
             {items.map((item) => (
               <button
-                type="button" key={item.label} role={item.isChecked === undefined ? 'menuitem' : 'menuitemradio'} aria-checked={item.isChecked} tabIndex={-1} disabled={item.isDisabled} class={item.isDanger === true ? 'danger' : ''}
+                type="button"
+                key={item.label}
+                role={item.isChecked === undefined ? 'menuitem' : 'menuitemradio'}
+                aria-checked={item.isChecked}
+                tabIndex={-1}
+                disabled={item.isDisabled}
+                class={item.isDanger === true ? 'danger' : ''}
                 onClick={() => {
                   setOpen(false);
                   button.current?.focus();
                   item.onSelect();
                 }}
               >
-                {item.icon !== undefined && <Icon name={item.icon} size={16} />}<span class="grow">{item.label}</span>{item.isChecked === true && <Icon name="check" size={16} />}
+                {item.icon !== undefined && <Icon name={item.icon} size={16} />}
+                <span class="grow">{item.label}</span>
+                {item.isChecked === true && <Icon name="check" size={16} />}
               </button>
             ))}
           </div>

@@ -2,7 +2,14 @@ import type { ComponentChildren } from 'preact';
 import { durationText, percentText } from '../lib/format.ts';
 
 /** How far some work is. */
-export function Progress({ label, done, phase, leftMs, detail, tone = 'accent' }: {
+export function Progress({
+  label,
+  done,
+  phase,
+  leftMs,
+  detail,
+  tone = 'accent',
+}: {
   readonly label: string;
   /** From 0 to 1; null while nobody can say. */
   readonly done: number | null;
@@ -15,8 +22,22 @@ export function Progress({ label, done, phase, leftMs, detail, tone = 'accent' }
   const share = done === null ? null : Math.min(1, Math.max(0, done));
   return (
     <div class={`progress ${tone}`}>
-      <div class="row spread"><span class="truncate">{phase ?? label}</span><span class="muted nowrap">{percentText(share)}{leftMs != null && ` · ${durationText(leftMs)} left`}</span></div>
-      <div class={`bar${share === null ? ' unknown' : ''}`} role="progressbar" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={share === null ? undefined : Math.round(share * 100)} aria-valuetext={phase}>
+      <div class="row spread">
+        <span class="truncate">{phase ?? label}</span>
+        <span class="muted nowrap">
+          {percentText(share)}
+          {leftMs != null && ` · ${durationText(leftMs)} left`}
+        </span>
+      </div>
+      <div
+        class={`bar${share === null ? ' unknown' : ''}`}
+        role="progressbar"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={share === null ? undefined : Math.round(share * 100)}
+        aria-valuetext={phase}
+      >
         <div style={share === null ? {} : { width: `${share * 100}%` }} />
       </div>
       {detail !== undefined && <div class="small muted">{detail}</div>}
@@ -25,11 +46,37 @@ export function Progress({ label, done, phase, leftMs, detail, tone = 'accent' }
 }
 
 /** What a whole is made of, in one bar; its parts are named beside it. */
-export function Shares({ label, parts, total, format }: { readonly label: string; readonly parts: readonly { readonly label: string; readonly value: number; readonly series?: number | 'rest' }[]; readonly total: number; readonly format: (value: number) => string }) {
+export function Shares({
+  label,
+  parts,
+  total,
+  format,
+}: {
+  readonly label: string;
+  readonly parts: readonly { readonly label: string; readonly value: number; readonly series?: number | 'rest' }[];
+  readonly total: number;
+  readonly format: (value: number) => string;
+}) {
   return (
     <div class="shares">
-      <div class="shares-bar" aria-hidden="true">{parts.map((part, i) => <div key={part.label} class={`fill-${part.series ?? i + 1}`} style={{ width: `${total === 0 ? 0 : (part.value / total) * 100}%` }} />)}</div>
-      <ul aria-label={label}>{parts.map((part, i) => <li key={part.label}><span class={`key fill-${part.series ?? i + 1}`} /><span class="grow truncate">{part.label}</span><span>{format(part.value)}</span></li>)}</ul>
+      <div class="shares-bar" aria-hidden="true">
+        {parts.map((part, i) => (
+          <div
+            key={part.label}
+            class={`fill-${part.series ?? i + 1}`}
+            style={{ width: `${total === 0 ? 0 : (part.value / total) * 100}%` }}
+          />
+        ))}
+      </div>
+      <ul aria-label={label}>
+        {parts.map((part, i) => (
+          <li key={part.label}>
+            <span class={`key fill-${part.series ?? i + 1}`} />
+            <span class="grow truncate">{part.label}</span>
+            <span>{format(part.value)}</span>
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

@@ -3,7 +3,10 @@ const HEIGHT = 28;
 /** More points than this can't be told apart. */
 const POINTS_MAX = 120;
 
-/** A line without axes, which is no more than a hint: its figure stands beside it, so that it is hidden from screen readers. */
+/**
+ * A line without axes, which is no more than a hint: its figure stands beside it, so that it is hidden from screen
+ * readers.
+ */
 export function Sparkline({ points }: { readonly points: readonly (number | null)[] }) {
   const some = thinned(points);
   const known = some.filter((value) => value !== null);
@@ -30,8 +33,19 @@ export function Sparkline({ points }: { readonly points: readonly (number | null
   }
   if (isOpen) area += `V${HEIGHT}H${firstX}z`;
   return (
-    <svg class="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
-      {known.length > 1 && <><path class="area" d={area} /><path class="line" d={line} /></>}
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+      focusable="false"
+    >
+      {known.length > 1 && (
+        <>
+          <path class="area" d={area} />
+          <path class="line" d={line} />
+        </>
+      )}
     </svg>
   );
 }
@@ -40,7 +54,9 @@ export function Sparkline({ points }: { readonly points: readonly (number | null
 function thinned(points: readonly (number | null)[]): readonly (number | null)[] {
   if (points.length <= POINTS_MAX) return points;
   return Array.from({ length: POINTS_MAX }, (_, i) => {
-    const run = points.slice(Math.floor((i * points.length) / POINTS_MAX), Math.floor(((i + 1) * points.length) / POINTS_MAX)).filter((value) => value !== null);
+    const run = points
+      .slice(Math.floor((i * points.length) / POINTS_MAX), Math.floor(((i + 1) * points.length) / POINTS_MAX))
+      .filter((value) => value !== null);
     return run.length === 0 ? null : Math.max(...run);
   });
 }

@@ -3,7 +3,14 @@ import { hrefOf } from '../lib/router.ts';
 import { Sparkline } from './sparkline.tsx';
 
 /** A figure at which one looks first. */
-export function Stat({ label, value, note, points, tone, href }: {
+export function Stat({
+  label,
+  value,
+  note,
+  points,
+  tone,
+  href,
+}: {
   readonly label: string;
   readonly value: ComponentChildren;
   readonly note?: ComponentChildren;
@@ -13,7 +20,20 @@ export function Stat({ label, value, note, points, tone, href }: {
   /** A path of the page that says more. */
   readonly href?: string;
 }) {
-  const inner = <><span class="stat-label">{label}</span><span class="stat-value">{value}</span>{note !== undefined && <span class="stat-note">{note}</span>}{points !== undefined && <Sparkline points={points} />}</>;
+  const inner = (
+    <>
+      <span class="stat-label">{label}</span>
+      <span class="stat-value">{value}</span>
+      {note !== undefined && <span class="stat-note">{note}</span>}
+      {points !== undefined && <Sparkline points={points} />}
+    </>
+  );
   const className = `stat ${tone ?? ''}`;
-  return href === undefined ? <div class={className}>{inner}</div> : <a class={className} href={hrefOf(href)}>{inner}</a>;
+  return href === undefined ? (
+    <div class={className}>{inner}</div>
+  ) : (
+    <a class={className} href={hrefOf(href)}>
+      {inner}
+    </a>
+  );
 }

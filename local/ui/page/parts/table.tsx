@@ -51,10 +51,30 @@ const SPARE_ROWS = 12;
 const HEIGHT = 'calc(100dvh - 14rem)';
 
 /** A list with columns. Arrows move from row to row, also over a hundred thousand of them. */
-export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, isNew, sort: first, empty, isFixed = false, height = HEIGHT }: TableProps<Row>) {
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  onOpen,
+  isChosen,
+  isNew,
+  sort: first,
+  empty,
+  isFixed = false,
+  height = HEIGHT,
+}: TableProps<Row>) {
   const [sort, setSort] = useState<Sort | null>(first ?? null);
   const [at, setAt] = useState(0);
-  const sorted = useMemo(() => sortedBy(rows, columns.find(({ name }) => name === sort?.name), sort), [rows, sort]);
+  const sorted = useMemo(
+    () =>
+      sortedBy(
+        rows,
+        columns.find(({ name }) => name === sort?.name),
+        sort,
+      ),
+    [rows, sort],
+  );
   const isVirtual = sorted.length > VIRTUAL_ROWS;
   const scroller = useRef<HTMLDivElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -70,7 +90,9 @@ export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, isNe
       const from = Math.max(0, Math.floor(element.scrollTop / ROW_PX) - SPARE_ROWS);
       const to = Math.ceil((element.scrollTop + element.clientHeight) / ROW_PX) + SPARE_ROWS;
       // Only when a good part of the spare rows is used up.
-      setSight((last) => (Math.abs(last.from - from) < SPARE_ROWS / 2 && Math.abs(last.to - to) < SPARE_ROWS / 2 ? last : { from, to }));
+      setSight((last) =>
+        Math.abs(last.from - from) < SPARE_ROWS / 2 && Math.abs(last.to - to) < SPARE_ROWS / 2 ? last : { from, to },
+      );
     };
     const later = () => (frame ||= requestAnimationFrame(look));
     const watch = new ResizeObserver(later);
@@ -103,14 +125,22 @@ export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, isNe
     if (!isVirtual || element === null) return;
     const head = element.querySelector('thead')?.offsetHeight ?? 0;
     if (next * ROW_PX < element.scrollTop) element.scrollTop = next * ROW_PX;
-    else if ((next + 1) * ROW_PX + head > element.scrollTop + element.clientHeight) element.scrollTop = (next + 1) * ROW_PX + head - element.clientHeight;
+    else if ((next + 1) * ROW_PX + head > element.scrollTop + element.clientHeight)
+      element.scrollTop = (next + 1) * ROW_PX + head - element.clientHeight;
     if (next < from || next >= to) setSight({ from: Math.max(0, next - SPARE_ROWS * 3), to: next + SPARE_ROWS * 3 });
   };
   const pressed = (event: KeyboardEvent) => {
     // Within a row, buttons and links have keys of their own.
     if ((event.target as Element).getAttribute('aria-rowindex') === null) return;
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / ROW_PX) - 2);
-    const next = { ArrowDown: current + 1, ArrowUp: current - 1, PageDown: current + page, PageUp: current - page, Home: 0, End: sorted.length - 1 }[event.key];
+    const next = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      PageDown: current + page,
+      PageUp: current - page,
+      Home: 0,
+      End: sorted.length - 1,
+    }[event.key];
     if (next !== undefined) moveTo(next);
     else if ((event.key === 'Enter' || event.key === ' ') && onOpen !== undefined) onOpen(sorted[current]!);
     else return;
@@ -119,31 +149,70 @@ export function Table<Row>({ label, columns, rows, keyOf, onOpen, isChosen, isNe
 
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
   return (
-    <div class={`table-scroller${isVirtual ? ' virtual' : ''}${isFixed ? ' fixed' : ''}`} ref={scroller} {...(isVirtual && { style: { maxHeight: height } })}>
-      <table class={`table${onOpen === undefined ? '' : ' opens'}`} aria-label={label} aria-rowcount={sorted.length + 1}>
-        <colgroup>{columns.map((column) => <col key={column.name} class={column.isMinor === true ? 'minor' : ''} style={column.width === undefined ? {} : { width: column.width }} />)}</colgroup>
+    <div
+      class={`table-scroller${isVirtual ? ' virtual' : ''}${isFixed ? ' fixed' : ''}`}
+      ref={scroller}
+      {...(isVirtual && { style: { maxHeight: height } })}
+    >
+      <table
+        class={`table${onOpen === undefined ? '' : ' opens'}`}
+        aria-label={label}
+        aria-rowcount={sorted.length + 1}
+      >
+        <colgroup>
+          {columns.map((column) => (
+            <col
+              key={column.name}
+              class={column.isMinor === true ? 'minor' : ''}
+              style={column.width === undefined ? {} : { width: column.width }}
+            />
+          ))}
+        </colgroup>
         <thead>
           <tr aria-rowindex={1}>
-            {columns.map((column) => <HeadCell key={column.name} column={column} sort={sort} onSort={setSort} />)}
+            {columns.map((column) => (
+              <HeadCell key={column.name} column={column} sort={sort} onSort={setSort} />
+            ))}
           </tr>
         </thead>
         <tbody ref={body} onKeyDown={pressed}>
-          {from > 0 && <tr class="spacer" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${from * ROW_PX}px` }} /></tr>}
+          {from > 0 && (
+            <tr class="spacer" aria-hidden="true">
+              <td colSpan={columns.length} style={{ height: `${from * ROW_PX}px` }} />
+            </tr>
+          )}
           {sorted.slice(from, to).map((row, i) => {
             const index = from + i;
             return (
               <tr
-                key={keyOf(row)} aria-rowindex={index + 2} tabIndex={index === current ? 0 : -1} class={`${isChosen?.(row) === true ? 'chosen' : ''}${isNew?.(row) === true ? ' new' : ''}`} onFocus={() => setAt(index)}
+                key={keyOf(row)}
+                aria-rowindex={index + 2}
+                tabIndex={index === current ? 0 : -1}
+                class={`${isChosen?.(row) === true ? 'chosen' : ''}${isNew?.(row) === true ? ' new' : ''}`}
+                onFocus={() => setAt(index)}
                 onClick={(event) => {
-                  if (onOpen === undefined || (event.target as Element).closest('a, button, input, select, summary') !== null || getSelection()?.type === 'Range') return;
+                  if (
+                    onOpen === undefined ||
+                    (event.target as Element).closest('a, button, input, select, summary') !== null ||
+                    getSelection()?.type === 'Range'
+                  )
+                    return;
                   onOpen(row);
                 }}
               >
-                {columns.map((column) => <td key={column.name} class={classOf(column)}>{column.render(row)}</td>)}
+                {columns.map((column) => (
+                  <td key={column.name} class={classOf(column)}>
+                    {column.render(row)}
+                  </td>
+                ))}
               </tr>
             );
           })}
-          {to < sorted.length && <tr class="spacer" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${(sorted.length - to) * ROW_PX}px` }} /></tr>}
+          {to < sorted.length && (
+            <tr class="spacer" aria-hidden="true">
+              <td colSpan={columns.length} style={{ height: `${(sorted.length - to) * ROW_PX}px` }} />
+            </tr>
+          )}
         </tbody>
       </table>
     </div>
@@ -154,12 +223,32 @@ function classOf<Row>({ align, isMinor, isLong }: Column<Row>): string {
   return `${align === 'end' ? 'end ' : ''}${isMinor === true ? 'minor ' : ''}${isLong === true ? 'long' : ''}`;
 }
 
-function HeadCell<Row>({ column, sort, onSort }: { readonly column: Column<Row>; readonly sort: Sort | null; readonly onSort: (sort: Sort) => void }) {
-  if (column.sortBy === undefined) return <th scope="col" class={classOf(column)}>{column.title}</th>;
+function HeadCell<Row>({
+  column,
+  sort,
+  onSort,
+}: {
+  readonly column: Column<Row>;
+  readonly sort: Sort | null;
+  readonly onSort: (sort: Sort) => void;
+}) {
+  if (column.sortBy === undefined)
+    return (
+      <th scope="col" class={classOf(column)}>
+        {column.title}
+      </th>
+    );
   const isBy = sort?.name === column.name;
   return (
     <th scope="col" class={classOf(column)} aria-sort={isBy ? (sort.isDown ? 'descending' : 'ascending') : 'none'}>
-      <button type="button" class={`sorter${isBy ? ' by' : ''}`} onClick={() => onSort({ name: column.name, isDown: isBy && !sort.isDown })}>{column.title}<Icon name={isBy && sort.isDown ? 'down' : 'up'} size={14} /></button>
+      <button
+        type="button"
+        class={`sorter${isBy ? ' by' : ''}`}
+        onClick={() => onSort({ name: column.name, isDown: isBy && !sort.isDown })}
+      >
+        {column.title}
+        <Icon name={isBy && sort.isDown ? 'down' : 'up'} size={14} />
+      </button>
     </th>
   );
 }
@@ -168,10 +257,14 @@ function sortedBy<Row>(rows: readonly Row[], column: Column<Row> | undefined, so
   const by = column?.sortBy;
   if (by === undefined || sort === null) return rows;
   const keys = new Map(rows.map((row) => [row, by(row)]));
-  return [...rows].sort((one, other) => (sort.isDown ? compare(keys.get(other), keys.get(one)) : compare(keys.get(one), keys.get(other))));
+  return [...rows].sort((one, other) =>
+    sort.isDown ? compare(keys.get(other), keys.get(one)) : compare(keys.get(one), keys.get(other)),
+  );
 }
 
 function compare(one: string | number | null | undefined, other: string | number | null | undefined): number {
   if (one == null || other == null) return one == null ? (other == null ? 0 : -1) : 1;
-  return typeof one === 'number' && typeof other === 'number' ? one - other : collator.compare(String(one), String(other));
+  return typeof one === 'number' && typeof other === 'number'
+    ? one - other
+    : collator.compare(String(one), String(other));
 }

@@ -7,7 +7,19 @@ export interface Tab {
 }
 
 /** Several sides of one thing, of which one is shown. Arrows move between them. */
-export function Tabs({ label, tabs, current, onChange, children }: { readonly label: string; readonly tabs: readonly Tab[]; readonly current: string; readonly onChange: (name: string) => void; readonly children: ComponentChildren }) {
+export function Tabs({
+  label,
+  tabs,
+  current,
+  onChange,
+  children,
+}: {
+  readonly label: string;
+  readonly tabs: readonly Tab[];
+  readonly current: string;
+  readonly onChange: (name: string) => void;
+  readonly children: ComponentChildren;
+}) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   const pressed = (event: KeyboardEvent) => {
@@ -22,9 +34,24 @@ export function Tabs({ label, tabs, current, onChange, children }: { readonly la
   return (
     <div class="tabs">
       <div class="tab-list" role="tablist" aria-label={label} ref={list} onKeyDown={pressed}>
-        {tabs.map((tab) => <button type="button" key={tab.name} role="tab" id={`${id}-${tab.name}`} aria-selected={tab.name === current} aria-controls={`${id}-panel`} tabIndex={tab.name === current ? 0 : -1} onClick={() => onChange(tab.name)}>{tab.label}</button>)}
+        {tabs.map((tab) => (
+          <button
+            type="button"
+            key={tab.name}
+            role="tab"
+            id={`${id}-${tab.name}`}
+            aria-selected={tab.name === current}
+            aria-controls={`${id}-panel`}
+            tabIndex={tab.name === current ? 0 : -1}
+            onClick={() => onChange(tab.name)}
+          >
+            {tab.label}
+          </button>
+        ))}
       </div>
-      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${current}`} tabIndex={0}>{children}</div>
+      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${current}`} tabIndex={0}>
+        {children}
+      </div>
     </div>
   );
 }

@@ -31,7 +31,9 @@ export function Toasts() {
         <div key={id} class={`toast ${tone}`}>
           <Icon name={tone === 'ok' ? 'check' : tone === 'bad' ? 'error' : 'info'} />
           <span class="grow break">{text}</span>
-          <button type="button" class="icon-button" aria-label="Close" onClick={() => close(id)}><Icon name="close" size={16} /></button>
+          <button type="button" class="icon-button" aria-label="Close" onClick={() => close(id)}>
+            <Icon name="close" size={16} />
+          </button>
         </div>
       ))}
     </div>

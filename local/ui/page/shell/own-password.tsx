@@ -28,20 +28,42 @@ export function OwnPassword() {
           errorField={({ code }) => (code === 'wrong_password' || code === 'too_many_failures' ? 'current' : null)}
           errorText={({ code, message, retryAfterMs }) => {
             if (code === 'wrong_password') return 'The current password is another one.';
-            return code === 'too_many_failures' ? `Too many attempts failed. Try again in ${Math.ceil((retryAfterMs ?? 60_000) / 1_000)} seconds.` : message;
+            return code === 'too_many_failures'
+              ? `Too many attempts failed. Try again in ${Math.ceil((retryAfterMs ?? 60_000) / 1_000)} seconds.`
+              : message;
           }}
           onSubmit={async (values) => {
             // A wrong password is no reason to ask for a login.
-            await post(userPath(user, 'change-password'), { currentPassword: values['current'], newPassword: values['password'] }, { canLogin: false });
+            await post(
+              userPath(user, 'change-password'),
+              { currentPassword: values['current'], newPassword: values['password'] },
+              { canLogin: false },
+            );
             close();
             toast('The password is changed. Log in with the new one.');
             await loadSession();
             void askToLogin();
           }}
-          buttons={(isBusy) => <><Button onClick={close}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Change password</Button></>}
+          buttons={(isBusy) => (
+            <>
+              <Button onClick={close}>Cancel</Button>
+              <Button kind="primary" type="submit" isBusy={isBusy}>
+                Change password
+              </Button>
+            </>
+          )}
         >
-          <p class="muted">Of <strong class="break">{user}</strong>. You are logged out everywhere once this is done.</p>
-          <Field name="current" label="Current password" type="password" autocomplete="current-password" isRequired isFocused />
+          <p class="muted">
+            Of <strong class="break">{user}</strong>. You are logged out everywhere once this is done.
+          </p>
+          <Field
+            name="current"
+            label="Current password"
+            type="password"
+            autocomplete="current-password"
+            isRequired
+            isFocused
+          />
           <Password />
         </Form>
       )}

@@ -19,17 +19,24 @@ interface Choice {
 /** Views whose names hold the words, and the stream of that name. */
 function choicesFor(text: string): Choice[] {
   const wanted = text.trim().toLowerCase();
-  const views = VIEWS.filter((view) => view.isInMenu !== false && mayUse(view.needs) && `${view.title} ${view.group}`.toLowerCase().includes(wanted))
-    .map(({ title, group, icon, path }): Choice => ({ label: title, hint: group, icon, path }));
+  const views = VIEWS.filter(
+    (view) =>
+      view.isInMenu !== false && mayUse(view.needs) && `${view.title} ${view.group}`.toLowerCase().includes(wanted),
+  ).map(({ title, group, icon, path }): Choice => ({ label: title, hint: group, icon, path }));
   const stream = pathTo('streams', text.trim());
-  if (wanted !== '' && viewAt(stream) !== null) views.push({ label: text.trim(), hint: 'Open this stream', icon: 'streams', path: stream });
+  if (wanted !== '' && viewAt(stream) !== null)
+    views.push({ label: text.trim(), hint: 'Open this stream', icon: 'streams', path: stream });
   return views;
 }
 
 /** Ctrl+K: to any view or stream without a hand on the mouse. */
 export function Palette() {
   const isOpen = paletteIsOpen.value;
-  return <Dialog title="Go to" isOpen={isOpen} onClose={() => (paletteIsOpen.value = false)} size="palette">{isOpen && <Chooser />}</Dialog>;
+  return (
+    <Dialog title="Go to" isOpen={isOpen} onClose={() => (paletteIsOpen.value = false)} size="palette">
+      {isOpen && <Chooser />}
+    </Dialog>
+  );
 }
 
 function Chooser() {
@@ -46,7 +53,12 @@ function Chooser() {
     goTo(choice.path);
   };
   const pressed = (event: KeyboardEvent) => {
-    const moves: Readonly<Record<string, number>> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1, Home: 0, End: choices.length - 1 };
+    const moves: Readonly<Record<string, number>> = {
+      ArrowDown: chosen + 1,
+      ArrowUp: chosen - 1,
+      Home: 0,
+      End: choices.length - 1,
+    };
     const to = moves[event.key];
     if (event.key === 'Enter') take(choices[chosen]);
     else if (to === undefined || ((event.key === 'Home' || event.key === 'End') && text.value !== '')) return;
@@ -58,8 +70,19 @@ function Chooser() {
       <div class="palette-input">
         <Icon name="search" />
         <input
-          type="text" role="combobox" aria-label="View or stream" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-activedescendant={chosen >= 0 ? `palette-${chosen}` : undefined}
-          placeholder="View or stream name" autocomplete="off" spellcheck={false} autofocus value={text.value} onKeyDown={pressed}
+          type="text"
+          role="combobox"
+          aria-label="View or stream"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-autocomplete="list"
+          aria-activedescendant={chosen >= 0 ? `palette-${chosen}` : undefined}
+          placeholder="View or stream name"
+          autocomplete="off"
+          spellcheck={false}
+          autofocus
+          value={text.value}
+          onKeyDown={pressed}
           onInput={(event) => {
             text.value = event.currentTarget.value;
             at.value = 0;
@@ -69,7 +92,14 @@ function Chooser() {
       </div>
       <ul id="palette-list" role="listbox" aria-label="Matches" ref={list}>
         {choices.map((choice, i) => (
-          <li key={choice.path} id={`palette-${i}`} role="option" aria-selected={i === chosen} onClick={() => take(choice)} onMouseMove={() => (at.value = i)}>
+          <li
+            key={choice.path}
+            id={`palette-${i}`}
+            role="option"
+            aria-selected={i === chosen}
+            onClick={() => take(choice)}
+            onMouseMove={() => (at.value = i)}
+          >
             <Icon name={choice.icon} />
             <span class="truncate grow">{choice.label}</span>
             <span class="small faint nowrap">{choice.hint}</span>

@@ -8,7 +8,10 @@ import { tellNodeName } from './node-name.ts';
 export const OVERVIEW_HISTORY = 'overview';
 const EVERY_MS = 5_000;
 
-/** Measures the node for as long as the page is open, whichever view is shown: charts begin with what there was before one looked at them. */
+/**
+ * Measures the node for as long as the page is open, whichever view is shown: charts begin with what there was before
+ * one looked at them.
+ */
 export function startSampler(): void {
   effect(() => {
     if (session.value === null || !mayUse('operators')) return;
@@ -20,10 +23,19 @@ export function startSampler(): void {
       const { node, activity, log, disk, process } = data;
       tellNodeName(node.address);
       record(OVERVIEW_HISTORY, Date.parse(data.time), {
-        appends: activity.appendsPerSecond, written: activity.eventsWrittenPerSecond, read: activity.eventsReadPerSecond, requests: activity.requestsPerSecond,
-        bytesWritten: activity.bytesWrittenPerSecond, bytesRead: activity.bytesReadPerSecond,
-        appendP99: inMs(activity.appendP99Seconds), requestP99: inMs(activity.requestP99Seconds),
-        cpu: process.cpuPercent === null ? null : process.cpuPercent / 100, memory: process.memoryBytes, heap: process.heapBytes, logEnd: log.end, free: disk?.freeBytes ?? null,
+        appends: activity.appendsPerSecond,
+        written: activity.eventsWrittenPerSecond,
+        read: activity.eventsReadPerSecond,
+        requests: activity.requestsPerSecond,
+        bytesWritten: activity.bytesWrittenPerSecond,
+        bytesRead: activity.bytesReadPerSecond,
+        appendP99: inMs(activity.appendP99Seconds),
+        requestP99: inMs(activity.requestP99Seconds),
+        cpu: process.cpuPercent === null ? null : process.cpuPercent / 100,
+        memory: process.memoryBytes,
+        heap: process.heapBytes,
+        logEnd: log.end,
+        free: disk?.freeBytes ?? null,
       });
     });
     return () => {

@@ -53,10 +53,16 @@ export function Shell() {
 
   return (
     <div class={`shell${isMenuOpen.value ? ' menu-open' : ''}`}>
-      <a class="skip" href="#main" onClick={(event) => {
-        event.preventDefault();
-        main.current?.focus();
-      }}>Skip to content</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to content
+      </a>
       <Sidebar isOpen={isMenuOpen} />
       <div class="frame">
         <Header isMenuOpen={isMenuOpen} />
@@ -70,15 +76,26 @@ export function Shell() {
       <Palette />
       <ConfirmHost />
       <Toasts />
-      <div class="hidden-visually" role="status" aria-live="polite">{announcement}</div>
+      <div class="hidden-visually" role="status" aria-live="polite">
+        {announcement}
+      </div>
     </div>
   );
 }
 
 function Waiting() {
   const failure = sessionFailure.value;
-  if (failure !== null) return <div class="stage"><ErrorState isWhole error={failure} what="The page" onRetry={() => void loadSession()} /></div>;
-  return <div class="stage" aria-busy="true"><span class="hidden-visually">Loading</span></div>;
+  if (failure !== null)
+    return (
+      <div class="stage">
+        <ErrorState isWhole error={failure} what="The page" onRetry={() => void loadSession()} />
+      </div>
+    );
+  return (
+    <div class="stage" aria-busy="true">
+      <span class="hidden-visually">Loading</span>
+    </div>
+  );
 }
 
 /** Says that the node is away, for as long as it is. */
@@ -89,9 +106,15 @@ function Banner() {
   return (
     <div class={`banner ${isStarting ? 'info' : 'bad'}`} role="alert">
       <Icon name={isStarting ? 'clock' : 'warning'} />
-      {isStarting
-        ? <span>The node is starting{work === null ? '' : `: ${work.phase}${work.done === null ? '' : `, ${percentText(work.done)}`}`}. This page continues when it is ready.</span>
-        : <span>The node is not responding; retrying. This page shows its last known state.</span>}
+      {isStarting ? (
+        <span>
+          The node is starting
+          {work === null ? '' : `: ${work.phase}${work.done === null ? '' : `, ${percentText(work.done)}`}`}. This page
+          continues when it is ready.
+        </span>
+      ) : (
+        <span>The node is not responding; retrying. This page shows its last known state.</span>
+      )}
     </div>
   );
 }

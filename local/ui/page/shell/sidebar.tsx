@@ -22,16 +22,27 @@ export function Sidebar({ isOpen }: { readonly isOpen: Signal<boolean> }) {
           const id = `group-${group}`;
           return (
             <div key={group} role="group" aria-labelledby={id}>
-              <h2 id={id} class="group">{group}</h2>
+              <h2 id={id} class="group">
+                {group}
+              </h2>
               <ul>
                 {views.map((view) => {
                   const isLocked = who !== null && !mayUse(view.needs, who);
                   return (
                     <li key={view.path}>
-                      <a href={hrefOf(view.path)} aria-current={view === here ? 'page' : undefined} class={isLocked ? 'locked' : ''}>
+                      <a
+                        href={hrefOf(view.path)}
+                        aria-current={view === here ? 'page' : undefined}
+                        class={isLocked ? 'locked' : ''}
+                      >
                         <Icon name={view.icon} />
                         <span class="truncate grow">{view.title}</span>
-                        {isLocked && <><Icon name="lock" size={14} class="faint" /><span class="hidden-visually">, locked</span></>}
+                        {isLocked && (
+                          <>
+                            <Icon name="lock" size={14} class="faint" />
+                            <span class="hidden-visually">, locked</span>
+                          </>
+                        )}
                       </a>
                     </li>
                   );

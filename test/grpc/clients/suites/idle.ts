@@ -27,7 +27,10 @@ class Reached {
 
   constructor() {
     const opened = (message: unknown): void => {
-      const { stream, headers } = message as { readonly stream: ServerHttp2Stream; readonly headers: IncomingHttpHeaders };
+      const { stream, headers } = message as {
+        readonly stream: ServerHttp2Stream;
+        readonly headers: IncomingHttpHeaders;
+      };
       const call = path.posix.basename(headers[':path']!);
       this.begun++;
       this.open.push(call);
@@ -36,7 +39,9 @@ class Reached {
       if (!this.connections.has(session)) this.#follow(session);
     };
     subscribe(OPENED, opened);
-    onTestFinished(() => { unsubscribe(OPENED, opened); });
+    onTestFinished(() => {
+      unsubscribe(OPENED, opened);
+    });
   }
 
   /** Resolves when the clients have answered all that they were asked. */
@@ -47,16 +52,18 @@ class Reached {
   #follow(session: ServerHttp2Session): void {
     this.connections.add(session);
     const ping = session.ping.bind(session) as (tell: Tell) => boolean;
-    Object.assign(session, { ping: (tell: Tell) => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#asked.add(promise);
-      return ping((...answer) => {
-        tell(...answer);
-        this.#asked.delete(promise);
-        this.answers++;
-        resolve();
-      });
-    } });
+    Object.assign(session, {
+      ping: (tell: Tell) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.#asked.add(promise);
+        return ping((...answer) => {
+          tell(...answer);
+          this.#asked.delete(promise);
+          this.answers++;
+          resolve();
+        });
+      },
+    });
   }
 }
 
@@ -71,19 +78,28 @@ export function idleTests(lib: Library, isSecure: boolean): void {
     const client = node.client(lib);
     const name = 'parcels';
     await client.appendToStream(name, numbered(lib, 1));
-    await client.createPersistentSubscriptionToStream(name, 'group', lib.persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: lib.START }));
+    await client.createPersistentSubscriptionToStream(
+      name,
+      'group',
+      lib.persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: lib.START }),
+    );
     const subscriptions = {
-      one: client.subscribeToStream(name), all: client.subscribeToAll({ filter: lib.streamNameFilter({ prefixes: [name] }) }), group: client.subscribeToPersistentSubscriptionToStream(name, 'group'),
+      one: client.subscribeToStream(name),
+      all: client.subscribeToAll({ filter: lib.streamNameFilter({ prefixes: [name] }) }),
+      group: client.subscribeToPersistentSubscriptionToStream(name, 'group'),
     };
     const got: string[] = [];
     for (const [by, subscription] of Object.entries(subscriptions) as unknown as [string, EventEmitter][]) {
-      subscription.on('error', (error: Error) => got.push(`${by}: ${error.message}`)).on('end', () => got.push(`${by}: end`));
+      subscription
+        .on('error', (error: Error) => got.push(`${by}: ${error.message}`))
+        .on('end', () => got.push(`${by}: end`));
       subscription.on('data', ({ event }: { readonly event: { readonly revision: bigint } }) => {
         got.push(`${by}: ${event.revision}`);
         if (by === 'group') void subscriptions.group.ack({ event } as never);
       });
     }
-    const inFlight = async () => (await client.getPersistentSubscriptionToStreamInfo(name, 'group')).stats.totalInFlightMessages;
+    const inFlight = async () =>
+      (await client.getPersistentSubscriptionToStreamInfo(name, 'group')).stats.totalInFlightMessages;
     await Promise.all([told(subscriptions.one, 'caughtUp'), told(subscriptions.all, 'caughtUp')]);
     await expect.poll(() => got.sort()).toEqual(['all: 0', 'group: 0', 'one: 0']);
     await expect.poll(inFlight).toBe(0);
@@ -97,7 +113,11 @@ export function idleTests(lib: Library, isSecure: boolean): void {
     expect({ open: reached.open.length, got }).toEqual({ open: 4, got: ['all: 0', 'group: 0', 'one: 0'] });
     await client.appendToStream(name, numbered(lib, 1, 1));
     await expect.poll(() => got.sort()).toEqual(['all: 0', 'all: 1', 'group: 0', 'group: 1', 'one: 0', 'one: 1']);
-    expect({ begun: reached.begun, open: reached.open.length, connections: reached.connections.size }).toEqual({ begun, open: 4, connections: 1 });
+    expect({ begun: reached.begun, open: reached.open.length, connections: reached.connections.size }).toEqual({
+      begun,
+      open: 4,
+      connections: 1,
+    });
     expect(reached.answers).toBeGreaterThan(100);
     await expect.poll(inFlight).toBe(0);
   });

@@ -5,7 +5,8 @@ import type { Suite } from './suite.ts';
 
 /** Who calls, and what that one may: over TLS only, as these clients send credentials nowhere else. */
 export function securityTests({ lib, node, client, stream }: Suite): void {
-  const denied = async (what: Promise<unknown> | AsyncIterable<unknown>): Promise<string> => (await failure(what)).constructor.name;
+  const denied = async (what: Promise<unknown> | AsyncIterable<unknown>): Promise<string> =>
+    (await failure(what)).constructor.name;
 
   test('credentials of the connection string, of a call, wrong ones and none', async () => {
     const name = stream();
@@ -13,7 +14,9 @@ export function securityTests({ lib, node, client, stream }: Suite): void {
     const nobody = node().client(lib, { credentials: '' });
     expect(await denied(nobody.readStream(name))).toBe('AccessDeniedError');
     expect(await denied(nobody.appendToStream(name, numbered(lib, 1)))).toBe('AccessDeniedError');
-    expect(await all(nobody.readStream(name, { credentials: { username: 'ops', password: 'changeit' } }))).toHaveLength(1);
+    expect(await all(nobody.readStream(name, { credentials: { username: 'ops', password: 'changeit' } }))).toHaveLength(
+      1,
+    );
     const wrong = node().client(lib, { credentials: 'admin:wrong@' });
     expect(await denied(wrong.readStream(name))).toBe('AccessDeniedError');
     expect(await denied(wrong.appendToStream(name, numbered(lib, 1)))).toBe('AccessDeniedError');
@@ -24,7 +27,15 @@ export function securityTests({ lib, node, client, stream }: Suite): void {
     const name = stream();
     const ops = { credentials: { username: 'ops', password: 'changeit' } };
     await client().appendToStream(name, numbered(lib, 1));
-    await client().setStreamMetadata(name, { acl: { readRoles: ['$admins'], writeRoles: ['$admins'], deleteRoles: ['$admins'], metaReadRoles: ['$admins'], metaWriteRoles: ['$admins'] } });
+    await client().setStreamMetadata(name, {
+      acl: {
+        readRoles: ['$admins'],
+        writeRoles: ['$admins'],
+        deleteRoles: ['$admins'],
+        metaReadRoles: ['$admins'],
+        metaWriteRoles: ['$admins'],
+      },
+    });
     expect(await denied(client().readStream(name, ops))).toBe('AccessDeniedError');
     expect(await denied(client().appendToStream(name, numbered(lib, 1), ops))).toBe('AccessDeniedError');
     expect(await denied(client().deleteStream(name, ops))).toBe('AccessDeniedError');
@@ -38,8 +49,12 @@ export function securityTests({ lib, node, client, stream }: Suite): void {
   });
 
   test('a node whose certificate is not vouched for is not talked to', async () => {
-    const strange = lib.KurrentDBClient.connectionString(`esdb://admin:changeit@localhost:${node().port}?maxDiscoverAttempts=1&defaultDeadline=3000`);
-    expect((await failure(strange.appendToStream(stream(), numbered(lib, 1)))).message).toMatch(/certificate|UNAVAILABLE|No connection|deadline/i);
+    const strange = lib.KurrentDBClient.connectionString(
+      `esdb://admin:changeit@localhost:${node().port}?maxDiscoverAttempts=1&defaultDeadline=3000`,
+    );
+    expect((await failure(strange.appendToStream(stream(), numbered(lib, 1)))).message).toMatch(
+      /certificate|UNAVAILABLE|No connection|deadline/i,
+    );
     await strange.dispose();
   });
 }

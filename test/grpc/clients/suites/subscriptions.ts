@@ -5,7 +5,8 @@ import type { Suite } from './suite.ts';
 
 /** Subscriptions that catch up, to one stream and to all. */
 export function subscriptionTests({ lib, client, stream }: Suite): void {
-  const revisions = (events: readonly { readonly event?: { readonly revision: bigint } | undefined }[]): number[] => events.map(({ event }) => Number(event!.revision));
+  const revisions = (events: readonly { readonly event?: { readonly revision: bigint } | undefined }[]): number[] =>
+    events.map(({ event }) => Number(event!.revision));
   const count = (length: number, from = 0): number[] => Array.from({ length }, (_, n) => from + n);
 
   test('history and then what is written, in order and without a gap', async () => {
@@ -42,22 +43,36 @@ export function subscriptionTests({ lib, client, stream }: Suite): void {
     const waiting = [take(behind, 3), take(atEnd, 3)];
     await Promise.all([told(behind, 'caughtUp'), told(atEnd, 'caughtUp')]);
     await client().appendToStream(other, numbered(lib, 3));
-    for (const events of await Promise.all(waiting)) expect(events.map(({ event }) => `${event!.streamId}/${event!.revision}`)).toEqual([0, 1, 2].map((n) => `${other}/${n}`));
+    for (const events of await Promise.all(waiting))
+      expect(events.map(({ event }) => `${event!.streamId}/${event!.revision}`)).toEqual(
+        [0, 1, 2].map((n) => `${other}/${n}`),
+      );
   });
 
   test('what a filter takes, with checkpoints where nothing matches, from which another one goes on', async () => {
     const [name, noise] = [stream(), stream()];
     await client().appendToStream(noise, numbered(lib, 200));
     const checkpoints: { readonly commit: bigint; readonly prepare: bigint }[] = [];
-    const filter = lib.streamNameFilter({ prefixes: [name], checkpointInterval: 1, maxSearchWindow: 10, checkpointReached: (_, position) => { checkpoints.push(position); } });
+    const filter = lib.streamNameFilter({
+      prefixes: [name],
+      checkpointInterval: 1,
+      maxSearchWindow: 10,
+      checkpointReached: (_, position) => {
+        checkpoints.push(position);
+      },
+    });
     const subscription = client().subscribeToAll({ fromPosition: lib.START, filter });
     const received = take(subscription, 2);
     await told(subscription, 'caughtUp');
     expect(checkpoints.length).toBeGreaterThan(15);
     await client().appendToStream(name, numbered(lib, 2));
     expect(revisions(await received)).toEqual([0, 1]);
-    for (let i = 1; i < checkpoints.length; i++) expect(checkpoints[i]!.commit).toBeGreaterThan(checkpoints[i - 1]!.commit);
-    const next = client().subscribeToAll({ fromPosition: checkpoints.at(-1)!, filter: lib.streamNameFilter({ regex: `^${name}$` }) });
+    for (let i = 1; i < checkpoints.length; i++)
+      expect(checkpoints[i]!.commit).toBeGreaterThan(checkpoints[i - 1]!.commit);
+    const next = client().subscribeToAll({
+      fromPosition: checkpoints.at(-1)!,
+      filter: lib.streamNameFilter({ regex: `^${name}$` }),
+    });
     expect(revisions(await take(next, 2))).toEqual([0, 1]);
   });
 
@@ -65,7 +80,8 @@ export function subscriptionTests({ lib, client, stream }: Suite): void {
     const name = stream();
     const byType = take(client().subscribeToAll({ filter: lib.eventTypeFilter({ prefixes: [`${name}-odd`] }) }), 2);
     const plain = take(client().subscribeToAll({ filter: lib.excludeSystemEvents() }), 5);
-    for (let n = 0; n < 4; n++) await client().appendToStream(name, numbered(lib, 1, n, n % 2 === 1 ? `${name}-odd` : `${name}-even`));
+    for (let n = 0; n < 4; n++)
+      await client().appendToStream(name, numbered(lib, 1, n, n % 2 === 1 ? `${name}-odd` : `${name}-even`));
     expect(revisions(await byType)).toEqual([1, 3]);
     expect((await plain).every(({ event }) => !event!.type.startsWith('$'))).toBe(true);
   });
@@ -73,9 +89,17 @@ export function subscriptionTests({ lib, client, stream }: Suite): void {
   test('links are followed, and one that leads nowhere comes alone', async () => {
     const [name, links] = [stream(), stream()];
     await client().appendToStream(name, numbered(lib, 1));
-    await client().appendToStream(links, [`0@${name}`, `9@${name}`].map((text) => lib.binaryEvent({ type: '$>', data: Buffer.from(text) })));
+    await client().appendToStream(
+      links,
+      [`0@${name}`, `9@${name}`].map((text) => lib.binaryEvent({ type: '$>', data: Buffer.from(text) })),
+    );
     const [found, missing] = await take(client().subscribeToStream(links, { resolveLinkTos: true }), 2);
-    expect([found!.event!.streamId, found!.link!.revision, missing!.event, missing!.link!.revision]).toEqual([name, 0n, undefined, 1n]);
+    expect([found!.event!.streamId, found!.link!.revision, missing!.event, missing!.link!.revision]).toEqual([
+      name,
+      0n,
+      undefined,
+      1n,
+    ]);
   });
 
   test('ends when it is told to, and with an error when the stream is gone for good', async () => {
@@ -83,7 +107,9 @@ export function subscriptionTests({ lib, client, stream }: Suite): void {
     await client().appendToStream(name, numbered(lib, 3));
     const left = client().subscribeToStream(name);
     const events: unknown[] = [];
-    left.on('data', (event) => { events.push(event); });
+    left.on('data', (event) => {
+      events.push(event);
+    });
     await told(left, 'caughtUp');
     const ended = told(left, 'end');
     await left.unsubscribe();

@@ -5,7 +5,16 @@ import { FakeNode } from '../../../support/fake-node.ts';
 import { AS } from '../../secured.ts';
 
 const STATS = '/event_store.client.monitoring.Monitoring/Stats';
-const FLAT = { 'proc-id': '4711', 'proc-cpu': '1.5', 'proc-drive-/data-usage': '40%', 'proc-drive-/data-usedBytes': '4000', 'proc-drive-/data-totalBytes': '10000', 'proc-drive-/data-availableBytes': '6000', 'sys-freeMem': '1024', 'es-checksum': '100' };
+const FLAT = {
+  'proc-id': '4711',
+  'proc-cpu': '1.5',
+  'proc-drive-/data-usage': '40%',
+  'proc-drive-/data-usedBytes': '4000',
+  'proc-drive-/data-totalBytes': '10000',
+  'proc-drive-/data-availableBytes': '6000',
+  'sys-freeMem': '1024',
+  'es-checksum': '100',
+};
 
 test('all statistics as text, at once and then once a period, until the client leaves', async () => {
   const node = new FakeNode();
@@ -36,7 +45,12 @@ test('a client that takes nothing holds one message', async () => {
   call.cancel();
 });
 
-test.each([['1', STATS_PERIOD_MIN_MS], ['18446744073709551615', STATS_PERIOD_MAX_MS], ['9223372036854775809', STATS_PERIOD_MAX_MS], ['9007199254740993', STATS_PERIOD_MAX_MS]])('a period of %s ms counts as %s', async (asked, periodMs) => {
+test.each([
+  ['1', STATS_PERIOD_MIN_MS],
+  ['18446744073709551615', STATS_PERIOD_MAX_MS],
+  ['9223372036854775809', STATS_PERIOD_MAX_MS],
+  ['9007199254740993', STATS_PERIOD_MAX_MS],
+])('a period of %s ms counts as %s', async (asked, periodMs) => {
   const h = securedGrpc({ node: new FakeNode() });
   const call = h.open(STATS, [{ refresh_time_period_in_ms: asked }], { metadata: AS.plain });
   await call.until(1);
@@ -48,13 +62,21 @@ test.each([['1', STATS_PERIOD_MIN_MS], ['18446744073709551615', STATS_PERIOD_MAX
 });
 
 test('a period of 0 is refused', async () => {
-  expect(await securedGrpc({ node: new FakeNode() }).call(STATS, {}, AS.plain)).toMatchObject({ status: 3, received: [] });
+  expect(await securedGrpc({ node: new FakeNode() }).call(STATS, {}, AS.plain)).toMatchObject({
+    status: 3,
+    received: [],
+  });
 });
 
 test('who may see the statistics over HTTP may see them here', async () => {
   const h = securedGrpc({ node: new FakeNode() });
-  expect(await h.call(STATS, { refresh_time_period_in_ms: '1000' })).toMatchObject({ status: 7, message: 'Access Denied' });
-  const open = securedGrpc({ node: new FakeNode(), options: { allowAnonymousEndpointAccess: true } }).open(STATS, [{ refresh_time_period_in_ms: '1000' }]);
+  expect(await h.call(STATS, { refresh_time_period_in_ms: '1000' })).toMatchObject({
+    status: 7,
+    message: 'Access Denied',
+  });
+  const open = securedGrpc({ node: new FakeNode(), options: { allowAnonymousEndpointAccess: true } }).open(STATS, [
+    { refresh_time_period_in_ms: '1000' },
+  ]);
   expect(await open.until(1)).toHaveLength(1);
   open.cancel();
 });

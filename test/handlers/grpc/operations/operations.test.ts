@@ -14,12 +14,20 @@ describe('scavenges', () => {
     const id = h.scavenger.current()!;
     expect(begun).toEqual({ ...OK, received: [{ scavenge_id: id }] });
     expect(h.scavenger.started.map(({ options }) => options)).toEqual([{ threads: 3 }]);
-    expect(await h.call(`${AT}/StartScavenge`, { options: {} }, AS.ops)).toEqual({ ...OK, received: [{ scavenge_id: id, scavenge_result: 'InProgress' }] });
+    expect(await h.call(`${AT}/StartScavenge`, { options: {} }, AS.ops)).toEqual({
+      ...OK,
+      received: [{ scavenge_id: id, scavenge_result: 'InProgress' }],
+    });
     expect(await h.call(`${AT}/StopScavenge`, { options: { scavenge_id: 'nope' } }, AS.ops)).toMatchObject(NOT_FOUND);
-    expect(await h.call(`${AT}/StopScavenge`, { options: { scavenge_id: id } }, AS.ops)).toEqual({ ...OK, received: [{ scavenge_id: id, scavenge_result: 'Stopped' }] });
+    expect(await h.call(`${AT}/StopScavenge`, { options: { scavenge_id: id } }, AS.ops)).toEqual({
+      ...OK,
+      received: [{ scavenge_id: id, scavenge_result: 'Stopped' }],
+    });
     expect(h.entries).toMatchObject([
-      { action: 'scavenge.start', outcome: 'success', target: id, details: { threadCount: 3 } }, { action: 'scavenge.start', outcome: 'success', target: id, details: { wasRunning: true } },
-      { action: 'scavenge.stop', outcome: 'failed', target: 'nope', code: 'scavenge_not_found' }, { action: 'scavenge.stop', outcome: 'success', target: id },
+      { action: 'scavenge.start', outcome: 'success', target: id, details: { threadCount: 3 } },
+      { action: 'scavenge.start', outcome: 'success', target: id, details: { wasRunning: true } },
+      { action: 'scavenge.stop', outcome: 'failed', target: 'nope', code: 'scavenge_not_found' },
+      { action: 'scavenge.stop', outcome: 'success', target: id },
     ]);
   });
 
@@ -30,18 +38,29 @@ describe('scavenges', () => {
       expect(await h.call(`${AT}/StopScavenge`, { options: { scavenge_id: 'current' } }, AS.admin)).toMatchObject(OK);
     }
     expect(h.scavenger.started.map(({ options }) => options)).toEqual([{}, {}]);
-    for (const scavenge_id of ['current', '']) expect(await h.call(`${AT}/StopScavenge`, { options: { scavenge_id } }, AS.admin)).toMatchObject(NOT_FOUND);
+    for (const scavenge_id of ['current', ''])
+      expect(await h.call(`${AT}/StopScavenge`, { options: { scavenge_id } }, AS.admin)).toMatchObject(NOT_FOUND);
   });
 
   test('need options', async () => {
     const h = audited();
-    for (const method of ['StartScavenge', 'StopScavenge']) expect(await h.call(`${AT}/${method}`, {}, AS.admin)).toMatchObject({ status: 2, message: 'Exception was thrown by handler.', trailers: {} });
+    for (const method of ['StartScavenge', 'StopScavenge'])
+      expect(await h.call(`${AT}/${method}`, {}, AS.admin)).toMatchObject({
+        status: 2,
+        message: 'Exception was thrown by handler.',
+        trailers: {},
+      });
     expect(h.scavenger.started).toEqual([]);
   });
 });
 
 describe('orders', () => {
-  const ORDERS = [['Shutdown', {}, 'shutdown', 'node.shutdown'], ['MergeIndexes', {}, 'mergeIndexes', 'index.merge'], ['ResignNode', {}, 'resign', 'node.resign'], ['SetNodePriority', { priority: -3 }, 'setPriority -3', 'node.priority']] as const;
+  const ORDERS = [
+    ['Shutdown', {}, 'shutdown', 'node.shutdown'],
+    ['MergeIndexes', {}, 'mergeIndexes', 'index.merge'],
+    ['ResignNode', {}, 'resign', 'node.resign'],
+    ['SetNodePriority', { priority: -3 }, 'setPriority -3', 'node.priority'],
+  ] as const;
 
   test.each(ORDERS)('%s', async (method, request, told, action) => {
     const h = audited();
@@ -50,9 +69,14 @@ describe('orders', () => {
     expect(h.told()).toEqual([[action, 'success', null]]);
   });
 
-  test.each([...ORDERS.map(([method, request]) => [method, request] as const), ['StartScavenge', { options: {} }] as const, ['StopScavenge', { options: { scavenge_id: 'current' } }] as const])('%s is for operators', async (method, request) => {
+  test.each([
+    ...ORDERS.map(([method, request]) => [method, request] as const),
+    ['StartScavenge', { options: {} }] as const,
+    ['StopScavenge', { options: { scavenge_id: 'current' } }] as const,
+  ])('%s is for operators', async (method, request) => {
     const h = audited();
-    for (const who of [AS.anonymous, AS.plain, AS.keeper]) expect(await h.call(`${AT}/${method}`, request, who)).toMatchObject(who === AS.keeper ? { status: 16 } : DENIED);
+    for (const who of [AS.anonymous, AS.plain, AS.keeper])
+      expect(await h.call(`${AT}/${method}`, request, who)).toMatchObject(who === AS.keeper ? { status: 16 } : DENIED);
     expect(h.node.calls).toEqual([]);
     expect(h.scavenger.started).toEqual([]);
     expect(h.entries.map(({ outcome }) => outcome)).toEqual(['refused', 'refused']);

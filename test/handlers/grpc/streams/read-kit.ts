@@ -16,7 +16,24 @@ export const READ = StreamsService.methods.Read.path;
 /** gRPC over the real store in memory. */
 export function realGrpc(options: SetupOptions = {}, context: Partial<FlatContext> = {}) {
   const { store, clock, ...rest } = setUp(options);
-  return { ...rest, store, clock, ...clientFor(contextOf({ store, clock, scavenger: new FakeScavenger(), ids: new SeededIds(3), log: silentLog, meter: silentMeter, security: null, node: null, ...context })) };
+  return {
+    ...rest,
+    store,
+    clock,
+    ...clientFor(
+      contextOf({
+        store,
+        clock,
+        scavenger: new FakeScavenger(),
+        ids: new SeededIds(3),
+        log: silentLog,
+        meter: silentMeter,
+        security: null,
+        node: null,
+        ...context,
+      }),
+    ),
+  };
 }
 
 /** A request to read, with what every one of them has. */
@@ -32,10 +49,15 @@ export function streamRead(name: string, from: Json, more: Json): Json {
 export function gist(message: Json): string {
   const { event, checkpoint, confirmation, caught_up: caughtUp, stream_not_found: missing, ...others } = message as any;
   if (event !== undefined) {
-    const named = (one: any): string => `${one.stream_revision ?? 0}@${Buffer.from(one.stream_identifier.stream_name, 'base64').toString()}`;
-    return [event.event === undefined ? 'gone' : named(event.event), ...(event.link === undefined ? [] : [`by ${named(event.link)}`])].join(' ');
+    const named = (one: any): string =>
+      `${one.stream_revision ?? 0}@${Buffer.from(one.stream_identifier.stream_name, 'base64').toString()}`;
+    return [
+      event.event === undefined ? 'gone' : named(event.event),
+      ...(event.link === undefined ? [] : [`by ${named(event.link)}`]),
+    ].join(' ');
   }
-  if (checkpoint !== undefined) return `checkpoint ${checkpoint.commit_position ?? 0}/${checkpoint.prepare_position ?? 0}`;
+  if (checkpoint !== undefined)
+    return `checkpoint ${checkpoint.commit_position ?? 0}/${checkpoint.prepare_position ?? 0}`;
   if (confirmation !== undefined) return 'confirmed';
   if (caughtUp !== undefined) return 'caught up';
   return missing === undefined ? JSON.stringify(others) : 'not found';

@@ -9,10 +9,17 @@ import { AS } from '../../secured.ts';
 import { gist, READ, readOf, realGrpc, streamRead } from './read-kit.ts';
 
 const UNHANDLED = 'Exception was thrown by handler.';
-const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
-const toStream = (name: string, from: Json, more: Json = {}): Json => streamRead(name, from, { subscription: {}, ...more });
-const toAll = (from: Json, filter?: Json): Json => readOf({ all: from, subscription: {}, ...(filter && { no_filter: null, filter }) });
-const at = (position: number, prepare = position): Json => ({ position: { commit_position: String(position), prepare_position: String(prepare) } });
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+const toStream = (name: string, from: Json, more: Json = {}): Json =>
+  streamRead(name, from, { subscription: {}, ...more });
+const toAll = (from: Json, filter?: Json): Json =>
+  readOf({ all: from, subscription: {}, ...(filter && { no_filter: null, filter }) });
+const at = (position: number, prepare = position): Json => ({
+  position: { commit_position: String(position), prepare_position: String(prepare) },
+});
 
 async function said(call: ScriptedCall, count: number): Promise<string[]> {
   return (await call.until(count)).map(gist);
@@ -37,7 +44,9 @@ describe('a subscription to a stream', () => {
     await h.store.append('s', ANY, events(5));
     const call = h.open(READ, [toStream('s', { revision: '2' })]);
     expect(await said(call, 4)).toEqual(['confirmed', '3@s', '4@s', 'caught up']);
-    expect((call.received[0] as any).confirmation.subscription_id).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    expect((call.received[0] as any).confirmation.subscription_id).toMatch(
+      /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
+    );
     // Confirmed together with the first page.
     expect(call.blocks.length).toBe(1);
     await h.store.append('s', ANY, events(2));
@@ -51,13 +60,18 @@ describe('a subscription to a stream', () => {
   it('from the end, or from behind it, gives what comes', async () => {
     const h = realGrpc();
     await h.store.append('s', ANY, events(2));
-    const calls = [h.open(READ, [toStream('s', { end: {} })]), h.open(READ, [toStream('s', { revision: '18446744073709551615' })]), h.open(READ, [toStream('s', { revision: '3' })])];
+    const calls = [
+      h.open(READ, [toStream('s', { end: {} })]),
+      h.open(READ, [toStream('s', { revision: '18446744073709551615' })]),
+      h.open(READ, [toStream('s', { revision: '3' })]),
+    ];
     for (const call of calls) expect(await said(call, 2)).toEqual(['confirmed', 'caught up']);
     await h.store.append('s', ANY, events(3));
     expect((await said(calls[0]!, 5)).slice(2)).toEqual(['2@s', '3@s', '4@s']);
     expect((await said(calls[1]!, 5)).slice(2)).toEqual(['2@s', '3@s', '4@s']);
     expect((await said(calls[2]!, 3)).slice(2)).toEqual(['4@s']);
-    for (const request of [toStream('s', {}), toStream('s', { revision: '9223372036854775808' })]) expect(await h.call(READ, request)).toMatchObject({ status: 2, message: UNHANDLED, received: [] });
+    for (const request of [toStream('s', {}), toStream('s', { revision: '9223372036854775808' })])
+      expect(await h.call(READ, request)).toMatchObject({ status: 2, message: UNHANDLED, received: [] });
   });
 
   it('waits for a stream that is not there, without a word of having caught up unless it began at the end', async () => {
@@ -82,10 +96,16 @@ describe('a subscription to a stream', () => {
     const call = h.open(READ, [toStream('s', { start: {} })]);
     await said(call, 3);
     await h.store.deleteStream('s', ANY, 'hard');
-    const deleted = { status: 9, message: "Event stream 's' is deleted.", trailers: { exception: 'stream-deleted', 'stream-name': 's' } };
+    const deleted = {
+      status: 9,
+      message: "Event stream 's' is deleted.",
+      trailers: { exception: 'stream-deleted', 'stream-name': 's' },
+    };
     expect(await call.ended).toMatchObject(deleted);
     expect(call.received.map(gist)).toEqual(['confirmed', '0@s', 'caught up', '9223372036854775807@s']);
-    expect((call.received[3] as any).event.event).toMatchObject({ metadata: { type: '$streamDeleted', 'content-type': 'application/octet-stream' } });
+    expect((call.received[3] as any).event.event).toMatchObject({
+      metadata: { type: '$streamDeleted', 'content-type': 'application/octet-stream' },
+    });
     // Afterwards it ends at once; only from the end there is something to wait for, as the recorded node has it.
     expect(await h.call(READ, toStream('s', { start: {} }))).toMatchObject({ ...deleted, received: [] });
     const end = h.open(READ, [toStream('s', { end: {} })]);
@@ -104,7 +124,10 @@ describe('a subscription to a stream', () => {
     expect([call.blocks.length, call.overruns]).toEqual([2, 0]);
     call.resume();
     const all = await said(call, 53);
-    expect(all.filter((one) => one !== 'caught up')).toEqual(['confirmed', ...Array.from({ length: 50 }, (_, i) => `${i}@s`)]);
+    expect(all.filter((one) => one !== 'caught up')).toEqual([
+      'confirmed',
+      ...Array.from({ length: 50 }, (_, i) => `${i}@s`),
+    ]);
     expect([all.filter((one) => one === 'caught up').length, all.at(-1)]).toEqual([2, 'caught up']);
   });
 
@@ -143,31 +166,68 @@ describe('a subscription to $all', () => {
     await h.store.append('s', ANY, events(3));
     const { events: all } = await h.store.readAll({ direction: 'forward', from: 'start', count: 9 });
     const { position } = all[1]!;
-    expect(await said(h.open(READ, [toAll({ start: {} })]), 5)).toEqual(['confirmed', '0@s', '1@s', '2@s', 'caught up']);
-    for (const prepare of [position, 0]) expect(await said(h.open(READ, [toAll(at(position, prepare))]), 3)).toEqual(['confirmed', '2@s', 'caught up']);
+    expect(await said(h.open(READ, [toAll({ start: {} })]), 5)).toEqual([
+      'confirmed',
+      '0@s',
+      '1@s',
+      '2@s',
+      'caught up',
+    ]);
+    for (const prepare of [position, 0])
+      expect(await said(h.open(READ, [toAll(at(position, prepare))]), 3)).toEqual(['confirmed', '2@s', 'caught up']);
     const later = [{ end: {} }, at(99_999_999)].map((from) => h.open(READ, [toAll(from)]));
     for (const call of later) expect(await said(call, 2)).toEqual(['confirmed', 'caught up']);
     await h.store.append('t', ANY, events(1));
     for (const call of later) expect(await said(call, 3)).toEqual(['confirmed', 'caught up', '0@t']);
-    for (const from of [at(position + 1), at(position, position + 1), {}]) expect(await h.call(READ, toAll(from))).toMatchObject({ status: 2, message: UNHANDLED, received: [] });
+    for (const from of [at(position + 1), at(position, position + 1), {}])
+      expect(await h.call(READ, toAll(from))).toMatchObject({ status: 2, message: UNHANDLED, received: [] });
   });
 
   it('with a filter has checkpoints among its events', async () => {
     const h = realGrpc();
-    const write = async (...names: string[]): Promise<void> => { for (const name of names) await h.store.append(name, ANY, events(1)); };
+    const write = async (...names: string[]): Promise<void> => {
+      for (const name of names) await h.store.append(name, ANY, events(1));
+    };
     const none = { stream_identifier: { prefix: ['w'] }, max: 2, checkpointIntervalMultiplier: 2 };
     await write('o', 'o', 'o', 'o', 'w', 'o', 'o', 'w', 'w');
     const { events: all } = await h.store.readAll({ direction: 'forward', from: 'start', count: 9 });
     const positions = all.map(({ position }) => position);
     const call = h.open(READ, [toAll({ start: {} }, none)]);
-    expect(await said(call, 7)).toEqual(['confirmed', `checkpoint ${positions[2]}/0`, '0@w', '1@w', `checkpoint ${positions[7]}/${positions[7]}`, '2@w', 'caught up']);
+    expect(await said(call, 7)).toEqual([
+      'confirmed',
+      `checkpoint ${positions[2]}/0`,
+      '0@w',
+      '1@w',
+      `checkpoint ${positions[7]}/${positions[7]}`,
+      '2@w',
+      'caught up',
+    ]);
     await write('o', 'w', 'o', 'w', 'o');
-    const live = (await h.store.readAll({ direction: 'forward', from: 'start', count: 20 })).events.slice(9).map(({ position }) => position);
+    const live = (await h.store.readAll({ direction: 'forward', from: 'start', count: 20 })).events
+      .slice(9)
+      .map(({ position }) => position);
     expect((await said(call, 10)).slice(7)).toEqual(['3@w', `checkpoint ${live[2]}/${live[2]}`, '4@w']);
     // From a checkpoint on nothing is missed and nothing comes again.
-    expect((await said(h.open(READ, [toAll(at(positions[2]!, 0), none)]), 9)).filter((one) => one.endsWith('w'))).toEqual(['0@w', '1@w', '2@w', '3@w', '4@w']);
-    await left(call, { ...h.store, figures: () => ({ ...h.store.figures(), subscriptions: h.store.figures().subscriptions - 1 }) });
-    for (const bad of [{ ...none, checkpointIntervalMultiplier: 0 }, { ...none, stream_identifier: { regex: '(' } }]) expect(await h.call(READ, toAll({ start: {} }, bad))).toMatchObject({ status: 2, message: UNHANDLED, received: [] });
-    for (const bad of [{ ...none, max: null }, { ...none, max: 0 }]) expect(await h.call(READ, toAll({ start: {} }, bad))).toMatchObject({ status: 3, received: [] });
+    expect(
+      (await said(h.open(READ, [toAll(at(positions[2]!, 0), none)]), 9)).filter((one) => one.endsWith('w')),
+    ).toEqual(['0@w', '1@w', '2@w', '3@w', '4@w']);
+    await left(call, {
+      ...h.store,
+      figures: () => ({ ...h.store.figures(), subscriptions: h.store.figures().subscriptions - 1 }),
+    });
+    for (const bad of [
+      { ...none, checkpointIntervalMultiplier: 0 },
+      { ...none, stream_identifier: { regex: '(' } },
+    ])
+      expect(await h.call(READ, toAll({ start: {} }, bad))).toMatchObject({
+        status: 2,
+        message: UNHANDLED,
+        received: [],
+      });
+    for (const bad of [
+      { ...none, max: null },
+      { ...none, max: 0 },
+    ])
+      expect(await h.call(READ, toAll({ start: {} }, bad))).toMatchObject({ status: 3, received: [] });
   });
 });

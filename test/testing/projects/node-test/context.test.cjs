@@ -6,14 +6,25 @@ const { test } = require('node:test');
 const vm = require('node:vm');
 const client = require('@eventstore/db-client');
 
-// As Jest has it: what a file of tests requires runs in a context of its own, which shares with Node.js what that has inside, and what buffers are made of. The class of modules is a copy there.
+// As Jest has it: what a file of tests requires runs in a context of its own, which shares with Node.js what that has
+// inside, and what buffers are made of. The class of modules is a copy there.
 
-const OWN = new Set(vm.runInNewContext('Object.getOwnPropertyNames(globalThis)').filter((name) => !['ArrayBuffer', 'Uint8Array'].includes(name)));
+const OWN = new Set(
+  vm
+    .runInNewContext('Object.getOwnPropertyNames(globalThis)')
+    .filter((name) => !['ArrayBuffer', 'Uint8Array'].includes(name)),
+);
 
 class ModuleOfContext extends Module {}
 
 class Context {
-  globals = vm.createContext(Object.fromEntries(Object.getOwnPropertyNames(globalThis).filter((name) => !OWN.has(name)).map((name) => [name, globalThis[name]])));
+  globals = vm.createContext(
+    Object.fromEntries(
+      Object.getOwnPropertyNames(globalThis)
+        .filter((name) => !OWN.has(name))
+        .map((name) => [name, globalThis[name]]),
+    ),
+  );
   #loaded = new Map();
 
   require(name, from = __filename) {
@@ -23,7 +34,11 @@ class Context {
     if (known !== undefined) return known.exports;
     const module = { exports: {} };
     this.#loaded.set(file, module);
-    const run = vm.compileFunction(readFileSync(file, 'utf8'), ['module', 'exports', 'require', '__filename', '__dirname'], { filename: file, parsingContext: this.globals });
+    const run = vm.compileFunction(
+      readFileSync(file, 'utf8'),
+      ['module', 'exports', 'require', '__filename', '__dirname'],
+      { filename: file, parsingContext: this.globals },
+    );
     run(module, module.exports, (wanted) => this.require(wanted, file), file, path.dirname(file));
     return module.exports;
   }

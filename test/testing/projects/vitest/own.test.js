@@ -3,9 +3,21 @@ import { expect, test, vi } from 'vitest';
 
 test('matchers of Vitest see plain values and errors with a code', async () => {
   await using node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
-  expect(await Array.fromAsync(node.store.read('order-1'))).toMatchObject([{ stream: 'order-1', version: 0, type: 'placed', data: { total: 12 } }]);
-  expect(await node.scavenge()).toStrictEqual({ id: expect.any(String), bytesFreed: expect.any(Number), elapsedMs: expect.any(Number), goneBy: null, removed: [], removedCount: 0 });
-  await expect(node.store.append('order-1', { type: 'placed' }, { expected: 7 })).rejects.toMatchObject({ code: 'wrong_expected_version', data: { expected: 7, actual: 0 } });
+  expect(await Array.fromAsync(node.store.read('order-1'))).toMatchObject([
+    { stream: 'order-1', version: 0, type: 'placed', data: { total: 12 } },
+  ]);
+  expect(await node.scavenge()).toStrictEqual({
+    id: expect.any(String),
+    bytesFreed: expect.any(Number),
+    elapsedMs: expect.any(Number),
+    goneBy: null,
+    removed: [],
+    removedCount: 0,
+  });
+  await expect(node.store.append('order-1', { type: 'placed' }, { expected: 7 })).rejects.toMatchObject({
+    code: 'wrong_expected_version',
+    data: { expected: 7, actual: 0 },
+  });
 });
 
 test('fake timers of Vitest stop no node', async () => {

@@ -20,12 +20,30 @@ import { ScheduleForm } from './schedule-form.tsx';
 import { Times } from './times.tsx';
 import { Off } from './off.tsx';
 
-const STATES: Readonly<Record<ScheduleDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
-  NotConfigured: { label: 'no schedule', tone: 'plain', about: 'There is no schedule yet, so no scavenge starts automatically.' },
+const STATES: Readonly<
+  Record<ScheduleDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>
+> = {
+  NotConfigured: {
+    label: 'no schedule',
+    tone: 'plain',
+    about: 'There is no schedule yet, so no scavenge starts automatically.',
+  },
   Waiting: { label: 'waiting', tone: 'ok', about: 'Waiting for the next scheduled time.' },
-  InProgress: { label: 'in progress', tone: 'accent', about: 'A cycle is running: members are scavenged one after the other.' },
-  Pausing: { label: 'pausing', tone: 'warn', about: 'The scavenge of a member is being stopped; auto-scavenge is paused after that.' },
-  Paused: { label: 'paused', tone: 'warn', about: 'Nothing starts until it is resumed. A cycle then continues with the remaining members.' },
+  InProgress: {
+    label: 'in progress',
+    tone: 'accent',
+    about: 'A cycle is running: members are scavenged one after the other.',
+  },
+  Pausing: {
+    label: 'pausing',
+    tone: 'warn',
+    about: 'The scavenge of a member is being stopped; auto-scavenge is paused after that.',
+  },
+  Paused: {
+    label: 'paused',
+    tone: 'warn',
+    about: 'Nothing starts until it is resumed. A cycle then continues with the remaining members.',
+  },
 };
 
 const ENABLED_EVERY_MS = 30_000;
@@ -38,9 +56,37 @@ export default function AutoScavenge() {
   const status = usePolled<ScheduleDocument>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
   const { value: data } = enabled.data;
   const { value: error } = enabled.error;
-  if (data === null && error?.status === 404) return <><ViewHead title="Auto-scavenge" /><Card><EmptyState icon="clock" title="Not available on this node">Nodes on object storage and functions have no auto-scavenge: start scavenges from your own scheduler.</EmptyState></Card></>;
-  if (data === null) return <><ViewHead title="Auto-scavenge" />{error === null ? <Skeleton lines={6} /> : <ErrorState error={error} what="Auto-scavenge" onRetry={() => void enabled.refresh()} />}</>;
-  if (!data.enabled) return <><ViewHead title="Auto-scavenge"><Badge>off</Badge></ViewHead><Off reason={data.reason ?? null} /></>;
+  if (data === null && error?.status === 404)
+    return (
+      <>
+        <ViewHead title="Auto-scavenge" />
+        <Card>
+          <EmptyState icon="clock" title="Not available on this node">
+            Nodes on object storage and functions have no auto-scavenge: start scavenges from your own scheduler.
+          </EmptyState>
+        </Card>
+      </>
+    );
+  if (data === null)
+    return (
+      <>
+        <ViewHead title="Auto-scavenge" />
+        {error === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ErrorState error={error} what="Auto-scavenge" onRetry={() => void enabled.refresh()} />
+        )}
+      </>
+    );
+  if (!data.enabled)
+    return (
+      <>
+        <ViewHead title="Auto-scavenge">
+          <Badge>off</Badge>
+        </ViewHead>
+        <Off reason={data.reason ?? null} />
+      </>
+    );
   return <On status={status} />;
 }
 
@@ -49,7 +95,17 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
   const [busy, setBusy] = useState<string | null>(null);
   const data = status.data.value;
   const error = status.error.value;
-  if (data === null) return <><ViewHead title="Auto-scavenge" />{error === null ? <Skeleton lines={6} /> : <ErrorState error={error} what="Auto-scavenge" onRetry={() => void status.refresh()} />}</>;
+  if (data === null)
+    return (
+      <>
+        <ViewHead title="Auto-scavenge" />
+        {error === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ErrorState error={error} what="Auto-scavenge" onRetry={() => void status.refresh()} />
+        )}
+      </>
+    );
   const { state, schedule, cycle, lastCycle, timeUntilNextCycle } = data;
   const { label, tone, about } = STATES[state];
   const isOperator = mayUse('operators');
@@ -70,32 +126,116 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
   const until = spanMsOf(timeUntilNextCycle);
   return (
     <>
-      <ViewHead title="Auto-scavenge" about={about} actions={isOperator && schedule !== null && (isPaused
-        ? <Button kind="primary" icon="play" isBusy={busy === 'resume'} isDisabled={state === 'Pausing'} title={state === 'Pausing' ? 'Still pausing' : undefined} onClick={() => void order('resume', 'Auto-scavenge resumed')}>Resume</Button>
-        : <Button icon="pause" isBusy={busy === 'pause'} onClick={() => void order('pause', 'Auto-scavenge is paused')}>Pause</Button>)}
-      ><Badge tone={tone}>{label}</Badge></ViewHead>
-      {error !== null && <Notice tone="warn" title="This may be out of date">{error.message}</Notice>}
+      <ViewHead
+        title="Auto-scavenge"
+        about={about}
+        actions={
+          isOperator &&
+          schedule !== null &&
+          (isPaused ? (
+            <Button
+              kind="primary"
+              icon="play"
+              isBusy={busy === 'resume'}
+              isDisabled={state === 'Pausing'}
+              title={state === 'Pausing' ? 'Still pausing' : undefined}
+              onClick={() => void order('resume', 'Auto-scavenge resumed')}
+            >
+              Resume
+            </Button>
+          ) : (
+            <Button
+              icon="pause"
+              isBusy={busy === 'pause'}
+              onClick={() => void order('pause', 'Auto-scavenge is paused')}
+            >
+              Pause
+            </Button>
+          ))
+        }
+      >
+        <Badge tone={tone}>{label}</Badge>
+      </ViewHead>
+      {error !== null && (
+        <Notice tone="warn" title="This may be out of date">
+          {error.message}
+        </Notice>
+      )}
       <div class="columns">
-        <Card title="Schedule" actions={isOperator && schedule !== null && <Button isSmall icon="edit" onClick={() => setEditing(true)}>Edit</Button>}>
-          {schedule === null ? (isOperator ? <ScheduleForm schedule={null} onSaved={() => status.refresh()} /> : <EmptyState icon="clock" title="No schedule yet">Members of $ops and $admins can set one.</EmptyState>) : (
+        <Card
+          title="Schedule"
+          actions={
+            isOperator &&
+            schedule !== null && (
+              <Button isSmall icon="edit" onClick={() => setEditing(true)}>
+                Edit
+              </Button>
+            )
+          }
+        >
+          {schedule === null ? (
+            isOperator ? (
+              <ScheduleForm schedule={null} onSaved={() => status.refresh()} />
+            ) : (
+              <EmptyState icon="clock" title="No schedule yet">
+                Members of $ops and $admins can set one.
+              </EmptyState>
+            )
+          ) : (
             <div class="stack">
-              <p><code class="schedule">{schedule}</code></p>
-              {state === 'Waiting' && until !== null && <p>The next cycle starts in <strong>{durationText(until)}</strong>.</p>}
+              <p>
+                <code class="schedule">{schedule}</code>
+              </p>
+              {state === 'Waiting' && until !== null && (
+                <p>
+                  The next cycle starts in <strong>{durationText(until)}</strong>.
+                </p>
+              )}
               {isPaused && <Notice tone="warn">Paused: no cycle starts at these times.</Notice>}
               <Times path={`/auto-scavenge/times?count=5&schedule=${encodeURIComponent(schedule)}`} />
             </div>
           )}
         </Card>
         <div class="stack">
-          {cycle !== null && <Card title={state === 'Paused' ? 'Paused cycle' : 'Current cycle'}><Cycle at={cycle.startedAt} what="started" id={cycle.clusterScavengeId} nodes={cycle.nodes} isLive={state === 'InProgress'} /></Card>}
-          <Card title="Last cycle">{lastCycle === null ? <EmptyState icon="scavenge" title="No cycle has completed yet">{schedule === null ? 'Set a schedule, and the first cycle starts automatically.' : 'Once one has, its result on each member is shown here.'}</EmptyState> : <Cycle at={lastCycle.completedAt} what="ended" id={lastCycle.clusterScavengeId} nodes={lastCycle.nodes} isLive={false} />}</Card>
+          {cycle !== null && (
+            <Card title={state === 'Paused' ? 'Paused cycle' : 'Current cycle'}>
+              <Cycle
+                at={cycle.startedAt}
+                what="started"
+                id={cycle.clusterScavengeId}
+                nodes={cycle.nodes}
+                isLive={state === 'InProgress'}
+              />
+            </Card>
+          )}
+          <Card title="Last cycle">
+            {lastCycle === null ? (
+              <EmptyState icon="scavenge" title="No cycle has completed yet">
+                {schedule === null
+                  ? 'Set a schedule, and the first cycle starts automatically.'
+                  : 'Once one has, its result on each member is shown here.'}
+              </EmptyState>
+            ) : (
+              <Cycle
+                at={lastCycle.completedAt}
+                what="ended"
+                id={lastCycle.clusterScavengeId}
+                nodes={lastCycle.nodes}
+                isLive={false}
+              />
+            )}
+          </Card>
         </div>
       </div>
       <Dialog title="Edit the schedule" isOpen={isEditing} onClose={() => setEditing(false)}>
-        <ScheduleForm schedule={schedule} onCancel={() => setEditing(false)} onSaved={async () => {
-          setEditing(false);
-          await status.refresh();
-        }} />
+        <ScheduleForm
+          schedule={schedule}
+          onCancel={() => setEditing(false)}
+          onSaved={async () => {
+            setEditing(false);
+            await status.refresh();
+          }}
+        />
       </Dialog>
     </>
   );

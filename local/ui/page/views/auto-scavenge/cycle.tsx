@@ -8,20 +8,73 @@ import type { NodeOutcome } from '../../../../../core/auto-scavenge/api.ts';
 const STATES: Readonly<Record<string, string>> = { waiting: 'waiting', running: 'scavenging', completed: 'done' };
 
 /** One cycle over the members: who is scavenged, who was, with what result, and who waits. */
-export function Cycle({ at, what, id, nodes, isLive }: { readonly at: string; readonly what: 'started' | 'ended'; readonly id: string; readonly nodes: readonly NodeOutcome[]; readonly isLive: boolean }) {
+export function Cycle({
+  at,
+  what,
+  id,
+  nodes,
+  isLive,
+}: {
+  readonly at: string;
+  readonly what: 'started' | 'ended';
+  readonly id: string;
+  readonly nodes: readonly NodeOutcome[];
+  readonly isLive: boolean;
+}) {
   const done = nodes.filter(({ state }) => state === 'completed').length;
   const columns: readonly Column<NodeOutcome>[] = [
     { name: 'node', title: 'Member', render: ({ node }) => <strong>{node}</strong> },
-    { name: 'state', title: 'State', render: ({ state }) => <Status tone={state === 'running' ? 'accent' : state === 'completed' ? 'ok' : 'plain'} isLive={isLive && state === 'running'}>{STATES[state] ?? state}</Status> },
-    { name: 'result', title: 'Result', render: ({ result }) => (result === null ? <span class="faint">–</span> : <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>) },
-    { name: 'run', title: 'Run', isMinor: true, render: ({ scavengeId }) => (scavengeId === null ? <span class="faint">–</span> : <code class="faint" title={scavengeId}>{scavengeId.slice(0, 8)}</code>) },
+    {
+      name: 'state',
+      title: 'State',
+      render: ({ state }) => (
+        <Status
+          tone={state === 'running' ? 'accent' : state === 'completed' ? 'ok' : 'plain'}
+          isLive={isLive && state === 'running'}
+        >
+          {STATES[state] ?? state}
+        </Status>
+      ),
+    },
+    {
+      name: 'result',
+      title: 'Result',
+      render: ({ result }) =>
+        result === null ? <span class="faint">–</span> : <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>,
+    },
+    {
+      name: 'run',
+      title: 'Run',
+      isMinor: true,
+      render: ({ scavengeId }) =>
+        scavengeId === null ? (
+          <span class="faint">–</span>
+        ) : (
+          <code class="faint" title={scavengeId}>
+            {scavengeId.slice(0, 8)}
+          </code>
+        ),
+    },
   ];
   return (
     <div class="stack">
-      <p>The cycle {what} <Time at={at} show="both" />. <span class="muted">{done} of {nodes.length} {nodes.length === 1 ? 'member' : 'members'} done.</span></p>
-      <div class="cycle-steps" aria-hidden="true">{nodes.map(({ node, state, result }) => <span key={node} class={state === 'completed' ? (result === 'Success' ? 'ok' : 'bad') : state} />)}</div>
-      <div class="card-wide"><Table label={`Members of the cycle that ${what}`} columns={columns} rows={nodes} keyOf={({ node }) => node} /></div>
-      <p class="small faint break">Cycle <code>{id}</code></p>
+      <p>
+        The cycle {what} <Time at={at} show="both" />.{' '}
+        <span class="muted">
+          {done} of {nodes.length} {nodes.length === 1 ? 'member' : 'members'} done.
+        </span>
+      </p>
+      <div class="cycle-steps" aria-hidden="true">
+        {nodes.map(({ node, state, result }) => (
+          <span key={node} class={state === 'completed' ? (result === 'Success' ? 'ok' : 'bad') : state} />
+        ))}
+      </div>
+      <div class="card-wide">
+        <Table label={`Members of the cycle that ${what}`} columns={columns} rows={nodes} keyOf={({ node }) => node} />
+      </div>
+      <p class="small faint break">
+        Cycle <code>{id}</code>
+      </p>
     </div>
   );
 }

@@ -9,21 +9,35 @@ import { TimesList } from './times.tsx';
 import type { TimesDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 const PRESETS = [
-  { label: 'Sundays at 02:30', schedule: '30 2 * * 0' }, { label: 'Every night at 03:00', schedule: '0 3 * * *' }, { label: 'First of the month at 04:00', schedule: '0 4 1 * *' }, { label: 'Monday to Friday at 23:00', schedule: '0 23 * * 1-5' },
+  { label: 'Sundays at 02:30', schedule: '30 2 * * 0' },
+  { label: 'Every night at 03:00', schedule: '0 3 * * *' },
+  { label: 'First of the month at 04:00', schedule: '0 4 1 * *' },
+  { label: 'Monday to Friday at 23:00', schedule: '0 23 * * 1-5' },
 ] as const;
 /** Who types is not asked about with each letter. */
 const PAUSE_MS = 300;
 
 /** A schedule as it is typed, with what the node makes of it. */
-export function ScheduleForm({ schedule, onSaved, onCancel }: { readonly schedule: string | null; readonly onSaved: () => Promise<void>; readonly onCancel?: () => void }) {
+export function ScheduleForm({
+  schedule,
+  onSaved,
+  onCancel,
+}: {
+  readonly schedule: string | null;
+  readonly onSaved: () => Promise<void>;
+  readonly onCancel?: () => void;
+}) {
   const [text, setText] = useState(schedule ?? PRESETS[0].schedule);
   const [next, setNext] = useState<TimesDocument | ApiError | null>(null);
   useEffect(() => {
     const ending = new AbortController();
     const timer = setTimeout(() => {
-      get<TimesDocument>('/auto-scavenge/times', { query: { schedule: text, count: 5 }, signal: ending.signal }).then(setNext, (thrown: unknown) => {
-        if (!ending.signal.aborted) setNext(errorOf(thrown));
-      });
+      get<TimesDocument>('/auto-scavenge/times', { query: { schedule: text, count: 5 }, signal: ending.signal }).then(
+        setNext,
+        (thrown: unknown) => {
+          if (!ending.signal.aborted) setNext(errorOf(thrown));
+        },
+      );
     }, PAUSE_MS);
     return () => {
       clearTimeout(timer);
@@ -38,11 +52,44 @@ export function ScheduleForm({ schedule, onSaved, onCancel }: { readonly schedul
         toast('Schedule saved', 'ok');
         await onSaved();
       }}
-      errorField={({ code }) => (code === 'invalid_schedule' ? 'schedule' : null)} errorText={(error) => sentencesOf(error)}
-      buttons={(isBusy) => <>{onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}<Button type="submit" kind="primary" isBusy={isBusy} isDisabled={text.trim() === ''}>Save the schedule</Button></>}
+      errorField={({ code }) => (code === 'invalid_schedule' ? 'schedule' : null)}
+      errorText={(error) => sentencesOf(error)}
+      buttons={(isBusy) => (
+        <>
+          {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
+          <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={text.trim() === ''}>
+            Save the schedule
+          </Button>
+        </>
+      )}
     >
-      <div class="presets" role="group" aria-label="Common schedules">{PRESETS.map((preset) => <Button key={preset.schedule} isSmall isPressed={text.trim() === preset.schedule} onClick={() => setText(preset.schedule)}>{preset.label}</Button>)}</div>
-      <Field name="schedule" label="Schedule" value={text} onInput={setText} isRequired isMono spellcheck={false} about={<>Five fields: minute, hour, day of the month, month, day of the week. <code>*</code> is any, <code>1,15</code> a list, <code>1-5</code> a range, <code>*/6</code> every sixth.</>} />
+      <div class="presets" role="group" aria-label="Common schedules">
+        {PRESETS.map((preset) => (
+          <Button
+            key={preset.schedule}
+            isSmall
+            isPressed={text.trim() === preset.schedule}
+            onClick={() => setText(preset.schedule)}
+          >
+            {preset.label}
+          </Button>
+        ))}
+      </div>
+      <Field
+        name="schedule"
+        label="Schedule"
+        value={text}
+        onInput={setText}
+        isRequired
+        isMono
+        spellcheck={false}
+        about={
+          <>
+            Five fields: minute, hour, day of the month, month, day of the week. <code>*</code> is any,{' '}
+            <code>1,15</code> a list, <code>1-5</code> a range, <code>*/6</code> every sixth.
+          </>
+        }
+      />
       <div class="schedule-next" aria-live="polite">
         {wrong !== null && <p class="field-wrong">{sentencesOf(wrong)}</p>}
         {wrong === null && next !== null && <TimesList next={next as TimesDocument} />}

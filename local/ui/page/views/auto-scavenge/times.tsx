@@ -12,7 +12,12 @@ export function Times({ path }: { readonly path: string }) {
   const polled = usePolled<TimesDocument>(path, EVERY_MS);
   const data = polled.data.value;
   const error = polled.error.value;
-  if (data === null) return error === null ? <Skeleton lines={5} /> : <p class="muted">The next times can't be computed: {error.message}</p>;
+  if (data === null)
+    return error === null ? (
+      <Skeleton lines={5} />
+    ) : (
+      <p class="muted">The next times can't be computed: {error.message}</p>
+    );
   return <TimesList next={data} />;
 }
 
@@ -24,11 +29,20 @@ export function TimesList({ next: { zone, times } }: { readonly next: TimesDocum
   const here = format(undefined);
   return (
     <div class="times">
-      <p class="small muted">Next times, in time zone {zone}{isOther && <>; below in yours ({own})</>}</p>
+      <p class="small muted">
+        Next times, in time zone {zone}
+        {isOther && <>; below in yours ({own})</>}
+      </p>
       <ol>
         {times.map((time) => {
           const ms = Date.parse(time);
-          return <li key={time}><time dateTime={time}>{inZone(ms)}</time><span class="muted">{relativeText(ms, now.value)}</span>{isOther && <span class="faint small own">{here(ms)}</span>}</li>;
+          return (
+            <li key={time}>
+              <time dateTime={time}>{inZone(ms)}</time>
+              <span class="muted">{relativeText(ms, now.value)}</span>
+              {isOther && <span class="faint small own">{here(ms)}</span>}
+            </li>
+          );
         })}
       </ol>
     </div>
@@ -36,7 +50,14 @@ export function TimesList({ next: { zone, times } }: { readonly next: TimesDocum
 }
 
 function format(zone: string | undefined): (ms: number) => string {
-  const options: Intl.DateTimeFormatOptions = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' };
+  const options: Intl.DateTimeFormatOptions = {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+  };
   let made: Intl.DateTimeFormat;
   try {
     made = new Intl.DateTimeFormat(undefined, { ...options, ...(zone !== undefined && { timeZone: zone }) });

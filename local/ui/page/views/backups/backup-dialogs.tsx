@@ -23,16 +23,35 @@ export function BackupDialog({ isOpen, onClose, onDone }: Common) {
           onDone();
           toast('Backup started');
         }}
-        buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Back up</Button></>}
+        buttons={(isBusy) => (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" kind="primary" isBusy={isBusy}>
+              Back up
+            </Button>
+          </>
+        )}
       >
-        <p class="muted">Stores what the repository does not have yet. The node keeps running; the backup contains everything acknowledged before it started.</p>
-        <Toggle name="pauseScavenge" label="Pause a running scavenge" about="A backup and a scavenge can't run at the same time. If set, a running scavenge stops at its next safe point and resumes after the backup; if not, the backup is refused while a scavenge runs." />
+        <p class="muted">
+          Stores what the repository does not have yet. The node keeps running; the backup contains everything
+          acknowledged before it started.
+        </p>
+        <Toggle
+          name="pauseScavenge"
+          label="Pause a running scavenge"
+          about="A backup and a scavenge can't run at the same time. If set, a running scavenge stops at its next safe point and resumes after the backup; if not, the backup is refused while a scavenge runs."
+        />
       </Form>
     </Dialog>
   );
 }
 
-const PARTS = [{ value: '1', label: 'All of it' }, { value: '0.5', label: 'Half of it' }, { value: '0.1', label: 'A tenth' }, { value: '0.01', label: 'A hundredth' }] as const;
+const PARTS = [
+  { value: '1', label: 'All of it' },
+  { value: '0.5', label: 'Half of it' },
+  { value: '0.1', label: 'A tenth' },
+  { value: '0.01', label: 'A hundredth' },
+] as const;
 
 export function VerifyDialog({ isOpen, onClose, onDone }: Common) {
   return (
@@ -43,16 +62,38 @@ export function VerifyDialog({ isOpen, onClose, onDone }: Common) {
           onClose();
           onDone();
         }}
-        buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Verify</Button></>}
+        buttons={(isBusy) => (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" kind="primary" isBusy={isBusy}>
+              Verify
+            </Button>
+          </>
+        )}
       >
-        <p class="muted">Checks that everything the backups need is there and matches its checksums. Damaged objects are noted, so that the next backup stores them again.</p>
-        <Select name="subset" label="How much is read" value="0.1" options={PARTS} about="A different part each day: at a tenth a day, everything is read in ten days. Reading a whole bucket can be slow and costly." />
+        <p class="muted">
+          Checks that everything the backups need is there and matches its checksums. Damaged objects are noted, so that
+          the next backup stores them again.
+        </p>
+        <Select
+          name="subset"
+          label="How much is read"
+          value="0.1"
+          options={PARTS}
+          about="A different part each day: at a tenth a day, everything is read in ten days. Reading a whole bucket can be slow and costly."
+        />
       </Form>
     </Dialog>
   );
 }
 
-export function DrillDialog({ isOpen, backups, backup, onClose, onDone }: Common & { readonly backups: readonly Backup[]; readonly backup: Backup | null }) {
+export function DrillDialog({
+  isOpen,
+  backups,
+  backup,
+  onClose,
+  onDone,
+}: Common & { readonly backups: readonly Backup[]; readonly backup: Backup | null }) {
   const newest = backups[0];
   return (
     <Dialog title="Drill" isOpen={isOpen} onClose={onClose} size="small">
@@ -62,10 +103,33 @@ export function DrillDialog({ isOpen, backups, backup, onClose, onDone }: Common
           onClose();
           onDone();
         }}
-        buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy} isDisabled={newest === undefined}>Begin</Button></>}
+        buttons={(isBusy) => (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={newest === undefined}>
+              Begin
+            </Button>
+          </>
+        )}
       >
-        <p class="muted">Restores a backup to a temporary folder on this machine, opens it, checks every record and index entry, and removes it. The node is not changed. A backup that passes is marked as tested.</p>
-        {newest === undefined ? <p>There is no backup yet. Make one first.</p> : <Select name="backup" label="Which backup" value={backup?.id ?? newest.id} options={backups.map((each, i) => ({ value: each.id, label: `${i === 0 ? 'Newest: ' : ''}${absoluteText(Date.parse(each.createdAt))} – ${bytesText(each.sizeBytes)} – ${shortId(each.id)}` }))} about={`Needs about ${bytesText((backup ?? newest).sizeBytes * 1.2)} of free space while it runs.`} />}
+        <p class="muted">
+          Restores a backup to a temporary folder on this machine, opens it, checks every record and index entry, and
+          removes it. The node is not changed. A backup that passes is marked as tested.
+        </p>
+        {newest === undefined ? (
+          <p>There is no backup yet. Make one first.</p>
+        ) : (
+          <Select
+            name="backup"
+            label="Which backup"
+            value={backup?.id ?? newest.id}
+            options={backups.map((each, i) => ({
+              value: each.id,
+              label: `${i === 0 ? 'Newest: ' : ''}${absoluteText(Date.parse(each.createdAt))} – ${bytesText(each.sizeBytes)} – ${shortId(each.id)}`,
+            }))}
+            about={`Needs about ${bytesText((backup ?? newest).sizeBytes * 1.2)} of free space while it runs.`}
+          />
+        )}
       </Form>
     </Dialog>
   );

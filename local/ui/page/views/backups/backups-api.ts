@@ -3,9 +3,11 @@ import type { BackupDocument } from '../../../../../handlers/documents/backup.ts
 /** Of a node that has made none. */
 export const NO_CHECKS = { checks: [] };
 
-export const CAUSES: Readonly<Record<BackupDocument['cause'], { readonly word: string; readonly about: string; readonly series: number }>> = {
+export const CAUSES: Readonly<
+  Record<BackupDocument['cause'], { readonly word: string; readonly about: string; readonly series: number }>
+> = {
   manual: { word: 'by hand', about: 'Started on request.', series: 1 },
-  scheduled: { word: 'scheduled', about: 'Started by the node\'s schedule.', series: 3 },
+  scheduled: { word: 'scheduled', about: "Started by the node's schedule.", series: 3 },
   shipping: { word: 'for shipping', about: 'Log shipping needed a base backup.', series: 2 },
 };
 

@@ -17,7 +17,11 @@ import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { NO_CHECKS } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
-import type { BackupsDocument, BackupStatusDocument, ChecksDocument } from '../../../../../handlers/documents/backup.ts';
+import type {
+  BackupsDocument,
+  BackupStatusDocument,
+  ChecksDocument,
+} from '../../../../../handlers/documents/backup.ts';
 import { ChecksCard } from './checks.tsx';
 import { BackupDialog, DrillDialog, VerifyDialog } from './backup-dialogs.tsx';
 import { BackupList } from './list.tsx';
@@ -39,12 +43,40 @@ type Open = { readonly what: 'backup' | 'verify' } | { readonly what: 'drill'; r
 export default function Backups() {
   const status = usePolled<BackupStatusDocument>('/admin/backup/status', STATUS_EVERY_MS);
   if (status.error.value?.status === 404) {
-    return <><ViewHead title="Backups" /><Card><EmptyState icon="backup" title="This node makes no backups">Its data is in memory, or in object storage, which keeps it safe itself.</EmptyState></Card></>;
+    return (
+      <>
+        <ViewHead title="Backups" />
+        <Card>
+          <EmptyState icon="backup" title="This node makes no backups">
+            Its data is in memory, or in object storage, which keeps it safe itself.
+          </EmptyState>
+        </Card>
+      </>
+    );
   }
-  return <Loading polled={status} what="Backups" lines={8}>{(known) => (known.repository === null ? <><ViewHead title="Backups" about="This node has no backups yet." /><NotConfigured /></> : <Configured status={known} polled={status} />)}</Loading>;
+  return (
+    <Loading polled={status} what="Backups" lines={8}>
+      {(known) =>
+        known.repository === null ? (
+          <>
+            <ViewHead title="Backups" about="This node has no backups yet." />
+            <NotConfigured />
+          </>
+        ) : (
+          <Configured status={known} polled={status} />
+        )
+      }
+    </Loading>
+  );
 }
 
-function Configured({ status, polled }: { readonly status: BackupStatusDocument; readonly polled: Polled<BackupStatusDocument> }) {
+function Configured({
+  status,
+  polled,
+}: {
+  readonly status: BackupStatusDocument;
+  readonly polled: Polled<BackupStatusDocument>;
+}) {
   const list = usePolled<BackupsDocument>('/admin/backups', LIST_EVERY_MS);
   const checks = usePolled<ChecksDocument>('/admin/backup/check', CHECKS_EVERY_MS, { missing: NO_CHECKS });
   const [open, setOpen] = useState<Open | null>(null);
@@ -62,30 +94,133 @@ function Configured({ status, polled }: { readonly status: BackupStatusDocument;
   return (
     <>
       <ViewHead
-        title="Backups" about={<>To <code class="break">{status.repository}</code></>}
-        actions={
+        title="Backups"
+        about={
           <>
-            <Button kind="primary" icon="backup" isDisabled={running !== null} {...(running !== null && { title: 'A backup is running' })} onClick={() => setOpen({ what: 'backup' })}>Back up now</Button>
-            <Button icon="shield" isDisabled={check !== null} title="Restore a backup to test it" onClick={() => setOpen({ what: 'drill', backup: null })}>Drill</Button>
-            <Button icon="check" isDisabled={check !== null} title="Check the repository against its checksums" onClick={() => setOpen({ what: 'verify' })}>Verify</Button>
+            To <code class="break">{status.repository}</code>
           </>
         }
-      >{status.schedule !== null && <Badge title="Minute, hour, day of month, month, day of week, in UTC">{`Schedule ${status.schedule}`}</Badge>}{status.shipEverySeconds !== null && <Badge>{`Ships log every ${durationText(status.shipEverySeconds * 1_000)}`}</Badge>}</ViewHead>
-      {status.last !== null && status.last.error !== null && running === null && <Notice tone="bad" title="The last backup failed">{status.last.error}</Notice>}
+        actions={
+          <>
+            <Button
+              kind="primary"
+              icon="backup"
+              isDisabled={running !== null}
+              {...(running !== null && { title: 'A backup is running' })}
+              onClick={() => setOpen({ what: 'backup' })}
+            >
+              Back up now
+            </Button>
+            <Button
+              icon="shield"
+              isDisabled={check !== null}
+              title="Restore a backup to test it"
+              onClick={() => setOpen({ what: 'drill', backup: null })}
+            >
+              Drill
+            </Button>
+            <Button
+              icon="check"
+              isDisabled={check !== null}
+              title="Check the repository against its checksums"
+              onClick={() => setOpen({ what: 'verify' })}
+            >
+              Verify
+            </Button>
+          </>
+        }
+      >
+        {status.schedule !== null && (
+          <Badge title="Minute, hour, day of month, month, day of week, in UTC">{`Schedule ${status.schedule}`}</Badge>
+        )}
+        {status.shipEverySeconds !== null && (
+          <Badge>{`Ships log every ${durationText(status.shipEverySeconds * 1_000)}`}</Badge>
+        )}
+      </ViewHead>
+      {status.last !== null && status.last.error !== null && running === null && (
+        <Notice tone="bad" title="The last backup failed">
+          {status.last.error}
+        </Notice>
+      )}
       <Tiles status={status} />
-      {running !== null && <Card title="Backup in progress" actions={<Stop path="/admin/backup/current" what="The backup" onDone={() => void polled.refresh()} />}><Progress label="Backup" phase={`${running.phase} – ${bytesText(running.bytesDone)}${running.bytesTotal > 0 ? ` of ${bytesText(running.bytesTotal)}` : ''}`} done={running.bytesTotal > 0 ? running.bytesDone / running.bytesTotal : null} leftMs={running.remainingSeconds === null ? null : running.remainingSeconds * 1_000} detail={<>Started <Time at={running.startedAt} /></>} /></Card>}
-      {check !== null && <Card title={check.kind === 'drill' ? 'Drill in progress' : 'Verification in progress'} actions={<Stop path="/admin/backup/check" what={check.kind === 'drill' ? 'The drill' : 'The verification'} onDone={() => void checks.refresh()} />}><Progress label={check.kind === 'drill' ? 'Drill' : 'Verification'} phase={`${check.phase ?? 'Starting'} – ${bytesText(check.bytesDone)}${check.bytesTotal > 0 ? ` of ${bytesText(check.bytesTotal)}` : ''}`} done={check.bytesTotal > 0 ? check.bytesDone / check.bytesTotal : null} detail={<>Started <Time at={check.startedAt} />, for {durationText(Math.round(check.elapsedSeconds) * 1_000)}</>} /></Card>}
-      <Loading polled={list} what="The list of backups">{({ backups: all }) => (
-        <>
-          {all.length > 0 && <Timeline backups={all} status={status} wish={wish} onWish={setWish} />}
-          {status.commands !== null && all.length > 0 && <Restore commands={status.commands} backups={all} restorableMs={msOf(status.restorable?.at)} wish={wish} onWish={setWish} />}
-          <BackupList backups={all} wish={wish} onWish={setWish} onDrill={check === null ? (backup) => setOpen({ what: 'drill', backup }) : null} onStart={running === null ? () => setOpen({ what: 'backup' }) : null} />
-        </>
-      )}</Loading>
-      <Loading polled={checks} what="Checks">{({ checks: all }) => <ChecksCard checks={all.filter(({ state }) => state !== 'running')} commands={status.commands} />}</Loading>
+      {running !== null && (
+        <Card
+          title="Backup in progress"
+          actions={<Stop path="/admin/backup/current" what="The backup" onDone={() => void polled.refresh()} />}
+        >
+          <Progress
+            label="Backup"
+            phase={`${running.phase} – ${bytesText(running.bytesDone)}${running.bytesTotal > 0 ? ` of ${bytesText(running.bytesTotal)}` : ''}`}
+            done={running.bytesTotal > 0 ? running.bytesDone / running.bytesTotal : null}
+            leftMs={running.remainingSeconds === null ? null : running.remainingSeconds * 1_000}
+            detail={
+              <>
+                Started <Time at={running.startedAt} />
+              </>
+            }
+          />
+        </Card>
+      )}
+      {check !== null && (
+        <Card
+          title={check.kind === 'drill' ? 'Drill in progress' : 'Verification in progress'}
+          actions={
+            <Stop
+              path="/admin/backup/check"
+              what={check.kind === 'drill' ? 'The drill' : 'The verification'}
+              onDone={() => void checks.refresh()}
+            />
+          }
+        >
+          <Progress
+            label={check.kind === 'drill' ? 'Drill' : 'Verification'}
+            phase={`${check.phase ?? 'Starting'} – ${bytesText(check.bytesDone)}${check.bytesTotal > 0 ? ` of ${bytesText(check.bytesTotal)}` : ''}`}
+            done={check.bytesTotal > 0 ? check.bytesDone / check.bytesTotal : null}
+            detail={
+              <>
+                Started <Time at={check.startedAt} />, for {durationText(Math.round(check.elapsedSeconds) * 1_000)}
+              </>
+            }
+          />
+        </Card>
+      )}
+      <Loading polled={list} what="The list of backups">
+        {({ backups: all }) => (
+          <>
+            {all.length > 0 && <Timeline backups={all} status={status} wish={wish} onWish={setWish} />}
+            {status.commands !== null && all.length > 0 && (
+              <Restore
+                commands={status.commands}
+                backups={all}
+                restorableMs={msOf(status.restorable?.at)}
+                wish={wish}
+                onWish={setWish}
+              />
+            )}
+            <BackupList
+              backups={all}
+              wish={wish}
+              onWish={setWish}
+              onDrill={check === null ? (backup) => setOpen({ what: 'drill', backup }) : null}
+              onStart={running === null ? () => setOpen({ what: 'backup' }) : null}
+            />
+          </>
+        )}
+      </Loading>
+      <Loading polled={checks} what="Checks">
+        {({ checks: all }) => (
+          <ChecksCard checks={all.filter(({ state }) => state !== 'running')} commands={status.commands} />
+        )}
+      </Loading>
       <BackupDialog isOpen={open?.what === 'backup'} onClose={close} onDone={() => void polled.refresh()} />
       <VerifyDialog isOpen={open?.what === 'verify'} onClose={close} onDone={() => void checks.refresh()} />
-      <DrillDialog isOpen={open?.what === 'drill'} backups={backups ?? []} backup={open?.what === 'drill' ? open.backup : null} onClose={close} onDone={() => void checks.refresh()} />
+      <DrillDialog
+        isOpen={open?.what === 'drill'}
+        backups={backups ?? []}
+        backup={open?.what === 'drill' ? open.backup : null}
+        onClose={close}
+        onDone={() => void checks.refresh()}
+      />
     </>
   );
 }
@@ -93,13 +228,25 @@ function Configured({ status, polled }: { readonly status: BackupStatusDocument;
 function Stop({ path, what, onDone }: { readonly path: string; readonly what: string; readonly onDone: () => void }) {
   const [isBusy, setBusy] = useState(false);
   return (
-    <Button isSmall icon="stop" isBusy={isBusy} onClick={() => {
-      setBusy(true);
-      del(path).then(() => toast(`${what} was stopped`), (thrown: unknown) => toast(errorOf(thrown).message, 'bad')).finally(() => {
-        setBusy(false);
-        onDone();
-      });
-    }}>Stop</Button>
+    <Button
+      isSmall
+      icon="stop"
+      isBusy={isBusy}
+      onClick={() => {
+        setBusy(true);
+        del(path)
+          .then(
+            () => toast(`${what} was stopped`),
+            (thrown: unknown) => toast(errorOf(thrown).message, 'bad'),
+          )
+          .finally(() => {
+            setBusy(false);
+            onDone();
+          });
+      }}
+    >
+      Stop
+    </Button>
   );
 }
 
@@ -109,11 +256,66 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
   const isProvenOld = provenMs === null || now.value - provenMs > PROVEN_MS_MAX;
   return (
     <div class="tiles of-five">
-      <Stat label="Restorable up to" value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />} note={restorable === null ? 'make the first backup' : unshippedBytes === 0 ? 'no writes since' : <Time at={restorable.at} show="absolute" />} {...(restorable === null && { tone: 'bad' as const })} />
-      <Stat label="At risk" value={unshippedBytes === null ? (newest === null ? 'all' : 'since the newest backup') : <Bytes value={unshippedBytes} />} note={unshippedBytes === null ? 'the log is not shipped' : unshippedBytes === 0 ? 'everything is in the repository' : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`} {...(unshippedBytes === null && { tone: 'warn' as const })} />
-      <Stat label="Newest backup" value={newest === null ? 'none' : <Time at={newest.createdAt} />} note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="absolute" />} {...(newest === null && { tone: 'bad' as const })} />
-      <Stat label="Last successful drill" value={provenAt === null ? 'never' : <Time at={provenAt} />} note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="absolute" />} {...(isProvenOld && { tone: 'warn' as const })} />
-      <Stat label="Last verification" value={verified === null ? '–' : <Time at={verified.at} />} note={verified === null ? 'none since startup' : verified.errors === 0 ? 'no errors found' : `${countText(verified.errors, 'error')} found`} {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })} />
+      <Stat
+        label="Restorable up to"
+        value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />}
+        note={
+          restorable === null ? (
+            'make the first backup'
+          ) : unshippedBytes === 0 ? (
+            'no writes since'
+          ) : (
+            <Time at={restorable.at} show="absolute" />
+          )
+        }
+        {...(restorable === null && { tone: 'bad' as const })}
+      />
+      <Stat
+        label="At risk"
+        value={
+          unshippedBytes === null ? (
+            newest === null ? (
+              'all'
+            ) : (
+              'since the newest backup'
+            )
+          ) : (
+            <Bytes value={unshippedBytes} />
+          )
+        }
+        note={
+          unshippedBytes === null
+            ? 'the log is not shipped'
+            : unshippedBytes === 0
+              ? 'everything is in the repository'
+              : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`
+        }
+        {...(unshippedBytes === null && { tone: 'warn' as const })}
+      />
+      <Stat
+        label="Newest backup"
+        value={newest === null ? 'none' : <Time at={newest.createdAt} />}
+        note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="absolute" />}
+        {...(newest === null && { tone: 'bad' as const })}
+      />
+      <Stat
+        label="Last successful drill"
+        value={provenAt === null ? 'never' : <Time at={provenAt} />}
+        note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="absolute" />}
+        {...(isProvenOld && { tone: 'warn' as const })}
+      />
+      <Stat
+        label="Last verification"
+        value={verified === null ? '–' : <Time at={verified.at} />}
+        note={
+          verified === null
+            ? 'none since startup'
+            : verified.errors === 0
+              ? 'no errors found'
+              : `${countText(verified.errors, 'error')} found`
+        }
+        {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })}
+      />
     </div>
   );
 }

@@ -8,37 +8,107 @@ import type { BackupCommands } from '../../../../../core/backup/api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 
 /** What somebody wants back. */
-export type RestoreChoice = { readonly kind: 'newest' } | { readonly kind: 'backup'; readonly backup: Backup } | { readonly kind: 'moment'; readonly ms: number };
+export type RestoreChoice =
+  | { readonly kind: 'newest' }
+  | { readonly kind: 'backup'; readonly backup: Backup }
+  | { readonly kind: 'moment'; readonly ms: number };
 
 /** The exact command, for the state that was chosen. */
-export function Restore({ commands, backups, restorableMs, wish, onWish }: { readonly commands: BackupCommands; readonly backups: readonly Backup[]; readonly restorableMs: number | null; readonly wish: RestoreChoice; readonly onWish: (wanted: RestoreChoice) => void }) {
+export function Restore({
+  commands,
+  backups,
+  restorableMs,
+  wish,
+  onWish,
+}: {
+  readonly commands: BackupCommands;
+  readonly backups: readonly Backup[];
+  readonly restorableMs: number | null;
+  readonly wish: RestoreChoice;
+  readonly onWish: (wanted: RestoreChoice) => void;
+}) {
   const [isBefore, setBefore] = useState(false);
   const newest = backups[0]!;
-  const momentMs = wish.kind === 'moment' ? wish.ms : restorableMs ?? Date.parse(newest.createdAt);
+  const momentMs = wish.kind === 'moment' ? wish.ms : (restorableMs ?? Date.parse(newest.createdAt));
   return (
-    <Card title="Restore" actions={
-      <div class="segments" role="group" aria-label="Restore point">
-        <Button isSmall kind="quiet" isPressed={wish.kind === 'newest'} onClick={() => onWish({ kind: 'newest' })}>Latest</Button>
-        <Button isSmall kind="quiet" isPressed={wish.kind === 'moment'} onClick={() => onWish({ kind: 'moment', ms: momentMs })}>Point in time</Button>
-        <Button isSmall kind="quiet" isPressed={wish.kind === 'backup'} onClick={() => onWish({ kind: 'backup', backup: newest })}>A backup</Button>
-      </div>
-    }>
+    <Card
+      title="Restore"
+      actions={
+        <div class="segments" role="group" aria-label="Restore point">
+          <Button isSmall kind="quiet" isPressed={wish.kind === 'newest'} onClick={() => onWish({ kind: 'newest' })}>
+            Latest
+          </Button>
+          <Button
+            isSmall
+            kind="quiet"
+            isPressed={wish.kind === 'moment'}
+            onClick={() => onWish({ kind: 'moment', ms: momentMs })}
+          >
+            Point in time
+          </Button>
+          <Button
+            isSmall
+            kind="quiet"
+            isPressed={wish.kind === 'backup'}
+            onClick={() => onWish({ kind: 'backup', backup: newest })}
+          >
+            A backup
+          </Button>
+        </div>
+      }
+    >
       <div class="stack tight">
-        {wish.kind === 'newest' && <p class="muted">The newest backup and the log shipped after it{restorableMs !== null && <>: the state at <strong>{absoluteText(restorableMs)}</strong></>}.</p>}
+        {wish.kind === 'newest' && (
+          <p class="muted">
+            The newest backup and the log shipped after it
+            {restorableMs !== null && (
+              <>
+                : the state at <strong>{absoluteText(restorableMs)}</strong>
+              </>
+            )}
+            .
+          </p>
+        )}
         {wish.kind === 'moment' && (
           <div class="row wrap restore-moment">
-            <div class="field"><label for="restore-moment">Point in time, in your time zone</label><input id="restore-moment" type="datetime-local" step={1} value={localText(wish.ms)} max={localText(restorableMs ?? wish.ms)} onChange={(event) => {
-              const ms = new Date(event.currentTarget.value).getTime();
-              if (Number.isFinite(ms)) onWish({ kind: 'moment', ms: Math.min(ms, restorableMs ?? ms) });
-            }} /></div>
-            <label class="row small"><input type="checkbox" checked={isBefore} onChange={(event) => setBefore(event.currentTarget.checked)} />Or the nearest point before it</label>
+            <div class="field">
+              <label for="restore-moment">Point in time, in your time zone</label>
+              <input
+                id="restore-moment"
+                type="datetime-local"
+                step={1}
+                value={localText(wish.ms)}
+                max={localText(restorableMs ?? wish.ms)}
+                onChange={(event) => {
+                  const ms = new Date(event.currentTarget.value).getTime();
+                  if (Number.isFinite(ms)) onWish({ kind: 'moment', ms: Math.min(ms, restorableMs ?? ms) });
+                }}
+              />
+            </div>
+            <label class="row small">
+              <input type="checkbox" checked={isBefore} onChange={(event) => setBefore(event.currentTarget.checked)} />
+              Or the nearest point before it
+            </label>
           </div>
         )}
-        {wish.kind === 'moment' && <p class="muted small">If the log was scavenged since then, no backup may hold that point: the command then names the nearest one available.</p>}
-        {wish.kind === 'backup' && <p class="muted">Backup <code>{shortId(wish.backup.id)}</code> of <strong>{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Choose another in the list.</p>}
+        {wish.kind === 'moment' && (
+          <p class="muted small">
+            If the log was scavenged since then, no backup may hold that point: the command then names the nearest one
+            available.
+          </p>
+        )}
+        {wish.kind === 'backup' && (
+          <p class="muted">
+            Backup <code>{shortId(wish.backup.id)}</code> of{' '}
+            <strong>{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Choose another in the list.
+          </p>
+        )}
         <Command text={commandOf(commands, wish, isBefore)} />
         <ol class="restore-steps small muted">
-          <li>Run it on the machine of the new node, as the user that runs the node, with access to the repository. The directory must be empty and not in use.</li>
+          <li>
+            Run it on the machine of the new node, as the user that runs the node, with access to the repository. The
+            directory must be empty and not in use.
+          </li>
           <li>It verifies every byte and opens the result before it reports success.</li>
           <li>Start a node on that directory. It gets a new node id. If the old node still runs, stop it first.</li>
         </ol>
@@ -49,7 +119,9 @@ export function Restore({ commands, backups, restorableMs, wish, onWish }: { rea
 
 export function commandOf({ restore }: BackupCommands, wanted: RestoreChoice, isBefore: boolean): string {
   if (wanted.kind === 'newest') return restore;
-  return wanted.kind === 'backup' ? `${restore} --backup ${wanted.backup.id}` : `${restore} --to-time ${timeWord(wanted.ms)}${isBefore ? ' --at-or-before' : ''}`;
+  return wanted.kind === 'backup'
+    ? `${restore} --backup ${wanted.backup.id}`
+    : `${restore} --to-time ${timeWord(wanted.ms)}${isBefore ? ' --at-or-before' : ''}`;
 }
 
 /** As fields for times take it: local, without a zone. */

@@ -11,7 +11,12 @@ import type { RestoreChoice } from './restore.tsx';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 /** What is looked at; null for all there is. */
-const SPANS = [{ label: '24 h', ms: DAY_MS }, { label: '7 d', ms: 7 * DAY_MS }, { label: '30 d', ms: 30 * DAY_MS }, { label: 'All', ms: null }] as const;
+const SPANS = [
+  { label: '24 h', ms: DAY_MS },
+  { label: '7 d', ms: 7 * DAY_MS },
+  { label: '30 d', ms: 30 * DAY_MS },
+  { label: 'All', ms: null },
+] as const;
 /** Places along the line where a mark can stand: more would lie on each other. */
 const PLACES = 240;
 const TICKS = 5;
@@ -25,8 +30,21 @@ interface Mark {
   readonly count: number;
 }
 
-/** The backups along the time, up to where one can go back, and what would be lost. A click or the arrow keys choose a moment. */
-export function Timeline({ backups, status, wish, onWish }: { readonly backups: readonly Backup[]; readonly status: BackupStatusDocument; readonly wish: RestoreChoice; readonly onWish: (wanted: RestoreChoice) => void }) {
+/**
+ * The backups along the time, up to where one can go back, and what would be lost. A click or the arrow keys choose a
+ * moment.
+ */
+export function Timeline({
+  backups,
+  status,
+  wish,
+  onWish,
+}: {
+  readonly backups: readonly Backup[];
+  readonly status: BackupStatusDocument;
+  readonly wish: RestoreChoice;
+  readonly onWish: (wanted: RestoreChoice) => void;
+}) {
   const [span, setSpan] = useState<number | null>(null);
   const nowMs = now.value;
   const oldest = Math.min(...backups.map(({ createdAt }) => Date.parse(createdAt)));
@@ -37,34 +55,107 @@ export function Timeline({ backups, status, wish, onWish }: { readonly backups: 
   const reachMs = msOf(status.restorable?.at) ?? oldest;
   // What was not written can't be lost.
   const isAll = status.unshippedBytes === 0;
-  const marks = useMemo(() => marksOf(backups, from, whole), [backups, Math.round(from / 1_000), Math.round(whole / 1_000)]);
-  const chosen = wish.kind === 'moment' ? wish.ms : wish.kind === 'backup' ? Date.parse(wish.backup.createdAt) : reachMs;
+  const marks = useMemo(
+    () => marksOf(backups, from, whole),
+    [backups, Math.round(from / 1_000), Math.round(whole / 1_000)],
+  );
+  const chosen =
+    wish.kind === 'moment' ? wish.ms : wish.kind === 'backup' ? Date.parse(wish.backup.createdAt) : reachMs;
   const step = Math.max(1_000, Math.round(whole / STEPS / 1_000) * 1_000);
   return (
-    <Card title="Timeline" note="choose a restore point" actions={<div class="segments" role="group" aria-label="Time range">{SPANS.map(({ label, ms }) => <Button key={label} isSmall kind="quiet" isPressed={ms === span} onClick={() => setSpan(ms)}>{label}</Button>)}</div>}>
+    <Card
+      title="Timeline"
+      note="choose a restore point"
+      actions={
+        <div class="segments" role="group" aria-label="Time range">
+          {SPANS.map(({ label, ms }) => (
+            <Button key={label} isSmall kind="quiet" isPressed={ms === span} onClick={() => setSpan(ms)}>
+              {label}
+            </Button>
+          ))}
+        </div>
+      }
+    >
       <div class="timeline">
         <div class="timeline-track">
-          <div class="timeline-reach" style={{ width: `${shareOf(reachMs) * 100}%` }} title={`Restorable up to ${absoluteText(reachMs)}`} />
-          <div class={`timeline-lost${isAll ? ' none' : ''}`} style={{ left: `${shareOf(reachMs) * 100}%` }} title={isAll ? 'No writes since' : 'Not in the repository yet'} />
+          <div
+            class="timeline-reach"
+            style={{ width: `${shareOf(reachMs) * 100}%` }}
+            title={`Restorable up to ${absoluteText(reachMs)}`}
+          />
+          <div
+            class={`timeline-lost${isAll ? ' none' : ''}`}
+            style={{ left: `${shareOf(reachMs) * 100}%` }}
+            title={isAll ? 'No writes since' : 'Not in the repository yet'}
+          />
           {marks.map(({ share, backup, count }) => (
             <span key={backup.id}>
-              {shareOf(Date.parse(backup.shippedAt)) > share && <span class="timeline-shipped" style={{ left: `${share * 100}%`, width: `${(shareOf(Date.parse(backup.shippedAt)) - share) * 100}%` }} />}
-              <span class={`timeline-mark fill-${CAUSES[backup.cause].series}${count > 1 ? ' many' : ''}`} style={{ left: `${share * 100}%` }} title={`${absoluteText(Date.parse(backup.createdAt))}, ${bytesText(backup.sizeBytes)}, ${CAUSES[backup.cause].word}${count > 1 ? `, and ${count - 1} more nearby` : ''}`} />
+              {shareOf(Date.parse(backup.shippedAt)) > share && (
+                <span
+                  class="timeline-shipped"
+                  style={{
+                    left: `${share * 100}%`,
+                    width: `${(shareOf(Date.parse(backup.shippedAt)) - share) * 100}%`,
+                  }}
+                />
+              )}
+              <span
+                class={`timeline-mark fill-${CAUSES[backup.cause].series}${count > 1 ? ' many' : ''}`}
+                style={{ left: `${share * 100}%` }}
+                title={`${absoluteText(Date.parse(backup.createdAt))}, ${bytesText(backup.sizeBytes)}, ${CAUSES[backup.cause].word}${count > 1 ? `, and ${count - 1} more nearby` : ''}`}
+              />
             </span>
           ))}
-          {chosen >= from && <span class={`timeline-chosen${wish.kind === 'newest' ? ' quiet' : ''}`} style={{ left: `${shareOf(chosen) * 100}%` }} aria-hidden="true" />}
+          {chosen >= from && (
+            <span
+              class={`timeline-chosen${wish.kind === 'newest' ? ' quiet' : ''}`}
+              style={{ left: `${shareOf(chosen) * 100}%` }}
+              aria-hidden="true"
+            />
+          )}
           <input
-            type="range" aria-label="Restore point" aria-valuetext={absoluteText(chosen)} min={Math.ceil(from)} max={Math.max(Math.ceil(from), Math.min(nowMs, reachMs))} step={step} value={Math.min(chosen, reachMs)}
-            style={{ width: `${shareOf(reachMs) * 100}%` }} onInput={(event) => onWish({ kind: 'moment', ms: Math.min(Number(event.currentTarget.value), reachMs) })}
+            type="range"
+            aria-label="Restore point"
+            aria-valuetext={absoluteText(chosen)}
+            min={Math.ceil(from)}
+            max={Math.max(Math.ceil(from), Math.min(nowMs, reachMs))}
+            step={step}
+            value={Math.min(chosen, reachMs)}
+            style={{ width: `${shareOf(reachMs) * 100}%` }}
+            onInput={(event) => onWish({ kind: 'moment', ms: Math.min(Number(event.currentTarget.value), reachMs) })}
           />
         </div>
-        <div class="timeline-axis" aria-hidden="true">{Array.from({ length: TICKS }, (_, i) => <span key={i}>{i === TICKS - 1 ? 'now' : tickText(from + (whole * i) / (TICKS - 1), whole)}</span>)}</div>
+        <div class="timeline-axis" aria-hidden="true">
+          {Array.from({ length: TICKS }, (_, i) => (
+            <span key={i}>{i === TICKS - 1 ? 'now' : tickText(from + (whole * i) / (TICKS - 1), whole)}</span>
+          ))}
+        </div>
         <ul class="timeline-legend">
-          {(Object.keys(CAUSES) as Backup['cause'][]).filter((cause) => backups.some((backup) => backup.cause === cause)).map((cause) => <li key={cause} title={CAUSES[cause].about}><span class={`key round fill-${CAUSES[cause].series}`} />Full backup, {CAUSES[cause].word}</li>)}
-          <li title="New log, shipped after a backup every few seconds"><span class="key line fill-1" />Shipped log</li>
-          <li><span class="key reach" />Restorable to any point in time</li>
-          {!isAll && <li><span class="key lost" />At risk</li>}
-          <li class="push faint">{wish.kind === 'newest' ? 'Latest' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}</li>
+          {(Object.keys(CAUSES) as Backup['cause'][])
+            .filter((cause) => backups.some((backup) => backup.cause === cause))
+            .map((cause) => (
+              <li key={cause} title={CAUSES[cause].about}>
+                <span class={`key round fill-${CAUSES[cause].series}`} />
+                Full backup, {CAUSES[cause].word}
+              </li>
+            ))}
+          <li title="New log, shipped after a backup every few seconds">
+            <span class="key line fill-1" />
+            Shipped log
+          </li>
+          <li>
+            <span class="key reach" />
+            Restorable to any point in time
+          </li>
+          {!isAll && (
+            <li>
+              <span class="key lost" />
+              At risk
+            </li>
+          )}
+          <li class="push faint">
+            {wish.kind === 'newest' ? 'Latest' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}
+          </li>
         </ul>
       </div>
     </Card>
@@ -79,9 +170,16 @@ function marksOf(backups: readonly Backup[], from: number, whole: number): reado
     if (share < 0 || share > 1) continue;
     const place = Math.round(share * PLACES);
     const found = places.get(place);
-    places.set(place, { backup: found === undefined || found.backup.createdAt < backup.createdAt ? backup : found.backup, count: (found?.count ?? 0) + 1 });
+    places.set(place, {
+      backup: found === undefined || found.backup.createdAt < backup.createdAt ? backup : found.backup,
+      count: (found?.count ?? 0) + 1,
+    });
   }
-  return Array.from(places.values(), ({ backup, count }) => ({ share: (Date.parse(backup.createdAt) - from) / whole, backup, count }));
+  return Array.from(places.values(), ({ backup, count }) => ({
+    share: (Date.parse(backup.createdAt) - from) / whole,
+    backup,
+    count,
+  }));
 }
 
 const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });

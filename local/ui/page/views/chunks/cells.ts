@@ -20,7 +20,9 @@ export interface Cell {
   readonly removable: number | null;
 }
 
-/** The cells of the map, in log order. A file that was written anew since the dry run is a file that it has not counted. */
+/**
+ * The cells of the map, in log order. A file that was written anew since the dry run is a file that it has not counted.
+ */
 export function cellsOf({ chunks, chunkSize }: ChunkList, report: DryRunDocument | null): readonly Cell[] {
   const countedBy = new Map(report?.chunks.map((counted) => [counted.file, counted]));
   return chunks.map((chunk, index) => {
@@ -28,8 +30,15 @@ export function cellsOf({ chunks, chunkSize }: ChunkList, report: DryRunDocument
     const counted = countedBy.get(chunk.file) ?? null;
     const used = chunk.isOngoing ? chunk.dataBytes : chunk.bytes;
     return {
-      index, chunk, span, counted, fill: Math.min(1, used / (chunkSize * span)),
-      removable: counted === null || counted.bytes === 0 ? null : Math.min(1, Math.max(0, counted.bytesReclaimable / counted.bytes)),
+      index,
+      chunk,
+      span,
+      counted,
+      fill: Math.min(1, used / (chunkSize * span)),
+      removable:
+        counted === null || counted.bytes === 0
+          ? null
+          : Math.min(1, Math.max(0, counted.bytesReclaimable / counted.bytes)),
     };
   });
 }

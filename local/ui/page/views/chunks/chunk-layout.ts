@@ -19,10 +19,22 @@ export const LABELLED_WIDTH = 60;
 const LABELLED_RATIO = 0.82;
 
 /**
- * The largest cells of which all fit into a place; `zoom` makes them larger than that, so that the map scrolls. On screens with `dpr` device pixels to
- * one, distances are whole device pixels, so that edges are crisp.
+ * The largest cells of which all fit into a place; `zoom` makes them larger than that, so that the map scrolls. On
+ * screens with `dpr` device pixels to one, distances are whole device pixels, so that edges are crisp.
  */
-export function layoutOf({ count, width, height, zoom = 1, dpr = 1 }: { readonly count: number; readonly width: number; readonly height: number; readonly zoom?: number; readonly dpr?: number }): Layout {
+export function layoutOf({
+  count,
+  width,
+  height,
+  zoom = 1,
+  dpr = 1,
+}: {
+  readonly count: number;
+  readonly width: number;
+  readonly height: number;
+  readonly zoom?: number;
+  readonly dpr?: number;
+}): Layout {
   const widest = Math.max(1, Math.ceil(width / WIDTH_MAX));
   const narrowest = Math.max(widest, Math.floor(width / WIDTH_MIN));
   let columns = widest;
@@ -53,13 +65,26 @@ export function cellAt({ columns, width, height }: Layout, count: number, x: num
   return column < 0 || column >= columns || row < 0 || index >= count ? null : index;
 }
 
-/** Where the arrows and their like lead to from a cell; undefined for other keys. As in any grid: Home and End stay in their row, with Ctrl they go to the first and the last of all. */
-export function keyTarget({ columns }: Layout, count: number, at: number, { key, isCtrl, rowsInSight }: { readonly key: string; readonly isCtrl: boolean; readonly rowsInSight: number }): number | undefined {
+/**
+ * Where the arrows and their like lead to from a cell; undefined for other keys. As in any grid: Home and End stay in
+ * their row, with Ctrl they go to the first and the last of all.
+ */
+export function keyTarget(
+  { columns }: Layout,
+  count: number,
+  at: number,
+  { key, isCtrl, rowsInSight }: { readonly key: string; readonly isCtrl: boolean; readonly rowsInSight: number },
+): number | undefined {
   const rowStart = at - (at % columns);
   const to = {
-    ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + columns, ArrowUp: at - columns,
-    PageDown: at + columns * rowsInSight, PageUp: at - columns * rowsInSight,
-    Home: isCtrl ? 0 : rowStart, End: isCtrl ? count - 1 : rowStart + columns - 1,
+    ArrowRight: at + 1,
+    ArrowLeft: at - 1,
+    ArrowDown: at + columns,
+    ArrowUp: at - columns,
+    PageDown: at + columns * rowsInSight,
+    PageUp: at - columns * rowsInSight,
+    Home: isCtrl ? 0 : rowStart,
+    End: isCtrl ? count - 1 : rowStart + columns - 1,
   }[key];
   if (to === undefined) return undefined;
   // Beyond the first row and the last one it stays in its column.

@@ -43,13 +43,48 @@ export default function Chunks({ query }: ViewProps) {
   const error = polled.error.value;
   return (
     <>
-      <ViewHead title="Chunk map" about="Every chunk file of the log in order, oldest first." actions={<><Button icon="search" isBusy={isStarting || isUnderWay} isDisabled={isRunning && !isUnderWay} title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined} onClick={() => void start()}>{report === null ? 'Start a dry run' : 'Run again'}</Button><Button kind="primary" icon="scavenge" href="/scavenge">Scavenge</Button></>} />
-      {list !== null ? <Whole list={list} report={report} run={run} query={query} /> : error !== null ? <ErrorState error={error} what="The chunk map" onRetry={() => void polled.refresh()} /> : <Skeleton lines={8} />}
+      <ViewHead
+        title="Chunk map"
+        about="Every chunk file of the log in order, oldest first."
+        actions={
+          <>
+            <Button
+              icon="search"
+              isBusy={isStarting || isUnderWay}
+              isDisabled={isRunning && !isUnderWay}
+              title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined}
+              onClick={() => void start()}
+            >
+              {report === null ? 'Start a dry run' : 'Run again'}
+            </Button>
+            <Button kind="primary" icon="scavenge" href="/scavenge">
+              Scavenge
+            </Button>
+          </>
+        }
+      />
+      {list !== null ? (
+        <Whole list={list} report={report} run={run} query={query} />
+      ) : error !== null ? (
+        <ErrorState error={error} what="The chunk map" onRetry={() => void polled.refresh()} />
+      ) : (
+        <Skeleton lines={8} />
+      )}
     </>
   );
 }
 
-function Whole({ list, report, run, query }: { readonly list: ChunkList; readonly report: DryRunDocument | null; readonly run: ReturnType<typeof useRun>; readonly query: URLSearchParams }) {
+function Whole({
+  list,
+  report,
+  run,
+  query,
+}: {
+  readonly list: ChunkList;
+  readonly report: DryRunDocument | null;
+  readonly run: ReturnType<typeof useRun>;
+  readonly query: URLSearchParams;
+}) {
   const cells = useMemo(() => cellsOf(list, report), [list, report]);
   // Before anything was counted, what could be removed says nothing.
   const mode = modeOf(query.get('by') ?? (report === null ? 'state' : 'removable'));
@@ -60,11 +95,22 @@ function Whole({ list, report, run, query }: { readonly list: ChunkList; readonl
   const [pointed, setPointed] = useState<number | null>(null);
   const [asked, setAsked] = useState<number | null>(null);
   // By number, since merging takes cells out from among those before it.
-  const chosen = useMemo(() => Math.max(0, asked === null ? cells.length - 1 : cells.findLastIndex(({ chunk }) => chunk.start <= asked)), [cells, asked]);
+  const chosen = useMemo(
+    () => Math.max(0, asked === null ? cells.length - 1 : cells.findLastIndex(({ chunk }) => chunk.start <= asked)),
+    [cells, asked],
+  );
   const counts = useMemo(() => countsOf(cells, mode), [cells, mode]);
-  const behind = run.progress === null ? null : filesBehind(run.progress, run.isDry, cells.filter(({ chunk }) => !chunk.isOngoing).length);
+  const behind =
+    run.progress === null
+      ? null
+      : filesBehind(run.progress, run.isDry, cells.filter(({ chunk }) => !chunk.isOngoing).length);
   const shown = cells[pointed ?? chosen] ?? cells[chosen];
-  if (shown === undefined) return <EmptyState icon="chunks" title="No chunks yet">The first one is written with the first event.</EmptyState>;
+  if (shown === undefined)
+    return (
+      <EmptyState icon="chunks" title="No chunks yet">
+        The first one is written with the first event.
+      </EmptyState>
+    );
   const choose = (index: number) => setAsked(cells[index]!.chunk.start);
   const toggle = (bin: number) => {
     const next = new Set(off);
@@ -81,21 +127,70 @@ function Whole({ list, report, run, query }: { readonly list: ChunkList; readonl
           <div class="row push">
             {!isTable && cells.length > ZOOM_CHUNKS && (
               <div class="row map-zoom" role="group" aria-label="Cell size">
-                <Button kind="quiet" isSmall icon="minus" label="Smaller cells" isDisabled={zoom === 0} onClick={() => setZoom(zoom - 1)} />
+                <Button
+                  kind="quiet"
+                  isSmall
+                  icon="minus"
+                  label="Smaller cells"
+                  isDisabled={zoom === 0}
+                  onClick={() => setZoom(zoom - 1)}
+                />
                 <span class="small muted">{ZOOMS[zoom]}×</span>
-                <Button kind="quiet" isSmall icon="plus" label="Larger cells" isDisabled={zoom === ZOOMS.length - 1} onClick={() => setZoom(zoom + 1)} />
+                <Button
+                  kind="quiet"
+                  isSmall
+                  icon="plus"
+                  label="Larger cells"
+                  isDisabled={zoom === ZOOMS.length - 1}
+                  onClick={() => setZoom(zoom + 1)}
+                />
               </div>
             )}
-            <Choice label="Show as" options={[{ name: 'map', label: 'Map' }, { name: 'table', label: 'Table' }]} value={isTable ? 'table' : 'map'} onChange={(name) => setQuery({ as: name === 'map' ? null : name })} />
+            <Choice
+              label="Show as"
+              options={[
+                { name: 'map', label: 'Map' },
+                { name: 'table', label: 'Table' },
+              ]}
+              value={isTable ? 'table' : 'map'}
+              onChange={(name) => setQuery({ as: name === 'map' ? null : name })}
+            />
           </div>
         </div>
-        {run.scavengeId !== null && <div class="map-run"><div class="grow"><RunProgress run={run} /></div><StopButton run={run} isSmall /></div>}
+        {run.scavengeId !== null && (
+          <div class="map-run">
+            <div class="grow">
+              <RunProgress run={run} />
+            </div>
+            <StopButton run={run} isSmall />
+          </div>
+        )}
         <div class="map-split">
           <div class="map-side">
-            {isTable ? <ChunkTable cells={cells} chosen={chosen} onChoose={choose} /> : <ChunkGrid cells={cells} mode={mode} off={off} behind={behind} zoom={ZOOMS[zoom]!} chosen={chosen} onChoose={choose} onPoint={setPointed} />}
-            {!isTable && <><Legend mode={mode} counts={counts} off={off} onToggle={toggle} /><p class="small muted">{mode.about}</p></>}
+            {isTable ? (
+              <ChunkTable cells={cells} chosen={chosen} onChoose={choose} />
+            ) : (
+              <ChunkGrid
+                cells={cells}
+                mode={mode}
+                off={off}
+                behind={behind}
+                zoom={ZOOMS[zoom]!}
+                chosen={chosen}
+                onChoose={choose}
+                onPoint={setPointed}
+              />
+            )}
+            {!isTable && (
+              <>
+                <Legend mode={mode} counts={counts} off={off} onToggle={toggle} />
+                <p class="small muted">{mode.about}</p>
+              </>
+            )}
           </div>
-          <aside class="map-detail" aria-label="Selected chunk"><ChunkDetail cell={shown} chunkSize={list.chunkSize} /></aside>
+          <aside class="map-detail" aria-label="Selected chunk">
+            <ChunkDetail cell={shown} chunkSize={list.chunkSize} />
+          </aside>
         </div>
       </Card>
     </>
@@ -108,17 +203,58 @@ function countsOf(cells: readonly Cell[], { bins, binOf }: (typeof MODES)[number
   return counts;
 }
 
-function Totals({ cells, list, report }: { readonly cells: readonly Cell[]; readonly list: ChunkList; readonly report: DryRunDocument | null }) {
+function Totals({
+  cells,
+  list,
+  report,
+}: {
+  readonly cells: readonly Cell[];
+  readonly list: ChunkList;
+  readonly report: DryRunDocument | null;
+}) {
   const sums = useMemo(() => sumsOf(cells), [cells]);
   const last = cells.at(-1)!;
   const numbers = last.chunk.end + 1;
   const complete = cells.length - (last.chunk.isOngoing ? 1 : 0);
   return (
     <div class="tiles">
-      <Stat label={cells.some(({ chunk }) => chunk.isCold) ? 'In object storage' : 'On the disk'} value={bytesText(sums.bytes)} note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`} />
-      <Stat label="Removable" value={report === null ? '–' : bytesText(sums.removable)} note={report === null ? 'start a dry run to count it' : <>{percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted <Time at={report.point.effectiveNow} /></>} />
-      <Stat label="Files scavenged" value={numberText(sums.scavenged)} note={sums.scavenged === 0 ? 'no file has been rewritten' : `of ${numberText(complete)}, ${bytesText(sums.freed)} reclaimed`} />
-      <Stat label="Chunk being written" value={last.chunk.isOngoing ? numberText(last.chunk.start) : '–'} note={last.chunk.isOngoing ? `${bytesText(last.chunk.dataBytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}` : undefined} />
+      <Stat
+        label={cells.some(({ chunk }) => chunk.isCold) ? 'In object storage' : 'On the disk'}
+        value={bytesText(sums.bytes)}
+        note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`}
+      />
+      <Stat
+        label="Removable"
+        value={report === null ? '–' : bytesText(sums.removable)}
+        note={
+          report === null ? (
+            'start a dry run to count it'
+          ) : (
+            <>
+              {percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted{' '}
+              <Time at={report.point.effectiveNow} />
+            </>
+          )
+        }
+      />
+      <Stat
+        label="Files scavenged"
+        value={numberText(sums.scavenged)}
+        note={
+          sums.scavenged === 0
+            ? 'no file has been rewritten'
+            : `of ${numberText(complete)}, ${bytesText(sums.freed)} reclaimed`
+        }
+      />
+      <Stat
+        label="Chunk being written"
+        value={last.chunk.isOngoing ? numberText(last.chunk.start) : '–'}
+        note={
+          last.chunk.isOngoing
+            ? `${bytesText(last.chunk.dataBytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}`
+            : undefined
+        }
+      />
     </div>
   );
 }

@@ -29,8 +29,9 @@ export interface MapProps {
 }
 
 /**
- * All chunk files at once, painted: ten large, or ten thousand small. For the keyboard and for screen readers it is a grid in which one cell is the active one;
- * of the others there is only the picture, since ten thousand elements would make every key slow.
+ * All chunk files at once, painted: ten large, or ten thousand small. For the keyboard and for screen readers it is a
+ * grid in which one cell is the active one; of the others there is only the picture, since ten thousand elements would
+ * make every key slow.
  */
 export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, onPoint }: MapProps) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -49,8 +50,14 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   useLayoutEffect(() => {
     const element = scroller.current!;
     const measure = () => {
-      const next = { width: element.clientWidth - 2 * EDGE_PX, height: Math.max(HEIGHT_MIN, Math.round(innerHeight * HEIGHT_SHARE)), dpr: devicePixelRatio };
-      setSize((last) => (last.width === next.width && last.height === next.height && last.dpr === next.dpr ? last : next));
+      const next = {
+        width: element.clientWidth - 2 * EDGE_PX,
+        height: Math.max(HEIGHT_MIN, Math.round(innerHeight * HEIGHT_SHARE)),
+        dpr: devicePixelRatio,
+      };
+      setSize((last) =>
+        last.width === next.width && last.height === next.height && last.dpr === next.dpr ? last : next,
+      );
     };
     const watch = new ResizeObserver(measure);
     watch.observe(element);
@@ -85,7 +92,12 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
     painter.current ??= new Painter(canvas.current!);
     if (mustShow.current) show();
     const isOver = change.step();
-    painter.current.paint({ cells, layout, mode, off, behind, change: change.current }, size.width, seen, scroller.current!.scrollTop);
+    painter.current.paint(
+      { cells, layout, mode, off, behind, change: change.current },
+      size.width,
+      seen,
+      scroller.current!.scrollTop,
+    );
     if (!isOver) soon();
   };
   const soon = () => {
@@ -113,7 +125,11 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   };
   const pressed = (event: KeyboardEvent) => {
     if (event.altKey) return;
-    const to = keyTarget(layout, count, chosen, { key: event.key, isCtrl: event.ctrlKey || event.metaKey, rowsInSight: Math.max(1, Math.floor(seen / layout.height) - 1) });
+    const to = keyTarget(layout, count, chosen, {
+      key: event.key,
+      isCtrl: event.ctrlKey || event.metaKey,
+      rowsInSight: Math.max(1, Math.floor(seen / layout.height) - 1),
+    });
     if (to === undefined) return;
     event.preventDefault();
     point(null);
@@ -122,30 +138,63 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   const active = cells[chosen];
   return (
     <div
-      class="map-scroller" ref={scroller} onScroll={soon} style={{ height: `${seen + 2 * EDGE_PX}px` }}
-      role="grid" tabIndex={0} aria-label={`Chunk map: ${numberText(count)} files in the order of the log. Use the arrow keys to move between files.`} aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={`${id}-cell`} aria-readonly="true"
-      onKeyDown={pressed} onPointerMove={(event) => point(indexAt(event))} onPointerLeave={() => point(null)}
+      class="map-scroller"
+      ref={scroller}
+      onScroll={soon}
+      style={{ height: `${seen + 2 * EDGE_PX}px` }}
+      role="grid"
+      tabIndex={0}
+      aria-label={`Chunk map: ${numberText(count)} files in the order of the log. Use the arrow keys to move between files.`}
+      aria-rowcount={layout.rows}
+      aria-colcount={layout.columns}
+      aria-activedescendant={`${id}-cell`}
+      aria-readonly="true"
+      onKeyDown={pressed}
+      onPointerMove={(event) => point(indexAt(event))}
+      onPointerLeave={() => point(null)}
       onClick={(event) => {
         const index = indexAt(event);
         if (index !== null) onChoose(index);
       }}
     >
-      <canvas ref={canvas} class="map-canvas" aria-hidden="true" style={{ width: `${size.width}px`, height: `${seen}px` }} />
+      <canvas
+        ref={canvas}
+        class="map-canvas"
+        aria-hidden="true"
+        style={{ width: `${size.width}px`, height: `${seen}px` }}
+      />
       <div class="map-whole" style={{ height: `${layout.totalHeight}px`, marginTop: `${-seen}px` }}>
         {active !== undefined && (
           <div role="row" aria-rowindex={Math.floor(chosen / layout.columns) + 1}>
-            <div id={`${id}-cell`} class="map-mark chosen" role="gridcell" aria-selected="true" aria-colindex={(chosen % layout.columns) + 1} aria-label={sentenceOf(active)} style={placeOf(layout, chosen)} />
+            <div
+              id={`${id}-cell`}
+              class="map-mark chosen"
+              role="gridcell"
+              aria-selected="true"
+              aria-colindex={(chosen % layout.columns) + 1}
+              aria-label={sentenceOf(active)}
+              style={placeOf(layout, chosen)}
+            />
           </div>
         )}
-        {pointed !== null && pointed < count && <div class="map-mark pointed" aria-hidden="true" style={placeOf(layout, pointed)} />}
-        {behind !== null && behind < count && <div class="map-mark front" aria-hidden="true" style={placeOf(layout, behind)} />}
+        {pointed !== null && pointed < count && (
+          <div class="map-mark pointed" aria-hidden="true" style={placeOf(layout, pointed)} />
+        )}
+        {behind !== null && behind < count && (
+          <div class="map-mark front" aria-hidden="true" style={placeOf(layout, behind)} />
+        )}
       </div>
     </div>
   );
 }
 
 function placeOf({ columns, width, height, gap }: Layout, index: number) {
-  return { borderRadius: `${Math.min(6, width / 5)}px`, width: `${width - gap}px`, height: `${height - gap}px`, transform: `translate(${(index % columns) * width}px, ${Math.floor(index / columns) * height}px)` };
+  return {
+    borderRadius: `${Math.min(6, width / 5)}px`,
+    width: `${width - gap}px`,
+    height: `${height - gap}px`,
+    transform: `translate(${(index % columns) * width}px, ${Math.floor(index / columns) * height}px)`,
+  };
 }
 
 interface Changing {
@@ -156,9 +205,14 @@ interface Changing {
 
 /** Remembers what cells looked like whose file has been written anew, so that the change can be seen. */
 function useChange(cells: readonly Cell[], mode: Mode): Changing {
-  const state = useRef<{ cells: readonly Cell[]; before: Map<number, Look>; startedMs: number } & Changing>(null as never);
+  const state = useRef<{ cells: readonly Cell[]; before: Map<number, Look>; startedMs: number } & Changing>(
+    null as never,
+  );
   state.current ??= {
-    cells, before: new Map(), startedMs: 0, current: null,
+    cells,
+    before: new Map(),
+    startedMs: 0,
+    current: null,
     step() {
       if (this.before.size === 0) return true;
       const done = Math.min(1, (performance.now() - this.startedMs) / CHANGE_MS);
@@ -173,7 +227,8 @@ function useChange(cells: readonly Cell[], mode: Mode): Changing {
     const before = new Map<number, Look>();
     for (const cell of cells) {
       const then = files.get(cell.chunk.start);
-      if (then !== undefined && then.chunk.file !== cell.chunk.file) before.set(cell.chunk.start, { fill: then.fill, bin: mode.binOf(then, held.cells) });
+      if (then !== undefined && then.chunk.file !== cell.chunk.file)
+        before.set(cell.chunk.start, { fill: then.fill, bin: mode.binOf(then, held.cells) });
     }
     held.cells = cells;
     if (before.size > 0 && !matchMedia('(prefers-reduced-motion: reduce)').matches) {

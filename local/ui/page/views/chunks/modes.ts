@@ -30,10 +30,17 @@ const FIFTHS = 5;
 
 export const MODES: readonly Mode[] = [
   {
-    name: 'removable', label: 'Removable', about: 'The share of each file that a scavenge would remove, as counted by the last dry run.',
+    name: 'removable',
+    label: 'Removable',
+    about: 'The share of each file that a scavenge would remove, as counted by the last dry run.',
     bins: [
-      { label: 'not counted', token: '--surface-3', pattern: 'cross' }, { label: 'nothing', token: '--ramp-2' },
-      { label: 'up to 5 %', token: '--heat-1' }, { label: 'to 20 %', token: '--heat-2' }, { label: 'to 50 %', token: '--heat-3' }, { label: 'to 75 %', token: '--heat-4' }, { label: 'more', token: '--heat-5' },
+      { label: 'not counted', token: '--surface-3', pattern: 'cross' },
+      { label: 'nothing', token: '--ramp-2' },
+      { label: 'up to 5 %', token: '--heat-1' },
+      { label: 'to 20 %', token: '--heat-2' },
+      { label: 'to 50 %', token: '--heat-3' },
+      { label: 'to 75 %', token: '--heat-4' },
+      { label: 'more', token: '--heat-5' },
     ],
     binOf: ({ removable }) => {
       if (removable === null) return 0;
@@ -44,10 +51,14 @@ export const MODES: readonly Mode[] = [
     },
   },
   {
-    name: 'state', label: 'Scavenged', about: 'Which files a scavenge has rewritten, and which it has merged.',
+    name: 'state',
+    label: 'Scavenged',
+    about: 'Which files a scavenge has rewritten, and which it has merged.',
     bins: [
-      { label: 'being written', token: '--heat-2', pattern: 'dots' }, { label: 'never scavenged', token: '--ramp-2' },
-      { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' }, { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' },
+      { label: 'being written', token: '--heat-2', pattern: 'dots' },
+      { label: 'never scavenged', token: '--ramp-2' },
+      { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' },
+      { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' },
     ],
     binOf: ({ chunk, span }) => {
       if (chunk.isOngoing) return 0;
@@ -56,13 +67,23 @@ export const MODES: readonly Mode[] = [
     },
   },
   {
-    name: 'size', label: 'Size', about: 'How full each file is.',
-    bins: ['up to 20 %', 'to 40 %', 'to 60 %', 'to 80 %', 'more'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
+    name: 'size',
+    label: 'Size',
+    about: 'How full each file is.',
+    bins: ['up to 20 %', 'to 40 %', 'to 60 %', 'to 80 %', 'more'].map((label, i) => ({
+      label,
+      token: `--ramp-${i + 1}`,
+    })),
     binOf: ({ fill }) => fifthOf(fill),
   },
   {
-    name: 'position', label: 'Age', about: 'Where each file is in the log: the oldest are the palest.',
-    bins: ['oldest fifth', 'second', 'third', 'fourth', 'newest fifth'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
+    name: 'position',
+    label: 'Age',
+    about: 'Where each file is in the log: the oldest are the palest.',
+    bins: ['oldest fifth', 'second', 'third', 'fourth', 'newest fifth'].map((label, i) => ({
+      label,
+      token: `--ramp-${i + 1}`,
+    })),
     binOf: ({ chunk }, cells) => fifthOf(chunk.start / ((cells.at(-1)?.chunk.end ?? 0) + 1)),
   },
 ];

@@ -14,7 +14,10 @@ const PATTERN_WIDTH = 10;
 const LABEL_PX = 18;
 /** Between the two words above a vessel. */
 const WORD_GAP_PX = 8;
-/** From this width on sizes fit beside all but the longest numbers; in narrower cells some would have one and others not. */
+/**
+ * From this width on sizes fit beside all but the longest numbers; in narrower cells some would have one and others
+ * not.
+ */
 const SIZE_WIDTH = 72;
 /** How visible cells are that the legend has switched off, and those that a run has not come to. */
 const OFF_ALPHA = 0.1;
@@ -94,11 +97,16 @@ export class Painter {
     const y = Math.floor(cell.index / columns) * layout.height;
     const width = layout.width - gap;
     const height = layout.height - gap;
-    context.globalAlpha = isOff ? OFF_ALPHA : behind !== null && cell.index >= behind && cell.index < cells.length - 1 ? AHEAD_ALPHA : 1;
+    context.globalAlpha = isOff
+      ? OFF_ALPHA
+      : behind !== null && cell.index >= behind && cell.index < cells.length - 1
+        ? AHEAD_ALPHA
+        : 1;
     if (layout.width < VESSEL_WIDTH) {
       context.fillStyle = this.#colour(bin.token);
       context.fillRect(x, y, width, height);
-      if (bin.pattern !== undefined && layout.width >= PATTERN_WIDTH) this.#overlay(bin.pattern, () => context.fillRect(x, y, width, height));
+      if (bin.pattern !== undefined && layout.width >= PATTERN_WIDTH)
+        this.#overlay(bin.pattern, () => context.fillRect(x, y, width, height));
       this.#flash(change, cell, x, y, width, height);
       return;
     }
@@ -114,7 +122,10 @@ export class Painter {
     if (hasLabel) this.#words(cell, mode, x, y, width);
   }
 
-  /** A vessel as large as chunks of its numbers may become, filled with what is there; what could go lies on top, striped. */
+  /**
+   * A vessel as large as chunks of its numbers may become, filled with what is there; what could go lies on top,
+   * striped.
+   */
   #vessel(cell: Cell, mode: Mode, bin: Bin, x: number, y: number, width: number, height: number, fill: number): void {
     const context = this.#context;
     const radius = Math.min(6, width / 8);
@@ -164,7 +175,14 @@ export class Painter {
     const name = numbersOf(chunk);
     const nameWidth = context.measureText(name).width;
     context.fillText(name, x + 1, y + 12, width);
-    const value = mode.name === 'removable' ? (cell.removable === null ? '' : percentText(Math.round(cell.removable * 100) / 100)) : width < SIZE_WIDTH ? '' : bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes);
+    const value =
+      mode.name === 'removable'
+        ? cell.removable === null
+          ? ''
+          : percentText(Math.round(cell.removable * 100) / 100)
+        : width < SIZE_WIDTH
+          ? ''
+          : bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes);
     context.font = `400 12px ${this.#font}`;
     context.fillStyle = this.#colour('--text-2');
     const valueWidth = context.measureText(value).width;
@@ -193,7 +211,7 @@ export class Painter {
 
   #colour(token: string): string {
     let colour = this.#colours.get(token);
-    if (colour === undefined) this.#colours.set(token, colour = colourOf(token));
+    if (colour === undefined) this.#colours.set(token, (colour = colourOf(token)));
     return colour;
   }
 

@@ -9,7 +9,12 @@ import { lineText, valueText } from './log-lines.ts';
 import type { LogLineLevel, LogLineView } from '../../../../../handlers/documents/node.ts';
 
 const TONES: Readonly<Record<LogLineLevel, Tone>> = { debug: 'plain', info: 'info', warn: 'warn', error: 'bad' };
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+});
 /** Characters of the fields that stand behind the message. */
 const SUMMARY_CHARACTERS = 300;
 
@@ -32,22 +37,50 @@ function drawn({ line, isOpen, isCurrent, onToggle, onFocus }: LineProps) {
   const ms = Date.parse(time);
   return (
     <li class={`log-line ${level}`}>
-      <button type="button" class="log-head" aria-expanded={isOpen} tabIndex={isCurrent ? 0 : -1} data-sequence={sequence} onFocus={() => onFocus(sequence)} onClick={() => {
-        // Text that is being chosen is to be copied.
-        if (getSelection()?.type !== 'Range') onToggle(sequence);
-      }}>
-        <time class="log-time" dateTime={time} title={absoluteText(ms)}>{clock.format(ms)}</time>
-        <span class="log-level"><Badge tone={TONES[level]}>{level}</Badge></span>
-        <span class="log-message">{message}<span class="log-fields">{summaryOf(line)}</span></span>
+      <button
+        type="button"
+        class="log-head"
+        aria-expanded={isOpen}
+        tabIndex={isCurrent ? 0 : -1}
+        data-sequence={sequence}
+        onFocus={() => onFocus(sequence)}
+        onClick={() => {
+          // Text that is being chosen is to be copied.
+          if (getSelection()?.type !== 'Range') onToggle(sequence);
+        }}
+      >
+        <time class="log-time" dateTime={time} title={absoluteText(ms)}>
+          {clock.format(ms)}
+        </time>
+        <span class="log-level">
+          <Badge tone={TONES[level]}>{level}</Badge>
+        </span>
+        <span class="log-message">
+          {message}
+          <span class="log-fields">{summaryOf(line)}</span>
+        </span>
       </button>
       {isOpen && (
         <div class="log-inside">
-          <Definitions isWide items={[
-            ['Time', <>{absoluteText(ms)} <span class="faint mono">{time}</span></>],
-            ...Object.entries(line.fields).map(([name, value]) => [<span class="mono">{name}</span>, <span class="break log-value">{valueText(value)}</span>] as const),
-          ]} />
+          <Definitions
+            isWide
+            items={[
+              [
+                'Time',
+                <>
+                  {absoluteText(ms)} <span class="faint mono">{time}</span>
+                </>,
+              ],
+              ...Object.entries(line.fields).map(
+                ([name, value]) =>
+                  [<span class="mono">{name}</span>, <span class="break log-value">{valueText(value)}</span>] as const,
+              ),
+            ]}
+          />
           {exception !== undefined && <Exception text={exception} />}
-          <div class="row"><CopyButton text={() => lineText(line)} label="Copy this line" /></div>
+          <div class="row">
+            <CopyButton text={() => lineText(line)} label="Copy this line" />
+          </div>
         </div>
       )}
     </li>
@@ -60,7 +93,9 @@ function summaryOf({ fields, exception }: LogLineView): string {
     text += `  ${name}=${valueText(value)}`;
     if (text.length > SUMMARY_CHARACTERS) return `${text.slice(0, SUMMARY_CHARACTERS)}…`;
   }
-  return exception === undefined ? text : `${text}  ${exception.slice(0, exception.indexOf('\n') < 0 ? SUMMARY_CHARACTERS : Math.min(exception.indexOf('\n'), SUMMARY_CHARACTERS))}`;
+  return exception === undefined
+    ? text
+    : `${text}  ${exception.slice(0, exception.indexOf('\n') < 0 ? SUMMARY_CHARACTERS : Math.min(exception.indexOf('\n'), SUMMARY_CHARACTERS))}`;
 }
 
 /** How the node writes that an error has another one behind it. */
@@ -75,7 +110,12 @@ function Exception({ text }: { readonly text: string }) {
         const says = end < 0 ? part : part.slice(0, end);
         return (
           <div key={i} class="log-exception">
-            <p class="break"><strong>{i === 0 ? '' : 'Caused by: '}{says}</strong></p>
+            <p class="break">
+              <strong>
+                {i === 0 ? '' : 'Caused by: '}
+                {says}
+              </strong>
+            </p>
             {end >= 0 && <Code text={part.slice(end + 1).replace(/^ {4}/gm, '')} name="stack.txt" hasTools={false} />}
           </div>
         );

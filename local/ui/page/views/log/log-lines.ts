@@ -56,7 +56,7 @@ export function useTail(isPaused: boolean): Tailing {
       if (isAsking || signal.aborted) return;
       isAsking = true;
       try {
-        for (let i = 0; i < ROUNDS_MAX && await readOn(held.current, last, put, signal); i++);
+        for (let i = 0; i < ROUNDS_MAX && (await readOn(held.current, last, put, signal)); i++);
         setError(null);
       } catch (thrown) {
         const failed = errorOf(thrown);
@@ -86,7 +86,9 @@ export function useTail(isPaused: boolean): Tailing {
     if (from === undefined) return;
     const found: LogLineView[] = [];
     for (let since = Math.max(0, from - 1 - (held.current?.older ?? 0)); since < from - 1;) {
-      const { lines } = await get<LogView>('/admin/log', { query: { since, count: Math.min(COUNT_MAX, from - 1 - since) } });
+      const { lines } = await get<LogView>('/admin/log', {
+        query: { since, count: Math.min(COUNT_MAX, from - 1 - since) },
+      });
       if (lines.length === 0) break;
       found.push(...lines.filter(({ sequence }) => sequence < from));
       since = lines.at(-1)!.sequence;
@@ -97,9 +99,17 @@ export function useTail(isPaused: boolean): Tailing {
 }
 
 /** Whether there is more to be read at once. */
-async function readOn(tail: Tail | null, last: { current: number }, put: (tail: Tail) => void, signal: AbortSignal): Promise<boolean> {
+async function readOn(
+  tail: Tail | null,
+  last: { current: number },
+  put: (tail: Tail) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
   const isFirst = tail === null;
-  const answer = await get<LogView>('/admin/log', { query: isFirst ? { count: FIRST_COUNT } : { since: last.current, count: COUNT_MAX }, signal });
+  const answer = await get<LogView>('/admin/log', {
+    query: isFirst ? { count: FIRST_COUNT } : { since: last.current, count: COUNT_MAX },
+    signal,
+  });
   // The node has begun anew, and so have its numbers.
   if (!isFirst && answer.last < last.current) {
     last.current = 0;
@@ -113,7 +123,12 @@ async function readOn(tail: Tail | null, last: { current: number }, put: (tail: 
   last.current = answer.lines.at(-1)?.sequence ?? answer.last;
   const lines = isFirst ? answer.lines : [...tail.lines, ...answer.lines].slice(-KEPT_MAX);
   const from = lines[0]?.sequence ?? answer.last + 1;
-  put({ lines, level: answer.level, older: Math.max(0, from - answer.first), missed: (tail?.missed ?? 0) + answer.missed });
+  put({
+    lines,
+    level: answer.level,
+    older: Math.max(0, from - answer.first),
+    missed: (tail?.missed ?? 0) + answer.missed,
+  });
   return last.current < answer.last;
 }
 
@@ -128,7 +143,10 @@ export function fits(line: LogLineView, level: LogLineLevel, words: readonly str
 }
 
 export function wordsOf(search: string): readonly string[] {
-  return search.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
 }
 
 const texts = new WeakMap<LogLineView, string>();
@@ -138,11 +156,13 @@ export function lineText(line: LogLineView): string {
   const made = texts.get(line);
   if (made !== undefined) return made;
   const { time, level, message, fields, exception } = line;
-  const text = `${time} ${level.toUpperCase().padEnd(5)} ${message}${Object.entries(fields).map(([name, value]) => ` ${name}=${valueText(value)}`).join('')}${exception === undefined ? '' : `\n${exception}`}`;
+  const text = `${time} ${level.toUpperCase().padEnd(5)} ${message}${Object.entries(fields)
+    .map(([name, value]) => ` ${name}=${valueText(value)}`)
+    .join('')}${exception === undefined ? '' : `\n${exception}`}`;
   texts.set(line, text);
   return text;
 }
 
 export function valueText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value) ?? '';
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }

@@ -27,28 +27,91 @@ export default function Log({ query }: ViewProps) {
     const words = wordsOf(search);
     return (tail?.lines ?? []).filter((line) => fits(line, level, words));
   }, [tail?.lines, search, level]);
-  if (tail === null) return <><ViewHead title="Log" />{error === null ? <Skeleton lines={12} /> : <ErrorState error={error} what="The log" onRetry={refresh} />}</>;
+  if (tail === null)
+    return (
+      <>
+        <ViewHead title="Log" />
+        {error === null ? <Skeleton lines={12} /> : <ErrorState error={error} what="The log" onRetry={refresh} />}
+      </>
+    );
   return (
     <div class="log">
       <ViewHead
-        title="Log" about="The latest log lines of this node, from memory. Its log files hold more."
-        actions={<><NodeLevel level={tail.level} onChanged={refresh} /><CopyButton text={() => rows.map(lineText).join('\n')} label="Copy the lines shown" isSmall={false} /><Button kind="quiet" icon="download" label="Save the lines shown" onClick={() => download('skua-log.ndjson', rows.map((line) => `${JSON.stringify(line)}\n`).join(''), 'application/x-ndjson')} /></>}
+        title="Log"
+        about="The latest log lines of this node, from memory. Its log files hold more."
+        actions={
+          <>
+            <NodeLevel level={tail.level} onChanged={refresh} />
+            <CopyButton text={() => rows.map(lineText).join('\n')} label="Copy the lines shown" isSmall={false} />
+            <Button
+              kind="quiet"
+              icon="download"
+              label="Save the lines shown"
+              onClick={() =>
+                download(
+                  'skua-log.ndjson',
+                  rows.map((line) => `${JSON.stringify(line)}\n`).join(''),
+                  'application/x-ndjson',
+                )
+              }
+            />
+          </>
+        }
       />
-      {error !== null && !error.isPassing && <Notice tone="bad" title="The log could not be read on">{error.message}</Notice>}
+      {error !== null && !error.isPassing && (
+        <Notice tone="bad" title="The log could not be read on">
+          {error.message}
+        </Notice>
+      )}
       <div class="toolbar">
         <SearchField label="Search the lines" value={search} onInput={(q) => setQuery({ q })} />
-        <div class="segments" role="group" aria-label="Minimum level shown">{LEVELS.map((each) => <Button key={each} isSmall kind="quiet" isPressed={each === level} onClick={() => setQuery({ level: each === 'debug' ? null : each })}>{LEVEL_LABELS[each]}</Button>)}</div>
-        <span class="faint small">{rows.length === tail.lines.length ? countText(rows.length, 'line') : `${numberText(rows.length)} of ${countText(tail.lines.length, 'line')}`}</span>
-        <span class="push"><Button icon={isPaused ? 'play' : 'pause'} onClick={() => setPaused(!isPaused)}>{isPaused ? 'Resume' : 'Pause'}</Button></span>
+        <div class="segments" role="group" aria-label="Minimum level shown">
+          {LEVELS.map((each) => (
+            <Button
+              key={each}
+              isSmall
+              kind="quiet"
+              isPressed={each === level}
+              onClick={() => setQuery({ level: each === 'debug' ? null : each })}
+            >
+              {LEVEL_LABELS[each]}
+            </Button>
+          ))}
+        </div>
+        <span class="faint small">
+          {rows.length === tail.lines.length
+            ? countText(rows.length, 'line')
+            : `${numberText(rows.length)} of ${countText(tail.lines.length, 'line')}`}
+        </span>
+        <span class="push">
+          <Button icon={isPaused ? 'play' : 'pause'} onClick={() => setPaused(!isPaused)}>
+            {isPaused ? 'Resume' : 'Pause'}
+          </Button>
+        </span>
       </div>
-      {tail.missed > 0 && <Notice tone="warn">{countText(tail.missed, 'line')} came too fast to be shown here. The log files have them.</Notice>}
-      <Lines rows={rows} tail={tail} isPaused={isPaused} isNarrowed={search !== '' || level !== 'debug'} onOlder={loadOlder} />
+      {tail.missed > 0 && (
+        <Notice tone="warn">
+          {countText(tail.missed, 'line')} came too fast to be shown here. The log files have them.
+        </Notice>
+      )}
+      <Lines
+        rows={rows}
+        tail={tail}
+        isPaused={isPaused}
+        isNarrowed={search !== '' || level !== 'debug'}
+        onOlder={loadOlder}
+      />
     </div>
   );
 }
 
 /** From which level on lines are shown. */
-const LEVEL_LABELS: Readonly<Record<LogLineLevel, string>> = { debug: 'All', info: 'Info', warn: 'Warnings', error: 'Errors' };
+const LEVEL_LABELS: Readonly<Record<LogLineLevel, string>> = {
+  debug: 'All',
+  info: 'Info',
+  warn: 'Warnings',
+  error: 'Errors',
+};
 
 /** What the node logs at all. */
 function NodeLevel({ level, onChanged }: { readonly level: string; readonly onChanged: () => void }) {
@@ -65,13 +128,31 @@ function NodeLevel({ level, onChanged }: { readonly level: string; readonly onCh
     onChanged();
   };
   return (
-    <span class="row" title="What the node logs at all, log files included. Lasts until the node restarts, or its configuration is reloaded with another level; set the option LogLevel to keep it.">
-      <label class="small muted nowrap" for="log-level">Node logs</label>
-      <select id="log-level" class="plain" value={level} disabled={isBusy} aria-describedby="log-level-about" onChange={(event) => void change(event.currentTarget.value)}>
+    <span
+      class="row"
+      title="What the node logs at all, log files included. Lasts until the node restarts, or its configuration is reloaded with another level; set the option LogLevel to keep it."
+    >
+      <label class="small muted nowrap" for="log-level">
+        Node logs
+      </label>
+      <select
+        id="log-level"
+        class="plain"
+        value={level}
+        disabled={isBusy}
+        aria-describedby="log-level-about"
+        onChange={(event) => void change(event.currentTarget.value)}
+      >
         {level === 'off' && <option value="off">nothing</option>}
-        {LEVELS.map((each) => <option key={each} value={each} selected={each === level}>{each}</option>)}
+        {LEVELS.map((each) => (
+          <option key={each} value={each} selected={each === level}>
+            {each}
+          </option>
+        ))}
       </select>
-      <span id="log-level-about" class="small faint nowrap">until it restarts</span>
+      <span id="log-level-about" class="small faint nowrap">
+        until it restarts
+      </span>
     </span>
   );
 }
@@ -81,7 +162,19 @@ const DRAWN = 500;
 /** So near to the end counts as being there. */
 const NEAR_PX = 24;
 
-function Lines({ rows, tail, isPaused, isNarrowed, onOlder }: { readonly rows: readonly LogLineView[]; readonly tail: Tail; readonly isPaused: boolean; readonly isNarrowed: boolean; readonly onOlder: () => Promise<void> }) {
+function Lines({
+  rows,
+  tail,
+  isPaused,
+  isNarrowed,
+  onOlder,
+}: {
+  readonly rows: readonly LogLineView[];
+  readonly tail: Tail;
+  readonly isPaused: boolean;
+  readonly isNarrowed: boolean;
+  readonly onOlder: () => Promise<void>;
+}) {
   const scroller = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [drawn, setDrawn] = useState(DRAWN);
@@ -99,11 +192,15 @@ function Lines({ rows, tail, isPaused, isNarrowed, onOlder }: { readonly rows: r
     if (isAtEnd) setSeen(last);
   }, [isAtEnd, last]);
 
-  const toggle = useCallback((sequence: number) => setOpen((before) => {
-    const next = new Set(before);
-    if (!next.delete(sequence)) next.add(sequence);
-    return next;
-  }), []);
+  const toggle = useCallback(
+    (sequence: number) =>
+      setOpen((before) => {
+        const next = new Set(before);
+        if (!next.delete(sequence)) next.add(sequence);
+        return next;
+      }),
+    [],
+  );
   const focused = useCallback((sequence: number) => setCurrent(sequence), []);
   const pressed = (event: KeyboardEvent) => {
     const heads = [...scroller.current!.querySelectorAll<HTMLElement>('.log-head')];
@@ -130,15 +227,58 @@ function Lines({ rows, tail, isPaused, isNarrowed, onOlder }: { readonly rows: r
   const fresh = isAtEnd ? 0 : rows.filter(({ sequence }) => sequence > seen).length;
   return (
     <div class="log-frame">
-      <div class="log-scroller" ref={scroller} role="region" aria-label="Lines of the log" tabIndex={rows.length === 0 ? 0 : -1} onKeyDown={pressed} onScroll={(event) => {
-        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-        setAtEnd(scrollHeight - scrollTop - clientHeight < NEAR_PX);
-      }}>
-        {(rows.length > drawn || tail.older > 0) && <div class="log-older"><Button isSmall icon="up" isBusy={isLoading} onClick={() => void older()}>{rows.length > drawn ? `Show older (${numberText(rows.length - drawn)})` : `Load older (${numberText(tail.older)} on the node)`}</Button></div>}
-        {rows.length === 0 ? <EmptyState icon={isNarrowed ? 'search' : 'logs'} title={isNarrowed ? 'No lines match' : 'Nothing logged yet'}>{isNarrowed ? 'There are lines at other levels or with other words.' : 'Lines appear here as the node writes them.'}</EmptyState>
-          : <ol>{shown.map((line) => <LogLine key={line.sequence} line={line} isOpen={open.has(line.sequence)} isCurrent={line.sequence === focusable} onToggle={toggle} onFocus={focused} />)}</ol>}
+      <div
+        class="log-scroller"
+        ref={scroller}
+        role="region"
+        aria-label="Lines of the log"
+        tabIndex={rows.length === 0 ? 0 : -1}
+        onKeyDown={pressed}
+        onScroll={(event) => {
+          const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+          setAtEnd(scrollHeight - scrollTop - clientHeight < NEAR_PX);
+        }}
+      >
+        {(rows.length > drawn || tail.older > 0) && (
+          <div class="log-older">
+            <Button isSmall icon="up" isBusy={isLoading} onClick={() => void older()}>
+              {rows.length > drawn
+                ? `Show older (${numberText(rows.length - drawn)})`
+                : `Load older (${numberText(tail.older)} on the node)`}
+            </Button>
+          </div>
+        )}
+        {rows.length === 0 ? (
+          <EmptyState
+            icon={isNarrowed ? 'search' : 'logs'}
+            title={isNarrowed ? 'No lines match' : 'Nothing logged yet'}
+          >
+            {isNarrowed
+              ? 'There are lines at other levels or with other words.'
+              : 'Lines appear here as the node writes them.'}
+          </EmptyState>
+        ) : (
+          <ol>
+            {shown.map((line) => (
+              <LogLine
+                key={line.sequence}
+                line={line}
+                isOpen={open.has(line.sequence)}
+                isCurrent={line.sequence === focusable}
+                onToggle={toggle}
+                onFocus={focused}
+              />
+            ))}
+          </ol>
+        )}
       </div>
-      {!isAtEnd && <div class="log-end"><Button isSmall kind="primary" icon="down" onClick={() => setAtEnd(true)}>{fresh > 0 ? countText(fresh, 'new line') : 'Jump to the end'}</Button></div>}
+      {!isAtEnd && (
+        <div class="log-end">
+          <Button isSmall kind="primary" icon="down" onClick={() => setAtEnd(true)}>
+            {fresh > 0 ? countText(fresh, 'new line') : 'Jump to the end'}
+          </Button>
+        </div>
+      )}
       {isPaused && <div class="log-paused small">Paused</div>}
     </div>
   );

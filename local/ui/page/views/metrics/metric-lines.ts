@@ -25,14 +25,21 @@ export function linesOf(family: Family, history: History): Lines {
   const unit = unitOf(family.name);
   const all = family.samples.map((sample) => {
     const values = history.values[keyOf(sample)] ?? [];
-    const shown = isTotal ? rateOf(history, values) : values.map((value) => (value === null || !Number.isFinite(value) ? null : value * unit.factor));
+    const shown = isTotal
+      ? rateOf(history, values)
+      : values.map((value) => (value === null || !Number.isFinite(value) ? null : value * unit.factor));
     return { label: labelOf(sample), values: shown, size: Math.abs(shown.findLast((value) => value !== null) ?? 0) };
   });
   // Those that say most; the order of the node among them, so that colours stay.
   const sizes = all.map(({ size }) => size).sort((one, other) => other - one);
   const least = sizes[LINES_MAX - 1] ?? 0;
   const chosen = all.filter(({ size }) => all.length <= LINES_MAX || size >= least).slice(0, LINES_MAX);
-  return { unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name, about: isTotal ? 'rate per second' : '', series: chosen, left: all.length - chosen.length };
+  return {
+    unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name,
+    about: isTotal ? 'rate per second' : '',
+    series: chosen,
+    left: all.length - chosen.length,
+  };
 }
 
 function unitOf(name: string): { readonly name: Unit; readonly factor: number } {
@@ -54,7 +61,7 @@ function quantileLines(family: Family, history: History): Lines {
     const values = history.values[keyOf(sample)] ?? [];
     const sum = buckets.get(bound);
     if (sum === undefined) buckets.set(bound, [...values]);
-    else for (const [i, value] of values.entries()) sum[i] = value === null ? sum[i] ?? null : (sum[i] ?? 0) + value;
+    else for (const [i, value] of values.entries()) sum[i] = value === null ? (sum[i] ?? null) : (sum[i] ?? 0) + value;
   }
   const bounds = [...buckets.keys()].sort((one, other) => one - other);
   const isTime = family.name.endsWith('seconds');
@@ -63,17 +70,22 @@ function quantileLines(family: Family, history: History): Lines {
     values: history.times.map((_, i) => {
       const grown = bounds.map((bound) => {
         const now = buckets.get(bound)![i] ?? null;
-        const then = i === 0 ? null : buckets.get(bound)![i - 1] ?? null;
+        const then = i === 0 ? null : (buckets.get(bound)![i - 1] ?? null);
         return now === null || then === null ? 0 : now - then;
       });
       const count = grown.at(-1) ?? 0;
       if (count <= 0) return null;
       const bound = bounds[grown.findIndex((value) => value >= count * quantile)] ?? Infinity;
-      const shown = bound === Infinity ? bounds.at(-2) ?? 0 : bound;
+      const shown = bound === Infinity ? (bounds.at(-2) ?? 0) : bound;
       return isTime ? shown * 1_000 : shown;
     }),
   }));
-  return { unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count', about: 'upper bounds', series, left: 0 };
+  return {
+    unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count',
+    about: 'upper bounds',
+    series,
+    left: 0,
+  };
 }
 
 /** As it is now, for the list: the sum over all labels; of histograms, how often. */

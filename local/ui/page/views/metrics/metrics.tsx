@@ -16,7 +16,12 @@ import { metrics, metricsHistory } from './samples.ts';
 
 const CHOSEN = 'metrics';
 const PREFIX = 'eventstore_';
-const FIRST = ['eventstore_io_events_total', 'eventstore_append_duration_seconds', 'eventstore_http_requests_total', 'eventstore_cache_hits_misses_total'];
+const FIRST = [
+  'eventstore_io_events_total',
+  'eventstore_append_duration_seconds',
+  'eventstore_http_requests_total',
+  'eventstore_cache_hits_misses_total',
+];
 /** Charts that a filter shows at once. */
 const FOUND_MAX = 24;
 
@@ -24,26 +29,72 @@ const FOUND_MAX = 24;
 export default function Metrics({ query }: ViewProps) {
   const polled = metrics();
   const filter = query.get('q') ?? '';
-  const chosen = useMemo(() => query.get('show')?.split(',') ?? kept(CHOSEN)?.split(',').filter((name) => name !== '') ?? FIRST, [query.get('show')]);
+  const chosen = useMemo(
+    () =>
+      query.get('show')?.split(',') ??
+      kept(CHOSEN)
+        ?.split(',')
+        .filter((name) => name !== '') ??
+      FIRST,
+    [query.get('show')],
+  );
   const choose = (names: readonly string[]) => {
     keep(CHOSEN, names.join(','));
     setQuery({ show: names.length === 0 ? 'none' : names.join(',') });
   };
   return (
     <>
-      <ViewHead title="Metrics" about="Measurements since this page was opened, up to one hour. Scrapers get the same metrics at /metrics." />
-      <div class="toolbar"><SearchField label="Find metrics" placeholder="Name or description" value={filter} onInput={(text) => setQuery({ q: text })} /></div>
+      <ViewHead
+        title="Metrics"
+        about="Measurements since this page was opened, up to one hour. Scrapers get the same metrics at /metrics."
+      />
+      <div class="toolbar">
+        <SearchField
+          label="Find metrics"
+          placeholder="Name or description"
+          value={filter}
+          onInput={(text) => setQuery({ q: text })}
+        />
+      </div>
       <Loading polled={polled} what="The metrics" lines={8}>
         {(families) => {
           const wanted = filter.trim().toLowerCase();
-          const found = families.filter(({ name, help }) => wanted === '' || `${name} ${help}`.toLowerCase().includes(wanted));
-          const pinned = wanted === '' ? families.filter(({ name }) => chosen.includes(name)) : found.slice(0, FOUND_MAX);
+          const found = families.filter(
+            ({ name, help }) => wanted === '' || `${name} ${help}`.toLowerCase().includes(wanted),
+          );
+          const pinned =
+            wanted === '' ? families.filter(({ name }) => chosen.includes(name)) : found.slice(0, FOUND_MAX);
           return (
             <>
-              {found.length === 0 && <EmptyState icon="search" title="No metrics match" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />}
-              <div class="columns">{pinned.map((family) => <Shown key={family.name} family={family} isChosen={chosen.includes(family.name)} onToggle={() => choose(chosen.includes(family.name) ? chosen.filter((name) => name !== family.name) : [...chosen.filter((name) => name !== 'none'), family.name])} />)}</div>
+              {found.length === 0 && (
+                <EmptyState
+                  icon="search"
+                  title="No metrics match"
+                  action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>}
+                />
+              )}
+              <div class="columns">
+                {pinned.map((family) => (
+                  <Shown
+                    key={family.name}
+                    family={family}
+                    isChosen={chosen.includes(family.name)}
+                    onToggle={() =>
+                      choose(
+                        chosen.includes(family.name)
+                          ? chosen.filter((name) => name !== family.name)
+                          : [...chosen.filter((name) => name !== 'none'), family.name],
+                      )
+                    }
+                  />
+                ))}
+              </div>
               {wanted === '' && <Choice families={families} chosen={chosen} onChange={choose} />}
-              {wanted !== '' && found.length > FOUND_MAX && <p class="muted">{countText(found.length - FOUND_MAX, 'more metric')} match. Type more to narrow them down.</p>}
+              {wanted !== '' && found.length > FOUND_MAX && (
+                <p class="muted">
+                  {countText(found.length - FOUND_MAX, 'more metric')} match. Type more to narrow them down.
+                </p>
+              )}
             </>
           );
         }}
@@ -52,16 +103,41 @@ export default function Metrics({ query }: ViewProps) {
   );
 }
 
-function Shown({ family, isChosen, onToggle }: { readonly family: Family; readonly isChosen: boolean; readonly onToggle: () => void }) {
+function Shown({
+  family,
+  isChosen,
+  onToggle,
+}: {
+  readonly family: Family;
+  readonly isChosen: boolean;
+  readonly onToggle: () => void;
+}) {
   const history = metricsHistory.value;
   const { unit, about, series, left } = linesOf(family, history);
   return (
     <Card>
       <Chart
-        title={shortName(family.name)} times={history.times} series={series} unit={unit} spanMs={shownSpanMs(history)} syncKey="metrics"
-        actions={<Button kind="quiet" isSmall icon={isChosen ? 'minus' : 'plus'} label={isChosen ? `Remove ${family.name}` : `Keep ${family.name}`} onClick={onToggle} />}
+        title={shortName(family.name)}
+        times={history.times}
+        series={series}
+        unit={unit}
+        spanMs={shownSpanMs(history)}
+        syncKey="metrics"
+        actions={
+          <Button
+            kind="quiet"
+            isSmall
+            icon={isChosen ? 'minus' : 'plus'}
+            label={isChosen ? `Remove ${family.name}` : `Keep ${family.name}`}
+            onClick={onToggle}
+          />
+        }
       />
-      <p class="small faint">{family.help}{about !== '' && ` Shown: ${about}.`}{left > 0 && ` The ${series.length} largest of ${series.length + left} series.`}</p>
+      <p class="small faint">
+        {family.help}
+        {about !== '' && ` Shown: ${about}.`}
+        {left > 0 && ` The ${series.length} largest of ${series.length + left} series.`}
+      </p>
     </Card>
   );
 }
@@ -71,22 +147,43 @@ function shortName(name: string): string {
 }
 
 /** All metrics, by the first word of their names. */
-function Choice({ families, chosen, onChange }: { readonly families: readonly Family[]; readonly chosen: readonly string[]; readonly onChange: (names: readonly string[]) => void }) {
+function Choice({
+  families,
+  chosen,
+  onChange,
+}: {
+  readonly families: readonly Family[];
+  readonly chosen: readonly string[];
+  readonly onChange: (names: readonly string[]) => void;
+}) {
   const areas = Map.groupBy(families, ({ name }) => shortName(name).split('_')[0]!);
   return (
     <Card title="All metrics" note={countText(families.length, 'metric')}>
       <div class="metric-areas">
-        {[...areas].sort(([one], [other]) => one.localeCompare(other)).map(([area, members]) => (
-          <fieldset key={area}>
-            <legend>{area}</legend>
-            {members.map((family) => (
-              <label key={family.name} title={family.help}>
-                <input type="checkbox" checked={chosen.includes(family.name)} onChange={(event) => onChange(event.currentTarget.checked ? [...chosen.filter((name) => name !== 'none'), family.name] : chosen.filter((name) => name !== family.name))} />
-                <span class="grow truncate">{shortName(family.name)}</span><span class="faint small">{latestText(family)}</span>
-              </label>
-            ))}
-          </fieldset>
-        ))}
+        {[...areas]
+          .sort(([one], [other]) => one.localeCompare(other))
+          .map(([area, members]) => (
+            <fieldset key={area}>
+              <legend>{area}</legend>
+              {members.map((family) => (
+                <label key={family.name} title={family.help}>
+                  <input
+                    type="checkbox"
+                    checked={chosen.includes(family.name)}
+                    onChange={(event) =>
+                      onChange(
+                        event.currentTarget.checked
+                          ? [...chosen.filter((name) => name !== 'none'), family.name]
+                          : chosen.filter((name) => name !== family.name),
+                      )
+                    }
+                  />
+                  <span class="grow truncate">{shortName(family.name)}</span>
+                  <span class="faint small">{latestText(family)}</span>
+                </label>
+              ))}
+            </fieldset>
+          ))}
       </div>
     </Card>
   );

@@ -11,7 +11,9 @@ const EVERY_MS = 5_000;
 
 let isSampling = false;
 
-/** What the node measures. From the first look on it is asked as long as the page is open, so that charts have a past. */
+/**
+ * What the node measures. From the first look on it is asked as long as the page is open, so that charts have a past.
+ */
 export function metrics(): Polled<readonly Family[]> {
   const polled = poller<readonly Family[]>(PATH, { parse: familiesOf, accept: 'text/plain' });
   if (!isSampling) {
@@ -37,5 +39,8 @@ export function keyOf({ name, labels }: Sample): string {
 }
 
 export function labelsText(labels: Sample['labels'], without: ReadonlySet<string> = new Set()): string {
-  return Object.entries(labels).filter(([name]) => !without.has(name)).map(([name, value]) => `${name}="${value}"`).join(', ');
+  return Object.entries(labels)
+    .filter(([name]) => !without.has(name))
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(', ');
 }

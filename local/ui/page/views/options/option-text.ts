@@ -8,7 +8,11 @@ export function isDefault({ configurationSource }: OptionView): boolean {
 
 export function sourceText(option: OptionView): string {
   if (isDefault(option)) return 'default';
-  return { Yaml: 'from the file', 'Environment Variables': 'from the environment', 'Command Line': 'from the command line' }[option.configurationSource] ?? option.configurationSource;
+  return (
+    { Yaml: 'from the file', 'Environment Variables': 'from the environment', 'Command Line': 'from the command line' }[
+      option.configurationSource
+    ] ?? option.configurationSource
+  );
 }
 
 export function shownValue({ value, isSecret }: OptionView): string {

@@ -15,16 +15,35 @@ function toneOf(days: number): Tone {
   return days < SOON_DAYS ? 'warn' : 'ok';
 }
 
-export function Certificates({ certificates, isSecure }: { readonly certificates: readonly LoadedCertificate[]; readonly isSecure: boolean }) {
+export function Certificates({
+  certificates,
+  isSecure,
+}: {
+  readonly certificates: readonly LoadedCertificate[];
+  readonly isSecure: boolean;
+}) {
   return (
     <Card title="Certificates">
-      {certificates.length === 0 && <p class="muted">{isSecure ? 'The node reports none.' : 'The node runs without TLS, so it has none.'}</p>}
+      {certificates.length === 0 && (
+        <p class="muted">{isSecure ? 'The node reports none.' : 'The node runs without TLS, so it has none.'}</p>
+      )}
       <ul class="credentials">
         {certificates.map((certificate) => (
           <li key={certificate.thumbprint}>
-            <div class="row spread"><strong class="truncate" title={certificate.subject}>{certificate.subject}</strong><Badge tone={toneOf(certificate.daysLeft)}>{certificate.daysLeft < 0 ? 'expired' : `${countText(certificate.daysLeft, 'day')} left`}</Badge></div>
-            <div class="small muted">{certificate.kind} · until <Time at={certificate.notAfter} show="absolute" /></div>
-            <div class="small faint truncate" title={certificate.thumbprint}>Serial {certificate.serial} · {certificate.thumbprint}</div>
+            <div class="row spread">
+              <strong class="truncate" title={certificate.subject}>
+                {certificate.subject}
+              </strong>
+              <Badge tone={toneOf(certificate.daysLeft)}>
+                {certificate.daysLeft < 0 ? 'expired' : `${countText(certificate.daysLeft, 'day')} left`}
+              </Badge>
+            </div>
+            <div class="small muted">
+              {certificate.kind} · until <Time at={certificate.notAfter} show="absolute" />
+            </div>
+            <div class="small faint truncate" title={certificate.thumbprint}>
+              Serial {certificate.serial} · {certificate.thumbprint}
+            </div>
           </li>
         ))}
       </ul>
@@ -37,11 +56,13 @@ const SOURCES = { 'built-in': 'Built in', key: 'From a key', none: 'None' } as c
 export function Licence({ licence: { source, expiresAt, refusal } }: { readonly licence: OverviewView['licence'] }) {
   return (
     <Card title="Licence">
-      <Definitions items={[
-        ['Source', <Badge tone={source === 'none' ? 'warn' : 'ok'}>{SOURCES[source]}</Badge>],
-        expiresAt === null ? ['Expires', 'never'] : ['Expires', <Time at={expiresAt} show="both" />],
-        refusal === null ? null : ['Refused', refusal],
-      ]} />
+      <Definitions
+        items={[
+          ['Source', <Badge tone={source === 'none' ? 'warn' : 'ok'}>{SOURCES[source]}</Badge>],
+          expiresAt === null ? ['Expires', 'never'] : ['Expires', <Time at={expiresAt} show="both" />],
+          refusal === null ? null : ['Refused', refusal],
+        ]}
+      />
     </Card>
   );
 }

@@ -8,10 +8,25 @@ export const LOW_SHARE = 0.1;
 
 export function Disk({ disk }: { readonly disk: NonNullable<OverviewView['disk']> }) {
   return (
-    <Card title="Disk" note={<span class="break">{disk.folder}, {percentText(1 - disk.freeBytes / disk.totalBytes)} used</span>}>
-      <Shares label="Disk usage" total={disk.totalBytes} format={bytesText} parts={[
-        { label: 'Chunks', value: disk.chunkBytes }, { label: 'Index', value: disk.indexBytes }, { label: 'Others', value: disk.totalBytes - disk.freeBytes - disk.chunkBytes - disk.indexBytes, series: 6 }, { label: 'Free', value: disk.freeBytes, series: 'rest' },
-      ]} />
+    <Card
+      title="Disk"
+      note={
+        <span class="break">
+          {disk.folder}, {percentText(1 - disk.freeBytes / disk.totalBytes)} used
+        </span>
+      }
+    >
+      <Shares
+        label="Disk usage"
+        total={disk.totalBytes}
+        format={bytesText}
+        parts={[
+          { label: 'Chunks', value: disk.chunkBytes },
+          { label: 'Index', value: disk.indexBytes },
+          { label: 'Others', value: disk.totalBytes - disk.freeBytes - disk.chunkBytes - disk.indexBytes, series: 6 },
+          { label: 'Free', value: disk.freeBytes, series: 'rest' },
+        ]}
+      />
     </Card>
   );
 }

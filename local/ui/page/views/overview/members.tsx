@@ -14,20 +14,71 @@ const WELL: ReadonlySet<string> = new Set(['Leader', 'Follower', 'ReadOnlyReplic
 export function Members({ gossip: { members, serverIp, serverPort } }: { readonly gossip: GossipDocument }) {
   const leader = members.find(({ state, isAlive }) => state === 'Leader' && isAlive);
   const end = leader?.writerCheckpoint ?? Math.max(...members.map(({ writerCheckpoint }) => writerCheckpoint));
-  const isHere = (member: MemberDocument) => member.httpEndPointIp === serverIp && member.httpEndPointPort === serverPort;
+  const isHere = (member: MemberDocument) =>
+    member.httpEndPointIp === serverIp && member.httpEndPointPort === serverPort;
   const columns: readonly Column<MemberDocument>[] = [
-    { name: 'address', title: 'Member', render: (member) => <span class="row"><span class="mono">{member.httpEndPointIp}:{member.httpEndPointPort}</span>{isHere(member) && <Badge tone="accent">this one</Badge>}</span>, sortBy: (member) => `${member.httpEndPointIp}:${member.httpEndPointPort}` },
-    { name: 'state', title: 'Role', render: (member) => <Status tone={toneOf(member)} isLive={!WELL.has(member.state)}>{member.isAlive ? roleOf(member) : 'Not reachable'}</Status>, sortBy: ({ state }) => state },
-    { name: 'lag', title: 'Behind', align: 'end', render: (member) => <Lag bytes={end - member.writerCheckpoint} />, sortBy: (member) => end - member.writerCheckpoint },
-    { name: 'writer', title: 'Position', align: 'end', isMinor: true, render: ({ writerCheckpoint }) => <Num value={writerCheckpoint} />, sortBy: ({ writerCheckpoint }) => writerCheckpoint },
-    { name: 'epoch', title: 'Epoch', align: 'end', isMinor: true, render: ({ epochNumber }) => numberText(epochNumber) },
-    { name: 'priority', title: 'Priority', align: 'end', isMinor: true, render: ({ nodePriority }) => numberText(nodePriority) },
+    {
+      name: 'address',
+      title: 'Member',
+      render: (member) => (
+        <span class="row">
+          <span class="mono">
+            {member.httpEndPointIp}:{member.httpEndPointPort}
+          </span>
+          {isHere(member) && <Badge tone="accent">this one</Badge>}
+        </span>
+      ),
+      sortBy: (member) => `${member.httpEndPointIp}:${member.httpEndPointPort}`,
+    },
+    {
+      name: 'state',
+      title: 'Role',
+      render: (member) => (
+        <Status tone={toneOf(member)} isLive={!WELL.has(member.state)}>
+          {member.isAlive ? roleOf(member) : 'Not reachable'}
+        </Status>
+      ),
+      sortBy: ({ state }) => state,
+    },
+    {
+      name: 'lag',
+      title: 'Behind',
+      align: 'end',
+      render: (member) => <Lag bytes={end - member.writerCheckpoint} />,
+      sortBy: (member) => end - member.writerCheckpoint,
+    },
+    {
+      name: 'writer',
+      title: 'Position',
+      align: 'end',
+      isMinor: true,
+      render: ({ writerCheckpoint }) => <Num value={writerCheckpoint} />,
+      sortBy: ({ writerCheckpoint }) => writerCheckpoint,
+    },
+    {
+      name: 'epoch',
+      title: 'Epoch',
+      align: 'end',
+      isMinor: true,
+      render: ({ epochNumber }) => numberText(epochNumber),
+    },
+    {
+      name: 'priority',
+      title: 'Priority',
+      align: 'end',
+      isMinor: true,
+      render: ({ nodePriority }) => numberText(nodePriority),
+    },
     { name: 'version', title: 'Version', isMinor: true, render: ({ esVersion }) => esVersion },
     { name: 'heard', title: 'Last heard', isMinor: true, render: ({ timeStamp }) => <Time at={timeStamp} /> },
   ];
   const alive = members.filter(({ isAlive }) => isAlive).length;
   return (
-    <Card title="Members" note={`${alive} of ${members.length} reachable${leader === undefined ? ', no leader' : ''}`} isFlush>
+    <Card
+      title="Members"
+      note={`${alive} of ${members.length} reachable${leader === undefined ? ', no leader' : ''}`}
+      isFlush
+    >
       <Table label="Members of the cluster" columns={columns} rows={members} keyOf={({ instanceId }) => instanceId} />
     </Card>
   );
@@ -44,5 +95,11 @@ function toneOf({ state, isAlive }: MemberDocument): Tone {
 }
 
 function Lag({ bytes }: { readonly bytes: number }) {
-  return bytes <= 0 ? <span class="faint">–</span> : <span title={bytesText(bytes)}><Bytes value={bytes} /></span>;
+  return bytes <= 0 ? (
+    <span class="faint">–</span>
+  ) : (
+    <span title={bytesText(bytes)}>
+      <Bytes value={bytes} />
+    </span>
+  );
 }

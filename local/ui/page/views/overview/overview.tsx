@@ -29,7 +29,9 @@ export default function Overview() {
   return (
     <>
       {polled.data.value === null && <ViewHead title="Overview" />}
-      <Loading polled={polled} what="The overview" lines={8}>{(data) => <Known data={data} />}</Loading>
+      <Loading polled={polled} what="The overview" lines={8}>
+        {(data) => <Known data={data} />}
+      </Loading>
     </>
   );
 }
@@ -41,41 +43,107 @@ function Known({ data }: { readonly data: OverviewView }) {
   const points = (name: string) => values[name] ?? [];
   return (
     <>
-      <ViewHead title="Overview" about={<>{node.address} · version {node.version} · up {durationText(Math.floor(node.uptimeSeconds) * 1_000)}</>}>
-        <Badge tone={node.state === 'Leader' || node.state === 'Follower' || node.state === 'ReadOnlyReplica' ? 'ok' : 'warn'}>{node.isMember ? node.state : node.state === 'Leader' ? 'Single node' : node.state}</Badge>
-        {!node.isSecure && <Badge tone="warn" title="Connections are not encrypted.">No TLS</Badge>}
+      <ViewHead
+        title="Overview"
+        about={
+          <>
+            {node.address} · version {node.version} · up {durationText(Math.floor(node.uptimeSeconds) * 1_000)}
+          </>
+        }
+      >
+        <Badge
+          tone={
+            node.state === 'Leader' || node.state === 'Follower' || node.state === 'ReadOnlyReplica' ? 'ok' : 'warn'
+          }
+        >
+          {node.isMember ? node.state : node.state === 'Leader' ? 'Single node' : node.state}
+        </Badge>
+        {!node.isSecure && (
+          <Badge tone="warn" title="Connections are not encrypted.">
+            No TLS
+          </Badge>
+        )}
       </ViewHead>
       <Warnings warnings={warnings} />
       <div class="tiles of-six">
-        <Stat label="Appends" value={unitText(activity.appendsPerSecond, 'perSecond')} note={`${shortText(activity.eventsWrittenPerSecond)} events/s`} points={points('appends')} />
-        <Stat label="Events read" value={unitText(activity.eventsReadPerSecond, 'perSecond')} note={`${bytesText(activity.bytesReadPerSecond)}/s`} points={points('read')} />
-        <Stat label="Append latency, p99" value={durationText(inMs(activity.appendP99Seconds))} note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`} points={points('appendP99')} />
-        <Stat label="HTTP requests" value={unitText(activity.requestsPerSecond, 'perSecond')} note={`${shortText(connections)} connections`} points={points('requests')} />
+        <Stat
+          label="Appends"
+          value={unitText(activity.appendsPerSecond, 'perSecond')}
+          note={`${shortText(activity.eventsWrittenPerSecond)} events/s`}
+          points={points('appends')}
+        />
+        <Stat
+          label="Events read"
+          value={unitText(activity.eventsReadPerSecond, 'perSecond')}
+          note={`${bytesText(activity.bytesReadPerSecond)}/s`}
+          points={points('read')}
+        />
+        <Stat
+          label="Append latency, p99"
+          value={durationText(inMs(activity.appendP99Seconds))}
+          note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`}
+          points={points('appendP99')}
+        />
+        <Stat
+          label="HTTP requests"
+          value={unitText(activity.requestsPerSecond, 'perSecond')}
+          note={`${shortText(connections)} connections`}
+          points={points('requests')}
+        />
         <Stat label="Log" value={bytesText(log.end)} note={countText(log.chunks, 'chunk file')} />
-        {disk !== null && <Stat label="Free disk space" value={bytesText(disk.freeBytes)} note={`${percentText(disk.freeBytes / disk.totalBytes)} of ${bytesText(disk.totalBytes)}`} {...(disk.freeBytes / disk.totalBytes < LOW_SHARE && { tone: 'warn' as const })} />}
+        {disk !== null && (
+          <Stat
+            label="Free disk space"
+            value={bytesText(disk.freeBytes)}
+            note={`${percentText(disk.freeBytes / disk.totalBytes)} of ${bytesText(disk.totalBytes)}`}
+            {...(disk.freeBytes / disk.totalBytes < LOW_SHARE && { tone: 'warn' as const })}
+          />
+        )}
       </div>
-      {node.isMember && <Loading polled={gossip} what="The members">{(known) => <Members gossip={known} />}</Loading>}
+      {node.isMember && (
+        <Loading polled={gossip} what="The members">
+          {(known) => <Members gossip={known} />}
+        </Loading>
+      )}
       <Charts />
       <div class="masonry">
         <Card title="Log and index">
-          <Definitions items={[
-            ['End of the log', <Num value={log.end} />],
-            ['Last commit', <Num value={log.lastCommitPosition} />],
-            ['Index entries', <><Num value={log.indexEntries + log.indexEntriesInMemory} /> <span class="faint">in {log.indexTables} {log.indexTables === 1 ? 'table' : 'tables'}</span></>],
-            ['of these in memory', <Num value={log.indexEntriesInMemory} />],
-            ['Checksums not yet verified', log.bytesUnproven === 0 ? 'nothing' : <Bytes value={log.bytesUnproven} />],
-            ['Subscriptions', <Num value={log.subscriptions} />],
-          ]} />
+          <Definitions
+            items={[
+              ['End of the log', <Num value={log.end} />],
+              ['Last commit', <Num value={log.lastCommitPosition} />],
+              [
+                'Index entries',
+                <>
+                  <Num value={log.indexEntries + log.indexEntriesInMemory} />{' '}
+                  <span class="faint">
+                    in {log.indexTables} {log.indexTables === 1 ? 'table' : 'tables'}
+                  </span>
+                </>,
+              ],
+              ['of these in memory', <Num value={log.indexEntriesInMemory} />],
+              ['Checksums not yet verified', log.bytesUnproven === 0 ? 'nothing' : <Bytes value={log.bytesUnproven} />],
+              ['Subscriptions', <Num value={log.subscriptions} />],
+            ]}
+          />
         </Card>
         {disk !== null && <Disk disk={disk} />}
         <Card title="Process">
-          <Definitions items={[
-            ['CPU', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
-            ['Memory', <Bytes value={process.memoryBytes} />],
-            ['of this in the heap', <Bytes value={process.heapBytes} />],
-            ['Started', <Time at={node.startedAt} show="both" />],
-            ['Instance', <span class="row instance"><code class="truncate">{node.instanceId}</code><CopyButton text={node.instanceId} label="Copy the instance id" /></span>],
-          ]} />
+          <Definitions
+            items={[
+              ['CPU', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
+              ['Memory', <Bytes value={process.memoryBytes} />],
+              ['of this in the heap', <Bytes value={process.heapBytes} />],
+              ['Started', <Time at={node.startedAt} show="both" />],
+              [
+                'Instance',
+                <span class="row instance">
+                  <code class="truncate">{node.instanceId}</code>
+                  <CopyButton text={node.instanceId} label="Copy the instance id" />
+                </span>,
+              ],
+            ]}
+          />
         </Card>
         <Certificates certificates={certificates} isSecure={node.isSecure} />
         <Licence licence={licence} />

@@ -11,14 +11,28 @@ export function Warnings({ warnings }: { readonly warnings: readonly NodeWarning
   const order = ['error', 'warning', 'info'];
   return (
     <ul class="stack tight" aria-label="Warnings">
-      {[...warnings].sort((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity)).map((warning) => {
-        const view = warning.view === 'overview' ? null : menuViewAt(`/${warning.view}`);
-        return (
-          <li key={`${warning.code} ${warning.message}`}>
-            <Notice tone={TONES[warning.severity]} title={warning.message} action={view !== null && <Button href={view.path} isSmall>{view.title}</Button>}>{warning.todo}</Notice>
-          </li>
-        );
-      })}
+      {[...warnings]
+        .sort((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity))
+        .map((warning) => {
+          const view = warning.view === 'overview' ? null : menuViewAt(`/${warning.view}`);
+          return (
+            <li key={`${warning.code} ${warning.message}`}>
+              <Notice
+                tone={TONES[warning.severity]}
+                title={warning.message}
+                action={
+                  view !== null && (
+                    <Button href={view.path} isSmall>
+                      {view.title}
+                    </Button>
+                  )
+                }
+              >
+                {warning.todo}
+              </Notice>
+            </li>
+          );
+        })}
     </ul>
   );
 }

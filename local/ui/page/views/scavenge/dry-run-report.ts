@@ -9,7 +9,10 @@ import { keep, kept } from '../../lib/kept.ts';
 import { toast } from '../../parts/toast.tsx';
 import type { DryRunDocument, StartedDocument } from '../../../../../handlers/documents/scavenging.ts';
 
-/** Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the map and by the view of scavenges. */
+/**
+ * Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the
+ * map and by the view of scavenges.
+ */
 
 type Answer = DryRunDocument | StartedDocument;
 
@@ -28,7 +31,10 @@ export function followDryRun(scavengeId: string | null): void {
 }
 
 /** What starts a dry run, and whether it is being started. */
-export function useStart(current: Pick<Polled<unknown>, 'refresh'>): { readonly isStarting: boolean; start(): Promise<void> } {
+export function useStart(current: Pick<Polled<unknown>, 'refresh'>): {
+  readonly isStarting: boolean;
+  start(): Promise<void>;
+} {
   const [isStarting, setStarting] = useState(false);
   const start = async () => {
     setStarting(true);
@@ -57,7 +63,10 @@ export function useDryRun(): DryRun {
   const scavengeId = followed.value;
   const report = known.value;
   const isKnown = scavengeId !== null && report?.scavengeId === scavengeId;
-  const polled = usePolled<Answer>(scavengeId === null || isKnown ? null : pathOf(scavengeId), isKnown ? NEVER_MS : EVERY_MS);
+  const polled = usePolled<Answer>(
+    scavengeId === null || isKnown ? null : pathOf(scavengeId),
+    isKnown ? NEVER_MS : EVERY_MS,
+  );
   const answer = polled.data.value;
   const status = polled.error.value?.status;
   useEffect(() => {

@@ -18,13 +18,21 @@ import type { ExplanationDocument, ResumedPointDocument } from '../../../../../h
 function ruleText(rule: string, value: unknown): string {
   if (rule === '$maxCount') return `Only the last ${numberText(Number(value))} events are kept ($maxCount).`;
   if (rule === '$maxAge') return `Events older than ${durationText(Number(value) * 1_000)} are removed ($maxAge).`;
-  if (rule === '$tb') return `Events before number ${numberText(Number(value))} are removed ($tb): the stream was deleted or truncated there.`;
-  if (rule === 'tombstone') return 'The stream was hard-deleted: all its events are removed, and its name can\'t be used again.';
+  if (rule === '$tb')
+    return `Events before number ${numberText(Number(value))} are removed ($tb): the stream was deleted or truncated there.`;
+  if (rule === 'tombstone')
+    return "The stream was hard-deleted: all its events are removed, and its name can't be used again.";
   if (rule === 'superseded-metadata') return 'Only the newest metadata counts: older versions are removed.';
   return `${rule}: ${String(value)}`;
 }
 
-const WHY: Readonly<Record<string, string>> = { '$maxCount': 'beyond $maxCount', '$maxAge': 'older than $maxAge', '$tb': 'before $tb', 'tombstone': 'of a deleted stream', 'superseded-metadata': 'superseded metadata' };
+const WHY: Readonly<Record<string, string>> = {
+  $maxCount: 'beyond $maxCount',
+  $maxAge: 'older than $maxAge',
+  $tb: 'before $tb',
+  tombstone: 'of a deleted stream',
+  'superseded-metadata': 'superseded metadata',
+};
 const WAIT_MS = 120_000;
 
 /** Why events of one stream go or stay when a scavenge begins now. */
@@ -35,7 +43,10 @@ export function Explain({ stream }: { readonly stream: string | null }) {
     setFound(null);
     if (stream === null) return;
     const ending = new AbortController();
-    get<ExplanationDocument>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { signal: ending.signal, timeoutMs: WAIT_MS }).then(setFound, (thrown: unknown) => {
+    get<ExplanationDocument>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, {
+      signal: ending.signal,
+      timeoutMs: WAIT_MS,
+    }).then(setFound, (thrown: unknown) => {
       if (!ending.signal.aborted) setFound(errorOf(thrown));
     });
     return () => ending.abort();
@@ -48,14 +59,42 @@ export function Explain({ stream }: { readonly stream: string | null }) {
             setQuery({ stream: name });
             setAsked(asked + 1);
           }}
-          buttons={() => <Button type="submit" kind="primary" icon="search">Explain</Button>}
+          buttons={() => (
+            <Button type="submit" kind="primary" icon="search">
+              Explain
+            </Button>
+          )}
         >
-          <Field name="stream" label="Stream" value={stream ?? ''} isRequired isMono spellcheck={false} placeholder="orders-1" about="Its exact name. The answer holds for a scavenge started now; nothing is changed." />
+          <Field
+            name="stream"
+            label="Stream"
+            value={stream ?? ''}
+            isRequired
+            isMono
+            spellcheck={false}
+            placeholder="orders-1"
+            about="Its exact name. The answer holds for a scavenge started now; nothing is changed."
+          />
         </Form>
       </Card>
-      {stream !== null && (found === null ? <Card><Skeleton /></Card>
-        : found instanceof Error ? <Card>{found.status === 404 ? <EmptyState icon="streams" title="There is no such stream">{found.message}</EmptyState> : <ErrorState error={found} what="The explanation" onRetry={() => setAsked(asked + 1)} />}</Card>
-          : <Explained explanation={found} />)}
+      {stream !== null &&
+        (found === null ? (
+          <Card>
+            <Skeleton />
+          </Card>
+        ) : found instanceof Error ? (
+          <Card>
+            {found.status === 404 ? (
+              <EmptyState icon="streams" title="There is no such stream">
+                {found.message}
+              </EmptyState>
+            ) : (
+              <ErrorState error={found} what="The explanation" onRetry={() => setAsked(asked + 1)} />
+            )}
+          </Card>
+        ) : (
+          <Explained explanation={found} />
+        ))}
     </>
   );
 }
@@ -71,10 +110,44 @@ interface Range {
 }
 
 const COLUMNS: readonly Column<Range>[] = [
-  { name: 'events', title: 'Events', width: '12rem', sortBy: ({ from }) => from, render: ({ from, to }) => <strong>{from === to ? numberText(from) : `${numberText(from)}–${numberText(to)}`}</strong> },
-  { name: 'goes', title: 'Fate', width: '7rem', sortBy: ({ goes }) => (goes ? 0 : 1), render: ({ goes }) => <span class="row"><span class={`fate ${goes ? 'goes' : 'stays'}`} />{goes ? 'goes' : 'stays'}</span> },
-  { name: 'count', title: 'Count', width: '7rem', align: 'end', sortBy: ({ count }) => count, render: ({ count }) => numberText(count) },
-  { name: 'bytes', title: 'Bytes', width: '7rem', align: 'end', isMinor: true, sortBy: ({ bytes }) => bytes, render: ({ bytes }) => bytesText(bytes) },
+  {
+    name: 'events',
+    title: 'Events',
+    width: '12rem',
+    sortBy: ({ from }) => from,
+    render: ({ from, to }) => (
+      <strong>{from === to ? numberText(from) : `${numberText(from)}–${numberText(to)}`}</strong>
+    ),
+  },
+  {
+    name: 'goes',
+    title: 'Fate',
+    width: '7rem',
+    sortBy: ({ goes }) => (goes ? 0 : 1),
+    render: ({ goes }) => (
+      <span class="row">
+        <span class={`fate ${goes ? 'goes' : 'stays'}`} />
+        {goes ? 'goes' : 'stays'}
+      </span>
+    ),
+  },
+  {
+    name: 'count',
+    title: 'Count',
+    width: '7rem',
+    align: 'end',
+    sortBy: ({ count }) => count,
+    render: ({ count }) => numberText(count),
+  },
+  {
+    name: 'bytes',
+    title: 'Bytes',
+    width: '7rem',
+    align: 'end',
+    isMinor: true,
+    sortBy: ({ bytes }) => bytes,
+    render: ({ bytes }) => bytesText(bytes),
+  },
   { name: 'why', title: 'Why', render: ({ why }) => why },
 ];
 
@@ -84,29 +157,101 @@ function Explained({ explanation }: { readonly explanation: ExplanationDocument 
   const bytes = removed.reduce((sum, range) => sum + range.bytes, 0);
   const stays = kept.reduce((sum, { count }) => sum + count, 0);
   const ranges: readonly Range[] = [
-    ...removed.map((range): Range => ({ ...range, key: `goes ${range.from} ${range.rule}`, goes: true, why: WHY[range.rule] ?? range.rule })),
+    ...removed.map((range): Range => ({
+      ...range,
+      key: `goes ${range.from} ${range.rule}`,
+      goes: true,
+      why: WHY[range.rule] ?? range.rule,
+    })),
     ...kept.map((range): Range => ({ ...range, key: `stays ${range.from} ${range.why}`, bytes: null, goes: false })),
   ].sort((one, other) => one.from - other.from);
   const leaves = waiting?.leaves.reduce((sum, { count }) => sum + count, 0) ?? 0;
   const span = lastEventNumber + 1;
   return (
-    <Card title={<span class="break">{stream}</span>} actions={<Button isSmall href={pathTo('streams', stream)}>Go to the stream</Button>}>
+    <Card
+      title={<span class="break">{stream}</span>}
+      actions={
+        <Button isSmall href={pathTo('streams', stream)}>
+          Go to the stream
+        </Button>
+      }
+    >
       <div class="stack">
-        <p class="explained"><strong>{goes === 0 ? 'Nothing is removed' : `${countText(goes, 'event')} (${bytesText(bytes)}) ${goes === 1 ? 'is' : 'are'} removed`}</strong>, {countText(stays, 'event')} {stays === 1 ? 'stays' : 'stay'}{redacted !== undefined && `, of which the last one loses its data (${bytesText(redacted.bytes)})`}.</p>
+        <p class="explained">
+          <strong>
+            {goes === 0
+              ? 'Nothing is removed'
+              : `${countText(goes, 'event')} (${bytesText(bytes)}) ${goes === 1 ? 'is' : 'are'} removed`}
+          </strong>
+          , {countText(stays, 'event')} {stays === 1 ? 'stays' : 'stay'}
+          {redacted !== undefined && `, of which the last one loses its data (${bytesText(redacted.bytes)})`}.
+        </p>
         {span > 0 && (
           <div>
-            <div class="events-strip" aria-hidden="true">{ranges.map((range) => <div key={range.key} class={range.goes ? 'goes' : 'stays'} style={{ left: `${(range.from / span) * 100}%`, width: `${((range.to - range.from + 1) / span) * 100}%` }} />)}</div>
-            <div class="row spread small faint"><span>event 0</span><span>{numberText(lastEventNumber)}</span></div>
+            <div class="events-strip" aria-hidden="true">
+              {ranges.map((range) => (
+                <div
+                  key={range.key}
+                  class={range.goes ? 'goes' : 'stays'}
+                  style={{
+                    left: `${(range.from / span) * 100}%`,
+                    width: `${((range.to - range.from + 1) / span) * 100}%`,
+                  }}
+                />
+              ))}
+            </div>
+            <div class="row spread small faint">
+              <span>event 0</span>
+              <span>{numberText(lastEventNumber)}</span>
+            </div>
           </div>
         )}
-        {leaves > 0 && waiting !== undefined && <Notice title={`The next scavenge does not remove ${countText(leaves, 'event')} of these yet`}>It works up to an older scavenge point{pointText(waiting)}, unless it is started fresh.</Notice>}
-        {ignored.length > 0 && <Notice tone="warn" title="Some of the metadata has no effect"><ul>{ignored.map(({ key, value, why }, i) => <li key={i} class="break"><code>{key === null ? value : `${key}: ${value}`}</code>: {why}.</li>)}</ul></Notice>}
-        <Definitions isWide items={[
-          ['Rules in force', rules.length === 0 ? 'None: its events are never removed.' : <ul>{rules.map(({ rule, value }) => <li key={rule}>{ruleText(rule, value)}</li>)}</ul>],
-          metadata === null ? null : ['Metadata', <code class="break">{JSON.stringify(metadata)}</code>],
-        ]} />
+        {leaves > 0 && waiting !== undefined && (
+          <Notice title={`The next scavenge does not remove ${countText(leaves, 'event')} of these yet`}>
+            It works up to an older scavenge point{pointText(waiting)}, unless it is started fresh.
+          </Notice>
+        )}
+        {ignored.length > 0 && (
+          <Notice tone="warn" title="Some of the metadata has no effect">
+            <ul>
+              {ignored.map(({ key, value, why }, i) => (
+                <li key={i} class="break">
+                  <code>{key === null ? value : `${key}: ${value}`}</code>: {why}.
+                </li>
+              ))}
+            </ul>
+          </Notice>
+        )}
+        <Definitions
+          isWide
+          items={[
+            [
+              'Rules in force',
+              rules.length === 0 ? (
+                'None: its events are never removed.'
+              ) : (
+                <ul>
+                  {rules.map(({ rule, value }) => (
+                    <li key={rule}>{ruleText(rule, value)}</li>
+                  ))}
+                </ul>
+              ),
+            ],
+            metadata === null ? null : ['Metadata', <code class="break">{JSON.stringify(metadata)}</code>],
+          ]}
+        />
       </div>
-      {ranges.length > 0 && <div class="card-wide"><Table label={`Events of ${stream}`} columns={COLUMNS} rows={ranges} keyOf={({ key }) => key} height="24rem" /></div>}
+      {ranges.length > 0 && (
+        <div class="card-wide">
+          <Table
+            label={`Events of ${stream}`}
+            columns={COLUMNS}
+            rows={ranges}
+            keyOf={({ key }) => key}
+            height="24rem"
+          />
+        </div>
+      )}
     </Card>
   );
 }

@@ -25,12 +25,45 @@ export const HISTORY_PATH = `/streams/%24scavenges/head/backward/${PAGE}?embed=b
 const EVERY_MS = 10_000;
 
 const COLUMNS: readonly Column<PastRun>[] = [
-  { name: 'started', title: 'Started', sortBy: ({ startedAt }) => msOf(startedAt), render: ({ startedAt }) => <Time at={startedAt} show="both" /> },
-  { name: 'result', title: 'Result', sortBy: ({ result }) => result, render: ({ result }) => (result === null ? <Badge tone="accent">not finished</Badge> : <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>) },
-  { name: 'won', title: 'Reclaimed', align: 'end', sortBy: ({ spaceSaved }) => spaceSaved, render: ({ spaceSaved }) => <strong>{bytesText(spaceSaved)}</strong> },
-  { name: 'took', title: 'Duration', align: 'end', isMinor: true, sortBy: ({ elapsedMs }) => elapsedMs, render: ({ elapsedMs }) => durationText(elapsedMs) },
+  {
+    name: 'started',
+    title: 'Started',
+    sortBy: ({ startedAt }) => msOf(startedAt),
+    render: ({ startedAt }) => <Time at={startedAt} show="both" />,
+  },
+  {
+    name: 'result',
+    title: 'Result',
+    sortBy: ({ result }) => result,
+    render: ({ result }) =>
+      result === null ? (
+        <Badge tone="accent">not finished</Badge>
+      ) : (
+        <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>
+      ),
+  },
+  {
+    name: 'won',
+    title: 'Reclaimed',
+    align: 'end',
+    sortBy: ({ spaceSaved }) => spaceSaved,
+    render: ({ spaceSaved }) => <strong>{bytesText(spaceSaved)}</strong>,
+  },
+  {
+    name: 'took',
+    title: 'Duration',
+    align: 'end',
+    isMinor: true,
+    sortBy: ({ elapsedMs }) => elapsedMs,
+    render: ({ elapsedMs }) => durationText(elapsedMs),
+  },
   { name: 'node', title: 'Node', isMinor: true, sortBy: ({ node }) => node, render: ({ node }) => node ?? '–' },
-  { name: 'run', title: 'Run', isMinor: true, render: ({ scavengeId }) => <code class="faint">{scavengeId.slice(0, 8)}</code> },
+  {
+    name: 'run',
+    title: 'Run',
+    isMinor: true,
+    render: ({ scavengeId }) => <code class="faint">{scavengeId.slice(0, 8)}</code>,
+  },
 ];
 
 /** All runs that are remembered, of all members, newest first; one of them in detail. */
@@ -41,7 +74,10 @@ export function History() {
   const [open, setOpen] = useState<PastRun | null>(null);
   const data = polled.data.value;
   const error = polled.error.value;
-  const runs = useMemo(() => runsOf([...(data?.entries ?? []), ...older.flatMap(({ entries }) => entries)]), [data, older]);
+  const runs = useMemo(
+    () => runsOf([...(data?.entries ?? []), ...older.flatMap(({ entries }) => entries)]),
+    [data, older],
+  );
   const last = older.at(-1) ?? data;
   const next = last === null ? null : linkOf(last, 'next');
   const more = async () => {
@@ -55,13 +91,47 @@ export function History() {
       setBusy(false);
     }
   };
-  const none = <EmptyState icon="scavenge" title="No scavenges yet" action={<Button href="/scavenge?tab=dry-run">See what one would reclaim</Button>}>Each run records what it did in the $scavenges streams, which this list is read from.</EmptyState>;
-  if (data === null) return <Card>{error === null ? <Skeleton /> : isNone(error) ? none : <ErrorState error={error} what="The history" onRetry={() => void polled.refresh()} />}</Card>;
+  const none = (
+    <EmptyState
+      icon="scavenge"
+      title="No scavenges yet"
+      action={<Button href="/scavenge?tab=dry-run">See what one would reclaim</Button>}
+    >
+      Each run records what it did in the $scavenges streams, which this list is read from.
+    </EmptyState>
+  );
+  if (data === null)
+    return (
+      <Card>
+        {error === null ? (
+          <Skeleton />
+        ) : isNone(error) ? (
+          none
+        ) : (
+          <ErrorState error={error} what="The history" onRetry={() => void polled.refresh()} />
+        )}
+      </Card>
+    );
   return (
     <Card isFlush>
-      <Table label="Scavenges" columns={COLUMNS} rows={runs} keyOf={({ scavengeId }) => scavengeId} onOpen={setOpen} empty={none} />
-      {next !== null && <div class="card-foot"><Button isSmall isBusy={isBusy} onClick={() => void more()}>Older runs</Button></div>}
-      <Dialog title="What the run did" isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <RunDetail run={open} />}</Dialog>
+      <Table
+        label="Scavenges"
+        columns={COLUMNS}
+        rows={runs}
+        keyOf={({ scavengeId }) => scavengeId}
+        onOpen={setOpen}
+        empty={none}
+      />
+      {next !== null && (
+        <div class="card-foot">
+          <Button isSmall isBusy={isBusy} onClick={() => void more()}>
+            Older runs
+          </Button>
+        </div>
+      )}
+      <Dialog title="What the run did" isOpen={open !== null} onClose={() => setOpen(null)} size="large">
+        {open !== null && <RunDetail run={open} />}
+      </Dialog>
     </Card>
   );
 }

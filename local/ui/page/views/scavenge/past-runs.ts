@@ -22,14 +22,29 @@ export function runsOf(entries: readonly FeedEntry[]): readonly PastRun[] {
     const members = membersOf(entry);
     const scavengeId = textOf(members['scavengeId']);
     if (scavengeId === null) continue;
-    const known = runs.get(scavengeId) ?? { scavengeId, node: textOf(members['nodeEndpoint']), startedAt: null, endedAt: null, result: null, error: null, spaceSaved: null, elapsedMs: null };
+    const known = runs.get(scavengeId) ?? {
+      scavengeId,
+      node: textOf(members['nodeEndpoint']),
+      startedAt: null,
+      endedAt: null,
+      result: null,
+      error: null,
+      spaceSaved: null,
+      elapsedMs: null,
+    };
     if (entry.eventType === '$scavengeStarted') runs.set(scavengeId, { ...known, startedAt: entry.updated });
     else if (entry.eventType === '$scavengeCompleted') {
       const elapsedMs = spanMsOf(members['timeTaken']);
       const ended = msOf(entry.updated);
       runs.set(scavengeId, {
-        ...known, endedAt: entry.updated, result: textOf(members['result']), error: textOf(members['error']), spaceSaved: numberOf(members['spaceSaved']), elapsedMs,
-        startedAt: known.startedAt ?? (ended === null || elapsedMs === null ? null : new Date(ended - elapsedMs).toISOString()),
+        ...known,
+        endedAt: entry.updated,
+        result: textOf(members['result']),
+        error: textOf(members['error']),
+        spaceSaved: numberOf(members['spaceSaved']),
+        elapsedMs,
+        startedAt:
+          known.startedAt ?? (ended === null || elapsedMs === null ? null : new Date(ended - elapsedMs).toISOString()),
       });
     }
   }

@@ -21,7 +21,9 @@ export const PHASES = [
 /** How far the phase is, from 0 to 1; null while nobody can say. */
 export function shareOf({ progress }: Run): number | null {
   if (progress === null || progress.phaseShare === undefined) return null;
-  return progress.bytesTotal === 0 && progress.chunksTotal === 0 && progress.phaseShare === 0 ? null : progress.phaseShare;
+  return progress.bytesTotal === 0 && progress.chunksTotal === 0 && progress.phaseShare === 0
+    ? null
+    : progress.phaseShare;
 }
 
 export function phaseText({ progress, isDry }: Run): string {
@@ -35,15 +37,31 @@ export function RunProgress({ run }: { readonly run: Run }) {
   const left = progress?.remainingSeconds;
   return (
     <Progress
-      label={isDry === true ? 'Dry run' : 'Scavenge'} phase={phaseText(run)} done={shareOf(run)} {...(left != null && { leftMs: Math.ceil(left) * 1_000 })}
-      detail={progress !== null && (
-        <span class="row wrap">
-          <span>started <Time at={progress.startedAt} /></span>
-          {progress.chunksTotal > 0 && <span>{numberText(progress.chunksDone)} of {countText(progress.chunksTotal, 'chunk')}</span>}
-          {progress.bytesTotal > 0 && <span>{bytesText(progress.bytesDone)} of {bytesText(progress.bytesTotal)}{isDry === true && ' (the log is read twice)'}</span>}
-          {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} reclaimed so far</span>}
-        </span>
-      )}
+      label={isDry === true ? 'Dry run' : 'Scavenge'}
+      phase={phaseText(run)}
+      done={shareOf(run)}
+      {...(left != null && { leftMs: Math.ceil(left) * 1_000 })}
+      detail={
+        progress !== null && (
+          <span class="row wrap">
+            <span>
+              started <Time at={progress.startedAt} />
+            </span>
+            {progress.chunksTotal > 0 && (
+              <span>
+                {numberText(progress.chunksDone)} of {countText(progress.chunksTotal, 'chunk')}
+              </span>
+            )}
+            {progress.bytesTotal > 0 && (
+              <span>
+                {bytesText(progress.bytesDone)} of {bytesText(progress.bytesTotal)}
+                {isDry === true && ' (the log is read twice)'}
+              </span>
+            )}
+            {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} reclaimed so far</span>}
+          </span>
+        )
+      }
     />
   );
 }
@@ -64,11 +82,22 @@ export function StopButton({ run, isSmall = false }: { readonly run: Run; readon
     toast(isDry === true ? 'The dry run was stopped' : 'The scavenge was stopped', 'info');
     await current.refresh();
   };
-  const ask = () => confirm({
-    title: isDry === true ? 'Stop the dry run?' : 'Stop the scavenge?', action: isDry === true ? 'Stop the dry run' : 'Stop the scavenge', isDanger: true, run: stop,
-    text: isDry === true ? 'The count so far is lost. Nothing else changes.' : 'Space reclaimed so far stays reclaimed. The next start resumes where this one stops, up to the same scavenge point.',
-  });
-  return <Button icon="stop" isSmall={isSmall} onClick={() => void ask()}>Stop</Button>;
+  const ask = () =>
+    confirm({
+      title: isDry === true ? 'Stop the dry run?' : 'Stop the scavenge?',
+      action: isDry === true ? 'Stop the dry run' : 'Stop the scavenge',
+      isDanger: true,
+      run: stop,
+      text:
+        isDry === true
+          ? 'The count so far is lost. Nothing else changes.'
+          : 'Space reclaimed so far stays reclaimed. The next start resumes where this one stops, up to the same scavenge point.',
+    });
+  return (
+    <Button icon="stop" isSmall={isSmall} onClick={() => void ask()}>
+      Stop
+    </Button>
+  );
 }
 
 /** A run answers when it has stopped, which may take as long as a chunk. */

@@ -32,18 +32,65 @@ interface Step {
 function stepOf(entry: FeedEntry): Step | null {
   const members = membersOf(entry);
   const chunks = `${numberText(numberOf(members['chunkStartNumber']))}–${numberText(numberOf(members['chunkEndNumber']))}`;
-  const common = { number: entry.eventNumber, won: numberOf(members['spaceSaved']), elapsedMs: spanMsOf(members['timeTaken']), error: textOf(members['errorMessage']) };
-  if (entry.eventType === '$scavengeChunksCompleted') return { ...common, what: 'Chunk rewritten', about: members['chunkStartNumber'] === members['chunkEndNumber'] ? numberText(numberOf(members['chunkStartNumber'])) : chunks };
+  const common = {
+    number: entry.eventNumber,
+    won: numberOf(members['spaceSaved']),
+    elapsedMs: spanMsOf(members['timeTaken']),
+    error: textOf(members['errorMessage']),
+  };
+  if (entry.eventType === '$scavengeChunksCompleted')
+    return {
+      ...common,
+      what: 'Chunk rewritten',
+      about:
+        members['chunkStartNumber'] === members['chunkEndNumber']
+          ? numberText(numberOf(members['chunkStartNumber']))
+          : chunks,
+    };
   if (entry.eventType === '$scavengeMergeCompleted') return { ...common, what: 'Chunks merged', about: chunks };
-  if (entry.eventType === '$scavengeIndexCompleted') return { ...common, what: 'Index table', about: `${countText(numberOf(members['entriesDeleted']), 'entry', 'entries')} removed, ${numberText(numberOf(members['entriesKept']))} kept` };
+  if (entry.eventType === '$scavengeIndexCompleted')
+    return {
+      ...common,
+      what: 'Index table',
+      about: `${countText(numberOf(members['entriesDeleted']), 'entry', 'entries')} removed, ${numberText(numberOf(members['entriesKept']))} kept`,
+    };
   return null;
 }
 
 const COLUMNS: readonly Column<Step>[] = [
   { name: 'what', title: 'What', width: '12rem', sortBy: ({ what }) => what, render: ({ what }) => what },
-  { name: 'about', title: 'Which', render: ({ about, error }) => (error === null ? about : <span class="row"><Badge tone="bad">failed</Badge><span class="truncate" title={error}>{about}: {error}</span></span>) },
-  { name: 'won', title: 'Reclaimed', width: '8rem', align: 'end', sortBy: ({ won }) => won, render: ({ won }) => bytesText(won) },
-  { name: 'took', title: 'Duration', width: '7rem', align: 'end', isMinor: true, sortBy: ({ elapsedMs }) => elapsedMs, render: ({ elapsedMs }) => durationText(elapsedMs) },
+  {
+    name: 'about',
+    title: 'Which',
+    render: ({ about, error }) =>
+      error === null ? (
+        about
+      ) : (
+        <span class="row">
+          <Badge tone="bad">failed</Badge>
+          <span class="truncate" title={error}>
+            {about}: {error}
+          </span>
+        </span>
+      ),
+  },
+  {
+    name: 'won',
+    title: 'Reclaimed',
+    width: '8rem',
+    align: 'end',
+    sortBy: ({ won }) => won,
+    render: ({ won }) => bytesText(won),
+  },
+  {
+    name: 'took',
+    title: 'Duration',
+    width: '7rem',
+    align: 'end',
+    isMinor: true,
+    sortBy: ({ elapsedMs }) => elapsedMs,
+    render: ({ elapsedMs }) => durationText(elapsedMs),
+  },
 ];
 
 /** One run: its sums, and each file that it has written. */
@@ -64,17 +111,48 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
   const tables = sum('Index table');
   return (
     <>
-      <Definitions isWide items={[
-        ['Result', <Badge tone={run.result === null ? 'accent' : RESULT_TONES[run.result] ?? 'plain'}>{run.result ?? 'not finished'}</Badge>],
-        run.error === null ? null : ['Error', <span class="break">{run.error}</span>],
-        ['Reclaimed in total', <strong>{bytesText(run.spaceSaved)}</strong>],
-        ['Started', <Time at={run.startedAt} show="both" />],
-        ['Duration', durationText(run.elapsedMs)],
-        ['Node', run.node ?? '–'],
-        ['Run', <code class="break">{run.scavengeId}</code>],
-        steps === null ? null : ['Of this', <>{countText(chunks.length, 'chunk')} rewritten: {bytesText(won(chunks))}; {countText(merges.length, 'merge')}: {bytesText(won(merges))}; {countText(tables.length, 'index table')}: {bytesText(won(tables))}</>],
-      ]} />
-      {failure !== null ? <ErrorState error={failure} what="The run" /> : steps === null ? <Skeleton lines={5} /> : steps.length > 0 && <Table label="What the run did" columns={COLUMNS} rows={steps} keyOf={({ number }) => number} height="22rem" />}
+      <Definitions
+        isWide
+        items={[
+          [
+            'Result',
+            <Badge tone={run.result === null ? 'accent' : (RESULT_TONES[run.result] ?? 'plain')}>
+              {run.result ?? 'not finished'}
+            </Badge>,
+          ],
+          run.error === null ? null : ['Error', <span class="break">{run.error}</span>],
+          ['Reclaimed in total', <strong>{bytesText(run.spaceSaved)}</strong>],
+          ['Started', <Time at={run.startedAt} show="both" />],
+          ['Duration', durationText(run.elapsedMs)],
+          ['Node', run.node ?? '–'],
+          ['Run', <code class="break">{run.scavengeId}</code>],
+          steps === null
+            ? null
+            : [
+                'Of this',
+                <>
+                  {countText(chunks.length, 'chunk')} rewritten: {bytesText(won(chunks))};{' '}
+                  {countText(merges.length, 'merge')}: {bytesText(won(merges))};{' '}
+                  {countText(tables.length, 'index table')}: {bytesText(won(tables))}
+                </>,
+              ],
+        ]}
+      />
+      {failure !== null ? (
+        <ErrorState error={failure} what="The run" />
+      ) : steps === null ? (
+        <Skeleton lines={5} />
+      ) : (
+        steps.length > 0 && (
+          <Table
+            label="What the run did"
+            columns={COLUMNS}
+            rows={steps}
+            keyOf={({ number }) => number}
+            height="22rem"
+          />
+        )
+      )}
     </>
   );
 }

@@ -28,10 +28,24 @@ export function RunTab({ run, threshold }: { readonly run: Run; readonly thresho
     <>
       {scavengeId === null && waiting !== undefined && <Waiting point={waiting} />}
       <div class="columns">
-        {scavengeId !== null ? <Running run={run} /> : <div class="stack"><LastRun run={run} /><Card title="What a scavenge does"><Phases phase={null} /></Card></div>}
+        {scavengeId !== null ? (
+          <Running run={run} />
+        ) : (
+          <div class="stack">
+            <LastRun run={run} />
+            <Card title="What a scavenge does">
+              <Phases phase={null} />
+            </Card>
+          </div>
+        )}
         <Card title="Start a scavenge" note={scavengeId === null ? undefined : 'one at a time'}>
-          {scavengeId === null ? <StartForm run={run} threshold={threshold} hasWaiting={waiting !== undefined} />
-            : <EmptyState icon="scavenge" title={isDry === true ? 'A dry run is under way' : 'A scavenge is under way'}>Another one can start when it has finished or been stopped.</EmptyState>}
+          {scavengeId === null ? (
+            <StartForm run={run} threshold={threshold} hasWaiting={waiting !== undefined} />
+          ) : (
+            <EmptyState icon="scavenge" title={isDry === true ? 'A dry run is under way' : 'A scavenge is under way'}>
+              Another one can start when it has finished or been stopped.
+            </EmptyState>
+          )}
         </Card>
       </div>
     </>
@@ -46,7 +60,10 @@ function Running({ run }: { readonly run: Run }) {
         <RunProgress run={run} />
         {progress?.olderPoint !== undefined && <p class="small muted">{olderText(progress.olderPoint)}</p>}
         {isDry !== true && <Phases phase={progress?.phase ?? null} />}
-        <p class="small faint break">Run <code>{scavengeId}</code>. It may have been started from this page, over HTTP, by the command line or by a schedule.</p>
+        <p class="small faint break">
+          Run <code>{scavengeId}</code>. It may have been started from this page, over HTTP, by the command line or by a
+          schedule.
+        </p>
       </div>
     </Card>
   );
@@ -62,7 +79,11 @@ function Phases({ phase }: { readonly phase: string | null }) {
         return (
           <li key={name} class={state} aria-current={state === 'now' ? 'step' : undefined}>
             <span class="phase-mark">{state === 'done' ? <Icon name="check" size={14} /> : i + 1}</span>
-            <div><strong>{name}</strong>{state === 'done' && <span class="hidden-visually"> (done)</span>}<p class="small muted">{about}</p></div>
+            <div>
+              <strong>{name}</strong>
+              {state === 'done' && <span class="hidden-visually"> (done)</span>}
+              <p class="small muted">{about}</p>
+            </div>
           </li>
         );
       })}
@@ -79,18 +100,34 @@ function LastRun({ run }: { readonly run: Run }) {
   }, [answered]);
   return (
     <Card title="Last scavenge" note="since the node was started">
-      <Loading polled={last} what="The last scavenge">{(data) => (data.scavengeResult === NONE_YET
-        ? <EmptyState icon="scavenge" title="No scavenge since the node started" action={<Button href="/scavenge?tab=dry-run">Start a dry run</Button>}>Earlier runs are in the history.</EmptyState>
-        : (
-          <div class="stack">
-            <Definitions items={[
-              ['Result', <Badge tone={RESULT_TONES[data.scavengeResult] ?? 'plain'}>{data.scavengeResult}</Badge>],
-              ['Run', <code class="break">{data.scavengeId}</code>],
-              data.error === undefined ? null : ['Error', <span class="break">{data.error}</span>],
-            ]} />
-            <div><Button isSmall href="/scavenge?tab=history">What it reclaimed</Button></div>
-          </div>
-        ))}</Loading>
+      <Loading polled={last} what="The last scavenge">
+        {(data) =>
+          data.scavengeResult === NONE_YET ? (
+            <EmptyState
+              icon="scavenge"
+              title="No scavenge since the node started"
+              action={<Button href="/scavenge?tab=dry-run">Start a dry run</Button>}
+            >
+              Earlier runs are in the history.
+            </EmptyState>
+          ) : (
+            <div class="stack">
+              <Definitions
+                items={[
+                  ['Result', <Badge tone={RESULT_TONES[data.scavengeResult] ?? 'plain'}>{data.scavengeResult}</Badge>],
+                  ['Run', <code class="break">{data.scavengeId}</code>],
+                  data.error === undefined ? null : ['Error', <span class="break">{data.error}</span>],
+                ]}
+              />
+              <div>
+                <Button isSmall href="/scavenge?tab=history">
+                  What it reclaimed
+                </Button>
+              </div>
+            </div>
+          )
+        }
+      </Loading>
     </Card>
   );
 }
@@ -99,7 +136,9 @@ function Waiting({ point }: { readonly point: ResumedPointDocument }) {
   const ms = msOf(point.effectiveNow);
   return (
     <Notice tone="info" title={point.why === 'unfinished' ? 'A scavenge was not finished' : 'A scavenge point waits'}>
-      The next start resumes where it stopped, up to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}, with the threshold {point.threshold}. What has become removable since is left to the run after it; “Start fresh” abandons the unfinished one instead.
+      The next start resumes where it stopped, up to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}
+      , with the threshold {point.threshold}. What has become removable since is left to the run after it; “Start fresh”
+      abandons the unfinished one instead.
     </Notice>
   );
 }

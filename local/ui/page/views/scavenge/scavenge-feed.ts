@@ -9,7 +9,7 @@ export type FeedEntry = Pick<EmbeddedEntryDocument, 'eventType' | 'eventNumber' 
 export function membersOf({ data }: FeedEntry): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(data ?? '');
-    return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};
   }

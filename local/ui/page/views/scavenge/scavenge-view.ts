@@ -26,7 +26,8 @@ export interface Run {
 export function useRun(): Run {
   const current = usePolled<CurrentDocument>(CURRENT_PATH, EVERY_MS);
   const scavengeId = current.data.value?.scavengeId || null;
-  const told = usePolled<ProgressDocument>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data.value;
+  const told = usePolled<ProgressDocument>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data
+    .value;
   // What is kept of an earlier run says nothing of this one.
   const progress = told?.scavengeId === scavengeId ? told : null;
   const { value: known } = kind;
@@ -34,19 +35,29 @@ export function useRun(): Run {
   useEffect(() => {
     if (scavengeId === null || kind.peek()?.scavengeId === scavengeId) return;
     // A dry run is never the last scavenge.
-    get<LastDocument>(LAST_PATH).then((last) => {
-      kind.value = { scavengeId, isDry: last.scavengeId !== scavengeId };
-      // Also one that somebody else has started: its report serves all.
-      if (last.scavengeId !== scavengeId) followDryRun(scavengeId);
-    }, () => {
-      // It is told apart when the view is opened again; until then it is shown as a run.
-    });
+    get<LastDocument>(LAST_PATH).then(
+      (last) => {
+        kind.value = { scavengeId, isDry: last.scavengeId !== scavengeId };
+        // Also one that somebody else has started: its report serves all.
+        if (last.scavengeId !== scavengeId) followDryRun(scavengeId);
+      },
+      () => {
+        // It is told apart when the view is opened again; until then it is shown as a run.
+      },
+    );
   }, [scavengeId]);
   return { current, scavengeId, isDry, progress };
 }
 
-/** How much of the log a run has gone through in its phase, as the number of files that lie behind it; null where it goes through no files. */
-export function filesBehind({ phase, chunksDone, chunksTotal, bytesDone, bytesTotal, phaseShare }: ProgressDocument, isDry: boolean | null, complete: number): number | null {
+/**
+ * How much of the log a run has gone through in its phase, as the number of files that lie behind it; null where it
+ * goes through no files.
+ */
+export function filesBehind(
+  { phase, chunksDone, chunksTotal, bytesDone, bytesTotal, phaseShare }: ProgressDocument,
+  isDry: boolean | null,
+  complete: number,
+): number | null {
   if (isDry === true) {
     // It reads the log twice: to learn, and to count.
     const half = bytesTotal / 2;

@@ -15,7 +15,11 @@ import { RunTab } from './run-tab.tsx';
 import { poller } from '../../api/polled.ts';
 
 const TABS = [
-  { name: 'run', label: 'Run' }, { name: 'dry-run', label: 'Dry run' }, { name: 'history', label: 'History' }, { name: 'explain', label: 'Explain a stream' }, { name: 'erasure', label: 'Prove erasure' },
+  { name: 'run', label: 'Run' },
+  { name: 'dry-run', label: 'Dry run' },
+  { name: 'history', label: 'History' },
+  { name: 'explain', label: 'Explain a stream' },
+  { name: 'erasure', label: 'Prove erasure' },
 ] as const;
 
 /** Scavenges of this node: what one would win, how one runs, what each has won, and what of a stream goes. */
@@ -36,10 +40,23 @@ export default function Scavenge({ query }: ViewProps) {
   }, [scavengeId]);
   return (
     <>
-      <ViewHead title="Scavenge" about="Removes deleted, expired and truncated events from the files of this node." actions={<Button icon="chunks" href="/chunks">Chunk map</Button>}>
+      <ViewHead
+        title="Scavenge"
+        about="Removes deleted, expired and truncated events from the files of this node."
+        actions={
+          <Button icon="chunks" href="/chunks">
+            Chunk map
+          </Button>
+        }
+      >
         {scavengeId !== null && <Badge tone="accent">{isDry === true ? 'dry run' : 'running'}</Badge>}
       </ViewHead>
-      <Tabs label="Scavenge" tabs={TABS} current={tab} onChange={(name) => setQuery({ tab: name === 'run' ? null : name })}>
+      <Tabs
+        label="Scavenge"
+        tabs={TABS}
+        current={tab}
+        onChange={(name) => setQuery({ tab: name === 'run' ? null : name })}
+      >
         <div class="stack">
           {tab === 'run' && <RunTab run={run} threshold={query.get('threshold')} />}
           {tab === 'dry-run' && <DryRunTab run={run} />}

@@ -25,11 +25,19 @@ export function isExecuted({ weight }: DryRunChunk, threshold: number): boolean 
   return threshold < 0 || (weight > 0 && weight >= threshold);
 }
 
-/** One outcome for each threshold that makes a difference, ascending: the higher it is, the fewer chunks are written anew. */
+/**
+ * One outcome for each threshold that makes a difference, ascending: the higher it is, the fewer chunks are written
+ * anew.
+ */
 export function outcomesOf({ chunks }: Pick<DryRunDocument, 'chunks'>): readonly Outcome[] {
-  const weights = [...new Set(chunks.map(({ weight }) => weight).filter((weight) => weight > 0))].sort((one, other) => one - other);
+  const weights = [...new Set(chunks.map(({ weight }) => weight).filter((weight) => weight > 0))].sort(
+    (one, other) => one - other,
+  );
   const step = Math.max(1, weights.length / OUTCOMES_MAX);
-  const chosen = Array.from({ length: Math.min(weights.length, OUTCOMES_MAX) }, (_, i) => weights[Math.floor(i * step)]!);
+  const chosen = Array.from(
+    { length: Math.min(weights.length, OUTCOMES_MAX) },
+    (_, i) => weights[Math.floor(i * step)]!,
+  );
   // The lowest weight decides as 0 does.
   const thresholds = [EVERY, ANY, ...chosen.slice(1)];
   // From the heaviest chunk down, so that each is looked at once.
@@ -50,7 +58,10 @@ export function outcomesOf({ chunks }: Pick<DryRunDocument, 'chunks'>): readonly
   return outcomes.reverse();
 }
 
-/** The outcome that decides as this threshold does: that of the next higher one, since between two weights nothing changes. */
+/**
+ * The outcome that decides as this threshold does: that of the next higher one, since between two weights nothing
+ * changes.
+ */
 export function outcomeAt(outcomes: readonly Outcome[], threshold: number): number {
   const at = outcomes.findIndex((outcome) => outcome.threshold >= threshold);
   return at < 0 ? outcomes.length - 1 : at;

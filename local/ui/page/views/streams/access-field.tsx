@@ -9,8 +9,11 @@ import type { Right } from './stream-metadata.ts';
 type Choice = 'default' | 'everybody' | 'operators' | 'nobody' | 'named';
 
 const CHOICES: readonly { readonly value: Choice; readonly label: string }[] = [
-  { value: 'default', label: 'The node\'s default' }, { value: 'everybody', label: 'Every logged-in user' }, { value: 'operators', label: 'Operators ($ops)' },
-  { value: 'nobody', label: 'Administrators only' }, { value: 'named', label: 'Users and groups…' },
+  { value: 'default', label: "The node's default" },
+  { value: 'everybody', label: 'Every logged-in user' },
+  { value: 'operators', label: 'Operators ($ops)' },
+  { value: 'nobody', label: 'Administrators only' },
+  { value: 'named', label: 'Users and groups…' },
 ];
 
 function choiceOf(names: readonly string[] | undefined): Choice {
@@ -23,15 +26,40 @@ function isOnly(names: readonly string[], name: string): boolean {
   return names.length === 1 && names[0] === name;
 }
 
-export function AccessField({ right, names }: { readonly right: Right; readonly names: readonly string[] | undefined }) {
+export function AccessField({
+  right,
+  names,
+}: {
+  readonly right: Right;
+  readonly names: readonly string[] | undefined;
+}) {
   const [choice, setChoice] = useState(choiceOf(names));
   const { label } = RIGHTS[right];
   return (
     <div class="access-field">
-      <Select name={`${right}-choice`} label={label} value={choice} options={CHOICES} onChange={(value) => setChoice(value as Choice)} />
-      {choice === 'named' && <Field name={`${right}-names`} label={`Users and groups: ${label.toLowerCase()}`} about="One name per line, such as kim, $ops" rows={2} isMono isRequired spellcheck={false} value={choiceOf(names) === 'named' ? names!.join('\n') : ''} />}
+      <Select
+        name={`${right}-choice`}
+        label={label}
+        value={choice}
+        options={CHOICES}
+        onChange={(value) => setChoice(value as Choice)}
+      />
+      {choice === 'named' && (
+        <Field
+          name={`${right}-names`}
+          label={`Users and groups: ${label.toLowerCase()}`}
+          about="One name per line, such as kim, $ops"
+          rows={2}
+          isMono
+          isRequired
+          spellcheck={false}
+          value={choiceOf(names) === 'named' ? names!.join('\n') : ''}
+        />
+      )}
       {/* What was there stays in its own spelling as long as it means the same. */}
-      {choice === 'nobody' && choiceOf(names) === 'nobody' && <input type="hidden" name={`${right}-names`} value={names!.join('\n')} />}
+      {choice === 'nobody' && choiceOf(names) === 'nobody' && (
+        <input type="hidden" name={`${right}-names`} value={names!.join('\n')} />
+      )}
     </div>
   );
 }
@@ -39,9 +67,16 @@ export function AccessField({ right, names }: { readonly right: Right; readonly 
 /** The names that are let in; undefined where the default counts. */
 export function accessIn(values: Values, right: Right): readonly string[] | undefined {
   switch (values[`${right}-choice`] as Choice) {
-    case 'default': return undefined;
-    case 'everybody': return ['$all'];
-    case 'operators': return ['$ops'];
-    default: return (values[`${right}-names`] ?? '').split('\n').map((name) => name.trim()).filter((name) => name !== '');
+    case 'default':
+      return undefined;
+    case 'everybody':
+      return ['$all'];
+    case 'operators':
+      return ['$ops'];
+    default:
+      return (values[`${right}-names`] ?? '')
+        .split('\n')
+        .map((name) => name.trim())
+        .filter((name) => name !== '');
   }
 }

@@ -41,27 +41,125 @@ export default function All({ query }: ViewProps) {
       <ViewHead title="All events" about="The events of all streams, in log order." />
       <Card isFlush>
         <div class="toolbar table-toolbar">
-          <Button isSmall icon={isFollowed ? 'pause' : 'play'} isPressed={isFollowed} isDisabled={!isNewest} title={isNewest ? undefined : 'Only the newest page is followed'} onClick={() => setFollowed(!isFollowed)}>{isFollowed ? 'Following' : 'Follow'}</Button>
-          <select class="plain small" aria-label="Filter by" value={on} onChange={(event) => setQuery({ on: event.currentTarget.value === 'type' ? 'type' : null, from: null })}><option value="stream">Streams</option><option value="type">Types</option></select>
-          <SearchField label={on === 'stream' ? 'Streams starting with' : 'Types starting with'} value={prefix} onInput={(text) => setQuery({ q: text === '' ? null : text, from: null })} />
-          <label class="row small muted"><input type="checkbox" checked={withSystem} onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null, from: null })} />System events</label>
+          <Button
+            isSmall
+            icon={isFollowed ? 'pause' : 'play'}
+            isPressed={isFollowed}
+            isDisabled={!isNewest}
+            title={isNewest ? undefined : 'Only the newest page is followed'}
+            onClick={() => setFollowed(!isFollowed)}
+          >
+            {isFollowed ? 'Following' : 'Follow'}
+          </Button>
+          <select
+            class="plain small"
+            aria-label="Filter by"
+            value={on}
+            onChange={(event) => setQuery({ on: event.currentTarget.value === 'type' ? 'type' : null, from: null })}
+          >
+            <option value="stream">Streams</option>
+            <option value="type">Types</option>
+          </select>
+          <SearchField
+            label={on === 'stream' ? 'Streams starting with' : 'Types starting with'}
+            value={prefix}
+            onInput={(text) => setQuery({ q: text === '' ? null : text, from: null })}
+          />
+          <label class="row small muted">
+            <input
+              type="checkbox"
+              checked={withSystem}
+              onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null, from: null })}
+            />
+            System events
+          </label>
           <span class="push row wrap">
-            <span class="muted small nowrap">{rows.length > 0 && countText(rows.length, 'event')}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
-            <Pager onNewest={isNewest ? null : () => show(null)} onNewer={isNewest || page?.newer == null ? null : () => void showNewer().catch(() => show(null))} onOlder={page?.older == null ? null : () => show(page.older)} onOldest={page?.older == null ? null : () => void readPage(source, START, 'forward', COUNT).then(({ newer }) => show(newer))} />
+            <span class="muted small nowrap">
+              {rows.length > 0 && countText(rows.length, 'event')}
+              {feed.isLive && (
+                <>
+                  {' '}
+                  ·{' '}
+                  <Status tone="ok" isLive>
+                    live
+                  </Status>
+                </>
+              )}
+            </span>
+            <Pager
+              onNewest={isNewest ? null : () => show(null)}
+              onNewer={isNewest || page?.newer == null ? null : () => void showNewer().catch(() => show(null))}
+              onOlder={page?.older == null ? null : () => show(page.older)}
+              onOldest={
+                page?.older == null
+                  ? null
+                  : () => void readPage(source, START, 'forward', COUNT).then(({ newer }) => show(newer))
+              }
+            />
           </span>
         </div>
-        {feed.hasSkipped && <Notice tone="info">Events arrive faster than they can be shown. Page back to see them all, or pause.</Notice>}
-        {error !== null ? (error.code === 'access_denied' ? <Refused stream={ALL} error={error} /> : <ErrorState error={error} what="The log" onRetry={feed.reload} />)
-          : page === null ? <div class="table-waiting"><Skeleton lines={10} /></div>
-            : <EventTable key={from} label="Events of all streams" rows={rows} previews={feed.previews} fresh={feed.fresh} showsStream empty={<Nothing prefix={prefix} withSystem={withSystem} isMore={page.older !== null} onOlder={() => show(page.older)} />} />}
+        {feed.hasSkipped && (
+          <Notice tone="info">Events arrive faster than they can be shown. Page back to see them all, or pause.</Notice>
+        )}
+        {error !== null ? (
+          error.code === 'access_denied' ? (
+            <Refused stream={ALL} error={error} />
+          ) : (
+            <ErrorState error={error} what="The log" onRetry={feed.reload} />
+          )
+        ) : page === null ? (
+          <div class="table-waiting">
+            <Skeleton lines={10} />
+          </div>
+        ) : (
+          <EventTable
+            key={from}
+            label="Events of all streams"
+            rows={rows}
+            previews={feed.previews}
+            fresh={feed.fresh}
+            showsStream
+            empty={
+              <Nothing
+                prefix={prefix}
+                withSystem={withSystem}
+                isMore={page.older !== null}
+                onOlder={() => show(page.older)}
+              />
+            }
+          />
+        )}
       </Card>
     </>
   );
 }
 
-function Nothing({ prefix, withSystem, isMore, onOlder }: { readonly prefix: string; readonly withSystem: boolean; readonly isMore: boolean; readonly onOlder: () => void }) {
-  if (isMore) return <EmptyState icon="search" title="Nothing found so far" action={<Button onClick={onOlder}>Look further back</Button>}>Nothing in this part of the log matches.</EmptyState>;
-  return <EmptyState icon="all" title={prefix === '' ? 'Nothing has been written yet' : 'No events match'}>{withSystem ? 'New events appear here.' : 'System events are left out; “System events” shows them.'}</EmptyState>;
+function Nothing({
+  prefix,
+  withSystem,
+  isMore,
+  onOlder,
+}: {
+  readonly prefix: string;
+  readonly withSystem: boolean;
+  readonly isMore: boolean;
+  readonly onOlder: () => void;
+}) {
+  if (isMore)
+    return (
+      <EmptyState
+        icon="search"
+        title="Nothing found so far"
+        action={<Button onClick={onOlder}>Look further back</Button>}
+      >
+        Nothing in this part of the log matches.
+      </EmptyState>
+    );
+  return (
+    <EmptyState icon="all" title={prefix === '' ? 'Nothing has been written yet' : 'No events match'}>
+      {withSystem ? 'New events appear here.' : 'System events are left out; “System events” shows them.'}
+    </EmptyState>
+  );
 }
 
 /** Without a filter all that the log holds; else the node looks for what fits. */
@@ -70,6 +168,15 @@ function sourceOf(on: 'stream' | 'type', prefix: string, withSystem: boolean): S
   const context = on === 'stream' ? 'StreamId' : 'EventType';
   // A comma separates prefixes, so that one with a comma is an expression.
   const isPlain = prefix !== '' && !prefix.includes(',');
-  const filter = prefix === '' ? { context: 'StreamId', type: 'Regex', data: '^[^$]' } : isPlain ? { context, type: 'Prefix', data: prefix } : { context, type: 'Regex', data: `^${prefix.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')}` };
-  return { base: '/streams/%24all/filtered', query: { ...filter, 'exclude-system-events': String(!withSystem) }, resolvesLinks: false };
+  const filter =
+    prefix === ''
+      ? { context: 'StreamId', type: 'Regex', data: '^[^$]' }
+      : isPlain
+        ? { context, type: 'Prefix', data: prefix }
+        : { context, type: 'Regex', data: `^${prefix.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')}` };
+  return {
+    base: '/streams/%24all/filtered',
+    query: { ...filter, 'exclude-system-events': String(!withSystem) },
+    resolvesLinks: false,
+  };
 }

@@ -2,7 +2,9 @@ import { get } from '../../api/page-client.ts';
 import { ApiError } from '../../api/problem-text.ts';
 import type { EntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
 
-/** Pages of a stream or of `$all`, without the data of the events: a page of large ones costs no more than any other. */
+/**
+ * Pages of a stream or of `$all`, without the data of the events: a page of large ones costs no more than any other.
+ */
 
 /** What is read from. */
 export interface Source {
@@ -44,11 +46,23 @@ export function pagePath({ base }: Source, at: string, direction: Direction, cou
 }
 
 /** `waitSeconds`: what is not there yet is waited for. */
-export async function readPage(source: Source, at: string, direction: Direction, count: number, { signal, waitSeconds = 0 }: { readonly signal?: AbortSignal; readonly waitSeconds?: number } = {}): Promise<Page> {
-  const read = (resolves: boolean) => get<PageDocument>(pagePath(source, at, direction, count), {
-    query: { embed: 'rich', ...source.query }, timeoutMs: (waitSeconds + ANSWER_SECONDS) * 1_000, ...(signal !== undefined && { signal }),
-    headers: { 'es-resolvelinktos': String(resolves), ...(waitSeconds > 0 && { 'es-longpoll': String(waitSeconds) }) },
-  });
+export async function readPage(
+  source: Source,
+  at: string,
+  direction: Direction,
+  count: number,
+  { signal, waitSeconds = 0 }: { readonly signal?: AbortSignal; readonly waitSeconds?: number } = {},
+): Promise<Page> {
+  const read = (resolves: boolean) =>
+    get<PageDocument>(pagePath(source, at, direction, count), {
+      query: { embed: 'rich', ...source.query },
+      timeoutMs: (waitSeconds + ANSWER_SECONDS) * 1_000,
+      ...(signal !== undefined && { signal }),
+      headers: {
+        'es-resolvelinktos': String(resolves),
+        ...(waitSeconds > 0 && { 'es-longpoll': String(waitSeconds) }),
+      },
+    });
   const feed = await read(source.resolvesLinks);
   let { entries } = feed;
   const gone = new Set<EntryDocument>();
@@ -62,14 +76,28 @@ export async function readPage(source: Source, at: string, direction: Direction,
       return link;
     });
   }
-  return { rows: entries.map((entry) => rowOf(entry, gone.has(entry))), older: placeOf(feed, 'next'), newer: placeOf(feed, 'previous') };
+  return {
+    rows: entries.map((entry) => rowOf(entry, gone.has(entry))),
+    older: placeOf(feed, 'next'),
+    newer: placeOf(feed, 'previous'),
+  };
 }
 
 const ANSWER_SECONDS = 30;
 
-async function readAgain(source: Source, at: string, direction: Direction, count: number, signal: AbortSignal | undefined): Promise<PageDocument | null> {
+async function readAgain(
+  source: Source,
+  at: string,
+  direction: Direction,
+  count: number,
+  signal: AbortSignal | undefined,
+): Promise<PageDocument | null> {
   try {
-    return await get<PageDocument>(pagePath(source, at, direction, count), { query: { embed: 'rich', ...source.query }, headers: { 'es-resolvelinktos': 'false' }, ...(signal !== undefined && { signal }) });
+    return await get<PageDocument>(pagePath(source, at, direction, count), {
+      query: { embed: 'rich', ...source.query },
+      headers: { 'es-resolvelinktos': 'false' },
+      ...(signal !== undefined && { signal }),
+    });
   } catch (error) {
     if (error instanceof ApiError && error.code === 'aborted') throw error;
     return null;
@@ -81,13 +109,22 @@ function rowOf(entry: EntryDocument, isTargetGone: boolean): Row {
   const isLink = entry.eventId !== undefined && (streamId !== stream || eventNumber !== number);
   return {
     key: entry.eventId === undefined ? `${entry.title} ${entry.updated}` : `${number}@${stream}`,
-    number: number === null || !Number.isSafeInteger(number) ? null : number, stream, type: entry.eventType ?? '$>', id: entry.eventId ?? '', writtenAt: entry.updated, isJson: entry.isJson === true,
-    target: isLink ? { stream: streamId, number: eventNumber } : null, isTargetGone: isTargetGone || entry.eventId === undefined,
+    number: number === null || !Number.isSafeInteger(number) ? null : number,
+    stream,
+    type: entry.eventType ?? '$>',
+    id: entry.eventId ?? '',
+    writtenAt: entry.updated,
+    isJson: entry.isJson === true,
+    target: isLink ? { stream: streamId, number: eventNumber } : null,
+    isTargetGone: isTargetGone || entry.eventId === undefined,
   };
 }
 
-/** Where a link of a feed leads. Its host and what stands in front of the stream are those by which the node was asked, not the page's. */
+/**
+ * Where a link of a feed leads. Its host and what stands in front of the stream are those by which the node was asked,
+ * not the page's.
+ */
 function placeOf(feed: PageDocument, relation: string): string | null {
   const link = feed.links.find((one) => one.relation === relation);
-  return link === undefined ? null : /\/([^/]+)\/(?:forward|backward)\/\d+(?:\?.*)?$/.exec(link.uri)?.[1] ?? null;
+  return link === undefined ? null : (/\/([^/]+)\/(?:forward|backward)\/\d+(?:\?.*)?$/.exec(link.uri)?.[1] ?? null);
 }

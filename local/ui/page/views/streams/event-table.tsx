@@ -12,7 +12,15 @@ import { viewOf } from './name-search.ts';
 import type { Previews } from './previews.ts';
 
 /** Events, newest first. `showsStream`: they are of many streams. */
-export function EventTable({ label, rows, previews, fresh, chosen = null, showsStream = false, empty }: {
+export function EventTable({
+  label,
+  rows,
+  previews,
+  fresh,
+  chosen = null,
+  showsStream = false,
+  empty,
+}: {
   readonly label: string;
   readonly rows: readonly Row[];
   readonly previews: Previews;
@@ -25,8 +33,15 @@ export function EventTable({ label, rows, previews, fresh, chosen = null, showsS
   const columns = useMemo(() => columnsOf(previews, showsStream), [previews, showsStream]);
   return (
     <Table
-      label={label} columns={columns} rows={rows} keyOf={({ key }) => key} onOpen={open} isFixed empty={empty}
-      isNew={({ key }) => fresh?.has(key) === true} isChosen={({ number }) => chosen !== null && number === chosen}
+      label={label}
+      columns={columns}
+      rows={rows}
+      keyOf={({ key }) => key}
+      onOpen={open}
+      isFixed
+      empty={empty}
+      isNew={({ key }) => fresh?.has(key) === true}
+      isChosen={({ number }) => chosen !== null && number === chosen}
     />
   );
 }
@@ -38,24 +53,75 @@ function open(row: Row): void {
 function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Row>[] {
   return [
     // Of many streams numbers say little, where there is little room.
-    { name: 'number', title: 'Number', isMinor: showsStream, width: 'min(7rem, 20vw)', render: (row) => <NumberCell row={row} /> },
-    ...(showsStream ? [{ name: 'stream', title: 'Stream', width: '30%', render: ({ stream }: Row) => <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> }] : []),
+    {
+      name: 'number',
+      title: 'Number',
+      isMinor: showsStream,
+      width: 'min(7rem, 20vw)',
+      render: (row) => <NumberCell row={row} />,
+    },
+    ...(showsStream
+      ? [
+          {
+            name: 'stream',
+            title: 'Stream',
+            width: '30%',
+            render: ({ stream }: Row) => (
+              <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}>
+                <Name text={stream} />
+              </a>
+            ),
+          },
+        ]
+      : []),
     { name: 'type', title: 'Type', width: showsStream ? '24%' : '26%', render: (row) => <TypeCell row={row} /> },
-    { name: 'data', title: 'Data', isMinor: true, render: (row) => <span class="mono faint truncate cell">{previewOf(row, previews)}</span> },
-    { name: 'written', title: 'Written', width: 'min(9rem, 35vw)', align: 'end', render: ({ writtenAt }) => <span class="muted"><Time at={writtenAt} /></span> },
+    {
+      name: 'data',
+      title: 'Data',
+      isMinor: true,
+      render: (row) => <span class="mono faint truncate cell">{previewOf(row, previews)}</span>,
+    },
+    {
+      name: 'written',
+      title: 'Written',
+      width: 'min(9rem, 35vw)',
+      align: 'end',
+      render: ({ writtenAt }) => (
+        <span class="muted">
+          <Time at={writtenAt} />
+        </span>
+      ),
+    },
   ];
 }
 
 function NumberCell({ row: { number, stream } }: { readonly row: Row }) {
   if (number === null) return <span class="faint">end</span>;
-  return <a class="mono" href={hrefOf(viewOf(stream, number))}>{numberText(number)}</a>;
+  return (
+    <a class="mono" href={hrefOf(viewOf(stream, number))}>
+      {numberText(number)}
+    </a>
+  );
 }
 
 function TypeCell({ row: { type, target, isTargetGone } }: { readonly row: Row }) {
   return (
     <span class="row cell">
-      <span class="truncate"><Name text={type} /></span>
-      {target !== null && <a class="row faint small link-mark truncate" href={hrefOf(viewOf(target.stream, target.number))} title={`A link to event ${target.number} of ${target.stream}`}><Icon name="link" size={14} /><span class="truncate">{numberText(target.number)}@<Name text={target.stream} /></span></a>}
+      <span class="truncate">
+        <Name text={type} />
+      </span>
+      {target !== null && (
+        <a
+          class="row faint small link-mark truncate"
+          href={hrefOf(viewOf(target.stream, target.number))}
+          title={`A link to event ${target.number} of ${target.stream}`}
+        >
+          <Icon name="link" size={14} />
+          <span class="truncate">
+            {numberText(target.number)}@<Name text={target.stream} />
+          </span>
+        </a>
+      )}
       {isTargetGone && <span class="faint small nowrap">its target is gone</span>}
     </span>
   );

@@ -24,7 +24,17 @@ import { Related, tieOf } from './related.tsx';
 /** One event with all that it holds. */
 export default function Event({ params, query }: ViewProps) {
   const { stream = '', event = '' } = params;
-  if (!/^\d{1,15}$/.test(event) || !isReachable(stream)) return <EmptyState isWhole icon="event" title="This is not an event number" action={<Button href={viewOf(stream)}>Go to the stream</Button>}>Event numbers start at 0.</EmptyState>;
+  if (!/^\d{1,15}$/.test(event) || !isReachable(stream))
+    return (
+      <EmptyState
+        isWhole
+        icon="event"
+        title="This is not an event number"
+        action={<Button href={viewOf(stream)}>Go to the stream</Button>}
+      >
+        Event numbers start at 0.
+      </EmptyState>
+    );
   return <Shown stream={stream} number={Number(event)} resolvesLinks={query.get('links') !== 'own'} />;
 }
 
@@ -34,23 +44,44 @@ interface Loaded {
   readonly error: ApiError | null;
 }
 
-function Shown({ stream, number, resolvesLinks }: { readonly stream: string; readonly number: number; readonly resolvesLinks: boolean }) {
+function Shown({
+  stream,
+  number,
+  resolvesLinks,
+}: {
+  readonly stream: string;
+  readonly number: number;
+  readonly resolvesLinks: boolean;
+}) {
   const key = `${number} ${resolvesLinks} ${stream}`;
   const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const ending = new AbortController();
-    readEvent(stream, number, resolvesLinks, ending.signal).then((event) => setLoaded({ key, event, error: null }), (thrown: unknown) => {
-      if (!ending.signal.aborted) setLoaded({ key, event: null, error: errorOf(thrown) });
-    });
+    readEvent(stream, number, resolvesLinks, ending.signal).then(
+      (event) => setLoaded({ key, event, error: null }),
+      (thrown: unknown) => {
+        if (!ending.signal.aborted) setLoaded({ key, event: null, error: errorOf(thrown) });
+      },
+    );
     return () => ending.abort();
   }, [key, attempt]);
-  const step = (by: -1 | 1) => neighbour(stream, number, by).then((next) => {
-    if (next !== null) goTo(viewOf(stream, next) + (resolvesLinks ? '' : '?links=own'));
-  }, () => {});
+  const step = (by: -1 | 1) =>
+    neighbour(stream, number, by).then(
+      (next) => {
+        if (next !== null) goTo(viewOf(stream, next) + (resolvesLinks ? '' : '?links=own'));
+      },
+      () => {},
+    );
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || (event.target as Element).closest('input, textarea, select, dialog, pre, [role=menu], [role=group]') !== null) return;
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        (event.target as Element).closest('input, textarea, select, dialog, pre, [role=menu], [role=group]') !== null
+      )
+        return;
       if (event.key === 'ArrowLeft' || event.key === 'k') void step(-1);
       else if (event.key === 'ArrowRight' || event.key === 'j') void step(1);
     };
@@ -63,27 +94,124 @@ function Shown({ stream, number, resolvesLinks }: { readonly stream: string; rea
   return (
     <>
       <ViewHead
-        title={<>Event {numberText(number)}</>} about={<>of <a class="break" href={hrefOf(`${viewOf(stream)}?from=${number}&at=${number}`)}><Name text={stream} /></a></>}
-        actions={<div class="row" role="group" aria-label="Events"><Button icon="left" label="Previous event" isDisabled={number === 0} onClick={() => void step(-1)} /><Button icon="right" label="Next event" onClick={() => void step(1)} /></div>}
-      >{event !== null && <Badge tone="accent"><span class="truncate type-mark"><Name text={event.line.eventType} /></span></Badge>}</ViewHead>
-      {error !== null ? <Card><Failure stream={stream} number={number} error={error} onRetry={() => setAttempt(attempt + 1)} /></Card> : event === null ? <Card><Skeleton lines={8} /></Card> : <Parts key={key} stream={stream} event={event} resolvesLinks={resolvesLinks} />}
+        title={<>Event {numberText(number)}</>}
+        about={
+          <>
+            of{' '}
+            <a class="break" href={hrefOf(`${viewOf(stream)}?from=${number}&at=${number}`)}>
+              <Name text={stream} />
+            </a>
+          </>
+        }
+        actions={
+          <div class="row" role="group" aria-label="Events">
+            <Button icon="left" label="Previous event" isDisabled={number === 0} onClick={() => void step(-1)} />
+            <Button icon="right" label="Next event" onClick={() => void step(1)} />
+          </div>
+        }
+      >
+        {event !== null && (
+          <Badge tone="accent">
+            <span class="truncate type-mark">
+              <Name text={event.line.eventType} />
+            </span>
+          </Badge>
+        )}
+      </ViewHead>
+      {error !== null ? (
+        <Card>
+          <Failure stream={stream} number={number} error={error} onRetry={() => setAttempt(attempt + 1)} />
+        </Card>
+      ) : event === null ? (
+        <Card>
+          <Skeleton lines={8} />
+        </Card>
+      ) : (
+        <Parts key={key} stream={stream} event={event} resolvesLinks={resolvesLinks} />
+      )}
     </>
   );
 }
 
-function Failure({ stream, number, error, onRetry }: { readonly stream: string; readonly number: number; readonly error: ApiError; readonly onRetry: () => void }) {
+function Failure({
+  stream,
+  number,
+  error,
+  onRetry,
+}: {
+  readonly stream: string;
+  readonly number: number;
+  readonly error: ApiError;
+  readonly onRetry: () => void;
+}) {
   if (error.code === 'access_denied') return <Refused stream={stream} error={error} />;
-  if (error.code !== 'event_not_found' && error.code !== 'stream_not_found') return <ErrorState error={error} what="The event" onRetry={onRetry} />;
-  return <EmptyState icon="event" title="There is no such event" action={<div class="row"><Button href={`${viewOf(stream)}?from=${number}&at=${number}`}>Events around it</Button><Button onClick={onRetry} icon="refresh">Try again</Button></div>}><span class="break">It is gone, or it has not been written yet.</span></EmptyState>;
+  if (error.code !== 'event_not_found' && error.code !== 'stream_not_found')
+    return <ErrorState error={error} what="The event" onRetry={onRetry} />;
+  return (
+    <EmptyState
+      icon="event"
+      title="There is no such event"
+      action={
+        <div class="row">
+          <Button href={`${viewOf(stream)}?from=${number}&at=${number}`}>Events around it</Button>
+          <Button onClick={onRetry} icon="refresh">
+            Try again
+          </Button>
+        </div>
+      }
+    >
+      <span class="break">It is gone, or it has not been written yet.</span>
+    </EmptyState>
+  );
 }
 
-function Parts({ stream, event: { line, number, isResolved, link }, resolvesLinks }: { readonly stream: string; readonly event: ShownEvent; readonly resolvesLinks: boolean }) {
+function Parts({
+  stream,
+  event: { line, number, isResolved, link },
+  resolvesLinks,
+}: {
+  readonly stream: string;
+  readonly event: ShownEvent;
+  readonly resolvesLinks: boolean;
+}) {
   const tie = tieOf(line.metaData);
   const name = `metadata-${number}.json`;
   return (
     <>
-      {isResolved && <Notice tone="info" action={<Button isSmall onClick={() => setQuery({ links: 'own' })}>Show the link</Button>}>This is a link. Shown is its target: <a class="break" href={hrefOf(viewOf(line.streamId, line.eventNumber))}>event {numberText(line.eventNumber)} of <Name text={line.streamId} /></a>.</Notice>}
-      {link !== null && <Notice tone={resolvesLinks ? 'warn' : 'info'} action={!resolvesLinks && <Button isSmall onClick={() => setQuery({ links: null })}>Show its target</Button>}>{resolvesLinks ? 'The target of this link is gone, or you may not read it: ' : 'This is a link to '}<a class="break" href={hrefOf(viewOf(link.stream, link.number))}>event {numberText(link.number)} of <Name text={link.stream} /></a>.</Notice>}
+      {isResolved && (
+        <Notice
+          tone="info"
+          action={
+            <Button isSmall onClick={() => setQuery({ links: 'own' })}>
+              Show the link
+            </Button>
+          }
+        >
+          This is a link. Shown is its target:{' '}
+          <a class="break" href={hrefOf(viewOf(line.streamId, line.eventNumber))}>
+            event {numberText(line.eventNumber)} of <Name text={line.streamId} />
+          </a>
+          .
+        </Notice>
+      )}
+      {link !== null && (
+        <Notice
+          tone={resolvesLinks ? 'warn' : 'info'}
+          action={
+            !resolvesLinks && (
+              <Button isSmall onClick={() => setQuery({ links: null })}>
+                Show its target
+              </Button>
+            )
+          }
+        >
+          {resolvesLinks ? 'The target of this link is gone, or you may not read it: ' : 'This is a link to '}
+          <a class="break" href={hrefOf(viewOf(link.stream, link.number))}>
+            event {numberText(link.number)} of <Name text={link.stream} />
+          </a>
+          .
+        </Notice>
+      )}
       <div class="event-parts">
         <div class="stack">
           <Payload line={line} stream={stream} number={number} resolvesLinks={resolvesLinks} />
@@ -91,17 +219,42 @@ function Parts({ stream, event: { line, number, isResolved, link }, resolvesLink
         </div>
         <div class="stack">
           <Card title="Event">
-            <Definitions items={[
-              ['Id', <span class="row id"><code class="break">{line.eventId}</code><CopyButton text={line.eventId} label="Copy the id" /></span>],
-              ['Type', <Name text={line.eventType} isWhole />],
-              isResolved ? ['Number', <a href={hrefOf(viewOf(line.streamId, line.eventNumber))}>{numberText(line.eventNumber)}@<Name text={line.streamId} /></a>] : null,
-              ['Written', <Time at={line.updated} show="both" />],
-              ['Form', line.isJson && line.data !== null ? 'JSON' : 'binary or text'],
-              ['Position', <span class="mono">{line.position}</span>],
-            ]} />
+            <Definitions
+              items={[
+                [
+                  'Id',
+                  <span class="row id">
+                    <code class="break">{line.eventId}</code>
+                    <CopyButton text={line.eventId} label="Copy the id" />
+                  </span>,
+                ],
+                ['Type', <Name text={line.eventType} isWhole />],
+                isResolved
+                  ? [
+                      'Number',
+                      <a href={hrefOf(viewOf(line.streamId, line.eventNumber))}>
+                        {numberText(line.eventNumber)}@<Name text={line.streamId} />
+                      </a>,
+                    ]
+                  : null,
+                ['Written', <Time at={line.updated} show="both" />],
+                ['Form', line.isJson && line.data !== null ? 'JSON' : 'binary or text'],
+                ['Position', <span class="mono">{line.position}</span>],
+              ]}
+            />
           </Card>
-          <Card title="Metadata">{line.metaData === null || line.metaData === '' ? <p class="muted">None.</p> : <JsonOrText text={line.metaData} name={name} />}</Card>
-          {line.linkMetaData !== null && line.linkMetaData !== '' && <Card title="Metadata of the link"><JsonOrText text={line.linkMetaData} name={`link-${name}`} /></Card>}
+          <Card title="Metadata">
+            {line.metaData === null || line.metaData === '' ? (
+              <p class="muted">None.</p>
+            ) : (
+              <JsonOrText text={line.metaData} name={name} />
+            )}
+          </Card>
+          {line.linkMetaData !== null && line.linkMetaData !== '' && (
+            <Card title="Metadata of the link">
+              <JsonOrText text={line.linkMetaData} name={`link-${name}`} />
+            </Card>
+          )}
         </div>
       </div>
     </>
@@ -111,6 +264,11 @@ function Parts({ stream, event: { line, number, isResolved, link }, resolvesLink
 /** The number of the event before or behind, over what is gone. */
 async function neighbour(stream: string, number: number, by: -1 | 1): Promise<number | null> {
   if (by < 0 && number === 0) return null;
-  const { rows } = await readPage({ base: addressOf(stream), query: {}, resolvesLinks: false }, String(number + by), by < 0 ? 'backward' : 'forward', 1);
+  const { rows } = await readPage(
+    { base: addressOf(stream), query: {}, resolvesLinks: false },
+    String(number + by),
+    by < 0 ? 'backward' : 'forward',
+    1,
+  );
   return rows[0]?.number ?? null;
 }

@@ -24,30 +24,83 @@ import type { MetadataChange, Right, StreamMetadata } from './stream-metadata.ts
 export function Metadata({ stream }: { readonly stream: string }) {
   const [metadata, setMetadata] = useState<StreamMetadata | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
-  const load = () => readMetadata(stream).then((read) => {
-    setMetadata(read);
-    setError(null);
-  }, (thrown: unknown) => setError(errorOf(thrown)));
+  const load = () =>
+    readMetadata(stream).then(
+      (read) => {
+        setMetadata(read);
+        setError(null);
+      },
+      (thrown: unknown) => setError(errorOf(thrown)),
+    );
   useEffect(() => void load(), [stream]);
 
   if (error !== null) {
-    if (error.code === 'access_denied') return <Card><Refused stream={stream} error={error} right="metadataRead" /></Card>;
-    if (error.code === 'stream_deleted') return <Card><EmptyState icon="trash" title="This stream is hard-deleted">It has no metadata any more.</EmptyState></Card>;
-    return <Card><ErrorState error={error} what="The metadata" onRetry={() => void load()} /></Card>;
+    if (error.code === 'access_denied')
+      return (
+        <Card>
+          <Refused stream={stream} error={error} right="metadataRead" />
+        </Card>
+      );
+    if (error.code === 'stream_deleted')
+      return (
+        <Card>
+          <EmptyState icon="trash" title="This stream is hard-deleted">
+            It has no metadata any more.
+          </EmptyState>
+        </Card>
+      );
+    return (
+      <Card>
+        <ErrorState error={error} what="The metadata" onRetry={() => void load()} />
+      </Card>
+    );
   }
-  if (metadata === null) return <Card><Skeleton lines={6} /></Card>;
+  if (metadata === null)
+    return (
+      <Card>
+        <Skeleton lines={6} />
+      </Card>
+    );
   return (
     <div class="columns metadata">
       <Card title="Change">
         {/* What was written since is another form. */}
-        <Editor key={metadata.version} stream={stream} metadata={metadata} onSaved={(saved) => {
-          setMetadata(saved);
-          toast('Metadata saved');
-        }} onReload={setMetadata} />
+        <Editor
+          key={metadata.version}
+          stream={stream}
+          metadata={metadata}
+          onSaved={(saved) => {
+            setMetadata(saved);
+            toast('Metadata saved');
+          }}
+          onReload={setMetadata}
+        />
       </Card>
       <div class="stack">
-        <Card title="What this means"><Retention stream={stream} metadata={metadata} /></Card>
-        <Card title="As stored" note={metadata.version < 0 ? 'nothing yet' : <>version {metadata.version}, <Time at={metadata.writtenAt} /></>}>{metadata.version < 0 ? <p class="muted">The stream has no metadata of its own: all events are kept, and the node's defaults decide who may do what.</p> : <JsonView text={metadata.text} name="metadata.json" />}</Card>
+        <Card title="What this means">
+          <Retention stream={stream} metadata={metadata} />
+        </Card>
+        <Card
+          title="As stored"
+          note={
+            metadata.version < 0 ? (
+              'nothing yet'
+            ) : (
+              <>
+                version {metadata.version}, <Time at={metadata.writtenAt} />
+              </>
+            )
+          }
+        >
+          {metadata.version < 0 ? (
+            <p class="muted">
+              The stream has no metadata of its own: all events are kept, and the node's defaults decide who may do
+              what.
+            </p>
+          ) : (
+            <JsonView text={metadata.text} name="metadata.json" />
+          )}
+        </Card>
       </div>
     </div>
   );
@@ -80,29 +133,98 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
         }
         onSaved(await readMetadata(stream));
       }}
-      buttons={(isBusy) => <Button kind={theirs === null ? 'primary' : 'danger'} type="submit" isBusy={isBusy}>{theirs === null ? 'Save' : 'Save mine anyway'}</Button>}
+      buttons={(isBusy) => (
+        <Button kind={theirs === null ? 'primary' : 'danger'} type="submit" isBusy={isBusy}>
+          {theirs === null ? 'Save' : 'Save mine anyway'}
+        </Button>
+      )}
     >
       <fieldset class="stack">
         <legend class="group-legend">Retention</legend>
         <div class="field-pair">
-          <Field name="maxCount" label="Keep at most" about="Newest events to keep; empty for all" type="number" min={1} step={1} value={textOf(metadata.maxCount)} />
+          <Field
+            name="maxCount"
+            label="Keep at most"
+            about="Newest events to keep; empty for all"
+            type="number"
+            min={1}
+            step={1}
+            value={textOf(metadata.maxCount)}
+          />
           <div class="age">
-            <Field name="maxAge" label="Keep for" about="Empty: no limit" type="number" min={1} step={1} value={metadata.maxAge === null ? '' : String(metadata.maxAge / unit.seconds)} />
-            <Select name="maxAgeUnit" label="Unit" value={unit.name} options={UNITS.map(({ name }) => ({ value: name, label: name }))} />
+            <Field
+              name="maxAge"
+              label="Keep for"
+              about="Empty: no limit"
+              type="number"
+              min={1}
+              step={1}
+              value={metadata.maxAge === null ? '' : String(metadata.maxAge / unit.seconds)}
+            />
+            <Select
+              name="maxAgeUnit"
+              label="Unit"
+              value={unit.name}
+              options={UNITS.map(({ name }) => ({ value: name, label: name }))}
+            />
           </div>
-          <Field name="truncateBefore" label="Truncate before number" about={metadata.isDeleted ? 'The stream is deleted: all events are truncated. A number brings back the events from there on that no scavenge has removed.' : 'Events with lower numbers can no longer be read'} type="number" min={0} step={1} value={textOf(metadata.truncateBefore)} />
-          <Field name="cacheControl" label="Cache the newest page for" about="Seconds for which browsers and proxies may cache the newest page" type="number" min={1} step={1} value={textOf(metadata.cacheControl)} />
+          <Field
+            name="truncateBefore"
+            label="Truncate before number"
+            about={
+              metadata.isDeleted
+                ? 'The stream is deleted: all events are truncated. A number brings back the events from there on that no scavenge has removed.'
+                : 'Events with lower numbers can no longer be read'
+            }
+            type="number"
+            min={0}
+            step={1}
+            value={textOf(metadata.truncateBefore)}
+          />
+          <Field
+            name="cacheControl"
+            label="Cache the newest page for"
+            about="Seconds for which browsers and proxies may cache the newest page"
+            type="number"
+            min={1}
+            step={1}
+            value={textOf(metadata.cacheControl)}
+          />
         </div>
       </fieldset>
       <fieldset class="stack">
         <legend class="group-legend">Who may do what</legend>
-        {!hasSecurity && <p class="muted small">The node runs without security: these lists take effect once it is on.</p>}
-        {RIGHT_NAMES.map((right) => <AccessField key={right} right={right} names={metadata.acl[right]} />)}
+        {!hasSecurity && (
+          <p class="muted small">The node runs without security: these lists take effect once it is on.</p>
+        )}
+        {RIGHT_NAMES.map((right) => (
+          <AccessField key={right} right={right} names={metadata.acl[right]} />
+        ))}
       </fieldset>
-      <Field name="others" label="Custom keys" about="A JSON object. The node ignores custom keys and keeps them as they are" rows={4} isMono spellcheck={false} value={Object.keys(metadata.others).length === 0 ? '' : formatJson(metadata.others, 2)} />
+      <Field
+        name="others"
+        label="Custom keys"
+        about="A JSON object. The node ignores custom keys and keeps them as they are"
+        rows={4}
+        isMono
+        spellcheck={false}
+        value={Object.keys(metadata.others).length === 0 ? '' : formatJson(metadata.others, 2)}
+      />
       {theirs !== null && (
-        <Notice tone="warn" title="The metadata was changed by someone else" action={<Button onClick={() => onReload(theirs)}>Take theirs</Button>}>
-          <p>Yours are not saved. Version {theirs.version} is what the stream has now{theirs.writtenAt !== null && <>, written <Time at={theirs.writtenAt} /></>}:</p>
+        <Notice
+          tone="warn"
+          title="The metadata was changed by someone else"
+          action={<Button onClick={() => onReload(theirs)}>Take theirs</Button>}
+        >
+          <p>
+            Yours are not saved. Version {theirs.version} is what the stream has now
+            {theirs.writtenAt !== null && (
+              <>
+                , written <Time at={theirs.writtenAt} />
+              </>
+            )}
+            :
+          </p>
           <JsonView text={theirs.text === '' ? '{}' : theirs.text} name="theirs.json" />
         </Notice>
       )}
@@ -129,7 +251,9 @@ function othersIn(values: Values): Readonly<Record<string, Json>> | null {
   const text = values['others']!.trim();
   if (text === '') return {};
   const value = parseJson(text);
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber) ? value as Readonly<Record<string, Json>> : null;
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+    ? (value as Readonly<Record<string, Json>>)
+    : null;
 }
 
 function changeIn(values: Values, { isDeleted }: StreamMetadata): MetadataChange {
@@ -142,5 +266,13 @@ function changeIn(values: Values, { isDeleted }: StreamMetadata): MetadataChange
     if (names !== undefined) acl[right] = names;
   }
   const truncateBefore = number('truncateBefore');
-  return { maxCount: number('maxCount'), maxAge: age === null ? null : age * seconds, truncateBefore, isDeleted: isDeleted && truncateBefore === null, cacheControl: number('cacheControl'), acl, others: othersIn(values) ?? {} };
+  return {
+    maxCount: number('maxCount'),
+    maxAge: age === null ? null : age * seconds,
+    truncateBefore,
+    isDeleted: isDeleted && truncateBefore === null,
+    cacheControl: number('cacheControl'),
+    acl,
+    others: othersIn(values) ?? {},
+  };
 }

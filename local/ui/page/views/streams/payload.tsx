@@ -14,14 +14,60 @@ import { addressOf } from './name-search.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** The data of an event as what they are: JSON, text, or bytes. */
-export function Payload({ line, stream, number, resolvesLinks }: { readonly line: LineDocument; readonly stream: string; readonly number: number; readonly resolvesLinks: boolean }) {
+export function Payload({
+  line,
+  stream,
+  number,
+  resolvesLinks,
+}: {
+  readonly line: LineDocument;
+  readonly stream: string;
+  readonly number: number;
+  readonly resolvesLinks: boolean;
+}) {
   const name = `${fileName(stream)}-${number}`;
-  const read = async () => new Uint8Array(await (await send('GET', addressOf(stream, number), undefined, { headers: { accept: 'application/octet-stream', 'es-resolvelinktos': String(resolvesLinks) } })).arrayBuffer());
-  const save = <Button kind="quiet" isSmall icon="download" title="The data, byte for byte" onClick={() => void read().then((bytes) => download(`${name}.${line.isJson ? 'json' : 'bin'}`, bytes as Uint8Array<ArrayBuffer>, 'application/octet-stream'))}>Raw</Button>;
-  if (line.isRedacted) return <Card title="Data" actions={save}><Notice tone="info">The data was redacted.</Notice></Card>;
-  if (line.data === null) return <Bytes key={`${stream} ${number} ${resolvesLinks}`} read={read} name={name} save={save} />;
+  const read = async () =>
+    new Uint8Array(
+      await (
+        await send('GET', addressOf(stream, number), undefined, {
+          headers: { accept: 'application/octet-stream', 'es-resolvelinktos': String(resolvesLinks) },
+        })
+      ).arrayBuffer(),
+    );
+  const save = (
+    <Button
+      kind="quiet"
+      isSmall
+      icon="download"
+      title="The data, byte for byte"
+      onClick={() =>
+        void read().then((bytes) =>
+          download(
+            `${name}.${line.isJson ? 'json' : 'bin'}`,
+            bytes as Uint8Array<ArrayBuffer>,
+            'application/octet-stream',
+          ),
+        )
+      }
+    >
+      Raw
+    </Button>
+  );
+  if (line.isRedacted)
+    return (
+      <Card title="Data" actions={save}>
+        <Notice tone="info">The data was redacted.</Notice>
+      </Card>
+    );
+  if (line.data === null)
+    return <Bytes key={`${stream} ${number} ${resolvesLinks}`} read={read} name={name} save={save} />;
   const { data } = line;
-  if (data === '') return <Card title="Data"><p class="muted">None.</p></Card>;
+  if (data === '')
+    return (
+      <Card title="Data">
+        <p class="muted">None.</p>
+      </Card>
+    );
   return (
     <Card title="Data" note={bytesText(new Blob([data]).size)} actions={save}>
       <JsonOrText text={data} name={`${name}.json`} isMarked />
@@ -30,24 +76,81 @@ export function Payload({ line, stream, number, resolvesLinks }: { readonly line
 }
 
 /** `isMarked`: it was written as JSON, so that what is none is worth a word. */
-export function JsonOrText({ text, name, isMarked = false }: { readonly text: string; readonly name: string; readonly isMarked?: boolean }) {
-  return <div class="stack tight"><JsonView text={text} name={name} note={isMarked && <Notice tone="warn">It was written as JSON but is not valid JSON.</Notice>} /></div>;
+export function JsonOrText({
+  text,
+  name,
+  isMarked = false,
+}: {
+  readonly text: string;
+  readonly name: string;
+  readonly isMarked?: boolean;
+}) {
+  return (
+    <div class="stack tight">
+      <JsonView
+        text={text}
+        name={name}
+        note={isMarked && <Notice tone="warn">It was written as JSON but is not valid JSON.</Notice>}
+      />
+    </div>
+  );
 }
 
-function Bytes({ read, name, save }: { readonly read: () => Promise<Uint8Array>; readonly name: string; readonly save: preact.ComponentChildren }) {
+function Bytes({
+  read,
+  name,
+  save,
+}: {
+  readonly read: () => Promise<Uint8Array>;
+  readonly name: string;
+  readonly save: preact.ComponentChildren;
+}) {
   const [bytes, setBytes] = useState<Uint8Array | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isHex, setHex] = useState<boolean | null>(null);
   useEffect(() => {
     read().then(setBytes, (thrown: unknown) => setError(errorOf(thrown)));
   }, []);
-  if (error !== null) return <Card title="Data"><Notice tone="bad">{error.message}</Notice></Card>;
-  if (bytes === null) return <Card title="Data"><Skeleton /></Card>;
-  if (bytes.length === 0) return <Card title="Data"><p class="muted">None.</p></Card>;
+  if (error !== null)
+    return (
+      <Card title="Data">
+        <Notice tone="bad">{error.message}</Notice>
+      </Card>
+    );
+  if (bytes === null)
+    return (
+      <Card title="Data">
+        <Skeleton />
+      </Card>
+    );
+  if (bytes.length === 0)
+    return (
+      <Card title="Data">
+        <p class="muted">None.</p>
+      </Card>
+    );
   const text = textOf(bytes);
   const showsHex = isHex ?? text === null;
   return (
-    <Card title="Data" note={bytesText(bytes.length)} actions={<>{text !== null && <><Button kind="quiet" isSmall isPressed={!showsHex} onClick={() => setHex(false)}>Text</Button><Button kind="quiet" isSmall isPressed={showsHex} onClick={() => setHex(true)}>Bytes</Button></>}{save}</>}>
+    <Card
+      title="Data"
+      note={bytesText(bytes.length)}
+      actions={
+        <>
+          {text !== null && (
+            <>
+              <Button kind="quiet" isSmall isPressed={!showsHex} onClick={() => setHex(false)}>
+                Text
+              </Button>
+              <Button kind="quiet" isSmall isPressed={showsHex} onClick={() => setHex(true)}>
+                Bytes
+              </Button>
+            </>
+          )}
+          {save}
+        </>
+      }
+    >
       {showsHex ? <Hex bytes={bytes} name={`${name}.bin`} /> : <JsonOrText text={text!} name={`${name}.txt`} />}
     </Card>
   );
@@ -65,5 +168,8 @@ function textOf(bytes: Uint8Array): string | null {
 
 /** What every system takes as the name of a file. */
 function fileName(stream: string): string {
-  return stream.replaceAll(/[^\w.-]+/g, '_').replace(/^\.+/, '_').slice(0, 60);
+  return stream
+    .replaceAll(/[^\w.-]+/g, '_')
+    .replace(/^\.+/, '_')
+    .slice(0, 60);
 }

@@ -3,7 +3,10 @@ import { pagePath } from './event-feed.ts';
 import type { Direction, Source } from './event-feed.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
-/** The beginnings of the data of a page's events, as far as they cost little: where events are large, those behind them have none. */
+/**
+ * The beginnings of the data of a page's events, as far as they cost little: where events are large, those behind them
+ * have none.
+ */
 
 export type Previews = ReadonlyMap<string, string>;
 
@@ -12,13 +15,27 @@ const CHARACTERS_MAX = 1_048_576;
 const PREVIEW_CHARACTERS = 160;
 
 /** The lines of a page; the loop may be left at any time. */
-export function pageLines(source: Source, at: string, direction: Direction, count: number, signal?: AbortSignal): AsyncGenerator<LineDocument[]> {
+export function pageLines(
+  source: Source,
+  at: string,
+  direction: Direction,
+  count: number,
+  signal?: AbortSignal,
+): AsyncGenerator<LineDocument[]> {
   const query = new URLSearchParams(source.query).toString();
-  return lines<LineDocument>(`${pagePath(source, at, direction, count)}${query === '' ? '' : `?${query}`}`, signal, { 'es-resolvelinktos': String(source.resolvesLinks) });
+  return lines<LineDocument>(`${pagePath(source, at, direction, count)}${query === '' ? '' : `?${query}`}`, signal, {
+    'es-resolvelinktos': String(source.resolvesLinks),
+  });
 }
 
 /** By the keys of rows. */
-export async function readPreviews(source: Source, at: string, direction: Direction, count: number, signal: AbortSignal): Promise<Map<string, string>> {
+export async function readPreviews(
+  source: Source,
+  at: string,
+  direction: Direction,
+  count: number,
+  signal: AbortSignal,
+): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   let characters = 0;
   for await (const some of pageLines(source, at, direction, count, signal)) {
@@ -33,7 +50,10 @@ export async function readPreviews(source: Source, at: string, direction: Direct
 
 function previewOf({ data }: LineDocument): string {
   if (data === null) return '';
-  const start = data.slice(0, PREVIEW_CHARACTERS * 3).replace(/\s+/g, ' ').slice(0, PREVIEW_CHARACTERS);
+  const start = data
+    .slice(0, PREVIEW_CHARACTERS * 3)
+    .replace(/\s+/g, ' ')
+    .slice(0, PREVIEW_CHARACTERS);
   // By way of JSON it is a text of its own: a part of a text keeps all of it in memory.
   return JSON.parse(JSON.stringify(start)) as string;
 }

@@ -21,20 +21,43 @@ export interface LinkTarget {
 }
 
 /** Rejects with `event_not_found` where there is none of that number. */
-export async function readEvent(stream: string, number: number, resolvesLinks: boolean, signal: AbortSignal): Promise<ShownEvent> {
-  for await (const [line] of pageLines({ base: addressOf(stream), query: {}, resolvesLinks }, String(number), 'forward', 1, signal)) {
+export async function readEvent(
+  stream: string,
+  number: number,
+  resolvesLinks: boolean,
+  signal: AbortSignal,
+): Promise<ShownEvent> {
+  for await (const [line] of pageLines(
+    { base: addressOf(stream), query: {}, resolvesLinks },
+    String(number),
+    'forward',
+    1,
+    signal,
+  )) {
     if (line === undefined || line.positionEventNumber !== number) break;
     const isResolved = line.streamId !== line.positionStreamId || line.eventNumber !== line.positionEventNumber;
-    return { line, number, isResolved, link: line.eventType === LINK_TYPE ? linkIn(line.data ?? await ownData(stream, number, signal)) : null };
+    return {
+      line,
+      number,
+      isResolved,
+      link: line.eventType === LINK_TYPE ? linkIn(line.data ?? (await ownData(stream, number, signal))) : null,
+    };
   }
-  throw new ApiError('event_not_found', `Stream '${stream}' has no event ${number}: it is gone, or it has not been written yet.`, { status: 404 });
+  throw new ApiError(
+    'event_not_found',
+    `Stream '${stream}' has no event ${number}: it is gone, or it has not been written yet.`,
+    { status: 404 },
+  );
 }
 
 const LINK_TYPE = '$>';
 
 /** The data of the event itself: of most links they are no JSON, so that pages don't hold them. */
 function ownData(stream: string, number: number, signal: AbortSignal): Promise<string> {
-  return getText(addressOf(stream, number), { signal, headers: { accept: 'application/octet-stream', 'es-resolvelinktos': 'false' } });
+  return getText(addressOf(stream, number), {
+    signal,
+    headers: { accept: 'application/octet-stream', 'es-resolvelinktos': 'false' },
+  });
 }
 
 /** What a link says: `number@stream`. */
@@ -45,5 +68,8 @@ function linkIn(text: string): LinkTarget | null {
 
 /** `123/120` as the pages of `$all` name it: 16 hexadecimal digits for each half. */
 export function tokenOf(position: string): string {
-  return position.split('/').map((half) => BigInt(half).toString(16).toUpperCase().padStart(16, '0')).join('');
+  return position
+    .split('/')
+    .map((half) => BigInt(half).toString(16).toUpperCase().padStart(16, '0'))
+    .join('');
 }

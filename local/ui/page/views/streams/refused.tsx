@@ -7,24 +7,62 @@ import { RIGHTS, readMetadata, whoText } from './stream-metadata.ts';
 import type { Right } from './stream-metadata.ts';
 import { isSystem } from './name-search.ts';
 
-/** Why somebody may not do this, as far as he may know it: who is let in stands in the stream's metadata, which have a right of their own. */
-export function Refused({ stream, error, right = 'read' }: { readonly stream: string; readonly error: ApiError; readonly right?: Right }) {
+/**
+ * Why somebody may not do this, as far as he may know it: who is let in stands in the stream's metadata, which have a
+ * right of their own.
+ */
+export function Refused({
+  stream,
+  error,
+  right = 'read',
+}: {
+  readonly stream: string;
+  readonly error: ApiError;
+  readonly right?: Right;
+}) {
   const [list, setList] = useState<string | null>(null);
   const who = session.value;
   useEffect(() => {
     const ending = new AbortController();
-    readMetadata(stream, ending.signal).then(({ acl }) => {
-      const names = acl[right];
-      setList(names === undefined ? `Its access list does not set this right, so ${isSystem(stream) ? 'it is for administrators only' : 'the default of the node applies'}.` : `Its access list allows ${whoText(names)}.`);
-    }, () => {
-      // The list is not for him either.
-    });
+    readMetadata(stream, ending.signal).then(
+      ({ acl }) => {
+        const names = acl[right];
+        setList(
+          names === undefined
+            ? `Its access list does not set this right, so ${isSystem(stream) ? 'it is for administrators only' : 'the default of the node applies'}.`
+            : `Its access list allows ${whoText(names)}.`,
+        );
+      },
+      () => {
+        // The list is not for him either.
+      },
+    );
     return () => ending.abort();
   }, [stream, right]);
   return (
-    <EmptyState icon="lock" title={`You may not ${RIGHTS[right].verb} this stream`} action={who?.user == null && <Button kind="primary" icon="login" onClick={() => void askToLogin()}>Log in</Button>}>
+    <EmptyState
+      icon="lock"
+      title={`You may not ${RIGHTS[right].verb} this stream`}
+      action={
+        who?.user == null && (
+          <Button kind="primary" icon="login" onClick={() => void askToLogin()}>
+            Log in
+          </Button>
+        )
+      }
+    >
       <p class="break">{error.message}</p>
-      <p>{who?.user == null ? 'You are not logged in.' : <>You are logged in as <strong>{who.user}</strong>{who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}.</>} {list} Administrators can change this under “Metadata and access”.</p>
+      <p>
+        {who?.user == null ? (
+          'You are not logged in.'
+        ) : (
+          <>
+            You are logged in as <strong>{who.user}</strong>
+            {who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}.
+          </>
+        )}{' '}
+        {list} Administrators can change this under “Metadata and access”.
+      </p>
     </EmptyState>
   );
 }

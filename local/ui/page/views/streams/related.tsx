@@ -27,7 +27,8 @@ interface Tie {
 export function tieOf(metadata: string | null): Tie {
   if (metadata === null || !metadata.includes('Id')) return { causation: null, correlation: null };
   const value = parseJson(metadata);
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof ExactNumber) return { causation: null, correlation: null };
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof ExactNumber)
+    return { causation: null, correlation: null };
   const text = (name: string) => {
     const found = (value as Readonly<Record<string, unknown>>)[name];
     return typeof found === 'string' && found !== '' ? found : null;
@@ -62,13 +63,30 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
     const controller = new AbortController();
     ending.current = controller;
     if (gathered !== null) {
-      readPage({ base: addressOf(gathered), query: {}, resolvesLinks: true }, '0', 'forward', PAGE_EVENTS, { signal: controller.signal }).then(({ rows }) => {
-        setGathered(true);
-        const cause = rows.find(({ id }) => id === causation);
-        if (cause !== undefined) setFound([{ as: 'cause', line: { eventId: cause.id, eventType: cause.type, eventNumber: cause.target?.number ?? cause.number ?? 0, streamId: cause.target?.stream ?? cause.stream, updated: cause.writtenAt } }]);
-      }, () => {
-        // No projection gathers them here, or its stream may not be read.
-      });
+      readPage({ base: addressOf(gathered), query: {}, resolvesLinks: true }, '0', 'forward', PAGE_EVENTS, {
+        signal: controller.signal,
+      }).then(
+        ({ rows }) => {
+          setGathered(true);
+          const cause = rows.find(({ id }) => id === causation);
+          if (cause !== undefined)
+            setFound([
+              {
+                as: 'cause',
+                line: {
+                  eventId: cause.id,
+                  eventType: cause.type,
+                  eventNumber: cause.target?.number ?? cause.number ?? 0,
+                  streamId: cause.target?.stream ?? cause.stream,
+                  updated: cause.writtenAt,
+                },
+              },
+            ]);
+        },
+        () => {
+          // No projection gathers them here, or its stream may not be read.
+        },
+      );
     }
     return () => controller.abort();
   }, [line.eventId]);
@@ -77,7 +95,11 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
     const { signal } = ending.current;
     setState('looking');
     setFailure(null);
-    const source: Source = { base: isAll ? '/streams/%24all' : addressOf(line.streamId), query: {}, resolvesLinks: false };
+    const source: Source = {
+      base: isAll ? '/streams/%24all' : addressOf(line.streamId),
+      query: {},
+      resolvesLinks: false,
+    };
     next.current ??= isAll ? tokenOf(line.position) : String(line.eventNumber);
     let left = LOOK_EVENTS;
     let characters = 0;
@@ -92,7 +114,14 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
             left--;
             characters += (one.data?.length ?? 0) + (one.metaData?.length ?? 0);
             if (one.eventId === line.eventId) continue;
-            const as = one.eventId === causation ? 'cause' : correlation !== null && one.metaData?.includes(correlation) === true && tieOf(one.metaData).correlation === correlation ? 'same' : null;
+            const as =
+              one.eventId === causation
+                ? 'cause'
+                : correlation !== null &&
+                    one.metaData?.includes(correlation) === true &&
+                    tieOf(one.metaData).correlation === correlation
+                  ? 'same'
+                  : null;
             const { eventId, eventType, eventNumber, streamId, updated } = one;
             if (as !== null) matches.push({ as, line: { eventId, eventType, eventNumber, streamId, updated } });
           }
@@ -102,7 +131,10 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
         else next.current = last.positionEventNumber === 0 ? null : String(last.positionEventNumber - 1);
         const read = before - left;
         setLooked((count) => count + read);
-        setFound((known) => [...known, ...matches.filter((one) => !known.some(({ line: other }) => other.eventId === one.line.eventId))]);
+        setFound((known) => [
+          ...known,
+          ...matches.filter((one) => !known.some(({ line: other }) => other.eventId === one.line.eventId)),
+        ]);
         if (matches.some(({ as }) => as === 'cause') && correlation === null) next.current = null;
       }
       setState(next.current === null ? 'done' : 'idle');
@@ -117,25 +149,55 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
     <Card title="Related events">
       <div class="stack">
         <dl class="definitions wide">
-          {causation !== null && <div><dt>Caused by</dt><dd class="row"><code class="break">{causation}</code><CopyButton text={causation} label="Copy the id of the cause" /></dd></div>}
-          {correlation !== null && <div><dt>Correlation</dt><dd class="row"><code class="break">{correlation}</code><CopyButton text={correlation} label="Copy the correlation id" />{hasGathered && <a href={hrefOf(viewOf(gathered!))}>All its events</a>}</dd></div>}
+          {causation !== null && (
+            <div>
+              <dt>Caused by</dt>
+              <dd class="row">
+                <code class="break">{causation}</code>
+                <CopyButton text={causation} label="Copy the id of the cause" />
+              </dd>
+            </div>
+          )}
+          {correlation !== null && (
+            <div>
+              <dt>Correlation</dt>
+              <dd class="row">
+                <code class="break">{correlation}</code>
+                <CopyButton text={correlation} label="Copy the correlation id" />
+                {hasGathered && <a href={hrefOf(viewOf(gathered!))}>All its events</a>}
+              </dd>
+            </div>
+          )}
         </dl>
         {found.length > 0 && (
           <ul class="related" aria-label="Related events found">
             {found.map(({ as, line: one }) => (
               <li key={one.eventId} class="row wrap">
                 {as === 'cause' && <Badge tone="accent">cause</Badge>}
-                <a class="truncate" href={hrefOf(viewOf(one.streamId, one.eventNumber))}><Name text={one.eventType} /></a>
-                <span class="faint truncate">{numberText(one.eventNumber)}@<Name text={one.streamId} /></span>
-                <span class="muted push"><Time at={one.updated} /></span>
+                <a class="truncate" href={hrefOf(viewOf(one.streamId, one.eventNumber))}>
+                  <Name text={one.eventType} />
+                </a>
+                <span class="faint truncate">
+                  {numberText(one.eventNumber)}@<Name text={one.streamId} />
+                </span>
+                <span class="muted push">
+                  <Time at={one.updated} />
+                </span>
               </li>
             ))}
           </ul>
         )}
         {failure !== null && <Notice tone="bad">{failure}</Notice>}
         <div class="row wrap">
-          {state !== 'done' && <Button isSmall icon="search" isBusy={state === 'looking'} onClick={() => void look()}>{looked === 0 ? (isAll ? 'Search all streams' : 'Search this stream') : 'Search further back'}</Button>}
-          <span class="muted small" role="status">{looked > 0 && `${countText(looked, 'earlier event')} searched${state === 'done' ? ', all there are' : ''}${found.length === 0 ? ': nothing found' : ''}.`}</span>
+          {state !== 'done' && (
+            <Button isSmall icon="search" isBusy={state === 'looking'} onClick={() => void look()}>
+              {looked === 0 ? (isAll ? 'Search all streams' : 'Search this stream') : 'Search further back'}
+            </Button>
+          )}
+          <span class="muted small" role="status">
+            {looked > 0 &&
+              `${countText(looked, 'earlier event')} searched${state === 'done' ? ', all there are' : ''}${found.length === 0 ? ': nothing found' : ''}.`}
+          </span>
         </div>
       </div>
     </Card>

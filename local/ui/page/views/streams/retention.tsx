@@ -22,7 +22,11 @@ export function Retention({ stream, metadata }: { readonly stream: string; reado
   const explain = async () => {
     setBusy(true);
     try {
-      setExplanation(await get<ExplanationDocument>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { timeoutMs: EXPLAIN_MS_MAX }));
+      setExplanation(
+        await get<ExplanationDocument>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, {
+          timeoutMs: EXPLAIN_MS_MAX,
+        }),
+      );
       setError(null);
     } catch (thrown) {
       setError(errorOf(thrown));
@@ -33,13 +37,28 @@ export function Retention({ stream, metadata }: { readonly stream: string; reado
   const sentences = rulesOf(metadata);
   return (
     <div class="stack">
-      <ul class="rules">{sentences.map((sentence) => <li key={sentence}>{sentence}</li>)}</ul>
-      {metadata.isOdd && <Notice tone="warn" title="Part of the metadata can't be parsed">Saving this form replaces it with what is shown. Until then the node ignores what it can't parse; if that is the access list, only administrators have access.</Notice>}
+      <ul class="rules">
+        {sentences.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+      {metadata.isOdd && (
+        <Notice tone="warn" title="Part of the metadata can't be parsed">
+          Saving this form replaces it with what is shown. Until then the node ignores what it can't parse; if that is
+          the access list, only administrators have access.
+        </Notice>
+      )}
       <div aria-live="polite" class="stack tight">
         {explanation !== null && <Explained explanation={explanation} />}
         {error !== null && <Notice tone="bad">{error.message}</Notice>}
       </div>
-      {mayUse('operators') && <div class="row wrap"><Button isSmall icon="scavenge" isBusy={isBusy} onClick={() => void explain()}>{explanation === null ? 'What will the next scavenge remove?' : 'Check again'}</Button></div>}
+      {mayUse('operators') && (
+        <div class="row wrap">
+          <Button isSmall icon="scavenge" isBusy={isBusy} onClick={() => void explain()}>
+            {explanation === null ? 'What will the next scavenge remove?' : 'Check again'}
+          </Button>
+        </div>
+      )}
     </div>
   );
 }
@@ -48,21 +67,37 @@ export function Retention({ stream, metadata }: { readonly stream: string; reado
 const EXPLAIN_MS_MAX = 120_000;
 
 function rulesOf({ maxCount, maxAge, truncateBefore, isDeleted }: StreamMetadata): readonly string[] {
-  if (isDeleted) return ['It was deleted: everything up to now is truncated. The next append starts it again at the next event number.'];
+  if (isDeleted)
+    return [
+      'It was deleted: everything up to now is truncated. The next append starts it again at the next event number.',
+    ];
   const sentences = [
     maxCount === null ? null : `It keeps the last ${countText(maxCount, 'event')}.`,
     maxAge === null ? null : `It keeps events for ${spanText(maxAge)}.`,
-    truncateBefore === null || truncateBefore === 0 ? null : `Events before number ${numberText(truncateBefore)} are truncated.`,
+    truncateBefore === null || truncateBefore === 0
+      ? null
+      : `Events before number ${numberText(truncateBefore)} are truncated.`,
   ].filter((sentence) => sentence !== null);
   if (sentences.length === 0) return ['It keeps all its events.'];
-  return [...sentences, 'Other events can no longer be read, and a scavenge removes them from disk. The newest event always stays.'];
+  return [
+    ...sentences,
+    'Other events can no longer be read, and a scavenge removes them from disk. The newest event always stays.',
+  ];
 }
 
 const RULES: Readonly<Record<string, string>> = {
-  $maxCount: 'beyond $maxCount', $maxAge: 'older than $maxAge', $tb: 'truncated', tombstone: 'of a hard-deleted stream', 'superseded-metadata': 'older metadata',
+  $maxCount: 'beyond $maxCount',
+  $maxAge: 'older than $maxAge',
+  $tb: 'truncated',
+  tombstone: 'of a hard-deleted stream',
+  'superseded-metadata': 'older metadata',
 };
 
-function Explained({ explanation: { removed, kept, ignored = [], lastEventNumber, waiting } }: { readonly explanation: ExplanationDocument }) {
+function Explained({
+  explanation: { removed, kept, ignored = [], lastEventNumber, waiting },
+}: {
+  readonly explanation: ExplanationDocument;
+}) {
   const count = sum(removed.map((one) => one.count));
   const stays = sum(kept.map((one) => one.count));
   const byRule = new Map<string, number>();
@@ -70,11 +105,32 @@ function Explained({ explanation: { removed, kept, ignored = [], lastEventNumber
   const why = [...byRule].map(([rule, some]) => `${numberText(some)} ${RULES[rule] ?? `by ${rule}`}`).join(', ');
   return (
     <>
-      <Notice tone={count === 0 ? 'ok' : 'info'} title={count === 0 ? 'The next scavenge removes nothing' : `The next scavenge removes ${countText(count, 'event')} (${bytesText(sum(removed.map((one) => one.bytes)))})`}>
-        {lastEventNumber < 0 ? 'The stream has no events.' : <>{count > 0 && `${why}. `}{countText(stays, 'event stays', 'events stay')}.</>}
-        {waiting !== undefined && ' An unfinished scavenge resumes first, up to an older scavenge point; it may leave some of them.'}
+      <Notice
+        tone={count === 0 ? 'ok' : 'info'}
+        title={
+          count === 0
+            ? 'The next scavenge removes nothing'
+            : `The next scavenge removes ${countText(count, 'event')} (${bytesText(sum(removed.map((one) => one.bytes)))})`
+        }
+      >
+        {lastEventNumber < 0 ? (
+          'The stream has no events.'
+        ) : (
+          <>
+            {count > 0 && `${why}. `}
+            {countText(stays, 'event stays', 'events stay')}.
+          </>
+        )}
+        {waiting !== undefined &&
+          ' An unfinished scavenge resumes first, up to an older scavenge point; it may leave some of them.'}
       </Notice>
-      {ignored.map(({ key, value, why: reason }) => <Notice key={`${key} ${value}`} tone="warn"><span class="break">{key === null ? 'The metadata' : <code>{key}</code>} {key !== null && <code>{value}</code>}: {reason}.</span></Notice>)}
+      {ignored.map(({ key, value, why: reason }) => (
+        <Notice key={`${key} ${value}`} tone="warn">
+          <span class="break">
+            {key === null ? 'The metadata' : <code>{key}</code>} {key !== null && <code>{value}</code>}: {reason}.
+          </span>
+        </Notice>
+      ))}
     </>
   );
 }

@@ -18,13 +18,26 @@ import { useFeed } from './use-feed.ts';
 export const PAGE_SIZES = [50, 200, 1_000] as const;
 
 /** The events of a stream, page by page from the newest on; the newest page goes on by itself. */
-export function StreamEvents({ stream, query, changes, onAppend }: { readonly stream: string; readonly query: URLSearchParams; readonly changes: number; readonly onAppend?: () => void }) {
+export function StreamEvents({
+  stream,
+  query,
+  changes,
+  onAppend,
+}: {
+  readonly stream: string;
+  readonly query: URLSearchParams;
+  readonly changes: number;
+  readonly onAppend?: () => void;
+}) {
   const resolvesLinks = query.get('links') !== 'own';
   const from = numberIn(query, 'from');
   const asked = numberIn(query, 'at');
   const count = PAGE_SIZES.find((size) => String(size) === query.get('count')) ?? PAGE_SIZES[0];
   const [isFollowed, setFollowed] = useState(true);
-  const source = useMemo((): Source => ({ base: addressOf(stream), query: {}, resolvesLinks }), [stream, resolvesLinks]);
+  const source = useMemo(
+    (): Source => ({ base: addressOf(stream), query: {}, resolvesLinks }),
+    [stream, resolvesLinks],
+  );
   const feed = useFeed(`${stream} ${resolvesLinks}`, source, from === null ? null : String(from), count, isFollowed);
   const { page, error } = feed;
   useEffect(() => {
@@ -45,52 +58,196 @@ export function StreamEvents({ stream, query, changes, onAppend }: { readonly st
     show(first.rows[0]?.number ?? null);
   };
   const isNewest = from === null;
-  if (error !== null && error.code !== 'stream_not_found') return <Card><Failure stream={stream} error={error} onRetry={feed.reload} /></Card>;
+  if (error !== null && error.code !== 'stream_not_found')
+    return (
+      <Card>
+        <Failure stream={stream} error={error} onRetry={feed.reload} />
+      </Card>
+    );
   return (
     <Card isFlush>
       <div class="toolbar table-toolbar">
-        <Button isSmall icon={isFollowed ? 'pause' : 'play'} isPressed={isFollowed} isDisabled={!isNewest} title={isNewest ? undefined : 'Only the newest page is followed'} onClick={() => setFollowed(!isFollowed)}>{isFollowed ? 'Following' : 'Follow'}</Button>
-        <span class="muted small stream-range">{rangeText(rows.length, newest, oldest)}{feed.isLive && <> · <Status tone="ok" isLive>live</Status></>}</span>
+        <Button
+          isSmall
+          icon={isFollowed ? 'pause' : 'play'}
+          isPressed={isFollowed}
+          isDisabled={!isNewest}
+          title={isNewest ? undefined : 'Only the newest page is followed'}
+          onClick={() => setFollowed(!isFollowed)}
+        >
+          {isFollowed ? 'Following' : 'Follow'}
+        </Button>
+        <span class="muted small stream-range">
+          {rangeText(rows.length, newest, oldest)}
+          {feed.isLive && (
+            <>
+              {' '}
+              ·{' '}
+              <Status tone="ok" isLive>
+                live
+              </Status>
+            </>
+          )}
+        </span>
         <span class="push row wrap">
           <JumpTo onJump={(number) => setQuery({ from: String(number), at: String(number) })} />
-          <label class="row small muted">Links<select class="plain small" value={resolvesLinks ? 'resolved' : 'own'} onChange={(event) => setQuery({ links: event.currentTarget.value === 'own' ? 'own' : null })}><option value="resolved">resolved</option><option value="own">unresolved</option></select></label>
-          <label class="row small muted">Rows<select class="plain small" value={String(count)} onChange={(event) => setQuery({ count: event.currentTarget.value === String(PAGE_SIZES[0]) ? null : event.currentTarget.value })}>{PAGE_SIZES.map((size) => <option key={size} value={size}>{numberText(size)}</option>)}</select></label>
+          <label class="row small muted">
+            Links
+            <select
+              class="plain small"
+              value={resolvesLinks ? 'resolved' : 'own'}
+              onChange={(event) => setQuery({ links: event.currentTarget.value === 'own' ? 'own' : null })}
+            >
+              <option value="resolved">resolved</option>
+              <option value="own">unresolved</option>
+            </select>
+          </label>
+          <label class="row small muted">
+            Rows
+            <select
+              class="plain small"
+              value={String(count)}
+              onChange={(event) =>
+                setQuery({
+                  count: event.currentTarget.value === String(PAGE_SIZES[0]) ? null : event.currentTarget.value,
+                })
+              }
+            >
+              {PAGE_SIZES.map((size) => (
+                <option key={size} value={size}>
+                  {numberText(size)}
+                </option>
+              ))}
+            </select>
+          </label>
           <Pager
-            onNewest={isNewest ? null : () => show(null)} onNewer={isNewest || page === null ? null : () => void showNewer().catch(() => show(null))}
-            onOlder={oldest === null || oldest === 0 || page?.older == null && !isNewest ? null : () => show(oldest - 1)} onOldest={oldest === null || oldest === 0 || page?.older == null ? null : () => void showOldest().catch(() => show(null))}
+            onNewest={isNewest ? null : () => show(null)}
+            onNewer={isNewest || page === null ? null : () => void showNewer().catch(() => show(null))}
+            onOlder={
+              oldest === null || oldest === 0 || (page?.older == null && !isNewest) ? null : () => show(oldest - 1)
+            }
+            onOldest={
+              oldest === null || oldest === 0 || page?.older == null
+                ? null
+                : () => void showOldest().catch(() => show(null))
+            }
           />
         </span>
       </div>
-      {feed.hasSkipped && <Notice tone="info">Events arrive faster than they can be shown. Page back to see them all, or pause.</Notice>}
-      {asked !== null && page !== null && !feed.isLoading && newest !== asked && <Notice tone="warn">{newest === null || newest < asked ? `There is no event ${numberText(asked)}: ${newest === null ? 'no event that old is left' : `the one before it is ${numberText(newest)}`}.` : ''}</Notice>}
-      {page === null && error === null ? <div class="table-waiting"><Skeleton lines={8} /></div>
-        : <EventTable key={from} label={`Events of ${stream}`} rows={rows} previews={feed.previews} fresh={feed.fresh} chosen={asked} empty={<Nothing isAbsent={error !== null} isNewest={isNewest} isFollowed={feed.isLive} onNewest={() => show(null)} onOldest={() => void showOldest()} {...(onAppend !== undefined && { onAppend })} />} />}
+      {feed.hasSkipped && (
+        <Notice tone="info">Events arrive faster than they can be shown. Page back to see them all, or pause.</Notice>
+      )}
+      {asked !== null && page !== null && !feed.isLoading && newest !== asked && (
+        <Notice tone="warn">
+          {newest === null || newest < asked
+            ? `There is no event ${numberText(asked)}: ${newest === null ? 'no event that old is left' : `the one before it is ${numberText(newest)}`}.`
+            : ''}
+        </Notice>
+      )}
+      {page === null && error === null ? (
+        <div class="table-waiting">
+          <Skeleton lines={8} />
+        </div>
+      ) : (
+        <EventTable
+          key={from}
+          label={`Events of ${stream}`}
+          rows={rows}
+          previews={feed.previews}
+          fresh={feed.fresh}
+          chosen={asked}
+          empty={
+            <Nothing
+              isAbsent={error !== null}
+              isNewest={isNewest}
+              isFollowed={feed.isLive}
+              onNewest={() => show(null)}
+              onOldest={() => void showOldest()}
+              {...(onAppend !== undefined && { onAppend })}
+            />
+          }
+        />
+      )}
     </Card>
   );
 }
 
-function Failure({ stream, error, onRetry }: { readonly stream: string; readonly error: Parameters<typeof ErrorState>[0]['error']; readonly onRetry: () => void }) {
+function Failure({
+  stream,
+  error,
+  onRetry,
+}: {
+  readonly stream: string;
+  readonly error: Parameters<typeof ErrorState>[0]['error'];
+  readonly onRetry: () => void;
+}) {
   if (error.code === 'access_denied') return <Refused stream={stream} error={error} />;
   if (error.code === 'stream_deleted') {
-    return <EmptyState icon="trash" title="This stream is hard-deleted">Its name can't be used again. The next scavenge removes its events from disk.</EmptyState>;
+    return (
+      <EmptyState icon="trash" title="This stream is hard-deleted">
+        Its name can't be used again. The next scavenge removes its events from disk.
+      </EmptyState>
+    );
   }
   return <ErrorState error={error} what="The stream" onRetry={onRetry} />;
 }
 
-function Nothing({ isAbsent, isNewest, isFollowed, onNewest, onOldest, onAppend }: { readonly isAbsent: boolean; readonly isNewest: boolean; readonly isFollowed: boolean; readonly onNewest: () => void; readonly onOldest: () => void; readonly onAppend?: () => void }) {
+function Nothing({
+  isAbsent,
+  isNewest,
+  isFollowed,
+  onNewest,
+  onOldest,
+  onAppend,
+}: {
+  readonly isAbsent: boolean;
+  readonly isNewest: boolean;
+  readonly isFollowed: boolean;
+  readonly onNewest: () => void;
+  readonly onOldest: () => void;
+  readonly onAppend?: () => void;
+}) {
   if (!isNewest) {
-    return <EmptyState icon="streams" title="Nothing is left here" action={<div class="row"><Button onClick={onNewest}>Newest</Button><Button onClick={onOldest}>Oldest</Button></div>}>The events up to this number are gone or never existed.</EmptyState>;
+    return (
+      <EmptyState
+        icon="streams"
+        title="Nothing is left here"
+        action={
+          <div class="row">
+            <Button onClick={onNewest}>Newest</Button>
+            <Button onClick={onOldest}>Oldest</Button>
+          </div>
+        }
+      >
+        The events up to this number are gone or never existed.
+      </EmptyState>
+    );
   }
   return (
-    <EmptyState icon="streams" title={isAbsent ? 'There is no such stream' : 'No event is left in this stream'} action={onAppend !== undefined && <Button icon="plus" kind="primary" onClick={onAppend}>Append an event</Button>}>
-      {isAbsent ? 'Nothing was ever written to it, or it was deleted. The first event creates it.' : 'Its events are past the retention set in its metadata.'}{isFollowed && ' New events appear here.'}
+    <EmptyState
+      icon="streams"
+      title={isAbsent ? 'There is no such stream' : 'No event is left in this stream'}
+      action={
+        onAppend !== undefined && (
+          <Button icon="plus" kind="primary" onClick={onAppend}>
+            Append an event
+          </Button>
+        )
+      }
+    >
+      {isAbsent
+        ? 'Nothing was ever written to it, or it was deleted. The first event creates it.'
+        : 'Its events are past the retention set in its metadata.'}
+      {isFollowed && ' New events appear here.'}
     </EmptyState>
   );
 }
 
 function rangeText(count: number, newest: number | null, oldest: number | null): string {
   if (newest === null || oldest === null) return '';
-  return count === 1 ? `Event ${numberText(newest)}` : `${countText(count, 'event')}, ${numberText(newest)} to ${numberText(oldest)}`;
+  return count === 1
+    ? `Event ${numberText(newest)}`
+    : `${countText(count, 'event')}, ${numberText(newest)} to ${numberText(oldest)}`;
 }
 
 function numberIn(query: URLSearchParams, name: string): number | null {

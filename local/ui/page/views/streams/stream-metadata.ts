@@ -12,13 +12,14 @@ import type { LineDocument } from '../../../../../handlers/documents/streams.ts'
 export type Right = 'read' | 'write' | 'delete' | 'metadataRead' | 'metadataWrite';
 
 /** The rights as they stand in access lists, and in words. */
-export const RIGHTS: Readonly<Record<Right, { readonly key: string; readonly label: string; readonly verb: string }>> = {
-  read: { key: '$r', label: 'Read', verb: 'read' },
-  write: { key: '$w', label: 'Append', verb: 'append to' },
-  delete: { key: '$d', label: 'Delete', verb: 'delete' },
-  metadataRead: { key: '$mr', label: 'Read metadata', verb: 'read the metadata of' },
-  metadataWrite: { key: '$mw', label: 'Change metadata', verb: 'change the metadata of' },
-};
+export const RIGHTS: Readonly<Record<Right, { readonly key: string; readonly label: string; readonly verb: string }>> =
+  {
+    read: { key: '$r', label: 'Read', verb: 'read' },
+    write: { key: '$w', label: 'Append', verb: 'append to' },
+    delete: { key: '$d', label: 'Delete', verb: 'delete' },
+    metadataRead: { key: '$mr', label: 'Read metadata', verb: 'read the metadata of' },
+    metadataWrite: { key: '$mw', label: 'Change metadata', verb: 'change the metadata of' },
+  };
 export const RIGHT_NAMES = Object.keys(RIGHTS) as readonly Right[];
 
 /** The names that are let in by each right; absent where the default counts. */
@@ -64,15 +65,26 @@ export async function readMetadata(stream: string, signal?: AbortSignal): Promis
 
 export function parseMetadata(text: string, version: number, writtenAt: string | null): StreamMetadata {
   const value = text === '' ? {} : parseJson(text);
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
-  const members = isObject ? value as Readonly<Record<string, Json>> : {};
+  const isObject =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+  const members = isObject ? (value as Readonly<Record<string, Json>>) : {};
   const { $maxCount, $maxAge, $tb, $cacheControl, $acl } = members;
   const list = $acl === undefined ? {} : accessListOf($acl);
   const numbers = [$maxCount, $maxAge, $cacheControl].every((one) => one === undefined || typeof one === 'number');
-  const isDeleted = $tb instanceof ExactNumber ? $tb.source === EVERYTHING : typeof $tb === 'number' && $tb > Number.MAX_SAFE_INTEGER;
+  const isDeleted =
+    $tb instanceof ExactNumber ? $tb.source === EVERYTHING : typeof $tb === 'number' && $tb > Number.MAX_SAFE_INTEGER;
   return {
-    version, writtenAt, text, maxCount: positive($maxCount), maxAge: positive($maxAge), truncateBefore: isDeleted || typeof $tb !== 'number' || $tb < 0 ? null : $tb, isDeleted, cacheControl: positive($cacheControl),
-    acl: list ?? {}, others: Object.fromEntries(Object.entries(members).filter(([key]) => !KNOWN.has(key))), isOdd: !isObject || list === null || !numbers || ($tb !== undefined && !isDeleted && typeof $tb !== 'number'),
+    version,
+    writtenAt,
+    text,
+    maxCount: positive($maxCount),
+    maxAge: positive($maxAge),
+    truncateBefore: isDeleted || typeof $tb !== 'number' || $tb < 0 ? null : $tb,
+    isDeleted,
+    cacheControl: positive($cacheControl),
+    acl: list ?? {},
+    others: Object.fromEntries(Object.entries(members).filter(([key]) => !KNOWN.has(key))),
+    isOdd: !isObject || list === null || !numbers || ($tb !== undefined && !isDeleted && typeof $tb !== 'number'),
   };
 }
 
@@ -87,35 +99,53 @@ function accessListOf(value: Json): AccessList | null {
     const names = (value as Readonly<Record<string, Json>>)[RIGHTS[right].key];
     if (names == null) continue;
     if (typeof names === 'string') list[right] = [names];
-    else if (Array.isArray(names) && names.every((name) => typeof name === 'string')) list[right] = names as readonly string[];
+    else if (Array.isArray(names) && names.every((name) => typeof name === 'string'))
+      list[right] = names as readonly string[];
     else return null;
   }
   return list;
 }
 
-export type MetadataChange = Pick<StreamMetadata, 'maxCount' | 'maxAge' | 'truncateBefore' | 'isDeleted' | 'cacheControl' | 'acl' | 'others'>;
+export type MetadataChange = Pick<
+  StreamMetadata,
+  'maxCount' | 'maxAge' | 'truncateBefore' | 'isDeleted' | 'cacheControl' | 'acl' | 'others'
+>;
 
-export function formatMetadata({ maxCount, maxAge, truncateBefore, isDeleted, cacheControl, acl, others }: MetadataChange): string {
+export function formatMetadata({
+  maxCount,
+  maxAge,
+  truncateBefore,
+  isDeleted,
+  cacheControl,
+  acl,
+  others,
+}: MetadataChange): string {
   const rights = RIGHT_NAMES.flatMap((right) => {
     const names = acl[right];
     return names === undefined ? [] : [[RIGHTS[right].key, names.length === 1 ? names[0]! : names] as const];
   });
   const members: Record<string, Json> = {
-    ...(maxCount !== null && { $maxCount: maxCount }), ...(maxAge !== null && { $maxAge: maxAge }),
+    ...(maxCount !== null && { $maxCount: maxCount }),
+    ...(maxAge !== null && { $maxAge: maxAge }),
     ...(isDeleted ? { $tb: new ExactNumber(EVERYTHING) } : truncateBefore !== null && { $tb: truncateBefore }),
-    ...(cacheControl !== null && { $cacheControl: cacheControl }), ...(rights.length > 0 && { $acl: Object.fromEntries(rights) }),
+    ...(cacheControl !== null && { $cacheControl: cacheControl }),
+    ...(rights.length > 0 && { $acl: Object.fromEntries(rights) }),
   };
   return formatJson({ ...members, ...others }, 2);
 }
 
 /** Fails with `wrong_expected_version` where somebody else was quicker. */
 export async function writeMetadata(stream: string, text: string, expectedVersion: number): Promise<void> {
-  await send('POST', addressOf(stream, 'metadata'), text, { headers: { 'es-eventid': newUuid(), 'es-expectedversion': String(expectedVersion) } });
+  await send('POST', addressOf(stream, 'metadata'), text, {
+    headers: { 'es-eventid': newUuid(), 'es-expectedversion': String(expectedVersion) },
+  });
 }
 
 /** `admin, $ops and everybody`. */
 export function whoText(names: readonly string[]): string {
   if (names.length === 0) return 'administrators only';
-  const words = names.map((name) => (name === '$all' ? 'everybody' : name === '$admins' ? 'administrators' : name === '$ops' ? 'operators' : name));
+  const words = names.map((name) =>
+    name === '$all' ? 'everybody' : name === '$admins' ? 'administrators' : name === '$ops' ? 'operators' : name,
+  );
   return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }

@@ -15,7 +15,10 @@ import { isMetastream, isReachable, isSystem, viewOf } from './name-search.ts';
 import { StreamEvents } from './stream-events.tsx';
 import { toast } from '../../parts/toast.tsx';
 
-const TABS = [{ name: 'events', label: 'Events' }, { name: 'metadata', label: 'Metadata and access' }] as const;
+const TABS = [
+  { name: 'events', label: 'Events' },
+  { name: 'metadata', label: 'Metadata and access' },
+] as const;
 
 /** One stream: its events, what limits it, and who may do what with it. */
 export default function Stream({ params, query }: ViewProps) {
@@ -31,39 +34,87 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
   const isMeta = isMetastream(stream);
   const tab = query.get('tab') === 'metadata' && !isMeta ? 'metadata' : 'events';
   const close = () => setOpened(null);
-  const others = useMemo(() => [
-    ...(isMeta ? [{ label: 'Go to its stream', icon: 'streams' as const, onSelect: () => goTo(viewOf(stream.slice(2))) }] : [{ label: 'Show metadata stream', icon: 'streams' as const, onSelect: () => goTo(viewOf(`$$${stream}`)) }]),
-    ...(isMeta ? [] : [{ label: 'Delete…', icon: 'trash' as const, isDanger: true, onSelect: () => setOpened('delete') }]),
-  ], [stream]);
+  const others = useMemo(
+    () => [
+      ...(isMeta
+        ? [{ label: 'Go to its stream', icon: 'streams' as const, onSelect: () => goTo(viewOf(stream.slice(2))) }]
+        : [{ label: 'Show metadata stream', icon: 'streams' as const, onSelect: () => goTo(viewOf(`$$${stream}`)) }]),
+      ...(isMeta
+        ? []
+        : [{ label: 'Delete…', icon: 'trash' as const, isDanger: true, onSelect: () => setOpened('delete') }]),
+    ],
+    [stream],
+  );
   return (
     <>
       <ViewHead
-        title={<span class="stream-title" title={stream}><Name text={stream} isWhole /></span>}
-        actions={<>{!isMeta && <Button icon="plus" onClick={() => setOpened('append')}>Append</Button>}<Menu label="More for this stream" items={others} /></>}
-      >{isSystem(stream) && <Badge tone="info">{isMeta ? 'metadata' : 'system'}</Badge>}</ViewHead>
-      {isMeta ? <StreamEvents stream={stream} query={query} changes={changes} /> : (
-        <Tabs label="Parts of the stream" tabs={TABS} current={tab} onChange={(name) => setQuery({ tab: name === 'events' ? null : name })}>
-          {tab === 'events' ? <StreamEvents stream={stream} query={query} changes={changes} onAppend={() => setOpened('append')} /> : <Metadata stream={stream} />}
+        title={
+          <span class="stream-title" title={stream}>
+            <Name text={stream} isWhole />
+          </span>
+        }
+        actions={
+          <>
+            {!isMeta && (
+              <Button icon="plus" onClick={() => setOpened('append')}>
+                Append
+              </Button>
+            )}
+            <Menu label="More for this stream" items={others} />
+          </>
+        }
+      >
+        {isSystem(stream) && <Badge tone="info">{isMeta ? 'metadata' : 'system'}</Badge>}
+      </ViewHead>
+      {isMeta ? (
+        <StreamEvents stream={stream} query={query} changes={changes} />
+      ) : (
+        <Tabs
+          label="Parts of the stream"
+          tabs={TABS}
+          current={tab}
+          onChange={(name) => setQuery({ tab: name === 'events' ? null : name })}
+        >
+          {tab === 'events' ? (
+            <StreamEvents stream={stream} query={query} changes={changes} onAppend={() => setOpened('append')} />
+          ) : (
+            <Metadata stream={stream} />
+          )}
         </Tabs>
       )}
-      <AppendDialog stream={stream} isOpen={opened === 'append'} onClose={close} onDone={(number) => {
-        close();
-        setChanges(changes + 1);
-        toast(`Event ${number} was appended`);
-      }} />
-      <DeleteDialog stream={stream} isOpen={opened === 'delete'} onClose={close} onDone={(kind) => {
-        close();
-        setChanges(changes + 1);
-        toast(kind === 'hard' ? 'The stream is hard-deleted' : 'The stream is deleted');
-      }} />
+      <AppendDialog
+        stream={stream}
+        isOpen={opened === 'append'}
+        onClose={close}
+        onDone={(number) => {
+          close();
+          setChanges(changes + 1);
+          toast(`Event ${number} was appended`);
+        }}
+      />
+      <DeleteDialog
+        stream={stream}
+        isOpen={opened === 'delete'}
+        onClose={close}
+        onDone={(kind) => {
+          close();
+          setChanges(changes + 1);
+          toast(kind === 'hard' ? 'The stream is hard-deleted' : 'The stream is deleted');
+        }}
+      />
     </>
   );
 }
 
 function Unreachable({ stream }: { readonly stream: string }) {
   return (
-    <EmptyState icon="streams" title="This name has no address" action={<Button href="/streams">Go to the streams</Button>}>
-      Browsers take “{stream}” in an address for a folder and drop it, so this stream can't be read over HTTP. gRPC clients can read it.
+    <EmptyState
+      icon="streams"
+      title="This name has no address"
+      action={<Button href="/streams">Go to the streams</Button>}
+    >
+      Browsers take “{stream}” in an address for a folder and drop it, so this stream can't be read over HTTP. gRPC
+      clients can read it.
     </EmptyState>
   );
 }

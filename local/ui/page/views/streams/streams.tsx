@@ -31,27 +31,71 @@ export default function Streams({ query }: ViewProps) {
   const found = useStreams(maySee ? wanted : null);
   return (
     <>
-      <ViewHead title="Streams" about={maySee ? 'Newest first, as found in the log.' : 'Open a stream you may read by its name.'} actions={<><OpenByName /><Button icon="plus" onClick={() => setAppending(true)}>Append</Button></>} />
+      <ViewHead
+        title="Streams"
+        about={maySee ? 'Newest first, as found in the log.' : 'Open a stream you may read by its name.'}
+        actions={
+          <>
+            <OpenByName />
+            <Button icon="plus" onClick={() => setAppending(true)}>
+              Append
+            </Button>
+          </>
+        }
+      />
       <Card isFlush>
         {maySee ? (
           <>
             <div class="toolbar table-toolbar">
-              <SearchField label="Search by name" value={search} onInput={(text) => setQuery({ q: text === '' ? null : text.slice(0, SEARCH_CHARACTERS_MAX) })} />
+              <SearchField
+                label="Search by name"
+                value={search}
+                onInput={(text) => setQuery({ q: text === '' ? null : text.slice(0, SEARCH_CHARACTERS_MAX) })}
+              />
               <div class="row segmented" role="group" aria-label="Order">
-                <Button isSmall kind="quiet" isPressed={recent === 'written'} onClick={() => setQuery({ recent: null })}>Recently written</Button>
-                <Button isSmall kind="quiet" isPressed={recent === 'created'} onClick={() => setQuery({ recent: 'created' })}>Recently created</Button>
+                <Button
+                  isSmall
+                  kind="quiet"
+                  isPressed={recent === 'written'}
+                  onClick={() => setQuery({ recent: null })}
+                >
+                  Recently written
+                </Button>
+                <Button
+                  isSmall
+                  kind="quiet"
+                  isPressed={recent === 'created'}
+                  onClick={() => setQuery({ recent: 'created' })}
+                >
+                  Recently created
+                </Button>
               </div>
-              <label class="row small muted"><input type="checkbox" checked={withSystem} onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null })} />System streams</label>
-              <span class="push"><Button kind="quiet" isSmall icon="refresh" label="Check for new streams" onClick={found.refresh} /></span>
+              <label class="row small muted">
+                <input
+                  type="checkbox"
+                  checked={withSystem}
+                  onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null })}
+                />
+                System streams
+              </label>
+              <span class="push">
+                <Button kind="quiet" isSmall icon="refresh" label="Check for new streams" onClick={found.refresh} />
+              </span>
             </div>
             <List found={found} wanted={wanted} onAppend={() => setAppending(true)} />
           </>
-        ) : <Locked needs="operators" what="The list of streams" />}
+        ) : (
+          <Locked needs="operators" what="The list of streams" />
+        )}
       </Card>
-      <AppendDialog isOpen={isAppending} onClose={() => setAppending(false)} onDone={(_, stream) => {
-        setAppending(false);
-        goTo(viewOf(stream));
-      }} />
+      <AppendDialog
+        isOpen={isAppending}
+        onClose={() => setAppending(false)}
+        onDone={(_, stream) => {
+          setAppending(false);
+          goTo(viewOf(stream));
+        }}
+      />
     </>
   );
 }
@@ -63,48 +107,148 @@ const MORE = 500;
 function OpenByName() {
   const [text, setText] = useState('');
   return (
-    <form class="row" role="search" aria-label="Open a stream" onSubmit={(event) => {
-      event.preventDefault();
-      if (text !== '') goTo(viewOf(text));
-    }}>
-      <input class="plain open-by-name" type="text" aria-label="Stream name" placeholder="Stream name" autocomplete="off" spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      <Button type="submit" isDisabled={text === ''}>Open</Button>
+    <form
+      class="row"
+      role="search"
+      aria-label="Open a stream"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text !== '') goTo(viewOf(text));
+      }}
+    >
+      <input
+        class="plain open-by-name"
+        type="text"
+        aria-label="Stream name"
+        placeholder="Stream name"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <Button type="submit" isDisabled={text === ''}>
+        Open
+      </Button>
     </form>
   );
 }
 
-function List({ found, wanted, onAppend }: { readonly found: StreamsState; readonly wanted: Wanted; readonly onAppend: () => void }) {
+function List({
+  found,
+  wanted,
+  onAppend,
+}: {
+  readonly found: StreamsState;
+  readonly wanted: Wanted;
+  readonly onAppend: () => void;
+}) {
   const { streams, error, isLooking, isWhole } = found;
   const columns = useMemo(() => columnsOf(wanted.recent), [wanted.recent]);
-  if (error !== null && streams.length === 0) return <ErrorState error={error} what="The list of streams" onRetry={found.refresh} />;
+  if (error !== null && streams.length === 0)
+    return <ErrorState error={error} what="The list of streams" onRetry={found.refresh} />;
   return (
     <>
-      {streams.length === 0 && isLooking ? <div class="table-waiting"><Skeleton lines={8} /></div>
-        : <Table label="Streams" columns={columns} rows={streams} keyOf={({ stream }) => stream} onOpen={({ stream }) => goTo(viewOf(stream))} isFixed height="calc(100dvh - 19rem)" empty={<Nothing wanted={wanted} isWhole={isWhole} onAppend={onAppend} />} />}
+      {streams.length === 0 && isLooking ? (
+        <div class="table-waiting">
+          <Skeleton lines={8} />
+        </div>
+      ) : (
+        <Table
+          label="Streams"
+          columns={columns}
+          rows={streams}
+          keyOf={({ stream }) => stream}
+          onOpen={({ stream }) => goTo(viewOf(stream))}
+          isFixed
+          height="calc(100dvh - 19rem)"
+          empty={<Nothing wanted={wanted} isWhole={isWhole} onAppend={onAppend} />}
+        />
+      )}
       <Footer found={found} />
     </>
   );
 }
 
-function Nothing({ wanted: { search, withSystem }, isWhole, onAppend }: { readonly wanted: Wanted; readonly isWhole: boolean; readonly onAppend: () => void }) {
-  if (search !== '') return <EmptyState icon="search" title={isWhole ? 'No stream name matches' : 'Nothing found so far'}>{isWhole ? <>The whole log was searched.{!withSystem && ' System streams, whose names begin with $, were left out.'}</> : 'The rest of the log has not been searched yet.'}</EmptyState>;
-  return <EmptyState icon="streams" title="There are no streams yet" action={<Button kind="primary" icon="plus" onClick={onAppend}>Append an event</Button>}>The first event of a stream creates it.</EmptyState>;
+function Nothing({
+  wanted: { search, withSystem },
+  isWhole,
+  onAppend,
+}: {
+  readonly wanted: Wanted;
+  readonly isWhole: boolean;
+  readonly onAppend: () => void;
+}) {
+  if (search !== '')
+    return (
+      <EmptyState icon="search" title={isWhole ? 'No stream name matches' : 'Nothing found so far'}>
+        {isWhole ? (
+          <>The whole log was searched.{!withSystem && ' System streams, whose names begin with $, were left out.'}</>
+        ) : (
+          'The rest of the log has not been searched yet.'
+        )}
+      </EmptyState>
+    );
+  return (
+    <EmptyState
+      icon="streams"
+      title="There are no streams yet"
+      action={
+        <Button kind="primary" icon="plus" onClick={onAppend}>
+          Append an event
+        </Button>
+      }
+    >
+      The first event of a stream creates it.
+    </EmptyState>
+  );
 }
 
 /** How far it has looked, and on. */
-function Footer({ found: { streams, hidden, looked, isLooking, isWhole, error, more, stop } }: { readonly found: StreamsState }) {
+function Footer({
+  found: { streams, hidden, looked, isLooking, isWhole, error, more, stop },
+}: {
+  readonly found: StreamsState;
+}) {
   if (looked === null && !isLooking) return null;
   const isFull = streams.length >= STREAMS_MAX;
   return (
     <div class="table-foot">
-      {looked !== null && !isWhole && <div class="bar thin" role="progressbar" aria-label="Part of the log searched" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(shareOf(looked) * 100)}><div style={{ width: `${shareOf(looked) * 100}%` }} /></div>}
+      {looked !== null && !isWhole && (
+        <div
+          class="bar thin"
+          role="progressbar"
+          aria-label="Part of the log searched"
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuenow={Math.round(shareOf(looked) * 100)}
+        >
+          <div style={{ width: `${shareOf(looked) * 100}%` }} />
+        </div>
+      )}
       <span class="muted small grow" role={isLooking ? undefined : 'status'}>
-        {countText(streams.length, 'stream')}{hidden > 0 && `, ${countText(hidden, 'more not shown: no read access', 'more not shown: no read access')}`}
-        {looked !== null && (isWhole ? ' · the whole log was searched' : ` · ${percentText(shareOf(looked))} of the log searched (the newest ${bytesText(looked.bytes)})`)}
-        {isFull && ' · search for a name to see others'}{error !== null && ` · ${error.message}`}
+        {countText(streams.length, 'stream')}
+        {hidden > 0 && `, ${countText(hidden, 'more not shown: no read access', 'more not shown: no read access')}`}
+        {looked !== null &&
+          (isWhole
+            ? ' · the whole log was searched'
+            : ` · ${percentText(shareOf(looked))} of the log searched (the newest ${bytesText(looked.bytes)})`)}
+        {isFull && ' · search for a name to see others'}
+        {error !== null && ` · ${error.message}`}
       </span>
-      {isLooking ? <Button isSmall icon="stop" onClick={stop}>Stop searching</Button> : !isWhole && !isFull && (
-        <div class="row wrap"><Button isSmall onClick={() => more(MORE)}>{`Find ${numberText(MORE)} more`}</Button><Button isSmall kind="quiet" onClick={() => more(STREAMS_MAX)}>Search all</Button></div>
+      {isLooking ? (
+        <Button isSmall icon="stop" onClick={stop}>
+          Stop searching
+        </Button>
+      ) : (
+        !isWhole &&
+        !isFull && (
+          <div class="row wrap">
+            <Button isSmall onClick={() => more(MORE)}>{`Find ${numberText(MORE)} more`}</Button>
+            <Button isSmall kind="quiet" onClick={() => more(STREAMS_MAX)}>
+              Search all
+            </Button>
+          </div>
+        )
       )}
     </div>
   );
@@ -117,16 +261,47 @@ function shareOf({ bytes, ofBytes }: { readonly bytes: number; readonly ofBytes:
 function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocument>[] {
   return [
     { name: 'stream', title: 'Stream', render: (row) => <StreamCell row={row} /> },
-    { name: 'last', title: 'Last event', width: 'min(9rem, 28vw)', align: 'end', render: ({ lastEventNumber }) => (lastEventNumber < 0 || !Number.isSafeInteger(lastEventNumber) ? <span class="faint">–</span> : <span class="mono">{numberText(lastEventNumber)}</span>) },
-    { name: 'written', title: recent === 'written' ? 'Written' : 'Created', width: '10rem', align: 'end', isMinor: true, render: ({ writtenAt }) => <span class="muted"><Time at={writtenAt} /></span> },
+    {
+      name: 'last',
+      title: 'Last event',
+      width: 'min(9rem, 28vw)',
+      align: 'end',
+      render: ({ lastEventNumber }) =>
+        lastEventNumber < 0 || !Number.isSafeInteger(lastEventNumber) ? (
+          <span class="faint">–</span>
+        ) : (
+          <span class="mono">{numberText(lastEventNumber)}</span>
+        ),
+    },
+    {
+      name: 'written',
+      title: recent === 'written' ? 'Written' : 'Created',
+      width: '10rem',
+      align: 'end',
+      isMinor: true,
+      render: ({ writtenAt }) => (
+        <span class="muted">
+          <Time at={writtenAt} />
+        </span>
+      ),
+    },
   ];
 }
 
 function StreamCell({ row: { stream, isDeleted } }: { readonly row: StreamDocument }) {
   return (
     <span class="row cell">
-      {isReachable(stream) ? <a class="plain-link truncate" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> : <span class="truncate" title="This name can't be used over HTTP"><Name text={stream} /></span>}
-      {isSystem(stream) && <Badge tone="info">system</Badge>}{isDeleted && <Badge tone="warn">deleted</Badge>}
+      {isReachable(stream) ? (
+        <a class="plain-link truncate" href={hrefOf(viewOf(stream))}>
+          <Name text={stream} />
+        </a>
+      ) : (
+        <span class="truncate" title="This name can't be used over HTTP">
+          <Name text={stream} />
+        </span>
+      )}
+      {isSystem(stream) && <Badge tone="info">system</Badge>}
+      {isDeleted && <Badge tone="warn">deleted</Badge>}
     </span>
   );
 }

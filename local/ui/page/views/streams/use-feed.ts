@@ -32,10 +32,24 @@ const WAIT_SECONDS = 20;
 const PAUSE_MS = 350;
 const RETRY_MS = 2_000;
 
-const NOTHING: FeedState = { page: null, error: null, isLoading: true, previews: new Map(), fresh: new Set(), isLive: false, hasSkipped: false };
+const NOTHING: FeedState = {
+  page: null,
+  error: null,
+  isLoading: true,
+  previews: new Map(),
+  fresh: new Set(),
+  isLive: false,
+  hasSkipped: false,
+};
 
 /** `from`: the newest event shown, null for the newest there is. `key` names the source. */
-export function useFeed(key: string, source: Source, from: string | null, count: number, isFollowed: boolean): FeedState & { reload(): void } {
+export function useFeed(
+  key: string,
+  source: Source,
+  from: string | null,
+  count: number,
+  isFollowed: boolean,
+): FeedState & { reload(): void } {
   const [state, setState] = useState(NOTHING);
   const [attempt, setAttempt] = useState(0);
   const isSeen = useSeen();
@@ -57,7 +71,12 @@ export function useFeed(key: string, source: Source, from: string | null, count:
         const page = await readPage(source, from ?? 'head', 'backward', count, { signal });
         newer.current = page.newer;
         isShown = true;
-        setState((last) => ({ ...NOTHING, page, previews: isOther ? NOTHING.previews : keptOf(last.previews, page.rows), isLoading: false }));
+        setState((last) => ({
+          ...NOTHING,
+          page,
+          previews: isOther ? NOTHING.previews : keptOf(last.previews, page.rows),
+          isLoading: false,
+        }));
         if (page.rows.length > 0) {
           const previews = await readPreviews(source, from ?? 'head', 'backward', count, signal);
           setState((last) => ({ ...last, previews: new Map([...last.previews, ...previews]) }));
@@ -70,7 +89,12 @@ export function useFeed(key: string, source: Source, from: string | null, count:
         // A stream that is not there yet may be followed all the same.
         const isAbsent = error.code === 'stream_not_found' && from === null;
         if (isAbsent) newer.current = '0';
-        setState({ ...NOTHING, error, isLoading: false, page: isAbsent ? { rows: [], older: null, newer: '0' } : null });
+        setState({
+          ...NOTHING,
+          error,
+          isLoading: false,
+          page: isAbsent ? { rows: [], older: null, newer: '0' } : null,
+        });
       }
     })();
     return () => ending.abort();
@@ -81,7 +105,9 @@ export function useFeed(key: string, source: Source, from: string | null, count:
   useEffect(() => {
     if (!mayFollow || newer.current === null) return;
     const ending = new AbortController();
-    void followed(source, newer, state.page!.rows, count, ending.signal, setState, () => setAttempt((last) => last + 1));
+    void followed(source, newer, state.page!.rows, count, ending.signal, setState, () =>
+      setAttempt((last) => last + 1),
+    );
     return () => ending.abort();
   }, [key, count, mayFollow, attempt]);
 
@@ -90,7 +116,15 @@ export function useFeed(key: string, source: Source, from: string | null, count:
 
 type SetState = (change: (last: FeedState) => FeedState) => void;
 
-async function followed(source: Source, newer: { current: string | null }, first: readonly Row[], count: number, signal: AbortSignal, setState: SetState, onLost: () => void): Promise<void> {
+async function followed(
+  source: Source,
+  newer: { current: string | null },
+  first: readonly Row[],
+  count: number,
+  signal: AbortSignal,
+  setState: SetState,
+  onLost: () => void,
+): Promise<void> {
   let rows = first;
   setState((last) => ({ ...last, isLive: true }));
   while (!signal.aborted) {
@@ -104,7 +138,14 @@ async function followed(source: Source, newer: { current: string | null }, first
         const head = await readPage(source, 'head', 'backward', count, { signal });
         newer.current = head.newer;
         rows = head.rows;
-        setState((last) => ({ ...last, page: head, fresh: isFlood ? NOTHING.fresh : new Set(page.rows.map(({ key }) => key)), previews: keptOf(last.previews, head.rows), isLive: true, hasSkipped: last.hasSkipped || isFlood }));
+        setState((last) => ({
+          ...last,
+          page: head,
+          fresh: isFlood ? NOTHING.fresh : new Set(page.rows.map(({ key }) => key)),
+          previews: keptOf(last.previews, head.rows),
+          isLive: true,
+          hasSkipped: last.hasSkipped || isFlood,
+        }));
         await addPreviews(source, 'head', 'backward', count, signal, setState);
       } else if (page.rows.length > 0) {
         const known = new Set(rows.map(({ key }) => key));
@@ -124,12 +165,20 @@ async function followed(source: Source, newer: { current: string | null }, first
         return;
       }
       setState((last) => ({ ...last, isLive: false }));
-      do await pause(RETRY_MS, signal); while (connection.peek() !== 'ok' && !signal.aborted);
+      do await pause(RETRY_MS, signal);
+      while (connection.peek() !== 'ok' && !signal.aborted);
     }
   }
 }
 
-async function addPreviews(source: Source, at: string, direction: 'forward' | 'backward', count: number, signal: AbortSignal, setState: SetState): Promise<void> {
+async function addPreviews(
+  source: Source,
+  at: string,
+  direction: 'forward' | 'backward',
+  count: number,
+  signal: AbortSignal,
+  setState: SetState,
+): Promise<void> {
   // Without the beginnings of its events a page is still a page.
   const previews = await readPreviews(source, at, direction, count, signal).catch(() => new Map<string, string>());
   setState((last) => ({ ...last, previews: keptOf(new Map([...last.previews, ...previews]), last.page?.rows ?? []) }));

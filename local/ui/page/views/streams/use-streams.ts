@@ -59,7 +59,12 @@ export function useStreams(wanted: Wanted | null): StreamsState {
         left -= slice.streams.length;
         const isEnd = at === null;
         setKnown((last) => ({
-          ...last, streams: merged(last.streams, slice.streams, 'behind'), hidden: last.hidden + slice.hidden, looked: { bytes: slice.logEnd - slice.to, ofBytes: slice.logEnd }, isWhole: isEnd, isLooking: left > 0 && !isEnd,
+          ...last,
+          streams: merged(last.streams, slice.streams, 'behind'),
+          hidden: last.hidden + slice.hidden,
+          looked: { bytes: slice.logEnd - slice.to, ofBytes: slice.logEnd },
+          isWhole: isEnd,
+          isLooking: left > 0 && !isEnd,
         }));
         if (isEnd) break;
       }
@@ -117,15 +122,26 @@ export function useStreams(wanted: Wanted | null): StreamsState {
       if (known.streams.length === 0 || known.error !== null) {
         setKnown(NOTHING);
         begin(FIRST, null);
-      } else void refresh(looking.current.signal.aborted ? (looking.current = new AbortController()).signal : looking.current.signal);
+      } else
+        void refresh(
+          looking.current.signal.aborted ? (looking.current = new AbortController()).signal : looking.current.signal,
+        );
     },
   };
 }
 
-async function sliceOf({ recent, search, withSystem }: Wanted, count: number, from: string | null, signal: AbortSignal): Promise<StreamsDocument> {
+async function sliceOf(
+  { recent, search, withSystem }: Wanted,
+  count: number,
+  from: string | null,
+  signal: AbortSignal,
+): Promise<StreamsDocument> {
   for (;;) {
     try {
-      return await get<StreamsDocument>('/admin/streams', { query: { recent, search, system: withSystem, count, from }, signal });
+      return await get<StreamsDocument>('/admin/streams', {
+        query: { recent, search, system: withSystem, count, from },
+        signal,
+      });
     } catch (thrown) {
       const error = errorOf(thrown);
       if (error.code !== 'too_busy' || signal.aborted) throw error;
@@ -136,7 +152,11 @@ async function sliceOf({ recent, search, withSystem }: Wanted, count: number, fr
 }
 
 /** Each once; what was found last says more of it. */
-function merged(known: readonly StreamDocument[], found: readonly StreamDocument[], where: 'before' | 'behind'): readonly StreamDocument[] {
+function merged(
+  known: readonly StreamDocument[],
+  found: readonly StreamDocument[],
+  where: 'before' | 'behind',
+): readonly StreamDocument[] {
   if (found.length === 0) return known;
   if (where === 'before') {
     const names = new Set(found.map(({ stream }) => stream));

@@ -7,12 +7,20 @@ import type { Lag } from './groups.ts';
 
 export function GroupStatus({ status }: { readonly status: string }) {
   const { word, tone, title } = statusOf(status);
-  return <span title={title}><Status tone={tone}>{word}</Status></span>;
+  return (
+    <span title={title}>
+      <Status tone={tone}>{word}</Status>
+    </span>
+  );
 }
 
 export function GroupBadge({ status }: { readonly status: string }) {
   const { word, tone, title } = statusOf(status);
-  return <Badge tone={tone} title={title}>{word}</Badge>;
+  return (
+    <Badge tone={tone} title={title}>
+      {word}
+    </Badge>
+  );
 }
 
 export function LagText({ lag }: { readonly lag: Lag | null }) {
@@ -21,5 +29,11 @@ export function LagText({ lag }: { readonly lag: Lag | null }) {
 }
 
 export function Parked({ count }: { readonly count: number }) {
-  return count === 0 ? <span class="faint">0</span> : <Badge tone="warn"><Num value={count} /></Badge>;
+  return count === 0 ? (
+    <span class="faint">0</span>
+  ) : (
+    <Badge tone="warn">
+      <Num value={count} />
+    </Badge>
+  );
 }

@@ -17,10 +17,14 @@ export interface Lag {
 }
 
 /**
- * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know places of the log only, in
- * bytes. Null while nobody can say. Before the first checkpoint all counts from the start of the group, where that is known.
+ * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know
+ * places of the log only, in bytes. Null while nobody can say. Before the first checkpoint all counts from the start of
+ * the group, where that is known.
  */
-export function lagOf({ lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: SummaryDocument, startPosition?: string): Lag | null {
+export function lagOf(
+  { lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: SummaryDocument,
+  startPosition?: string,
+): Lag | null {
   if (known === null) return null;
   const from = done ?? startPosition;
   if (from === undefined) return null;
@@ -38,8 +42,14 @@ function placeOf(text: string): number | null {
 }
 
 /** `Live`, `Behind`, either with `, OutstandingPageRequest`, or `NotReady`, in words that one need not look up. */
-export function statusOf(status: string): { readonly word: string; readonly tone: 'ok' | 'info' | 'warn'; readonly title: string } {
-  if (status.startsWith('Live')) return { word: 'Live', tone: 'ok', title: 'It has caught up and takes events as they are written.' };
-  if (status.startsWith('Behind')) return { word: 'Catching up', tone: 'info', title: 'It is still reading older events of its stream.' };
+export function statusOf(status: string): {
+  readonly word: string;
+  readonly tone: 'ok' | 'info' | 'warn';
+  readonly title: string;
+} {
+  if (status.startsWith('Live'))
+    return { word: 'Live', tone: 'ok', title: 'It has caught up and takes events as they are written.' };
+  if (status.startsWith('Behind'))
+    return { word: 'Catching up', tone: 'info', title: 'It is still reading older events of its stream.' };
   return { word: 'Not ready', tone: 'warn', title: 'It is being loaded or has not started yet.' };
 }

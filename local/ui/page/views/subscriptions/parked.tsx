@@ -36,7 +36,10 @@ export interface ParkedProps {
   readonly onReplay: () => void;
 }
 
-/** Parked messages, newest first: why each was parked, and what is in it. Those that are replayed stay until a consumer is done with them. */
+/**
+ * Parked messages, newest first: why each was parked, and what is in it. Those that are replayed stay until a consumer
+ * is done with them.
+ */
 export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) {
   const [entries, setEntries] = useState<readonly EmbeddedEntryDocument[] | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
@@ -46,7 +49,10 @@ export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) 
   const load = async (from: number | null) => {
     setBusy(true);
     try {
-      const page = await get<PageDocument<EmbeddedEntryDocument>>(`/subscriptions/viewparkedmessages/${encodeURIComponent(stream)}/${encodeURIComponent(group)}/${from ?? 'head'}/backward/${PAGE}`, { query: { embed: 'body' } });
+      const page = await get<PageDocument<EmbeddedEntryDocument>>(
+        `/subscriptions/viewparkedmessages/${encodeURIComponent(stream)}/${encodeURIComponent(group)}/${from ?? 'head'}/backward/${PAGE}`,
+        { query: { embed: 'body' } },
+      );
       const lowest = page.entries.at(-1)?.positionEventNumber ?? 0;
       setEntries((last) => (from === null || last === null ? page.entries : [...last, ...page.entries]));
       setNext(page.entries.length < PAGE || lowest === 0 ? null : lowest - 1);
@@ -70,14 +76,59 @@ export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) 
     }, REPLAYED_EVERY_MS);
     return () => clearInterval(timer);
   }, [hasReplayed, stream, group]);
-  const columns = useMemo(() => columnsFor(new Set(entries?.slice(count).map(({ positionEventNumber }) => positionEventNumber))), [entries, count]);
-  if (error !== null) return <Card><ErrorState error={error} what="Parked messages" onRetry={() => void load(null)} /></Card>;
+  const columns = useMemo(
+    () => columnsFor(new Set(entries?.slice(count).map(({ positionEventNumber }) => positionEventNumber))),
+    [entries, count],
+  );
+  if (error !== null)
+    return (
+      <Card>
+        <ErrorState error={error} what="Parked messages" onRetry={() => void load(null)} />
+      </Card>
+    );
   if (entries === null) return <Skeleton lines={6} />;
   return (
-    <Card isFlush={entries.length > 0} title="Parked messages" note={count > 0 ? countText(count, 'message') : undefined} actions={<><Button isSmall icon="refresh" label="Refresh" isBusy={isBusy} onClick={() => void load(null)} />{mayUse('operators') && count > 0 && <Button isSmall icon="play" onClick={onReplay}>Replay</Button>}</>}>
-      <Table label="Parked messages" columns={columns} rows={entries} keyOf={({ positionEventNumber }) => positionEventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="Nothing is parked">A message is parked when a consumer asks for it, or after the maximum number of retries. It stays here until it is replayed or deleted.</EmptyState>} />
-      {next !== null && <div class="table-more"><Button isBusy={isBusy} onClick={() => void load(next)}>{`Older than number ${numberText(next + 1)}`}</Button></div>}
-      <Dialog title={open === null ? '' : `Parked message ${numberText(open.positionEventNumber)}`} isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <Message entry={open} />}</Dialog>
+    <Card
+      isFlush={entries.length > 0}
+      title="Parked messages"
+      note={count > 0 ? countText(count, 'message') : undefined}
+      actions={
+        <>
+          <Button isSmall icon="refresh" label="Refresh" isBusy={isBusy} onClick={() => void load(null)} />
+          {mayUse('operators') && count > 0 && (
+            <Button isSmall icon="play" onClick={onReplay}>
+              Replay
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Table
+        label="Parked messages"
+        columns={columns}
+        rows={entries}
+        keyOf={({ positionEventNumber }) => positionEventNumber}
+        onOpen={setOpen}
+        empty={
+          <EmptyState icon="check" title="Nothing is parked">
+            A message is parked when a consumer asks for it, or after the maximum number of retries. It stays here until
+            it is replayed or deleted.
+          </EmptyState>
+        }
+      />
+      {next !== null && (
+        <div class="table-more">
+          <Button isBusy={isBusy} onClick={() => void load(next)}>{`Older than number ${numberText(next + 1)}`}</Button>
+        </div>
+      )}
+      <Dialog
+        title={open === null ? '' : `Parked message ${numberText(open.positionEventNumber)}`}
+        isOpen={open !== null}
+        onClose={() => setOpen(null)}
+        size="large"
+      >
+        {open !== null && <Message entry={open} />}
+      </Dialog>
     </Card>
   );
 }
@@ -85,7 +136,7 @@ export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) 
 function parkingOf({ linkMetaData }: EmbeddedEntryDocument): Parking {
   try {
     const value: unknown = JSON.parse(linkMetaData ?? '{}');
-    return typeof value === 'object' && value !== null ? value as Parking : {};
+    return typeof value === 'object' && value !== null ? (value as Parking) : {};
   } catch {
     return {};
   }
@@ -98,26 +149,95 @@ function reasonOf(entry: EmbeddedEntryDocument): string {
 }
 
 const columnsFor = (replayed: ReadonlySet<number>): readonly Column<EmbeddedEntryDocument>[] => [
-  { name: 'number', title: 'No.', width: '5rem', align: 'end', render: ({ positionEventNumber }) => numberText(positionEventNumber) },
-  { name: 'type', title: 'Type', width: '22%', render: ({ eventType }) => <span class="truncate cell-name" title={eventType}>{eventType}</span> },
-  { name: 'event', title: 'Event', width: '20%', isMinor: true, render: ({ title }) => <span class="truncate cell-name muted" title={title}>{title}</span> },
-  { name: 'why', title: 'Reason', render: (entry) => <span class="row"><span class="truncate cell-wide" title={reasonOf(entry)}>{reasonOf(entry)}</span>{replayed.has(entry.positionEventNumber) && <Badge tone="info" title="It leaves this list once a consumer has acknowledged it">being sent again</Badge>}</span> },
-  { name: 'when', title: 'Parked', width: '9rem', isMinor: true, render: (entry) => <Time at={parkingOf(entry).added} /> },
+  {
+    name: 'number',
+    title: 'No.',
+    width: '5rem',
+    align: 'end',
+    render: ({ positionEventNumber }) => numberText(positionEventNumber),
+  },
+  {
+    name: 'type',
+    title: 'Type',
+    width: '22%',
+    render: ({ eventType }) => (
+      <span class="truncate cell-name" title={eventType}>
+        {eventType}
+      </span>
+    ),
+  },
+  {
+    name: 'event',
+    title: 'Event',
+    width: '20%',
+    isMinor: true,
+    render: ({ title }) => (
+      <span class="truncate cell-name muted" title={title}>
+        {title}
+      </span>
+    ),
+  },
+  {
+    name: 'why',
+    title: 'Reason',
+    render: (entry) => (
+      <span class="row">
+        <span class="truncate cell-wide" title={reasonOf(entry)}>
+          {reasonOf(entry)}
+        </span>
+        {replayed.has(entry.positionEventNumber) && (
+          <Badge tone="info" title="It leaves this list once a consumer has acknowledged it">
+            being sent again
+          </Badge>
+        )}
+      </span>
+    ),
+  },
+  {
+    name: 'when',
+    title: 'Parked',
+    width: '9rem',
+    isMinor: true,
+    render: (entry) => <Time at={parkingOf(entry).added} />,
+  },
 ];
 
 function Message({ entry }: { readonly entry: EmbeddedEntryDocument }) {
   const { added } = parkingOf(entry);
   return (
     <div class="stack">
-      <Definitions isWide items={[
-        ['Reason', reasonOf(entry)],
-        ['Parked at', <Time at={added} show="both" />],
-        ['Event', <a class="break" href={hrefOf(pathTo('streams', entry.streamId, String(entry.eventNumber)))}>{`${numberText(entry.eventNumber)} of ${entry.streamId}`}</a>],
-        ['Type', <span class="break">{entry.eventType}</span>],
-        ['Id', <code class="break">{entry.eventId}</code>],
-      ]} />
-      <div class="stack tight"><h3>Data</h3>{entry.data === null ? <p class="muted">It is not JSON; open the event to save it as a file.</p> : entry.isJson ? <JsonView text={entry.data} name="data.json" /> : <Code text={entry.data} name="data.txt" />}</div>
-      {entry.metaData !== null && entry.metaData !== '' && <div class="stack tight"><h3>Metadata</h3><JsonView text={entry.metaData} name="metadata.json" /></div>}
+      <Definitions
+        isWide
+        items={[
+          ['Reason', reasonOf(entry)],
+          ['Parked at', <Time at={added} show="both" />],
+          [
+            'Event',
+            <a
+              class="break"
+              href={hrefOf(pathTo('streams', entry.streamId, String(entry.eventNumber)))}
+            >{`${numberText(entry.eventNumber)} of ${entry.streamId}`}</a>,
+          ],
+          ['Type', <span class="break">{entry.eventType}</span>],
+          ['Id', <code class="break">{entry.eventId}</code>],
+        ]}
+      />
+      <div class="stack tight">
+        <h3>Data</h3>
+        {entry.data === null ? (
+          <p class="muted">It is not JSON; open the event to save it as a file.</p>
+        ) : entry.isJson ? (
+          <JsonView text={entry.data} name="data.json" />
+        ) : (
+          <Code text={entry.data} name="data.txt" />
+        )}
+      </div>
+      {entry.metaData !== null && entry.metaData !== '' && (
+        <div class="stack tight">
+          <h3>Metadata</h3>
+          <JsonView text={entry.metaData} name="metadata.json" />
+        </div>
+      )}
     </div>
   );
 }

@@ -48,26 +48,90 @@ export default function Subscription({ params, query }: ViewProps) {
   return (
     <>
       <ViewHead
-        title={group} about={<>Group of <StreamLink stream={stream} /></>}
-        actions={mayUse('operators') && known !== null && (
+        title={group}
+        about={
           <>
-            {known.parkedMessageCount > 0 && <Button kind="primary" icon="play" onClick={() => setOpen('replay')}>Replay parked</Button>}
-            <Button icon="edit" onClick={() => setOpen('edit')}>Settings</Button>
-            <Menu label="More for this group" items={[
-              { label: 'Reset', icon: 'first', onSelect: () => setOpen('reset') },
-              { label: 'Delete', icon: 'trash', isDanger: true, onSelect: () => void remove(stream, group, known.parkedMessageCount) },
-            ]} />
+            Group of <StreamLink stream={stream} />
           </>
+        }
+        actions={
+          mayUse('operators') &&
+          known !== null && (
+            <>
+              {known.parkedMessageCount > 0 && (
+                <Button kind="primary" icon="play" onClick={() => setOpen('replay')}>
+                  Replay parked
+                </Button>
+              )}
+              <Button icon="edit" onClick={() => setOpen('edit')}>
+                Settings
+              </Button>
+              <Menu
+                label="More for this group"
+                items={[
+                  { label: 'Reset', icon: 'first', onSelect: () => setOpen('reset') },
+                  {
+                    label: 'Delete',
+                    icon: 'trash',
+                    isDanger: true,
+                    onSelect: () => void remove(stream, group, known.parkedMessageCount),
+                  },
+                ]}
+              />
+            </>
+          )
+        }
+      >
+        {known !== null && <GroupBadge status={known.status} />}
+      </ViewHead>
+      <Loading polled={details} what="The group" lines={8}>
+        {(info) => (
+          <Tabs
+            label="Sections of the group"
+            tabs={[
+              { name: 'overview', label: 'Overview' },
+              {
+                name: 'parked',
+                label: `Parked${info.parkedMessageCount > 0 ? ` (${numberText(info.parkedMessageCount)})` : ''}`,
+              },
+              { name: 'settings', label: 'Settings' },
+            ]}
+            current={tab}
+            onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}
+          >
+            {tab === 'parked' ? (
+              <ParkedMessages
+                stream={stream}
+                group={group}
+                count={info.parkedMessageCount}
+                onReplay={() => setOpen('replay')}
+              />
+            ) : tab === 'settings' ? (
+              <Settings info={info} />
+            ) : (
+              <Overview name={`subscription ${path}`} info={info} />
+            )}
+          </Tabs>
         )}
-      >{known !== null && <GroupBadge status={known.status} />}</ViewHead>
-      <Loading polled={details} what="The group" lines={8}>{(info) => (
-        <Tabs label="Sections of the group" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'parked', label: `Parked${info.parkedMessageCount > 0 ? ` (${numberText(info.parkedMessageCount)})` : ''}` }, { name: 'settings', label: 'Settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
-          {tab === 'parked' ? <ParkedMessages stream={stream} group={group} count={info.parkedMessageCount} onReplay={() => setOpen('replay')} />
-            : tab === 'settings' ? <Settings info={info} /> : <Overview name={`subscription ${path}`} info={info} />}
-        </Tabs>
-      )}</Loading>
-      {known !== null && <GroupDialog isOpen={open === 'edit'} edited={{ stream, group, config: known.config }} onClose={close} onDone={changed} />}
-      {known !== null && <ReplayDialog isOpen={open === 'replay'} stream={stream} group={group} count={known.parkedMessageCount} onClose={close} onDone={changed} />}
+      </Loading>
+      {known !== null && (
+        <GroupDialog
+          isOpen={open === 'edit'}
+          edited={{ stream, group, config: known.config }}
+          onClose={close}
+          onDone={changed}
+        />
+      )}
+      {known !== null && (
+        <ReplayDialog
+          isOpen={open === 'replay'}
+          stream={stream}
+          group={group}
+          count={known.parkedMessageCount}
+          onClose={close}
+          onDone={changed}
+        />
+      )}
       <ResetDialog isOpen={open === 'reset'} stream={stream} group={group} onClose={close} onDone={changed} />
     </>
   );
@@ -75,22 +139,63 @@ export default function Subscription({ params, query }: ViewProps) {
 
 function useMeasured(name: string, info: DetailsDocument | null, atMs: number | null): void {
   useEffect(() => {
-    if (info !== null && atMs !== null) record(name, atMs, { rate: info.averageItemsPerSecond, lag: lagOf(info, info.config.startPosition)?.amount ?? null, flight: info.totalInFlightMessages });
+    if (info !== null && atMs !== null)
+      record(name, atMs, {
+        rate: info.averageItemsPerSecond,
+        lag: lagOf(info, info.config.startPosition)?.amount ?? null,
+        flight: info.totalInFlightMessages,
+      });
   }, [name, atMs]);
 }
 
 function StreamLink({ stream }: { readonly stream: string }) {
-  return stream === ALL ? <>the whole log (<code>$all</code>)</> : <a class="break" href={hrefOf(pathTo('streams', stream))}>{stream}</a>;
+  return stream === ALL ? (
+    <>
+      the whole log (<code>$all</code>)
+    </>
+  ) : (
+    <a class="break" href={hrefOf(pathTo('streams', stream))}>
+      {stream}
+    </a>
+  );
 }
 
 function Gone({ stream, group }: { readonly stream: string; readonly group: string }) {
-  return <Card><EmptyState isWhole icon="subscriptions" title="There is no such group" action={<Button href="/subscriptions">All groups</Button>}><span class="break">No group <strong>{group}</strong> of <strong>{stream}</strong> on this node. It may have been deleted.</span></EmptyState></Card>;
+  return (
+    <Card>
+      <EmptyState
+        isWhole
+        icon="subscriptions"
+        title="There is no such group"
+        action={<Button href="/subscriptions">All groups</Button>}
+      >
+        <span class="break">
+          No group <strong>{group}</strong> of <strong>{stream}</strong> on this node. It may have been deleted.
+        </span>
+      </EmptyState>
+    </Card>
+  );
 }
 
 async function remove(stream: string, group: string, parked: number): Promise<void> {
   const isDone = await confirm({
-    title: 'Delete this group', action: 'Delete group', isDanger: true, typed: group,
-    text: <>Its checkpoint{parked > 0 && <> and <strong>{countText(parked, 'parked message')}</strong></>} will be deleted, and its consumers dropped. The events of the stream stay. A new group of the same name starts over.</>,
+    title: 'Delete this group',
+    action: 'Delete group',
+    isDanger: true,
+    typed: group,
+    text: (
+      <>
+        Its checkpoint
+        {parked > 0 && (
+          <>
+            {' '}
+            and <strong>{countText(parked, 'parked message')}</strong>
+          </>
+        )}{' '}
+        will be deleted, and its consumers dropped. The events of the stream stay. A new group of the same name starts
+        over.
+      </>
+    ),
     run: async () => {
       await del(groupPath(stream, group));
     },
@@ -107,33 +212,80 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
   return (
     <div class="stack">
       <div class="tiles">
-        <Stat label="Lag" value={<LagText lag={lag} />} note={lag === null ? 'known after the first checkpoint' : `${lag.unit} behind the end`} points={values['lag'] ?? []} />
-        <Stat label="In flight" value={<Num value={info.totalInFlightMessages} />} note="sent, not yet acknowledged" points={flights} />
-        <Stat label="Sent" value={`${shortText(info.averageItemsPerSecond)}/s`} note={`${numberText(info.totalItemsProcessed)} since startup`} points={values['rate'] ?? []} />
-        <Stat label="Parked" value={<Num value={info.parkedMessageCount} />} note={info.parkedMessageCount === 0 ? 'nothing to review' : 'to review'} {...(info.parkedMessageCount > 0 && { tone: 'warn' as const })} />
+        <Stat
+          label="Lag"
+          value={<LagText lag={lag} />}
+          note={lag === null ? 'known after the first checkpoint' : `${lag.unit} behind the end`}
+          points={values['lag'] ?? []}
+        />
+        <Stat
+          label="In flight"
+          value={<Num value={info.totalInFlightMessages} />}
+          note="sent, not yet acknowledged"
+          points={flights}
+        />
+        <Stat
+          label="Sent"
+          value={`${shortText(info.averageItemsPerSecond)}/s`}
+          note={`${numberText(info.totalItemsProcessed)} since startup`}
+          points={values['rate'] ?? []}
+        />
+        <Stat
+          label="Parked"
+          value={<Num value={info.parkedMessageCount} />}
+          note={info.parkedMessageCount === 0 ? 'nothing to review' : 'to review'}
+          {...(info.parkedMessageCount > 0 && { tone: 'warn' as const })}
+        />
       </div>
       <div class="columns">
         <Card title="Position">
-          <Definitions items={[
-            ['Checkpoint', info.lastCheckpointedEventPosition ?? <span class="faint">none yet</span>],
-            ['Last known event', info.lastKnownEventPosition ?? <span class="faint">none yet</span>],
-            ['Starts at', startText(info.config.startPosition)],
-            ['Strategy', info.config.namedConsumerStrategy],
-          ]} />
+          <Definitions
+            items={[
+              ['Checkpoint', info.lastCheckpointedEventPosition ?? <span class="faint">none yet</span>],
+              ['Last known event', info.lastKnownEventPosition ?? <span class="faint">none yet</span>],
+              ['Starts at', startText(info.config.startPosition)],
+              ['Strategy', info.config.namedConsumerStrategy],
+            ]}
+          />
         </Card>
         <Card title="Buffers">
-          <Definitions items={[
-            ['Read ahead', <Num value={info.readBufferCount} />],
-            ['Live, while it catches up', <Num value={info.liveBufferCount} />],
-            ['To be retried', <Num value={info.retryBufferCount} />],
-            ['Sent, not acknowledged', <Num value={info.outstandingMessagesCount} />],
-          ]} />
+          <Definitions
+            items={[
+              ['Read ahead', <Num value={info.readBufferCount} />],
+              ['Live, while it catches up', <Num value={info.liveBufferCount} />],
+              ['To be retried', <Num value={info.retryBufferCount} />],
+              ['Sent, not acknowledged', <Num value={info.outstandingMessagesCount} />],
+            ]}
+          />
         </Card>
       </div>
-      <Card isFlush={info.connections.length > 0} title="Consumers" note={info.connections.length > 0 ? countText(info.connections.length, 'connection') : undefined}>
-        <Table label="Consumers" columns={CONSUMERS} rows={info.connections} keyOf={({ connectionName, from }) => `${from} ${connectionName}`} empty={<EmptyState icon="users" title="No consumers connected">gRPC clients connect to the stream and group name; HTTP clients fetch messages from <code class="break">{groupPath(info.eventStreamId, info.groupName)}</code> request by request and are not shown here.</EmptyState>} />
+      <Card
+        isFlush={info.connections.length > 0}
+        title="Consumers"
+        note={info.connections.length > 0 ? countText(info.connections.length, 'connection') : undefined}
+      >
+        <Table
+          label="Consumers"
+          columns={CONSUMERS}
+          rows={info.connections}
+          keyOf={({ connectionName, from }) => `${from} ${connectionName}`}
+          empty={
+            <EmptyState icon="users" title="No consumers connected">
+              gRPC clients connect to the stream and group name; HTTP clients fetch messages from{' '}
+              <code class="break">{groupPath(info.eventStreamId, info.groupName)}</code> request by request and are not
+              shown here.
+            </EmptyState>
+          }
+        />
       </Card>
-      <Card><Chart title="Messages sent" times={times} series={[{ label: 'Sent', values: values['rate'] ?? [] }]} unit="perSecond" /></Card>
+      <Card>
+        <Chart
+          title="Messages sent"
+          times={times}
+          series={[{ label: 'Sent', values: values['rate'] ?? [] }]}
+          unit="perSecond"
+        />
+      </Card>
     </div>
   );
 }
@@ -148,34 +300,102 @@ export function startText(position: string): string {
 type Consumer = DetailsDocument['connections'][number];
 
 const CONSUMERS: readonly Column<Consumer>[] = [
-  { name: 'name', title: 'Connection', render: ({ connectionName, from }) => <span class="truncate cell-name" title={connectionName}>{connectionName === '' ? from : connectionName}</span> },
-  { name: 'from', title: 'From', isMinor: true, render: ({ from, username }) => <span class="truncate cell-name">{from}{username !== '' && <span class="faint"> as {username}</span>}</span> },
-  { name: 'rate', title: 'Sent', align: 'end', render: ({ averageItemsPerSecond }) => `${shortText(averageItemsPerSecond)}/s` },
-  { name: 'total', title: 'Total', align: 'end', isMinor: true, render: ({ totalItemsProcessed }) => <Num value={totalItemsProcessed} /> },
-  { name: 'flight', title: 'In flight', align: 'end', render: ({ inFlightMessages }) => <Num value={inFlightMessages} /> },
-  { name: 'slots', title: 'Free slots', align: 'end', isMinor: true, render: ({ availableSlots }) => <Num value={availableSlots} /> },
-  { name: 'answers', title: 'Latency', isMinor: true, render: ({ extraStatistics }) => <span class="muted">{answersText(extraStatistics)}</span> },
+  {
+    name: 'name',
+    title: 'Connection',
+    render: ({ connectionName, from }) => (
+      <span class="truncate cell-name" title={connectionName}>
+        {connectionName === '' ? from : connectionName}
+      </span>
+    ),
+  },
+  {
+    name: 'from',
+    title: 'From',
+    isMinor: true,
+    render: ({ from, username }) => (
+      <span class="truncate cell-name">
+        {from}
+        {username !== '' && <span class="faint"> as {username}</span>}
+      </span>
+    ),
+  },
+  {
+    name: 'rate',
+    title: 'Sent',
+    align: 'end',
+    render: ({ averageItemsPerSecond }) => `${shortText(averageItemsPerSecond)}/s`,
+  },
+  {
+    name: 'total',
+    title: 'Total',
+    align: 'end',
+    isMinor: true,
+    render: ({ totalItemsProcessed }) => <Num value={totalItemsProcessed} />,
+  },
+  {
+    name: 'flight',
+    title: 'In flight',
+    align: 'end',
+    render: ({ inFlightMessages }) => <Num value={inFlightMessages} />,
+  },
+  {
+    name: 'slots',
+    title: 'Free slots',
+    align: 'end',
+    isMinor: true,
+    render: ({ availableSlots }) => <Num value={availableSlots} />,
+  },
+  {
+    name: 'answers',
+    title: 'Latency',
+    isMinor: true,
+    render: ({ extraStatistics }) => <span class="muted">{answersText(extraStatistics)}</span>,
+  },
 ];
 
 /** Half of all and nearly all of them, where the group measures it. */
 function answersText(measured: Consumer['extraStatistics']): string {
   const of = (...keys: readonly string[]) => measured.find(({ key }) => keys.includes(key.toLowerCase()))?.value;
-  const [half, most] = [of('median', 'fifty percent'), of('ninetynine percent', 'ninety nine percent', 'ninetyninepercent')];
-  return half === undefined && most === undefined ? '–' : [half === undefined ? null : `${durationText(half)} (p50)`, most === undefined ? null : `${durationText(most)} (p99)`].filter((part) => part !== null).join(', ');
+  const [half, most] = [
+    of('median', 'fifty percent'),
+    of('ninetynine percent', 'ninety nine percent', 'ninetyninepercent'),
+  ];
+  return half === undefined && most === undefined
+    ? '–'
+    : [
+        half === undefined ? null : `${durationText(half)} (p50)`,
+        most === undefined ? null : `${durationText(most)} (p99)`,
+      ]
+        .filter((part) => part !== null)
+        .join(', ');
 }
 
 function Settings({ info: { config } }: { readonly info: DetailsDocument }) {
   const items: readonly (readonly [ComponentChildren, ComponentChildren])[] = [
     ['Starts at', startText(config.startPosition)],
-    ['Strategy', STRATEGIES.find(({ value }) => value === config.namedConsumerStrategy)?.label ?? config.namedConsumerStrategy],
-    ['Message timeout', config.messageTimeoutMilliseconds === 0 ? 'none' : durationText(config.messageTimeoutMilliseconds)],
+    [
+      'Strategy',
+      STRATEGIES.find(({ value }) => value === config.namedConsumerStrategy)?.label ?? config.namedConsumerStrategy,
+    ],
+    [
+      'Message timeout',
+      config.messageTimeoutMilliseconds === 0 ? 'none' : durationText(config.messageTimeoutMilliseconds),
+    ],
     ['Max retries', numberText(config.maxRetryCount)],
     ['Max consumers', config.maxSubscriberCount === 0 ? 'no limit' : numberText(config.maxSubscriberCount)],
-    ['Checkpoints', `after ${durationText(config.checkPointAfterMilliseconds)} with at least ${countText(config.minCheckPointCount, 'message')} processed, at once with ${numberText(config.maxCheckPointCount)}`],
+    [
+      'Checkpoints',
+      `after ${durationText(config.checkPointAfterMilliseconds)} with at least ${countText(config.minCheckPointCount, 'message')} processed, at once with ${numberText(config.maxCheckPointCount)}`,
+    ],
     ['Read buffer', `${countText(config.bufferSize, 'message')}, read ${numberText(config.readBatchSize)} at a time`],
     ['Live buffer', countText(config.liveBufferSize, 'message')],
     ['Links', config.resolveLinktos ? 'resolved: consumers get the event that a link points to' : 'sent as links'],
     ['Latency', config.extraStatistics ? 'measured' : 'not measured'],
   ];
-  return <Card title="Settings"><Definitions isWide items={items} /></Card>;
+  return (
+    <Card title="Settings">
+      <Definitions isWide items={items} />
+    </Card>
+  );
 }

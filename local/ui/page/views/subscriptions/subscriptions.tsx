@@ -33,12 +33,42 @@ export default function Subscriptions({ query }: ViewProps) {
   return (
     <>
       <ViewHead
-        title="Subscriptions" about="Persistent subscriptions: consumer groups that share the events of a stream."
-        actions={mayChange && !isAbsent && <><Button kind="primary" icon="plus" onClick={() => setCreating(true)}>New group</Button><Menu label="More for all groups" items={[{ label: 'Restart all groups', icon: 'refresh', onSelect: () => void restartAll() }]} /></>}
+        title="Subscriptions"
+        about="Persistent subscriptions: consumer groups that share the events of a stream."
+        actions={
+          mayChange &&
+          !isAbsent && (
+            <>
+              <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
+                New group
+              </Button>
+              <Menu
+                label="More for all groups"
+                items={[{ label: 'Restart all groups', icon: 'refresh', onSelect: () => void restartAll() }]}
+              />
+            </>
+          )
+        }
       />
-      {isAbsent
-        ? <Card><EmptyState icon="subscriptions" title="There are no persistent subscriptions on this node">They run on a single node with its own log, or on the leader of a cluster. Nodes that share a log in object storage have none.</EmptyState></Card>
-        : <Loading polled={groups} what="The list of groups">{(list) => <Groups list={list} search={query.get('q') ?? ''} isParkedOnly={query.get('parked') !== null} onCreate={mayChange ? () => setCreating(true) : null} />}</Loading>}
+      {isAbsent ? (
+        <Card>
+          <EmptyState icon="subscriptions" title="There are no persistent subscriptions on this node">
+            They run on a single node with its own log, or on the leader of a cluster. Nodes that share a log in object
+            storage have none.
+          </EmptyState>
+        </Card>
+      ) : (
+        <Loading polled={groups} what="The list of groups">
+          {(list) => (
+            <Groups
+              list={list}
+              search={query.get('q') ?? ''}
+              isParkedOnly={query.get('parked') !== null}
+              onCreate={mayChange ? () => setCreating(true) : null}
+            />
+          )}
+        </Loading>
+      )}
       <GroupDialog isOpen={isCreating} onClose={() => setCreating(false)} />
     </>
   );
@@ -46,7 +76,9 @@ export default function Subscriptions({ query }: ViewProps) {
 
 async function restartAll(): Promise<void> {
   const isDone = await confirm({
-    title: 'Restart all groups', action: 'Restart', text: 'Every group restarts from its checkpoint. Consumers are dropped and reconnect on their own; unacknowledged messages are sent again.',
+    title: 'Restart all groups',
+    action: 'Restart',
+    text: 'Every group restarts from its checkpoint. Consumers are dropped and reconnect on their own; unacknowledged messages are sent again.',
     run: async () => {
       await post('/subscriptions/restart');
     },
@@ -54,18 +86,42 @@ async function restartAll(): Promise<void> {
   if (isDone) toast('All groups restarted');
 }
 
-function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: readonly SummaryDocument[]; readonly search: string; readonly isParkedOnly: boolean; readonly onCreate: (() => void) | null }) {
+function Groups({
+  list,
+  search,
+  isParkedOnly,
+  onCreate,
+}: {
+  readonly list: readonly SummaryDocument[];
+  readonly search: string;
+  readonly isParkedOnly: boolean;
+  readonly onCreate: (() => void) | null;
+}) {
   const rows = useMemo(() => {
     const wanted = search.toLowerCase();
-    return list.filter(({ eventStreamId, groupName, parkedMessageCount }) => (!isParkedOnly || parkedMessageCount > 0) && `${eventStreamId}\n${groupName}`.toLowerCase().includes(wanted));
+    return list.filter(
+      ({ eventStreamId, groupName, parkedMessageCount }) =>
+        (!isParkedOnly || parkedMessageCount > 0) && `${eventStreamId}\n${groupName}`.toLowerCase().includes(wanted),
+    );
   }, [list, search, isParkedOnly]);
   const parked = list.reduce((sum, group) => sum + group.parkedMessageCount, 0);
   const withParked = list.filter(({ parkedMessageCount }) => parkedMessageCount > 0).length;
   if (list.length === 0) {
     return (
       <Card>
-        <EmptyState icon="subscriptions" title="No groups yet" action={onCreate !== null && <Button kind="primary" icon="plus" onClick={onCreate}>New group</Button>}>
-          A group is created for a stream. Any number of consumers connect to it over gRPC or HTTP, and each event goes to one of them. A group of the whole log, <code>$all</code>, is created over gRPC: “New group” shows how.
+        <EmptyState
+          icon="subscriptions"
+          title="No groups yet"
+          action={
+            onCreate !== null && (
+              <Button kind="primary" icon="plus" onClick={onCreate}>
+                New group
+              </Button>
+            )
+          }
+        >
+          A group is created for a stream. Any number of consumers connect to it over gRPC or HTTP, and each event goes
+          to one of them. A group of the whole log, <code>$all</code>, is created over gRPC: “New group” shows how.
         </EmptyState>
       </Card>
     );
@@ -73,22 +129,64 @@ function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: reado
   return (
     <>
       <div class="tiles">
-        <Stat label="Groups" value={<Num value={list.length} />} note={`${shortText(sum(list, 'connectionCount'))} consumers connected`} />
-        <Stat label="In flight" value={<Num value={sum(list, 'totalInFlightMessages')} />} note="sent, not yet acknowledged" />
+        <Stat
+          label="Groups"
+          value={<Num value={list.length} />}
+          note={`${shortText(sum(list, 'connectionCount'))} consumers connected`}
+        />
+        <Stat
+          label="In flight"
+          value={<Num value={sum(list, 'totalInFlightMessages')} />}
+          note="sent, not yet acknowledged"
+        />
         <Stat label="Sent" value={`${shortText(sum(list, 'averageItemsPerSecond'))}/s`} note="by all groups" />
-        <Stat label="Parked" value={<Num value={parked} />} note={parked === 0 ? 'nothing to review' : `in ${withParked} of ${list.length} groups`} {...(parked > 0 && { tone: 'warn' as const })} />
+        <Stat
+          label="Parked"
+          value={<Num value={parked} />}
+          note={parked === 0 ? 'nothing to review' : `in ${withParked} of ${list.length} groups`}
+          {...(parked > 0 && { tone: 'warn' as const })}
+        />
       </div>
-      <Card isFlush title="Groups" actions={<><SearchField label="Find a group or stream" value={search} onInput={(q) => setQuery({ q })} /><Button isPressed={isParkedOnly} title="Only groups with parked messages" onClick={() => setQuery({ parked: isParkedOnly ? null : '1' })}>Parked</Button></>}>
+      <Card
+        isFlush
+        title="Groups"
+        actions={
+          <>
+            <SearchField label="Find a group or stream" value={search} onInput={(q) => setQuery({ q })} />
+            <Button
+              isPressed={isParkedOnly}
+              title="Only groups with parked messages"
+              onClick={() => setQuery({ parked: isParkedOnly ? null : '1' })}
+            >
+              Parked
+            </Button>
+          </>
+        }
+      >
         <Table
-          label="Groups" columns={COLUMNS} rows={rows} keyOf={keyOf} onOpen={({ eventStreamId, groupName }) => goTo(pathTo('subscriptions', eventStreamId, groupName))} sort={{ name: 'stream', isDown: false }}
-          empty={<EmptyState icon="search" title="No groups match" action={<Button onClick={() => setQuery({ q: null, parked: null })}>Show all</Button>} />}
+          label="Groups"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={keyOf}
+          onOpen={({ eventStreamId, groupName }) => goTo(pathTo('subscriptions', eventStreamId, groupName))}
+          sort={{ name: 'stream', isDown: false }}
+          empty={
+            <EmptyState
+              icon="search"
+              title="No groups match"
+              action={<Button onClick={() => setQuery({ q: null, parked: null })}>Show all</Button>}
+            />
+          }
         />
       </Card>
     </>
   );
 }
 
-function sum(list: readonly SummaryDocument[], name: 'connectionCount' | 'totalInFlightMessages' | 'averageItemsPerSecond'): number {
+function sum(
+  list: readonly SummaryDocument[],
+  name: 'connectionCount' | 'totalInFlightMessages' | 'averageItemsPerSecond',
+): number {
   return list.reduce((all, group) => all + group[name], 0);
 }
 
@@ -97,12 +195,76 @@ function keyOf({ eventStreamId, groupName }: SummaryDocument): string {
 }
 
 const COLUMNS: readonly Column<SummaryDocument>[] = [
-  { name: 'group', title: 'Group', render: ({ eventStreamId, groupName }) => <a class="truncate cell-name" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>{groupName}</a>, sortBy: ({ groupName }) => groupName },
-  { name: 'stream', title: 'Stream', width: '26%', render: ({ eventStreamId }) => <span class="truncate cell-name" title={eventStreamId}>{eventStreamId}</span>, sortBy: ({ eventStreamId }) => eventStreamId },
-  { name: 'status', title: 'Status', width: '8rem', render: ({ status }) => <GroupStatus status={status} />, sortBy: ({ status }) => status },
-  { name: 'consumers', title: 'Consumers', width: '7rem', align: 'end', isMinor: true, render: ({ connectionCount }) => <Num value={connectionCount} />, sortBy: ({ connectionCount }) => connectionCount },
-  { name: 'flight', title: 'In flight', width: '6rem', align: 'end', isMinor: true, render: ({ totalInFlightMessages }) => <Num value={totalInFlightMessages} />, sortBy: ({ totalInFlightMessages }) => totalInFlightMessages },
-  { name: 'rate', title: 'Sent', width: '6rem', align: 'end', isMinor: true, render: ({ averageItemsPerSecond }) => `${shortText(averageItemsPerSecond)}/s`, sortBy: ({ averageItemsPerSecond }) => averageItemsPerSecond },
-  { name: 'lag', title: 'Lag', width: '7rem', align: 'end', isMinor: true, render: (group) => <LagText lag={lagOf(group)} />, sortBy: (group) => lagOf(group)?.amount },
-  { name: 'parked', title: 'Parked', width: '6rem', align: 'end', render: ({ parkedMessageCount }) => <Parked count={parkedMessageCount} />, sortBy: ({ parkedMessageCount }) => parkedMessageCount },
+  {
+    name: 'group',
+    title: 'Group',
+    render: ({ eventStreamId, groupName }) => (
+      <a class="truncate cell-name" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>
+        {groupName}
+      </a>
+    ),
+    sortBy: ({ groupName }) => groupName,
+  },
+  {
+    name: 'stream',
+    title: 'Stream',
+    width: '26%',
+    render: ({ eventStreamId }) => (
+      <span class="truncate cell-name" title={eventStreamId}>
+        {eventStreamId}
+      </span>
+    ),
+    sortBy: ({ eventStreamId }) => eventStreamId,
+  },
+  {
+    name: 'status',
+    title: 'Status',
+    width: '8rem',
+    render: ({ status }) => <GroupStatus status={status} />,
+    sortBy: ({ status }) => status,
+  },
+  {
+    name: 'consumers',
+    title: 'Consumers',
+    width: '7rem',
+    align: 'end',
+    isMinor: true,
+    render: ({ connectionCount }) => <Num value={connectionCount} />,
+    sortBy: ({ connectionCount }) => connectionCount,
+  },
+  {
+    name: 'flight',
+    title: 'In flight',
+    width: '6rem',
+    align: 'end',
+    isMinor: true,
+    render: ({ totalInFlightMessages }) => <Num value={totalInFlightMessages} />,
+    sortBy: ({ totalInFlightMessages }) => totalInFlightMessages,
+  },
+  {
+    name: 'rate',
+    title: 'Sent',
+    width: '6rem',
+    align: 'end',
+    isMinor: true,
+    render: ({ averageItemsPerSecond }) => `${shortText(averageItemsPerSecond)}/s`,
+    sortBy: ({ averageItemsPerSecond }) => averageItemsPerSecond,
+  },
+  {
+    name: 'lag',
+    title: 'Lag',
+    width: '7rem',
+    align: 'end',
+    isMinor: true,
+    render: (group) => <LagText lag={lagOf(group)} />,
+    sortBy: (group) => lagOf(group)?.amount,
+  },
+  {
+    name: 'parked',
+    title: 'Parked',
+    width: '6rem',
+    align: 'end',
+    render: ({ parkedMessageCount }) => <Parked count={parkedMessageCount} />,
+    sortBy: ({ parkedMessageCount }) => parkedMessageCount,
+  },
 ];

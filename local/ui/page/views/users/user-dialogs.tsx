@@ -22,10 +22,22 @@ export function NewUser({ isOpen, onClose, onDone }: { readonly isOpen: boolean 
         errorField={fieldOf}
         onSubmit={async (values) => {
           const loginName = values['loginName']!.trim();
-          await post('/users', { loginName, fullName: values['fullName']!.trim(), groups: chosenGroups(values), password: values['password'] });
+          await post('/users', {
+            loginName,
+            fullName: values['fullName']!.trim(),
+            groups: chosenGroups(values),
+            password: values['password'],
+          });
           await onDone(`${loginName} is created.`);
         }}
-        buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Create user</Button></>}
+        buttons={(isBusy) => (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button kind="primary" type="submit" isBusy={isBusy}>
+              Create user
+            </Button>
+          </>
+        )}
       >
         <Field name="loginName" label="User name" isRequired isFocused spellcheck={false} />
         <Field name="fullName" label="Full name" />
@@ -46,7 +58,14 @@ export function EditUser({ user, onClose, onDone }: { readonly user: UserDocumen
             await put(userPath(user.loginName), { fullName: values['fullName']!.trim(), groups: chosenGroups(values) });
             await onDone(`${user.loginName} is updated.`);
           }}
-          buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Save</Button></>}
+          buttons={(isBusy) => (
+            <>
+              <Button onClick={onClose}>Cancel</Button>
+              <Button kind="primary" type="submit" isBusy={isBusy}>
+                Save
+              </Button>
+            </>
+          )}
         >
           <Field name="fullName" label="Full name" value={user.fullName ?? ''} isFocused />
           <Groups groups={user.groups} />
@@ -67,9 +86,18 @@ export function ResetPassword({ user, onClose, onDone }: { readonly user: UserDo
             await post(userPath(user.loginName, 'reset-password'), { newPassword: values['password'] });
             await onDone(`${user.loginName} has a new password.`);
           }}
-          buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Set password</Button></>}
+          buttons={(isBusy) => (
+            <>
+              <Button onClick={onClose}>Cancel</Button>
+              <Button kind="primary" type="submit" isBusy={isBusy}>
+                Set password
+              </Button>
+            </>
+          )}
         >
-          <p class="muted">The current password of <strong class="break">{user.loginName}</strong> stops working immediately.</p>
+          <p class="muted">
+            The current password of <strong class="break">{user.loginName}</strong> stops working immediately.
+          </p>
           <Password isFocused />
         </Form>
       )}
@@ -81,14 +109,25 @@ function Groups({ groups }: { readonly groups: readonly string[] }) {
   return (
     <fieldset class="stack tight">
       <legend class="group-legend">Groups</legend>
-      {KNOWN_GROUPS.map(({ name, about }) => <Toggle key={name} name={`group ${name}`} label={name} about={about} isOn={groups.includes(name)} />)}
-      <Field name="groups" label="Other groups" value={groups.filter((group) => !KNOWN_GROUPS.some(({ name }) => name === group)).join(', ')} about="Comma-separated. Access lists of streams can name them." spellcheck={false} />
+      {KNOWN_GROUPS.map(({ name, about }) => (
+        <Toggle key={name} name={`group ${name}`} label={name} about={about} isOn={groups.includes(name)} />
+      ))}
+      <Field
+        name="groups"
+        label="Other groups"
+        value={groups.filter((group) => !KNOWN_GROUPS.some(({ name }) => name === group)).join(', ')}
+        about="Comma-separated. Access lists of streams can name them."
+        spellcheck={false}
+      />
     </fieldset>
   );
 }
 
 function chosenGroups(values: Values): string[] {
-  return [...KNOWN_GROUPS.filter(({ name }) => values[`group ${name}`] === 'true').map(({ name }) => name), ...groupsOf(values['groups'] ?? '')];
+  return [
+    ...KNOWN_GROUPS.filter(({ name }) => values[`group ${name}`] === 'true').map(({ name }) => name),
+    ...groupsOf(values['groups'] ?? ''),
+  ];
 }
 
 /** Twice, or made up: then it is shown, since somebody has to be told. */
@@ -97,16 +136,40 @@ export function Password({ isFocused = false }: { readonly isFocused?: boolean }
   if (made !== null) {
     return (
       <div class="stack tight">
-        <Field name="password" label="Password" value={made} about="Copy it now: it can't be shown again." isRequired isMono spellcheck={false} />
-        <div class="row"><CopyButton text={made} label="Copy the password" /><Button isSmall kind="quiet" onClick={() => setMade(null)}>Type one instead</Button></div>
+        <Field
+          name="password"
+          label="Password"
+          value={made}
+          about="Copy it now: it can't be shown again."
+          isRequired
+          isMono
+          spellcheck={false}
+        />
+        <div class="row">
+          <CopyButton text={made} label="Copy the password" />
+          <Button isSmall kind="quiet" onClick={() => setMade(null)}>
+            Type one instead
+          </Button>
+        </div>
       </div>
     );
   }
   return (
     <div class="stack tight">
-      <Field name="password" label="Password" type="password" autocomplete="new-password" isRequired isFocused={isFocused} />
+      <Field
+        name="password"
+        label="Password"
+        type="password"
+        autocomplete="new-password"
+        isRequired
+        isFocused={isFocused}
+      />
       <Field name="again" label="Repeat password" type="password" autocomplete="new-password" isRequired />
-      <div><Button isSmall kind="quiet" icon="key" onClick={() => setMade(newPassword())}>Generate one</Button></div>
+      <div>
+        <Button isSmall kind="quiet" icon="key" onClick={() => setMade(newPassword())}>
+          Generate one
+        </Button>
+      </div>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** Groups that mean something to the node. */
 export const KNOWN_GROUPS: readonly { readonly name: string; readonly about: string }[] = [
   { name: '$admins', about: 'May do everything.' },
-  { name: '$ops', about: 'May operate the node: scavenges, backups, connectors and so on, but can\'t see users.' },
+  { name: '$ops', about: "May operate the node: scavenges, backups, connectors and so on, but can't see users." },
   { name: '$backup', about: 'May read the files of the node, for backups made from outside.' },
 ];
 
@@ -11,7 +11,14 @@ export function userPath(login: string, command = ''): string {
 
 /** Names of groups between commas, or at the ends of lines. */
 export function groupsOf(text: string): string[] {
-  return [...new Set(text.split(/[,\n]/).map((group) => group.trim()).filter((group) => group !== ''))];
+  return [
+    ...new Set(
+      text
+        .split(/[,\n]/)
+        .map((group) => group.trim())
+        .filter((group) => group !== ''),
+    ),
+  ];
 }
 
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
@@ -23,7 +30,8 @@ export function newPassword(): string {
   while (text.length < PASSWORD_LENGTH) {
     for (const byte of crypto.getRandomValues(new Uint8Array(PASSWORD_LENGTH))) {
       // Those beyond the last whole multiple would make the first letters likelier.
-      if (byte < 256 - (256 % ALPHABET.length) && text.length < PASSWORD_LENGTH) text += ALPHABET[byte % ALPHABET.length];
+      if (byte < 256 - (256 % ALPHABET.length) && text.length < PASSWORD_LENGTH)
+        text += ALPHABET[byte % ALPHABET.length];
     }
   }
   return text;

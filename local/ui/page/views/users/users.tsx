@@ -26,7 +26,16 @@ type Shown = { readonly kind: 'new' } | { readonly kind: 'edit' | 'password'; re
 
 /** Who may use the node, and what for. */
 export default function Users({ query }: ViewProps) {
-  if (session.value?.hasSecurity === false) return <><ViewHead title="Users" /><EmptyState icon="shield" title="This node runs without security">Anyone who can reach it can do anything, so there are no users. Start it without <code>Insecure</code> to have some.</EmptyState></>;
+  if (session.value?.hasSecurity === false)
+    return (
+      <>
+        <ViewHead title="Users" />
+        <EmptyState icon="shield" title="This node runs without security">
+          Anyone who can reach it can do anything, so there are no users. Start it without <code>Insecure</code> to have
+          some.
+        </EmptyState>
+      </>
+    );
   return <List query={query} />;
 }
 
@@ -50,41 +59,142 @@ function List({ query }: { readonly query: URLSearchParams }) {
     }
   };
   const disable = async (user: UserDocument) => {
-    const isDone = await confirm({ title: 'Disable user', text: <><strong class="break">{user.loginName}</strong> can no longer log in or send requests. The user is kept and can be enabled again.</>, action: 'Disable', run: async () => void await post(userPath(user.loginName, 'disable')) });
+    const isDone = await confirm({
+      title: 'Disable user',
+      text: (
+        <>
+          <strong class="break">{user.loginName}</strong> can no longer log in or send requests. The user is kept and
+          can be enabled again.
+        </>
+      ),
+      action: 'Disable',
+      run: async () => void (await post(userPath(user.loginName, 'disable'))),
+    });
     if (isDone) await done(`${user.loginName} is disabled.`);
   };
   const remove = async (user: UserDocument) => {
-    const isDone = await confirm({ title: 'Delete user', isDanger: true, typed: user.loginName, text: <><strong class="break">{user.loginName}</strong> is deleted, which can't be undone. Access lists of streams that name the user stay as they are.</>, action: 'Delete user', run: async () => void await del(userPath(user.loginName)) });
+    const isDone = await confirm({
+      title: 'Delete user',
+      isDanger: true,
+      typed: user.loginName,
+      text: (
+        <>
+          <strong class="break">{user.loginName}</strong> is deleted, which can't be undone. Access lists of streams
+          that name the user stay as they are.
+        </>
+      ),
+      action: 'Delete user',
+      run: async () => void (await del(userPath(user.loginName))),
+    });
     if (isDone) await done(`${user.loginName} is deleted.`);
   };
 
   const me = session.value?.user;
   const columns: readonly Column<UserDocument>[] = [
-    { name: 'login', title: 'User name', render: (user) => <span class="row"><strong class="truncate">{user.loginName}</strong>{user.loginName === me && <Badge tone="accent">you</Badge>}{user.disabled && <Badge tone="warn">disabled</Badge>}</span>, sortBy: ({ loginName }) => loginName },
-    { name: 'name', title: 'Full name', isMinor: true, render: ({ fullName }) => fullName ?? <span class="faint">–</span>, sortBy: ({ fullName }) => fullName },
-    { name: 'groups', title: 'Groups', render: ({ groups }) => (groups.length === 0 ? <span class="faint">–</span> : <span class="row wrap">{groups.map((group) => <Badge key={group} tone={group === '$admins' ? 'info' : 'plain'}>{group}</Badge>)}</span>), sortBy: ({ groups }) => groups.join() },
-    { name: 'state', title: 'State', isMinor: true, render: ({ disabled }) => (disabled ? <Status>Disabled</Status> : <Status tone="ok">Active</Status>), sortBy: ({ disabled }) => Number(disabled) },
     {
-      name: 'actions', title: <span class="hidden-visually">Actions</span>, width: '4rem', align: 'end', render: (user) => (
-        <Menu label={`Actions for ${user.loginName}`} items={[
-          { label: 'Edit', icon: 'edit', onSelect: () => setShown({ kind: 'edit', user }) },
-          { label: 'Reset password', icon: 'key', onSelect: () => setShown({ kind: 'password', user }) },
-          user.disabled ? { label: 'Enable', icon: 'check', onSelect: () => void enable(user) } : { label: 'Disable', icon: 'lock', onSelect: () => void disable(user) },
-          { label: 'Delete', icon: 'trash', isDanger: true, onSelect: () => void remove(user) },
-        ]} />
+      name: 'login',
+      title: 'User name',
+      render: (user) => (
+        <span class="row">
+          <strong class="truncate">{user.loginName}</strong>
+          {user.loginName === me && <Badge tone="accent">you</Badge>}
+          {user.disabled && <Badge tone="warn">disabled</Badge>}
+        </span>
+      ),
+      sortBy: ({ loginName }) => loginName,
+    },
+    {
+      name: 'name',
+      title: 'Full name',
+      isMinor: true,
+      render: ({ fullName }) => fullName ?? <span class="faint">–</span>,
+      sortBy: ({ fullName }) => fullName,
+    },
+    {
+      name: 'groups',
+      title: 'Groups',
+      render: ({ groups }) =>
+        groups.length === 0 ? (
+          <span class="faint">–</span>
+        ) : (
+          <span class="row wrap">
+            {groups.map((group) => (
+              <Badge key={group} tone={group === '$admins' ? 'info' : 'plain'}>
+                {group}
+              </Badge>
+            ))}
+          </span>
+        ),
+      sortBy: ({ groups }) => groups.join(),
+    },
+    {
+      name: 'state',
+      title: 'State',
+      isMinor: true,
+      render: ({ disabled }) => (disabled ? <Status>Disabled</Status> : <Status tone="ok">Active</Status>),
+      sortBy: ({ disabled }) => Number(disabled),
+    },
+    {
+      name: 'actions',
+      title: <span class="hidden-visually">Actions</span>,
+      width: '4rem',
+      align: 'end',
+      render: (user) => (
+        <Menu
+          label={`Actions for ${user.loginName}`}
+          items={[
+            { label: 'Edit', icon: 'edit', onSelect: () => setShown({ kind: 'edit', user }) },
+            { label: 'Reset password', icon: 'key', onSelect: () => setShown({ kind: 'password', user }) },
+            user.disabled
+              ? { label: 'Enable', icon: 'check', onSelect: () => void enable(user) }
+              : { label: 'Disable', icon: 'lock', onSelect: () => void disable(user) },
+            { label: 'Delete', icon: 'trash', isDanger: true, onSelect: () => void remove(user) },
+          ]}
+        />
       ),
     },
   ];
   return (
     <>
-      <ViewHead title="Users" about="Who may use the node. Groups and the access lists of streams decide what a user may do." actions={<Button kind="primary" icon="plus" onClick={() => setShown({ kind: 'new' })}>New user</Button>} />
-      <div class="toolbar"><SearchField label="Find users" placeholder="Name or group" value={query.get('q') ?? ''} onInput={(text) => setQuery({ q: text })} /></div>
+      <ViewHead
+        title="Users"
+        about="Who may use the node. Groups and the access lists of streams decide what a user may do."
+        actions={
+          <Button kind="primary" icon="plus" onClick={() => setShown({ kind: 'new' })}>
+            New user
+          </Button>
+        }
+      />
+      <div class="toolbar">
+        <SearchField
+          label="Find users"
+          placeholder="Name or group"
+          value={query.get('q') ?? ''}
+          onInput={(text) => setQuery({ q: text })}
+        />
+      </div>
       <Loading polled={polled} what="The users">
         {({ data }) => {
-          const found = data.filter(({ loginName, fullName, groups }) => `${loginName} ${fullName ?? ''} ${groups.join(' ')}`.toLowerCase().includes(filter));
+          const found = data.filter(({ loginName, fullName, groups }) =>
+            `${loginName} ${fullName ?? ''} ${groups.join(' ')}`.toLowerCase().includes(filter),
+          );
           return (
             <Card isFlush>
-              <Table label="Users" columns={columns} rows={found} keyOf={({ loginName }) => loginName} sort={{ name: 'login', isDown: false }} onOpen={(user) => setShown({ kind: 'edit', user })} empty={<EmptyState icon="search" title="No users match" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />} />
+              <Table
+                label="Users"
+                columns={columns}
+                rows={found}
+                keyOf={({ loginName }) => loginName}
+                sort={{ name: 'login', isDown: false }}
+                onOpen={(user) => setShown({ kind: 'edit', user })}
+                empty={
+                  <EmptyState
+                    icon="search"
+                    title="No users match"
+                    action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>}
+                  />
+                }
+              />
             </Card>
           );
         }}

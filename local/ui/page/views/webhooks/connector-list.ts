@@ -35,10 +35,16 @@ export interface State {
 
 export function stateOf({ state, errorDetails }: Connector): State {
   switch (state) {
-    case 'CONNECTOR_STATE_RUNNING': return { word: 'Running', tone: 'ok', isRunning: true };
-    case 'CONNECTOR_STATE_ACTIVATING': return { word: 'Starting', tone: 'info', isRunning: true };
-    case 'CONNECTOR_STATE_DEACTIVATING': return { word: 'Stopping', tone: 'info', isRunning: true };
-    default: return errorDetails === undefined ? { word: 'Stopped', tone: 'plain', isRunning: false } : { word: 'Failed', tone: 'bad', isRunning: false };
+    case 'CONNECTOR_STATE_RUNNING':
+      return { word: 'Running', tone: 'ok', isRunning: true };
+    case 'CONNECTOR_STATE_ACTIVATING':
+      return { word: 'Starting', tone: 'info', isRunning: true };
+    case 'CONNECTOR_STATE_DEACTIVATING':
+      return { word: 'Stopping', tone: 'info', isRunning: true };
+    default:
+      return errorDetails === undefined
+        ? { word: 'Stopped', tone: 'plain', isRunning: false }
+        : { word: 'Failed', tone: 'bad', isRunning: false };
   }
 }
 

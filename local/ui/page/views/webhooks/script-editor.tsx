@@ -13,8 +13,18 @@ export interface ScriptEditorProps {
   readonly isReadOnly?: boolean;
 }
 
-/** JavaScript in a plain field with numbers of lines. Tab indents; Escape, and then Tab, goes on to the next control. */
-export function ScriptEditor({ name, label, value, onInput, markedLine = null, rows = 14, isReadOnly = false }: ScriptEditorProps) {
+/**
+ * JavaScript in a plain field with numbers of lines. Tab indents; Escape, and then Tab, goes on to the next control.
+ */
+export function ScriptEditor({
+  name,
+  label,
+  value,
+  onInput,
+  markedLine = null,
+  rows = 14,
+  isReadOnly = false,
+}: ScriptEditorProps) {
   const id = useId();
   const gutter = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
@@ -50,13 +60,37 @@ export function ScriptEditor({ name, label, value, onInput, markedLine = null, r
   };
   return (
     <div class="script">
-      <label for={id} class="hidden-visually">{label}</label>
-      <div class="script-gutter" ref={gutter} aria-hidden="true">{Array.from({ length: lines }, (_, i) => <div key={i} class={i + 1 === markedLine ? 'marked' : ''}>{i + 1}</div>)}</div>
+      <label for={id} class="hidden-visually">
+        {label}
+      </label>
+      <div class="script-gutter" ref={gutter} aria-hidden="true">
+        {Array.from({ length: lines }, (_, i) => (
+          <div key={i} class={i + 1 === markedLine ? 'marked' : ''}>
+            {i + 1}
+          </div>
+        ))}
+      </div>
       <textarea
-        id={id} ref={area} name={name} rows={rows} class="mono" wrap="off" spellcheck={false} autocomplete="off" autocapitalize="off" readOnly={isReadOnly} value={value} aria-describedby={`${id}-about`}
-        onInput={(event) => onInput(event.currentTarget.value)} onScroll={follow} onKeyDown={pressed} onBlur={() => (isLeaving.current = false)}
+        id={id}
+        ref={area}
+        name={name}
+        rows={rows}
+        class="mono"
+        wrap="off"
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="off"
+        readOnly={isReadOnly}
+        value={value}
+        aria-describedby={`${id}-about`}
+        onInput={(event) => onInput(event.currentTarget.value)}
+        onScroll={follow}
+        onKeyDown={pressed}
+        onBlur={() => (isLeaving.current = false)}
       />
-      <span id={`${id}-about`} class="hidden-visually">Tab indents. Press Escape, then Tab to move to the next control.</span>
+      <span id={`${id}-about`} class="hidden-visually">
+        Tab indents. Press Escape, then Tab to move to the next control.
+      </span>
     </div>
   );
 }

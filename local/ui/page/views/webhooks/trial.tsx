@@ -15,8 +15,12 @@ import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handler
 import type { ScriptTestDocument } from '../../../../../handlers/documents/connectors.ts';
 
 const OUTCOMES: Readonly<Record<ScriptTestDocument['outcome'], { readonly word: string; readonly tone: Tone }>> = {
-  routed: { word: 'Routed', tone: 'ok' }, skipped: { word: 'Skipped: nothing would be written', tone: 'plain' }, failed: { word: 'Failed', tone: 'bad' }, 'timed-out': { word: 'Took too long', tone: 'bad' },
-  unavailable: { word: 'Could not be run at the moment', tone: 'warn' }, 'invalid-json': { word: 'The payload is not JSON', tone: 'bad' },
+  routed: { word: 'Routed', tone: 'ok' },
+  skipped: { word: 'Skipped: nothing would be written', tone: 'plain' },
+  failed: { word: 'Failed', tone: 'bad' },
+  'timed-out': { word: 'Took too long', tone: 'bad' },
+  unavailable: { word: 'Could not be run at the moment', tone: 'warn' },
+  'invalid-json': { word: 'The payload is not JSON', tone: 'bad' },
 };
 
 const RECENT_COUNT = 10;
@@ -52,9 +56,17 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
     setBusy(true);
     setError(null);
     try {
-      const given: Record<string, string> = { instanceTypeName: 'webhook-source', routingScript: encodedScript(script) };
+      const given: Record<string, string> = {
+        instanceTypeName: 'webhook-source',
+        routingScript: encodedScript(script),
+      };
       linesOf(streams).forEach((each, i) => (given[`streams:${i}`] = each));
-      const answer = await post<ScriptTestDocument>(`${connectorPath(id ?? 'trial')}/test`, { body: payload, headers: pairsOf(headers, ':'), query: pairsOf(query, '='), settings: given });
+      const answer = await post<ScriptTestDocument>(`${connectorPath(id ?? 'trial')}/test`, {
+        body: payload,
+        headers: pairsOf(headers, ':'),
+        query: pairsOf(query, '='),
+        settings: given,
+      });
       // Of what was typed since there is another answer.
       if (number !== runs.current) return;
       setResult(answer);
@@ -76,27 +88,81 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
   }, [typed]);
   return (
     <div class="stack tight trial">
-      <RecentPayload stream={stream} onChosen={({ data, metaData }) => {
-        if (data !== null) setPayload(data);
-        setHeaders(headersOf(metaData));
-      }} />
-      <div class="field"><label for="trial-payload">Payload</label><textarea id="trial-payload" class="mono" rows={7} spellcheck={false} value={payload} onInput={(event) => setPayload(event.currentTarget.value)} /></div>
-      <div class="form-columns">
-        <div class="field"><label for="trial-headers">Headers <span class="faint optional">name: value, one per line</span></label><textarea id="trial-headers" class="mono" rows={2} spellcheck={false} placeholder="x-event: order-placed" value={headers} onInput={(event) => setHeaders(event.currentTarget.value)} /></div>
-        <div class="field"><label for="trial-query">Query <span class="faint optional">name=value, one per line</span></label><textarea id="trial-query" class="mono" rows={2} spellcheck={false} value={query} onInput={(event) => setQuery(event.currentTarget.value)} /></div>
+      <RecentPayload
+        stream={stream}
+        onChosen={({ data, metaData }) => {
+          if (data !== null) setPayload(data);
+          setHeaders(headersOf(metaData));
+        }}
+      />
+      <div class="field">
+        <label for="trial-payload">Payload</label>
+        <textarea
+          id="trial-payload"
+          class="mono"
+          rows={7}
+          spellcheck={false}
+          value={payload}
+          onInput={(event) => setPayload(event.currentTarget.value)}
+        />
       </div>
-      <div class="row"><Button icon="play" isBusy={isBusy} onClick={() => void run()}>Try the script</Button><span class="faint small">Nothing is written or saved.</span></div>
+      <div class="form-columns">
+        <div class="field">
+          <label for="trial-headers">
+            Headers <span class="faint optional">name: value, one per line</span>
+          </label>
+          <textarea
+            id="trial-headers"
+            class="mono"
+            rows={2}
+            spellcheck={false}
+            placeholder="x-event: order-placed"
+            value={headers}
+            onInput={(event) => setHeaders(event.currentTarget.value)}
+          />
+        </div>
+        <div class="field">
+          <label for="trial-query">
+            Query <span class="faint optional">name=value, one per line</span>
+          </label>
+          <textarea
+            id="trial-query"
+            class="mono"
+            rows={2}
+            spellcheck={false}
+            value={query}
+            onInput={(event) => setQuery(event.currentTarget.value)}
+          />
+        </div>
+      </div>
+      <div class="row">
+        <Button icon="play" isBusy={isBusy} onClick={() => void run()}>
+          Try the script
+        </Button>
+        <span class="faint small">Nothing is written or saved.</span>
+      </div>
       <div role="status" class="trial-result">
-        {error !== null && <Notice tone="bad" title="The script could not be tried">{textOf(error)}</Notice>}
+        {error !== null && (
+          <Notice tone="bad" title="The script could not be tried">
+            {textOf(error)}
+          </Notice>
+        )}
         {result !== null && (
-          <Definitions items={[
-            ['Outcome', <Badge tone={OUTCOMES[result.outcome].tone}>{OUTCOMES[result.outcome].word}</Badge>],
-            result.stream === null ? null : ['Stream', <code class="break">{result.stream}</code>],
-            result.outcome !== 'routed' ? null : ['Type', <code class="break">{result.schema ?? 'WebhookReceived'}</code>],
-            ...(result.warnings ?? []).map((warning): readonly [string, ComponentChildren] => ['Warning', <span class="break">{warning}</span>]),
-            result.error === null ? null : ['Error', <span class="break bad-text">{result.error}</span>],
-            ['Time', durationText(result.durationMs)],
-          ]} />
+          <Definitions
+            items={[
+              ['Outcome', <Badge tone={OUTCOMES[result.outcome].tone}>{OUTCOMES[result.outcome].word}</Badge>],
+              result.stream === null ? null : ['Stream', <code class="break">{result.stream}</code>],
+              result.outcome !== 'routed'
+                ? null
+                : ['Type', <code class="break">{result.schema ?? 'WebhookReceived'}</code>],
+              ...(result.warnings ?? []).map((warning): readonly [string, ComponentChildren] => [
+                'Warning',
+                <span class="break">{warning}</span>,
+              ]),
+              result.error === null ? null : ['Error', <span class="break bad-text">{result.error}</span>],
+              ['Time', durationText(result.durationMs)],
+            ]}
+          />
         )}
       </div>
     </div>
@@ -104,7 +170,13 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
 }
 
 /** Payloads that were written before, to try the script on. */
-function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly onChosen: (event: EmbeddedEntryDocument) => void }) {
+function RecentPayload({
+  stream,
+  onChosen,
+}: {
+  readonly stream: string;
+  readonly onChosen: (event: EmbeddedEntryDocument) => void;
+}) {
   const [name, setName] = useState<string | null>(null);
   const [events, setEvents] = useState<readonly EmbeddedEntryDocument[] | null>(null);
   const [error, setError] = useState<string | null>(null);
@@ -112,7 +184,10 @@ function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly
   const load = async () => {
     setError(null);
     try {
-      const { entries } = await get<PageDocument<EmbeddedEntryDocument>>(`/streams/${encodeURIComponent(asked)}/head/backward/${RECENT_COUNT}`, { query: { embed: 'body' } });
+      const { entries } = await get<PageDocument<EmbeddedEntryDocument>>(
+        `/streams/${encodeURIComponent(asked)}/head/backward/${RECENT_COUNT}`,
+        { query: { embed: 'body' } },
+      );
       setEvents(entries);
       if (entries[0] !== undefined) onChosen(entries[0]);
       else setError('There is no event in this stream.');
@@ -124,11 +199,36 @@ function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly
   return (
     <div class="stack tight">
       <div class="row trial-recent">
-        <div class="field grow"><label for="trial-stream">Recent payload of a stream</label><input id="trial-stream" value={asked} spellcheck={false} autocomplete="off" placeholder="order-1742" onInput={(event) => setName(event.currentTarget.value)} /></div>
-        {events !== null && events.length > 1 && <div class="field"><label for="trial-event">Event</label><select id="trial-event" onChange={(event) => onChosen(events[Number(event.currentTarget.value)]!)}>{events.map((each, i) => <option key={each.eventNumber} value={i}>{`${numberText(each.eventNumber)} ${each.eventType}`}</option>)}</select></div>}
-        <Button isDisabled={asked === ''} onClick={() => void load()}>Take</Button>
+        <div class="field grow">
+          <label for="trial-stream">Recent payload of a stream</label>
+          <input
+            id="trial-stream"
+            value={asked}
+            spellcheck={false}
+            autocomplete="off"
+            placeholder="order-1742"
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </div>
+        {events !== null && events.length > 1 && (
+          <div class="field">
+            <label for="trial-event">Event</label>
+            <select id="trial-event" onChange={(event) => onChosen(events[Number(event.currentTarget.value)]!)}>
+              {events.map((each, i) => (
+                <option key={each.eventNumber} value={i}>{`${numberText(each.eventNumber)} ${each.eventType}`}</option>
+              ))}
+            </select>
+          </div>
+        )}
+        <Button isDisabled={asked === ''} onClick={() => void load()}>
+          Take
+        </Button>
       </div>
-      {error !== null && <p class="field-wrong" role="alert">{error}</p>}
+      {error !== null && (
+        <p class="field-wrong" role="alert">
+          {error}
+        </p>
+      )}
     </div>
   );
 }
@@ -145,17 +245,22 @@ function lineOf(text: string | null): number | null {
 }
 
 function pairsOf(text: string, separator: string): Record<string, string> {
-  return Object.fromEntries(linesOf(text).map((line) => {
-    const at = line.indexOf(separator);
-    return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-  }));
+  return Object.fromEntries(
+    linesOf(text).map((line) => {
+      const at = line.indexOf(separator);
+      return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    }),
+  );
 }
 
 /** The headers that are kept with an event. */
 function headersOf(metaData: string | null): string {
   try {
     const value: unknown = JSON.parse(metaData ?? '{}');
-    return Object.entries(value as object).filter(([, text]) => typeof text === 'string').map(([name, text]) => `${name}: ${text as string}`).join('\n');
+    return Object.entries(value as object)
+      .filter(([, text]) => typeof text === 'string')
+      .map(([name, text]) => `${name}: ${text as string}`)
+      .join('\n');
   } catch {
     return '';
   }

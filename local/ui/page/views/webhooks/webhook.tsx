@@ -31,7 +31,13 @@ import { schemeOf } from './scheme-fields.ts';
 
 const CONNECTOR_EVERY_MS = 3_000;
 const CALLS_EVERY_MS = 2_000;
-const NONE: Omit<Calls, 'connectorId'> = { calls: 0, outcomes: {}, callsPerSecond: null, outcomesPerSecond: null, p99Seconds: null };
+const NONE: Omit<Calls, 'connectorId'> = {
+  calls: 0,
+  outcomes: {},
+  callsPerSecond: null,
+  outcomesPerSecond: null,
+  p99Seconds: null,
+};
 
 /** One connector: its calls, what was refused, and its settings. */
 export default function Webhook({ params, query }: ViewProps) {
@@ -42,9 +48,26 @@ export default function Webhook({ params, query }: ViewProps) {
   const [warnings, setWarnings] = useState<readonly string[]>([]);
   const [busy, setBusy] = useState<string | null>(null);
   const connector = polled.data.value;
-  const calls = all.data.value?.connectors.find(({ connectorId }) => connectorId === id) ?? { connectorId: id, ...NONE };
+  const calls = all.data.value?.connectors.find(({ connectorId }) => connectorId === id) ?? {
+    connectorId: id,
+    ...NONE,
+  };
   useMeasured(id, calls, all.atMs.value);
-  if (polled.error.value?.status === 404) return <Card><EmptyState isWhole icon="webhook" title="There is no such connector" action={<Button href="/webhooks">All connectors</Button>}><span class="break">No connector <strong>{id}</strong> on this node. It may have been deleted.</span></EmptyState></Card>;
+  if (polled.error.value?.status === 404)
+    return (
+      <Card>
+        <EmptyState
+          isWhole
+          icon="webhook"
+          title="There is no such connector"
+          action={<Button href="/webhooks">All connectors</Button>}
+        >
+          <span class="break">
+            No connector <strong>{id}</strong> on this node. It may have been deleted.
+          </span>
+        </EmptyState>
+      </Card>
+    );
   const command = async (name: 'start' | 'stop' | 'reset', done: string) => {
     setBusy(name);
     try {
@@ -61,31 +84,92 @@ export default function Webhook({ params, query }: ViewProps) {
   return (
     <>
       <ViewHead
-        title={connector?.name ?? id} about={<>Connector <code>{id}</code></>}
-        actions={connector !== null && (
+        title={connector?.name ?? id}
+        about={
           <>
-            {isRunning ? <Button icon="stop" isBusy={busy === 'stop'} onClick={() => void command('stop', `${id} is stopped`)}>Stop</Button> : <Button kind="primary" icon="play" isBusy={busy === 'start'} onClick={() => void command('start', `${id} runs`)}>Start</Button>}
-            <Menu label="More for this connector" items={[
-              { label: 'Rename', icon: 'edit', onSelect: () => setRenaming(true) },
-              { label: 'Reset', icon: 'refresh', isDisabled: isRunning, onSelect: () => void reset(id, () => command('reset', `${id} was reset, and runs`)) },
-              { label: 'Delete', icon: 'trash', isDanger: true, onSelect: () => void remove(id, isRunning) },
-            ]} />
+            Connector <code>{id}</code>
           </>
+        }
+        actions={
+          connector !== null && (
+            <>
+              {isRunning ? (
+                <Button icon="stop" isBusy={busy === 'stop'} onClick={() => void command('stop', `${id} is stopped`)}>
+                  Stop
+                </Button>
+              ) : (
+                <Button
+                  kind="primary"
+                  icon="play"
+                  isBusy={busy === 'start'}
+                  onClick={() => void command('start', `${id} runs`)}
+                >
+                  Start
+                </Button>
+              )}
+              <Menu
+                label="More for this connector"
+                items={[
+                  { label: 'Rename', icon: 'edit', onSelect: () => setRenaming(true) },
+                  {
+                    label: 'Reset',
+                    icon: 'refresh',
+                    isDisabled: isRunning,
+                    onSelect: () => void reset(id, () => command('reset', `${id} was reset, and runs`)),
+                  },
+                  { label: 'Delete', icon: 'trash', isDanger: true, onSelect: () => void remove(id, isRunning) },
+                ]}
+              />
+            </>
+          )
+        }
+      >
+        {connector !== null && <Badge tone={stateOf(connector).tone}>{stateOf(connector).word}</Badge>}
+      </ViewHead>
+      {connector?.errorDetails !== undefined && (
+        <Notice tone="bad" title="It could not run">
+          {connector.errorDetails.message}
+        </Notice>
+      )}
+      {warnings.map((text) => (
+        <Notice
+          key={text}
+          tone="warn"
+          action={<Button isSmall kind="quiet" icon="close" label="Close" onClick={() => setWarnings([])} />}
+        >
+          {text}
+        </Notice>
+      ))}
+      <Loading polled={polled} what="The connector" lines={8}>
+        {(found) => (
+          <Tabs
+            label="Sections of the connector"
+            tabs={[
+              { name: 'overview', label: 'Overview' },
+              { name: 'rejections', label: 'Rejections' },
+              { name: 'settings', label: 'Script and settings' },
+            ]}
+            current={tab}
+            onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}
+          >
+            {tab === 'rejections' ? (
+              <Rejections id={id} />
+            ) : // What is being typed stays, whatever is polled meanwhile; saved settings begin a new form.
+            tab === 'settings' ? (
+              <ConnectorForm
+                key={found.settingsUpdateTime}
+                connector={found}
+                onDone={(given) => {
+                  setWarnings(given);
+                  void polled.refresh();
+                }}
+              />
+            ) : (
+              <Overview connector={found} calls={calls} />
+            )}
+          </Tabs>
         )}
-      >{connector !== null && <Badge tone={stateOf(connector).tone}>{stateOf(connector).word}</Badge>}</ViewHead>
-      {connector?.errorDetails !== undefined && <Notice tone="bad" title="It could not run">{connector.errorDetails.message}</Notice>}
-      {warnings.map((text) => <Notice key={text} tone="warn" action={<Button isSmall kind="quiet" icon="close" label="Close" onClick={() => setWarnings([])} />}>{text}</Notice>)}
-      <Loading polled={polled} what="The connector" lines={8}>{(found) => (
-        <Tabs label="Sections of the connector" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'rejections', label: 'Rejections' }, { name: 'settings', label: 'Script and settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
-          {tab === 'rejections' ? <Rejections id={id} />
-            // What is being typed stays, whatever is polled meanwhile; saved settings begin a new form.
-            : tab === 'settings' ? <ConnectorForm key={found.settingsUpdateTime} connector={found} onDone={(given) => {
-              setWarnings(given);
-              void polled.refresh();
-            }} />
-              : <Overview connector={found} calls={calls} />}
-        </Tabs>
-      )}</Loading>
+      </Loading>
       <Dialog title={`Rename ${id}`} isOpen={isRenaming} onClose={() => setRenaming(false)} size="small">
         <Form
           onSubmit={async ({ name }) => {
@@ -93,9 +177,24 @@ export default function Webhook({ params, query }: ViewProps) {
             setRenaming(false);
             await polled.refresh();
           }}
-          buttons={(isBusy) => <><Button onClick={() => setRenaming(false)}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Rename</Button></>}
+          buttons={(isBusy) => (
+            <>
+              <Button onClick={() => setRenaming(false)}>Cancel</Button>
+              <Button type="submit" kind="primary" isBusy={isBusy}>
+                Rename
+              </Button>
+            </>
+          )}
         >
-          <Field name="name" label="Name" value={connector?.name ?? ''} isRequired isFocused maxLength={50} about="3 to 50 characters, for display. The id and the address do not change." />
+          <Field
+            name="name"
+            label="Name"
+            value={connector?.name ?? ''}
+            isRequired
+            isFocused
+            maxLength={50}
+            about="3 to 50 characters, for display. The id and the address do not change."
+          />
         </Form>
       </Dialog>
     </>
@@ -103,14 +202,26 @@ export default function Webhook({ params, query }: ViewProps) {
 }
 
 async function reset(id: string, run: () => Promise<void>): Promise<void> {
-  const isYes = await confirm({ title: `Reset ${id}`, action: 'Reset and start', text: 'A webhook connector has no checkpoint: a reset restarts it as configured.' });
+  const isYes = await confirm({
+    title: `Reset ${id}`,
+    action: 'Reset and start',
+    text: 'A webhook connector has no checkpoint: a reset restarts it as configured.',
+  });
   if (isYes) await run();
 }
 
 async function remove(id: string, isRunning: boolean): Promise<void> {
   const isDone = await confirm({
-    title: 'Delete this connector', action: 'Delete connector', isDanger: true, typed: id,
-    text: <>{isRunning && <>It is stopped first. </>}Senders get a 404 from then on. Its settings, secrets, rejections and delivery history are deleted; events it has written stay.</>,
+    title: 'Delete this connector',
+    action: 'Delete connector',
+    isDanger: true,
+    typed: id,
+    text: (
+      <>
+        {isRunning && <>It is stopped first. </>}Senders get a 404 from then on. Its settings, secrets, rejections and
+        delivery history are deleted; events it has written stay.
+      </>
+    ),
     run: async () => {
       if (isRunning) await post(`${connectorPath(id)}/stop`);
       await del(connectorPath(id));
@@ -123,35 +234,75 @@ async function remove(id: string, isRunning: boolean): Promise<void> {
 
 function useMeasured(id: string, calls: Calls, atMs: number | null): void {
   useEffect(() => {
-    if (atMs !== null) record(`webhook ${id}`, atMs, { taken: countOf(calls, 'taken'), skipped: countOf(calls, 'skipped'), refused: countOf(calls, 'refused') });
+    if (atMs !== null)
+      record(`webhook ${id}`, atMs, {
+        taken: countOf(calls, 'taken'),
+        skipped: countOf(calls, 'skipped'),
+        refused: countOf(calls, 'refused'),
+      });
   }, [id, atMs]);
 }
 
 function Overview({ connector, calls }: { readonly connector: Connector; readonly calls: Calls }) {
   const history = historyOf(`webhook ${connector.connectorId}`).value;
-  const rates = (['taken', 'skipped', 'refused'] as const).map((name) => ({ label: name[0]!.toUpperCase() + name.slice(1), values: rateOf(history, history.values[name]) }));
+  const rates = (['taken', 'skipped', 'refused'] as const).map((name) => ({
+    label: name[0]!.toUpperCase() + name.slice(1),
+    values: rateOf(history, history.values[name]),
+  }));
   const refused = countOf(calls, 'refused');
-  const outcomes = Object.entries(calls.outcomes).filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one);
+  const outcomes = Object.entries(calls.outcomes)
+    .filter(([, count]) => count > 0)
+    .sort(([, one], [, other]) => other - one);
   return (
     <div class="stack">
       <Address connector={connector} />
       <div class="tiles">
-        <Stat label="Calls" value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`} note={`${numberText(calls.calls)} since the node started`} />
+        <Stat
+          label="Calls"
+          value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`}
+          note={`${numberText(calls.calls)} since the node started`}
+        />
         <Stat label="Accepted" value={<Num value={countOf(calls, 'taken')} />} note="accepted or written" />
         <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script returned no stream" />
-        <Stat label="Refused" value={<Num value={refused} />} note={refused === 0 ? 'none' : 'see Rejections'} {...(refused > 0 && { tone: 'warn' as const })} />
+        <Stat
+          label="Refused"
+          value={<Num value={refused} />}
+          note={refused === 0 ? 'none' : 'see Rejections'}
+          {...(refused > 0 && { tone: 'warn' as const })}
+        />
       </div>
-      <Card><Chart title="Calls" times={history.times} series={rates} unit="perSecond" /></Card>
+      <Card>
+        <Chart title="Calls" times={history.times} series={rates} unit="perSecond" />
+      </Card>
       <div class="columns">
-        <Card title="Calls by outcome" note="since the node started">{outcomes.length === 0 ? <p class="muted">No calls yet.</p> : <Definitions items={outcomes.map(([name, count]) => [outcomeOf(name).text, <Num value={count} />])} />}</Card>
+        <Card title="Calls by outcome" note="since the node started">
+          {outcomes.length === 0 ? (
+            <p class="muted">No calls yet.</p>
+          ) : (
+            <Definitions items={outcomes.map(([name, count]) => [outcomeOf(name).text, <Num value={count} />])} />
+          )}
+        </Card>
         <Card title="Connector">
-          <Definitions items={[
-            ['State', <>{stateOf(connector).word} <span class="faint">since <Time at={connector.stateUpdateTime} /></span></>],
-            ['Answer time, p99', calls.p99Seconds === null ? <span class="faint">–</span> : durationText(calls.p99Seconds * 1_000)],
-            ['Settings changed', <Time at={connector.settingsUpdateTime} />],
-            ['Created', <Time at={connector.createTime} />],
-            ['Signature', connector.settings['signature:scheme'] ?? 'none'],
-          ]} />
+          <Definitions
+            items={[
+              [
+                'State',
+                <>
+                  {stateOf(connector).word}{' '}
+                  <span class="faint">
+                    since <Time at={connector.stateUpdateTime} />
+                  </span>
+                </>,
+              ],
+              [
+                'Answer time, p99',
+                calls.p99Seconds === null ? <span class="faint">–</span> : durationText(calls.p99Seconds * 1_000),
+              ],
+              ['Settings changed', <Time at={connector.settingsUpdateTime} />],
+              ['Created', <Time at={connector.createTime} />],
+              ['Signature', connector.settings['signature:scheme'] ?? 'none'],
+            ]}
+          />
         </Card>
       </div>
     </div>
@@ -162,13 +313,29 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
 function Address({ connector: { connectorId, settings } }: { readonly connector: Connector }) {
   const url = publicUrl(connectorId);
   const scheme = schemeOf(settings['signature:scheme'] ?? '');
-  const trial = scheme === null ? `curl -i ${url} -H 'Content-Type: application/json' -d '{"number": 1742}'` : `skua webhook send ${url} order.json --scheme ${scheme.name} --secret-file secret`;
+  const trial =
+    scheme === null
+      ? `curl -i ${url} -H 'Content-Type: application/json' -d '{"number": 1742}'`
+      : `skua webhook send ${url} order.json --scheme ${scheme.name} --secret-file secret`;
   return (
     <Card title="Address for the sender">
       <div class="stack tight">
         <Command text={url} label="Copy the address" />
-        <p class="muted small">Senders post JSON to it, with the content type <code>application/json</code>{scheme === null ? ', and without a signature' : <>, signed in <code>{scheme.header ?? settings['signature:header'] ?? 'the header of the settings'}</code></>}. Behind a proxy, use the proxy's host.</p>
-        <details><summary class="small">Send a test call</summary><Command text={trial} /></details>
+        <p class="muted small">
+          Senders post JSON to it, with the content type <code>application/json</code>
+          {scheme === null ? (
+            ', and without a signature'
+          ) : (
+            <>
+              , signed in <code>{scheme.header ?? settings['signature:header'] ?? 'the header of the settings'}</code>
+            </>
+          )}
+          . Behind a proxy, use the proxy's host.
+        </p>
+        <details>
+          <summary class="small">Send a test call</summary>
+          <Command text={trial} />
+        </details>
       </div>
     </Card>
   );

@@ -38,61 +38,191 @@ export default function Webhooks({ query }: ViewProps) {
     return (
       <>
         <ViewHead title="New connector" about="Receives the webhook calls of one sender and writes each as an event." />
-        <ConnectorForm connector={null} onDone={() => void connectors.refresh()} onCancel={() => setQuery({ new: null })} />
+        <ConnectorForm
+          connector={null}
+          onDone={() => void connectors.refresh()}
+          onCancel={() => setQuery({ new: null })}
+        />
       </>
     );
   }
   const add = () => setQuery({ new: '1' });
   return (
     <>
-      <ViewHead title="Webhooks" about="Connectors receive calls from other systems, check their signatures and write each as an event." actions={!isAbsent && <Button kind="primary" icon="plus" onClick={add}>New connector</Button>} />
-      {isAbsent ? <Card><EmptyState icon="webhook" title="Connectors are switched off on this node">Start the node with this option to enable them.<Command text="--connectors-enabled true" label="Copy the option" /></EmptyState></Card>
-        : <Loading polled={connectors} what="The list of connectors">{({ items }) => <Connectors items={items} calls={calls.data.value ?? NO_CALLS} search={query.get('q') ?? ''} onAdd={add} />}</Loading>}
+      <ViewHead
+        title="Webhooks"
+        about="Connectors receive calls from other systems, check their signatures and write each as an event."
+        actions={
+          !isAbsent && (
+            <Button kind="primary" icon="plus" onClick={add}>
+              New connector
+            </Button>
+          )
+        }
+      />
+      {isAbsent ? (
+        <Card>
+          <EmptyState icon="webhook" title="Connectors are switched off on this node">
+            Start the node with this option to enable them.
+            <Command text="--connectors-enabled true" label="Copy the option" />
+          </EmptyState>
+        </Card>
+      ) : (
+        <Loading polled={connectors} what="The list of connectors">
+          {({ items }) => (
+            <Connectors items={items} calls={calls.data.value ?? NO_CALLS} search={query.get('q') ?? ''} onAdd={add} />
+          )}
+        </Loading>
+      )}
     </>
   );
 }
 
-function Connectors({ items, calls, search, onAdd }: { readonly items: readonly Connector[]; readonly calls: AllCalls; readonly search: string; readonly onAdd: () => void }) {
+function Connectors({
+  items,
+  calls,
+  search,
+  onAdd,
+}: {
+  readonly items: readonly Connector[];
+  readonly calls: AllCalls;
+  readonly search: string;
+  readonly onAdd: () => void;
+}) {
   const rows = useMemo(() => {
     const byId = new Map(calls.connectors.map((each) => [each.connectorId, each]));
     const wanted = search.toLowerCase();
-    return items.filter(({ connectorId, name }) => `${connectorId}\n${name}`.toLowerCase().includes(wanted)).map((connector): Row => ({ connector, calls: byId.get(connector.connectorId) ?? null }));
+    return items
+      .filter(({ connectorId, name }) => `${connectorId}\n${name}`.toLowerCase().includes(wanted))
+      .map((connector): Row => ({ connector, calls: byId.get(connector.connectorId) ?? null }));
   }, [items, calls, search]);
   if (items.length === 0) {
     return (
       <Card>
-        <EmptyState icon="webhook" title="No connectors yet" action={<Button kind="primary" icon="plus" onClick={onAdd}>New connector</Button>}>
-          A connector has an address of its own. Give it to a system that sends webhooks, such as a shop, a bank or a code host; a short script decides which stream each call goes to.
+        <EmptyState
+          icon="webhook"
+          title="No connectors yet"
+          action={
+            <Button kind="primary" icon="plus" onClick={onAdd}>
+              New connector
+            </Button>
+          }
+        >
+          A connector has an address of its own. Give it to a system that sends webhooks, such as a shop, a bank or a
+          code host; a short script decides which stream each call goes to.
         </EmptyState>
       </Card>
     );
   }
   const running = items.filter((connector) => stateOf(connector).isRunning).length;
-  const perSecond = calls.connectors.reduce<number | null>((sum, { callsPerSecond }) => (callsPerSecond === null ? sum : (sum ?? 0) + callsPerSecond), null);
+  const perSecond = calls.connectors.reduce<number | null>(
+    (sum, { callsPerSecond }) => (callsPerSecond === null ? sum : (sum ?? 0) + callsPerSecond),
+    null,
+  );
   const refused = calls.connectors.reduce((sum, each) => sum + countOf(each, 'refused'), 0);
   return (
     <>
       <div class="tiles">
         <Stat label="Connectors" value={<Num value={items.length} />} note={`${running} running`} />
         <Stat label="Calls" value={perSecond === null ? '–' : `${shortText(perSecond)}/s`} note="of all connectors" />
-        <Stat label="Accepted" value={shortText(calls.connectors.reduce((sum, each) => sum + countOf(each, 'taken'), 0))} note="since the node started" />
-        <Stat label="Refused" value={shortText(refused)} note="since the node started" {...(refused > 0 && { tone: 'warn' as const })} />
+        <Stat
+          label="Accepted"
+          value={shortText(calls.connectors.reduce((sum, each) => sum + countOf(each, 'taken'), 0))}
+          note="since the node started"
+        />
+        <Stat
+          label="Refused"
+          value={shortText(refused)}
+          note="since the node started"
+          {...(refused > 0 && { tone: 'warn' as const })}
+        />
       </div>
-      <Card isFlush title="Connectors" actions={<SearchField label="Find a connector" value={search} onInput={(q) => setQuery({ q })} />}>
-        <Table label="Connectors" columns={COLUMNS} rows={rows} keyOf={({ connector }) => connector.connectorId} onOpen={({ connector }) => goTo(pathTo('webhooks', connector.connectorId))} empty={<EmptyState icon="search" title="No connectors match" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />} />
+      <Card
+        isFlush
+        title="Connectors"
+        actions={<SearchField label="Find a connector" value={search} onInput={(q) => setQuery({ q })} />}
+      >
+        <Table
+          label="Connectors"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ connector }) => connector.connectorId}
+          onOpen={({ connector }) => goTo(pathTo('webhooks', connector.connectorId))}
+          empty={
+            <EmptyState
+              icon="search"
+              title="No connectors match"
+              action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>}
+            />
+          }
+        />
       </Card>
     </>
   );
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: 'name', title: 'Connector', render: ({ connector: { connectorId, name } }) => <span class="truncate cell-name"><a href={hrefOf(pathTo('webhooks', connectorId))}>{name}</a>{name !== connectorId && <span class="faint"> {connectorId}</span>}</span>, sortBy: ({ connector }) => connector.name },
-  { name: 'state', title: 'State', width: '8rem', render: ({ connector }) => <ConnectorStatus connector={connector} />, sortBy: ({ connector }) => stateOf(connector).word },
-  { name: 'signature', title: 'Signature', width: '11rem', isMinor: true, render: ({ connector: { settings } }) => <SignatureName name={settings['signature:scheme']} /> },
-  { name: 'rate', title: 'Calls', width: '6rem', align: 'end', render: ({ calls }) => (calls?.callsPerSecond == null ? <span class="faint">–</span> : `${shortText(calls.callsPerSecond)}/s`), sortBy: ({ calls }) => calls?.callsPerSecond },
-  { name: 'taken', title: 'Accepted', width: '6rem', align: 'end', isMinor: true, render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'taken')} />, sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'taken')) },
-  { name: 'refused', title: 'Refused', width: '6rem', align: 'end', isMinor: true, render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'refused')} />, sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'refused')) },
-  { name: 'address', title: 'Address', width: '8rem', isMinor: true, render: ({ connector: { connectorId } }) => <CopyButton text={publicUrl(connectorId)} label={`Copy the address of ${connectorId}`} /> },
+  {
+    name: 'name',
+    title: 'Connector',
+    render: ({ connector: { connectorId, name } }) => (
+      <span class="truncate cell-name">
+        <a href={hrefOf(pathTo('webhooks', connectorId))}>{name}</a>
+        {name !== connectorId && <span class="faint"> {connectorId}</span>}
+      </span>
+    ),
+    sortBy: ({ connector }) => connector.name,
+  },
+  {
+    name: 'state',
+    title: 'State',
+    width: '8rem',
+    render: ({ connector }) => <ConnectorStatus connector={connector} />,
+    sortBy: ({ connector }) => stateOf(connector).word,
+  },
+  {
+    name: 'signature',
+    title: 'Signature',
+    width: '11rem',
+    isMinor: true,
+    render: ({ connector: { settings } }) => <SignatureName name={settings['signature:scheme']} />,
+  },
+  {
+    name: 'rate',
+    title: 'Calls',
+    width: '6rem',
+    align: 'end',
+    render: ({ calls }) =>
+      calls?.callsPerSecond == null ? <span class="faint">–</span> : `${shortText(calls.callsPerSecond)}/s`,
+    sortBy: ({ calls }) => calls?.callsPerSecond,
+  },
+  {
+    name: 'taken',
+    title: 'Accepted',
+    width: '6rem',
+    align: 'end',
+    isMinor: true,
+    render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'taken')} />,
+    sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'taken')),
+  },
+  {
+    name: 'refused',
+    title: 'Refused',
+    width: '6rem',
+    align: 'end',
+    isMinor: true,
+    render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'refused')} />,
+    sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'refused')),
+  },
+  {
+    name: 'address',
+    title: 'Address',
+    width: '8rem',
+    isMinor: true,
+    render: ({ connector: { connectorId } }) => (
+      <CopyButton text={publicUrl(connectorId)} label={`Copy the address of ${connectorId}`} />
+    ),
+  },
 ];
 
 export function ConnectorStatus({ connector }: { readonly connector: Connector }) {
