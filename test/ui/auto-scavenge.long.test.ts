@@ -34,7 +34,7 @@ atNode('auto-scavenge', (ui) => {
     const page = await ui.open('/auto-scavenge');
     await sees(page, 'no schedule');
     await page.getByRole('textbox', { name: 'Schedule' }).fill('0 25 * * *');
-    await sees(page, /'25' is no hour: give 0 to 23/);
+    await sees(page, /'25' is not a valid hour: give 0 to 23/);
     await page.getByRole('button', { name: 'Save the schedule' }).click();
     await page.locator('.field.wrong').waitFor();
     expect((await status()).schedule).toBeNull();
@@ -47,7 +47,7 @@ atNode('auto-scavenge', (ui) => {
       `/auto-scavenge/times?count=5&schedule=${encodeURIComponent(SELDOM)}`,
     );
     expect(times).toHaveLength(5);
-    await sees(page, `in the zone ${zone}`);
+    await sees(page, `in time zone ${zone}`);
     await soon(() =>
       page.evaluate('Array.from(document.querySelectorAll(".times time"), (time) => time.dateTime)'),
     ).toEqual(times);
@@ -113,7 +113,7 @@ atNode('auto-scavenge', (ui) => {
     await dialog.getByRole('textbox', { name: 'Schedule' }).fill(EVERY_MINUTE);
     await dialog.getByRole('button', { name: 'Save the schedule' }).click();
     const last = page.getByRole('table', { name: 'Members of the cycle that ended' });
-    await last.getByRole('row', { name: /is done Success/ }).waitFor();
+    await last.getByRole('row', { name: /done Success/ }).waitFor();
     expect((await status()).lastCycle?.nodes).toMatchObject([{ state: 'completed', result: 'Success' }]);
   });
 });
@@ -188,7 +188,7 @@ if (bySize(false, false, true))
       }
       for (const each of pages) {
         const last = each.getByRole('table', { name: 'Members of the cycle that ended' });
-        await soon(() => last.getByRole('row', { name: /is done Success/ }).count()).toBe(3);
+        await soon(() => last.getByRole('row', { name: /done Success/ }).count()).toBe(3);
         expect((await last.locator('tbody tr strong').allInnerTexts()).toSorted()).toEqual(hosts.toSorted());
       }
     });

@@ -19,10 +19,10 @@ atNode('metrics', (ui) => {
     await expect.poll(() => chart('log_chunks').getByRole('table').innerText()).toMatch(/value\s+1\s+1\s+1/);
     await page.goto(`${ui.url}/ui/metrics`);
     await chart('log_chunks').waitFor();
-    await page.getByRole('button', { name: 'Take eventstore_log_chunks away' }).click();
+    await page.getByRole('button', { name: 'Remove eventstore_log_chunks' }).click();
     await chart('log_chunks').waitFor({ state: 'detached' });
 
-    await page.getByRole('searchbox', { name: 'Find metrics' }).fill('chunk files in force');
+    await page.getByRole('searchbox', { name: 'Find metrics' }).fill('chunk files in use');
     await chart('log_chunks').waitFor();
     expect(await page.getByRole('figure').count()).toBe(1);
   });

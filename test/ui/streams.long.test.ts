@@ -169,7 +169,7 @@ atNode('streams', (ui: Ui) => {
     expect(await numbers(page, 'Events of gathered')).toEqual(['1', '0']);
     await rows(page, 'Events of gathered').getByRole('link', { name: '0@parcels' }).waitFor();
     await page.goto(`${ui.url}/ui/streams/gathered/0`);
-    await sees(page, 'This is a link. Shown is its target.');
+    await sees(page, /^This is a link\. Shown is its target:/);
     await page.locator('.json').first().getByText('sent').waitFor();
     await page.getByRole('button', { name: 'Show the link' }).click();
     await sees(page, 'This is a link to');
@@ -250,7 +250,7 @@ atNode('streams', (ui: Ui) => {
     expect(text).toContain('123456789012345678901');
     expect(JSON.parse(text)).toMatchObject({ $maxCount: 10, $maxAge: 25_200, $acl: { $r: ['kim', '$ops'], $d: [] } });
     await page.getByRole('button', { name: 'What will the next scavenge remove?' }).click();
-    await sees(page, /50 events go with the next scavenge/);
+    await sees(page, /The next scavenge removes 50 events/);
     await sees(page, /10 events stay/);
 
     await page.getByLabel('Keep at most').fill('20');
@@ -373,7 +373,7 @@ atNode('streams', (ui: Ui) => {
     await page.getByLabel('Stream name').fill('secret');
     await page.getByRole('button', { name: 'Open' }).click();
     await sees(page, 'You may not read this stream');
-    await sees(page, /Its access list lets in pat\./);
+    await sees(page, /Its access list allows pat\./);
     await page.getByRole('tab', { name: 'Metadata and access' }).click();
     await page.getByLabel('Keep at most').fill('3');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -507,7 +507,7 @@ atNode(
         await Promise.all(Array.from({ length: 100 }, (_, k) => append(`many-${i + k}`, [{}])));
       const page = await ui.open('/streams?q=many-');
       await sees(page, /50 streams · .* of the log searched/);
-      await page.getByRole('button', { name: 'Look for 500 more' }).click();
+      await page.getByRole('button', { name: 'Find 500 more' }).click();
       await sees(page, /550 streams/);
       await page.getByRole('button', { name: 'Search all' }).click();
       await sees(page, /1,500 streams · the whole log was searched/);

@@ -62,7 +62,7 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('menuitem', { name: 'Delete' }).click();
     const question = page.getByRole('dialog', { name: 'Delete this group' });
     await question.getByRole('button', { name: 'Delete group' }).click();
-    await question.getByText('Type mailers to go on.').waitFor();
+    await question.getByText('Type mailers to continue.').waitFor();
     await question.getByRole('textbox').fill('mailers');
     await question.getByRole('button', { name: 'Delete group' }).click();
     await sees(page, 'No groups yet');
@@ -173,10 +173,10 @@ atNode('subscriptions', (ui) => {
           .then(() => page.getByLabel('make-group.mjs', { exact: true }).waitFor()),
       ),
     ).toEqual([]);
-    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size })).toEqual([]);
+    expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Checkpoint', { size })).toEqual([]);
     expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', { size })).toEqual([]);
     expect(
-      await ui.faults(pathOf('looks', 'lookers'), 'text=Where it is', { size }, (page) => dialog(page, 'Settings')),
+      await ui.faults(pathOf('looks', 'lookers'), 'text=Checkpoint', { size }, (page) => dialog(page, 'Settings')),
     ).toEqual([]);
   });
 });

@@ -66,7 +66,7 @@ atNode('users', (ui) => {
     const deleted = page.getByRole('dialog', { name: 'Delete user' });
     await deleted.getByLabel(/Type “anna”/).fill('ann');
     await deleted.getByRole('button', { name: 'Delete user' }).click();
-    await deleted.getByText('Type anna to go on.').waitFor();
+    await deleted.getByText('Type anna to continue.').waitFor();
     await deleted.getByLabel(/Type “anna”/).fill('anna');
     await deleted.getByRole('button', { name: 'Delete user' }).click();
     await page.getByRole('row', { name: /anna/ }).waitFor({ state: 'detached' });

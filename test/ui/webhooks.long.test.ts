@@ -79,7 +79,7 @@ atNode(
         .poll(async () => (await streamOf('order-7')).map(({ eventType }) => eventType))
         .toEqual(['order-placed']);
       const tile = (label: string) => page.locator('.stat').filter({ hasText: label });
-      await expect.poll(() => tile('Taken').locator('.stat-value').innerText()).toBe('1');
+      await expect.poll(() => tile('Accepted').locator('.stat-value').innerText()).toBe('1');
       await expect.poll(() => tile('Refused').locator('.stat-value').innerText()).toBe('1');
       await page.getByRole('tab', { name: 'Rejections' }).click();
       await page

@@ -305,7 +305,7 @@ describe('the audit', () => {
   });
 });
 
-describe('without users', () => {
+describe('without security', () => {
   test('nobody logs in, and /ui/session says so', async () => {
     const h = harness({ page: fakePage() });
     expect((await h.get(PATH)).json()).toMatchObject({
