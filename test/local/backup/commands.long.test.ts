@@ -491,7 +491,7 @@ describe('a repository', () => {
       code: 1,
       out: expect.stringMatching(
         new RegExp(
-          `The newest backup of node ${String(nodeId)}, .* holds traces: delete the events there if that was not done .*, scavenge the node, and back it up`,
+          `The newest backup of node ${String(nodeId)}, .* holds traces: delete the events there if you have not yet .*, scavenge the node, and back it up`,
         ),
       ),
     });

@@ -387,8 +387,8 @@ describe('offline', () => {
     const done = await run(['scavenge', 'offline', folder, '--until-clean']);
     expect(done).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^Done up to .*needs another\.\nDone after .*\nOn disk: /),
-      err: expect.stringMatching(/^It goes (?:on with|to) the scavenge/),
+      out: expect.stringMatching(/^Done up to .*needs another run\.\nDone after .*\nOn disk: /),
+      err: expect.stringMatching(/^It (?:resumes|uses) the scavenge/),
     });
     await stopped();
     const fresh = JSON.parse((await run(['scavenge', 'offline', folder, '--fresh', '--json'])).out) as Record<
@@ -413,7 +413,7 @@ describe('offline', () => {
     ]);
     expect(
       (await run(['prove-erased', '--event', '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4', '--db', folder])).out,
-    ).toContain("can't be told");
+    ).toContain("can't be determined");
   });
 
   test('a directory in use, one without a database, and none: 3', async () => {
