@@ -343,7 +343,7 @@ describe.skipIf(!isInstalled)(`the stack${why}`, () => {
     const out = path.join(folder, 'out');
     await promisify(execFile)(
       tool,
-      ['synth', '--quiet', '--app', `${process.execPath} cdk/app.ts`, '--output', out, '-c', `bundles=${folder}`],
+      ['synth', '--quiet', '--app', `${process.execPath} cdk/cdk-app.ts`, '--output', out, '-c', `bundles=${folder}`],
       { cwd: FOLDER },
     );
     const written = JSON.parse(await readFile(path.join(out, 'Skua.template.json'), 'utf8')) as typeof template;
