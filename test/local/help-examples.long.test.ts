@@ -68,7 +68,7 @@ let template: string;
 let s3: InProcessS3;
 let node: { readonly spawned: Spawned; readonly url: string };
 let env: Record<string, string>;
-/** A moment to which the backups can be restored. */
+/** A moment to which the backups can be restored: behind the scavenge, and before the last event. */
 let moment: string;
 
 beforeAll(async () => {
@@ -148,8 +148,11 @@ async function makeTemplate(): Promise<void> {
     'node.yaml': 'CertificateFile: node.crt\nCertificatePrivateKeyFile: node.key\nTrustedRootCertificatesPath: ca\n',
   };
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(template, name), text);
+  await run('scavenge start --wait', template);
+  await placed('orders-8', '0b9c7c7e-52a1-4f0e-9a3f-5c8d7e6f4a21');
+  moment = new Date().toISOString();
+  await placed('orders-9', '5d1f4f0a-0c7b-4a58-9a52-3a2f0f6d9b33');
   for (const line of [
-    'scavenge start --wait',
     'backup copy --full --to ./data',
     'proof export --db ./data --out anchor.json',
     'proof export --event orders-7/0 --anchor anchor.json --out event.json',
@@ -163,7 +166,12 @@ async function makeTemplate(): Promise<void> {
     path.join(template, 'anchors.jsonl'),
     `${JSON.stringify(JSON.parse(await readFile(path.join(template, 'anchor.json'), 'utf8')))}\n`,
   );
-  moment = new Date().toISOString();
+}
+
+/** An event in the chunk that is written now. */
+function placed(stream: string, eventId: string): Promise<unknown> {
+  const events = [{ eventId, eventType: 'placed', data: { total: 9 } }];
+  return request('POST', `/streams/${stream}`, events, 'application/vnd.eventstore.events+json');
 }
 
 async function request(
@@ -231,7 +239,6 @@ async function workFor(line: string): Promise<string> {
     // Who names a key makes the repository; the others find one.
     if (line.includes('s3://backups') && !line.includes('--key-file'))
       await run('backup create --repository s3://backups/a', work);
-    moment = new Date().toISOString();
     if (LOOKS_INTO.test(line)) await makeStore(work, line.startsWith('skua explain'));
   }
   // What an example before has started is over then; where none was there is nothing to watch.

@@ -23,6 +23,7 @@ export const LOG_IN_MEMORY: readonly string[] = [
   'keeps other members, also within one group and after a restart',
   'is visited once in pages of',
   'starts at every event, inclusive forward and exclusive backward',
+  'starts at the next event where no record begins',
   'has the positions of explicit transactions',
   'filters {',
   'are read by their index entries',

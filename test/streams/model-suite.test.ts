@@ -13,11 +13,7 @@ import { elsewhere, type Setup, type SetupOptions } from './setup.ts';
 const LACKS: readonly { readonly why: string; readonly names: readonly string[] }[] = [
   {
     why: 'The model has events, and no log of records, groups and chunks.',
-    names: [
-      ...LOG_IN_MEMORY,
-      'ends with the log where that has ended its chunk',
-      'starts at the next event where no record begins',
-    ],
+    names: [...LOG_IN_MEMORY, 'ends with the log where that has ended its chunk'],
   },
   {
     why: 'The model is there to be simple: it looks through everything at once, and has no limit of work, of what waits, or of subscriptions.',

@@ -17,16 +17,16 @@ atNode('the own password', (ui) => {
     const dialog = page.getByRole('dialog', { name: 'Change password' });
     const change = dialog.getByRole('button', { name: 'Change password' });
     await change.click();
-    expect(await dialog.getByText('This is needed.').count()).toBe(3);
+    expect(await dialog.getByText('This field is required.').count()).toBe(3);
     await dialog.getByLabel('Current password').fill('another one');
     await dialog.getByLabel('Password', { exact: true }).fill(CHOSEN);
-    await dialog.getByLabel('Password, once more').fill('something else');
+    await dialog.getByLabel('Repeat password').fill('something else');
     await change.click();
-    await dialog.getByText('The two are not the same.').waitFor();
-    await dialog.getByLabel('Password, once more').fill(CHOSEN);
+    await dialog.getByText('The passwords do not match.').waitFor();
+    await dialog.getByLabel('Repeat password').fill(CHOSEN);
     await change.click();
     // Nobody is asked for a login by it, and the session goes on.
-    await dialog.getByText('The current password is another one.').waitFor();
+    await dialog.getByText('The current password is wrong.').waitFor();
     expect(await page.getByRole('dialog', { name: 'Log in' }).count()).toBe(0);
     await dialog.getByLabel('Current password').fill(DEFAULT);
     await change.click();

@@ -279,7 +279,7 @@ describe('a repository', () => {
     expect(existsSync(at('late', 'writer.chk'))).toBe(false);
     expect(await run(...late, '--at-or-before')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('the nearest moment before it that can is'),
+      out: expect.stringContaining('the nearest restore point before it is'),
     });
     expect(await idsIn(at('late'), 's')).toEqual([...first, ...second]);
   });

@@ -27,7 +27,7 @@ export function OwnPassword() {
           validate={samePasswords}
           errorField={({ code }) => (code === 'wrong_password' || code === 'too_many_failures' ? 'current' : null)}
           errorText={({ code, message, retryAfterMs }) => {
-            if (code === 'wrong_password') return 'The current password is another one.';
+            if (code === 'wrong_password') return 'The current password is wrong.';
             return code === 'too_many_failures'
               ? `Too many attempts failed. Try again in ${Math.ceil((retryAfterMs ?? 60_000) / 1_000)} seconds.`
               : message;
