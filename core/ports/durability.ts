@@ -20,7 +20,7 @@ export async function syncFile(file: StorageFile): Promise<void> {
 
 /**
  * True for errors after which the writer must not go on: a failed sync, and one that is no error of the storage's,
- * since nobody knows what that one left.
+ * since it is not known what that one left.
  */
 export function isFinal(error: unknown): boolean {
   return !(error instanceof SkuaError) || error.code === 'sync_failed';

@@ -8,9 +8,9 @@ import type { ObjectStore } from './object-store.ts';
 import type { StorageFile } from './storage.ts';
 
 /**
- * A kind of file, or object: how it is recognised, and what is in it, record by record, for whoever only looks (`skua
- * inspect`). An area has the kinds that are its own in a `format.ts`, made of the readers with which the store reads
- * them. They read as far as a damaged file goes, and say where that ends.
+ * A kind of file, or object: how it is recognised, and what is in it, record by record, for a program that only looks
+ * (`skua inspect`). An area has the kinds that are its own in a `format.ts`, made of the readers with which the store
+ * reads them. The readers read as far as a damaged file goes, and report where that ends.
  */
 export interface FileFormat {
   /** A word for programs, which stays. */
@@ -41,7 +41,7 @@ export interface Inspected {
   readonly file: StorageFile;
   /** Where it is on this machine; null for an object. */
   readonly localPath: string | null;
-  /** The record that alone is wanted: whoever finds it faster than by the walk gives it first. */
+  /** The record that alone is wanted: a reader that finds it faster than by the walk gives it first. */
   readonly at: RecordPosition | null;
   readonly world: FormatWorld;
 }

@@ -63,7 +63,7 @@ export interface JobContext {
 export interface JobBackupPorts {
   readonly keys: Keys;
   readonly compression: Compression;
-  /** Opens an object store; whoever does closes it. */
+  /** Opens an object store; the job that opened it closes it. */
   openObjects(place: ObjectLocation): Promise<ObjectStore>;
 }
 

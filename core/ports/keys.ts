@@ -25,7 +25,7 @@ export interface Keys {
    * none.
    */
   ed25519Verify(publicKey: string, data: Uint8Array, signature: Uint8Array): boolean;
-  /** Bytes nobody can guess. */
+  /** Bytes that can't be guessed. */
   randomBytes(length: number): Uint8Array;
 }
 

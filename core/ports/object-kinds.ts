@@ -71,7 +71,7 @@ export async function* listKind(
 }
 
 interface KindPage extends ObjectPage {
-  /** The last key of the page, whoever's: the next page begins behind it. Empty where the page is. */
+  /** The last key of the page, ours or a stranger's: the next page begins behind it. Empty where the page is. */
   readonly last: string;
   readonly strangers: readonly string[];
 }

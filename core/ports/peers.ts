@@ -65,7 +65,7 @@ export interface CommitsRequest {
   readonly logId: string;
   /** Number of the first commit that is wanted: the one behind the last that the asking member has applied. */
   readonly from: number;
-  /** Who asks. */
+  /** The member that asks. */
   readonly instanceId: string;
   /** How long the answer may take while there is none, in milliseconds. */
   readonly waitMs: number;

@@ -178,13 +178,13 @@ export interface ScavengeStates {
   /**
    * Looks for damage with the checks that the database itself has: what is wrong in words, at most a few, empty for
    * none. Null where there is none on a disk. `thorough` compares indexes with their tables, too, takes several times
-   * as long, and changes nothing; `quick` takes about as long as reading the file. Nobody has it open meanwhile. The
-   * bytes of a value that changed within their bounds are found by no such check.
+   * as long, and changes nothing; `quick` takes about as long as reading the file. The database is not open meanwhile.
+   * The bytes of a value that changed within their bounds are found by no such check.
    */
   check(depth: 'quick' | 'thorough'): readonly string[] | null;
   /**
    * Removes the database, which is a cache: the next `open` makes a new one, and the next run learns everything anew.
-   * Nobody has it open.
+   * The database is not open meanwhile.
    */
   remove(): void;
 }
