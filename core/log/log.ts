@@ -44,8 +44,8 @@ export interface OpenLogOptions {
   /** The caller is the restore that the directory's marker speaks of. */
   readonly isRestoring?: boolean;
   /**
-   * The directory may be the copy of a cluster's log: whoever opens it is that cluster's member, or appends nothing.
-   * Default false: `copy_attached`.
+   * The directory may be a replica of a cluster's log: the program that opens it is that cluster's member, or appends
+   * nothing. Default false: `copy_attached`.
    */
   readonly isReplica?: boolean;
   /**

@@ -29,7 +29,7 @@ import {
   timestampTicksAt,
 } from './format/records.ts';
 
-/** Records of the log, for whoever looks into what holds them. */
+/** Records of the log, for programs that look into what holds them. */
 
 /** Bytes read at once. */
 export const READ_BYTES = 1_048_576;
@@ -51,7 +51,7 @@ const scratch = new PrepareFields();
  * it.
  */
 export function recordPart(frame: RecordFrame, offset: number): RecordPart {
-  // Here and not when it is shown: damage is found in records that nobody looks at, too.
+  // Here and not when it is shown: damage is found in records that are not shown, too.
   const timeAt = recordTimestampAt(frame, scratch);
   const time = timestampText(timestampMsAt(frame.bytes, timeAt), timestampTicksAt(frame.bytes, timeAt));
   const lengthBytes = frame.length + FRAME_BYTES;

@@ -217,12 +217,12 @@ interface ChunkMapParts {
 const OPENING_LENGTH = 8;
 
 /**
- * The files of the log for whoever looks at them again and again: all from memory, and nothing but the end of the log
- * where no file has changed since. Comparing ten thousand files takes a millisecond at most.
+ * The files of the log for callers that look at them again and again: all from memory, and nothing but the end of the
+ * log where no file has changed since. Comparing ten thousand files takes a millisecond at most.
  */
 export class ChunkMap {
   readonly #parts: ChunkMapParts;
-  /** Made when somebody first asks: ids that nobody needs are not drawn. */
+  /** Made when first asked for: ids that are not needed are not drawn. */
   #opening: string | null = null;
   #revision = 0;
   #known: readonly Seen[] = [];

@@ -57,9 +57,9 @@ export async function refuseUnfinishedRestore(storage: Storage): Promise<void> {
 export const LOG_ID_FILE = 'log-id';
 
 /**
- * Throws `copy_attached` where the directory is the copy of a cluster's member. Whoever opens it alone may write what
- * the others do not have, and the copy could never follow them again; so every opening refuses that has not said that
- * it knows.
+ * Throws `copy_attached` where the directory is the replica of a cluster's member. A program that opens the replica
+ * alone may write what other members do not have, and the replica could never follow them again; so every opening is
+ * refused that does not declare that it knows.
  */
 export async function refuseAttached(storage: Storage): Promise<void> {
   if ((await storage.size(LOG_ID_FILE)) === null) return;

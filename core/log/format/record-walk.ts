@@ -92,7 +92,7 @@ export class RecordTimes {
         `Chunk file ${path} holds ${what} at offset ${from + at}, so it can't be backed up. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from an earlier backup.`,
         { file: path, offset: from + at },
       );
-    // Of a chunk file alone nobody knows where its records stood before a scavenge.
+    // From a chunk file alone it is not known where its records stood before a scavenge.
     this.#cutter = new RecordCutter({ position: -1, bytes: to - from, fail: this.#fail });
   }
 

@@ -36,7 +36,7 @@ const HIGHEST_I32 = 0x7fff_ffff;
 export const EPOCH_OFFSET_MS = 62_135_596_800_000;
 
 /**
- * A record in its frame, as a view of cached bytes. Readers fill one and the same object again and again; whoever
+ * A record in its frame, as a view of cached bytes. Readers fill one and the same object again and again; a reader that
  * keeps a record decodes it.
  */
 export class RecordFrame {
@@ -445,8 +445,8 @@ export interface PrepareInput {
 
 /**
  * Writes a framed prepare of version 1 at `at` and returns the offset after it. The caller has made room. `view` shows
- * the same bytes: one store of a whole number takes as long as one of each of its bytes, and whoever writes many
- * records makes it once.
+ * the same bytes: one store of a whole number takes as long as one of each of its bytes, and a caller that writes many
+ * records makes the view once.
  */
 export function encodePrepare(out: Uint8Array, at: number, r: PrepareInput, view: DataView = viewOf(out)): number {
   const start = at + 4;

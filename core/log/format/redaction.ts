@@ -27,9 +27,9 @@ export function isWholeEvent({ isCommitted, flags }: PrepareFields): boolean {
 }
 
 /**
- * True for such a record, and for none that anybody may have redacted by other means and left something in: with any
- * other byte in its data, or with metadata, it is an event that its reader is to see as empty. Metadata of streams are
- * never emptied by a scavenge.
+ * True for such a record, and for none that another tool may have redacted and left something in: with any other byte
+ * in its data, or with metadata, it is an event that a reader is to see as empty. Metadata of streams are never emptied
+ * by a scavenge.
  */
 export function isEmptied({ bytes }: RecordFrame, fields: PrepareFields): boolean {
   if ((fields.flags & FLAG_REDACTED) === 0 || fields.metadataLength !== 0 || !isWholeEvent(fields)) return false;

@@ -68,8 +68,8 @@ export async function truncateIfAsked(
     if (target < end) for (const path of [...SCAVENGE_FILES, BLOCK_SUMS_FILE]) await storage.remove(path);
     await cutChunks(storage, files, cut);
   }
-  // Written even where they hold their value already: it may be on no disk, and behind the last flush nobody looks at
-  // it again.
+  // Written even where they hold their value already: that value may be on no disk, and behind the last flush nothing
+  // looks at it again.
   const { epoch, chaser, writer, truncate } = checkpoints;
   await epoch.flush(epoch.value >= target ? -1 : epoch.value);
   await chaser.flush(Math.min(chaser.value, target));
