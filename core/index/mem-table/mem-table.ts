@@ -141,7 +141,7 @@ export class MemTable {
     return this.#count;
   }
 
-  /** The columns for someone who goes on using them: a table that was lent is never emptied. */
+  /** The columns for a caller that goes on using them: a table that was lent is never emptied. */
   lend(): MemTableColumns {
     this.isLent = true;
     return this.columns();

@@ -55,8 +55,8 @@ export interface TableStoreOptions {
   /** End of the log: an index that has entries at or beyond it belongs to another log. */
   readonly logEnd: number;
   /**
-   * Why a table can't be of this log, by what some of its entries name; null where nothing says so. Default: nobody
-   * asks.
+   * Why a table can't be of this log, by what some of its entries name; null where no entry shows that. Default: not
+   * asked.
    */
   readonly whyAnother?: (path: string) => Promise<string | null>;
 }
