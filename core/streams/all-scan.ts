@@ -208,8 +208,8 @@ export class ForwardScan extends AllScan {
   protected readRecord(): Outcome {
     const { frame, reader } = this.lookup;
     const outcome = reader.readForward(this.position, frame);
-    // Behind the last record of a completed chunk the log goes on with the next one, where it ends now: whoever waits
-    // behind this page waits for what comes there.
+    // Behind the last record of a completed chunk the log goes on with the next one, where it ends now: a reader that
+    // waits behind this page waits for what comes there.
     if (outcome === END) this.position = Math.max(this.position, reader.end);
     if (outcome !== HIT) return outcome;
     const isFirst = frame.position === this.#from.commit;

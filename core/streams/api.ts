@@ -265,8 +265,8 @@ export interface PageOptions {
   readonly addressBytes?: number;
   /**
    * What the page holds is taken from here, and is the caller's to give back when the events are let go; before the
-   * page is read, it takes back what the share still held. A share that was closed ends the reading. Without one nobody
-   * counts.
+   * page is read, it takes back what the share still held. A share that was closed ends the reading. Without a share
+   * nothing is counted.
    */
   readonly share?: ByteShare | undefined;
 }
@@ -303,7 +303,10 @@ export interface ScanLimits {
   readonly bytesMax: number;
 }
 
-/** `Place` is what `after` of a subscription takes: who goes on after it misses nothing and gets nothing twice. */
+/**
+ * `Place` is what `after` of a subscription takes: a reader that goes on after it misses nothing and gets nothing
+ * twice.
+ */
 export type SubscriptionMessage<Place = number | AllPosition> =
   | { readonly kind: 'event'; readonly event: StoredEvent }
   /** Of filtered subscriptions: much was looked at up to here, and nothing of it is wanted. */
@@ -454,8 +457,8 @@ export interface EventStore {
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>>;
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>>;
   /**
-   * The same page by page, for who takes many events at once. The first page comes as soon as there is something to
-   * say, and be it that nothing is there.
+   * The same page by page, for callers that take many events at once. The first page comes as soon as there is
+   * something to report, even if only that nothing is there.
    */
   followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>>;
   followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>>;

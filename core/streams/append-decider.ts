@@ -292,8 +292,8 @@ export class AppendDecider {
   }
 
   /**
-   * A stream that is gone for ever says so to everyone, as in a write to it alone; what nobody may see is refused
-   * before anything of the others is told.
+   * That a stream is gone for ever is answered to every caller, as in a write to it alone; a stream that the caller may
+   * not see is refused before the answer shows anything of the others.
    */
   #denial({ parts, checks }: StreamsRequest): SkuaError | null {
     for (const { owner, authorize } of [...parts, ...checks]) {

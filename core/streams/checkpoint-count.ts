@@ -17,9 +17,9 @@ interface Count {
 }
 
 /**
- * Counts what a filtered subscription looks at, and finds the places of its checkpoints. Live, that is each event that
- * completes the interval. In the history it is a window that does: its last wanted event, or else its first event,
- * which nobody wants to see again. What the last window, which is not complete, has seen counts for the first
+ * Counts what a filtered subscription looks at, and finds the positions of its checkpoints. Live, that is each event
+ * that completes the interval. In the history it is a window that does: its last wanted event, or else its first event,
+ * which no subscriber wants to see again. What the last window, which is not complete, has seen counts for the first
  * checkpoint that is live.
  */
 export class CheckpointCount {

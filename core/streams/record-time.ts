@@ -74,7 +74,7 @@ export class RecordTime {
     this.#isTold = false;
   }
 
-  /** The log has gone on by records that nobody has seen here. */
+  /** The log has gone on by records that this process has not seen. */
   forget(): void {
     this.#isKnown = false;
   }
@@ -121,7 +121,7 @@ export class RecordTime {
 
   async #read(first: Miss): Promise<void> {
     await first;
-    // Somebody else's records may have told meanwhile.
+    // Records of another writer may have given the time meanwhile.
     while (!this.#isKnown) {
       const outcome = this.#step();
       if (!isMiss(outcome)) return;

@@ -67,7 +67,7 @@ export class SharedLogPolicy {
   }
 
   /**
-   * Nothing is collected any more. From here to the log nobody else may have a turn. False when the group was
+   * Nothing is collected any more. From here to the log no other code may have a turn. False when the group was
    * overtaken.
    */
   leave(): boolean {
@@ -102,7 +102,7 @@ export class SharedLogPolicy {
     try {
       const settled = this.#log.settled();
       if (stopped !== null) {
-        // Nobody waits for the next attempt, but readers wait for the outcome of this one.
+        // No request waits for the next attempt, but readers wait for the outcome of this one.
         settled?.catch(() => {});
         throw stopped;
       }

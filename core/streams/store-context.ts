@@ -21,7 +21,9 @@ export interface EventStoreDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly options?: Partial<EventStoreOptions>;
-  /** Told of every epoch record that enters the log, whoever wrote it, before readers see it; must not throw. */
+  /**
+   * Called with every epoch record that enters the log, from whichever writer, before readers see it; must not throw.
+   */
   readonly onEpoch?: ((epoch: EpochRecord) => void) | undefined;
 }
 

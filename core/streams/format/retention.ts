@@ -204,8 +204,8 @@ export function isSoftDeleted({
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and
- * metadata that nobody sees count for nobody.
+ * The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but no reader may see them,
+ * and metadata that no reader sees have no effect.
  */
 export function shownData({ bytes }: RecordFrame, { flags, dataAt, dataLength }: PrepareFields): Uint8Array {
   return dataLength === 0 || (flags & FLAG_REDACTED) !== 0 ? NO_BYTES : viewAt(bytes, dataAt, dataLength);
