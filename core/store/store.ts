@@ -68,7 +68,7 @@ export interface SharedOpening {
   commitLog(log: TransactionLog, index: StreamIndex): Promise<CommitLog>;
   readonly streams: Partial<EventStoreOptions>;
   onEpoch(epoch: EpochRecord): void;
-  /** The store is there and knows the ids of the last events; nobody reads or writes yet. */
+  /** The store is there and knows the ids of the last events; no reader and no writer is there yet. */
   opened(store: EventStoreInternals): Promise<void>;
   /** The store as the scavenger writes to it: its points and its history are commits like any others. */
   scavengeStore(store: EventStoreInternals): ScavengeStore;

@@ -48,7 +48,7 @@ export interface LogState {
 
 /**
  * Lists the files of a node in the order in which they are copied. The index comes before the log, so that it never
- * knows more than the log. Whoever calls sees to it that no scavenge runs and that listed files stay.
+ * knows more than the log. The caller sees to it that no scavenge runs and that listed files stay.
  */
 export async function takeSnapshot(parts: SnapshotParts): Promise<Snapshot> {
   const index = await listIndex(parts.storage, parts.digests);
