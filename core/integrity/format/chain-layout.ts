@@ -235,7 +235,7 @@ export interface Anchor {
   /** Receipts that `receiptsHead` covers. */
   readonly receipts: number;
   readonly receiptsHead: string;
-  /** ISO 8601, by the clock of whoever made it. */
+  /** ISO 8601, by the clock of the process that made the anchor. */
   readonly madeAt: string;
 }
 

@@ -341,8 +341,8 @@ class Verifying {
   }
 
   /**
-   * An anchor names no record of the chunk being written, whose leaves nobody has written down yet. The checksums of
-   * its blocks do, unless who changed a record has changed them, too.
+   * An anchor names no record of the chunk being written, whose leaves are not written down yet. The checksums of its
+   * blocks cover the record, unless they were changed along with it.
    */
   async *#changedBlocks(place: ChunkSpan, { position }: Anchor): AsyncGenerator<ProofFinding> {
     const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
