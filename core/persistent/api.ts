@@ -121,7 +121,7 @@ export interface GroupInfo {
   /** `Live`, `Behind`, either with `, OutstandingPageRequest`, or `NotReady`. */
   readonly status: string;
   readonly connections: readonly ConnectionInfo[];
-  /** Messages sent a second since the last time that somebody asked. */
+  /** Messages sent a second since this was last asked for. */
   readonly averagePerSecond: number;
   /** Messages sent since the group was loaded. */
   readonly totalItems: number;

@@ -165,7 +165,7 @@ export class Intake {
     const { count, bytes } = sender.backlog;
     if (count > 0 && count + this.#batch() >= Math.min(settings.historyBufferSize, BACKLOG_MAX)) return false;
     if (count > 0 && sender.consumers.size === 0 && bytes >= limits.idleBufferBytesMax) return false;
-    // Whoever holds nothing may always read something, or a group would stand still because of others that do.
+    // A group that holds nothing may always read something, or a group would stand still because of others that do.
     const isEmpty = count === 0 && (ledger.open.count === 0 || sender.hasRoom);
     this.lacksRoom = !isEmpty && (held.messages >= limits.openMessagesMax || held.bytes >= limits.bufferBytesMax);
     if (this.lacksRoom) onWork();

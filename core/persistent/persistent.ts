@@ -334,7 +334,7 @@ class Engine implements PersistentSubscriptionsEngine {
 
   /**
    * Before a group that begins at the end is known: an event that is written in between is not left out, and without
-   * the configuration nobody heeds it.
+   * the configuration nothing heeds it.
    */
   async #begin(kept: KeptGroup): Promise<void> {
     if (!isEndText(kept.startPosition)) return;
