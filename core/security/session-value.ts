@@ -109,8 +109,8 @@ function claimsOf(bytes: Uint8Array | null): SessionClaims | null {
 }
 
 /**
- * What a user's record is, told to nobody without the key. Numbers of events alone would not do: after the restore of
- * an older backup another record can come to have the same one.
+ * What a user's record is, unreadable without the key. Numbers of events alone would not do: after the restore of an
+ * older backup another record can come to have the same one.
  */
 export function fingerprintOf(
   { loginName, salt, hash, isDisabled, groups }: UserRecord,

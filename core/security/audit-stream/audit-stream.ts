@@ -88,7 +88,7 @@ export class AuditStream {
     }
   }
 
-  /** Once, and never over what somebody else has set. */
+  /** Once, and never over what a user has set. */
   async #prepare(): Promise<void> {
     if (this.#isPrepared) return;
     const { store, ids } = this.#parts;
