@@ -200,7 +200,8 @@ export class Pipeline {
 }
 
 /**
- * The same call may succeed when somebody has looked after the node, or when it is known what became of the first one.
+ * The same call may succeed when an operator has looked after the node, or when it is known what became of the first
+ * one.
  */
 const PASSING_LATER: ReadonlySet<string> = new Set([
   'writer_stopped',

@@ -15,7 +15,7 @@ import { background } from '../../base/background.ts';
  */
 
 const REJECTION_TYPE = '$webhook-rejection';
-/** `$maxCount` of the stream, unless somebody has set another one. */
+/** `$maxCount` of the stream, unless a user has set another one. */
 const REJECTIONS_KEPT = 1_000;
 export const REJECTIONS_A_MINUTE = 10;
 const MINUTE_MS = 60_000;

@@ -172,8 +172,7 @@ function verify(
 }
 
 /**
- * The names under which a call is signed: all of one family, since what stands under those of the other nobody has
- * signed.
+ * The names under which a call is signed: all of one family, since what stands under those of the other is not signed.
  */
 function namesIn(
   headers: ReadonlyMap<string, string>,
