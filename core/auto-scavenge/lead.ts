@@ -29,7 +29,7 @@ export interface AutoScavengeParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly meter: Meter;
-  /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
+  /** Of this node. Runs that no leader asks for are ended by the tick, whether or not this node leads. */
   readonly orders?: ScavengeOrders;
   /**
    * In a cluster: what lets a decision take its place in the log only while this node leads by it. Asked for before the

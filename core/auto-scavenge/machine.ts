@@ -99,7 +99,7 @@ function members(state: State, view: NodesView, world: World): Decision {
   const listed = new Set(view.members.map(({ node }) => nodeKey(node)));
   const known = new Set(cycle.members.map(nodeKey));
   const added = view.members.map(({ node }) => node).filter((node) => !known.has(nodeKey(node)));
-  // While members are missing nobody is left out because it is not listed: its part ends as that of a lost node.
+  // While members are missing no node is left out because it is not listed: its part ends as that of a lost node.
   const removed = isHealthy ? cycle.members.filter((node) => !listed.has(nodeKey(node))) : [];
   if (added.length === 0 && removed.length === 0) return stay(looked);
   const fields = { added: added.map(nodeKey), removed: removed.map(nodeKey) };
@@ -248,7 +248,8 @@ function atNode(state: State, cycle: Cycle, designated: Designation, world: Worl
 }
 
 /**
- * The leader is not scavenged while it leads. With nobody else to lead it stays: the cluster matters more than a cycle.
+ * The leader is not scavenged while it leads. With no other member to lead it stays the leader: the cluster matters
+ * more than a cycle.
  */
 function resigning(state: State, designated: Designation, view: NodesView, world: World): Decision {
   const node = nodeKey(view.self);

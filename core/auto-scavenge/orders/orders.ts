@@ -14,7 +14,7 @@ import type { CyclesStore } from '../auto-scavenge-streams.ts';
  *
  * - Of each cycle the highest attempt that was seen counts. A lower one is refused, a repeat has the answer that the
  *   first one had, and an order to stop makes all before it late.
- * - A run that was ordered ends when nobody has asked for it in a long time: by then the leader has not heard of
+ * - A run that was ordered ends when no leader has asked for it in a long time: by then the leader has not heard of
  *   this node either, will count it as lost, and go on with the next.
  */
 interface OrdersParts {
@@ -59,7 +59,7 @@ export class ScavengeOrders {
   readonly #cycles = new Map<string, Seen>();
   /** The run that only goes on while it is asked for. */
   #leased: { readonly scavengeId: string; readonly clusterScavengeId: string; askedMs: number } | null = null;
-  /** The run that ended because nobody asked for it. */
+  /** The run that ended because no leader asked for it. */
   #abandoned: string | null = null;
 
   constructor(parts: OrdersParts) {
@@ -121,8 +121,8 @@ export class ScavengeOrders {
   }
 
   /**
-   * Somebody waits for the run of this order. When its time has run out that comes too late: this process stood still,
-   * and may have been given up.
+   * A leader waits for the run of this order. When the run's time has run out that comes too late: this process stood
+   * still, and may have been given up.
    */
   asked(order: ScavengeOrder): void {
     const leased = this.#leased;
@@ -139,7 +139,7 @@ export class ScavengeOrders {
     return leaseMs !== null && clock.monotonicMs() - askedMs >= leaseMs;
   }
 
-  /** As `ScavengeView.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
+  /** As `ScavengeView.last`, but a run that ended because no leader asked for it was interrupted, not stopped. */
   last(): LastScavenge | null {
     const last = this.#parts.scavenger.last();
     return last !== null && last.scavengeId === this.#abandoned && last.result === 'Stopped'
@@ -147,7 +147,7 @@ export class ScavengeOrders {
       : last;
   }
 
-  /** Begins to end a run that nobody has asked for in a long time. To be called every few seconds. */
+  /** Begins to end a run that no leader has asked for in a long time. To be called every few seconds. */
   endAbandoned(): void {
     const { scavenger, log } = this.#parts;
     const leased = this.#leased;
