@@ -17,7 +17,7 @@ export interface Wrong {
   readonly why: string;
 }
 
-/** Characters of a wrong value that are told. */
+/** Characters of a wrong value that a message shows. */
 const SHOWN_MAX = 60;
 
 /** A value of foreign origin, for a message: nothing in the text can steer a terminal. */
