@@ -21,7 +21,7 @@ export interface FileFormat {
    * Its names, with the folders that belong to them: they match the end of a path, from a slash or its beginning on.
    */
   readonly names: readonly RegExp[];
-  /** Names that are too common to tell a kind, where the beginning of the file tells none. */
+  /** Names that are too common to show a kind, where the beginning of the file shows none. */
   readonly lastNames?: readonly RegExp[];
   /** Whether a file of this length that begins so is one, whatever its name. */
   readonly begins?: (head: Uint8Array, sizeBytes: number) => boolean;
@@ -133,7 +133,7 @@ export function note(message: string): Note {
 }
 
 /**
- * What was thrown, where it tells of damage; else it is thrown on, as an error of the storage is, or a format that is
+ * What was thrown, where it reports damage; else it is thrown on, as an error of the storage is, or a format that is
  * too new. `offset` where the error names none.
  */
 export function damageOf(error: unknown, offset: number | null): Damage {

@@ -69,7 +69,7 @@ export interface JobBackupPorts {
 
 export type Job = (args: never, context: JobContext) => Promise<unknown>;
 
-/** Tells how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
+/** Reports how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
 export function paced(
   context: Pick<JobContext, 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>,
   total: number,

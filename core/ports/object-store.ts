@@ -9,7 +9,7 @@ import { SkuaError } from '../base/errors.ts';
  * An object is there whole or not at all, and what a call acknowledged is seen by every later call of every process.
  * Calls that may be repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the
  * implementation, within its limits, when the store is busy or a reply is lost; `create` never is, because a repeat
- * can't tell its own success.
+ * can't know its own success.
  *
  * Errors are SkuaErrors: `storage_unreachable`, `bucket_not_found`, `storage_denied`, `wrong_region`, `clock_skewed`,
  * `disk_full`, `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the
@@ -26,7 +26,7 @@ export interface ObjectStore {
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
   /**
    * Creates a small object; `exists`, with nothing changed, when the key is taken. Exactly one of several that create
-   * the same key gets `created`. Rejects with `outcome_unknown` when it can't be told whether this call created the
+   * the same key gets `created`. Rejects with `outcome_unknown` when it can't be known whether this call created the
    * object (a conflict that the store did not decide, a failure inside it, a lost reply): a caller that needs to know
    * puts the same bytes there again and then looks.
    */
@@ -66,7 +66,7 @@ export interface ObjectStore {
   begin?(): Promise<void>;
   /**
    * A directory may be renamed or unmounted, and another one lie where it was. Where that looks so, `why` is asked,
-   * with what lies there now, before anything is answered: null says that it is what the caller knows, and not older;
+   * with what lies there now, before anything is answered: null means that it is what the caller knows, and not older;
    * else why it is not, and every call rejects with `storage_unreachable` until the right directory is back. Where that
    * can't be decided, the directory is refused. The watch ends with the function that is returned. Left out where a
    * location can't be exchanged.
