@@ -139,7 +139,7 @@ export class BlockCache {
   }
 
   /**
-   * Loads the run of blocks from `index`, so that a sequential reader finds it there when he has worked through the one
+   * Loads the run of blocks from `index`, so that a sequential reader finds it there after working through the run
    * before.
    */
   #readAhead(file: CachedFile, index: number): void {
@@ -426,7 +426,7 @@ export class CachedFile {
     return this.#tailIndex >= 0 ? this.#tailIndex : Math.ceil(this.file.size / BLOCK_BYTES);
   }
 
-  /** Notes that someone reads the file, past the cache too, until `leave`: `retire` waits for it. */
+  /** Notes that a reader reads the file, past the cache too, until `leave`: `retire` waits for it. */
   enter(): void {
     this.#readers++;
   }
