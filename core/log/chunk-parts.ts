@@ -278,7 +278,7 @@ async function* recordAt(
       return;
     }
   } catch (error) {
-    // No record begins there: the walk tells which one lies before it.
+    // No record begins there: the walk finds which one lies before it.
     if (!isSkuaError(error, 'log_corrupt')) throw error;
   }
 }

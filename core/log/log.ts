@@ -56,10 +56,10 @@ export interface OpenLogOptions {
 }
 
 /**
- * Opens the log of a data directory and brings it into a state from which it can be appended to. The caller holds
- * the directory's lock. Throws `log_corrupt`, `chunk_missing`, `chunk_unexpected`, `checkpoint_corrupt`,
- * `log_unsupported` or `truncation_too_large`, each naming the file, and `backup_failed` where a restore was begun
- * and has not ended, `copy_attached` for the copy of a cluster's member.
+ * Opens the log of a data directory and brings it into a state from which it can be appended to. The caller holds the
+ * directory's lock. Throws `log_corrupt`, `chunk_missing`, `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported`
+ * or `truncation_too_large`, each naming the file, and `backup_failed` where a restore was begun and has not ended,
+ * `copy_attached` for the replica of a cluster's member.
  *
  * In this order: the log is cut back where `truncate.chk` asks for it (`truncateIfAsked`). What remains is taken in
  * (`Opening`): the chunk with the end is told by writer.chk, those before it must be complete, and in it the end is

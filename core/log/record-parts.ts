@@ -144,11 +144,11 @@ export interface RecordStretch {
   /** Offsets in the file, the second behind the last record. */
   readonly from: number;
   readonly to: number;
-  /** Of the first record; -1 where each says its own. */
+  /** Of the first record; -1 where each record holds its own. */
   readonly position: number;
   /** Positions that there may be, from the first to before the second. */
   readonly between?: readonly [number, number];
-  /** Is told every piece that is read. */
+  /** Called with every piece that is read. */
   readonly onPiece?: (piece: Uint8Array) => void;
 }
 

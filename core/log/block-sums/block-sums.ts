@@ -53,7 +53,7 @@ export interface BlockFindings {
   readonly wrong: readonly number[];
   /** Why what was written down no longer fits and is built again; null where it fits, or there is none. */
   readonly outdated: string | null;
-  /** The file is there, whatever it says. */
+  /** The file is there, whatever it holds. */
   readonly isThere: boolean;
 }
 

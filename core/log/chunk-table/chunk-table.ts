@@ -71,7 +71,7 @@ export class ChunkTable implements LogReader {
     return chunks.values();
   }
 
-  /** The chunk in force that holds the place `position` or, where there is none, the next one. */
+  /** The chunk in force that holds `position` or, where there is none, the next one. */
   chunkFrom(position: number): Chunk | undefined {
     for (let number = Math.floor(position / this.chunkSize); number < this.#chunks.length; number++) {
       const chunk = this.#chunks[number];
@@ -157,7 +157,7 @@ export class ChunkTable implements LogReader {
 
 /**
  * Reads the records from `from` (a record's start or a chunk boundary) to the log's end in large sequential blocks,
- * past the block cache, and reads one block ahead while the last is looked at. `onBlock` is told the bytes passed.
+ * past the block cache, and reads one block ahead while the last is looked at. `onBlock` gets the bytes passed.
  * `reusesBlocks` as in `scanChunk`.
  */
 export async function scanLog(

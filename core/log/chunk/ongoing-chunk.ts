@@ -254,8 +254,8 @@ export class OngoingChunk {
   }
 
   async #slotFailed(at: number, error: unknown): Promise<never> {
-    // A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be
-    // found by a recovery.
+    // A failed write may have left the slot whole, and the group, which is refused in the answers to its clients, must
+    // not be found by a recovery.
     if (!isFinal(error)) await this.#orStop(async () => this.#file.writeAt(at, ZEROS.subarray(0, SLOT_BYTES)));
     throw error;
   }

@@ -61,7 +61,7 @@ export async function writeBlockSums(
   await replaceFile(storage, BLOCK_SUMS_FILE, out);
 }
 
-/** What the file says; null where there is none; `not-ours` where it is not as it was written. */
+/** What the file holds; null where there is none; `not-ours` where it is not as it was written. */
 export async function readBlockSums(
   storage: Storage,
   digests: Digests,

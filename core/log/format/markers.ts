@@ -13,7 +13,7 @@ export const RESTORE_MARKER = 'restoring';
  */
 export const COPY_MARKER = 'copy-unfinished';
 
-/** Puts the marker there, durably; one that is there already stays. What it says is for people. */
+/** Puts the marker there, durably; one that is there already stays. The marker's text is for people. */
 export async function putRestoreMarker(storage: Storage, from: string): Promise<void> {
   if ((await storage.size(RESTORE_MARKER)) !== null) return;
   const file = await storage.create(RESTORE_MARKER);
@@ -51,7 +51,7 @@ export async function refuseUnfinishedRestore(storage: Storage): Promise<void> {
 }
 
 /**
- * Names the log, in the bucket, of which the directory holds a copy: text of the UUID of its store and a line end
+ * Names the log, in the bucket, of which the directory holds a replica: text of the UUID of its store and a line end
  * (core/cluster/replica/README.md, rule 3).
  */
 export const LOG_ID_FILE = 'log-id';

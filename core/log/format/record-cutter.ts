@@ -1,7 +1,7 @@
 import { i32 } from '../../base/bytes.ts';
 import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from './records.ts';
 
-/** Bytes that tell how long a record is. */
+/** Bytes that hold the length of a record. */
 const PREFIX_BYTES = 4;
 const NO_BYTES = new Uint8Array(0);
 

@@ -78,8 +78,8 @@ export const FRAME_ELSEWHERE = 2;
 /**
  * Shows in `frame` the record whose frame begins at `at`, all of it in `bytes`, and `length` the one that stands before
  * it. Its two lengths must be the same, and it must name `position` as its own; -1 where only the record itself knows
- * that, and the caller how far it can be believed. Every walk over records asks here; what is wrong is told with what
- * the caller reads.
+ * that, and the caller how far it can be believed. Every walk over records asks here; what is wrong is reported with
+ * what the caller reads.
  */
 export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, length: number, position: number): number {
   frame.bytes = bytes;
@@ -93,7 +93,7 @@ export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, len
 }
 
 /**
- * Whether the first and the last record of a group name the places that they get where the group is put at `start`:
+ * Whether the first and the last record of a group name the positions that they get where the group is put at `start`:
  * what `takeFrame` will ask of every record.
  */
 export function isGroupAt(group: Uint8Array, start: number): boolean {

@@ -12,9 +12,9 @@ import {
 } from './records.ts';
 
 /**
- * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same place, length, number, id
- * and type, which is kept for its number only. Its data are bytes 0x00 as far as data and metadata reached, it has no
- * metadata, and it is flagged as redacted.
+ * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same position, length, number,
+ * id and type, which is kept for its number only. Its data are bytes 0x00 as far as data and metadata reached, it has
+ * no metadata, and it is flagged as redacted.
  */
 
 const DOLLAR = 36;

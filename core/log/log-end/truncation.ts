@@ -32,8 +32,8 @@ const ADVICE = 'It must hold -1 or the position after a record. Delete it to sta
 
 /**
  * Cuts the log back to `truncate.chk` if it names a position. Nothing is cut before the position has proved to be a
- * place where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the truncation
- * again.
+ * position where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the
+ * truncation again.
  */
 export async function truncateIfAsked(
   { storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log },
