@@ -46,7 +46,7 @@ export class ExistenceFilter {
   #file: StorageFile | null = null;
   /** The checkpoint in memory; -1 until the filter is complete. */
   #checkpoint = -1;
-  /** The checkpoint that this process has made durable; null where that can't be said. */
+  /** The checkpoint that this process has made durable; null where that is not known. */
   #stored: number | null = null;
   /** A write of the checkpoint failed. */
   #isCheckpointBroken = false;

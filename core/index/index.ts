@@ -351,7 +351,7 @@ export class StreamIndex {
 
   /**
    * Scavenges the tables there are now, one after the other. Merges wait meanwhile, tables are written and readers go
-   * on. Rejects with what ended it, after `run.onTable` has told of it.
+   * on. Rejects with what ended it, after `run.onTable` has reported it.
    */
   async scavengeTables(run: TableScavenge): Promise<void> {
     const release = await this.holdMerges();

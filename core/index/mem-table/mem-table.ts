@@ -113,7 +113,7 @@ export class MemTable {
   #below = new Int32Array(0);
   #isLinked = false;
   #heads = int32s(0);
-  /** Someone may look at the columns at any later time. */
+  /** A borrower may look at the columns at any later time. */
   isLent = false;
 
   readonly #entriesExpected: number;
