@@ -152,7 +152,7 @@ export interface StreamPage {
   readonly metadata: StreamMetadata;
 }
 
-/** A place in `$all`. */
+/** A position in `$all`. */
 export interface AllPosition {
   readonly commit: number;
   readonly prepare: number;
@@ -192,7 +192,7 @@ export interface AllFilter {
  * Decides whether a write is allowed, by the stream's metadata at the end of the log (for a metadata stream that of the
  * stream it belongs to): the error that refuses it, or null. It is asked while the write takes its place in the log, so
  * that no change of an access list can come between. An error with `isFinal: true` in its data refuses whatever others
- * commit later: where nothing else is decided, it is told without asking for that.
+ * commit later: where nothing else is decided, the answer does not wait for others' commits.
  */
 export interface Authorize {
   (metadata: StreamMetadata, endOf: EndOf): SkuaError | null;
@@ -338,7 +338,7 @@ export interface SubscriptionCheckpoint<Place> {
   readonly after: Place;
 }
 
-/** How often a filtered subscription says how far it is (`CheckpointCount`). */
+/** How often a filtered subscription reports how far it is (`CheckpointCount`). */
 export interface CheckpointRule {
   /** Events of the history that are looked at together, 1 or more. */
   readonly windowEvents: number;

@@ -70,7 +70,7 @@ export class CheckpointCount {
     count.counted += count.inWindow;
   }
 
-  /** An event at this place was looked at; with it so many of the part are wanted. */
+  /** An event at this position was looked at; with it so many of the part are wanted. */
   saw(commit: number, prepare: number, isWanted: boolean, behind: number): void {
     const count = this.#count;
     const { windowEvents, intervalEvents } = this.#rule;
@@ -83,7 +83,7 @@ export class CheckpointCount {
     }
     if (count.inWindow++ === 0) {
       count.startCommit = commit;
-      // As the reference has it. Among the events of an explicit transaction the prepare half tells which.
+      // As the reference has it. Among the events of an explicit transaction the prepare half decides which.
       count.startPrepare = prepare === commit ? 0 : prepare;
       count.lastCommit = -1;
       count.matches = 0;

@@ -58,7 +58,7 @@ export interface EventStoreOptions {
   readonly readSliceEvents: number;
   /** Log records that one page of `$all` examines at most. */
   readonly allScanRecordsMax: number;
-  /** Log records that a filtered subscription to `$all` looks at before it says how far it is. */
+  /** Log records that a filtered subscription to `$all` looks at before it reports how far it is. */
   readonly checkpointRecords: number;
   /** Expired events of a stream that one page passes over at most to find where the next one starts. */
   readonly expiredScanEventsMax: number;

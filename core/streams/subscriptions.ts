@@ -99,7 +99,7 @@ export class Waiters {
     for (const set of this.#streams.values()) for (const waiter of set) waiter.wake();
   }
 
-  /** Wakes everyone for the last time. */
+  /** Wakes every reader for the last time. */
   close(): void {
     this.isClosed = true;
     this.wakeAll();

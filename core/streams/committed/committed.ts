@@ -64,7 +64,7 @@ export interface CommittedParts {
   /** What readers see. */
   readonly reader: Pick<LogReader, 'end'>;
   readonly waiters: Waiters;
-  /** Told of every epoch, before readers see it; must not throw. */
+  /** Called with every epoch, before readers see it; must not throw. */
   readonly onEpoch: ((epoch: EpochRecord) => void) | undefined;
 }
 

@@ -134,7 +134,7 @@ export class StreamNames {
 }
 
 /**
- * Takes the events by which streams are found until there are enough; then the place behind which the next slice
+ * Takes the events by which streams are found until there are enough; then the position behind which the next slice
  * begins, else null.
  */
 function takeNew(

@@ -39,11 +39,11 @@ export interface RetentionLimits {
   readonly maxAge?: number | null;
 }
 
-/** What an index entry and the times of its chunk tell about an event. */
+/** What an index entry and the times of its chunk show about an event. */
 export const DISCARD = 0;
 /** Its record was removed earlier. */
 export const GONE = 1;
-/** Its own timestamp will tell. */
+/** Its own timestamp will decide. */
 export const MAYBE = 2;
 /** It is alive, by its time. Behind it expired events may follow where a clock was set back. */
 export const YOUNG = 3;
@@ -264,7 +264,9 @@ export class StoredRetention {
     this.cutoffMs = maxAge === null ? -Infinity : this.#nowMs - maxAge * 1_000;
   }
 
-  /** True when the prepare with these fields stays whatever its time; null when that is to tell, by `isExpired`. */
+  /**
+   * True when the prepare with these fields stays whatever its time; null when the time is to decide, by `isExpired`.
+   */
   keeps(fields: PrepareFields): boolean | null {
     const { flags } = this;
     if (flags === 0) return true;
@@ -288,7 +290,7 @@ export class StoredRetention {
     return (this.flags & EMPTIES_LAST) !== 0 && fields.eventNumber === this.discardPoint && isWholeEvent(fields);
   }
 
-  /** The first event number whose index entry stays. Entries of events of which only the time can tell stay. */
+  /** The first event number whose index entry stays. Entries of events of which only the time can decide stay. */
   get firstEntry(): number {
     if (this.flags === 0) return 0;
     const isTombstoned = (this.flags & IS_TOMBSTONED) !== 0;
