@@ -162,8 +162,7 @@ async function listDatabase(storage: Storage): Promise<SnapshotFile[]> {
 }
 
 /**
- * The chain of hashes over the log: before the log too, so that no leaves are of a chunk that the snapshot has not
- * whole.
+ * The hash chain over the log: before the log too, so that no leaves are of a chunk that the snapshot has not whole.
  */
 async function listProofs(storage: Storage): Promise<SnapshotFile[]> {
   const files: SnapshotFile[] = [];
