@@ -217,7 +217,7 @@ export class HashChain {
     const completed = this.#completed();
     this.#leaves = Math.min(leaves, completed);
     await this.#serially(async () => {
-      // The log was cut back since: what was said of it from there on says nothing any more.
+      // The log was cut back since: what entries hold about the part behind the cut has no meaning any more.
       if (leaves > completed) await this.#append({ kind: CUT, first: completed * this.chain.chunkSizeBytes });
     });
     for (let number = leaves - 1; number >= completed; number--) await storage.remove(leavesPath(number));

@@ -63,7 +63,7 @@ function numbers(...values: readonly number[]): Uint8Array {
   return out;
 }
 
-/** What the file `chain` says. */
+/** What the file `chain` holds. */
 export interface ChainFile {
   readonly format: typeof CHAIN_FORMAT;
   /** 32 hex digits. */

@@ -21,7 +21,7 @@ import {
 import { hashOf } from './verify-leaves.ts';
 import type { ProofNote } from './verify-report.ts';
 
-/** What a record is said to be; null for removed. */
+/** What a receipt states of a record; null for removed. */
 type State = Uint8Array | null;
 
 /** What is known of one position. */
