@@ -44,8 +44,8 @@ export function checkGroup(stream: string, group: string, settings: GroupSetting
 }
 
 /**
- * Refuses a start that no place of the source can have, as the reference does. One in `$all` where no record begins is
- * taken for the next one. Errors: `persistent_subscription_failed`.
+ * Refuses a start that no position of the source can have, as the reference does. One in `$all` where no record begins
+ * is taken for the next one. Errors: `persistent_subscription_failed`.
  */
 export function checkStart(store: GroupStore, stream: string, group: string, from: StartFrom): void {
   if (typeof from === 'string') return;
