@@ -47,13 +47,13 @@ export interface Authenticator {
   /** Whether a principal is a user that `login`, or a session, has given out; false for one that is known otherwise. */
   isUser?(principal: Principal): boolean;
   /**
-   * The user of this name as he is now, for what another member sends to be written for him; null where there is none,
-   * or he is disabled. At once where that is known. Errors: `not_ready`.
+   * The user of this name as stored now, for what another member sends to be written in that user's name; null where
+   * there is no such user, or a disabled one. At once where that is known. Errors: `not_ready`.
    */
   userNow?(name: string): UserNow | null | Promise<UserNow | null>;
 }
 
-/** A user, as long as his stream has not been written to since. */
+/** A user, as long as the user's stream has not been written to since. */
 export interface UserNow {
   readonly principal: Principal;
   readonly unchanged: UnchangedStream;
@@ -86,7 +86,7 @@ export interface Session {
   readonly principal: Principal;
   /** UTC milliseconds. */
   readonly endsMs: number;
-  /** What a member tells another of it. */
+  /** What a member sends another of the session. */
   readonly proof: SessionProof;
 }
 

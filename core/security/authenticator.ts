@@ -72,7 +72,7 @@ export class PasswordAuthenticator implements Authenticator {
 
   login(name: string, password: string, address: string | null, isLocal = false): Principal | Promise<Principal> {
     if (!this.#isReady) throw notReady();
-    // Before anyone is looked up, so that the answer tells nothing of the user.
+    // Before any user is looked up, so that the answer shows nothing of the user.
     if (!isLocal && isEmptyPassword(password)) {
       this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
       throw new SkuaError('not_authenticated', EMPTY_REFUSED);

@@ -130,7 +130,7 @@ export class Failures {
   }
 
   /**
-   * Tells other processes of the failure that was just counted, and takes in what they have counted. To be waited for
+   * Reports the failure that was just counted to other processes, and takes in what they have counted. To be waited for
    * before the answer.
    */
   async share(name: string, address: string | null): Promise<void> {

@@ -45,7 +45,7 @@ export class Passwords {
   readonly #meter: Meter;
   readonly #format: PasswordFormat;
   readonly #queue = new Derivations();
-  /** Derived where there is no user, so that the time of an answer does not tell whether there is one. */
+  /** Derived where there is no user, so that the time of an answer does not show whether there is one. */
   readonly #decoy: Scheme;
 
   constructor(keys: Keys, meter: Meter, format: PasswordFormat) {

@@ -155,7 +155,7 @@ export class UserStreams {
     });
   }
 
-  /** Tells nodes of the reference database, which poll for this, to forget what they have verified. */
+  /** Makes nodes of the reference database, which poll for this, forget what they have verified. */
   async notify(loginName: string): Promise<void> {
     const info = await this.#store.streamInfo(NOTIFICATIONS_STREAM);
     if (info.metadataVersion < 0) {

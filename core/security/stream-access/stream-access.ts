@@ -216,7 +216,7 @@ class DefaultAccess {
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const data = await this.#readLast();
     const defaults = data === null ? { ...NO_DEFAULTS, oddity: null } : parseAccessDefaults(data);
-    // Another caller may have been quicker; the error is told once. What is written meanwhile differs from this mark
+    // Another caller may have been quicker; the error is logged once. What is written meanwhile differs from this mark
     // and is read next time.
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const { oddity } = defaults;
