@@ -97,7 +97,7 @@ export class ConnectorCommands {
   }
 
   /**
-   * Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state tells afterwards
+   * Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state shows afterwards
    * too.
    */
   start(connectorId: string): Promise<void> {

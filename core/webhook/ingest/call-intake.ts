@@ -78,7 +78,7 @@ export class Intake {
     });
   }
 
-  /** Tells the log what is allowed and yet perhaps not meant, once. */
+  /** Logs what is allowed and yet perhaps not meant, once. */
   warnOnce(warning: string): void {
     if (this.warned.has(warning)) return;
     this.warned.add(warning);

@@ -18,7 +18,7 @@ export interface Delivery {
   readonly authorize: Authorize | null;
   /**
    * Where the event goes, and its type; those that a note of an earlier version names win. Empty until the script has
-   * said it.
+   * named them.
    */
   stream: string;
   type: string;

@@ -373,7 +373,7 @@ function textOf(body: Uint8Array): string | null {
   return isJsonBody(text) ? text : null;
 }
 
-/** The delivery's id for the note of a refused call, as far as headers tell it. */
+/** The delivery's id for the note of a refused call, as far as headers hold it. */
 function idOf(deliveryIdOf: Intake['deliveryIdOf'], call: InboundCall): string | null {
   const text = textOf(call.body);
   return text === null ? null : (deliveryIdOf?.(call.headers, text) ?? null);

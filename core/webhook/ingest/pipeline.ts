@@ -170,7 +170,7 @@ export class Pipeline {
   }
 
   #end(entry: Entry, outcome: WriteOutcome): void {
-    // A drain that ended earlier has told the caller already.
+    // A drain that ended earlier has answered the caller already.
     if (!this.#pending.delete(entry)) return;
     this.#bytes -= entry.bytes;
     this.#parts.budget.giveBack(null, entry.bytes);
@@ -227,7 +227,7 @@ function isOfOne(error: unknown): boolean {
   );
 }
 
-/** Those whose stream the refusal names, and the others; two halves where that tells nothing apart. */
+/** Those whose stream the refusal names, and the others; two halves where the name separates nothing. */
 function apart(entries: readonly Entry[], error: unknown): readonly (readonly Entry[])[] {
   const refused = isSkuaError(error) ? error.data['stream'] : null;
   const named = entries.filter(({ delivery }) => delivery.stream === refused);
