@@ -182,7 +182,7 @@ export class Lead {
 /** The same line is written again after this time. */
 const AGAIN_MS = 600_000;
 
-/** One line for each decision; one that is made again and again, such as to wait, is told once in a while. */
+/** One line for each decision; one that is made again and again, such as to wait, is logged once in a while. */
 export class NoteLog {
   readonly #log: Log;
   readonly #clock: Clock;

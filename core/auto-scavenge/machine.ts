@@ -127,7 +127,7 @@ function look({ seen, cycle }: State, view: NodesView, { monotonicMs }: World): 
 /** What the leader does as time goes on. */
 
 /**
- * A node that has been silent for this part of the time after which it counts as lost is no longer told that its run is
+ * A node that has been silent for this part of the time after which it counts as lost no longer hears that its run is
  * waited for. So the run ends by itself (orders.ts) before the next node begins.
  */
 const RENEWING_SHARE = 1 / 2;

@@ -19,12 +19,12 @@ import type { CyclesStore } from '../auto-scavenge-streams.ts';
  */
 interface OrdersParts {
   readonly scavenger: Pick<ScavengeControl & ScavengeView, 'start' | 'stop' | 'current' | 'last'>;
-  /** This node's copy of the log. */
+  /** This node's replica of the log, or the log itself. */
   readonly store: CyclesStore;
   /**
-   * Resolves when the copy has all that the log held at the call. In a cluster nothing is started before: an order may
-   * have lain in a process that stood still, and what was decided since need not have come here yet. Left out where the
-   * copy is the log.
+   * Resolves when the replica has all that the log held at the call. In a cluster nothing is started before: an order
+   * may have lain in a process that stood still, and what was decided since need not have come here yet. Left out where
+   * the store has the log itself.
    */
   readonly refresh?: () => Promise<void>;
   readonly clock: Clock;
@@ -217,8 +217,8 @@ interface OrderInStream {
 
 /**
  * What the stream of cycles says about an order to start, so that a node that has forgotten its orders in a restart
- * still knows the late ones. The attempt of an order is the number of its event. A copy of the log that lags behind
- * says less, never anything wrong.
+ * still knows the late ones. The attempt of an order is the number of its event. A replica that lags behind shows less,
+ * never anything wrong.
  */
 export async function orderInStream(store: CyclesStore, { attempt }: ScavengeOrder): Promise<OrderInStream> {
   let events: readonly StoredEvent[] = [];
@@ -255,7 +255,7 @@ export type AskedOrders = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'las
 
 export const NO_ANSWER: NoReply = { kind: 'unreachable', reason: 'no answer in time' };
 
-/** What a node says to an order to start. Never rejects. */
+/** A node's answer to an order to start. Never rejects. */
 export async function startReply(orders: AskedOrders, order: ScavengeOrder): Promise<StartReply> {
   try {
     return { kind: 'started', scavengeId: (await orders.start(order)).scavengeId };
@@ -273,7 +273,7 @@ export function lastReply(orders: AskedOrders, order: ScavengeOrder | null): Las
   return { kind: 'last', scavengeId: last?.scavengeId ?? null, result: last?.result ?? 'Unknown' };
 }
 
-/** What a node says to an order to stop, when the run has ended. Never rejects. */
+/** A node's answer to an order to stop, when the run has ended. Never rejects. */
 export async function stopReply(
   orders: AskedOrders,
   order: ScavengeOrder,
