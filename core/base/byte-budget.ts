@@ -326,7 +326,7 @@ function goneError(): SkuaError {
 
 /** What a share stands for, where that may end by itself. */
 export interface ShareOwner {
-  /** It has ended. */
+  /** What the share stands for has ended. */
   readonly isGone: boolean;
   /** The share holds bytes, or waits for some, for the first time: it must be closed when the owner ends. */
   onFirstUse(share: ByteShare): void;
@@ -334,7 +334,7 @@ export interface ShareOwner {
 
 /** What sends the bytes that a share holds. */
 export interface Sender {
-  /** Others wait for room, and it lags most: it is to end, and its share to be released or closed at once. */
+  /** Others wait for room, and this sender lags most: it is to end, and its share to be released or closed at once. */
   makeWay(refusal: SkuaError): void;
 }
 
@@ -420,7 +420,7 @@ export class ByteShare {
     this.#budget.arrives(this, true);
   }
 
-  /** It is not read for now. */
+  /** The sender's bytes are not read for now. */
   pause(): void {
     if (Number.isNaN(this.#readSinceMs)) return;
     this.#readMs += this.#budget.nowMs() - this.#readSinceMs;

@@ -8,7 +8,7 @@ export interface Principal {
 
 export const ADMINISTRATORS = '$admins';
 export const OPERATORS = '$ops';
-/** Those who may read the node's files, and with them everything that is in the store. */
+/** The group of users who may read the node's files, and with them everything that is in the store. */
 export const BACKUP_KEEPERS = '$backup';
 /** The seeds write the administrators' group once without its last letter; a user in it counts as an administrator. */
 const ADMINISTRATORS_ALIAS = '$admin';
