@@ -228,7 +228,7 @@ export class BlockCache {
   }
 
   #keep(firstKey: number, firstIndex: number, count: number, bytes: Uint8Array, readOnAt: number): void {
-    // It counts as used, so that this load is not the first to go before the reader that waits has seen it.
+    // The load counts as used, so that it is not the first to go before the reader that waits has seen it.
     const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
     let kept = 0;
     for (let i = 0; i < count && (i === 0 || i * BLOCK_BYTES < bytes.length); i++) {
