@@ -62,7 +62,7 @@ export interface OpenLogOptions {
  * `copy_attached` for the replica of a cluster's member.
  *
  * In this order: the log is cut back where `truncate.chk` asks for it (`truncateIfAsked`). What remains is taken in
- * (`Opening`): the chunk with the end is told by writer.chk, those before it must be complete, and in it the end is
+ * (`Opening`): the chunk with the end is named by writer.chk, those before it must be complete, and in it the end is
  * found (`findLogEnd`) and made durable (`settleLogEnd`). Then the checkpoints follow, and what crashes have left is
  * removed.
  *
@@ -341,7 +341,7 @@ class Opening {
         await storage.remove(name);
         log.info('leftover file removed', { file: name });
       } catch (error) {
-        // It does no harm, and the next start tries again.
+        // The file does no harm, and the next start tries again.
         if (isFinal(error)) throw error;
         log.warn('leftover file could not be removed', { file: name, reason: (error as Error).message });
       }

@@ -34,7 +34,7 @@ export class BlockSums {
     this.#sums[this.#count++] = sum;
   }
 
-  /** Those of the first `blocks` blocks, and `last` behind them unless it is null. */
+  /** The sums of the first `blocks` blocks, and `last` behind them unless it is null. */
   upTo(blocks: number, last: number | null): Uint32Array {
     const out = new Uint32Array(blocks + (last === null ? 0 : 1));
     out.set(this.#sums.subarray(0, blocks));

@@ -190,7 +190,7 @@ export interface ChunkView {
   readonly dataBytes: number;
   readonly isOngoing: boolean;
   readonly isScavenged: boolean;
-  /** It lies in object storage, and not on the disk of the node. */
+  /** The file lies in object storage, and not on the disk of the node. */
   readonly isCold: boolean;
   /** Known of scavenged files only, which have a map of their records. */
   readonly records: number | null;

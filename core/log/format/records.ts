@@ -134,7 +134,7 @@ export class PrepareFields {
   get isCommitted(): boolean {
     return (this.flags & FLAG_COMMITTED) !== 0;
   }
-  /** It occupies an event number: an event or a tombstone. */
+  /** The record occupies an event number: an event or a tombstone. */
   get isEvent(): boolean {
     return (this.flags & (FLAG_DATA | FLAG_STREAM_DELETE)) !== 0;
   }
