@@ -115,7 +115,7 @@ export class TableStore {
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
   newestFirst: readonly TableReader[] = [];
   wasReset: string | null = null;
-  /** It was discarded because another log was seen in it: what lies beside it may be of that one, too. */
+  /** The index was discarded because another log was seen in it: what lies beside it may be of that log, too. */
   wasAnothers = false;
   /** Merges that have ended. */
   merges = 0;
