@@ -39,11 +39,11 @@ export const VERDICT = {
   CONFLICT: 3,
   /** The stream is gone. */
   DELETED: 4,
-  /** It has its error, and changes nothing. */
+  /** The request has its error, and changes nothing. */
   REFUSED: 5,
-  /** It does not fit into the rest of the chunk. */
+  /** The request does not fit into the rest of the chunk. */
   FULL: 6,
-  /** It depends on the group in flight: that is committed first, then it is decided anew. */
+  /** The request depends on the group in flight: that is committed first, then the request is decided anew. */
   WAIT: 7,
 } as const;
 
@@ -214,7 +214,7 @@ export interface StreamPart {
 export interface StreamRun {
   readonly part: StreamPart;
   readonly checked: CheckedEvents;
-  /** It begins with the first event of its part. */
+  /** The run begins with the first event of its part. */
   readonly isFirst: boolean;
 }
 

@@ -145,7 +145,7 @@ export class Appender {
     for (await clock.yield(); this.#queue.length > 0; await clock.yield()) {
       const delay = this.#delay?.begin(this.#waiting()) ?? null;
       if (delay !== null) await delay;
-      // Those that waited may have been rejected meanwhile.
+      // Requests that waited may have been rejected meanwhile.
       if (this.#queue.length > 0) await this.#round();
     }
     this.#running = null;

@@ -23,7 +23,7 @@ interface Count {
  * checkpoint that is live.
  */
 export class CheckpointCount {
-  /** Those of the part that is being read. */
+  /** Checkpoints of the part that is being read. */
   found: SubscriptionCheckpoint<AllPosition>[] = [];
   readonly #rule: CheckpointRule;
   #count: Count = {

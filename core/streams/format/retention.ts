@@ -43,11 +43,11 @@ export interface RetentionLimits {
 export const DISCARD = 0;
 /** Its record was removed earlier. */
 export const GONE = 1;
-/** Its own timestamp will decide. */
+/** The event's own timestamp will decide. */
 export const MAYBE = 2;
-/** It is alive, by its time. Behind it expired events may follow where a clock was set back. */
+/** The event is alive, by its time. Behind it expired events may follow where a clock was set back. */
 export const YOUNG = 3;
-/** It stays, and so does everything behind it. */
+/** The event stays, and so does everything behind it. */
 export const STAYS = 4;
 export type Decision = typeof DISCARD | typeof GONE | typeof MAYBE | typeof YOUNG | typeof STAYS;
 
