@@ -245,7 +245,7 @@ export function parseAnchor(text: string, where: string): Anchor {
   try {
     found = JSON.parse(text) as Partial<Anchor> | null;
   } catch {
-    // Told below.
+    // Reported below.
   }
   const isAnchor =
     found !== null &&
