@@ -39,7 +39,7 @@ export class Intake {
   #cursor: Cursor = { from: { commit: 0, prepare: 0 }, after: BEFORE_ALL };
   isLoaded = false;
   isReading = false;
-  /** It would read if there were room among what all groups hold. */
+  /** The group would read if there were room among what all groups hold. */
   lacksRoom = false;
   /** Last number of the stream when the group was loaded, and events that have come while the group was live. */
   endAtLoad = -1;

@@ -38,7 +38,7 @@ export function checkGroup(stream: string, group: string, settings: GroupSetting
   if (stream !== ALL_STREAM) refuse(`Only groups of ${ALL_STREAM} have filters`);
   const data = 'prefixes' in filter ? filter.prefixes.join(',') : filter.expression;
   if (data.length > FILTER_LENGTH_MAX) refuse(`A filter may have at most ${FILTER_LENGTH_MAX} characters`);
-  // They are kept in one text between commas.
+  // Prefixes are kept in one text between commas.
   if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(',')))
     refuse('A filter prefix may not contain a comma');
 }

@@ -145,7 +145,7 @@ export class Sender {
     message.consumer = null;
   }
 
-  /** It waits to be sent again. */
+  /** The message waits to be sent again. */
   again(message: Message): void {
     this.#of.ledger.dropEvent(message);
     message.state = 'waiting';
