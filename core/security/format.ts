@@ -67,7 +67,7 @@ function entryPart(path: string, line: Uint8Array, offset: number): Part {
   try {
     entry = JSON.parse(decodeText(line)) as AuditFields | null;
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (entry === null || typeof entry !== 'object')
     return {

@@ -22,7 +22,7 @@ export interface SessionClaims {
   readonly keyId: string;
   readonly id: string;
   readonly user: string;
-  /** It selects the key, and is compared with the ends that are kept. */
+  /** This time selects the key, and is compared with the ends that are kept. */
   readonly issuedMs: number;
   readonly endsMs: number;
   /** Where the user's stream ended. */
