@@ -227,7 +227,7 @@ function isOfOne(error: unknown): boolean {
   );
 }
 
-/** Those whose stream the refusal names, and the others; two halves where the name separates nothing. */
+/** The entries whose stream the refusal names, and the others; two halves where the name separates nothing. */
 function apart(entries: readonly Entry[], error: unknown): readonly (readonly Entry[])[] {
   const refused = isSkuaError(error) ? error.data['stream'] : null;
   const named = entries.filter(({ delivery }) => delivery.stream === refused);

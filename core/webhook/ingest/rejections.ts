@@ -84,7 +84,7 @@ export class Rejections {
     if (this.#losses.length === 1) this.#later(this.#writeLosses());
   }
 
-  /** Those that are lost in the same breath are written together. */
+  /** Losses of the same turn are written together. */
   async #writeLosses(): Promise<void> {
     await TURN;
     while (this.#losses.length > 0) {
