@@ -8,7 +8,7 @@ export interface ByteBudgetOptions {
   readonly of: string;
   /** All shares together, in bytes. */
   readonly totalBytes: number;
-  /** The part of the total that is for small shares, and for callers that hold little. */
+  /** The part of the total that only small shares, and callers that hold little, may take. */
   readonly reserveBytes: number;
   /** A share of at most this many bytes is small. */
   readonly smallBytes: number;

@@ -14,7 +14,7 @@ export const BACKUP_KEEPERS = '$backup';
 const ADMINISTRATORS_ALIAS = '$admin';
 
 export const ANONYMOUS: Principal = { name: null, roles: [] };
-/** The node itself, and everybody while security is off. */
+/** The node itself, and every caller while security is off. */
 export const SYSTEM: Principal = { name: 'system', roles: ['system', ADMINISTRATORS] };
 
 /** The principal of a connector that writes: in no group, so that a list admits it by its name or with everybody. */

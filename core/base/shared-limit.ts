@@ -3,7 +3,7 @@ const RESERVED_PART = 1 / 4;
 const LITTLE_PART = 1 / 16;
 
 export interface SharedLimitOptions {
-  /** What is left to callers that hold little; left out, a quarter of the total. */
+  /** What only callers that hold little may take; left out, a quarter of the total. */
   readonly reserve?: number;
   /**
    * A caller that holds no more than this holds little, too, where this is more than a sixteenth of the total: one

@@ -120,7 +120,7 @@ class MemoryScavengeState implements ScavengeState {
     return true;
   }
 
-  /** Data that the first user stored before anyone else had its hash. */
+  /** Data that the first user stored before any other had its hash. */
   #moveToName(key: string, user: string): void {
     const original = this.#tables.originals.get(key);
     if (original !== undefined) this.#content.set('namedOriginals', user, original.data);

@@ -55,7 +55,7 @@ export class UserManager implements Users {
     let stored = await this.#streams.read(loginName);
     const looking = stored === null ? (this.#upToDate?.() ?? null) : null;
     if (looking !== null) {
-      // He may have been made elsewhere a moment ago.
+      // The user may have been made elsewhere a moment ago.
       await looking;
       stored = await this.#streams.read(loginName);
     }

@@ -246,7 +246,7 @@ export interface StreamEnd {
   readonly metadataVersion: number;
 }
 
-/** How much a page may hold, and for whom it is read. */
+/** How much a page may hold, and for which reader. */
 export interface PageOptions {
   /**
    * Bytes with which a page ends, behind at least one event: data, metadata, and EVENT_OVERHEAD_BYTES for each event.

@@ -58,8 +58,8 @@ export const LOG_ID_FILE = 'log-id';
 
 /**
  * Throws `copy_attached` where the directory is the replica of a cluster's member. A program that opens the replica
- * alone may write what other members do not have, and the replica could never follow them again; so every opening is
- * refused that does not declare that it knows.
+ * alone may write what other members do not have, and the replica could never follow them again; so an opening without
+ * `isReplica` is refused.
  */
 export async function refuseAttached(storage: Storage): Promise<void> {
   if ((await storage.size(LOG_ID_FILE)) === null) return;

@@ -76,7 +76,7 @@ export function isBlankPassword(password: string): boolean {
   return password.replaceAll('\0', '').trim() === '';
 }
 
-/** False for what is too long to be anyone's password. */
+/** False for what is too long to be a password. */
 export function fitsPassword(password: string): boolean {
   return password.length <= PASSWORD_BYTES_MAX && utf8Length(password) <= PASSWORD_BYTES_MAX;
 }

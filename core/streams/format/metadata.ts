@@ -9,7 +9,7 @@ import { checkWritableName, isMetastream, originalOf, SETTINGS_STREAM } from './
 /** Stream metadata. */
 
 export const NO_METADATA: StreamMetadata = {};
-/** Every metastream has this, whatever anyone wrote. */
+/** Every metastream has this, whatever was written to it. */
 export const METASTREAM_METADATA: StreamMetadata = { maxCount: 1 };
 /**
  * In place of an access list that can't be understood: it names no user and no group, so that it admits administrators
