@@ -44,7 +44,7 @@ export interface ScheduledTimes {
   readonly timesMs: readonly number[];
 }
 
-/** Most times that are told at once: each takes about a millisecond. */
+/** Most times that one answer lists: each takes about a millisecond. */
 export const TIMES_MAX = 20;
 
 /**

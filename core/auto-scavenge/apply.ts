@@ -149,6 +149,6 @@ export function stateOf({ configuration, facts, version }: Loaded, leadsSinceMs:
     state = apply(state, fact, number);
     if (state.anchorMs !== null) anchorMs = Math.max(anchorMs ?? 0, state.anchorMs);
   }
-  // The two streams do not tell in which order their events came: the later time counts.
+  // The two streams do not show in which order their events came: the later time counts.
   return { ...state, version, seen, anchorMs: anchorMs === null ? null : Math.max(anchorMs, leadsSinceMs) };
 }

@@ -114,7 +114,7 @@ export class AutoScavengeStreams {
   }
 
   /**
-   * Stores a fact on top of what the stamp stands for, and gives the stamp after it; null when somebody else has
+   * Stores a fact on top of what the stamp stands for, and gives the stamp after it; null when another writer has
    * configured in between. Errors: as `EventStore.append`; `wrong_expected_version` when another event was first, and
    * what `authorize` refuses with.
    */

@@ -160,7 +160,7 @@ class Driver implements AutoScavenge {
         try {
           return await work(await this.#lead.load());
         } catch (error) {
-          // Somebody else has written: what is stored by now is asked again.
+          // Another writer has written: what is stored by now is asked again.
           if (tries >= CONFLICTS_MAX || !isSkuaError(error, 'wrong_expected_version')) throw error;
         }
       }

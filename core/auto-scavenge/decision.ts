@@ -19,11 +19,11 @@ export type Input =
   | { readonly kind: 'asked'; readonly attempt: number; readonly reply: AskReply }
   | { readonly kind: 'stopped'; readonly attempt: number; readonly reply: StopReply };
 
-/** `gone`: no run goes on, and nothing says how ours ended. `unknown`: nothing is known. */
+/** `gone`: no run goes on, and nothing shows how ours ended. `unknown`: nothing is known. */
 export type AskReply =
   | {
       readonly kind: NodeResult | 'running' | 'gone';
-      /** The run that the node told of, when it is not the one we started. */ readonly other: string | null;
+      /** The run that the node reported, when it is not the one we started. */ readonly other: string | null;
     }
   | { readonly kind: 'unknown'; readonly reason: string };
 

@@ -60,7 +60,7 @@ async function understand(reply: LastReply, scavengeId: string | null, store: Cy
   if (reply.result === 'InProgress') return { kind: 'running', other };
   if (reply.result === 'Success') return { kind: 'Success', other };
   if (isOurs && (reply.result === 'Stopped' || reply.result === 'Errored')) return { kind: reply.result, other };
-  // Cut off, or ended because nobody asked for it: its history may call that stopped.
+  // Cut off, or ended because the leader did not ask for the run: its history may call that stopped.
   if (isOurs && reply.result === 'Interrupted') return { kind: 'gone', other };
   return { kind: (await resultFromHistory(store, scavengeId)) ?? 'gone', other };
 }

@@ -29,7 +29,7 @@ export interface AutoScavengeParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly meter: Meter;
-  /** Of this node. Runs that nobody asks for are ended by the tick, whether or not this node leads. */
+  /** Of this node. Runs that no leader asks for are ended by the tick, whether or not this node leads. */
   readonly orders?: ScavengeOrders;
   /**
    * In a cluster: what lets a decision take its place in the log only while this node leads by it. Asked for before the
@@ -182,7 +182,7 @@ export class Lead {
 /** The same line is written again after this time. */
 const AGAIN_MS = 600_000;
 
-/** One line for each decision; one that is made again and again, such as to wait, is told once in a while. */
+/** One line for each decision; one that is made again and again, such as to wait, is logged once in a while. */
 export class NoteLog {
   readonly #log: Log;
   readonly #clock: Clock;

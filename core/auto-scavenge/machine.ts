@@ -99,7 +99,7 @@ function members(state: State, view: NodesView, world: World): Decision {
   const listed = new Set(view.members.map(({ node }) => nodeKey(node)));
   const known = new Set(cycle.members.map(nodeKey));
   const added = view.members.map(({ node }) => node).filter((node) => !known.has(nodeKey(node)));
-  // While members are missing nobody is left out because it is not listed: its part ends as that of a lost node.
+  // While members are missing no node is left out because it is not listed: its part ends as that of a lost node.
   const removed = isHealthy ? cycle.members.filter((node) => !listed.has(nodeKey(node))) : [];
   if (added.length === 0 && removed.length === 0) return stay(looked);
   const fields = { added: added.map(nodeKey), removed: removed.map(nodeKey) };
@@ -127,7 +127,7 @@ function look({ seen, cycle }: State, view: NodesView, { monotonicMs }: World): 
 /** What the leader does as time goes on. */
 
 /**
- * A node that has been silent for this part of the time after which it counts as lost is no longer told that its run is
+ * A node that has been silent for this part of the time after which it counts as lost no longer hears that its run is
  * waited for. So the run ends by itself (orders.ts) before the next node begins.
  */
 const RENEWING_SHARE = 1 / 2;
@@ -248,7 +248,8 @@ function atNode(state: State, cycle: Cycle, designated: Designation, world: Worl
 }
 
 /**
- * The leader is not scavenged while it leads. With nobody else to lead it stays: the cluster matters more than a cycle.
+ * The leader is not scavenged while it leads. With no other member to lead it stays the leader: the cluster matters
+ * more than a cycle.
  */
 function resigning(state: State, designated: Designation, view: NodesView, world: World): Decision {
   const node = nodeKey(view.self);

@@ -1,7 +1,7 @@
 /**
- * By which callers are counted: an IPv4 address by itself, an IPv6 address by its network of 64 bits, since whoever has
- * one address of such a network has all of them. `address` is in the canonical form (RFC 5952), as servers show
- * addresses; what is no address, and the null of an unknown one, stand for themselves.
+ * By which callers are counted: an IPv4 address by itself, an IPv6 address by its network of 64 bits, since a client
+ * that has one address of such a network has all of them. `address` is in the canonical form (RFC 5952), as servers
+ * show addresses; what is no address, and the null of an unknown one, stand for themselves.
  */
 export function addressGroup(address: string | null): string {
   if (address === null) return '';

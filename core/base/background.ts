@@ -4,8 +4,8 @@ interface Sleeper {
 }
 
 /**
- * Begins work that nobody waits for and that belongs to no request. What it rejects with ends the process, as
- * everything that nobody expects: what it has left half done may be shared by all.
+ * Begins work that no code awaits and that belongs to no request. An error of that work ends the process, as every
+ * unexpected error does: what the work has left half done may be shared by all.
  */
 export function background(work: Promise<unknown>): void {
   work.then(undefined, unexpected);

@@ -8,13 +8,13 @@ export interface ByteBudgetOptions {
   readonly of: string;
   /** All shares together, in bytes. */
   readonly totalBytes: number;
-  /** The part of the total that only small shares may take, and callers who hold little. */
+  /** The part of the total that only small shares, and callers that hold little, may take. */
   readonly reserveBytes: number;
   /** A share of at most this many bytes is small. */
   readonly smallBytes: number;
   /**
-   * One largest request, in bytes: who holds no more holds little (core/base/shared-limit.ts). Left out, a sixteenth of
-   * the total is little.
+   * One largest request, in bytes: a caller that holds no more holds little (core/base/shared-limit.ts). Left out, a
+   * sixteenth of the total is little.
    */
   readonly largestBytes?: number;
   /** Shares that may wait; the next one is refused at once. */
@@ -36,7 +36,8 @@ interface Timer {
 const PACED_BYTES = 8_192;
 
 /**
- * Who lags so far is slow even if this process stood still meanwhile, and what has come is not read yet. Milliseconds.
+ * A sender that lags so far is slow even if this process stood still meanwhile and has not yet read what has come.
+ * Milliseconds.
  */
 const SURELY_SLOW_MS = 5_000;
 
@@ -59,24 +60,24 @@ interface Lane {
 }
 
 /**
- * A total of bytes in memory that many share: replies under way, bodies that arrive, calls that are worked on. Who
- * finds room takes it with a few additions and without a promise; who finds none waits its turn, first come first
- * served, and is refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve that
- * others can't take, and who holds little has its part whatever others hold: the bytes, and the places in the queue,
- * are a `SharedLimit` of the callers whose shares they are.
+ * A total of bytes in memory that many share: replies under way, bodies that arrive, calls that are worked on. A share
+ * that finds room takes it with a few additions and without a promise; one that finds none waits its turn, first come
+ * first served, and is refused with `too_busy` when the queue is full or the wait too long. Small shares have a reserve
+ * that others can't take, and a caller that holds little has its part whatever others hold: the bytes, and the places
+ * in the queue, are a `SharedLimit` of the callers whose shares they are.
  *
  * There are two ways to use a share:
  * - Bytes that are going to be made or read: `tryGrow`, and where that is false give back what is held (`release`),
- *   wait with `grow`, and begin anew. Who waits for bytes must hold none, or all might wait for one another.
+ *   wait with `grow`, and begin anew. A share that waits for bytes must hold none, or all might wait for one another.
  * - Bytes that have arrived and are in memory whatever the budget says: `add`, and where that is false take no more
- *   from the sender until `room` resolves. The first who waits may go beyond the total, one at a time, so that one
- *   always finishes. What lies beyond the total is therefore bounded by the largest body and one read of a socket for
- *   each who waits.
+ *   from the sender until `room` resolves. The first share that waits may go beyond the total, one at a time, so that
+ *   one always finishes. What lies beyond the total is therefore bounded by the largest body and one read of a socket
+ *   for each share that waits.
  *
- * Where somebody waits, the sender goes first who lags most behind the pace of `pace.ts`, if it is slow: what stands
- * half-way keeps no room from others. Time in which it is not read does not count.
+ * While a share waits, the sender that lags most behind the pace of `pace.ts` goes first, if it is slow: what stands
+ * half-way keeps no room from others. Time in which the sender's bytes are not read does not count.
  *
- * Whoever made a share must `close` it when what it stands for has ended, however it ended.
+ * The code that made a share must `close` it when what the share stands for has ended, in whatever way.
  */
 export class ByteBudget {
   readonly options: ByteBudgetOptions;
@@ -111,8 +112,8 @@ export class ByteBudget {
   }
 
   /**
-   * A share that holds nothing yet. `caller`: for whom its bytes count; null where that is nobody. `sender`: who may be
-   * told to make way while more is expected of it.
+   * A share that holds nothing yet. `caller`: the one whose bytes these are; null for none. `sender`: may be asked to
+   * make way while more is expected of it.
    */
   share(owner: ShareOwner | null = null, caller: string | null = null, sender: Sender | null = null): ByteShare {
     return new ByteShare(this, owner, caller, sender);
@@ -131,7 +132,7 @@ export class ByteBudget {
     } else this.#arriving.delete(share);
   }
 
-  /** Looks for who is slow, again and again while somebody waits. */
+  /** Looks for slow senders, again and again while a share waits. */
   #look(): void {
     if (this.#isLooking || this.waiting === 0 || this.#arriving.size === 0) return;
     this.#isLooking = true;
@@ -144,7 +145,7 @@ export class ByteBudget {
     });
   }
 
-  /** Whoever lags more than this makes way, the one that lags most first, until nobody waits. */
+  /** Senders that lag more than this make way, the one that lags most first, until no share waits. */
   #dropSlow(moreThanMs: number): void {
     const nowMs = this.nowMs();
     while (this.waiting > 0) {
@@ -158,7 +159,7 @@ export class ByteBudget {
       }
       if (slowest === null) return;
       this.#arriving.delete(slowest);
-      // What it gives back serves those who wait, here and now.
+      // What the slowest share gives back serves the waiting ones, here and now.
       slowest.sender!.makeWay(this.#refusal(' This one arrived too slowly, and others needed its memory.'));
     }
   }
@@ -171,14 +172,14 @@ export class ByteBudget {
       return share.caller === null
         ? this.#bytes.held + bytes <= this.#bytes.total
         : this.#bytes.admits(share.caller, bytes, beyond);
-    // What is larger than the whole budget has its turn when nobody else is there.
+    // What is larger than the whole budget has its turn when no other share is there.
     return (
       this.#heldLong === this.#longPart(share.heldBytes) ||
       this.#bytes.admits(share.longCaller, this.#moreOf(share, bytes), beyond)
     );
   }
 
-  /** What other shares hold that may go beyond the total: it takes no room of callers who hold little. */
+  /** What other shares hold that may go beyond the total: that takes no room of callers that hold little. */
   #beyondBytes(share: ByteShare): number {
     const [small, long] = [this.#small.beyond, this.#long.beyond];
     return (
@@ -191,7 +192,7 @@ export class ByteBudget {
     return this.#bytes.isLittle(this.#callerOf(share, share.heldBytes + bytes), this.#moreOf(share, bytes));
   }
 
-  /** @internal Whether nobody waits before a share that is going to hold so many bytes. */
+  /** @internal Whether no other share waits before one that is going to hold so many bytes. */
   isFree(share: ByteShare, bytes: number): boolean {
     const lane = this.#laneOf(bytes);
     return (
@@ -288,7 +289,7 @@ export class ByteBudget {
     return true;
   }
 
-  /** Large shares count apart from small ones, so that who has many of them still has room for what is small. */
+  /** Large shares count apart from small ones, so that a caller with many of them still has room for what is small. */
   #callerOf(share: ByteShare, bytes: number): string | null {
     return bytes <= this.options.smallBytes ? share.caller : share.longCaller;
   }
@@ -325,15 +326,15 @@ function goneError(): SkuaError {
 
 /** What a share stands for, where that may end by itself. */
 export interface ShareOwner {
-  /** It has ended. */
+  /** What the share stands for has ended. */
   readonly isGone: boolean;
   /** The share holds bytes, or waits for some, for the first time: it must be closed when the owner ends. */
   onFirstUse(share: ByteShare): void;
 }
 
-/** Who sends what a share holds. */
+/** What sends the bytes that a share holds. */
 export interface Sender {
-  /** Others wait for room, and it lags most: it is to end, and its share to be released or closed at once. */
+  /** Others wait for room, and this sender lags most: it is to end, and its share to be released or closed at once. */
   makeWay(refusal: SkuaError): void;
 }
 
@@ -341,7 +342,7 @@ export interface Sender {
 export class ByteShare {
   readonly #budget: ByteBudget;
   readonly #owner: ShareOwner | null;
-  /** For whom its bytes count; null where that is nobody. */
+  /** The caller for which the bytes of this share count; null for none. */
   readonly caller: string | null;
   /** @internal */
   readonly sender: Sender | null;
@@ -382,7 +383,7 @@ export class ByteShare {
     return this.#budget.options.smallBytes;
   }
 
-  /** Takes so many bytes more, if there is room now and nobody waits for it. */
+  /** Takes so many bytes more, if there is room now and no other share waits for it. */
   tryGrow(bytes: number): boolean {
     if (this.isClosed || !this.#budget.isFree(this, this.#held + bytes) || !this.#budget.fits(this, bytes))
       return false;
@@ -419,7 +420,7 @@ export class ByteShare {
     this.#budget.arrives(this, true);
   }
 
-  /** It is not read for now. */
+  /** The sender's bytes are not read for now. */
   pause(): void {
     if (Number.isNaN(this.#readSinceMs)) return;
     this.#readMs += this.#budget.nowMs() - this.#readSinceMs;
@@ -450,7 +451,7 @@ export class ByteShare {
     this.#hold(0);
   }
 
-  /** Gives everything back for good. Who waits with the share is told `aborted`. */
+  /** Gives everything back for good. A wait with this share rejects with `aborted`. */
   close(): void {
     if (this.#isClosed) return;
     this.pause();

@@ -1,6 +1,6 @@
 /** What is sent at this pace does not lag, in bytes a millisecond: 64 KiB a second. */
 const BRISK_BYTES_A_MS = 65.536;
-/** Who lags no more than this had bad luck; who lags more is slow. Milliseconds. */
+/** A sender that lags no more than this had bad luck; one that lags more is slow. Milliseconds. */
 export const SLOW_MS = 1_000;
 
 /**

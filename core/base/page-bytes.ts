@@ -24,7 +24,7 @@ export interface PageLimits {
   readonly hasPayloads: boolean;
   /** Length in bytes of an address without the name of the stream, where the answer has links to each event. */
   readonly addressBytes?: number | undefined;
-  /** What the page holds is taken from here, and is the reader's to give back; null for nobody's account. */
+  /** What the page holds is taken from this share, and is the reader's to give back; null where it is on no account. */
   readonly share: ByteShare | null;
   /** The reading ends when it aborts. */
   readonly signal?: AbortSignal;
@@ -33,7 +33,7 @@ export interface PageLimits {
 /**
  * Adds up what the page that is being read holds. An event that it does not take is not kept: either the page ends
  * before it (`isFull`), or the budget has no room (`lacksRoom`): then what was read is dropped, `waitForRoom` resolves
- * when there is room for a whole page, and the page is read again. So who waits holds nothing.
+ * when there is room for a whole page, and the page is read again. So a page that waits holds nothing.
  */
 export class PageBytes {
   readonly limits: PageLimits;
@@ -121,7 +121,7 @@ export class PageBytes {
     if (this.#allowed > FREE_BYTES && this.limits.share !== null) this.limits.share.resize(this.#bytes);
   }
 
-  /** Throws `aborted` once there is nobody left to read for. */
+  /** Throws `aborted` once the reader is gone. */
   checkReader(): void {
     const { share, signal } = this.limits;
     if (share?.isClosed === true || signal?.aborted === true)

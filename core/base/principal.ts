@@ -8,18 +8,16 @@ export interface Principal {
 
 export const ADMINISTRATORS = '$admins';
 export const OPERATORS = '$ops';
-/** Those who may read the node's files, and with them everything that is in the store. */
+/** The group of users who may read the node's files, and with them everything that is in the store. */
 export const BACKUP_KEEPERS = '$backup';
-/**
- * The seeds write the administrators' group once without its last letter; whoever is in it counts as an administrator.
- */
+/** The seeds write the administrators' group once without its last letter; a user in it counts as an administrator. */
 const ADMINISTRATORS_ALIAS = '$admin';
 
 export const ANONYMOUS: Principal = { name: null, roles: [] };
-/** The node itself, and everybody while security is off. */
+/** The node itself, and every caller while security is off. */
 export const SYSTEM: Principal = { name: 'system', roles: ['system', ADMINISTRATORS] };
 
-/** Who a connector is where it writes: in no group, so that a list lets it in by its name or with everybody. */
+/** The principal of a connector that writes: in no group, so that a list admits it by its name or with everybody. */
 export function connectorPrincipal(connectorId: string): Principal {
   return { name: `connector:${connectorId}`, roles: [] };
 }

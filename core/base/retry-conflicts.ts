@@ -4,7 +4,7 @@ import { isSkuaError, type SkuaErrorOf } from './errors.ts';
 const ATTEMPTS_MAX = 16;
 
 /**
- * Repeats what met a concurrent write, from reading on; `attempt` is told when it is the last time. When that goes on,
+ * Repeats what met a concurrent write, from reading on; `attempt` learns when it is the last time. When that goes on,
  * rejects with what `givenUp` makes of it.
  */
 export async function retryConflicts<T>(

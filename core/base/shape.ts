@@ -17,10 +17,10 @@ export interface Wrong {
   readonly why: string;
 }
 
-/** Characters of a wrong value that are told. */
+/** Characters of a wrong value that a message shows. */
 const SHOWN_MAX = 60;
 
-/** A value that somebody else wrote, for a message: nothing in it can steer a terminal. */
+/** A value of foreign origin, for a message: nothing in the text can steer a terminal. */
 function shownValue(value: unknown): string {
   const text = (JSON.stringify(value) ?? 'missing').slice(0, SHOWN_MAX + 1).replace(/[^\x20-\x7e]/g, '?');
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;

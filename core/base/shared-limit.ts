@@ -1,22 +1,22 @@
-/** The part of a limit that is left to callers who hold little, and what counts as little. */
+/** The part of a limit that is left to callers that hold little, and what counts as little. */
 const RESERVED_PART = 1 / 4;
 const LITTLE_PART = 1 / 16;
 
 export interface SharedLimitOptions {
-  /** What only callers may take who hold little; left out, a quarter of the total. */
+  /** What only callers that hold little may take; left out, a quarter of the total. */
   readonly reserve?: number;
   /**
-   * Who holds no more than this holds little, too, where it is more than a sixteenth of the total: one request of the
-   * largest kind. It never comes to the whole reserve.
+   * A caller that holds no more than this holds little, too, where this is more than a sixteenth of the total: one
+   * request of the largest kind. It never comes to the whole reserve.
    */
   readonly little?: number;
 }
 
 /**
- * A limit that many callers share: calls, bytes, places in a queue. Anybody may take until three quarters of it are
- * taken; beyond that only a caller who holds less than a sixteenth of it with what it takes. So one alone may take
- * much, and nobody takes all. Who is counted by no caller (null) takes of what is not reserved. There is an entry for
- * each caller who holds something, and none for others.
+ * A limit that many callers share: calls, bytes, places in a queue. Every caller may take until three quarters of the
+ * limit are taken; beyond that only a caller that holds less than a sixteenth of the limit with what it takes. So one
+ * caller alone may take much, and none takes all. What counts for no caller (null) is taken of what is not reserved.
+ * There is an entry for each caller that holds something, and none for others.
  */
 export class SharedLimit {
   readonly total: number;
@@ -35,7 +35,7 @@ export class SharedLimit {
   get held(): number {
     return this.#held;
   }
-  /** Callers who hold something. */
+  /** Callers that hold something. */
   get callers(): number {
     return this.#byCaller.size;
   }
@@ -51,7 +51,7 @@ export class SharedLimit {
 
   /**
    * Whether the caller may take so much more now; 0 asks whether it may hold what it does. `apart`: how much of what is
-   * held takes nothing of what is left to those who hold little.
+   * held takes nothing of what is left to callers that hold little.
    */
   admits(caller: string | null, amount: number, apart = 0): boolean {
     const next = this.#held + amount;

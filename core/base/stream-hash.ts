@@ -164,7 +164,7 @@ function hashName(name: string, out: Hash64): void {
   hashUnits(words, units, out);
 }
 
-/** Hashes of the names met last: who reads a log meets few of them again and again. */
+/** Hashes of the names met last: a reader of the log meets few of them again and again. */
 const known = new KnownTexts();
 const knownHi = new Uint32Array(known.slots);
 const knownLo = new Uint32Array(known.slots);

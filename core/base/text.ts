@@ -29,9 +29,9 @@ export const KNOWN_BYTES_MAX = 256;
 const WORDS_MAX = KNOWN_BYTES_MAX / 4;
 
 /**
- * Tells texts that it was asked for before, by slots: a direct-mapped cache of fixed size. It is asked about each name
- * in the log, and therefore looks at four bytes at a time; the last four may overlap those before, and three or fewer
- * are put into one number.
+ * Recognises texts that it was asked for before, by slots: a direct-mapped cache of fixed size. It is asked about each
+ * name in the log, and therefore looks at four bytes at a time; the last four may overlap those before, and three or
+ * fewer are put into one number.
  */
 export class KnownTexts {
   readonly slots = SLOTS;
@@ -42,7 +42,7 @@ export class KnownTexts {
 
   /**
    * Whether the text of 1 to KNOWN_BYTES_MAX bytes at `at` is that of its slot. If not, it is from now on, and the
-   * caller puts there what he knows of it.
+   * caller puts there what it knows of the text.
    */
   has(b: Uint8Array, at: number, length: number): boolean {
     const view = wordsOf(b);

@@ -29,7 +29,7 @@ interface Load {
 interface Entry {
   readonly bytes: Uint8Array;
   readonly load: Load;
-  /** Whoever asks for this block will want what lies from this one on, too: it is loaded then; -1 for none. */
+  /** A reader that asks for this block will want those from `readOnFrom` on, too: they are loaded then; -1 for none. */
   readOnFrom: number;
 }
 /** `length` is what was asked for; at the end of a file `bytes` may be shorter. */
@@ -139,7 +139,7 @@ export class BlockCache {
   }
 
   /**
-   * Loads the run of blocks from `index`, so that a sequential reader finds it there when he has worked through the one
+   * Loads the run of blocks from `index`, so that a sequential reader finds it there after working through the run
    * before.
    */
   #readAhead(file: CachedFile, index: number): void {
@@ -228,7 +228,7 @@ export class BlockCache {
   }
 
   #keep(firstKey: number, firstIndex: number, count: number, bytes: Uint8Array, readOnAt: number): void {
-    // It counts as used, so that it is not the first to go before whoever waits for it has seen it.
+    // The load counts as used, so that it is not the first to go before the reader that waits has seen it.
     const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
     let kept = 0;
     for (let i = 0; i < count && (i === 0 || i * BLOCK_BYTES < bytes.length); i++) {
@@ -293,7 +293,7 @@ export class BlockCache {
         if (this.#spans.length >= SPANS_MAX) this.#spans = this.#spans.slice(1);
         this.#spans.push({ file: file.id, offset, length, bytes });
       });
-    // Whoever missed may have gone before he waited.
+    // A reader that missed may have gone before it awaited the load.
     loading.catch(() => {});
     return loading;
   }
@@ -426,7 +426,7 @@ export class CachedFile {
     return this.#tailIndex >= 0 ? this.#tailIndex : Math.ceil(this.file.size / BLOCK_BYTES);
   }
 
-  /** Notes that someone reads the file, past the cache too, until `leave`: `retire` waits for it. */
+  /** Notes that a reader reads the file, past the cache too, until `leave`: `retire` waits for it. */
   enter(): void {
     this.#readers++;
   }
@@ -443,8 +443,8 @@ export class CachedFile {
   }
 
   /**
-   * Closes a file that nothing leads to any more, when the last read under way has ended. Whoever waits for such a read
-   * gets no error: he takes his step again and finds what has taken the file's place.
+   * Closes a file that nothing leads to any more, when the last read under way has ended. A reader that waits for such
+   * a read gets no error: it takes its step again and finds the file's successor.
    */
   async retire(): Promise<void> {
     this.detach();
@@ -456,5 +456,5 @@ export class CachedFile {
   }
 }
 
-/** A read-ahead that nobody awaits may fail; whoever needs the block meets the error on his own read. */
+/** A read-ahead that is not awaited may fail; a reader that needs the block meets the error on its own read. */
 function mayFail(): void {}

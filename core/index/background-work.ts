@@ -11,8 +11,8 @@ interface Waiter {
 }
 
 /**
- * One line of background work: `step` is repeated until it says that nothing is left, and started anew by `kick`. A
- * step that fails is logged, reported to whoever waits, and tried again after a pause.
+ * One line of background work: `step` is repeated until it reports that nothing is left, and started anew by `kick`. A
+ * step that fails is logged, reported to callers that wait, and tried again after a pause.
  */
 export class Background {
   readonly #step: () => Promise<boolean>;
@@ -63,7 +63,7 @@ export class Background {
   }
 
   async #run(): Promise<void> {
-    // Kicked in the middle of somebody's step, which is to end before the work begins.
+    // Kicked in the middle of a caller's step, which is to end before the work begins.
     await Promise.resolve();
     while (!this.#signal.aborted) {
       this.#isKicked = false;
@@ -88,7 +88,7 @@ export class Background {
     );
   }
 
-  /** Those who ask again and again end the pause, and shall not fill the log. */
+  /** Callers that ask again and again end the pause, and shall not fill the log. */
   #logFailure(error: unknown): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#loggedMs < RETRY_MS) return;

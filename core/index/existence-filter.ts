@@ -46,7 +46,7 @@ export class ExistenceFilter {
   #file: StorageFile | null = null;
   /** The checkpoint in memory; -1 until the filter is complete. */
   #checkpoint = -1;
-  /** The checkpoint that this process has made durable; null where that can't be said. */
+  /** The checkpoint that this process has made durable; null where that is not known. */
   #stored: number | null = null;
   /** A write of the checkpoint failed. */
   #isCheckpointBroken = false;
@@ -70,9 +70,9 @@ export class ExistenceFilter {
     if (shown < 0) return filter;
     const wrong = await filter.#load();
     if (wrong === null) {
-      // It may have been lowered because the log was shortened, now or by a process that could not make it durable. A
-      // higher one would come back with a power loss, and new streams will stand where it says that all have been
-      // added.
+      // The checkpoint may have been lowered because the log was shortened, now or by a process that could not make it
+      // durable. A higher one would come back with a power loss, and new streams will stand where that checkpoint
+      // claims that all have been added.
       filter.#checkpoint = Math.min(shown, options.logEnd);
       await filter.#writeCheckpoint(filter.#checkpoint);
     } else

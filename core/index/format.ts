@@ -26,7 +26,7 @@ import {
 import { SCRUBBED_TABLES_FORMAT } from './tables/table-scrub.ts';
 import { shapeOf, TableSource, checkMd5 } from './format/table-scan.ts';
 
-/** The files of the index, for whoever looks into them. */
+/** The files of the index, for programs that look into them. */
 
 /** Bytes read at once. */
 const READ_BYTES = 1_048_576;

@@ -69,8 +69,8 @@ interface StreamIndexParts {
  * The index: (stream hash, event number) -> log position. New entries go to a memtable; full ones are written as
  * tables and tables merged in the background. It is a cache of the log and can always be rebuilt from it.
  *
- * Searches are steps that never wait (core/base/step.ts). They see every entry that was added.
- * Streams whose hashes collide share entries; whoever asks compares names in the log.
+ * Searches are steps that never wait (core/base/step.ts). They see every entry that was added. Streams whose hashes
+ * collide share entries; the caller compares names in the log.
  */
 export class StreamIndex {
   readonly hasher: StreamHasher;
@@ -186,7 +186,7 @@ export class StreamIndex {
   /**
    * Null while writers may go on; else a promise to await before more is added, since memtables wait to be written. It
    * rejects with `disk_full` or `io_error` when they can't be, and with `too_busy` when too many tables wait to be
-   * merged; asking again tries again: nobody waits for ever.
+   * merged; asking again tries again: no writer waits for ever.
    */
   ready(): Promise<void> | null {
     if (this.#memory.waiting <= FROZEN_MAX) return null;
@@ -351,7 +351,7 @@ export class StreamIndex {
 
   /**
    * Scavenges the tables there are now, one after the other. Merges wait meanwhile, tables are written and readers go
-   * on. Rejects with what ended it, after `run.onTable` has told of it.
+   * on. Rejects with what ended it, after `run.onTable` has reported it.
    */
   async scavengeTables(run: TableScavenge): Promise<void> {
     const release = await this.holdMerges();
@@ -402,7 +402,7 @@ export class StreamIndex {
     );
   }
 
-  /** The entries that are in no table yet, newest first, as they are now: memory shared with whoever gets them. */
+  /** The entries that are in no table yet, newest first, as they are now: memory shared with the caller. */
   memTables(): readonly MemTableColumns[] {
     return this.#memory.filled().map((table) => table.lend());
   }

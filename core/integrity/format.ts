@@ -42,7 +42,7 @@ import {
 import { sha256By } from './format/sha256.ts';
 import { parseEventProof } from './format/event-proof.ts';
 
-/** The files of the chain of hashes, and what is exported of it, for whoever looks into them. */
+/** The files of the hash chain, and what is exported of it, for programs that look into them. */
 
 /** Bytes read at once: whole entries. */
 const ENTRIES_AT_ONCE = 16_384;

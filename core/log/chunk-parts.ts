@@ -21,7 +21,7 @@ import { checkOldLength } from './format/chunk-files.ts';
 import { crcText, notARecord, READ_BYTES, RECORD_HEAD_BYTES, recordParts, type RecordStretch } from './record-parts.ts';
 import { FRAME_BYTES, isRecordLength, SYSTEM } from './format/records.ts';
 
-/** A chunk, for whoever looks into it: completed, being written, or what is left of one. */
+/** A chunk, for programs that look into it: completed, being written, or what is left of one. */
 
 /** Of writer.chk. */
 const WRITER_BYTES = 8;
@@ -78,7 +78,7 @@ export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void,
       const damage = damageOf(error, null);
       const offset = damage.offset ?? to;
       if (ongoing?.isKnown === false) {
-        // Nobody knows better where it ends, and behind that lies whatever was written before.
+        // It is not known otherwise where the log ends, and behind that end lies whatever was written before.
         if (await isAnything(file, offset))
           yield note(`The bytes after offset ${offset} are not a record: an unfinished write, or older content.`);
         break;
@@ -278,7 +278,7 @@ async function* recordAt(
       return;
     }
   } catch (error) {
-    // No record begins there: the walk tells which one lies before it.
+    // No record begins there: the walk finds which one lies before it.
     if (!isSkuaError(error, 'log_corrupt')) throw error;
   }
 }

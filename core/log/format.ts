@@ -23,7 +23,7 @@ import { FRAME_BYTES, isRecordLength } from './format/records.ts';
 
 export { recordPart, recordParts } from './record-parts.ts';
 
-/** The files of the log, for whoever looks into them. */
+/** The files of the log, for programs that look into them. */
 
 const CHUNK_NAMES = [/(?<=^|\/)chunk-\d{6}\.\d{6}$/, /(?<=^|\/)[0-9a-f]{8}-[0-9a-f-]{27}(?:\.merge)?\.scavenge$/];
 

@@ -34,7 +34,7 @@ export interface LogReader {
    * at the log's end.
    */
   readForward(position: number, frame: RecordFrame): Outcome;
-  /** Reads the last record that ends at or before `position`, which is such a place too. END at the log's start. */
+  /** Reads the last record that ends at or before `position`, which is such a boundary too. END at the log's start. */
   readBackward(position: number, frame: RecordFrame): Outcome;
   /**
    * True when a forward read may start at `position`: a record starts there, or it is a chunk boundary or the end of
@@ -42,8 +42,8 @@ export interface LogReader {
    */
   isBoundary(position: number): Outcome;
   /**
-   * The nearest place at or before `position`, which lies in the log, of which it is certain that a record may begin
-   * there: where its chunk does.
+   * The nearest position at or before `position`, which lies in the log, at which a record certainly may begin: where
+   * its chunk does.
    */
   chunkStart(position: number): number;
 }

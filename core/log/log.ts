@@ -44,8 +44,8 @@ export interface OpenLogOptions {
   /** The caller is the restore that the directory's marker speaks of. */
   readonly isRestoring?: boolean;
   /**
-   * The directory may be the copy of a cluster's log: whoever opens it is that cluster's member, or appends nothing.
-   * Default false: `copy_attached`.
+   * The directory may be a replica of a cluster's log: the program that opens it is that cluster's member, or appends
+   * nothing. Default false: `copy_attached`.
    */
   readonly isReplica?: boolean;
   /**
@@ -56,13 +56,13 @@ export interface OpenLogOptions {
 }
 
 /**
- * Opens the log of a data directory and brings it into a state from which it can be appended to. The caller holds
- * the directory's lock. Throws `log_corrupt`, `chunk_missing`, `chunk_unexpected`, `checkpoint_corrupt`,
- * `log_unsupported` or `truncation_too_large`, each naming the file, and `backup_failed` where a restore was begun
- * and has not ended, `copy_attached` for the copy of a cluster's member.
+ * Opens the log of a data directory and brings it into a state from which it can be appended to. The caller holds the
+ * directory's lock. Throws `log_corrupt`, `chunk_missing`, `chunk_unexpected`, `checkpoint_corrupt`, `log_unsupported`
+ * or `truncation_too_large`, each naming the file, and `backup_failed` where a restore was begun and has not ended,
+ * `copy_attached` for the replica of a cluster's member.
  *
  * In this order: the log is cut back where `truncate.chk` asks for it (`truncateIfAsked`). What remains is taken in
- * (`Opening`): the chunk with the end is told by writer.chk, those before it must be complete, and in it the end is
+ * (`Opening`): the chunk with the end is named by writer.chk, those before it must be complete, and in it the end is
  * found (`findLogEnd`) and made durable (`settleLogEnd`). Then the checkpoints follow, and what crashes have left is
  * removed.
  *
@@ -341,7 +341,7 @@ class Opening {
         await storage.remove(name);
         log.info('leftover file removed', { file: name });
       } catch (error) {
-        // It does no harm, and the next start tries again.
+        // The file does no harm, and the next start tries again.
         if (isFinal(error)) throw error;
         log.warn('leftover file could not be removed', { file: name, reason: (error as Error).message });
       }

@@ -29,7 +29,7 @@ import {
   timestampTicksAt,
 } from './format/records.ts';
 
-/** Records of the log, for whoever looks into what holds them. */
+/** Records of the log, for programs that look into what holds them. */
 
 /** Bytes read at once. */
 export const READ_BYTES = 1_048_576;
@@ -51,7 +51,7 @@ const scratch = new PrepareFields();
  * it.
  */
 export function recordPart(frame: RecordFrame, offset: number): RecordPart {
-  // Here and not when it is shown: damage is found in records that nobody looks at, too.
+  // Here and not when it is shown: damage is found in records that are not shown, too.
   const timeAt = recordTimestampAt(frame, scratch);
   const time = timestampText(timestampMsAt(frame.bytes, timeAt), timestampTicksAt(frame.bytes, timeAt));
   const lengthBytes = frame.length + FRAME_BYTES;
@@ -144,11 +144,11 @@ export interface RecordStretch {
   /** Offsets in the file, the second behind the last record. */
   readonly from: number;
   readonly to: number;
-  /** Of the first record; -1 where each says its own. */
+  /** Of the first record; -1 where each record holds its own. */
   readonly position: number;
   /** Positions that there may be, from the first to before the second. */
   readonly between?: readonly [number, number];
-  /** Is told every piece that is read. */
+  /** Called with every piece that is read. */
   readonly onPiece?: (piece: Uint8Array) => void;
 }
 

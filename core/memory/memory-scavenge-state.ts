@@ -14,7 +14,7 @@ import type {
 } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 
-/** Commits that `restart` can lose, unless told otherwise. */
+/** Commits that `restart` can lose, unless set otherwise. */
 const HISTORY_COMMITS = 1_000;
 
 const byStorage = new WeakMap<Storage, MemoryScavengeStates>();
@@ -31,7 +31,7 @@ export class MemoryScavengeStates implements ScavengeStates {
     this.#content = content;
   }
 
-  /** The one that belongs to a storage: a job and the store that runs it find the same without being told. */
+  /** The one that belongs to a storage: a job and the store that runs it find the same one by that storage. */
   static of(storage: Storage): MemoryScavengeStates {
     let states = byStorage.get(storage);
     if (states === undefined) byStorage.set(storage, (states = new MemoryScavengeStates({ historyCommits: 0 })));
@@ -120,7 +120,7 @@ class MemoryScavengeState implements ScavengeState {
     return true;
   }
 
-  /** Data that the first user stored before anyone else had its hash. */
+  /** Data that the first user stored before any other had its hash. */
   #moveToName(key: string, user: string): void {
     const original = this.#tables.originals.get(key);
     if (original !== undefined) this.#content.set('namedOriginals', user, original.data);

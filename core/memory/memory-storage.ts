@@ -212,7 +212,7 @@ export const PAGE_BYTES = 1_048_576;
 const PAGE_BYTES_MIN = 4_096;
 
 const NOTHING = new Uint8Array(0);
-/** Where ranges that were never written are read from. Nobody writes to what `read` returns. */
+/** Where ranges that were never written are read from. No caller writes to what `read` returns. */
 const ZEROS = new Uint8Array(PAGE_BYTES);
 
 /**

@@ -9,8 +9,8 @@ const PAGE_BYTES = 4_096;
 
 /**
  * The files of a directory that nothing is written to, and over them a scratch storage with everything that was
- * created, written or renamed since: for who only looks at a directory that can't be written to, with code that
- * recovers what it opens. A file that is opened for writing is copied first, without its zeros; what is open for
+ * created, written or renamed since: for programs that only look at a directory that can't be written to, with code
+ * that recovers what it opens. A file that is opened for writing is copied first, without its zeros; what is open for
  * reading by then does not see what is written.
  */
 export class OverStorage implements Storage {
@@ -80,8 +80,8 @@ export class OverStorage implements Storage {
   }
 
   /**
-   * As far as the directory can be locked: where it can't be written to, nobody who works by this way to it can write
-   * there either.
+   * As far as the directory can be locked: where the directory can't be written to, no other program that reaches it by
+   * the same path can write there either.
    */
   async lock(): Promise<StorageLock> {
     try {

@@ -12,7 +12,7 @@ export const ALL_STREAM = '$all';
 
 export const STRATEGIES = ['RoundRobin', 'DispatchToSingle', 'Pinned', 'PinnedByCorrelation'] as const;
 
-/** Numbers are kept and told as they were given; the engine bounds what it makes of them. */
+/** Numbers are kept and shown as they were given; the engine bounds what it makes of them. */
 export interface GroupSettings {
   readonly resolveLinks: boolean;
   readonly extraStatistics: boolean;
@@ -38,7 +38,7 @@ export interface GroupSettings {
   readonly strategy: string;
 }
 
-/** What the official clients and HTTP send where the user says nothing. */
+/** What the official clients and HTTP send where the user sets nothing. */
 export const DEFAULT_SETTINGS: GroupSettings = {
   resolveLinks: false,
   extraStatistics: false,
@@ -121,7 +121,7 @@ export interface GroupInfo {
   /** `Live`, `Behind`, either with `, OutstandingPageRequest`, or `NotReady`. */
   readonly status: string;
   readonly connections: readonly ConnectionInfo[];
-  /** Messages sent a second since the last time that somebody asked. */
+  /** Messages sent a second since this was last asked for. */
   readonly averagePerSecond: number;
   /** Messages sent since the group was loaded. */
   readonly totalItems: number;
@@ -176,7 +176,7 @@ export interface PersistentSubscriptions {
   /**
    * Makes a group. Errors: `persistent_subscription_exists`; `persistent_subscription_failed` (data: stream, group,
    * reason) for settings, a strategy or a position that can't be, a name whose streams another group has, or too many
-   * groups. `by` is told in the configuration.
+   * groups. `by` is named in the configuration.
    */
   create(stream: string, group: string, options: NewGroup, by: string): Promise<void>;
   /**
@@ -193,7 +193,7 @@ export interface PersistentSubscriptions {
   delete(stream: string, group: string, by: string): Promise<void>;
   info(stream: string, group: string): Promise<GroupInfo>;
   /**
-   * Name of the stream with the parked messages of a group that there is: the name alone does not tell which group of
+   * Name of the stream with the parked messages of a group that there is: the name alone does not show which group of
    * which stream it belongs to.
    */
   parkedStream(stream: string, group: string): Promise<string>;
@@ -265,7 +265,7 @@ export function notFoundError(stream: string, group: string): SkuaError {
   );
 }
 
-/** Of a stream as a whole; over gRPC, where the reference names a group without a name, that is told. */
+/** Of a stream as a whole; over gRPC, where the reference names a group without a name, this is the answer. */
 export function noneError(stream: string): SkuaError {
   return new SkuaError('persistent_subscription_not_found', `Stream ${stream} has no persistent subscription.`, {
     stream,

@@ -19,7 +19,7 @@ import type { KeptGroup } from './stored-forms.ts';
 
 export interface LoadedCheckpoint {
   readonly place: Position;
-  /** Nothing has been done yet: it says where a group from the end begins. */
+  /** Nothing has been done yet: this checkpoint holds where a group from the end begins. */
   readonly isInitial: boolean;
 }
 

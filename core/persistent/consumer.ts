@@ -10,7 +10,7 @@ export interface ConsumerGroup {
   ack(ids: readonly string[], consumer: Consumer): void;
   nack(ids: readonly string[], action: NackAction, reason: string, consumer: Consumer): void;
   left(consumer: Consumer): void;
-  /** It takes deliveries: there may be room for more. */
+  /** The consumer takes deliveries: there may be room for more. */
   took(): void;
 }
 
@@ -98,7 +98,7 @@ export class Consumer implements GroupConsumer {
     const deliveries: Delivery[] = [];
     for (const message of messages) {
       const { event } = message;
-      // It may have been taken away again: its time was over before it was taken.
+      // The message may have been taken back: its time was over before the consumer took it.
       if (message.consumer !== this || message.state !== 'sent' || event === null) continue;
       deliveries.push({ event, retryCount: message.retryCount });
       message.event = null;

@@ -39,7 +39,7 @@ export class Intake {
   #cursor: Cursor = { from: { commit: 0, prepare: 0 }, after: BEFORE_ALL };
   isLoaded = false;
   isReading = false;
-  /** It would read if there were room among what all groups hold. */
+  /** The group would read if there were room among what all groups hold. */
   lacksRoom = false;
   /** Last number of the stream when the group was loaded, and events that have come while the group was live. */
   endAtLoad = -1;
@@ -165,7 +165,7 @@ export class Intake {
     const { count, bytes } = sender.backlog;
     if (count > 0 && count + this.#batch() >= Math.min(settings.historyBufferSize, BACKLOG_MAX)) return false;
     if (count > 0 && sender.consumers.size === 0 && bytes >= limits.idleBufferBytesMax) return false;
-    // Whoever holds nothing may always read something, or a group would stand still because of others that do.
+    // A group that holds nothing may always read something, or a group would stand still because of others that do.
     const isEmpty = count === 0 && (ledger.open.count === 0 || sender.hasRoom);
     this.lacksRoom = !isEmpty && (held.messages >= limits.openMessagesMax || held.bytes >= limits.bufferBytesMax);
     if (this.lacksRoom) onWork();

@@ -23,7 +23,7 @@ export interface EngineLimits {
   readonly staleMs: number;
   /** Milliseconds before what has failed is tried again. */
   readonly retryMs: number;
-  /** Bytes of the log that a group of `$all` passes without a wanted event before it says where it stands. */
+  /** Bytes of the log that a group of `$all` passes without a wanted event before it reports where it stands. */
   readonly scanCheckpointBytes: number;
 }
 

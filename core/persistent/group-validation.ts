@@ -38,14 +38,14 @@ export function checkGroup(stream: string, group: string, settings: GroupSetting
   if (stream !== ALL_STREAM) refuse(`Only groups of ${ALL_STREAM} have filters`);
   const data = 'prefixes' in filter ? filter.prefixes.join(',') : filter.expression;
   if (data.length > FILTER_LENGTH_MAX) refuse(`A filter may have at most ${FILTER_LENGTH_MAX} characters`);
-  // They are kept in one text between commas.
+  // Prefixes are kept in one text between commas.
   if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(',')))
     refuse('A filter prefix may not contain a comma');
 }
 
 /**
- * Refuses a start that no place of the source can have, as the reference does. One in `$all` where no record begins is
- * taken for the next one. Errors: `persistent_subscription_failed`.
+ * Refuses a start that no position of the source can have, as the reference does. One in `$all` where no record begins
+ * is taken for the next one. Errors: `persistent_subscription_failed`.
  */
 export function checkStart(store: GroupStore, stream: string, group: string, from: StartFrom): void {
   if (typeof from === 'string') return;

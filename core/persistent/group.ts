@@ -157,7 +157,7 @@ export class Group implements ConsumerGroup {
     this.#proceed(false);
   }
 
-  /** Counts only from whoever has the message. */
+  /** Counts only from the consumer that has the message. */
   nack(ids: readonly string[], action: NackAction, reason: string, consumer: Consumer | null): void {
     if (this.isStopped) return;
     const nowMs = this.#parts.clock.monotonicMs();
@@ -182,7 +182,7 @@ export class Group implements ConsumerGroup {
   /** To be sent once more, or parked where that was done often enough. */
   #again(message: Message): void {
     const { maxRetryCount } = this.kept.settings;
-    // What nobody took was not sent.
+    // A message that was not taken was not sent.
     const wasTaken = message.event === null;
     this.sender.unsend(message);
     if (wasTaken && message.retryCount >= maxRetryCount) {

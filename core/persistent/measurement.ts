@@ -3,7 +3,9 @@ import type { Clock } from '../ports/clock.ts';
 /** Answers whose times are kept for the figures of a consumer. */
 const TIMES_MAX = 512;
 
-/** How many messages were sent, and how fast since somebody asked; with `withTimes` how long answers took, too. */
+/**
+ * How many messages were sent, and how fast since this was last asked for; with `withTimes` how long answers took, too.
+ */
 export class Measurement {
   readonly #clock: Clock;
   readonly #times: Float64Array | null;

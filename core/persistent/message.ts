@@ -1,7 +1,7 @@
 import type { StoredEvent } from '../streams/api.ts';
 import { EVENT_OVERHEAD_BYTES } from '../base/page-bytes.ts';
 
-/** Who has a message: a consumer (consumer.ts). */
+/** The holder of a message: a consumer (consumer.ts). */
 export interface Holder {
   /** Messages that it has. */
   inFlight: number;
@@ -142,8 +142,8 @@ export class SentMessages {
   }
 
   /**
-   * The message with this id that `consumer` has; of others' the first where `consumer` has none, and null where nobody
-   * has.
+   * The message with this id that `consumer` has; of others' the first where `consumer` has none, and null where no
+   * consumer has one.
    */
   find(id: string, consumer: Holder | null): Message | null {
     const first = this.#byId.get(id) ?? null;

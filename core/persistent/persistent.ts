@@ -100,7 +100,7 @@ class Engine implements PersistentSubscriptionsEngine {
       this.#state = 'loading';
       this.#stopping.abort();
       await this.#stopGroups(this.#loading);
-      // It may have been stopped meanwhile.
+      // The service may have been stopped meanwhile.
       if ((this.#state as State) !== 'loading') return;
       const stopping = new AbortController();
       this.#stopping = stopping;
@@ -307,7 +307,7 @@ class Engine implements PersistentSubscriptionsEngine {
       try {
         await this.#clear(stream, group);
       } catch (error) {
-        // They are harmless, and go when a group of this name is made again.
+        // The streams are harmless, and go when a group of this name is made again.
         this.#parts.log.warn('the streams of a persistent subscription that was deleted could not be deleted', {
           stream,
           group,
@@ -334,7 +334,7 @@ class Engine implements PersistentSubscriptionsEngine {
 
   /**
    * Before a group that begins at the end is known: an event that is written in between is not left out, and without
-   * the configuration nobody heeds it.
+   * the configuration nothing heeds it.
    */
   async #begin(kept: KeptGroup): Promise<void> {
     if (!isEndText(kept.startPosition)) return;
@@ -405,8 +405,7 @@ class Engine implements PersistentSubscriptionsEngine {
       // oxlint-disable-next-line no-await-in-loop
       const running = await this.#group(stream, group);
       if (!running.isStopped) return running.connect(options);
-      // It is being changed.
-      // oxlint-disable-next-line no-await-in-loop
+      // The group is being changed. oxlint-disable-next-line no-await-in-loop
       await this.#changes;
     }
   }

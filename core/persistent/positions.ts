@@ -26,7 +26,7 @@ export function positionText({ commit, prepare }: Position, isAll: boolean): str
 const ALL_TEXT = /^C:(-?\d{1,16})\/P:(-?\d{1,16})$/;
 const NUMBER_TEXT = /^-?\d{1,16}$/;
 
-/** Null when the text is no such place. */
+/** Null when the text is no such position. */
 export function parsePosition(text: string, isAll: boolean): Position | null {
   const found = isAll ? ALL_TEXT.exec(text) : NUMBER_TEXT.exec(text);
   if (found === null) return null;

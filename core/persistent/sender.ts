@@ -56,7 +56,7 @@ export class Sender {
     return true;
   }
 
-  /** Gives out what there is to those who have room. */
+  /** Gives out what there is to consumers that have room. */
   dispatch(): void {
     if (this.#of.signal.aborted || this.consumers.size === 0) return;
     this.dropHidden();
@@ -135,7 +135,7 @@ export class Sender {
     return { event, retryCount: message.retryCount };
   }
 
-  /** Takes a message back from whoever has it. */
+  /** Takes a message back from the consumer that has it. */
   unsend(message: Message): void {
     const { consumer } = message;
     this.sent.remove(message);
@@ -145,7 +145,7 @@ export class Sender {
     message.consumer = null;
   }
 
-  /** It waits to be sent again. */
+  /** The message waits to be sent again. */
   again(message: Message): void {
     this.#of.ledger.dropEvent(message);
     message.state = 'waiting';

@@ -87,7 +87,10 @@ class Pinned implements Strategy {
   readonly #hasher: StreamHasher;
   readonly #hash = new Hash64();
   readonly #consumers: Consumer[] = [];
-  /** Who has a bucket, and who is to have it. All are made with the first consumer: most groups wait for one. */
+  /**
+   * Which consumer has a bucket, and which one is to have it. All are made with the first consumer: most groups wait
+   * for one.
+   */
   #owners: (Consumer | null)[] = [];
   #heirs: (Consumer | null)[] = [];
   #inFlight = new Uint32Array(0);

@@ -95,7 +95,10 @@ export interface AuditEntry {
 
 export type AuditDetails = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
-/** Keeps entries. It never throws and is never waited for: what can't be kept is counted, and told where it is kept. */
+/**
+ * Keeps entries. It never throws and is never waited for: what can't be kept is counted, and that count is kept with
+ * the next entries.
+ */
 export interface AuditLog {
   record(entry: AuditEntry): void;
 }

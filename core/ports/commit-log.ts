@@ -19,15 +19,15 @@ export interface CommitLog {
    * One call at a time. Rejects with `disk_full` or `io_error` when nothing was appended and the log goes on as
    * before, and with `writer_stopped` when durability can no longer be promised; every later call then rejects too.
    *
-   * Where others write to the same log it also rejects with `commit_lost`, after which `shared.settled` moves `end` and
-   * the group has to be decided anew; with `commit_outcome_unknown` when nobody can tell whether it was appended; and
-   * with what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk` will follow, so
-   * that a log in which that is part of the group says so.
+   * Where others write to the same log `append` also rejects with `commit_lost`, after which `shared.settled` moves
+   * `end` and the group has to be decided anew; with `commit_outcome_unknown` when it can't be known whether the group
+   * was appended; and with what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk`
+   * will follow, so that a log in which that is part of the group says so.
    */
   append(group: Uint8Array, endsChunk?: boolean): Promise<void>;
   /**
-   * Shows readers everything up to `end`. Called when what was appended is in index and states, and before anybody is
-   * told of it.
+   * Shows readers everything up to `end`. Called when what was appended is in index and states, and before anything
+   * waiting for it gets an answer.
    */
   publish(): void;
   /**

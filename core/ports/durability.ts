@@ -20,7 +20,7 @@ export async function syncFile(file: StorageFile): Promise<void> {
 
 /**
  * True for errors after which the writer must not go on: a failed sync, and one that is no error of the storage's,
- * since nobody knows what that one left.
+ * since it is not known what that one left.
  */
 export function isFinal(error: unknown): boolean {
   return !(error instanceof SkuaError) || error.code === 'sync_failed';
@@ -35,7 +35,7 @@ export async function trySeal(file: StorageFile): Promise<void> {
 
 /**
  * Writes what a file shows in [from, to) once more, so that the next sync really brings it to the disk. After a sync
- * that failed, the system may show bytes that it holds for written and that are on no disk; another process can't tell
+ * that failed, the system may show bytes that it holds for written and that are on no disk; another process can't know
  * them from others, and a sync of its own does nothing for them.
  */
 export async function rewrite(file: StorageFile, from: number, to: number): Promise<void> {

@@ -8,9 +8,9 @@ import type { ObjectStore } from './object-store.ts';
 import type { StorageFile } from './storage.ts';
 
 /**
- * A kind of file, or object: how it is recognised, and what is in it, record by record, for whoever only looks (`skua
- * inspect`). An area has the kinds that are its own in a `format.ts`, made of the readers with which the store reads
- * them. They read as far as a damaged file goes, and say where that ends.
+ * A kind of file, or object: how it is recognised, and what is in it, record by record, for a program that only looks
+ * (`skua inspect`). An area has the kinds that are its own in a `format.ts`, made of the readers with which the store
+ * reads them. The readers read as far as a damaged file goes, and report where that ends.
  */
 export interface FileFormat {
   /** A word for programs, which stays. */
@@ -21,7 +21,7 @@ export interface FileFormat {
    * Its names, with the folders that belong to them: they match the end of a path, from a slash or its beginning on.
    */
   readonly names: readonly RegExp[];
-  /** Names that are too common to tell a kind, where the beginning of the file tells none. */
+  /** Names that are too common to show a kind, where the beginning of the file shows none. */
   readonly lastNames?: readonly RegExp[];
   /** Whether a file of this length that begins so is one, whatever its name. */
   readonly begins?: (head: Uint8Array, sizeBytes: number) => boolean;
@@ -41,7 +41,7 @@ export interface Inspected {
   readonly file: StorageFile;
   /** Where it is on this machine; null for an object. */
   readonly localPath: string | null;
-  /** The record that alone is wanted: whoever finds it faster than by the walk gives it first. */
+  /** The record that alone is wanted: a reader that finds it faster than by the walk gives it first. */
   readonly at: RecordPosition | null;
   readonly world: FormatWorld;
 }
@@ -133,7 +133,7 @@ export function note(message: string): Note {
 }
 
 /**
- * What was thrown, where it tells of damage; else it is thrown on, as an error of the storage is, or a format that is
+ * What was thrown, where it reports damage; else it is thrown on, as an error of the storage is, or a format that is
  * too new. `offset` where the error names none.
  */
 export function damageOf(error: unknown, offset: number | null): Damage {

@@ -63,13 +63,13 @@ export interface JobContext {
 export interface JobBackupPorts {
   readonly keys: Keys;
   readonly compression: Compression;
-  /** Opens an object store; whoever does closes it. */
+  /** Opens an object store; the job that opened it closes it. */
   openObjects(place: ObjectLocation): Promise<ObjectStore>;
 }
 
 export type Job = (args: never, context: JobContext) => Promise<unknown>;
 
-/** Tells how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
+/** Reports how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
 export function paced(
   context: Pick<JobContext, 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>,
   total: number,

@@ -4,7 +4,7 @@ export interface Keys {
   pbkdf2Sha1(password: Uint8Array, salt: Uint8Array, iterations: number, lengthBytes: number): Promise<Uint8Array>;
   /** scrypt (RFC 7914). */
   scrypt(password: Uint8Array, salt: Uint8Array, cost: ScryptCost, lengthBytes: number): Promise<Uint8Array>;
-  /** True when both are the same bytes, in a time that does not tell where they differ. */
+  /** True when both are the same bytes, in a time that does not depend on where they differ. */
   equal(a: Uint8Array, b: Uint8Array): boolean;
   /** HMAC (RFC 2104). A key that was given once must not be changed: what is made of it may be kept. */
   hmac(hash: HmacHash, key: Uint8Array, data: Uint8Array): Uint8Array;
@@ -25,7 +25,7 @@ export interface Keys {
    * none.
    */
   ed25519Verify(publicKey: string, data: Uint8Array, signature: Uint8Array): boolean;
-  /** Bytes nobody can guess. */
+  /** Bytes that can't be guessed. */
   randomBytes(length: number): Uint8Array;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The members of the cluster, who leads, and calls to a node, through the same admin interface that users have. A
- * single node is a cluster of one.
+ * The members of the cluster, which of them leads, and calls to a node, through the same admin interface that users
+ * have. A single node is a cluster of one.
  */
 export interface Nodes {
   /** What this node knows of the cluster by now. */
@@ -12,7 +12,8 @@ export interface Nodes {
   startScavenge(node: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply>;
   /**
    * The last run since the node's process started. With `order` the node learns that the cluster still waits for the
-   * run of that order: it ends one that nobody has asked for in a long time (core/auto-scavenge/orders/orders.ts).
+   * run of that order: the node ends a run that the leader has not asked for in a long time
+   * (core/auto-scavenge/orders/orders.ts).
    */
   lastScavenge(node: NodeAddress, order: ScavengeOrder | null, timeoutMs: number): Promise<LastReply>;
   /**
@@ -43,8 +44,8 @@ export interface NodesView {
   /** Members with a vote that the cluster is meant to have. */
   readonly clusterSize: number;
   /**
-   * Includes this node. One that can't be reached stays here, not alive, for longer than any run goes on that
-   * nobody asks for (a quarter of the time after which a node counts as lost).
+   * Includes this node. One that can't be reached stays here, not alive, for longer than any run goes on without being
+   * asked for (a quarter of the time after which a node counts as lost).
    */
   readonly members: readonly Member[];
   /**
@@ -65,7 +66,7 @@ export interface Member {
 
 /**
  * An order of the cluster to a node. `attempt` is the number of the event in `$auto-scavenges` that decided it, so it
- * grows from order to order whoever leads, and survives every restart.
+ * grows from order to order whichever member leads, and survives every restart.
  */
 export interface ScavengeOrder {
   readonly clusterScavengeId: string;

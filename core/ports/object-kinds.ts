@@ -3,8 +3,8 @@ import type { ListOptions, ObjectInfo, ObjectPage, ObjectStore } from './object-
 
 /**
  * Objects are listed kind by kind, by names that are ours: what else lies in a folder or a bucket (files of the system,
- * notes of an operator, copies with a name that is nearly one of ours) is a stranger's. It is passed over, told once,
- * and never removed.
+ * notes of an operator, copies with a name that is nearly one of ours) is a stranger's. Such an object is passed over,
+ * logged once, and never removed.
  */
 export interface KeyKind {
   readonly prefix: string;
@@ -16,7 +16,7 @@ export function isOfKind({ prefix, rest }: KeyKind, key: string): boolean {
   return key.startsWith(prefix) && rest.test(key.slice(prefix.length));
 }
 
-/** Told at the end of a listing that met strangers. */
+/** Called at the end of a listing that met strangers. */
 export type OnStrangers = (strangers: Strangers) => void;
 
 export interface Strangers {
@@ -26,7 +26,7 @@ export interface Strangers {
 }
 
 /**
- * Tells the first listing that met strangers, and none behind it: what is listed again and again would be told as
+ * Logs the first listing that met strangers, and none behind it: what is listed again and again would be logged as
  * often.
  */
 export function logStrangersOnce(tell: (message: string) => void): OnStrangers {
@@ -71,7 +71,7 @@ export async function* listKind(
 }
 
 interface KindPage extends ObjectPage {
-  /** The last key of the page, whoever's: the next page begins behind it. Empty where the page is. */
+  /** The last key of the page, ours or a stranger's: the next page begins behind it. Empty where the page is. */
   readonly last: string;
   readonly strangers: readonly string[];
 }

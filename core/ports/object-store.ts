@@ -6,10 +6,10 @@ import { SkuaError } from '../base/errors.ts';
  * `.tmp`, and no key is the folder of another (`a` beside `a/b`): a directory can't hold both.
  * `core/ports/object-store.ts` checks them.
  *
- * An object is there whole or not at all, and what a call acknowledged is seen by every later call of anybody. Calls
- * that may be repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the
+ * An object is there whole or not at all, and what a call acknowledged is seen by every later call of every process.
+ * Calls that may be repeated without harm (`get`, `head`, `list`, `put`, `upload`, `remove`) are repeated by the
  * implementation, within its limits, when the store is busy or a reply is lost; `create` never is, because a repeat
- * can't tell its own success.
+ * can't know its own success.
  *
  * Errors are SkuaErrors: `storage_unreachable`, `bucket_not_found`, `storage_denied`, `wrong_region`, `clock_skewed`,
  * `disk_full`, `storage_throttled`, `io_error` for the rest, and `outcome_unknown` from `create`; `aborted` when the
@@ -26,13 +26,13 @@ export interface ObjectStore {
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
   /**
    * Creates a small object; `exists`, with nothing changed, when the key is taken. Exactly one of several that create
-   * the same key gets `created`. Rejects with `outcome_unknown` when it can't be told whether this call created the
-   * object (a conflict that the store did not decide, a failure inside it, a lost reply): whoever needs to know puts
-   * the same bytes there again and then looks.
+   * the same key gets `created`. Rejects with `outcome_unknown` when it can't be known whether this call created the
+   * object (a conflict that the store did not decide, a failure inside it, a lost reply): a caller that needs to know
+   * puts the same bytes there again and then looks.
    */
   create(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'created' | 'exists'>;
   /**
-   * As `create`, for an object that nobody can remove or replace before `untilMs`, by the store's own lock (retention
+   * As `create`, for an object that can't be removed or replaced before `untilMs`, by the store's own lock (retention
    * in compliance mode), which its bucket must have been made for. Left out where there is no such lock.
    */
   createLocked?(key: string, bytes: Uint8Array, untilMs: number, signal?: AbortSignal): Promise<'created' | 'exists'>;
@@ -59,16 +59,17 @@ export interface ObjectStore {
   /** Removes objects; those that are absent are no error. */
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void>;
   /**
-   * Makes the place itself where it is not there, durably: for whoever begins a log or a repository in it, once.
-   * Without that every change rejects with `storage_unreachable` where the place is missing. Left out where a place is
-   * not made by those who use it.
+   * Makes the location itself where it is missing, durably: for code that begins a log or a repository there, once.
+   * Without that every change rejects with `storage_unreachable` where the location is missing. Left out where a
+   * location is not made by the programs that use it.
    */
   begin?(): Promise<void>;
   /**
-   * A directory may be renamed or unmounted, and another one lie in its place. Where that looks so, `why` is asked,
-   * with what lies there now, before anything is answered: null says that it is what the caller knows, and not older;
-   * else why it is not, and every call rejects with `storage_unreachable` until the right one is back. Where nobody can
-   * say, it is refused. Ends with the function that is returned. Left out where a place can't be exchanged.
+   * A directory may be renamed or unmounted, and another one lie where it was. Where that looks so, `why` is asked,
+   * with what lies there now, before anything is answered: null means that it is what the caller knows, and not older;
+   * else why it is not, and every call rejects with `storage_unreachable` until the right directory is back. Where that
+   * can't be decided, the directory is refused. The watch ends with the function that is returned. Left out where a
+   * location can't be exchanged.
    */
   recognise?(why: WhyAnother): () => void;
   close(): Promise<void>;
@@ -81,8 +82,8 @@ export interface GetOptions {
   readonly length?: number;
   /**
    * Memory of at least `length` bytes, which an implementation may fill and answer a view of: new memory for every one
-   * of many long reads keeps a process busy with getting and giving back pages. Until the call has ended nobody else
-   * may use it.
+   * of many long reads keeps a process busy with getting and giving back pages. Until the call has ended nothing else
+   * may use that memory.
    */
   readonly into?: Uint8Array;
   readonly signal?: AbortSignal;

@@ -4,7 +4,7 @@ import { isSystemPath } from './system-names.ts';
 /**
  * The names of our files in a data directory, those of the reference database and what either leaves behind included.
  * Whatever has another name is a stranger's: it stays where it is and stops nothing. So nothing is removed, or
- * replaced, but what `isOwnName` knows: the implementations of the Storage port ask, whoever calls them. A new kind of
+ * replaced, but what `isOwnName` knows: the implementations of the Storage port ask, for every caller. A new kind of
  * file begins with a line here.
  */
 
@@ -49,8 +49,8 @@ const REMOVABLE: ReadonlyMap<string, readonly RegExp[]> = new Map([
 ]);
 
 /**
- * By folder: what is ours, or the reference's, and goes with nobody who clears a directory: locks, the key of sessions,
- * what is kept of a damaged index.
+ * By folder: what is ours, or the reference's, and stays when a directory is cleared: locks, the key of sessions, what
+ * is kept of a damaged index.
  */
 const STANDING: ReadonlyMap<string, readonly RegExp[]> = new Map([
   [
@@ -86,8 +86,8 @@ export function isLeftoverName(path: string): boolean {
 }
 
 /**
- * Whether a file, or another thing, with this path has its name from us or the system: none of them tells that a folder
- * is somebody else's.
+ * Whether a file, or another thing, with this path has its name from us or the system: none of these names shows that a
+ * folder is a stranger's.
  */
 export function isExpectedName(path: string): boolean {
   const slash = path.lastIndexOf('/');
@@ -128,7 +128,7 @@ function matches(table: ReadonlyMap<string, readonly RegExp[]>, folder: string, 
   return table.get(folder)?.some((pattern) => pattern.test(shape)) ?? false;
 }
 
-/** The name with `{guid}` for each of these. One that has it as it stands is nobody's of ours. */
+/** The name with `{guid}` for each of these. A name that has this text literally is none of ours. */
 function shapeOf(name: string): string {
   return name.includes('{') ? '' : name.replaceAll(GUID, '{guid}');
 }

@@ -24,8 +24,8 @@ export interface Epoch {
 }
 
 /**
- * What a member says of itself. Two members hear it from itself or from one another; the later `sentMs` of one instance
- * counts.
+ * What a member reports of itself. Others hear that entry from the member itself or from one another; the later
+ * `sentMs` of one instance counts.
  */
 export interface GossipEntry {
   readonly node: NodeAddress;
@@ -38,12 +38,12 @@ export interface GossipEntry {
   readonly isReadOnlyReplica: boolean;
   /** Of the program. */
   readonly version: string;
-  /** Number of the last commit in its copy, and the positions that go with it. */
+  /** Number of the last commit in its replica, and the positions that go with it. */
   readonly applied: number;
   readonly lastCommitPosition: number;
   readonly writerCheckpoint: number;
   readonly chaserCheckpoint: number;
-  /** The newest epoch in its copy; null for none. */
+  /** The newest epoch in its replica; null for none. */
   readonly epoch: Epoch | null;
   /** Instance of the leader that it hears; null when it hears none. */
   readonly hears: string | null;
@@ -53,7 +53,7 @@ export interface GossipEntry {
   readonly scavengeId: string | null;
 }
 
-/** What one member tells another about all that it knows. */
+/** What one member sends another about all that it knows. */
 export interface Gossip {
   readonly logId: string;
   readonly sender: NodeAddress;
@@ -65,7 +65,7 @@ export interface CommitsRequest {
   readonly logId: string;
   /** Number of the first commit that is wanted: the one behind the last that the asking member has applied. */
   readonly from: number;
-  /** Who asks. */
+  /** The member that asks. */
   readonly instanceId: string;
   /** How long the answer may take while there is none, in milliseconds. */
   readonly waitMs: number;

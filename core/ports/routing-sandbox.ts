@@ -34,10 +34,11 @@ export interface RoutingCall {
 }
 
 /**
- * What came of it. `skipped`: null, undefined, or an object whose stream is empty or missing. `failed` covers a throw,
- * a result that is no object, and a stream or schema that is no text; `reason` is for people, at most REASON_LENGTH_MAX
- * characters. The names are judged by nobody here: `$` at the beginning is the ingest's matter. `hasType`: the result
- * has a member `type` of its own and no schema, so that whoever wrote the script may expect what nobody does.
+ * What came of a call. `skipped`: null, undefined, or an object whose stream is empty or missing. `failed` covers a
+ * throw, a result that is no object, and a stream or schema that is no text; `reason` is for people, at most
+ * REASON_LENGTH_MAX characters. The names are not judged here: `$` at the beginning is the ingest's matter. `hasType`:
+ * the result has a member `type` of its own and no schema, so that the author of the script may expect an effect that
+ * `type` does not have.
  */
 export type RoutingResult =
   | {

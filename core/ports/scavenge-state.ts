@@ -4,7 +4,7 @@ import { SkuaError } from '../base/errors.ts';
  * The scavenge database of one node. It is opened for the time of a run only, by the jobs of the run, and keeps what
  * earlier runs have learnt. All calls are synchronous; positions and event numbers are safe integers, TOMBSTONE stands
  * for 2^63-1, ages are seconds, timestamps are whole milliseconds since 1970 and a remainder of 0 to 9999 ticks of 100
- * ns, two numbers as in core/log/format/records.ts: one number of milliseconds with a fraction can't tell ticks apart.
+ * ns, two numbers as in core/log/format/records.ts: one number of milliseconds with a fraction can't hold ticks apart.
  * (A fraction that is given all the same is taken as ticks, rounded.)
  *
  * What a stream's data are stored under: the 64-bit hash of its name, or the name itself when the hash is known to be
@@ -163,7 +163,7 @@ export interface ScavengeStates {
   /**
    * Opens `index/scavenging/scavenging.db`, creating it when it is absent. Several may be open at once in several
    * threads, of which one writes at a time. Throws `scavenge_state_invalid` when the file is damaged, of another schema
-   * or of another page size; its message says that the file may be deleted.
+   * or of another page size; its message adds that the file may be deleted.
    */
   open(options: ScavengeStateOptions): ScavengeState;
   /**
@@ -178,13 +178,13 @@ export interface ScavengeStates {
   /**
    * Looks for damage with the checks that the database itself has: what is wrong in words, at most a few, empty for
    * none. Null where there is none on a disk. `thorough` compares indexes with their tables, too, takes several times
-   * as long, and changes nothing; `quick` takes about as long as reading the file. Nobody has it open meanwhile. The
-   * bytes of a value that changed within their bounds are found by no such check.
+   * as long, and changes nothing; `quick` takes about as long as reading the file. The database is not open meanwhile.
+   * The bytes of a value that changed within their bounds are found by no such check.
    */
   check(depth: 'quick' | 'thorough'): readonly string[] | null;
   /**
    * Removes the database, which is a cache: the next `open` makes a new one, and the next run learns everything anew.
-   * Nobody has it open.
+   * The database is not open meanwhile.
    */
   remove(): void;
 }

@@ -11,7 +11,7 @@ export function stampOf(clock: Clock): Stamp {
 }
 
 /**
- * Milliseconds since the stamp, by the clock that says more: a frozen process may have a monotonic clock that stood
+ * Milliseconds since the stamp, by the clock that shows more: a frozen process may have a monotonic clock that stood
  * still, and a wall clock may be set back.
  */
 export function sinceMs(stamp: Stamp, clock: Clock): number {

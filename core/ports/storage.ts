@@ -8,8 +8,8 @@ import { checkOwnName, listedNames } from './own-names.ts';
  * Durability: what `writeAt` or `truncate` did is certain to outlive a crash only after `sync` of that file has
  * succeeded. Files appear and vanish durably when `create`, `rename` and `remove` return. A failed `sync` leaves the
  * content undefined and must never be repeated: the system may go on showing bytes and a length that it holds for
- * written and that are on no disk, to other processes too. Who opens a file takes nothing of it for durable but what
- * other durable bytes vouch for, or what it has written again and synced.
+ * written and that are on no disk, to other processes too. Code that opens a file takes nothing of it for durable but
+ * what other durable bytes vouch for, or what that code has written again and synced.
  *
  * Errors are SkuaErrors: `file_not_found`, `file_exists`, `disk_full` (from a write, which then changed nothing that
  * counts), `sync_failed`, `directory_locked`, `io_error` for the rest; `data.path` names the file.

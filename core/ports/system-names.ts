@@ -1,6 +1,5 @@
 /**
- * What systems, file managers and version control put into any folder: none of it tells that a folder is somebody
- * else's.
+ * What systems, file managers and version control put into any folder: none of it shows that a folder is a stranger's.
  */
 const SYSTEM: readonly RegExp[] = [
   /^lost\+found$/,

@@ -17,7 +17,7 @@ export interface Security {
   readonly sessions?: Sessions | null;
   /**
    * Whether `admin` or `ops` has the documented password or an empty one, or will be created so. At once where that was
-   * found out before and neither has changed since. Left out where nobody knows, which must be taken for yes.
+   * found out before and neither has changed since. Left out where that is not known, which must be taken for yes.
    */
   hasDefaultPasswords?(): boolean | Promise<boolean>;
 }
@@ -25,9 +25,9 @@ export interface Security {
 export interface Authenticator {
   /**
    * The user with this name and password; at once where that was verified a short time ago and the user has not changed
-   * since. `address` is where the caller comes from, as far as it is known: by it failures are counted, and those who
+   * since. `address` is where the caller comes from, as far as it is known: by it failures are counted, and logins that
    * wait take turns. Where the user has logged in before, failures lock out later than elsewhere. An empty password
-   * lets nobody in unless `isLocal`: the caller sits at this machine, and is no proxy that passes on what others send.
+   * admits no user unless `isLocal`: the caller sits at this machine, and is no proxy that passes on what others send.
    * Errors: `not_authenticated` (unknown, disabled, or another password), `too_many_failures` (data:
    * retryAfterSeconds), `not_ready` (the users can't be read yet), `too_busy` (too many passwords wait; data:
    * retryAfterSeconds).
@@ -44,24 +44,23 @@ export interface Authenticator {
    * ended; false for every other principal.
    */
   hasChanged?(principal: Principal): boolean | Promise<boolean>;
-  /** Whether a principal is a user that `login`, or a session, has given out; false for who is known otherwise. */
+  /** Whether a principal is a user that `login`, or a session, has given out; false for one that is known otherwise. */
   isUser?(principal: Principal): boolean;
   /**
-   * The user of this name as he is now, for what another member sends to be written for him; null where there is none,
-   * or he is disabled. At once where that is known. Errors: `not_ready`.
+   * The user of this name as stored now, for what another member sends to be written in that user's name; null where
+   * there is no such user, or a disabled one. At once where that is known. Errors: `not_ready`.
    */
   userNow?(name: string): UserNow | null | Promise<UserNow | null>;
 }
 
-/** A user, as long as his stream has not been written to since. */
+/** A user, as long as the user's stream has not been written to since. */
 export interface UserNow {
   readonly principal: Principal;
   readonly unchanged: UnchangedStream;
 }
 
 /**
- * Sessions of users: a text that the node has signed stands for a login, until it ends, its user changes, or somebody
- * logs out.
+ * Sessions of users: a text that the node has signed stands for a login, until it ends, its user changes, or logs out.
  */
 export interface Sessions {
   /**
@@ -87,7 +86,7 @@ export interface Session {
   readonly principal: Principal;
   /** UTC milliseconds. */
   readonly endsMs: number;
-  /** What a member tells another of it. */
+  /** What a member sends another of the session. */
   readonly proof: SessionProof;
 }
 
@@ -154,7 +153,7 @@ export interface UserChange {
 }
 
 /**
- * Users kept in `$user-...` streams. What would leave nobody who can log in as an administrator is refused
+ * Users, kept in `$user-...` streams. A change that would leave no user who can log in as an administrator is refused
  * (`last_administrator`), also where two such changes come at once, here or by different processes.
  */
 export interface Users {

@@ -41,9 +41,9 @@ const FAILED = { result: 'failed' };
 
 /**
  * Verifies names and passwords. A verified login is remembered for a short time, and is worth nothing as soon as the
- * user's stream or its metadata has been written to; failures of others don't end it. Callers who log in with the same
+ * user's stream or its metadata has been written to; failures of others don't end it. Callers that log in with the same
  * credentials at the same time share one derivation. Where passwords are to be such as the reference database accepts,
- * a login stores one that is not anew, since nobody else knows the password.
+ * a login stores one that is not anew, since only the user knows the password.
  */
 export class PasswordAuthenticator implements Authenticator {
   readonly #parts: PasswordAuthenticatorParts;
@@ -72,7 +72,7 @@ export class PasswordAuthenticator implements Authenticator {
 
   login(name: string, password: string, address: string | null, isLocal = false): Principal | Promise<Principal> {
     if (!this.#isReady) throw notReady();
-    // Before anyone is looked up, so that the answer tells nothing of the user.
+    // Before any user is looked up, so that the answer shows nothing of the user.
     if (!isLocal && isEmptyPassword(password)) {
       this.#parts.meter.count(AUTHENTICATIONS, 1, FAILED);
       throw new SkuaError('not_authenticated', EMPTY_REFUSED);
@@ -163,7 +163,7 @@ export class PasswordAuthenticator implements Authenticator {
         failures.succeeded(name, address);
         return this.#counted(VERIFIED, principal);
       }
-      // Who only waited for another's guess made it all the same.
+      // A caller that only waited for another's guess made that guess all the same.
       if (running !== undefined) failures.note(name, address);
       if (isLocked) throw failures.lockedOut(name, address);
     } catch (error) {
@@ -183,7 +183,9 @@ export class PasswordAuthenticator implements Authenticator {
     return this.#counted(CACHED, known.principal);
   }
 
-  /** Where others guess without end, nothing is derived any more: who is there and known stays so while he goes on. */
+  /**
+   * Where others guess without end, nothing is derived any more: a user who is there and known stays so while going on.
+   */
   #keepWhileLocked(known: VerifiedLogin, name: string, address: string | null): void {
     if (this.#parts.failures.isLocked(name, address)) known.expiresMs = this.#parts.clock.monotonicMs() + LOGIN_LIFE_MS;
   }
@@ -258,8 +260,8 @@ export class PasswordAuthenticator implements Authenticator {
   }
 
   /**
-   * One write, on top of the record that was read: whoever changes the user meanwhile wins, and the login goes on in
-   * any case.
+   * One write, on top of the record that was read: a change of the user by others meanwhile wins, and the login goes on
+   * in any case.
    */
   async #rewrite({ record, number }: StoredUser, password: string): Promise<void> {
     const { streams, passwords, clock, log } = this.#parts;

@@ -3,7 +3,9 @@ import { type FileFormat, note, type Part } from '../ports/file-format.ts';
 import { decodeText, encodeText } from '../base/text.ts';
 import { USER_STREAM_PREFIX } from './format/user.ts';
 
-/** Files of logins and of the audit, for whoever looks into them; and what of events nobody sees who does. */
+/**
+ * Files of logins and of the audit, for programs that look into them; and what of events such a program does not show.
+ */
 
 const SESSION_KEY: FileFormat = {
   kind: 'session-key',
@@ -65,7 +67,7 @@ function entryPart(path: string, line: Uint8Array, offset: number): Part {
   try {
     entry = JSON.parse(decodeText(line)) as AuditFields | null;
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (entry === null || typeof entry !== 'object')
     return {
@@ -95,7 +97,7 @@ export const SECURITY_FORMATS: readonly FileFormat[] = [SESSION_KEY, AUDIT];
 
 /** Streams of the page: ids of sessions, and in older directories keys. */
 const UI_PREFIX = '$ui-';
-/** Members of the record of a user that anybody may see who reads the file. */
+/** Members of the record of a user that every reader of the file may see. */
 const USER_MEMBERS: ReadonlySet<string> = new Set(['loginName', 'fullName', 'disabled', 'groups']);
 /** A sealed secret, as settings of connectors have them (sealed-secrets/sealed-secrets.ts). */
 const SEALED_SECRET = /skua-sealed:1:[0-9a-f]{1,64}:[A-Za-z0-9+/=]*/g;

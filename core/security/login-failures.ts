@@ -8,8 +8,8 @@ import { LOGIN_NAME_LENGTH_MAX } from './format/user.ts';
 export const FAMILIAR_FAILURES_MAX = 100;
 /**
  * Passwords that are compared with a login that was verified a short time ago, while its user is locked out of a
- * familiar place. Without a limit, who shares the place with an active user could guess as fast as the network lets
- * him.
+ * familiar place. Without a limit, an attacker at the same place as an active user could guess as fast as the network
+ * allows.
  */
 export const COMPARED_MAX = 1_000;
 const WINDOW_MS = 60_000;
@@ -39,8 +39,8 @@ export interface Caller {
 /**
  * Counts wrong passwords by user and place (an address, or an IPv6 network) over a sliding minute. A right password in
  * between changes nothing, and is refused too once there are too many: else the limit would not hold for a guess that
- * is right. Where the user has logged in before, the limit is higher: whoever shares a proxy or a network with a user
- * must not lock him out by ten guesses.
+ * is right. Where the user has logged in before, the limit is higher: an attacker that shares a proxy or a network with
+ * a user must not lock that user out by ten guesses.
  */
 export class Failures {
   readonly #clock: Clock;
@@ -120,7 +120,7 @@ export class Failures {
     this.#note(key, this.#entries.get(key) ?? newEntry(), this.#limit(name, address));
   }
 
-  /** What a caller is told who guessed wrong while the user is locked out. */
+  /** The answer to a wrong guess while the user is locked out. */
   lockedOut(name: string, address: string | null): SkuaError {
     return this.#refusal(this.#entries.get(keyOf(name, address)) ?? newEntry());
   }
@@ -130,7 +130,7 @@ export class Failures {
   }
 
   /**
-   * Tells other processes of the failure that was just counted, and takes in what they have counted. To be waited for
+   * Reports the failure that was just counted to other processes, and takes in what they have counted. To be waited for
    * before the answer.
    */
   async share(name: string, address: string | null): Promise<void> {
@@ -202,8 +202,9 @@ export const PLACES_PER_USER_MAX = 16;
 export const FAMILIAR_MS = 7 * 86_400_000;
 
 /**
- * From where users have logged in. This gives nobody access, only more attempts; so it outlives changes of passwords,
- * and is forgotten with the process. A user with many places, or many addresses, pushes out places of nobody else.
+ * From where users have logged in. A familiar address gives no access, only more attempts; so it outlives changes of
+ * passwords, and is forgotten with the process. A user with many places, or many addresses, pushes out no places of
+ * other users.
  */
 class FamiliarAddresses {
   readonly #clock: Clock;

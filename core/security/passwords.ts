@@ -45,7 +45,7 @@ export class Passwords {
   readonly #meter: Meter;
   readonly #format: PasswordFormat;
   readonly #queue = new Derivations();
-  /** Derived where there is no user, so that the time of an answer does not tell whether there is one. */
+  /** Derived where there is no user, so that the time of an answer does not show whether there is one. */
   readonly #decoy: Scheme;
 
   constructor(keys: Keys, meter: Meter, format: PasswordFormat) {
@@ -74,8 +74,8 @@ export class Passwords {
 
   /**
    * True when this is the password of the secret; never for null, which costs the same. A compatible secret costs a
-   * strong derivation besides where strong ones are written, because the others have one. `caller` is who waits for it,
-   * where that is not somebody who has logged in. Errors: `too_busy`.
+   * strong derivation besides where strong ones are written, because the others have one. `caller` waits for the
+   * answer; left out for the node itself and for callers that have logged in. Errors: `too_busy`.
    */
   matches(secret: Secret | null, password: string, caller: Caller = OURSELVES): Promise<boolean> {
     const isPossible = fitsPassword(password);
@@ -128,11 +128,11 @@ function schemeOf(secret: Secret): Scheme | null {
 const AT_ONCE_MAX = 2;
 /** Derivations that wait. At 0.1 s each the last of them waits for some three seconds. */
 const WAITING_MAX = 64;
-/** Derivations for one place that are under way or wait, those for users who are familiar there by themselves. */
+/** Derivations for one place that are under way or wait; those for users who are familiar there count by themselves. */
 const PER_PLACE_MAX = 48;
 const RETRY_AFTER_SECONDS = 5;
 
-/** The node itself, and callers who have logged in. */
+/** The node itself, and callers that have logged in. */
 const OURSELVES: Caller = { place: '', isFamiliar: true };
 
 interface Waiter {
@@ -140,14 +140,14 @@ interface Waiter {
   readonly refuse: (error: SkuaError) => void;
 }
 
-/** Those who wait, by the place from which they come; the place whose turn is next comes first. */
+/** Callers that wait, by the place from which they come; the place whose turn is next comes first. */
 type Lane = Map<string, Waiter[]>;
 
 /**
  * Lets a few derivations run at a time and a bounded number wait, so that callers with wrong passwords can't take the
- * machine. Places take turns. Who comes when all room is taken gets that of the place that has most of it, if it has
- * more; users where they have logged in before go ahead of all others, and take room from these. (How many of them
- * there can be is bounded: a verified login is remembered, and failures are counted.)
+ * machine. Places take turns. A caller that comes when all room is taken gets room from the place that has most, if
+ * that place has more than the caller's; users where they have logged in before go ahead of all others, and take room
+ * from these. (How many of them there can be is bounded: a verified login is remembered, and failures are counted.)
  */
 class Derivations {
   #running = 0;
@@ -165,7 +165,7 @@ class Derivations {
     this.#held.set(key, held + 1);
     try {
       if (this.#running < AT_ONCE_MAX) this.#running++;
-      // Whoever ends hands its place over.
+      // A derivation that ends hands its turn over.
       else await this.#turn(caller);
       try {
         return await task();
@@ -194,7 +194,7 @@ class Derivations {
     });
   }
 
-  /** Refuses the last one of the place with most of those who wait, if there are more than `most`. */
+  /** Refuses the last caller of the place with most that wait, if there are more than `most`. */
   #evict(lane: Lane, most: number): boolean {
     let largest: readonly [string, Waiter[]] | null = null;
     for (const entry of lane) if (entry[1].length > (largest?.[1].length ?? most)) largest = entry;

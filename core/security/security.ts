@@ -32,11 +32,11 @@ interface SecurityParts {
   /** Where several processes answer for the same users and know of each other by nothing else. */
   readonly sharedFailures?: SharedFailures;
   /**
-   * Takes in what other processes have written to the store, before somebody is refused; null, from it or for it, where
-   * the store knows.
+   * Takes in what other processes have written to the store, before a caller is refused; null, the function or its
+   * result, where the store knows already.
    */
   readonly upToDate?: (() => Promise<void> | null) | null;
-  /** Null, or left out, where nobody begins sessions. */
+  /** Null, or left out, where no sessions begin. */
   readonly sessions?: SessionsParts | null;
 }
 

@@ -10,7 +10,7 @@ import { decodeText, encodeText } from '../base/text.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
 import type { ObservableStore, StreamInfo, StreamMark } from './stream-info.ts';
 
-/** The sessions that were ended before their time. Nobody but the node itself has anything to do with it. */
+/** The sessions that were ended before their time. Only the node itself reads and writes this stream. */
 export const SESSION_ENDS_STREAM = '$ui-ended-sessions';
 /**
  * Ends that the stream keeps, so that a scavenge removes the others. No age: what is missing at its beginning was taken
@@ -29,7 +29,7 @@ const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted
 
 interface SessionEndsParts {
   readonly store: ObservableStore;
-  /** What the node writes for itself, which in a cluster goes to whoever leads. */
+  /** What the node writes for itself, which in a cluster goes to the leader. */
   readonly written: Pick<EventStore, 'append'>;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -89,8 +89,8 @@ export class SessionEnds {
   }
 
   /**
-   * When a session begins that begins now: behind the oldest end that is kept, also where the clock of who wrote that
-   * was ahead. Errors: as an append.
+   * When a session begins that begins now: behind the oldest end that is kept, also where the clock of the process that
+   * wrote this end was ahead. Errors: as an append.
    */
   async beginning(): Promise<number> {
     await this.refresh();
@@ -124,7 +124,7 @@ export class SessionEnds {
     }
   }
 
-  /** Who may see it, and how long it is kept; never over what somebody else has set. */
+  /** Who may see the stream, and how long it is kept; never over what a user has set. */
   async #prepare(): Promise<void> {
     const { store, written } = this.#parts;
     if ((await store.streamInfo(SESSION_ENDS_STREAM)).metadataVersion >= 0) return;

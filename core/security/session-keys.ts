@@ -9,8 +9,8 @@ export const DAY_MS = 24 * 3_600_000;
 
 const SECRET_SALT = encodeText('skua sessions');
 /**
- * As much work as a password is. Whoever logs in has what a key has signed, and must not get at the secret by guessing:
- * that of a cluster may be short.
+ * As much work as a password is. Every user who logs in has what a key has signed, and must not get at the secret by
+ * guessing: the secret of a cluster may be short.
  */
 const SECRET_COST: ScryptCost = { n: 32_768, r: 8, p: 1 };
 const ID_INFO = encodeText('id');
@@ -31,8 +31,8 @@ export interface SessionKey {
 }
 
 /**
- * The keys that sign sessions: derived by secret and day, so that all who have the secret have the keys, and none is
- * kept.
+ * The keys that sign sessions: derived by secret and day, so that all processes with the secret have the keys, and no
+ * key is kept.
  */
 export class SessionKeys {
   readonly #keys: Keys;

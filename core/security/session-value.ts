@@ -22,7 +22,7 @@ export interface SessionClaims {
   readonly keyId: string;
   readonly id: string;
   readonly user: string;
-  /** It tells the key, and is compared with the ends that are kept. */
+  /** This time selects the key, and is compared with the ends that are kept. */
   readonly issuedMs: number;
   readonly endsMs: number;
   /** Where the user's stream ended. */
@@ -109,8 +109,8 @@ function claimsOf(bytes: Uint8Array | null): SessionClaims | null {
 }
 
 /**
- * What a user's record is, told to nobody without the key. Numbers of events alone would not do: after the restore of
- * an older backup another record can come to have the same one.
+ * What a user's record is, unreadable without the key. Numbers of events alone would not do: after the restore of an
+ * older backup another record can come to have the same one.
  */
 export function fingerprintOf(
   { loginName, salt, hash, isDisabled, groups }: UserRecord,

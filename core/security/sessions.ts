@@ -143,7 +143,7 @@ export class UserSessions implements Sessions {
     return endsMs > clock.nowMs() && endsMs <= issuedMs + SESSION_MS && !ends.isEnded(id, issuedMs);
   }
 
-  /** Null where nobody here has it: its sessions are none here. */
+  /** Null where this node does not have the key: its sessions do not count here. */
   async #keyOf(claims: SessionClaims): Promise<Uint8Array | null> {
     const { sessionKeys, log } = this.#parts;
     if (!this.#isOpen(claims)) return null;

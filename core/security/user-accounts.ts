@@ -55,7 +55,7 @@ export class UserManager implements Users {
     let stored = await this.#streams.read(loginName);
     const looking = stored === null ? (this.#upToDate?.() ?? null) : null;
     if (looking !== null) {
-      // He may have been made elsewhere a moment ago.
+      // The user may have been made elsewhere a moment ago.
       await looking;
       stored = await this.#streams.read(loginName);
     }
@@ -76,7 +76,7 @@ export class UserManager implements Users {
       secret ??= await this.#passwords.create(password);
       await this.#streams.create({ loginName, fullName, ...secret, isDisabled: false, groups: [...groups] }, info);
     });
-    // Also for a user that was there: whoever created it may have been cut off before this.
+    // Also for a user that was there: the process that created it may have been cut off before this.
     await this.#streams.addName(loginName);
   }
 
@@ -150,7 +150,7 @@ export class UserManager implements Users {
     await retryConflicts(async () => {
       if (!isLocal && isEmptyPassword(currentPassword)) throw wrongPassword(loginName);
       const stored = await this.#streams.read(loginName);
-      // Nothing matches where there is no user, so that the answer tells nobody who there is, nor does its time.
+      // Nothing matches where there is no user, so that neither the answer nor its time shows which users there are.
       await this.#expectCurrent(loginName, stored?.record ?? null, currentPassword, address);
       secret ??= await this.#passwords.create(newPassword);
       await this.#streams.update({ ...stored!.record, ...secret }, stored!.number);
@@ -189,8 +189,8 @@ export class UserManager implements Users {
   }
 
   /**
-   * For a change after which a user is no administrator any more, or can't log in: lets it take its place only while
-   * there is another one, who was found before. So of two administrators who remove each other at the same time one
+   * For a change after which a user is no administrator any more, or can't log in: the change is written only while
+   * there is another administrator, found before. So of two administrators who remove each other at the same time one
    * remains.
    */
   async #unlessLast(before: UserRecord, after: UserRecord | null): Promise<readonly UnchangedStream[]> {

@@ -69,7 +69,7 @@ export class UserStreams {
    * version that was found, so that of two at once one meets a conflict. After a crash between the two it goes on with
    * the second. What a deleted user of that name left is hidden before the access list brings the stream back: else the
    * old record would count until the new one is there. `info` is what the stream was before `read` did not find the
-   * user: one found later may hold the record that somebody else has written since, which would be hidden.
+   * user: one found later may hold the record that another process has written since, which would be hidden.
    */
   async create(record: UserRecord, info: StreamInfo): Promise<void> {
     const stream = userStream(record.loginName);
@@ -155,7 +155,7 @@ export class UserStreams {
     });
   }
 
-  /** Tells nodes of the reference database, which poll for this, to forget what they have verified. */
+  /** Makes nodes of the reference database, which poll for this, forget what they have verified. */
   async notify(loginName: string): Promise<void> {
     const info = await this.#store.streamInfo(NOTIFICATIONS_STREAM);
     if (info.metadataVersion < 0) {
@@ -217,7 +217,7 @@ function formatJson(value: object): Uint8Array {
   return encodeText(JSON.stringify(value, null, 2));
 }
 
-/** Null when the data is no record of a user. A record without a password is one that nobody can log in with. */
+/** Null when the data is no record of a user. No user can log in with a record without a password. */
 export function parseUserRecord(loginName: string, data: Uint8Array): UserRecord | null {
   let value: unknown;
   try {
@@ -232,7 +232,7 @@ export function parseUserRecord(loginName: string, data: Uint8Array): UserRecord
     fullName: typeof fullName === 'string' ? fullName : null,
     salt: typeof salt === 'string' ? salt : '',
     hash: typeof hash === 'string' ? hash : '',
-    // What we don't understand lets nobody in.
+    // What is not understood admits no user.
     isDisabled: disabled !== undefined && disabled !== null && disabled !== false,
     groups: Array.isArray(groups) ? groups.filter((group) => typeof group === 'string') : [],
   };

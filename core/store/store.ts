@@ -49,18 +49,18 @@ export interface OpenStoreOptions {
   readonly index?: StoreIndexOptions;
   readonly scavenge?: StoreScavengeOptions;
   /**
-   * Begin a chain of hashes over the log where there is none (`core/integrity/chain/`). One that is there goes on in
-   * any case. Default false.
+   * Begin a hash chain over the log where there is none (`core/integrity/chain/`). One that is there goes on in any
+   * case. Default false.
    */
   readonly beginsProofs?: boolean;
   /** Bytes of the block cache. Default 64 MiB. */
   readonly cacheBytes?: number;
   readonly onProgress?: (progress: StartProgress) => void;
-  /** The directory is a copy of a log that others write to as well. */
+  /** The directory is a replica of a log that others write to as well. */
   readonly shared?: SharedOpening;
 }
 
-/** How a store is opened whose directory is a copy of a shared log. The steps come in this order. */
+/** How a store is opened whose directory is a replica of a shared log. The steps come in this order. */
 export interface SharedOpening {
   /** The directory is locked, and nothing of it is open. */
   prepare(): Promise<void>;
@@ -68,7 +68,7 @@ export interface SharedOpening {
   commitLog(log: TransactionLog, index: StreamIndex): Promise<CommitLog>;
   readonly streams: Partial<EventStoreOptions>;
   onEpoch(epoch: EpochRecord): void;
-  /** The store is there and knows the ids of the last events; nobody reads or writes yet. */
+  /** The store is there and knows the ids of the last events; no reader and no writer is there yet. */
   opened(store: EventStoreInternals): Promise<void>;
   /** The store as the scavenger writes to it: its points and its history are commits like any others. */
   scavengeStore(store: EventStoreInternals): ScavengeStore;
@@ -104,7 +104,7 @@ export interface StoreLogOptions {
   readonly writeEpoch?: boolean;
   /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
   readonly isRestoring?: boolean;
-  /** The directory may be the copy of a cluster's log (`openLog`). Default false. */
+  /** The directory may be a replica of a cluster's log (`openLog`). Default false. */
   readonly isReplica?: boolean;
   /**
    * Compare the checksums of completed chunks in the background, after the start and again when that is long ago.
@@ -145,7 +145,7 @@ export interface StartProgress {
   readonly bytesTotal: number;
 }
 
-/** Where the store stands; positions in the log unless said otherwise. */
+/** Where the store stands; positions in the log unless noted otherwise. */
 export interface StoreStatus {
   /** Of the checkpoint files, as last written. `writer` is the end of what is durable. */
   readonly checkpoints: {
@@ -213,7 +213,7 @@ export interface DirectoryStore extends Store {
   readonly failed: Promise<SkuaError>;
   /** The log as it is written, for shipping its end to a repository of backups. */
   shippableLog(): ShippableLog;
-  /** The chain of hashes over the log, by which is proved that nothing was changed; null without one. */
+  /** The hash chain over the log, by which is proved that nothing was changed; null without one. */
   readonly hashChain: HashChain | null;
 }
 

@@ -37,7 +37,7 @@ export interface AllScanPage {
   readonly count: number;
   readonly filter: AllFilter | undefined;
   readonly bytes: PageBytes;
-  /** Is told of each event that is looked at. */
+  /** Called with each event that is looked at. */
   readonly checkpoints?: CheckpointCount | undefined;
 }
 
@@ -189,7 +189,7 @@ export class ForwardScan extends AllScan {
     this.#isAfter = isAfter;
   }
 
-  /** The place of what was looked at last, so that all behind it is still to come; null before the first record. */
+  /** The position of what was looked at last, so that all behind it is still to come; null before the first record. */
   last(): AllPosition | null {
     return this.#lastCommit < 0 ? null : { commit: this.#lastCommit, prepare: this.#lastPrepare };
   }
@@ -208,8 +208,8 @@ export class ForwardScan extends AllScan {
   protected readRecord(): Outcome {
     const { frame, reader } = this.lookup;
     const outcome = reader.readForward(this.position, frame);
-    // Behind the last record of a completed chunk the log goes on with the next one, where it ends now: whoever waits
-    // behind this page waits for what comes there.
+    // Behind the last record of a completed chunk the log goes on with the next one, where it ends now: a reader that
+    // waits behind this page waits for what comes there.
     if (outcome === END) this.position = Math.max(this.position, reader.end);
     if (outcome !== HIT) return outcome;
     const isFirst = frame.position === this.#from.commit;
@@ -228,7 +228,7 @@ export class ForwardScan extends AllScan {
     if (!isFirst) return;
     const { prepare } = this.#from;
     if (prepare < commit.position) this.inner = Math.max(prepare, this.inner);
-    // A position at or behind the commit record is none of an event of this transaction, but a place between records.
+    // A position at or behind the commit record is none of an event of this transaction, but one between records.
     else if (this.#isAfter) this.#close(commit, next);
   }
 

@@ -152,7 +152,7 @@ export interface StreamPage {
   readonly metadata: StreamMetadata;
 }
 
-/** A place in `$all`. */
+/** A position in `$all`. */
 export interface AllPosition {
   readonly commit: number;
   readonly prepare: number;
@@ -192,7 +192,7 @@ export interface AllFilter {
  * Decides whether a write is allowed, by the stream's metadata at the end of the log (for a metadata stream that of the
  * stream it belongs to): the error that refuses it, or null. It is asked while the write takes its place in the log, so
  * that no change of an access list can come between. An error with `isFinal: true` in its data refuses whatever others
- * commit later: where nothing else is decided, it is told without asking for that.
+ * commit later: where nothing else is decided, the answer does not wait for others' commits.
  */
 export interface Authorize {
   (metadata: StreamMetadata, endOf: EndOf): SkuaError | null;
@@ -246,7 +246,7 @@ export interface StreamEnd {
   readonly metadataVersion: number;
 }
 
-/** How much a page may hold, and for whom it is read. */
+/** How much a page may hold, and for which reader. */
 export interface PageOptions {
   /**
    * Bytes with which a page ends, behind at least one event: data, metadata, and EVENT_OVERHEAD_BYTES for each event.
@@ -265,8 +265,8 @@ export interface PageOptions {
   readonly addressBytes?: number;
   /**
    * What the page holds is taken from here, and is the caller's to give back when the events are let go; before the
-   * page is read, it takes back what the share still held. A share that was closed ends the reading. Without one nobody
-   * counts.
+   * page is read, it takes back what the share still held. A share that was closed ends the reading. Without a share
+   * nothing is counted.
    */
   readonly share?: ByteShare | undefined;
 }
@@ -303,7 +303,10 @@ export interface ScanLimits {
   readonly bytesMax: number;
 }
 
-/** `Place` is what `after` of a subscription takes: who goes on after it misses nothing and gets nothing twice. */
+/**
+ * `Place` is what `after` of a subscription takes: a reader that goes on after it misses nothing and gets nothing
+ * twice.
+ */
 export type SubscriptionMessage<Place = number | AllPosition> =
   | { readonly kind: 'event'; readonly event: StoredEvent }
   /** Of filtered subscriptions: much was looked at up to here, and nothing of it is wanted. */
@@ -335,7 +338,7 @@ export interface SubscriptionCheckpoint<Place> {
   readonly after: Place;
 }
 
-/** How often a filtered subscription says how far it is (`CheckpointCount`). */
+/** How often a filtered subscription reports how far it is (`CheckpointCount`). */
 export interface CheckpointRule {
   /** Events of the history that are looked at together, 1 or more. */
   readonly windowEvents: number;
@@ -454,8 +457,8 @@ export interface EventStore {
   subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>>;
   subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>>;
   /**
-   * The same page by page, for who takes many events at once. The first page comes as soon as there is something to
-   * say, and be it that nothing is there.
+   * The same page by page, for callers that take many events at once. The first page comes as soon as there is
+   * something to report, even if only that nothing is there.
    */
   followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>>;
   followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>>;

@@ -116,7 +116,10 @@ export class AppendDecider {
     return VERDICT.REPEAT;
   }
 
-  /** Why nothing may be written, whatever the request expects: a stream that is gone for ever says so to everyone. */
+  /**
+   * Why nothing may be written, whatever the request expects: that a stream is gone for ever is answered to every
+   * caller.
+   */
   #refusal(
     { stream, authorize }: EventsRequest | DeleteRequest,
     version: StreamVersion,
@@ -292,8 +295,8 @@ export class AppendDecider {
   }
 
   /**
-   * A stream that is gone for ever says so to everyone, as in a write to it alone; what nobody may see is refused
-   * before anything of the others is told.
+   * That a stream is gone for ever is answered to every caller, as in a write to it alone; a stream that the caller may
+   * not see is refused before the answer shows anything of the others.
    */
   #denial({ parts, checks }: StreamsRequest): SkuaError | null {
     for (const { owner, authorize } of [...parts, ...checks]) {
@@ -383,8 +386,8 @@ export class AppendDecider {
 }
 
 /**
- * What the expected version says by itself. DELETED: the stream is gone, though its last event may be the one that is
- * expected.
+ * What the expected version decides by itself. DELETED: the stream is gone, though its last event may be the one that
+ * is expected.
  */
 function onAppend(version: StreamVersion, isMeta: boolean, expected: number): Verdict {
   if (version.isTombstoned) return VERDICT.DELETED;

@@ -39,11 +39,11 @@ export const VERDICT = {
   CONFLICT: 3,
   /** The stream is gone. */
   DELETED: 4,
-  /** It has its error, and changes nothing. */
+  /** The request has its error, and changes nothing. */
   REFUSED: 5,
-  /** It does not fit into the rest of the chunk. */
+  /** The request does not fit into the rest of the chunk. */
   FULL: 6,
-  /** It depends on the group in flight: that is committed first, then it is decided anew. */
+  /** The request depends on the group in flight: that is committed first, then the request is decided anew. */
   WAIT: 7,
 } as const;
 
@@ -158,7 +158,7 @@ export class DeleteRequest extends PendingRequest<{ readonly position: number }>
   }
 }
 
-/** What an epoch record says. */
+/** What an epoch record holds. */
 export interface EpochInput {
   readonly epochNumber: number;
   /** -1 for the first epoch. */
@@ -168,8 +168,8 @@ export interface EpochInput {
 }
 
 /**
- * Says what an epoch record is to say, or why there is to be none, when it takes its place in the log. `isFirst`: no
- * other one stands before it in the same commit.
+ * Gives what an epoch record is to hold, or why there is to be none, when the record takes its position in the log.
+ * `isFirst`: no other one stands before it in the same commit.
  */
 export type EpochDecision = (isFirst: boolean) => EpochInput | SkuaError;
 
@@ -214,7 +214,7 @@ export interface StreamPart {
 export interface StreamRun {
   readonly part: StreamPart;
   readonly checked: CheckedEvents;
-  /** It begins with the first event of its part. */
+  /** The run begins with the first event of its part. */
   readonly isFirst: boolean;
 }
 
@@ -469,7 +469,7 @@ export class AppendQueue {
     return this.#bytes;
   }
 
-  /** Takes the request in, or says why not. */
+  /** Takes the request in, or returns why not. */
   push(request: AppendRequest): SkuaError | null {
     if (this.length >= this.#requestsMax || (this.length > 0 && this.#bytes + request.bytes > this.#bytesMax)) {
       return new SkuaError(

@@ -35,7 +35,7 @@ interface AppenderParts {
   readonly options: EventStoreOptions;
   readonly lookup: Lookup;
   readonly types: EventTypes;
-  /** Who has to know of a group once it is durable. */
+  /** The parts that learn of a group once it is durable. */
   readonly committed: CommittedParts;
 }
 
@@ -136,16 +136,16 @@ export class Appender {
   }
 
   /**
-   * Before each group the process looks at its sockets once. So those who are there at the same time share a sync,
-   * however quick that is, and so do clients in this process who wait for their answer before they write again; who is
-   * alone waits for nothing.
+   * Before each group the process looks at its sockets once. So writers that are there at the same time share a sync,
+   * however quick that is, and so do clients in this process that wait for their answer before they write again; a lone
+   * writer waits for nothing.
    */
   async #run(): Promise<void> {
     const { clock } = this.#deps;
     for (await clock.yield(); this.#queue.length > 0; await clock.yield()) {
       const delay = this.#delay?.begin(this.#waiting()) ?? null;
       if (delay !== null) await delay;
-      // Those that waited may have been rejected meanwhile.
+      // Requests that waited may have been rejected meanwhile.
       if (this.#queue.length > 0) await this.#round();
     }
     this.#running = null;
@@ -180,7 +180,7 @@ export class Appender {
       const collected = this.#collect(group, null);
       const ending = await (typeof collected === 'string' ? collected : this.#collectSlowly(group, collected));
       if (shared !== null) await shared.confirm();
-      // Others have had a turn since the last look, and from here to the log nobody has.
+      // Other code has had a turn since the last look, and from here to the log none has.
       if (shared !== null && !shared.leave()) shared.putBack();
       else {
         if (group.length > 0) await this.#commit(group, ending === 'chunk-ends');
@@ -302,7 +302,7 @@ export class Appender {
     try {
       await this.#deps.commitLog.completeChunk();
     } catch (error) {
-      // Somebody must be told, or the queue would wait for ever.
+      // One request must get the error, or the queue would wait for ever.
       const request = this.#queue.peek();
       if (request !== undefined) this.#take(request, group);
       throw error;
@@ -311,7 +311,7 @@ export class Appender {
     this.#begin(group);
   }
 
-  /** Nothing of the group became durable, as far as anybody can tell: everyone in it gets the error. */
+  /** Nothing of the group became durable, as far as is known: every request in it gets the error. */
   async #fail(group: AppendGroup, error: unknown): Promise<void> {
     group.withdraw();
     for (const request of group.requests) request.refuse(error);

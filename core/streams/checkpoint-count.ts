@@ -17,13 +17,13 @@ interface Count {
 }
 
 /**
- * Counts what a filtered subscription looks at, and finds the places of its checkpoints. Live, that is each event that
- * completes the interval. In the history it is a window that does: its last wanted event, or else its first event,
- * which nobody wants to see again. What the last window, which is not complete, has seen counts for the first
+ * Counts what a filtered subscription looks at, and finds the positions of its checkpoints. Live, that is each event
+ * that completes the interval. In the history it is a window that does: its last wanted event, or else its first event,
+ * which no subscriber wants to see again. What the last window, which is not complete, has seen counts for the first
  * checkpoint that is live.
  */
 export class CheckpointCount {
-  /** Those of the part that is being read. */
+  /** Checkpoints of the part that is being read. */
   found: SubscriptionCheckpoint<AllPosition>[] = [];
   readonly #rule: CheckpointRule;
   #count: Count = {
@@ -70,7 +70,7 @@ export class CheckpointCount {
     count.counted += count.inWindow;
   }
 
-  /** An event at this place was looked at; with it so many of the part are wanted. */
+  /** An event at this position was looked at; with it so many of the part are wanted. */
   saw(commit: number, prepare: number, isWanted: boolean, behind: number): void {
     const count = this.#count;
     const { windowEvents, intervalEvents } = this.#rule;
@@ -83,7 +83,7 @@ export class CheckpointCount {
     }
     if (count.inWindow++ === 0) {
       count.startCommit = commit;
-      // As the reference has it. Among the events of an explicit transaction the prepare half tells which.
+      // As the reference has it. Among the events of an explicit transaction the prepare half decides which.
       count.startPrepare = prepare === commit ? 0 : prepare;
       count.lastCommit = -1;
       count.matches = 0;

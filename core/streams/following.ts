@@ -78,7 +78,7 @@ export async function* followStream(
         // A page may have passed over nothing but expired events, and may not have waited for anything.
         await context.clock.yield();
       }
-      // Who waits for the next events keeps none of the last ones.
+      // A subscription that waits for the next events keeps none of the last ones.
       events.length = 0;
       bytes = new PageBytes(limits);
       if (!isEnd) continue;

@@ -8,9 +8,9 @@ const SKIPPED_MAX = 64;
 
 /**
  * Lets writers that wait for their answers share one commit, where a commit is slow: a log to which others write too.
- * Without it they would soon be in two halves, of which one waits while the other is committed. Whoever has just been
- * answered is waited for, at most as long as his commit took. When they don't come, these writers are others, and a
- * growing number of groups is not waited for.
+ * Without it they would soon be in two halves, of which one waits while the other is committed. Writers that have just
+ * been answered are waited for, at most as long as their commit took. When these writers don't come, others are
+ * writing, and a growing number of groups is not waited for.
  */
 export class GroupCommitDelay {
   readonly #clock: Clock;
@@ -44,7 +44,7 @@ export class GroupCommitDelay {
       return null;
     }
     const waitMs = Math.min(WAIT_MS_MAX, this.#tookMs);
-    // Who comes later than a commit takes does not wait for his answers.
+    // A writer that comes later than a commit takes does not wait for its answers.
     if (waitMs < WAIT_MS_MIN || this.#clock.monotonicMs() - this.#answeredMs > this.#tookMs) return null;
     if (this.#toSkip > 0) {
       this.#toSkip--;

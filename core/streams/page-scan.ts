@@ -44,7 +44,7 @@ export function storedEvent(
     id,
     isJson: (flags & FLAG_JSON) !== 0,
     isRedacted: (flags & FLAG_REDACTED) !== 0,
-    // Without the data of a link nobody could tell where it leads.
+    // Without the data of a link it is not known where the link leads.
     data: hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES,
     metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength),
     position: commitPosition,
@@ -176,7 +176,7 @@ export class PageScan {
     this.#isSparse = Math.abs(positions[last]! - positions[this.#at]!) > (last - this.#at) * SPARSE_BYTES;
   }
 
-  /** Who had to wait for one record should not wait for each of the next ones in turn. */
+  /** A read that had to wait for one record should not wait for each of the next ones in turn. */
   #prefetch(lookup: Lookup): void {
     const end = Math.min(this.#judgedTo, this.#at + 1 + PREFETCHED_RECORDS);
     for (let i = this.#at + 1; i < end; i++) lookup.reader.prefetch(this.#list.positions[i]!);

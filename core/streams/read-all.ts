@@ -82,7 +82,7 @@ interface NextPart {
 interface SubscribedPart extends AllPart {
   /** Log records looked at. */
   readonly examined: number;
-  /** The place of what was looked at last, so that all behind it is still to come; null before the first record. */
+  /** The position of what was looked at last, so that all behind it is still to come; null before the first record. */
   readonly last: AllPosition | null;
 }
 
@@ -193,8 +193,8 @@ async function isBoundary({ lookup: { reader } }: StoreContext, position: number
 }
 
 /**
- * The place itself where a record begins there, else that of the next record. A half within a transaction that begins
- * nothing stands for the whole of it.
+ * The position itself where a record begins there, else that of the next record. A half within a transaction that
+ * begins nothing stands for the whole of it.
  */
 async function orNext(context: StoreContext, from: AllPosition): Promise<AllPosition> {
   if (!(await isBoundary(context, from.commit))) return { commit: await nextRecord(context, from.commit), prepare: 0 };
@@ -202,8 +202,8 @@ async function orNext(context: StoreContext, from: AllPosition): Promise<AllPosi
 }
 
 /**
- * Where the first record at or after a place begins, or the log ends: records tell where the next one is, so they are
- * passed from the beginning of the chunk on.
+ * Where the first record at or after a position begins, or the log ends: records show where the next one is, so they
+ * are passed from the beginning of the chunk on.
  */
 async function nextRecord(
   { lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext,
@@ -230,7 +230,7 @@ async function lastPosition(context: StoreContext): Promise<number> {
   return (await lastBefore(context, context.lookup.reader.end)) ?? 0;
 }
 
-/** Position of the last record before a place in the log; null where there is none. */
+/** Position of the last record before another in the log; null where there is none. */
 export async function lastBefore(context: StoreContext, end: number): Promise<number | null> {
   const frame = new RecordFrame();
   return (await untilHit(() => context.lookup.reader.readBackward(end, frame))) === HIT ? frame.position : null;

@@ -83,7 +83,7 @@ export class RecentIds {
     const known = this.#entryOf(w0, w1, w2, w3, salt, hash);
     if (known >= 0) {
       if (positions[known]! >= validFrom) return;
-      // It stays in its place of the ring as a hole.
+      // The old entry stays in its place of the ring as a hole.
       this.#free(known, hash);
       positions[known] = HOLE;
     }

@@ -50,7 +50,7 @@ export class RecordTime {
   /** Time of the last record of the log; of an empty log none. */
   #lastMs = -Infinity;
   #lastTicks = 0;
-  /** The step to this side of the last record has been told. */
+  /** The step to this side of the last record has been counted. */
   #isTold = false;
   #warnedAtMs = -Infinity;
 
@@ -66,7 +66,7 @@ export class RecordTime {
     return this.#isKnown;
   }
 
-  /** The time of the last record of the log, which was written by whomever. */
+  /** The time of the last record of the log, from whichever writer. */
   note(ms: number, ticks: number): void {
     this.#isKnown = true;
     this.#lastMs = ms;
@@ -74,7 +74,7 @@ export class RecordTime {
     this.#isTold = false;
   }
 
-  /** The log has gone on by records that nobody has seen here. */
+  /** The log has gone on by records that this process has not seen. */
   forget(): void {
     this.#isKnown = false;
   }
@@ -121,7 +121,7 @@ export class RecordTime {
 
   async #read(first: Miss): Promise<void> {
     await first;
-    // Somebody else's records may have told meanwhile.
+    // Records of another writer may have given the time meanwhile.
     while (!this.#isKnown) {
       const outcome = this.#step();
       if (!isMiss(outcome)) return;

@@ -139,7 +139,7 @@ class TargetSearch {
   }
 }
 
-/** Loads what the targets of the next links need. Errors are met by whoever reads them in their turn. */
+/** Loads what the targets of the next links need. Errors are met by the read of each target in its turn. */
 class Ahead {
   readonly #context: StoreContext;
   readonly #events: readonly StoredEvent[];

@@ -56,7 +56,8 @@ export class SharedLogPolicy {
 
   /**
    * A group that has something to append proves itself that the latest state decided it. Refusals and repeats alone may
-   * have been decided by a state that other writers have long left behind: they are told only after these were asked.
+   * have been decided by a state that other writers have long left behind: they are answered only after the log of
+   * these writers was read.
    */
   async confirm(): Promise<void> {
     const { length, requests } = this.#group;
@@ -67,7 +68,7 @@ export class SharedLogPolicy {
   }
 
   /**
-   * Nothing is collected any more. From here to the log nobody else may have a turn. False when the group was
+   * Nothing is collected any more. From here to the log no other code may have a turn. False when the group was
    * overtaken.
    */
   leave(): boolean {
@@ -102,13 +103,13 @@ export class SharedLogPolicy {
     try {
       const settled = this.#log.settled();
       if (stopped !== null) {
-        // Nobody waits for the next attempt, but readers wait for the outcome of this one.
+        // No request waits for the next attempt, but readers wait for the outcome of this one.
         settled?.catch(() => {});
         throw stopped;
       }
       await settled;
     } catch (error) {
-      // They are still the first: nothing is taken from the queue meanwhile.
+      // The group's requests are still the first: nothing is taken from the queue meanwhile.
       for (const request of requests) {
         if (this.#queue.peek() !== request) break;
         this.#queue.shift();

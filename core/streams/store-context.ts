@@ -21,7 +21,9 @@ export interface EventStoreDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly options?: Partial<EventStoreOptions>;
-  /** Told of every epoch record that enters the log, whoever wrote it, before readers see it; must not throw. */
+  /**
+   * Called with every epoch record that enters the log, from whichever writer, before readers see it; must not throw.
+   */
   readonly onEpoch?: ((epoch: EpochRecord) => void) | undefined;
 }
 
@@ -56,7 +58,7 @@ export interface EventStoreOptions {
   readonly readSliceEvents: number;
   /** Log records that one page of `$all` examines at most. */
   readonly allScanRecordsMax: number;
-  /** Log records that a filtered subscription to `$all` looks at before it says how far it is. */
+  /** Log records that a filtered subscription to `$all` looks at before it reports how far it is. */
   readonly checkpointRecords: number;
   /** Expired events of a stream that one page passes over at most to find where the next one starts. */
   readonly expiredScanEventsMax: number;

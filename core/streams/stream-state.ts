@@ -101,7 +101,7 @@ export class StreamView {
   readonly lastNumber: number;
   readonly metadata: StreamMetadata;
   readonly isTombstoned: boolean;
-  /** It can't be read: it has no events, or none that count after a soft delete. */
+  /** The stream can't be read: it has no events, or none that count after a soft delete. */
   readonly isMissing: boolean;
   readonly #state: StreamState;
 

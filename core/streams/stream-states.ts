@@ -100,7 +100,7 @@ export class StreamStates {
 
   async #finish(name: string, load: StateLoad, first: Miss): Promise<StreamState> {
     try {
-      // Nobody may write to the stream between the last step and what follows from it.
+      // No writer may write to the stream between the last step and what follows from it.
       for (let outcome: Outcome = first; isMiss(outcome); outcome = load.step(this.#lookup)) await outcome;
       return this.get(name) ?? this.#keep(name, load.state);
     } finally {

@@ -90,7 +90,7 @@ export interface StreamFigures {
 
 /** The store with what only parts of the node itself use. */
 export interface EventStoreInternals extends EventStore {
-  /** As `append`, also of metadata that nobody understands, and without a limit of their size. */
+  /** As `append`, also of metadata that are not understood, and without a limit of their size. */
   appendInternal(
     stream: string,
     expectedVersion: number,
@@ -117,8 +117,8 @@ export interface EventStoreInternals extends EventStore {
    */
   follow(records: CommittedRecords): void;
   /**
-   * Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen
-   * here.
+   * Forgets what is remembered of streams and event ids: the log has come to `end` by records that this process has not
+   * seen.
    */
   forgetStreams(end: number): void;
   /**
@@ -384,7 +384,7 @@ class Store implements EventStoreInternals {
     if (checkReadableName(stream) !== null) return null;
     const state = stateOf(this.#context, stream);
     if (!(state instanceof Promise)) return infoOf(stream, state);
-    // Whoever asks again with a promise gets the error.
+    // A caller that asks again with a promise gets the error.
     state.catch(() => {});
     return null;
   }
@@ -457,7 +457,7 @@ function infoOf(stream: string, state: StreamState): StreamInfo {
   };
 }
 
-/** Whoever writes a scavenge point, it ends its chunk. */
+/** Whichever writer a scavenge point comes from, it ends its chunk. */
 function isPoint(stream: string, events: readonly NewEvent[]): boolean {
   return events.length === 1 && stream === POINTS_STREAM && events[0]!.type === POINT_TYPE;
 }

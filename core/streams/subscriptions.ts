@@ -2,7 +2,8 @@ import { SkuaError } from '../base/errors.ts';
 import type { SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from './api.ts';
 
 /**
- * Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait.
+ * A reader that waits for a stream, or for the log. A wake-up that comes while the reader does not wait is kept for its
+ * next wait.
  */
 class Waiter {
   readonly stream: string | null;
@@ -40,7 +41,7 @@ class Waiter {
   }
 }
 
-/** All who wait. Only readers of streams that were written to are woken. */
+/** All readers that wait. Only readers of streams that were written to are woken. */
 export class Waiters {
   readonly #max: number;
   readonly #streams = new Map<string, Set<Waiter>>();
@@ -98,7 +99,7 @@ export class Waiters {
     for (const set of this.#streams.values()) for (const waiter of set) waiter.wake();
   }
 
-  /** Wakes everyone for the last time. */
+  /** Wakes every reader for the last time. */
   close(): void {
     this.isClosed = true;
     this.wakeAll();
@@ -126,7 +127,7 @@ export async function* messagesOf<Place>(
       if (signal?.aborted === true) return;
     }
     if (!isCaughtUp) continue;
-    // Who has caught up mostly waits, and holds nothing meanwhile.
+    // A subscription that has caught up mostly waits, and holds nothing meanwhile.
     events.length = 0;
     share?.release();
     yield { kind: 'caught-up', after };

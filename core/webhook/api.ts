@@ -95,7 +95,7 @@ export interface InboundCall {
 /** Statuses of our own, and those that a connector may have chosen for calls that its script skips. */
 export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504;
 
-/** A status; or, to a sender that asks whether somebody is there, with the text that it wants back. */
+/** A status; or, to a sender that sends a challenge, with the text that it wants back. */
 export type IngestAnswer = IngestStatus | { readonly status: IngestStatus; readonly text: string };
 
 export interface WebhookIngest {
@@ -105,7 +105,7 @@ export interface WebhookIngest {
   checksSignature?(connectorId: string): boolean | Promise<boolean>;
   /**
    * Signature, JSON, script, pipeline; never rejects. The signal ends the wait for a confirmation when the client goes
-   * away; it is asked for where there is such a wait only, since servers make one for whoever asks.
+   * away; it is asked for where there is such a wait only, since servers make a signal only when asked for one.
    */
   receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer>;
   /**

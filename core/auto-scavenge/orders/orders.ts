@@ -14,17 +14,17 @@ import type { CyclesStore } from '../auto-scavenge-streams.ts';
  *
  * - Of each cycle the highest attempt that was seen counts. A lower one is refused, a repeat has the answer that the
  *   first one had, and an order to stop makes all before it late.
- * - A run that was ordered ends when nobody has asked for it in a long time: by then the leader has not heard of
+ * - A run that was ordered ends when no leader has asked for it in a long time: by then the leader has not heard of
  *   this node either, will count it as lost, and go on with the next.
  */
 interface OrdersParts {
   readonly scavenger: Pick<ScavengeControl & ScavengeView, 'start' | 'stop' | 'current' | 'last'>;
-  /** This node's copy of the log. */
+  /** This node's replica of the log, or the log itself. */
   readonly store: CyclesStore;
   /**
-   * Resolves when the copy has all that the log held at the call. In a cluster nothing is started before: an order may
-   * have lain in a process that stood still, and what was decided since need not have come here yet. Left out where the
-   * copy is the log.
+   * Resolves when the replica has all that the log held at the call. In a cluster nothing is started before: an order
+   * may have lain in a process that stood still, and what was decided since need not have come here yet. Left out where
+   * the store has the log itself.
    */
   readonly refresh?: () => Promise<void>;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export class ScavengeOrders {
   readonly #cycles = new Map<string, Seen>();
   /** The run that only goes on while it is asked for. */
   #leased: { readonly scavengeId: string; readonly clusterScavengeId: string; askedMs: number } | null = null;
-  /** The run that ended because nobody asked for it. */
+  /** The run that ended because no leader asked for it. */
   #abandoned: string | null = null;
 
   constructor(parts: OrdersParts) {
@@ -121,8 +121,8 @@ export class ScavengeOrders {
   }
 
   /**
-   * Somebody waits for the run of this order. When its time has run out that comes too late: this process stood still,
-   * and may have been given up.
+   * A leader waits for the run of this order. When the run's time has run out that comes too late: this process stood
+   * still, and may have been given up.
    */
   asked(order: ScavengeOrder): void {
     const leased = this.#leased;
@@ -139,7 +139,7 @@ export class ScavengeOrders {
     return leaseMs !== null && clock.monotonicMs() - askedMs >= leaseMs;
   }
 
-  /** As `ScavengeView.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
+  /** As `ScavengeView.last`, but a run that ended because no leader asked for it was interrupted, not stopped. */
   last(): LastScavenge | null {
     const last = this.#parts.scavenger.last();
     return last !== null && last.scavengeId === this.#abandoned && last.result === 'Stopped'
@@ -147,7 +147,7 @@ export class ScavengeOrders {
       : last;
   }
 
-  /** Begins to end a run that nobody has asked for in a long time. To be called every few seconds. */
+  /** Begins to end a run that no leader has asked for in a long time. To be called every few seconds. */
   endAbandoned(): void {
     const { scavenger, log } = this.#parts;
     const leased = this.#leased;
@@ -217,8 +217,8 @@ interface OrderInStream {
 
 /**
  * What the stream of cycles says about an order to start, so that a node that has forgotten its orders in a restart
- * still knows the late ones. The attempt of an order is the number of its event. A copy of the log that lags behind
- * says less, never anything wrong.
+ * still knows the late ones. The attempt of an order is the number of its event. A replica that lags behind shows less,
+ * never anything wrong.
  */
 export async function orderInStream(store: CyclesStore, { attempt }: ScavengeOrder): Promise<OrderInStream> {
   let events: readonly StoredEvent[] = [];
@@ -255,7 +255,7 @@ export type AskedOrders = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'las
 
 export const NO_ANSWER: NoReply = { kind: 'unreachable', reason: 'no answer in time' };
 
-/** What a node says to an order to start. Never rejects. */
+/** A node's answer to an order to start. Never rejects. */
 export async function startReply(orders: AskedOrders, order: ScavengeOrder): Promise<StartReply> {
   try {
     return { kind: 'started', scavengeId: (await orders.start(order)).scavengeId };
@@ -273,7 +273,7 @@ export function lastReply(orders: AskedOrders, order: ScavengeOrder | null): Las
   return { kind: 'last', scavengeId: last?.scavengeId ?? null, result: last?.result ?? 'Unknown' };
 }
 
-/** What a node says to an order to stop, when the run has ended. Never rejects. */
+/** A node's answer to an order to stop, when the run has ended. Never rejects. */
 export async function stopReply(
   orders: AskedOrders,
   order: ScavengeOrder,

@@ -27,8 +27,8 @@ const ROOM_FIRST = 1_024;
 const GOES_ON = -1;
 
 /**
- * Committed events, in the order of the log, as what they are to index and existence filter. Whoever wrote them notes
- * them while writing; all others read them from records. `applyTo` is the only place in which an event comes into an
+ * Committed events, in the order of the log, as what they are to index and existence filter. The writer notes them
+ * while it writes; all others read them from records. `applyTo` is the only place in which an event comes into an
  * index.
  */
 export class EventColumns {

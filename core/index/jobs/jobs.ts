@@ -100,7 +100,7 @@ export async function mergeTables(args: MergeTablesArgs, context: JobContext): P
   }
 }
 
-/** Before a start goes on, and in the background of a running store, where nobody waits for it. */
+/** Before a start goes on, and in the background of a running store, where no caller waits for the result. */
 export const VERIFY_TABLE_JOB = 'index.verify-table';
 export const PROVE_TABLE_JOB = 'index.prove-table';
 

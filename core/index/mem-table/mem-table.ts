@@ -113,7 +113,7 @@ export class MemTable {
   #below = new Int32Array(0);
   #isLinked = false;
   #heads = int32s(0);
-  /** Someone may look at the columns at any later time. */
+  /** A borrower may look at the columns at any later time. */
   isLent = false;
 
   readonly #entriesExpected: number;
@@ -141,7 +141,7 @@ export class MemTable {
     return this.#count;
   }
 
-  /** The columns for someone who goes on using them: a table that was lent is never emptied. */
+  /** The columns for a caller that goes on using them: a table that was lent is never emptied. */
   lend(): MemTableColumns {
     this.isLent = true;
     return this.columns();

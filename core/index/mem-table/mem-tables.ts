@@ -123,7 +123,7 @@ export class MemTables {
     for (const { table } of this.#frozen) table.range(hi, lo, fromVersion, toVersion, out);
   }
 
-  /** Those with entries, newest first. */
+  /** The tables with entries, newest first. */
   filled(): MemTable[] {
     return [this.#active, ...this.#frozen.map(({ table }) => table)].filter(({ count }) => count > 0);
   }

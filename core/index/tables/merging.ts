@@ -87,7 +87,7 @@ export class Merging {
     try {
       return await this.#mergeOne((level) => this.#smallMergeOf(level));
     } finally {
-      // It may have filled a level whose merge is large, or have been waited for.
+      // The small merge may have filled a level whose merge is large, or have been waited for.
       this.#large.kick();
     }
   }

@@ -4,7 +4,7 @@ import type { Log } from '../../ports/log.ts';
 import type { TableReader } from './tables.ts';
 import type { TableExecuted, TableExecution, TableStore } from './table-store.ts';
 
-/** What the scavenging of index tables and whoever directs it say to each other. */
+/** What the scavenging of index tables and the run that directs it pass to each other. */
 
 /** What became of one table. */
 export interface TableReport {

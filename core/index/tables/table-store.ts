@@ -55,8 +55,8 @@ export interface TableStoreOptions {
   /** End of the log: an index that has entries at or beyond it belongs to another log. */
   readonly logEnd: number;
   /**
-   * Why a table can't be of this log, by what some of its entries name; null where nothing says so. Default: nobody
-   * asks.
+   * Why a table can't be of this log, by what some of its entries name; null where no entry shows that. Default: not
+   * asked.
    */
   readonly whyAnother?: (path: string) => Promise<string | null>;
 }
@@ -115,7 +115,7 @@ export class TableStore {
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
   newestFirst: readonly TableReader[] = [];
   wasReset: string | null = null;
-  /** It was discarded because another log was seen in it: what lies beside it may be of that one, too. */
+  /** The index was discarded because another log was seen in it: what lies beside it may be of that log, too. */
   wasAnothers = false;
   /** Merges that have ended. */
   merges = 0;

@@ -73,8 +73,8 @@ export class TableReader {
   #windowFrom = 0;
   #windowTo = 0;
   /**
-   * The last range that was read past the cache. Who asks for an event asks twice, for the stream's last number and for
-   * the event, and mostly finds both in it.
+   * The last range that was read past the cache. A read of an event asks twice, for the stream's last number and for
+   * the event, and mostly finds both in this range.
    */
   #own: Uint8Array = new Uint8Array(0);
   #ownFrom = 0;

@@ -6,11 +6,11 @@ import type { HashChain } from '../chain/chain.ts';
 import type { Anchor } from '../format/chain-layout.ts';
 import { afterDelay } from '../../base/background.ts';
 
-/** Where anchors go: a place that whoever reaches the node's disk does not reach. */
+/** Where anchors go: out of reach for an intruder that reaches the node's disk. */
 export interface AnchorLocation {
   /** As it is shown, without credentials. */
   readonly name: string;
-  /** Resolves when the anchor is there for good; whoever repeats it does no harm. */
+  /** Resolves when the anchor is there for good; a repeat does no harm. */
   put(anchor: Anchor, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }

@@ -87,9 +87,10 @@ interface Receipts {
 }
 
 /**
- * Opens the chain of a directory whose log is open, and settles what a crash left of it; null where there is none and
- * none is to be begun. One that is damaged keeps no node from starting: it is told, and no scavenge removes anything,
- * since what it removed could not be told from what somebody else did. Throws what the storage throws.
+ * Opens the hash chain of a directory whose log is open, and settles what a crash left of it; null where there is none
+ * and none is to be begun. A damaged chain keeps no node from starting: the damage is reported, and no scavenge removes
+ * anything, since what a scavenge removed could not be told from what an intruder removed. Throws what the storage
+ * throws.
  */
 export async function openHashChain(parts: HashChainParts, begins: boolean): Promise<HashChain | null> {
   try {
@@ -200,7 +201,7 @@ export class HashChain {
     return { chunks: this.#leaves, receipts: this.#receipts.count };
   }
 
-  /** Called once, when the log is open and nobody writes yet. */
+  /** Called once, when the log is open and no writer is there yet. */
   async open(): Promise<void> {
     const { storage } = this.#parts;
     const names = await storage.list(PROOF_FOLDER);
@@ -216,7 +217,7 @@ export class HashChain {
     const completed = this.#completed();
     this.#leaves = Math.min(leaves, completed);
     await this.#serially(async () => {
-      // The log was cut back since: what was said of it from there on says nothing any more.
+      // The log was cut back since: what entries hold about the part behind the cut has no meaning any more.
       if (leaves > completed) await this.#append({ kind: CUT, first: completed * this.chain.chunkSizeBytes });
     });
     for (let number = leaves - 1; number >= completed; number--) await storage.remove(leavesPath(number));
@@ -263,7 +264,7 @@ export class HashChain {
     }
   }
 
-  /** One file's chunks more. Whoever asks meanwhile waits for the same. */
+  /** One file's chunks more. A caller that asks meanwhile waits for the same. */
   async #more(bytesPerSecond: number, signal?: AbortSignal): Promise<void> {
     this.#making ??= this.#make(bytesPerSecond, signal).finally(() => {
       this.#making = null;

@@ -36,9 +36,9 @@ interface Leaves {
 }
 
 /**
- * All that somebody needs to convince himself, by an anchor, that the log had exactly this record at `position`. The
- * leaves of its chunk are held in memory. Throws `event_not_found` where there is no record, `proof_invalid` where the
- * anchor does not cover it, `proof_absent` where a scavenge has redacted it since, and `proof_damaged`.
+ * All that is needed to verify, by an anchor, that the log had exactly this record at `position`. The leaves of its
+ * chunk are held in memory. Throws `event_not_found` where there is no record, `proof_invalid` where the anchor does
+ * not cover it, `proof_absent` where a scavenge has redacted it since, and `proof_damaged`.
  */
 export async function proveRecord(
   { storage, digests, table }: EventProofParts,

@@ -35,8 +35,8 @@ const READ_BYTES = 1_048_576;
 
 /**
  * The records of a file in its order, in runs of about a MiB, from the one at `from` on, which must be in the file
- * unless it was never scavenged. `onPassed` is told the bytes that were read. Throws `log_corrupt` for what is no
- * sequence of records.
+ * unless it was never scavenged. `onPassed` gets the bytes that were read. Throws `log_corrupt` for what is no sequence
+ * of records.
  */
 export async function* recordRuns(
   chunk: Chunk,

@@ -63,7 +63,7 @@ function numbers(...values: readonly number[]): Uint8Array {
   return out;
 }
 
-/** What the file `chain` says. */
+/** What the file `chain` holds. */
 export interface ChainFile {
   readonly format: typeof CHAIN_FORMAT;
   /** 32 hex digits. */
@@ -235,7 +235,7 @@ export interface Anchor {
   /** Receipts that `receiptsHead` covers. */
   readonly receipts: number;
   readonly receiptsHead: string;
-  /** ISO 8601, by the clock of whoever made it. */
+  /** ISO 8601, by the clock of the process that made the anchor. */
   readonly madeAt: string;
 }
 
@@ -245,7 +245,7 @@ export function parseAnchor(text: string, where: string): Anchor {
   try {
     found = JSON.parse(text) as Partial<Anchor> | null;
   } catch {
-    // Told below.
+    // Reported below.
   }
   const isAnchor =
     found !== null &&

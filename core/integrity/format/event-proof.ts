@@ -51,7 +51,7 @@ export function parseEventProof(text: string, where: string): EventProof {
   try {
     found = JSON.parse(text) as Partial<EventProof> | null;
   } catch {
-    // Told below.
+    // Reported below.
   }
   const isProof =
     found !== null &&

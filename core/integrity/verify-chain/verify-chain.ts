@@ -42,10 +42,10 @@ export interface ProofSummary {
   readonly findings: number;
   /** Records that are as they were, below the position of the newest anchor. */
   readonly proven: number;
-  /** Records that covered receipts tell as removed, and as redacted. */
+  /** Records that covered receipts list as removed, and as redacted. */
   readonly removed: number;
   readonly redacted: number;
-  /** Of both, those that only receipts behind the newest anchor tell of. */
+  /** Of both, those that only receipts behind the newest anchor list. */
   readonly uncovered: number;
   /** Anchors that hold. */
   readonly anchors: number;
@@ -65,11 +65,11 @@ export interface VerifyProofOptions {
 
 /** Longest file `chain`. */
 const CHAIN_BYTES_MAX = 4_096;
-/** Findings that are told; all are counted. */
+/** Findings that are reported; all are counted. */
 const FINDINGS_MAX = 1_000;
 
 /**
- * Compares a directory with anchors. Reads only, and needs no node to be stopped but for what is said of the end of the
+ * Compares a directory with anchors. Reads only, and needs no node to be stopped but for findings about the end of the
  * log. Throws what the storage throws.
  */
 export async function* verifyProof(options: VerifyProofOptions): AsyncGenerator<ChainReport, ProofSummary, undefined> {
@@ -332,7 +332,7 @@ class Verifying {
         yield* pass(expected.position);
         tree.add(expected.leaf);
         const state = await states.at(expected.position, expected.leaf);
-        // What could not be read was told at once.
+        // What could not be read was reported at once.
         if (isWhole) yield* this.#absent(expected.position, state, number);
       }
     }
@@ -341,8 +341,8 @@ class Verifying {
   }
 
   /**
-   * An anchor names no record of the chunk being written, whose leaves nobody has written down yet. The checksums of
-   * its blocks do, unless who changed a record has changed them, too.
+   * An anchor names no record of the chunk being written, whose leaves are not written down yet. The checksums of its
+   * blocks cover the record, unless they were changed along with it.
    */
   async *#changedBlocks(place: ChunkSpan, { position }: Anchor): AsyncGenerator<ProofFinding> {
     const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
@@ -510,7 +510,7 @@ class Verifying {
       );
   }
 
-  /** The chain that the directory says it has; null where it says none, or nothing that can be read. */
+  /** The chain that the directory names; null where it names none, or nothing that can be read. */
   async #chainHere(): Promise<string | null> {
     if ((await this.#storage.size(CHAIN_PATH)) === null) return null;
     const file = await this.#storage.open(CHAIN_PATH, 'read');

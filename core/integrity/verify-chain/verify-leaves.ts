@@ -71,7 +71,7 @@ interface Leaf {
 
 /** The leaves of one chunk in order, read piece by piece. */
 export class LeafReader {
-  /** Of a chunk whose leaves nobody wrote down. */
+  /** Of a chunk whose leaves were not written down. */
   static readonly unknown = new LeafReader(null, '', 0, 0);
   readonly isKnown: boolean;
   readonly #storage: Storage | null;

@@ -21,7 +21,7 @@ import {
 import { hashOf } from './verify-leaves.ts';
 import type { ProofNote } from './verify-report.ts';
 
-/** What a record is said to be; null for removed. */
+/** What a receipt states of a record; null for removed. */
 type State = Uint8Array | null;
 
 /** What is known of one position. */
@@ -155,7 +155,8 @@ export class ChunkStates {
     for (const { cursor, isCovered, until } of this.#receipts) {
       const entry = position < until ? await cursor.at(position) : null;
       if (entry === null) continue;
-      // What it says the record was before must be what it was; else it speaks of something that somebody put there.
+      // What the receipt has as the record's state before must be what the record was; else the receipt is about
+      // something that was put there by other means.
       const fits = (state: State) => state !== null && isSame(state, entry.before);
       if (isCovered && fits(covered)) latest = covered = entry.now;
       else if (!isCovered && [latest, covered, ...between].some(fits)) {

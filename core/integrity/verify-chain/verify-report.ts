@@ -1,6 +1,6 @@
 import type { SkuaError } from '../../base/errors.ts';
 
-/** What the verifier says. */
+/** What the verifier reports. */
 
 /** What is wrong. */
 export interface ProofFinding {
@@ -8,7 +8,7 @@ export interface ProofFinding {
   readonly code:
     /** A record is there with other content. */
     | 'changed'
-    /** A record is gone, and no receipt says so. */
+    /** A record is gone, and no receipt lists it. */
     | 'removed'
     /** A record is there that was not, or that a scavenge removed. */
     | 'added'
@@ -16,7 +16,7 @@ export interface ProofFinding {
     | 'moved'
     /** A file can't be read as records any further. */
     | 'unreadable'
-    /** Records are told as removed or changed by receipts that no anchor covers; only where those are not let pass. */
+    /** Receipts that no anchor covers list records as removed or changed; only where such receipts are not let pass. */
     | 'uncovered'
     /** The hash over all records below the position differs from that of the anchor. */
     | 'chain'

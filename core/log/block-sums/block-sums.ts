@@ -34,7 +34,7 @@ export class BlockSums {
     this.#sums[this.#count++] = sum;
   }
 
-  /** Those of the first `blocks` blocks, and `last` behind them unless it is null. */
+  /** The sums of the first `blocks` blocks, and `last` behind them unless it is null. */
   upTo(blocks: number, last: number | null): Uint32Array {
     const out = new Uint32Array(blocks + (last === null ? 0 : 1));
     out.set(this.#sums.subarray(0, blocks));
@@ -49,11 +49,11 @@ export interface BlockFindings {
   readonly sums: BlockSums;
   /** File offset up to which all is as it was written, or is not (`wrong`); 0 where nothing is vouched for. */
   readonly checksummedTo: number;
-  /** Blocks that are not as they were written, though nobody else can have written them since. */
+  /** Blocks that are not as they were written, though no other program can have written them since. */
   readonly wrong: readonly number[];
   /** Why what was written down no longer fits and is built again; null where it fits, or there is none. */
   readonly outdated: string | null;
-  /** The file is there, whatever it says. */
+  /** The file is there, whatever it holds. */
   readonly isThere: boolean;
 }
 
@@ -94,8 +94,8 @@ export async function checkBlocks(
 }
 
 /**
- * Blocks of a chunk file that are not as the file of checksums of this directory has them, for who has its lock; none
- * where that is of another chunk by now. `between` is told the bytes passed.
+ * Blocks of a chunk file that are not as the file of checksums of this directory has them; the caller has the
+ * directory's lock. None where that file is of another chunk by now. `between` gets the bytes passed.
  */
 export async function compareBlocks(
   storage: Storage,
@@ -162,9 +162,10 @@ async function sumBlocks(
 }
 
 /**
- * Who has written what is there now in place of what was vouched for; null where nobody else has, so that it is damage.
- * A writer that starts in a place that was cut back, or restored, begins with an epoch record, where this log had none;
- * and where the files of another log were copied over it, the epoch that this one had is not among its records.
+ * Which other program has written what is there now instead of what was vouched for; null where none has, so that it is
+ * damage. A writer that starts on a log that was cut back, or restored, begins with an epoch record, where this log had
+ * none; and where the files of another log were copied over it, the epoch that this log had is not among the other's
+ * records.
  */
 async function otherWriter(
   file: StorageFile,
@@ -205,7 +206,7 @@ function isSame(known: Uint8Array, found: Uint8Array): boolean {
   return different <= EPOCH_DAMAGED_BYTES_MAX;
 }
 
-/** A block that somebody vouches for and that is not as it was written. */
+/** A block that a checksum vouches for and that is not as it was written. */
 export function blockDamaged(name: string, block: number, count: number): SkuaError {
   const offset = block * BLOCK_BYTES;
   const others = count > 1 ? `, and ${count - 1} more like it` : '';

@@ -71,7 +71,7 @@ export class ChunkTable implements LogReader {
     return chunks.values();
   }
 
-  /** The chunk in force that holds the place `position` or, where there is none, the next one. */
+  /** The chunk in force that holds `position` or, where there is none, the next one. */
   chunkFrom(position: number): Chunk | undefined {
     for (let number = Math.floor(position / this.chunkSize); number < this.#chunks.length; number++) {
       const chunk = this.#chunks[number];
@@ -157,7 +157,7 @@ export class ChunkTable implements LogReader {
 
 /**
  * Reads the records from `from` (a record's start or a chunk boundary) to the log's end in large sequential blocks,
- * past the block cache, and reads one block ahead while the last is looked at. `onBlock` is told the bytes passed.
+ * past the block cache, and reads one block ahead while the last is looked at. `onBlock` gets the bytes passed.
  * `reusesBlocks` as in `scanChunk`.
  */
 export async function scanLog(
@@ -190,7 +190,7 @@ export interface ChunkView {
   readonly dataBytes: number;
   readonly isOngoing: boolean;
   readonly isScavenged: boolean;
-  /** It lies in object storage, and not on the disk of the node. */
+  /** The file lies in object storage, and not on the disk of the node. */
   readonly isCold: boolean;
   /** Known of scavenged files only, which have a map of their records. */
   readonly records: number | null;
@@ -217,12 +217,12 @@ interface ChunkMapParts {
 const OPENING_LENGTH = 8;
 
 /**
- * The files of the log for whoever looks at them again and again: all from memory, and nothing but the end of the log
- * where no file has changed since. Comparing ten thousand files takes a millisecond at most.
+ * The files of the log for callers that look at them again and again: all from memory, and nothing but the end of the
+ * log where no file has changed since. Comparing ten thousand files takes a millisecond at most.
  */
 export class ChunkMap {
   readonly #parts: ChunkMapParts;
-  /** Made when somebody first asks: ids that nobody needs are not drawn. */
+  /** Made when first asked for: ids that are not needed are not drawn. */
   #opening: string | null = null;
   #revision = 0;
   #known: readonly Seen[] = [];

@@ -189,7 +189,7 @@ export class Chunk {
   /** HIT when a forward read may start at `position`, END when it points into a record. */
   isBoundary(position: number, frame: RecordFrame): Outcome {
     const local = position - this.startPosition;
-    // Which records a scavenged chunk once had can't be told: any place in it is taken for the next record.
+    // Which records a scavenged chunk once had is not known: any position in it leads to the next record.
     if (this.isScavenged || local === 0 || local >= this.physicalBytes)
       return local <= this.physicalBytes || this.isScavenged ? HIT : END;
     try {
@@ -243,7 +243,7 @@ export class Chunk {
   }
 
   /**
-   * Where the first record at or after the logical place `local` lies in a scavenged chunk's data; -1 when there is
+   * Where the first record at or after the logical position `local` lies in a scavenged chunk's data; -1 when there is
    * none.
    */
   #actualFrom(local: number): number | Miss {
@@ -295,16 +295,16 @@ const SCAN_READ_BYTES = 1_048_576;
 /** Sees every record once; a promise is waited for before the next record. */
 export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
 /**
- * Is told when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A
+ * Called when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A
  * promise is waited for.
  */
 export type BlockVisitor = (bytes: number, block: Uint8Array) => void | Promise<void>;
 
 /**
  * Reads the records of one chunk at or after `from`, in the order in which they lie in the file, past the block cache,
- * and one block ahead of the one that is looked at. `onBlock` is told the bytes passed. Records that lie whole in one
+ * and one block ahead of the one that is looked at. `onBlock` gets the bytes passed. Records that lie whole in one
  * block are given as views of it, one behind the other; only one that two blocks share is put together. With
- * `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has been
+ * `reusesBlocks` the views are good only until `onBlock` was called with their block and what it returned has been
  * waited for.
  */
 export async function scanChunk(

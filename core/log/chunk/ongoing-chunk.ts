@@ -56,7 +56,10 @@ export interface ResumedChunk {
   readonly sums: BlockSums;
 }
 
-/** Makes the file of chunk `number`; nobody sees it before `OngoingChunk.begin`, and the next start removes it. */
+/**
+ * Makes the file of chunk `number`; no reader sees that file before `OngoingChunk.begin`, and the next start removes
+ * it.
+ */
 export async function prepareChunk(options: OngoingOptions, number: number): Promise<PreparedChunk> {
   const { storage, chunkSize } = options;
   const header: ChunkHeader = {
@@ -208,7 +211,7 @@ export class OngoingChunk {
     const marked = this.#writeSlot(group, this.#sum(group, raw));
     if (marked !== undefined) await marked;
     const synced = syncFile(file);
-    // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and nobody reads beyond
+    // Digest and tail are kept up while the disk works. If the sync fails the writer stops, and no reader reads beyond
     // what is durable.
     this.#hash(group, raw);
     this.#extendTail(group, raw);
@@ -251,13 +254,13 @@ export class OngoingChunk {
   }
 
   async #slotFailed(at: number, error: unknown): Promise<never> {
-    // A failed write may have left the slot whole, and the group, which its clients are told is refused, must not be
-    // found by a recovery.
+    // A failed write may have left the slot whole, and the group, which is refused in the answers to its clients, must
+    // not be found by a recovery.
     if (!isFinal(error)) await this.#orStop(async () => this.#file.writeAt(at, ZEROS.subarray(0, SLOT_BYTES)));
     throw error;
   }
 
-  /** Takes back what was begun, durably. Where that fails nobody knows what a recovery will find: `sync_failed`. */
+  /** Takes back what was begun, durably. Where that fails it is not known what a recovery will find: `sync_failed`. */
   async #orStop(undo: () => Promise<unknown>): Promise<void> {
     try {
       await undo();

@@ -24,9 +24,9 @@ export interface ChecksummedBlocks {
   readonly chunkId: Uint8Array;
   /** File offset up to which the checksums vouch. At or below writer.chk, durably, when the file was written. */
   readonly end: number;
-  /** Of the newest commit slot then; 0 without one. A truncation by whoever takes the slots away. */
+  /** Of the newest commit slot then; 0 without one. A truncation, by any program, takes the slots away. */
   readonly sequence: number;
-  /** The newest epoch record then. Whoever starts to write to a log writes another one. */
+  /** The newest epoch record then. A writer that starts on a log writes another one. */
   readonly epoch: KnownEpoch;
   /** CRC-32 of each block of the file, of the last one up to `end`. */
   readonly sums: Uint32Array;
@@ -61,7 +61,7 @@ export async function writeBlockSums(
   await replaceFile(storage, BLOCK_SUMS_FILE, out);
 }
 
-/** What the file says; null where there is none; `not-ours` where it is not as it was written. */
+/** What the file holds; null where there is none; `not-ours` where it is not as it was written. */
 export async function readBlockSums(
   storage: Storage,
   digests: Digests,

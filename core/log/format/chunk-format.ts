@@ -39,8 +39,8 @@ export function parseChunkFileNames(names: readonly string[]): ChunkFileName[] {
 }
 
 /**
- * Number of the chunk that holds `position`. Throws `checkpoint_corrupt` when no log can have it; `advice` says what to
- * do.
+ * Number of the chunk that holds `position`. Throws `checkpoint_corrupt` when no log can have it; `advice` names what
+ * to do.
  */
 export function chunkNumberAt(position: number, chunkSize: number, file: string, advice: string): number {
   const number = Math.floor(position / chunkSize);

@@ -3,13 +3,13 @@ import type { Digest, Digests } from '../../ports/digests.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { MD5_BYTES } from './chunk-format.ts';
 
-/** Read at once of what nobody else reads. */
+/** Read at once of what no other reader needs. */
 const READ_BYTES = 1_048_576;
 
 /**
  * Compares the MD5 at the end of a completed chunk file with its content while the file is read to be written
- * elsewhere: a copy of damaged content must not get a checksum of its own that fits. Give it every byte of the file, in
- * order, then ask `check` before anybody takes what was written for good.
+ * elsewhere: a copy of damaged content must not get a checksum of its own that fits. `ChunkProof` gets every byte of
+ * the file, in order; then `check` is asked, before what was written counts as good.
  */
 export class ChunkProof {
   readonly #md5: Digest;
@@ -32,8 +32,8 @@ export class ChunkProof {
   }
 
   /**
-   * Reads on to `to`, what nobody else has need of; `between` is awaited between two pieces, with the bytes of the
-   * last.
+   * Reads on to `to` the bytes that no other reader needs; `between` is awaited between two pieces, with the bytes of
+   * the last.
    */
   async addRange(file: StorageFile, to: number, between?: (bytes: number) => Promise<void>): Promise<void> {
     const buffer = new Uint8Array(Math.min(READ_BYTES, Math.max(0, to - this.#at)));

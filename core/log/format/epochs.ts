@@ -21,7 +21,7 @@ export interface LastEpoch {
 /**
  * The newest epoch record: at epoch.chk, or found by reading the log backwards when that file does not lead to one.
  * Null for a log without epochs. Behind the record that epoch.chk names there may be newer ones, whose starts ended
- * before that file followed. Nobody writes to a log before it does, so they are its last records.
+ * before that file followed. No writer appends before that file has followed, so they are the log's last records.
  */
 export async function findLastEpoch(reader: LogReader, checkpoints: Checkpoints): Promise<LastEpoch | null> {
   const frame = new RecordFrame();

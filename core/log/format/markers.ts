@@ -13,7 +13,7 @@ export const RESTORE_MARKER = 'restoring';
  */
 export const COPY_MARKER = 'copy-unfinished';
 
-/** Puts the marker there, durably; one that is there already stays. What it says is for people. */
+/** Puts the marker there, durably; one that is there already stays. The marker's text is for people. */
 export async function putRestoreMarker(storage: Storage, from: string): Promise<void> {
   if ((await storage.size(RESTORE_MARKER)) !== null) return;
   const file = await storage.create(RESTORE_MARKER);
@@ -51,15 +51,15 @@ export async function refuseUnfinishedRestore(storage: Storage): Promise<void> {
 }
 
 /**
- * Names the log, in the bucket, of which the directory holds a copy: text of the UUID of its store and a line end
+ * Names the log, in the bucket, of which the directory holds a replica: text of the UUID of its store and a line end
  * (core/cluster/replica/README.md, rule 3).
  */
 export const LOG_ID_FILE = 'log-id';
 
 /**
- * Throws `copy_attached` where the directory is the copy of a cluster's member. Whoever opens it alone may write what
- * the others do not have, and the copy could never follow them again; so every opening refuses that has not said that
- * it knows.
+ * Throws `copy_attached` where the directory is the replica of a cluster's member. A program that opens the replica
+ * alone may write what other members do not have, and the replica could never follow them again; so an opening without
+ * `isReplica` is refused.
  */
 export async function refuseAttached(storage: Storage): Promise<void> {
   if ((await storage.size(LOG_ID_FILE)) === null) return;

@@ -1,7 +1,7 @@
 import { i32 } from '../../base/bytes.ts';
 import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from './records.ts';
 
-/** Bytes that tell how long a record is. */
+/** Bytes that hold the length of a record. */
 const PREFIX_BYTES = 4;
 const NO_BYTES = new Uint8Array(0);
 
@@ -9,7 +9,7 @@ const NO_BYTES = new Uint8Array(0);
 export interface Stretch {
   /** Position of the first record; -1 where each record names its own, as in a scavenged chunk. */
   readonly position: number;
-  /** Bytes of all records together; left out where nobody knows. */
+  /** Bytes of all records together; left out where that is not known. */
   readonly bytes?: number;
   /** Positions that its records may have, where that is known: from the first to before the second. */
   readonly between?: readonly [number, number];

@@ -19,7 +19,7 @@ import {
 export class RecordWalk {
   /** Position of the next record. */
   position: number;
-  /** The last place passed where the log can end; where the walk began before the first. */
+  /** The last position passed where the log can end; where the walk began before the first. */
   end: number;
   /** What `end` was before the record visited last. */
   before: number;
@@ -30,7 +30,7 @@ export class RecordWalk {
   readonly #fields = new PrepareFields();
   readonly #cutter: RecordCutter;
 
-  /** `start` must be a place where the log can end, or its beginning. */
+  /** `start` must be a position where the log can end, or its beginning. */
   constructor(start: number) {
     this.position = start;
     this.end = start;
@@ -92,7 +92,7 @@ export class RecordTimes {
         `Chunk file ${path} holds ${what} at offset ${from + at}, so it can't be backed up. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from an earlier backup.`,
         { file: path, offset: from + at },
       );
-    // Of a chunk file alone nobody knows where its records stood before a scavenge.
+    // From a chunk file alone it is not known where its records stood before a scavenge.
     this.#cutter = new RecordCutter({ position: -1, bytes: to - from, fail: this.#fail });
   }
 

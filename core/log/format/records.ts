@@ -36,7 +36,7 @@ const HIGHEST_I32 = 0x7fff_ffff;
 export const EPOCH_OFFSET_MS = 62_135_596_800_000;
 
 /**
- * A record in its frame, as a view of cached bytes. Readers fill one and the same object again and again; whoever
+ * A record in its frame, as a view of cached bytes. Readers fill one and the same object again and again; a reader that
  * keeps a record decodes it.
  */
 export class RecordFrame {
@@ -78,8 +78,8 @@ export const FRAME_ELSEWHERE = 2;
 /**
  * Shows in `frame` the record whose frame begins at `at`, all of it in `bytes`, and `length` the one that stands before
  * it. Its two lengths must be the same, and it must name `position` as its own; -1 where only the record itself knows
- * that, and the caller how far it can be believed. Every walk over records asks here; what is wrong is told with what
- * the caller reads.
+ * that, and the caller how far it can be believed. Every walk over records asks here; what is wrong is reported with
+ * what the caller reads.
  */
 export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, length: number, position: number): number {
   frame.bytes = bytes;
@@ -93,7 +93,7 @@ export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, len
 }
 
 /**
- * Whether the first and the last record of a group name the places that they get where the group is put at `start`:
+ * Whether the first and the last record of a group name the positions that they get where the group is put at `start`:
  * what `takeFrame` will ask of every record.
  */
 export function isGroupAt(group: Uint8Array, start: number): boolean {
@@ -134,7 +134,7 @@ export class PrepareFields {
   get isCommitted(): boolean {
     return (this.flags & FLAG_COMMITTED) !== 0;
   }
-  /** It occupies an event number: an event or a tombstone. */
+  /** The record occupies an event number: an event or a tombstone. */
   get isEvent(): boolean {
     return (this.flags & (FLAG_DATA | FLAG_STREAM_DELETE)) !== 0;
   }
@@ -445,8 +445,8 @@ export interface PrepareInput {
 
 /**
  * Writes a framed prepare of version 1 at `at` and returns the offset after it. The caller has made room. `view` shows
- * the same bytes: one store of a whole number takes as long as one of each of its bytes, and whoever writes many
- * records makes it once.
+ * the same bytes: one store of a whole number takes as long as one of each of its bytes, and a caller that writes many
+ * records makes the view once.
  */
 export function encodePrepare(out: Uint8Array, at: number, r: PrepareInput, view: DataView = viewOf(out)): number {
   const start = at + 4;

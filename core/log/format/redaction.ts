@@ -12,9 +12,9 @@ import {
 } from './records.ts';
 
 /**
- * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same place, length, number, id
- * and type, which is kept for its number only. Its data are bytes 0x00 as far as data and metadata reached, it has no
- * metadata, and it is flagged as redacted.
+ * What a scavenge leaves of the last event of a soft-deleted stream: a record with the same position, length, number,
+ * id and type, which is kept for its number only. Its data are bytes 0x00 as far as data and metadata reached, it has
+ * no metadata, and it is flagged as redacted.
  */
 
 const DOLLAR = 36;
@@ -27,9 +27,9 @@ export function isWholeEvent({ isCommitted, flags }: PrepareFields): boolean {
 }
 
 /**
- * True for such a record, and for none that anybody may have redacted by other means and left something in: with any
- * other byte in its data, or with metadata, it is an event that its reader is to see as empty. Metadata of streams are
- * never emptied by a scavenge.
+ * True for such a record, and for none that another tool may have redacted and left something in: with any other byte
+ * in its data, or with metadata, it is an event that a reader is to see as empty. Metadata of streams are never emptied
+ * by a scavenge.
  */
 export function isEmptied({ bytes }: RecordFrame, fields: PrepareFields): boolean {
   if ((fields.flags & FLAG_REDACTED) === 0 || fields.metadataLength !== 0 || !isWholeEvent(fields)) return false;

@@ -16,7 +16,7 @@ const FILES_MAX = 100_000;
 /** A longer file is not one that Skua wrote. */
 const FILE_BYTES_MAX = 16_777_216;
 
-/** What tells one content of a file from another without reading it. */
+/** What distinguishes one content of a file from another without reading it. */
 export interface Stamp {
   readonly sizeBytes: number;
   readonly modifiedMs: number;

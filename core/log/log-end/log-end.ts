@@ -17,8 +17,8 @@ import { rewrite, syncFile, trySeal } from '../../ports/durability.ts';
 import { RecordFrame } from '../format/records.ts';
 
 /**
- * Where the log ends in the chunk that is being written: how an opening finds the place, and makes it one from which
- * appends go on.
+ * Where the log ends in the chunk that is being written: how an opening finds that position, and makes it one from
+ * which appends go on.
  */
 
 /** Bytes of a group that are read at once: what a slot names may be as long as the chunk. */
@@ -60,7 +60,7 @@ export async function findLogEnd(
     return { localEnd: completedBytes, nextSequence };
   }
   await checkRecordEndsAt(file, header, writerLocal);
-  // Without a checkpoint and a slot that confirms the place, the records themselves are all there is to go by.
+  // Without a checkpoint and a slot that confirms the position, the records themselves are all there is to go by.
   const isConfirmed = !checkpointMissing || slots.some((slot) => slot.end - start === writerLocal);
   return {
     localEnd: isConfirmed ? writerLocal : await walk(file, header, writerLocal, header.chunkSize),
@@ -186,7 +186,7 @@ async function walk(file: StorageFile, header: ChunkHeader, from: number, to: nu
   return at;
 }
 
-/** A record must end where the log is said to end. Throws `log_corrupt`. */
+/** A record must end at `local`, where the log is to end. Throws `log_corrupt`. */
 export async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, local: number): Promise<void> {
   if (local === 0) return;
   const cache = new BlockCache(0);

@@ -32,8 +32,8 @@ const ADVICE = 'It must hold -1 or the position after a record. Delete it to sta
 
 /**
  * Cuts the log back to `truncate.chk` if it names a position. Nothing is cut before the position has proved to be a
- * place where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the truncation
- * again.
+ * position where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the
+ * truncation again.
  */
 export async function truncateIfAsked(
   { storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log },
@@ -68,8 +68,8 @@ export async function truncateIfAsked(
     if (target < end) for (const path of [...SCAVENGE_FILES, BLOCK_SUMS_FILE]) await storage.remove(path);
     await cutChunks(storage, files, cut);
   }
-  // Written even where they hold their value already: it may be on no disk, and behind the last flush nobody looks at
-  // it again.
+  // Written even where they hold their value already: that value may be on no disk, and behind the last flush nothing
+  // looks at it again.
   const { epoch, chaser, writer, truncate } = checkpoints;
   await epoch.flush(epoch.value >= target ? -1 : epoch.value);
   await chaser.flush(Math.min(chaser.value, target));

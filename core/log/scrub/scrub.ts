@@ -126,10 +126,10 @@ class OngoingBlocks {
   }
 }
 
-/** The file that says which chunks were compared. */
+/** The file that lists which chunks were compared. */
 class ScrubbedChunks {
   readonly #parts: ChunkScrubParts;
-  /** What the file says, as far as it can be relied on. */
+  /** What the file holds, as far as it can be relied on. */
   #saved: ReadonlyMap<string, Scrubbed> = new Map();
   #savedMs = 0;
 
@@ -170,7 +170,7 @@ class ScrubbedChunks {
   }
 
   /**
-   * Writes down what is known now, all at once, unless the file says it. What can't be written is compared again after
+   * Writes down what is known now, all at once, unless the file holds it. What can't be written is compared again after
    * the next start.
    */
   async save(): Promise<void> {

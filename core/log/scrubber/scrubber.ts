@@ -39,7 +39,7 @@ export interface ScrubParts<F extends ScrubbedFile> {
   readonly check: (file: F, bytesPerSecond: number) => Promise<SkuaError | null>;
   /** Called once, for a file whose content does not fit its checksum; nothing is compared after that. */
   readonly onDamage: (error: SkuaError) => void;
-  /** What the log says of a file that could not be read, and under which name it gives the path. */
+  /** What is logged of a file that could not be read, and under which name it gives the path. */
   readonly unreadable: { readonly message: string; readonly member: 'file' | 'path' };
   /** After each file that was compared. */
   readonly afterFile?: () => Promise<void>;

@@ -25,7 +25,10 @@ interface AuditStreamParts {
   readonly store: Pick<EventStore, 'append' | 'streamInfo'>;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** Told of entries that were appended, and of those that are lost, with the reason where it is an error. */
+  /**
+   * Called with the number of entries that were appended, and of those that are lost, with the reason where it is an
+   * error.
+   */
   readonly onWritten: (entries: number) => void;
   readonly onLost: (entries: number, error: unknown) => void;
 }
@@ -88,7 +91,7 @@ export class AuditStream {
     }
   }
 
-  /** Once, and never over what somebody else has set. */
+  /** Once, and never over what a user has set. */
   async #prepare(): Promise<void> {
     if (this.#isPrepared) return;
     const { store, ids } = this.#parts;

@@ -71,12 +71,12 @@ export function isEmptyPassword(password: string): boolean {
   return password === '' || (password.charCodeAt(0) === 0 && password.replaceAll('\0', '') === '');
 }
 
-/** Whether a password is one that nobody may be given: empty, or of white space. */
+/** Whether a password is one that no user may be given: empty, or of white space. */
 export function isBlankPassword(password: string): boolean {
   return password.replaceAll('\0', '').trim() === '';
 }
 
-/** False for what is too long to be anyone's password. */
+/** False for what is too long to be a password. */
 export function fitsPassword(password: string): boolean {
   return password.length <= PASSWORD_BYTES_MAX && utf8Length(password) <= PASSWORD_BYTES_MAX;
 }

@@ -63,7 +63,7 @@ function objectOf(part: string, what: string): Members {
     const value: unknown = JSON.parse(utf8.decode(bytes!));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members;
   } catch {
-    // Said below: to the reader it is all the same what exactly is broken.
+    // Reported below: to the reader it is all the same what exactly is broken.
   }
   throw invalid(`Its ${what} is not a JSON object in Base64url. Copy it again, in full.`);
 }

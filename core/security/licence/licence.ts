@@ -25,7 +25,7 @@ export interface LicenceConfig {
   readonly useBuiltIn: boolean;
 }
 
-/** Grants everything, for ever: nobody has to buy or fetch anything. A constant, which no key can be mistaken for. */
+/** Grants everything, for ever: nothing has to be bought or fetched. A constant, which no key can be mistaken for. */
 export const BUILT_IN_LICENCE: Licence = { source: 'built-in', expiresAtMs: null, refusal: () => null };
 
 /** The licence that a configuration amounts to. A key that is configured counts even where it is worth nothing. */

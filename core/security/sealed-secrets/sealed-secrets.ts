@@ -43,7 +43,7 @@ export class SealedSecrets {
       });
   }
 
-  /** `place` says what the secret belongs to, part by part. Errors: `secret_refused` without a token. */
+  /** `place` names what the secret belongs to, part by part. Errors: `secret_refused` without a token. */
   seal(secret: string, place: readonly string[]): string {
     const token = this.#tokens[0];
     if (token === undefined)

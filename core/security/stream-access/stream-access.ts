@@ -90,7 +90,7 @@ export class AccessLists implements StreamAccess {
     info: StreamInfo,
     defaults: AccessDefaults,
   ): void {
-    // A stream that is gone for ever says so to everyone who is known.
+    // That a stream is gone for ever is answered to every known caller.
     if (info.isTombstoned && !isAnonymous(principal)) return;
     if (!this.#isAllowed(principal, action, stream, info.metadata, defaults)) throw denial(principal, action, stream);
   }
@@ -113,7 +113,7 @@ export class AccessLists implements StreamAccess {
     const list = own ?? configured[listed] ?? (isSystem ? SYSTEM_STREAM_ROLES : USER_STREAM_ROLES);
     for (const role of list) {
       if (role === EVERYONE) return true;
-      // An empty text in a list is nobody's name.
+      // An empty text in a list is no name.
       if (role !== '' && (role === principal.name || principal.roles.includes(role))) return true;
     }
     return false;
@@ -126,7 +126,7 @@ const WINDOW_MS = 60_000;
 /** Characters of a stream's name that the log shows. */
 const LOGGED_NAME_LENGTH_MAX = 200;
 
-/** Tells of lists that can't be understood, where they have kept somebody out. */
+/** Logs lists that can't be understood, where they have kept a caller out. */
 class UnreadableLists {
   readonly #parts: AccessListsParts;
   #windowStartMs = Number.NEGATIVE_INFINITY;
@@ -216,7 +216,7 @@ class DefaultAccess {
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const data = await this.#readLast();
     const defaults = data === null ? { ...NO_DEFAULTS, oddity: null } : parseAccessDefaults(data);
-    // Another caller may have been quicker; the error is told once. What is written meanwhile differs from this mark
+    // Another caller may have been quicker; the error is logged once. What is written meanwhile differs from this mark
     // and is read next time.
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const { oddity } = defaults;

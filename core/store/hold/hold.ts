@@ -125,7 +125,7 @@ export const HOLDS_MAX = 4;
 /** How long a hold lasts after its last use. */
 export const HOLD_MS = 60_000;
 
-/** A hold as it is told to its owner. */
+/** A hold as it is shown to its owner. */
 export interface HoldView {
   readonly holdId: string;
   /** Wall-clock time at which it ends unless it is used before: milliseconds since 1970. */

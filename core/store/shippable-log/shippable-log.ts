@@ -43,9 +43,9 @@ export async function nextPiece(log: ShippableLog, from: number, limit: number):
 }
 
 /**
- * Where the log goes on for somebody who has it up to `position`: there, or at the next chunk's start where the chunk
- * was completed there. Null where it can't be had any more, since a scavenge has rewritten the chunk. Of one that was
- * had to its end, a scavenge can only have removed.
+ * Where the log goes on for a shipped log that has it up to `position`: there, or at the next chunk's start where the
+ * chunk was completed there. Null where it can't be had any more, since a scavenge has rewritten the chunk. Of one that
+ * was had to its end, a scavenge can only have removed.
  */
 export function goesOnAt(log: ShippableLog, position: number): number | null {
   const size = log.chunkSizeBytes;

@@ -48,7 +48,7 @@ export interface LogState {
 
 /**
  * Lists the files of a node in the order in which they are copied. The index comes before the log, so that it never
- * knows more than the log. Whoever calls sees to it that no scavenge runs and that listed files stay.
+ * knows more than the log. The caller sees to it that no scavenge runs and that listed files stay.
  */
 export async function takeSnapshot(parts: SnapshotParts): Promise<Snapshot> {
   const index = await listIndex(parts.storage, parts.digests);
@@ -162,8 +162,7 @@ async function listDatabase(storage: Storage): Promise<SnapshotFile[]> {
 }
 
 /**
- * The chain of hashes over the log: before the log too, so that no leaves are of a chunk that the snapshot has not
- * whole.
+ * The hash chain over the log: before the log too, so that no leaves are of a chunk that the snapshot has not whole.
  */
 async function listProofs(storage: Storage): Promise<SnapshotFile[]> {
   const files: SnapshotFile[] = [];

@@ -50,7 +50,7 @@ export interface CommittedRecords {
   /** Brings the states that are known up to the records. */
   changeStates(states: StreamStates): void;
   rememberIds(recent: RecentIds): void;
-  /** Wakes those who wait for the streams. */
+  /** Wakes the readers that wait for the streams. */
   wake(waiters: Waiters): void;
 }
 
@@ -64,14 +64,15 @@ export interface CommittedParts {
   /** What readers see. */
   readonly reader: Pick<LogReader, 'end'>;
   readonly waiters: Waiters;
-  /** Told of every epoch, before readers see it; must not throw. */
+  /** Called with every epoch, before readers see it; must not throw. */
   readonly onEpoch: ((epoch: EpochRecord) => void) | undefined;
 }
 
 /**
- * What a committed record does, whoever wrote it: everything that answers questions about streams learns of it, then
- * readers see it, then those who wait for it are woken. In one step, so that nobody sees a part of it. Throws
- * `writer_stopped`, with nothing changed, where the records do not lie between the end that readers see and the log's.
+ * What a committed record does, from whichever writer it comes: everything that answers questions about streams learns
+ * of it, then readers see it, then readers that wait for it are woken. In one step, so that no reader sees a part of
+ * it. Throws `writer_stopped`, with nothing changed, where the records do not lie between the end that readers see and
+ * the log's.
  */
 export function applyCommitted(records: CommittedRecords, parts: CommittedParts): void {
   const { start, end } = records;

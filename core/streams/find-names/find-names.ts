@@ -4,8 +4,8 @@ import type { Clock } from '../../ports/clock.ts';
 import type { AllPage, AllPosition, EventStore, StoredEvent, TextMatcher } from '../api.ts';
 
 /**
- * Names of streams. The index knows hashes only, so that whoever looks for a name reads the log: backward, since what
- * is wanted was mostly written lately, and slice by slice, each of which says how far it has come and how to go on.
+ * Names of streams. The index knows hashes only, so that a search for a name reads the log: backward, since what is
+ * wanted was mostly written lately, and slice by slice, each of which reports how far it has come and how to go on.
  */
 
 /** Bytes of the log that one slice passes over, but for the records that it began with. */
@@ -134,7 +134,7 @@ export class StreamNames {
 }
 
 /**
- * Takes the events by which streams are found until there are enough; then the place behind which the next slice
+ * Takes the events by which streams are found until there are enough; then the position behind which the next slice
  * begins, else null.
  */
 function takeNew(

@@ -9,11 +9,11 @@ import { checkWritableName, isMetastream, originalOf, SETTINGS_STREAM } from './
 /** Stream metadata. */
 
 export const NO_METADATA: StreamMetadata = {};
-/** Every metastream has this, whatever anyone wrote. */
+/** Every metastream has this, whatever was written to it. */
 export const METASTREAM_METADATA: StreamMetadata = { maxCount: 1 };
 /**
- * In place of an access list that can't be understood: it names nobody, so that it lets in administrators only, whom no
- * list concerns. This very object tells it from a list that names nobody on purpose.
+ * In place of an access list that can't be understood: it names no user and no group, so that it admits administrators
+ * only, whom no list concerns. The identity of this object tells it from a list that is empty on purpose.
  */
 export const UNREADABLE_LIST: AccessList = Object.freeze({
   read: [],
@@ -42,10 +42,11 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export const SOFT_DELETE_JSON = encodeText(`{"$tb":${I64_MAX_TEXT}}`);
 
 /**
- * Parses the data of the last event of a metastream, whoever wrote it. As in the reference database, a known key of the
- * wrong type makes all but the access list empty, and a value out of range only drops its key. The list is more careful
- * than there: it counts whatever stands beside it, and where it can't be read, or may be in a text that can't,
- * UNREADABLE_LIST stands for it. `recordVersion` is that of the prepare: version 0 has 32-bit event numbers.
+ * Parses the data of the last event of a metastream, from whichever writer it comes. As in the reference database, a
+ * known key of the wrong type makes all but the access list empty, and a value out of range only drops its key. The
+ * list is more careful than there: it counts whatever stands beside it, and where it can't be read, or may be in a text
+ * that can't, UNREADABLE_LIST stands for it. `recordVersion` is that of the prepare: version 0 has 32-bit event
+ * numbers.
  */
 export function parseMetadata(data: Uint8Array, isJson: boolean, recordVersion: number): StreamMetadata {
   if (data.length === 0) return NO_METADATA;
@@ -136,7 +137,7 @@ function meantBy(key: string): string {
   return SPELLINGS.get(key.toLowerCase())!;
 }
 
-/** What metadata say and nobody heeds. */
+/** What metadata contain and the store does not heed. */
 export interface IgnoredMetadata {
   /** Null for the text as a whole. */
   readonly key: string | null;

@@ -39,15 +39,15 @@ export interface RetentionLimits {
   readonly maxAge?: number | null;
 }
 
-/** What an index entry and the times of its chunk tell about an event. */
+/** What an index entry and the times of its chunk show about an event. */
 export const DISCARD = 0;
 /** Its record was removed earlier. */
 export const GONE = 1;
-/** Its own timestamp will tell. */
+/** The event's own timestamp will decide. */
 export const MAYBE = 2;
-/** It is alive, by its time. Behind it expired events may follow where a clock was set back. */
+/** The event is alive, by its time. Behind it expired events may follow where a clock was set back. */
 export const YOUNG = 3;
-/** It stays, and so does everything behind it. */
+/** The event stays, and so does everything behind it. */
 export const STAYS = 4;
 export type Decision = typeof DISCARD | typeof GONE | typeof MAYBE | typeof YOUNG | typeof STAYS;
 
@@ -204,8 +204,8 @@ export function isSoftDeleted({
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but nobody may see them, and
- * metadata that nobody sees count for nobody.
+ * The data of a parsed prepare, as a view. The bytes of a redacted event are still there, but no reader may see them,
+ * and metadata that no reader sees have no effect.
  */
 export function shownData({ bytes }: RecordFrame, { flags, dataAt, dataLength }: PrepareFields): Uint8Array {
   return dataLength === 0 || (flags & FLAG_REDACTED) !== 0 ? NO_BYTES : viewAt(bytes, dataAt, dataLength);
@@ -264,7 +264,9 @@ export class StoredRetention {
     this.cutoffMs = maxAge === null ? -Infinity : this.#nowMs - maxAge * 1_000;
   }
 
-  /** True when the prepare with these fields stays whatever its time; null when that is to tell, by `isExpired`. */
+  /**
+   * True when the prepare with these fields stays whatever its time; null when the time is to decide, by `isExpired`.
+   */
   keeps(fields: PrepareFields): boolean | null {
     const { flags } = this;
     if (flags === 0) return true;
@@ -288,7 +290,7 @@ export class StoredRetention {
     return (this.flags & EMPTIES_LAST) !== 0 && fields.eventNumber === this.discardPoint && isWholeEvent(fields);
   }
 
-  /** The first event number whose index entry stays. Entries of events of which only the time can tell stay. */
+  /** The first event number whose index entry stays. Entries of events of which only the time can decide stay. */
   get firstEntry(): number {
     if (this.flags === 0) return 0;
     const isTombstoned = (this.flags & IS_TOMBSTONED) !== 0;

@@ -9,7 +9,7 @@ import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 
 /**
- * Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in
+ * Filled and read within the constructor of one key, and never across an await: no key sees what another one left in
  * it.
  */
 const scratch = new Hash64();

@@ -5,7 +5,7 @@ import { addressGroup } from '../../base/address-group.ts';
 /**
  * Bodies of calls that are arriving. Nothing is known of their senders yet, so nothing is kept on their word: what
  * counts is the bytes that are here and the bodies that are open, never a length that a header declares. Where that
- * comes to a limit, the body that lags most goes, so that senders who are silent or slow stand in nobody's way.
+ * comes to a limit, the body that lags most goes, so that silent or slow senders stand in no other's way.
  */
 
 export interface ArrivalLimits {
@@ -68,7 +68,7 @@ class Group {
     if (!isCrowded && this.bytes <= this.#bytesMax) return null;
     let slowest: Body | null = null;
     for (const body of this.bodies) {
-      // Who has sent nothing takes none of the bytes.
+      // A sender that has sent nothing takes none of the bytes.
       if (!isCrowded && body.bytes === 0) continue;
       if (slowest === null || lagOf(body, nowMs) > lagOf(slowest, nowMs)) slowest = body;
     }
@@ -113,7 +113,7 @@ export class Arrivals {
       this.#all,
     ];
     const place = address === null ? null : addressGroup(address);
-    // The narrowest first: who makes a crowd alone goes before others have to.
+    // The narrowest first: a sender that makes a crowd alone goes before others have to.
     if (place !== null) groups.unshift(groupOf(this.#byAddress, place, addressArrivingMax, addressArrivingBytesMax));
     const body: Body = { groups, beganMs: this.#clock.monotonicMs(), onDropped, bytes: 0, isOver: false };
     for (const group of groups) group.bodies.add(body);

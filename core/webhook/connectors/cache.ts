@@ -56,12 +56,12 @@ export class ConnectorCache implements ActiveConnectors {
     return this.load(connectorId).then(({ active }) => active);
   }
 
-  /** Anybody can name anything here, so what no id can be is looked up among the recorded ones first. */
+  /** Any caller can name anything here, so what no id can be is looked up among the recorded ones first. */
   async #recorded(connectorId: string): Promise<ActiveConnector | null> {
     return (await this.#parts.streams.ids()).has(connectorId) ? (await this.load(connectorId)).active : null;
   }
 
-  /** The connector as its stream has it now. Ids without a stream are not kept: anybody can name some. */
+  /** The connector as its stream has it now. Ids without a stream are not kept: any caller can name some. */
   async load(connectorId: string): Promise<Entry> {
     for (;;) {
       const entry = this.#entries.get(connectorId);

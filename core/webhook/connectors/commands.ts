@@ -97,7 +97,7 @@ export class ConnectorCommands {
   }
 
   /**
-   * Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state tells afterwards
+   * Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state shows afterwards
    * too.
    */
   start(connectorId: string): Promise<void> {
@@ -194,7 +194,7 @@ export class ConnectorCommands {
       if (record.state !== 'CONNECTOR_STATE_STOPPED') throw wrongState(record, 'must be stopped before it is deleted');
       await draining;
       await this.#append(connectorId, version, deleted(record, clock.nowMs()));
-      // It is deleted by now, whatever comes of this.
+      // The connector is deleted by now, whatever comes of this.
       await streams.cleanUp(connectorId, version + 1).catch((error: unknown) => {
         log.warn('the streams of a deleted connector could not be truncated; the next start tries again', {
           connectorId,
@@ -335,7 +335,7 @@ class Turns {
     while (this.#queues.size > 0) await Promise.allSettled([...this.#queues.values()].map(({ last }) => last));
   }
 
-  /** Those under way are ended, new ones refused. */
+  /** Commands under way are ended, new ones refused. */
   close(): Promise<void> {
     this.#isClosed = true;
     return this.idle();

@@ -3,7 +3,7 @@ import { decodeText, encodeText } from '../../base/text.ts';
 import { parseTimestamp, timestampText } from '../../base/time.ts';
 import type { ConnectorState, Settings } from '../api.ts';
 
-/** The management events of a connector, and its state as they tell it. */
+/** The management events of a connector, and its state as they make it. */
 
 const CREATED = '$conn-mngt-connector-created';
 const RECONFIGURED = '$conn-mngt-connector-reconfigured';

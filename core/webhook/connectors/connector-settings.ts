@@ -211,7 +211,7 @@ function refusalOfAllowed(value: string): string | null {
     : `'${shown(value).toWellFormed()}' is not a valid stream name.`;
 }
 
-/** What is allowed and yet worth a warning to whoever configures it. */
+/** What is allowed and yet worth a warning to the user who configures it. */
 export function warningsOf({ signature, streams }: WebhookSettings): readonly string[] {
   if (signature !== null || streams !== null) return [];
   return [

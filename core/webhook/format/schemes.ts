@@ -25,14 +25,11 @@ export interface SignatureScheme {
   /** The header by which the sender names a delivery, the same one again when it repeats it; signed or not. */
   readonly deliveryHeader: string | null;
   /**
-   * The names, lower-cased, that the headers have with senders who are older than the scheme: they count where the
+   * The names, lower-cased, that the headers have with senders that are older than the scheme: they count where the
    * signature stands under them, and under its own name nothing.
    */
   readonly formerNames: HeaderNames | null;
-  /**
-   * Its sender asks by a call of its own whether somebody is there (challenge.ts), and sends nothing until that is
-   * answered.
-   */
+  /** Its sender sends a challenge by a call of its own (challenge.ts), and nothing else until that is answered. */
   readonly hasChallenge: boolean;
   /** The text that is signed in front of the body. */
   readonly signedHead: (timestamp: string, id: string) => string;

@@ -97,7 +97,7 @@ type Node = Map<string, Node | string>;
  */
 export function nestSettings(settings: Settings): Record<string, unknown> {
   const root: Node = new Map();
-  // Those with fewer parts first: where a name is a setting and a level too, the level's names stay flat, whatever the
+  // Names with fewer parts first: where a name is a setting and a level too, the level's names stay flat, whatever the
   // order.
   const names = [...settings.keys()].map((name) => name.split(':')).sort((a, b) => a.length - b.length);
   for (const parts of names) insert(root, parts, settings.get(parts.join(':'))!);

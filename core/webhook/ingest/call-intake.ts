@@ -44,7 +44,7 @@ export class Intake {
   /** Null: deliveries are not told apart. */
   readonly deliveryIdOf: DeliveryIdOf | null;
   readonly deduplication: Deduplication | null;
-  /** The sender may ask whether somebody is there. */
+  /** The sender may send a challenge. */
   readonly hasChallenge: boolean;
   readonly rejections: Rejections;
   readonly #parts: IntakeParts;
@@ -78,7 +78,7 @@ export class Intake {
     });
   }
 
-  /** Tells the log what is allowed and yet perhaps not meant, once. */
+  /** Logs what is allowed and yet perhaps not meant, once. */
   warnOnce(warning: string): void {
     if (this.warned.has(warning)) return;
     this.warned.add(warning);
@@ -107,7 +107,7 @@ export class Intake {
     return attempt;
   }
 
-  /** Null: full, or stopping. Losses are noted, whoever waits for the outcome. */
+  /** Null: full, or stopping. Losses are noted, whether or not a caller waits for the outcome. */
   accept(delivery: Delivery, headerNames: readonly string[]): Promise<WriteOutcome> | null {
     const written = this.#pipeline.accept(delivery);
     if (written !== null) background(written.then((outcome) => this.#noteLoss(delivery, headerNames, outcome)));
@@ -215,7 +215,7 @@ export const STOPPING: Verdict = { status: 503, outcome: 'stopping', reason: 'Th
 export const FULL: Verdict = { status: 503, outcome: 'full', reason: 'Too many accepted calls wait to be written.' };
 export const CLIENT_GONE: Verdict = { status: 503, outcome: 'client-gone', reason: null };
 
-/** What a caller is told who waited for the write. Losses are noted where they happen. */
+/** The answer to a caller that waited for the write. Losses are noted where they happen. */
 export function confirmed(outcome: WriteOutcome): Verdict {
   switch (outcome.kind) {
     case 'written':

@@ -1,9 +1,9 @@
 import { encodeText } from '../../base/text.ts';
 
 /**
- * The question of a sender whether somebody is there who knows the secret: `{"type": "url_verification", "challenge":
- * "…"}`. It wants the text back before it sends anything else. Asked for only where the signature is verified, so that
- * nobody else has a text of theirs sent from here.
+ * The question of a sender whether this end knows the secret: `{"type": "url_verification", "challenge": "…"}`. The
+ * sender wants the text back before it sends anything else. Answered only where the signature is verified, so that no
+ * other caller has a text of its own sent from here.
  */
 
 const TYPE = 'url_verification';

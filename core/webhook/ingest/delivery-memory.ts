@@ -114,7 +114,7 @@ export class DeliveryMemory {
     while (slots[hole] !== cell + 1) hole = (hole + 1) & mask;
     for (let slot = (hole + 1) & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
       const home = this.#low[slots[slot]! - 1]! & mask;
-      // It may move to the hole unless its home lies behind that.
+      // The entry may move to the hole unless its home lies behind that hole.
       if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
       slots[hole] = slots[slot]!;
       hole = slot;

@@ -13,13 +13,12 @@ export interface Delivery {
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
   /**
-   * Null where nothing can come between acceptance and event: who was told that a call is accepted is told nothing
-   * else.
+   * Null where nothing can come between acceptance and event: a sender that got the answer "accepted" gets no other.
    */
   readonly authorize: Authorize | null;
   /**
    * Where the event goes, and its type; those that a note of an earlier version names win. Empty until the script has
-   * said it.
+   * named them.
    */
   stream: string;
   type: string;
@@ -37,12 +36,12 @@ export function eventOf({ eventId, type, data, metadata }: Delivery): NewEvent {
 
 /** Where senders put the id of a delivery, and the event id that follows from it. */
 
-/** Longer ids are none: nobody sends them, and each one is kept for days. */
+/** Longer ids are none: no sender has them, and each id is kept for days. */
 export const DELIVERY_ID_LENGTH_MAX = 512;
 
 /** Looked at, in this order, where the scheme's sender has no header of its own. */
 const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id', 'svix-id'];
-/** Senders who name the delivery in the body, and the member there. */
+/** Senders that name the delivery in the body, and the member there. */
 const BODY_MEMBERS: ReadonlyMap<string, string> = new Map([
   ['stripe', 'id'],
   ['providerd', 'id'],

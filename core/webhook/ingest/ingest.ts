@@ -127,7 +127,7 @@ class WebhookCalls implements Ingest {
     } catch (error) {
       verdict = this.#failed(call, error);
     }
-    // Ids that nobody has created are no labels.
+    // Ids of connectors that were never created are no labels.
     const connector = intake === null ? '' : call.connectorId;
     meter.count(CALLS, 1, { connector, outcome: verdict.outcome });
     meter.observe(CALL_DURATION, (clock.monotonicMs() - startMs) / 1_000, { connector });
@@ -325,7 +325,7 @@ class WebhookCalls implements Ingest {
     switch (admission.kind) {
       case 'refused':
         return admission.verdict;
-      // As the connector wants it, and so nothing that anybody has to be told of.
+      // As the connector wants it, and so nothing to report.
       case 'skipped':
         return { status: settings.skippedStatus, outcome: 'skipped', reason: null };
       case 'known':
@@ -356,7 +356,7 @@ class WebhookCalls implements Ingest {
   }
 }
 
-/** Without a reason an error is made for each wait, with all that belongs to one. Nobody looks at it. */
+/** Without a reason an error is made for each wait, with all that belongs to one. Nothing reads that error. */
 const OVER = 'over';
 
 /** A byte order mark is no JSON (RFC 8259, 8.1), so it is left for the parser to refuse. */
@@ -373,7 +373,7 @@ function textOf(body: Uint8Array): string | null {
   return isJsonBody(text) ? text : null;
 }
 
-/** The delivery's id for the note of a refused call, as far as headers tell it. */
+/** The delivery's id for the note of a refused call, as far as headers hold it. */
 function idOf(deliveryIdOf: Intake['deliveryIdOf'], call: InboundCall): string | null {
   const text = textOf(call.body);
   return text === null ? null : (deliveryIdOf?.(call.headers, text) ?? null);

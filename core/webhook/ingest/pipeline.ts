@@ -170,7 +170,7 @@ export class Pipeline {
   }
 
   #end(entry: Entry, outcome: WriteOutcome): void {
-    // A drain that ended earlier has told the caller already.
+    // A drain that ended earlier has answered the caller already.
     if (!this.#pending.delete(entry)) return;
     this.#bytes -= entry.bytes;
     this.#parts.budget.giveBack(null, entry.bytes);
@@ -200,7 +200,8 @@ export class Pipeline {
 }
 
 /**
- * The same call may succeed when somebody has looked after the node, or when it is known what became of the first one.
+ * The same call may succeed when an operator has looked after the node, or when it is known what became of the first
+ * one.
  */
 const PASSING_LATER: ReadonlySet<string> = new Set([
   'writer_stopped',
@@ -226,7 +227,7 @@ function isOfOne(error: unknown): boolean {
   );
 }
 
-/** Those whose stream the refusal names, and the others; two halves where that tells nothing apart. */
+/** The entries whose stream the refusal names, and the others; two halves where the name separates nothing. */
 function apart(entries: readonly Entry[], error: unknown): readonly (readonly Entry[])[] {
   const refused = isSkuaError(error) ? error.data['stream'] : null;
   const named = entries.filter(({ delivery }) => delivery.stream === refused);

@@ -15,7 +15,7 @@ import { background } from '../../base/background.ts';
  */
 
 const REJECTION_TYPE = '$webhook-rejection';
-/** `$maxCount` of the stream, unless somebody has set another one. */
+/** `$maxCount` of the stream, unless a user has set another one. */
 const REJECTIONS_KEPT = 1_000;
 export const REJECTIONS_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
@@ -84,7 +84,7 @@ export class Rejections {
     if (this.#losses.length === 1) this.#later(this.#writeLosses());
   }
 
-  /** Those that are lost in the same breath are written together. */
+  /** Losses of the same turn are written together. */
   async #writeLosses(): Promise<void> {
     await TURN;
     while (this.#losses.length > 0) {

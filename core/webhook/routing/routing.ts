@@ -45,7 +45,7 @@ export function hasLongInteger(text: string): boolean {
   return false;
 }
 
-/** Told of such a body. */
+/** Logged, and returned by a trial, for such a body. */
 export const INTEGER_WARNING =
   'The body has an integer beyond 2^53, of which body has the nearest number only: request.text is the body as it was sent, in which a script can find it. The event has it as it was sent.';
 
@@ -108,8 +108,8 @@ interface Trial {
 }
 
 /**
- * Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left
- * for the caller to release.
+ * Runs the script as the ingest would, and returns what would come of the call. Nothing is written, and the lane is
+ * left for the caller to release.
  */
 export async function tryScript(
   { sandbox, clock, access = null }: { sandbox: RoutingSandbox; clock: Clock; access?: ListedAccess },
@@ -139,7 +139,7 @@ export async function tryScript(
     nowMs: clock.nowMs(),
     seed: 0,
   });
-  // Where the sandbox tells it, the time that the limit counts: how long a thread took to start is of no interest.
+  // Where the sandbox reports it, the time that the limit counts: how long a thread took to start is of no interest.
   const durationMs = 'cpuMs' in result ? result.cpuMs : clock.monotonicMs() - startMs;
   const found = [
     ...(hasLongInteger(input.body) ? [INTEGER_WARNING] : []),
@@ -173,7 +173,7 @@ function isGiven([, value]: readonly [string, string]): boolean {
 /** Type of the event where the script returns no schema. */
 export const DEFAULT_TYPE = 'WebhookReceived';
 
-/** Told of a result with `type` and without schema. */
+/** The warning for a result with `type` and without schema. */
 export const TYPE_WARNING = `The script returns type, which means nothing: the type of the event is what it returns as schema, else ${DEFAULT_TYPE}.`;
 
 /** JSON object of the allowed headers that the call has. */

@@ -8,8 +8,8 @@ import type { HeaderNames, SignatureScheme } from '../format/schemes.ts';
  * Signatures of calls.
  *
  * A signature counts in its canonical text only: lower-case hex, or Base64 with padding and without stray bits. It is
- * made anew, written in that text and compared with what came, in a time that does not tell where they differ. So two
- * texts never stand for one signature, and upper-case hex, white space or another alphabet are refused.
+ * made anew, written in that text and compared with what came, in a time that does not depend on where they differ. So
+ * two texts never stand for one signature, and upper-case hex, white space or another alphabet are refused.
  */
 
 /** Characters of each header that is looked at; more is refused unread. */
@@ -172,8 +172,7 @@ function verify(
 }
 
 /**
- * The names under which a call is signed: all of one family, since what stands under those of the other nobody has
- * signed.
+ * The names under which a call is signed: all of one family, since what stands under those of the other is not signed.
  */
 function namesIn(
   headers: ReadonlyMap<string, string>,
@@ -208,7 +207,7 @@ function timestampOf(
         : [header];
   if (found.length === 0) return refused('timestamp-missing', names.timestamp);
   const text = found[0]!;
-  // Which of two times was signed can't be told.
+  // Which of two times was signed is not known.
   if (found.length > 1 || !TIMESTAMP.test(text)) return refused('timestamp-malformed', names.timestamp);
   return Math.abs(nowMs - Number(text) * 1000) <= toleranceMs
     ? text
