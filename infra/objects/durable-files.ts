@@ -225,7 +225,7 @@ export class DurableFolders {
       if (code === 'ENOENT') {
         const above = path.dirname(folder);
         if (above === this.#root) throw rootMissing(this.#root);
-        // It was known, and somebody has removed it.
+        // The folder was known, and has been removed.
         this.#known.delete(above);
         await this.ensure(above);
         return this.ensure(folder);

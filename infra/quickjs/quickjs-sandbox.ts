@@ -144,7 +144,7 @@ export class QuickJsSandbox implements RoutingSandbox {
     });
   }
 
-  /** Gives work to idle threads, as long as it is somebody's turn. */
+  /** Gives work to idle threads, as long as a queue has its turn. */
   #dispatch(): void {
     if (this.#isClosed) return;
     for (let queue = this.#turns.next(); queue !== null; queue = this.#turns.next()) {

@@ -260,7 +260,7 @@ export class SandboxThread {
     if (elapsedMs < this.#timeoutMs + GRACE_MS) return this.#watch(this.#timeoutMs + GRACE_MS - elapsedMs);
     if (elapsedMs >= LIMITS_MAX * this.#timeoutMs + GRACE_MS) return this.#kill();
     this.#watch(LOOK_MS);
-    // Before Node.js 24.6 nobody tells it from outside: then the clock decides, above.
+    // Before Node.js 24.6 a thread's processor time can't be read from outside: then the clock decides, above.
     if (this.#worker.cpuUsage === undefined) return;
     this.#worker.cpuUsage().then(
       ({ user, system }) => {

@@ -168,7 +168,7 @@ async function complete(job: MultipartJob, upload: UploadRef, parts: CompletedPa
   }, job.signal);
 }
 
-/** Aborts uploads under the prefix that nobody will complete, up to a page of them. */
+/** Aborts uploads under the prefix that will never be completed, up to a page of them. */
 export async function abortLeftovers(
   { sdk, client, target }: S3Connection,
   prefix: string,
