@@ -67,7 +67,7 @@ export async function openAutoScavenge({
 }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
   const { open, clock, log } = world;
   const { scavenger, store } = open;
-  // A single node asks itself: nobody can have forgotten what it was ordered.
+  // A single node asks itself: no other member can have forgotten an order.
   const orders = new ScavengeOrders({ scavenger, store, clock, log, leadsOthers: () => false, leaseMs: null });
   const nodes = createSingleNode({
     orders: ordersTold(orders, world),

@@ -69,7 +69,7 @@ export interface MemberStatus {
 export interface ClusterStatus {
   /** The member that was asked. */
   readonly askedNode: string;
-  /** Null where nobody says that it leads. */
+  /** Null where no member says that it leads. */
   readonly leader: string | null;
   readonly epoch: number;
   readonly members: readonly MemberStatus[];
@@ -103,7 +103,7 @@ export function statusOf({ members, serverIp, serverPort }: GossipDocument): Clu
   };
 }
 
-/** Whether somebody leads and every member that is known is alive and serves. */
+/** Whether a member leads and every member that is known is alive and serves. */
 export function isWhole({ leader, members }: ClusterStatus): boolean {
   return leader !== null && members.every(({ isAlive, state }) => isAlive && SERVING.has(state));
 }

@@ -20,7 +20,8 @@ const WIDTH = 80;
 type Options = Input<typeof clusterStatusOptions>['options'];
 
 /**
- * Shows the members of a cluster as one of them knows it; exit code 1 where nobody leads, or a member does not serve.
+ * Shows the members of a cluster as one of them knows it; exit code 1 where no member leads, or a member does not
+ * serve.
  */
 export async function runClusterStatus(
   { options }: Input<typeof clusterStatusOptions>,
@@ -136,7 +137,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /**
- * A line for each member, and above them who leads. A line that wrapped would be shown again and again by what redraws
+ * A line for each member, and above them the leader. A line that wrapped would be shown again and again by what redraws
  * it.
  */
 export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITIVE_INFINITY): readonly string[] {

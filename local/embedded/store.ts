@@ -303,7 +303,7 @@ async function makeRepository(
   }
 }
 
-/** Errors of writes in the words of who called. */
+/** Errors of writes in the words of the caller. */
 async function spoken<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

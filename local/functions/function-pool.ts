@@ -51,7 +51,7 @@ export class FunctionPool {
   }
 }
 
-/** Nobody else takes it before its call begins. */
+/** No other call takes the process before its call begins. */
 function reserved(instance: FunctionProcess): FunctionProcess {
   instance.isBusy = true;
   return instance;

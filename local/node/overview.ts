@@ -45,7 +45,7 @@ export interface OverviewParts {
   readonly connections: () => number | Promise<number>;
   /** Those in force; null without TLS. */
   readonly certificates: () => (WarningFacts['certificate'] & { readonly loaded: readonly LoadedCertificate[] }) | null;
-  /** Anybody knows the password of a user. */
+  /** A user has its default password, which everybody knows. */
   readonly hasDefaultPasswords: () => Promise<boolean>;
   readonly licence: () => Promise<Licence>;
   readonly backups: () => {
