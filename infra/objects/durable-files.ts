@@ -102,7 +102,7 @@ export class TemporaryFiles {
     await unlink(name).catch(() => {});
   }
 
-  /** What fails here is told by the next call, which tries again. */
+  /** A failure here is reported by the next call, which tries again. */
   async #prepare(): Promise<void> {
     if (this.#ready !== null || this.#isClosed) return;
     const ready = await this.#make().catch(() => null);

@@ -8,7 +8,7 @@ import type { S3Connection } from './s3-client.ts';
 const PARTS_AT_ONCE = 4;
 /** An upload that began this long ago, in milliseconds, is no longer at work: 7 days. */
 const LEFTOVER_AFTER_MS = 604_800_000;
-/** Which upload an object came from: tells a completion whose reply was lost from one that never happened. */
+/** Which upload an object came from: distinguishes a completion whose reply was lost from one that never happened. */
 const UPLOAD_ID = 'skua-upload';
 
 interface MultipartJob {

@@ -80,7 +80,7 @@ export async function openAutoScavenge({
   return driven(world, orders, nodes);
 }
 
-/** The orders of a node as it calls itself: `onStarted` is told. */
+/** The orders of a node as it calls itself, with a call of `onStarted`. */
 export function ordersTold(orders: ScavengeOrders, { onStarted }: AutoScavengeWorld): AskedOrders {
   return onStarted === undefined ? orders : telling(orders, onStarted);
 }

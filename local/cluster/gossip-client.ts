@@ -4,7 +4,7 @@ import { EXIT } from '../../infra/runtime/io.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
-/** What is shown of a member as GET `/gossip` tells of it. Servers of the reference leave out the last three. */
+/** What is shown of a member as GET `/gossip` answers it. Servers of the reference leave out the last three. */
 export type MemberDocument = Pick<
   Member,
   | 'instanceId'

@@ -36,7 +36,7 @@ export async function runClusterStatus(
   return isWhole(status) ? EXIT.ok : EXIT.failed;
 }
 
-/** Whom to ask: the node that was named, and where it is silent those that it told of. */
+/** The nodes to ask: the one that was named, and where it is silent those that it has listed. */
 class Asked {
   readonly #options: Options;
   readonly #io: Io;

@@ -6,7 +6,7 @@ import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts
 import { completionIn } from '../scavenge/completion.ts';
 import { background } from '../../core/base/background.ts';
 
-/** Milliseconds between two looks at a run: progress is told no more often. */
+/** Milliseconds between two looks at a run: progress is reported no more often. */
 const LOOK_MS = 250;
 /**
  * Runs for one call: one that goes on with an unfinished one, perhaps one to a point that others wrote meanwhile, and

@@ -144,7 +144,7 @@ export class FunctionProcess {
   }
 }
 
-/** What the platform tells every process of a function. */
+/** What the platform gives every process of a function. */
 function platformVariables(name: string, folder: string): Record<string, string> {
   return {
     AWS_LAMBDA_FUNCTION_NAME: `skua-${name}`,

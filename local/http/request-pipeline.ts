@@ -7,7 +7,7 @@ import { replyUnderWay } from './send-reply.ts';
 
 /** Node.js hangs the parser on the connection. */
 type Connection = Socket & { readonly parser?: { onIncoming: (message: { upgrade: boolean }) => number } | null };
-/** How Node.js notes that a reply has told its listeners. */
+/** How Node.js notes that a reply has called its listeners. */
 type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
 
 /**

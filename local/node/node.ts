@@ -133,7 +133,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     await node.start();
     return node;
   } catch (error) {
-    // What kept the node from running is told, whatever closing says.
+    // The error that kept the node from running is thrown, whatever closing fails with.
     await node.stop().catch(() => {});
     throw error;
   }
@@ -342,7 +342,7 @@ class Node implements RunningNode {
     return (this.#reloader?.config ?? this.#options.config) as Config;
   }
 
-  /** On behalf of a signal; a request is told to the audit where it is answered. */
+  /** On behalf of a signal; a request is written to the audit where it is answered. */
   async reload(trigger: string): Promise<unknown> {
     try {
       const result = await this.#reloader!.reload(trigger);

@@ -12,7 +12,7 @@ import type { Activity } from '../metrics/activity-metrics.ts';
 import { warningsOf } from './warnings.ts';
 import type { WarningFacts } from './warnings.ts';
 
-/** Several pages that look at once are told the same. */
+/** Several pages that look at once get the same answer. */
 const KEPT_MS = 1_000;
 /** How often free space is asked for, and the sizes of the files of the index. */
 const DISK_MS = 10_000;

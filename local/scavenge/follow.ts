@@ -28,7 +28,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** How a run ended; its traces as the node tells them. */
+/** How a run ended; its traces as the node answers them. */
 export interface Ending extends TracesMembers {
   readonly scavengeId: string;
   readonly result: string;
