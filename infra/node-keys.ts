@@ -86,7 +86,7 @@ function ed25519Key(text: string): KeyObject {
     const object = createPublicKey({ key, format: 'der', type: 'spki' });
     if (object.asymmetricKeyType === 'ed25519') return object;
   } catch {
-    // The cause is a text of the cryptography library that helps nobody.
+    // The cause is a text of the cryptography library that does not help the user.
   }
   throw refusedKey('It holds a key of another type: only Ed25519 is supported.');
 }

@@ -137,7 +137,7 @@ export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () =>
   };
 }
 
-/** Of an attempt before, or of somebody who wanted to be first: only what it says tells. */
+/** The object is of an earlier attempt, or of another writer that came first: only its content decides. */
 async function mustSay(objects: ObjectStore, key: string, anchor: Anchor, signal: AbortSignal): Promise<void> {
   const there = await objects.get(key, { signal });
   if (

@@ -8,7 +8,7 @@ import type { Sqlite } from '../load-sqlite.ts';
 import { storageError, systemCode } from './fs-errors.ts';
 import { removeFileNow } from './file-removal.ts';
 
-/** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
+/** The file that carries the lock. Nothing else opens the file: closing any descriptor of it would let the lock go. */
 export const LOCK_FILE = 'skua.lock';
 /**
  * Says which process has the lock, for people: a line of JSON, written once the lock is held. The lock itself is that
@@ -68,12 +68,13 @@ function noteOwner(root: string): void {
     removeFileNow(file, (name) => name === LOCK_OWNER_FILE);
     fs.writeFileSync(file, `${JSON.stringify(owner)}\n`, { flag: 'wx' });
   } catch {
-    // Whoever is refused is told less.
+    // Without the note, the error of a refused process has less to say.
   }
 }
 
 /**
- * Who has the lock, in words; null where nobody noted it, or the one who did is gone and another has the lock since.
+ * Which process has the lock, in words; null where no process noted it, or the one that did is gone and another has the
+ * lock since.
  */
 function ownerText(root: string): string | null {
   try {

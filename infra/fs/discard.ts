@@ -6,7 +6,7 @@ export const GONE = '.gone.tmp';
 /**
  * Bytes freed at a time, and the pause between two times. Freeing 256 MiB at once was seen to hold every sync of the
  * disk up for 50 to 100 ms. A multiple of all pages that a system caches files in: a page that the end of a file falls
- * into is filled up with zeros, which somebody who is reading it would be shown; whole pages only vanish.
+ * into is filled up with zeros, which a reader of the file would be given; whole pages only vanish.
  */
 export const DISCARD_STEP_BYTES = 8_388_608;
 const DISCARD_PAUSE_MS = 10;
@@ -21,15 +21,15 @@ export function cutsOf(bytes: number): number[] {
 /**
  * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links) or is a
  * symbolic link, and when `signal` aborts. What fails is left to the next start. The file must have lost its name
- * before: that tells those who still read it, here or in another process, that what they miss is no damage
- * (`FilesystemFile`). A program that copies the files by itself finds no name but that of what is gone, and whoever has
- * taken a hard link before has the whole file; one that had opened it is cut off, as files are not to be copied one by
- * one while a scavenge runs.
+ * before: by that its readers, here or in another process, know that what they miss is no damage (`FilesystemFile`). A
+ * program that copies the files by itself finds no name but that of what is gone, and one that has taken a hard link
+ * before has the whole file; one that had opened it is cut off, as files are not to be copied one by one while a
+ * scavenge runs.
  */
 export async function freeBitByBit(file: string, signal?: AbortSignal): Promise<void> {
   try {
     const found = await lstat(file);
-    // Under another name it is somebody's copy, and behind a symbolic link somebody's file: both must stay whole.
+    // Under another name it is a copy that a user made, and behind a symbolic link a user's file: both must stay whole.
     if (found.isFile() && found.nlink === 1) await cut(file, found.size, signal);
     await unlink(file);
   } catch {
@@ -63,7 +63,7 @@ export class Discards {
     this.#underWay.add(freed);
   }
 
-  /** Removes what is left at once: nobody waits for the syncs of this process any more. */
+  /** Removes what is left at once: nothing waits for the syncs of this process any more. */
   async end(): Promise<void> {
     this.#ending.abort();
     await Promise.all(this.#underWay);

@@ -10,7 +10,7 @@ import { SkuaError } from '../../core/base/errors.ts';
  * looks that nothing else does (`test/structure.test.ts`).
  */
 
-/** Whether a name, without its folder, is one that whoever removes gives to his files. */
+/** Whether a name, without its folder, is one that the caller, which removes files, gives to its own. */
 export type OwnName = (name: string) => boolean;
 
 /**
@@ -35,7 +35,7 @@ function checkName(file: string, isOwn: OwnName): void {
     });
 }
 
-/** A folder with a name that nobody had. */
+/** A folder with a name that was not in use. */
 export class TemporaryFolder {
   readonly path: string;
 

@@ -219,7 +219,7 @@ export class FilesystemFile implements StorageFile {
   sync(): Promise<void> {
     const own = this.#syncNow();
     if (!this.#isBlocking) return own;
-    // The system tells a failure to one sync only, which may be one that was begun beside the writing.
+    // The system reports a failure to one sync only, which may be one that was begun beside the writing.
     const all = Promise.all([this.#syncing, own]).then(() => {});
     all.catch(() => {});
     this.#syncing = all;

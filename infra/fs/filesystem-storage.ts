@@ -193,7 +193,7 @@ export class FilesystemStorage implements Storage {
   }
 
   /**
-   * Before anything is made, `not_a_data_directory` for a folder that is somebody else's (`refuseStrangers`). With the
+   * Before anything is made, `not_a_data_directory` for a folder of other files (`refuseStrangers`). With the
    * lock goes what is left of discarded files.
    */
   async lock(): Promise<StorageLock> {
@@ -218,8 +218,8 @@ export class FilesystemStorage implements Storage {
   }
 
   /**
-   * An index elsewhere is one process's at a time, too; where it is that of another data directory, it is not for
-   * whoever uses that one.
+   * An index elsewhere is one process's at a time, too; where it is the index of another data directory, it is not for
+   * the process that uses that directory.
    */
   #lockAll(): StorageLock[] {
     const owner = path.dirname(this.indexRoot);
@@ -303,7 +303,7 @@ function openFile(calls: FileCalls, path: string, location: string, flags: numbe
   throw fileNotFound(path);
 }
 
-/** None where nobody may look. */
+/** None where the folder may not be read. */
 function namesIn(folder: string): string[] {
   try {
     return fs.readdirSync(folder);

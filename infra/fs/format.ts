@@ -1,7 +1,7 @@
 import { type FileFormat, jsonParts, note } from '../../core/ports/file-format.ts';
 import { LOCK_OWNER_FILE } from './directory-lock.ts';
 
-/** What locks a data directory, and what others keep beside it, for whoever looks into them. */
+/** Describes, for `skua inspect`, what locks a data directory, and what others keep beside it. */
 
 const LOCK: FileFormat = {
   kind: 'lock',

@@ -18,7 +18,7 @@ export class ReadLatency {
   #refuse = 0;
   #refuseNext = REFUSED_MIN;
 
-  /** Asks for one read on the spot; whoever may make it tells `note` how long it took. */
+  /** Asks for one read on the spot; a caller that may make it calls `note` with how long it took. */
   admits(): boolean {
     if (this.#refuse === 0) return true;
     this.#refuse--;
@@ -70,7 +70,7 @@ export class SyncLatency {
     return this.#quick >= QUICK_IN_A_ROW;
   }
 
-  /** Takes in how long a sync took, as seen by whoever waited. */
+  /** Takes in how long a sync took, as seen by the caller that waited. */
   note(ms: number): void {
     this.#sinceSlow++;
     if (this.isOnTheSpot) {

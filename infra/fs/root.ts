@@ -7,7 +7,7 @@ export function identityOf(directory: string): string | null {
     const found = statSync(directory, { bigint: true, throwIfNoEntry: false });
     return found?.isDirectory() === true ? `${found.dev}:${found.ino}` : null;
   } catch (error) {
-    // A file in the way of the path; whoever may not look learns that.
+    // A file is in the way of the path. Where the root may not be read, the error is thrown.
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return null;
     throw error;
   }

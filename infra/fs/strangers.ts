@@ -17,8 +17,8 @@ interface Places {
 
 /**
  * Throws `not_a_data_directory` (data: path, found) for a folder that is no data directory yet, without checkpoints and
- * chunk files, and holds anything that is neither ours by name nor the system's: somebody named the wrong folder.
- * Changes nothing. What a first start leaves that was cut off has names of ours.
+ * chunk files, and holds anything that is neither ours by name nor the system's: the configuration names the wrong
+ * folder. Changes nothing. What a first start leaves that was cut off has names of ours.
  */
 export async function refuseStrangers({ root, indexRoot, beside }: Places): Promise<void> {
   const entries = await entriesOf(root);
@@ -43,7 +43,7 @@ async function look({ at, folder, entries, beside, found }: Look): Promise<void>
     const name = folder === '' ? entry.name : `${folder}/${entry.name}`;
     const location = path.join(at, entry.name);
     if (OWN_FOLDERS.includes(name)) {
-      // A link to another disk is a folder, too; a file in place of a folder is nobody's of ours.
+      // A link to another disk is a folder, too; a file in place of a folder is none of ours.
       const inside = await entriesOf(location);
       if (entry.isFile()) found.push(name);
       await look({ at: location, folder: name, entries: inside, beside, found });

@@ -19,8 +19,8 @@ const LAST_WEIGHT = 1 / 16;
 const ALONE_US_MAX = 1_000_000;
 
 /**
- * Who syncs first: a disk works through one large sync after the other, and an append that comes behind the sync of a
- * scavenge waits for all of it. So threads in the background let syncs that are under way end, for a moment at most,
+ * The order of syncs: a disk works through one large sync after the other, and an append that comes behind the sync of
+ * a scavenge waits for all of it. So threads in the background let syncs that are under way end, for a moment at most,
  * and take no more of the disk than its share (disk-share.ts), which goes by what is measured here. The cells are
  * shared by the threads of the process; the request loop alone calls `begin` and `end`.
  */

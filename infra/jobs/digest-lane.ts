@@ -122,7 +122,7 @@ export class DigestLane {
     await this.#worker?.terminate();
   }
 
-  /** Nobody asks any more for digests that were begun. */
+  /** Digests that were begun are not asked for any more. */
   clear(): void {
     if (this.#isThere === true) this.#send(CLEAR, 0, NOTHING);
     this.#nextId = 0;

@@ -26,7 +26,7 @@ const port = parentPort!;
 const jobs: Readonly<Record<string, Job>> =
   setup.jobsUrl === undefined ? JOBS : ((await import(setup.jobsUrl)) as { JOBS: Record<string, Job> }).JOBS;
 const storage = new FilesystemStorage({ root: setup.root, indexRoot: setup.indexRoot, isBlocking: setup.isBackground });
-// What is long and waits for nobody digests beside its work.
+// A long job that no request waits for digests beside its work.
 const lane = setup.isBackground ? new DigestLane(new URL(setup.workerUrl), setup.givesWay) : null;
 const digests = lane?.over(nodeDigests) ?? nodeDigests;
 const scavengeStates = new SqliteScavengeStates({ indexRoot: setup.indexRoot });

@@ -12,7 +12,9 @@ export { JOBS_QUEUED_MAX } from './worker-pool.ts';
 /** Jobs whose names begin so have workers of their own. */
 const SCAVENGE_PREFIX = 'scavenge.';
 const BACKUP_PREFIX = 'backup.';
-/** What else is long and waits for nobody: appends, which wait for a table to be written, must not wait for these. */
+/**
+ * Other long jobs that no request waits for: appends, which wait for a table to be written, must not wait for these.
+ */
 const UPKEEP_JOBS: ReadonlySet<string> = new Set([
   MERGE_TABLES_JOB,
   VERIFY_CHUNK_JOB,
@@ -29,7 +31,7 @@ const INDEX_THREADS = 1;
 const UPKEEP_THREADS = 5;
 /** Merges follow one another at once, or not for minutes: in milliseconds, how long a thread waits for the next. */
 const UPKEEP_IDLE_MS = 1_000;
-/** Four chunks at a time, and one who asks for an explanation meanwhile. */
+/** Four chunks at a time, and one request for an explanation meanwhile. */
 const SCAVENGE_THREADS = 5;
 /**
  * One backup at a time is made by one thread; where its files are stored side by side, some wait for the disk while
@@ -84,7 +86,7 @@ export class WorkerJobs implements Jobs {
     });
     this.#scavenge = new WorkerPool({ ...common, threads: scavengeThreads, isBackground: true });
     this.#backup = new WorkerPool({ ...common, threads: BACKUP_THREADS, isBackground: true });
-    // It must keep up, so it gives way to nobody.
+    // The lane must keep up, so it gives way to no other work.
     this.#lane = new DigestLane(common.workerUrl ?? WORKER_URL, false);
     this.digests = availableParallelism() > 1 ? { ...nodeDigests, md5Behind: () => this.#lane.behind() } : nodeDigests;
   }

@@ -34,7 +34,7 @@ interface WorkerPoolOptions {
    * Their threads make their file calls themselves, and give way to others when the processor is busy. Default false.
    */
   readonly isBackground?: boolean;
-  /** Nothing is served beside them: they give way to nobody. Default false. */
+  /** Nothing is served beside the threads: they give way to no other work. Default false. */
   readonly isOffline?: boolean | undefined;
   readonly idleMs?: number | undefined;
   /** Entry point of a worker, where a bundle has moved it. */

@@ -59,7 +59,7 @@ export class DirectoryObjects implements ObjectStore {
   readonly #identityOf: typeof identityOf;
   /** Device and inode of the root; null before it was found. */
   #root: string | null = null;
-  /** Those who know what lies in it. */
+  /** The callers that know what lies in the directory. */
   readonly #knowing = new Set<WhyAnother>();
   /** Another root is being looked at. */
   #looking: Promise<void> | null = null;
@@ -128,7 +128,7 @@ export class DirectoryObjects implements ObjectStore {
       // What is written to the temporary folder of another root does no harm; before the link it is looked at.
       const root = this.#root ?? (await this.#mustBeRoot());
       const folder = path.dirname(this.#file(key));
-      // Of several who create keys in turn, most of those who come too late are spared the writing.
+      // Of several writers that create keys in turn, most of those that come too late are spared the writing.
       if (this.#wasLate && infoOf(this.place, key) !== null) return this.#settled(key, root, folder, 'exists');
       this.#wasLate = false;
       return this.#temporary.with(
@@ -271,7 +271,7 @@ export class DirectoryObjects implements ObjectStore {
     await this.#folders.sync(path.dirname(file));
   }
 
-  /** Gives a file its name, in a folder that is made if need be, again if somebody removed it since. */
+  /** Gives a file its name, in a folder that is made if need be, again if the folder was removed since. */
   async #place<T>(folder: string, name: () => Promise<T>): Promise<T> {
     await this.#folders.ensure(folder);
     try {
@@ -286,8 +286,8 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   /**
-   * Whoever hears that a key is taken builds on it: it must not go with the power, although its writer may not have got
-   * so far. From the link on nothing says that nothing was created.
+   * A caller that learns that a key is taken builds on it: it must not go with the power, although its writer may not
+   * have got so far. From the link on no answer says that nothing was created.
    */
   async #settled<T extends 'created' | 'exists'>(key: string, root: string, folder: string, outcome: T): Promise<T> {
     this.#wasLate = outcome === 'exists';
@@ -333,9 +333,9 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   /**
-   * Network file systems, and a mount that is made anew, change the device of what is the same still, so those who know
-   * what lies there are asked. On one device another inode is another directory, which may be a copy that holds all
-   * that this process has seen, and lacks what others have committed since.
+   * Network file systems, and a mount that is made anew, change the device of what is the same still, so the callers
+   * that know what lies there are asked. On one device another inode is another directory, which may be a copy that
+   * holds all that this process has seen, and lacks what others have committed since.
    */
   async #recognised(found: string): Promise<void> {
     if (deviceIn(found) === deviceIn(this.#root!)) throw rootReplaced(this.place, 'its inode is another');

@@ -102,7 +102,7 @@ export class TemporaryFiles {
     await unlink(name).catch(() => {});
   }
 
-  /** What fails here is told by the next call, which tries again. */
+  /** A failure here is reported by the next call, which tries again. */
   async #prepare(): Promise<void> {
     if (this.#ready !== null || this.#isClosed) return;
     const ready = await this.#make().catch(() => null);
@@ -225,7 +225,7 @@ export class DurableFolders {
       if (code === 'ENOENT') {
         const above = path.dirname(folder);
         if (above === this.#root) throw rootMissing(this.#root);
-        // It was known, and somebody has removed it.
+        // The folder was known, and has been removed.
         this.#known.delete(above);
         await this.ensure(above);
         return this.ensure(folder);

@@ -91,7 +91,7 @@ function badLocation(text: string, why: string): SkuaError {
 
 /**
  * Whether one of two places lies in the other, or they are the same: what removes the data of a store would remove its
- * backups too. Buckets are told apart by their names alone, since one server may have several addresses.
+ * backups too. Buckets are distinguished by their names alone, since one server may have several addresses.
  */
 export function overlap(a: ObjectLocation, b: ObjectLocation): boolean {
   if (a.kind === 'directory' && b.kind === 'directory')

@@ -7,7 +7,7 @@ const LISTED_MAX = 5;
 
 /**
  * Removes files of an earlier build from `folder`, known by their paths in it, and the folders that are empty then.
- * Rejects where anything else lies there, with nothing removed: somebody put it there, and would have it packed.
+ * Rejects where anything else lies there, with nothing removed: it was put there by hand, and would be packed.
  */
 export async function emptyBuilt(folder, isBuilt) {
   const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error) => {

@@ -14,7 +14,7 @@ import { background } from '../../core/base/background.ts';
 
 /** Checks queue up as if they were a connector, whose id no connector can have. */
 const CHECKS = '\0checks';
-/** What a caller is told when too many calls wait. */
+/** The pause, in milliseconds, that a caller is advised when too many calls wait. */
 const RETRY_AFTER_MS = 1000;
 
 /** Two workers let one connector's scripts run while another's are stuck. */
@@ -144,7 +144,7 @@ export class QuickJsSandbox implements RoutingSandbox {
     });
   }
 
-  /** Gives work to idle threads, as long as it is somebody's turn. */
+  /** Gives work to idle threads, as long as a queue has its turn. */
   #dispatch(): void {
     if (this.#isClosed) return;
     for (let queue = this.#turns.next(); queue !== null; queue = this.#turns.next()) {

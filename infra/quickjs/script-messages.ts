@@ -55,15 +55,15 @@ export function sharedNowMs(): number {
 
 /** Processor time of this thread in milliseconds. */
 export function threadCpuMs(): number {
-  // Node.js tells it from 23.9 on.
+  // Node.js reports it from 23.9 on.
   if (process.threadCpuUsage === undefined) return systemThreadCpuMs();
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1e3;
 }
 
 /**
- * The same as Linux tells it. Where the system has no such file the clock stands in, so that a thread's waiting for its
- * turn counts too.
+ * The same as Linux reports it. Where the system has no such file the clock stands in, so that a thread's waiting for
+ * its turn counts too.
  */
 export function systemThreadCpuMs(): number {
   if (schedule === undefined) schedule = openSchedule();

@@ -132,7 +132,7 @@ export class ScriptRunner {
     }
   }
 
-  /** Puts the memory back, while nobody waits. */
+  /** Puts the memory back, while no call waits. */
   tidy(): void {
     if (this.#engine === null) return;
     const { vm, memory } = this.#engine;

@@ -251,7 +251,7 @@ export class SandboxThread {
 
   /**
    * Looks at the run under way, never at how long an answer is in coming: the main thread may be late itself. Its end
-   * is decided by the processor time that it has used, which can be told from outside whatever the thread does.
+   * is decided by the processor time that it has used, which can be read from outside whatever the thread does.
    */
   #look(): void {
     const { running, startedMs, startedCpuMs } = this.#signal;
@@ -260,7 +260,7 @@ export class SandboxThread {
     if (elapsedMs < this.#timeoutMs + GRACE_MS) return this.#watch(this.#timeoutMs + GRACE_MS - elapsedMs);
     if (elapsedMs >= LIMITS_MAX * this.#timeoutMs + GRACE_MS) return this.#kill();
     this.#watch(LOOK_MS);
-    // Before Node.js 24.6 nobody tells it from outside: then the clock decides, above.
+    // Before Node.js 24.6 a thread's processor time can't be read from outside: then the clock decides, above.
     if (this.#worker.cpuUsage === undefined) return;
     this.#worker.cpuUsage().then(
       ({ user, system }) => {
@@ -268,7 +268,7 @@ export class SandboxThread {
         if (usedMs >= this.#timeoutMs + GRACE_MS / 2 && this.#signal.running === running && !this.#isGone) this.#kill();
       },
       () => {
-        /* The thread has ended, which is told by its own event. */
+        /* The thread has ended, which its own event reports. */
       },
     );
   }

@@ -65,7 +65,7 @@ export function draw(output: Output, text: string): void {
  */
 const OBEYED_OR_PARTED = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 const OBEYED = /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
-/** The colours of `coloursFor` are one match, so that they can be told apart. */
+/** The colours of `coloursFor` are one match, so that they can be distinguished. */
 // eslint-disable-next-line no-control-regex -- a control character is what is looked for
 const OBEYED_OR_COLOUR = /\u001B\[(?:[012]|3[123])m|(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };

@@ -26,8 +26,8 @@ const ANSWER_RESERVE_MS = 2_000;
 const TIMER_MS_MAX = 2_147_483_647;
 
 /**
- * All functions of a store are one member, which leads: whoever configures the schedule decides in its name, and ticks
- * act for it.
+ * All functions of a store are one member, which leads: a call that configures the schedule decides in its name, and
+ * ticks act for it.
  */
 export const SELF: NodeAddress = { address: 'functions', port: 1 };
 

@@ -8,7 +8,7 @@ import type { S3Connection } from './s3-client.ts';
 const PARTS_AT_ONCE = 4;
 /** An upload that began this long ago, in milliseconds, is no longer at work: 7 days. */
 const LEFTOVER_AFTER_MS = 604_800_000;
-/** Which upload an object came from: tells a completion whose reply was lost from one that never happened. */
+/** Which upload an object came from: distinguishes a completion whose reply was lost from one that never happened. */
 const UPLOAD_ID = 'skua-upload';
 
 interface MultipartJob {
@@ -168,7 +168,7 @@ async function complete(job: MultipartJob, upload: UploadRef, parts: CompletedPa
   }, job.signal);
 }
 
-/** Aborts uploads under the prefix that nobody will complete, up to a page of them. */
+/** Aborts uploads under the prefix that will never be completed, up to a page of them. */
 export async function abortLeftovers(
   { sdk, client, target }: S3Connection,
   prefix: string,

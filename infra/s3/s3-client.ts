@@ -43,8 +43,8 @@ const REGION_OF_OTHERS = 'us-east-1';
 
 /**
  * Loads the SDK, which takes a while and memory, and makes a client. Credentials come by the SDK's usual chain; so do
- * region and endpoint where the place has none. The SDK itself never repeats a request: who may do so is decided in one
- * place here.
+ * region and endpoint where the location has none. The SDK itself never repeats a request: which request is repeated is
+ * decided in one place here.
  */
 export async function connect(location: S3Place, timeouts: S3Timeouts): Promise<S3Connection> {
   const sdk: Sdk = await import('@aws-sdk/client-s3');

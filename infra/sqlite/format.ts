@@ -17,7 +17,7 @@ import { decodeText } from '../../core/base/text.ts';
 import { TemporaryFolder } from '../fs/file-removal.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 
-/** The scavenge database, for whoever looks into it. */
+/** Describes the scavenge database for `skua inspect`. */
 
 const SQLITE_MAGIC = 'SQLite format 3\0';
 /** Bytes copied at once. */

@@ -47,7 +47,7 @@ interface SqliteScavengeStatesOptions {
  * Its connections are all of one process, on any of its threads, and no other process may open it while there is one.
  * So SQLite keeps the index of the write-ahead log in the memory of the process and makes no `-shm` file: mapped to a
  * file that the disk then has no room for, it would kill the process with SIGBUS. The files stay those that the
- * reference reads: whoever opens them next rebuilds that index from the write-ahead log.
+ * reference reads: the process that opens them next rebuilds that index from the write-ahead log.
  */
 export class SqliteScavengeStates implements ScavengeStates {
   readonly #folder: string;
@@ -64,7 +64,7 @@ export class SqliteScavengeStates implements ScavengeStates {
       // Not those above: a data directory that is gone must not become an empty one.
       for (const folder of [dirname(this.#folder), this.#folder]) makeOne(folder);
       const state = this.#open(ofThisProcess(file), options);
-      // One that a killed process of the reference has left, which nobody reads now that the database is ours.
+      // A file that a killed process of the reference has left, which no process reads now that the database is ours.
       removeFileNow(`${file}-shm`, isOwnFile);
       return state;
     });
@@ -137,7 +137,8 @@ export class SqliteScavengeStates implements ScavengeStates {
 
 /**
  * Without a write-ahead log the file is read as it is. With one it is read with it: by a run as the run will open it,
- * and by who only looks without taking it into the file, for which SQLite makes a `-shm` file that goes again.
+ * and by a caller that only looks without taking it into the file, for which SQLite makes a `-shm` file that goes
+ * again.
  */
 function openToCheck(file: string, hasLog: boolean, depth: 'quick' | 'thorough'): DatabaseSync {
   const Database = loadSqlite().DatabaseSync;

@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { storageError } from '../fs/fs-errors.ts';
 
-/** Where the database lies, as it is told to people. */
+/** Where the database lies, as messages name it. */
 const STATE_PATH = 'index/scavenging/scavenging.db';
 const REMEDY = `Stop the node and delete index/scavenging: the next scavenge then rebuilds it from the log. Nothing else is lost.`;
 

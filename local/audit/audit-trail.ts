@@ -13,7 +13,7 @@ import type { LogFileSettings } from '../log/log-files.ts';
 
 /** Bytes of entries that wait for a slow disk; what comes beyond is lost. */
 export const AUDIT_WAITING_BYTES_MAX = 4_194_304;
-/** Only the user whom the node runs as may read who did what. */
+/** Only the user whom the node runs as may read which user did what. */
 const FILE_MODE = 0o600;
 /** Losses are logged at most this often. */
 const TELL_MS = 60_000;

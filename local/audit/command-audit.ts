@@ -20,8 +20,8 @@ interface CommandAudit {
 const SIZE_BYTES = 1_073_741_824;
 
 /**
- * Runs a command that changes a directory or repository past any node, and tells an audit file what came of it. What
- * removes old files of the audit is the node, by its options, and never a command.
+ * Runs a command that changes a directory or repository past any node, and writes to an audit file what came of it.
+ * What removes old files of the audit is the node, by its options, and never a command.
  */
 export async function withAudit(
   { file, action, target }: CommandAudit,

@@ -67,7 +67,7 @@ export async function openAutoScavenge({
 }: OpenAutoScavengeOptions): Promise<OpenAutoScavenge> {
   const { open, clock, log } = world;
   const { scavenger, store } = open;
-  // A single node asks itself: nobody can have forgotten what it was ordered.
+  // A single node asks itself: no other member can have forgotten an order.
   const orders = new ScavengeOrders({ scavenger, store, clock, log, leadsOthers: () => false, leaseMs: null });
   const nodes = createSingleNode({
     orders: ordersTold(orders, world),
@@ -80,7 +80,7 @@ export async function openAutoScavenge({
   return driven(world, orders, nodes);
 }
 
-/** The orders of a node as it calls itself: `onStarted` is told. */
+/** The orders of a node as it calls itself, with a call of `onStarted`. */
 export function ordersTold(orders: ScavengeOrders, { onStarted }: AutoScavengeWorld): AskedOrders {
   return onStarted === undefined ? orders : telling(orders, onStarted);
 }

@@ -55,7 +55,7 @@ export function repositoryCommand(
   return `\`skua ${command} ${[...words, ...rest].map(shellWord).join(' ')}\``;
 }
 
-/** Running backups that are told of. */
+/** Running backups that a message lists. */
 const RUNNING_SHOWN_MAX = 3;
 
 /** `A backup is being made (…)`, as the beginning of a sentence. */

@@ -150,7 +150,7 @@ class HttpSource implements BackupSource {
         });
         await response.body?.cancel();
       } catch {
-        // Nobody answers for now.
+        // The node does not answer for now.
       }
     }
   }
@@ -196,7 +196,7 @@ class Silence {
     this.#waiting?.abort();
   }
 
-  /** Lets go of a connection whose answer nobody reads to its end. */
+  /** Lets go of a connection whose answer is not read to its end. */
   stop(): void {
     this.#controller.abort(new Broken('the reader has left'));
   }

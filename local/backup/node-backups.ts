@@ -283,7 +283,7 @@ class NodeRepository {
     return openRepository(await this.#objects, { key, create: true, compression }, this.#world);
   }
 
-  /** What is still under way fails; nobody waits for a repository that does not answer. */
+  /** Work that is still under way fails; nothing waits for a repository that does not answer. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await (await this.#objects?.catch(() => null))?.close();

@@ -89,8 +89,8 @@ async function stopRun({ node, signal }: PauseOptions, undo: Undo[]): Promise<st
 }
 
 /**
- * It goes on where it stopped. Somebody else may have started one already; the one that is still being stopped is
- * waited for.
+ * The scavenge goes on where it stopped. Another user may have started one already; the one that is still being stopped
+ * is waited for.
  */
 async function startAgain(client: ScavengeClient, stopped: string): Promise<void> {
   try {

@@ -82,8 +82,8 @@ const KEY_BYTES = 32;
 const KEY_TEXT = /^[0-9a-f]{64}$/i;
 
 /**
- * Makes a key file that only its owner may read. Rejects with `file_exists`: who loses a key loses every backup made
- * with it.
+ * Makes a key file that only its owner may read. Rejects with `file_exists`: with a key that is lost goes every backup
+ * made with it.
  */
 export async function createKeyFile(file: string): Promise<void> {
   await writeKeyFiles([{ file, text: `${randomBytes(KEY_BYTES).toString('hex')}\n`, mode: SECRET_MODE }], false);

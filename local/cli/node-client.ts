@@ -77,7 +77,7 @@ export class NodeClient {
   }
 
   /**
-   * Rejects with `node_unreachable` when nobody answers, with what is wrong with TLS or certificates, and with the
+   * Rejects with `node_unreachable` when no node answers, with what is wrong with TLS or certificates, and with the
    * signal's reason when it ended the call.
    */
   async call(method: string, path: string, { headers, body, signal }: CallOptions = {}): Promise<Response> {

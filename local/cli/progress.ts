@@ -16,7 +16,7 @@ const COLUMNS_DEFAULT = 100;
 /** What the text beside the bar takes; the bar has the rest of the terminal. */
 const TEXT_COLUMNS = 76;
 const BAR_MIN = 16;
-/** Share of the work from which on the time left can be told. */
+/** Share of the work from which on the time left can be estimated. */
 const TELLING_SHARE = 0.02;
 
 /** The phases of one piece of work in their order, by label, each with its share of the time as a rule, in percent. */
@@ -41,7 +41,7 @@ interface ProgressFigures extends ProgressState {
   readonly done: number;
   /** Of the phase. */
   readonly bytesPerSecond: number;
-  /** Of the whole work; null until it can be told. */
+  /** Of the whole work; null until it can be estimated. */
   readonly secondsLeft: number | null;
 }
 

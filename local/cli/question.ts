@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { Io } from '../../infra/runtime/io.ts';
 
 /**
- * Asks on a terminal, and takes only `yes` for that. False where there is no terminal, so that nobody who is not there
+ * Asks on a terminal, and takes only `yes` for that. False where there is no terminal, so that no absent person
  * has agreed.
  */
 export async function isConfirmed(question: string, io: Io): Promise<boolean> {

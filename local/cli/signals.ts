@@ -11,7 +11,7 @@ interface SignalOptions {
   readonly nowMs: () => number;
   /** The first signal. */
   readonly onFirst: (signal: string) => void;
-  /** A second one, from somebody who does not want to wait. */
+  /** Called at a second signal, from a person who does not want to wait. */
   readonly onSecond: (signal: string) => void;
 }
 

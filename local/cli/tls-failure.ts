@@ -2,7 +2,10 @@ import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import * as tls from 'node:tls';
 
-/** Why a connection failed, where TLS is the reason: who vouches for whom, until when, and for which names. */
+/**
+ * Why a connection failed, where TLS is the reason: which authority vouches for which certificate, until when, and for
+ * which names.
+ */
 
 interface TlsFailure {
   readonly code:
@@ -22,7 +25,7 @@ const CHAIN_MAX = 10;
 /** Characters of a name that a message repeats: the other side has chosen it. */
 const NAME_LENGTH_MAX = 300;
 
-/** OpenSSL's names for a chain that ends at nobody who is trusted. */
+/** OpenSSL's codes for a chain that does not end at a trusted authority. */
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
@@ -42,12 +45,12 @@ const INVALID: ReadonlySet<unknown> = new Set([
   'PATH_LENGTH_EXCEEDED',
 ]);
 /**
- * How a connection ends that speaks plain HTTP to who expects TLS; what answers may be an alert, which is no HTTP
- * either.
+ * How a connection ends that speaks plain HTTP to a server that expects TLS; the answer may be an alert, which is no
+ * HTTP either.
  */
 const CUT_OFF: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/** Whether a connection failed because nobody who is trusted vouches for the other side. Nothing was sent then. */
+/** Whether a connection failed because no trusted authority vouches for the other side. Nothing was sent then. */
 export function isUntrusted(error: unknown): boolean {
   return UNTRUSTED.has(codeOf(error));
 }

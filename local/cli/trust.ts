@@ -65,7 +65,7 @@ export class Trust {
               ...given,
             ]),
           ];
-    // Whoever names an intermediate authority means it, even where its root is not known.
+    // An intermediate authority that is named is trusted, even where its root is not known.
     return new Agent({ keepAlive: true, secureContext: tls.createSecureContext({ ca, allowPartialTrustChain: true }) });
   }
 }

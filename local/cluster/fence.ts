@@ -12,8 +12,8 @@ type EpochOf = Pick<MemberLog, 'epoch'>;
 /**
  * Rule 13 of core/cluster/README.md: what another member has passed on is decided, in its turn, only while the epoch in
  * which it was sent is the newest in the log, and this member wrote that. The log itself proves it: a write that takes
- * its place in front of a commit has seen all commits before, and with them every epoch. Whoever brought it, no write
- * takes its place that has waited for too long (`Patience`).
+ * its place in front of a commit has seen all commits before, and with them every epoch. Whichever member sent it, no
+ * write takes its place that has waited for too long (`Patience`).
  */
 export class EpochFence implements Fence {
   readonly #log: EpochOf;
@@ -44,7 +44,7 @@ export class EpochFence implements Fence {
   /**
    * The store for what is written in the handling of requests. What goes on for longer than a request, and may have
    * been begun in one (the audit, the calls of webhooks, schedules), gets the store itself: it must not inherit the
-   * epoch of whoever came first.
+   * epoch of the member that came first.
    */
   storeOf(store: EventStore, elsewhere: WritesElsewhere): EventStore {
     return layer(store, { write: (write) => this.#write(store, write, elsewhere) });

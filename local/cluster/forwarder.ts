@@ -7,7 +7,7 @@ import type { PeerClient } from './peer-client.ts';
 
 /** Bytes of an answer that is given back: operations of the leader answer with a line or a short document. */
 const REPLY_BYTES_MAX = 1_048_576;
-/** Of the connection between the two members alone; the length is told by whoever sends the answer on. */
+/** Headers of the connection between the two members alone; what sends the answer on sets the length. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',

@@ -4,7 +4,7 @@ import { EXIT } from '../../infra/runtime/io.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
-/** What is shown of a member as GET `/gossip` tells of it. Servers of the reference leave out the last three. */
+/** What is shown of a member as GET `/gossip` answers it. Servers of the reference leave out the last three. */
 export type MemberDocument = Pick<
   Member,
   | 'instanceId'
@@ -69,7 +69,7 @@ export interface MemberStatus {
 export interface ClusterStatus {
   /** The member that was asked. */
   readonly askedNode: string;
-  /** Null where nobody says that it leads. */
+  /** Null where no member says that it leads. */
   readonly leader: string | null;
   readonly epoch: number;
   readonly members: readonly MemberStatus[];
@@ -103,7 +103,7 @@ export function statusOf({ members, serverIp, serverPort }: GossipDocument): Clu
   };
 }
 
-/** Whether somebody leads and every member that is known is alive and serves. */
+/** Whether a member leads and every member that is known is alive and serves. */
 export function isWhole({ leader, members }: ClusterStatus): boolean {
   return leader !== null && members.every(({ isAlive, state }) => isAlive && SERVING.has(state));
 }

@@ -51,13 +51,13 @@ interface OpenMemberOptions {
   readonly opened: Disposables;
 }
 
-/** A node as a member of a cluster: its copy of the log, its way to the other members, and who leads. */
+/** A node as a member of a cluster: its replica of the log, its way to the other members, and which member leads. */
 export interface OpenMember extends LentNode {
   readonly open: MemberStore;
   readonly membership: RunningMembership;
   /** What handlers write through: requests that another member passed on are decided under their epoch only. */
   readonly store: EventStore;
-  /** What the node writes for itself goes to whoever leads. */
+  /** What the node writes for itself goes to the leader. */
   readonly written: Pick<EventStore, 'append' | 'streamInfo'>;
   readonly feature: ClusterFeature;
   readonly client: PeerClient;
@@ -68,8 +68,8 @@ export interface OpenMember extends LentNode {
 }
 
 /**
- * Opens the copy of a member and catches it up; who leads is not looked at before `membership.start`, for which the
- * interface must be served. Errors: as `openMemberStore` and `openNode`.
+ * Opens the replica of a member and catches it up; the leader is not looked for before `membership.start`, for which
+ * the interface must be served. Errors: as `openMemberStore` and `openNode`.
  */
 export async function openMember(options: OpenMemberOptions): Promise<OpenMember> {
   const { values, self, instanceId, certificates, log, meter, opened } = options;

@@ -85,7 +85,7 @@ export class PeerAgent extends Agent {
       clearTimeout(timer);
       socket.off('error', failed);
       this.#openedMs.set(socket, performance.now());
-      // Set only while nobody uses the connection.
+      // The timeout is set only while no request uses the connection.
       socket.on('timeout', () => socket.destroy());
       made!(null, socket);
     });

@@ -27,7 +27,7 @@ export interface PeerClientOptions {
   readonly certificates: CertificateSet | null;
   /**
    * What the members share, shown to each whose certificate was verified, where there is TLS; null or empty for
-   * nothing: then certificates prove who is one, or security is off.
+   * nothing: then certificates prove that a caller is a member, or security is off.
    */
   readonly secret: string | null;
   readonly namesOf?: (host: string, port: number) => readonly string[];

@@ -20,8 +20,8 @@ export interface PeerRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string | null;
   /**
-   * `member`: this member's own request, as the system user. `caller`: one that is passed on, as whoever its own
-   * `Authorization` names; the header `skua-forwarded` must be among the headers.
+   * `member`: this member's own request, as the system user. `caller`: a request that is passed on, as the user that
+   * its own `Authorization` names; the header `skua-forwarded` must be among the headers.
    */
   readonly as: 'member' | 'caller';
   /** From the call to the end of the reply, in milliseconds. */

@@ -20,15 +20,15 @@ export interface MemberTickingParts {
   readonly newTemporaryStorage?: () => Promise<TemporaryStorage>;
 }
 
-/** A member that does not lead looks this often, in milliseconds, whether somebody ticks, ... */
+/** A member that does not lead looks this often, in milliseconds, whether a member ticks, ... */
 const LOOK_MS = COMPACT_AFTER_MS;
 /** ... and does it when the newest manifest is older than it should be at most by this factor. */
 const OVERDUE_FACTOR = 3;
 
 /**
- * The ticks of a cluster's log (core/cluster/replica/README.md, rule 6): those of the leader, else of whoever finds
- * that nobody ticks. Resolves when aborted; what a tick has not put in force by then is as if it had never been. Any
- * number of members may tick at once, and functions beside them.
+ * The ticks of a cluster's log (core/cluster/replica/README.md, rule 6): those of the leader, else of a member that
+ * finds that no member ticks. Resolves when aborted; what a tick has not put in force by then is as if it had never
+ * been. Any number of members may tick at once, and functions beside them.
  */
 export function runMemberTicks(parts: MemberTickingParts, signal: AbortSignal): Promise<void> {
   const { world, options = {}, scavenge, newTemporaryStorage } = parts;

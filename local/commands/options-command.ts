@@ -14,7 +14,7 @@ const PARALLEL_MAX = 16;
 const KEPT_MAX = 10_000;
 const THROTTLE_MIN_BYTES = 65_536;
 const THROTTLE_MAX_BYTES = 1_099_511_627_776;
-/** With a zone, so that nobody is surprised by the one of the machine. */
+/** With a zone, so that the machine's zone surprises no user. */
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /** Which files are backed up: those of a running node, or of a stopped directory. */

@@ -40,7 +40,7 @@ export async function runAutoScavengeStatus(given: Given, io: Io): Promise<ExitC
   return EXIT.ok;
 }
 
-/** Whoever may see the status need not be allowed to see the progress. */
+/** A user who may see the status need not be allowed to see the progress. */
 async function progressOf(node: NodeClient): Promise<ProgressDocument | null> {
   try {
     return (await new ScavengeClient(node).progress())?.value ?? null;

@@ -130,7 +130,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'node', align: 'left' },
 ];
 
-/** Shows what a repository holds. Damaged manifests are told and end the command with exit code 1. */
+/** Shows what a repository holds. Damaged manifests are reported and end the command with exit code 1. */
 export async function runBackupList({ options }: Input<typeof backupListOptions>, io: Io): Promise<ExitCode> {
   const place = placeOf(options.repository, 'repository', options);
   return withRepository(place, options, {}, io, async (repository) => {

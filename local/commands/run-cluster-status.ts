@@ -20,7 +20,8 @@ const WIDTH = 80;
 type Options = Input<typeof clusterStatusOptions>['options'];
 
 /**
- * Shows the members of a cluster as one of them knows it; exit code 1 where nobody leads, or a member does not serve.
+ * Shows the members of a cluster as one of them knows it; exit code 1 where no member leads, or a member does not
+ * serve.
  */
 export async function runClusterStatus(
   { options }: Input<typeof clusterStatusOptions>,
@@ -35,7 +36,7 @@ export async function runClusterStatus(
   return isWhole(status) ? EXIT.ok : EXIT.failed;
 }
 
-/** Whom to ask: the node that was named, and where it is silent those that it told of. */
+/** The nodes to ask: the one that was named, and where it is silent those that it has listed. */
 class Asked {
   readonly #options: Options;
   readonly #io: Io;
@@ -136,7 +137,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /**
- * A line for each member, and above them who leads. A line that wrapped would be shown again and again by what redraws
+ * A line for each member, and above them the leader. A line that wrapped would be shown again and again by what redraws
  * it.
  */
 export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITIVE_INFINITY): readonly string[] {

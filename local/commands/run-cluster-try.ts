@@ -75,7 +75,7 @@ async function toldOfEnd(member: TryOutMember, i: number, signal: AbortSignal, i
     );
 }
 
-/** One after the other, the last one first: of several that lead in turn each has somebody to resign to. */
+/** One after the other, the last one first: of several that lead in turn each has a member to resign to. */
 async function stopAll(members: readonly TryOutMember[]): Promise<void> {
   for (const member of members.toReversed()) await member.stop();
 }

@@ -74,7 +74,7 @@ async function ofDirectory(
   }
 }
 
-/** In this process, beside whoever uses the store; nothing in it is changed. */
+/** In this process, beside the processes that use the store; nothing in the store is changed. */
 async function ofObjects(
   place: ObjectLocation,
   stream: string,

@@ -32,7 +32,7 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
       },
     }),
   );
-  // Whoever reads that it is there may end it at once.
+  // A program that reads the line below may end this process at once.
   const interrupt = listenForInterrupt('', io);
   line(io.stdout, `The functions answer at ${served.url}, with their data in ${storage}`);
   line(

@@ -183,8 +183,8 @@ async function report<S extends ErasureSummary>(
 }
 
 /**
- * Tells findings. Of an object that goes by itself the first one is told, and how many more there are: commits hold
- * copies of those before them.
+ * Reports findings. Of an object that goes by itself the first one is reported, and how many more there are: commits
+ * hold copies of those before them.
  */
 class Findings {
   readonly #io: Io;

@@ -250,7 +250,9 @@ export async function runScavengeWatch({ options }: Input<typeof scavengeWatchOp
   }
 }
 
-/** What was followed may have been a dry run of somebody else: its end is its report. False when it has none. */
+/**
+ * What was followed may have been a dry run that another user started: its end is its report. False when it has none.
+ */
 async function showWatchedDryRun(client: ScavengeClient, scavengeId: string, json: boolean, io: Io): Promise<boolean> {
   const report = await client.dryRun(scavengeId).catch(() => null);
   if (report === null) return false;

@@ -23,13 +23,13 @@ import { VERSION } from '../../infra/runtime/version.ts';
 import { background } from '../../core/base/background.ts';
 
 /**
- * Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process
+ * Runs a node until a signal, until a user with the right to do so ends it, or until it can't go on; then the process
  * ends.
  */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {
   const code = await run(config, io);
-  // What still waits for a moment or for somebody's answer, such as a tick that was left to its fate, would keep the
-  // process for half a minute: nothing is open any more.
+  // What still waits for a moment or for an answer from elsewhere, such as a tick that was left to its fate, would keep
+  // the process for half a minute: nothing is open any more.
   io.process.exit(code);
   return code;
 }
@@ -106,7 +106,9 @@ function logSettings(values: Values): LogSettings {
   return { level: logLevelOf(LogLevel), format: LogConsoleFormat, files };
 }
 
-/** What is in force and where it comes from; what is given in full, what is not only for those who look closely. */
+/**
+ * Logs the options in force and where each comes from: those that are given in full, the others only at level debug.
+ */
 function tellOptions(config: Config, log: NodeLog): void {
   for (const warning of config.warnings) log.warn(warning);
   const told = (isGiven: boolean) =>

@@ -135,7 +135,7 @@ export async function runUserResetPassword(
   return EXIT.ok;
 }
 
-/** The password first: until it is another one nobody is let in who was not before. */
+/** The password is changed first: until then no one is let in who was not before. */
 async function change(
   users: Users,
   loginName: string,
@@ -162,7 +162,7 @@ async function userOrNull(users: Users, loginName: string): Promise<User | null>
   }
 }
 
-/** Users as a node has them. Nobody logs in here, and no default users are made. */
+/** Users as a node has them. No user logs in here, and no default users are made. */
 function usersOver(store: EventStore, passwordFormat: PasswordFormat): Users {
   const parts = { store, keys: nodeKeys, clock: systemClock, ids: systemIds, log: silentLog, meter: silentMeter };
   return createSecurity(parts, {

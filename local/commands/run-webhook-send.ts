@@ -12,7 +12,7 @@ import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../cli/input.ts';
 import { Trust } from '../cli/trust.ts';
 import type { webhookSendOptions } from './options-command.ts';
 
-/** Signs a file, posts it and tells what the answer means. */
+/** Signs a file, posts it and prints what the answer means. */
 export async function runWebhookSend(
   { options, positionals }: Input<typeof webhookSendOptions>,
   io: Io,

@@ -176,7 +176,7 @@ function proofProblems({ values, given, spelling }: Config): string[] {
   return problems;
 }
 
-/** Whoever is believed to be a proxy may name himself any user. */
+/** A client that is believed to be a proxy may call itself any user. */
 function proxyProblems({ values, spelling }: Config): string[] {
   if (!values.EnableTrustedAuth || values.TrustedProxies.length > 0) return [];
   return [
@@ -189,7 +189,7 @@ function isWithin(folder: string, parent: string): boolean {
   return relative.split(path.sep)[0] !== '..' && !path.isAbsolute(relative);
 }
 
-/** Without users every page that somebody opens could read everything that this machine reaches. */
+/** Without users every web page that a person opens could read everything that this machine reaches. */
 function corsProblems({ values, spelling }: Config): string[] {
   if (!values.Insecure || !values.CorsOrigins.includes('*')) return [];
   return [

@@ -156,7 +156,7 @@ function joined(items: readonly string[]): string {
   return items.join(',');
 }
 
-/** Nothing behind the colon, `~` or `null`: it can't be told whether the default, zero or an empty text is meant. */
+/** Nothing behind the colon, `~` or `null`: it is unclear whether the default, zero or an empty text is meant. */
 function isNothing(scalar: Scalar): boolean {
   return scalar.type === 'PLAIN' && ['', '~', 'null'].includes(String(scalar.value).toLowerCase());
 }

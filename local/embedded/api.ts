@@ -253,7 +253,7 @@ export interface StreamInfo {
   readonly version: number | null;
 }
 
-/** How long events are kept, who may see them over a server, and keys of one's own. */
+/** How long events are kept, which users may see them over a server, and keys of one's own. */
 export interface StreamMetadata {
   /** Events that are kept, 1 or more: the newest. */
   readonly maxCount?: number;
@@ -263,7 +263,7 @@ export interface StreamMetadata {
   readonly truncateBefore?: number;
   /** Seconds for which a server's replies may be cached. */
   readonly cacheControlSeconds?: number;
-  /** Users and groups who may do what, where the store is served. */
+  /** Which users and groups may do what, where the store is served. */
   readonly access?: StreamAccess;
   /** Keys of one's own, which don't begin with `$`, with JSON values. */
   readonly custom?: Readonly<Record<string, unknown>>;
@@ -321,7 +321,7 @@ export interface ScavengeResult {
   readonly bytesFreed: number | null;
   readonly elapsedMs: number;
   /**
-   * On a bucket what was removed lies in objects that nobody reads until then, at the latest; null elsewhere, where it
+   * On a bucket what was removed lies in objects that are not read until then, at the latest; null elsewhere, where it
    * is gone.
    */
   readonly goneBy: Date | null;
@@ -484,7 +484,7 @@ export interface Store {
   ): AsyncIterable<RecordedEvent<Data, Metadata>>;
 
   /**
-   * Deletes a stream: nobody reads its events from now on. They are gone from the files after a `scavenge`; the last
+   * Deletes a stream: its events can't be read from now on. They are gone from the files after a `scavenge`; the last
    * one goes only with `hard`.
    *
    * @throws as `append`.

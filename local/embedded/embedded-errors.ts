@@ -61,7 +61,7 @@ export type StoreErrorCode = keyof typeof STORE_ERRORS;
 /** What was expected of a stream, and its version, or null where it has none. */
 export type Conflict = { readonly stream: string; readonly expected: Expected; readonly actual: number | null };
 
-/** Data that a store tells in its own words. */
+/** Data that a store reports in its own words. */
 type OwnData = {
   readonly wrong_expected_version: Conflict;
   readonly consistency_violation: { readonly violations: readonly Conflict[] };

@@ -33,7 +33,7 @@ function known({ maxCount, maxAge, truncateBefore, cacheControl, acl }: ParsedMe
   return {
     ...(maxCount !== undefined && { maxCount }),
     ...(maxAge !== undefined && { maxAgeSeconds: maxAge }),
-    // Of a stream that was deleted it is a number beyond all versions, and no limit that anybody has set.
+    // Of a stream that was deleted it is a number beyond all versions, and no limit that a user has set.
     ...(truncateBefore !== undefined && truncateBefore !== TOMBSTONE && { truncateBefore }),
     ...(cacheControl !== undefined && { cacheControlSeconds: cacheControl }),
     ...(acl !== undefined && {

@@ -12,7 +12,7 @@ const CACHE_BYTES_MIN = 1_048_576;
  * Opens a store: one in a directory, in memory, or in a bucket; a new one where there is none.
  *
  * @throws `bad_option` for what can't be meant; `directory_locked` while another process has the directory;
- * `not_a_data_directory` for a folder with somebody else's files and no data; `log_corrupt`, `log_unsupported`,
+ * `not_a_data_directory` for a folder with other files and no data; `log_corrupt`, `log_unsupported`,
  * `index_corrupt` for files that can't be read; `storage_unreachable`, `storage_denied`, `bucket_not_found`,
  * `prefix_unsuitable` for a bucket; `disk_full`, `io_error`.
  *

@@ -46,7 +46,7 @@ export async function openLocal({
   return localBackend(node, () => node.close());
 }
 
-/** That of a store that is open here. `close` ends it for who holds it. */
+/** The backend of a store that is open in this process. `close` ends it for the holder. */
 export function localBackend({ open, jobs }: Pick<OpenNode, 'open' | 'jobs'>, close: () => Promise<void>): Backend {
   const { store, scavenger, failed } = open;
   return {

@@ -6,7 +6,7 @@ import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts
 import { completionIn } from '../scavenge/completion.ts';
 import { background } from '../../core/base/background.ts';
 
-/** Milliseconds between two looks at a run: progress is told no more often. */
+/** Milliseconds between two looks at a run: progress is reported no more often. */
 const LOOK_MS = 250;
 /**
  * Runs for one call: one that goes on with an unfinished one, perhaps one to a point that others wrote meanwhile, and
@@ -14,8 +14,8 @@ const LOOK_MS = 250;
  */
 const RUNS_MAX = 4;
 /**
- * The end of a run comes into its history later: on object storage it is written by whoever ended the run, behind the
- * manifest, who may die before. Milliseconds.
+ * The end of a run comes into its history later: on object storage it is written by the process that ended the run,
+ * behind the manifest, and that process may die before. Milliseconds.
  */
 const HISTORY_WAIT_MS = 5_000;
 
@@ -99,7 +99,7 @@ async function untilEnded(
   onProgress: ScavengeOptions['onProgress'],
 ): Promise<LastScavenge> {
   const ended = new AbortController();
-  // On object storage nobody tells when it has ended.
+  // On object storage the end of a run is not announced.
   if (idle !== undefined) background(idle().then(() => ended.abort()));
   for (;;) {
     const last = scavenger.last();

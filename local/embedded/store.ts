@@ -303,7 +303,7 @@ async function makeRepository(
   }
 }
 
-/** Errors of writes in the words of who called. */
+/** Errors of writes in the words of the caller. */
 async function spoken<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -312,7 +312,7 @@ async function spoken<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** What was ended by a signal tells the signal's reason. */
+/** A call that was ended by a signal rejects with the signal's reason. */
 async function reasoned<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
     return await work;

@@ -13,7 +13,7 @@ import type {
 
 /**
  * Where the events are: exactly one of a store of `skua/embedded`, an official client, and the address of a node or of
- * functions. Whoever made it closes it.
+ * functions. The program that made it closes it.
  */
 export type EventSource = EmbeddedStore | OfficialClient | HttpSource;
 
@@ -77,7 +77,7 @@ export interface HttpSource {
    * credentials.
    */
   readonly url: string | URL;
-  /** Who writes and reads. They win over those of the address. */
+  /** The user who writes and reads. These credentials win over those of the address. */
   readonly credentials?: { readonly username: string; readonly password: string };
   /** Milliseconds that one request may take, its reply included. Default 30 000. */
   readonly timeoutMs?: number;

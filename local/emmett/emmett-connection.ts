@@ -32,7 +32,7 @@ export interface IncomingEvent {
 export interface Appended {
   /** Version of the last event written. */
   readonly version: bigint;
-  /** Commit position of the last event written; null where it is not told. */
+  /** Commit position of the last event written; null where the answer lacks it. */
   readonly position: bigint | null;
 }
 

@@ -70,7 +70,7 @@ export function recorded<EventType extends Event>(
   } as unknown as ReadEvent<EventType, SkuaReadEventMetadata>;
 }
 
-/** An event that has just been written, for who is told of it: as its writer has it. */
+/** An event that has just been written, for callbacks: as its writer has it. */
 export function committed(
   stream: string,
   event: Event,

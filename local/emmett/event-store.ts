@@ -93,7 +93,7 @@ export function eventStoreOver(connection: Connection, { hooks }: SkuaEventStore
     const first = version - BigInt(events.length) + 1n;
     const onAfterCommit = hooks?.onAfterCommit;
     if (onAfterCommit !== undefined) {
-      // What goes wrong from here on is told by Emmett's own means: the events are written.
+      // What goes wrong from here on is reported by Emmett's own means: the events are written.
       const tell = async (): Promise<void> => {
         await onAfterCommit(await messagesOf(stream, events, written, first, position));
       };

@@ -87,7 +87,7 @@ export function grpcConnection(client: OfficialClient): Connection {
   }
 
   async function append(stream: string, events: readonly OutgoingEvent[], expected: Expected): Promise<Appended> {
-    // The clients would neither resolve nor reject, and leave a rejection that nobody handles, which ends the process.
+    // The clients would neither resolve nor reject, and leave an unhandled rejection, which ends the process.
     refuseNoJson(events);
     const revision = expected === 'none' ? 'no_stream' : expected === 'exists' ? 'stream_exists' : expected;
     try {

@@ -51,7 +51,7 @@ export class FunctionPool {
   }
 }
 
-/** Nobody else takes it before its call begins. */
+/** No other call takes the process before its call begins. */
 function reserved(instance: FunctionProcess): FunctionProcess {
   instance.isBusy = true;
   return instance;
@@ -144,7 +144,7 @@ export class FunctionProcess {
   }
 }
 
-/** What the platform tells every process of a function. */
+/** What the platform gives every process of a function. */
 function platformVariables(name: string, folder: string): Record<string, string> {
   return {
     AWS_LAMBDA_FUNCTION_NAME: `skua-${name}`,

@@ -31,8 +31,8 @@ interface Lane {
 /**
  * One read of a socket may bring a hundred streams, and a turn of the process as many reads as there are connections.
  * So a turn begins only so many of them; the others wait, and then each connection has one in turn. Those of
- * connections on which everything was refused of late wait apart, for a small part of the time: whoever comes again at
- * once when refused waits for himself, is answered as anybody is, and is hung up on by nobody.
+ * connections on which everything was refused of late wait apart, for a small part of the time: a client that comes
+ * again at once when refused waits behind itself alone, is answered as any client is, and is never hung up on.
  */
 export class Beginnings {
   readonly #usual: Lane = { perTurn: PER_TURN, begun: 0, waiting: new Map(), isDue: false };
@@ -71,7 +71,7 @@ export class Beginnings {
     return true;
   }
 
-  /** Nobody is made to wait any more who will be refused anyway. */
+  /** No connection that will be refused anyway is made to wait any more. */
   stop(): void {
     this.#isStopping = true;
   }

@@ -394,7 +394,7 @@ class Connections implements Http2Side {
     this.#parts.respond(stream, socket, counted, headers, fields);
   }
 
-  /** Finds out who is not there any more, and who does not send what it owes. */
+  /** Finds the clients that are gone, and those that do not send what they owe. */
   #look(): void {
     const nowMs = performance.now();
     const owedMs = nowMs - this.#serving.requestMs;

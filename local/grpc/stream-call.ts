@@ -45,7 +45,7 @@ const ALONE = { endStream: true, sendDate: false };
 /** What the calls of a server have in common. */
 export interface Serving {
   /**
-   * Calls that are not read on. What the library holds of each is a window and a buffer of its own, which nobody
+   * Calls that are not read on. What the library holds of each is a window and a buffer of its own, which no limit
    * counts.
    */
   readonly paused: SharedLimit;
@@ -84,14 +84,14 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #hasAll: boolean;
   /** Bytes of the message that was read last. */
   #lastBytes = 0;
-  /** Why the stream is not read on: there is no room for more, or nobody reads what there is. */
+  /** Why the stream is not read on: there is no room for more, or no reader takes what there is. */
   #waitsForRoom = false;
   #waitsForReader = false;
   #isPaused = false;
   /** For whom the pause counts. */
   #pausedFor = '';
   #isReading = false;
-  /** Nobody waits for an answer any more, or it has been given. */
+  /** No client waits for an answer any more, or the answer has been given. */
   #isOver = false;
   /** Why the call can't be read any more. */
   #failure: GrpcEnding | null = null;
@@ -125,7 +125,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
       this.#deadline = setTimeout(tooLate, roundedUp(timeoutMs), this).unref();
   }
 
-  /** Aborts when nobody waits for an answer any more, and when the node stops. Made when first asked for. */
+  /** Aborts when no client waits for an answer any more, and when the node stops. Made when first asked for. */
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
@@ -151,7 +151,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     return this.#owedMs < timeMs || this.#firstMs < firstMs;
   }
 
-  /** Who calls: the call counts for that caller from now on. Errors: `too_busy`. */
+  /** Names the caller: the call counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
     if (!this.#isOver) this.#counted.calledBy(caller);
   }
@@ -176,7 +176,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 
   send(block: Uint8Array): Promise<void> | null {
     const stream = this.#stream;
-    // A stream is closed a moment before anybody is told.
+    // A stream is closed a moment before its events report that.
     if (this.#isOver || stream.destroyed || stream.closed) return null;
     if (!stream.headersSent) stream.respond(HEAD, WITH_TRAILERS);
     return this.#outbox.send(block, countMessages(block));
@@ -201,8 +201,8 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   }
 
   /**
-   * The node stops: who waits for the client, or for something to happen, waits no more. What is under way goes on to
-   * its end.
+   * The node stops: a call that waits for the client, or for something to happen, waits no more. What is under way goes
+   * on to its end.
    */
   stop(): void {
     if (this.#isOver || this.#isStopping) return;
@@ -283,7 +283,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     );
   }
 
-  /** What is here of a message that somebody waits for is not all of it. */
+  /** A message that a reader waits for has not arrived whole. */
   #expectMore(): void {
     if (this.#waiter !== null && !this.#isPaused && this.#messages.heldBytes > 0) this.#share?.readOn();
   }
@@ -319,7 +319,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     this.#isPaused = false;
   }
 
-  /** Gives the one who reads what there is. */
+  /** Gives the reader what there is. */
   #serve(): void {
     const waiter = this.#waiter;
     if (waiter === null) return;
@@ -413,11 +413,11 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 
   #sendTrailers(ending: GrpcEnding): void {
     this.#stream.sendTrailers(trailersOf(ending));
-    // The library sends them a moment later; who still sends is then told that nobody listens.
+    // The library sends the trailers a moment later; a client that still sends then learns that its stream is closed.
     if (!this.#hasAll) setImmediate(() => this.#stream.close(constants.NGHTTP2_NO_ERROR));
   }
 
-  /** What the client still sends interests nobody. */
+  /** What the client still sends is dropped. */
   #dropRest(): void {
     this.#stream.removeAllListeners('data');
     this.#stream.resume();

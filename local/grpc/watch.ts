@@ -1,7 +1,7 @@
 import { STATUS } from '../../handlers/grpc/call.ts';
 import type { Ending } from '../../handlers/grpc/call.ts';
 
-/** A call, as those see it who count, log and trace calls. */
+/** A call, as seen by the code that counts, logs and traces calls. */
 export interface WatchedCall {
   readonly path: string;
   readonly request: Request;

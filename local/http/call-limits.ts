@@ -50,12 +50,12 @@ export class CountedCall {
     this.address = address;
   }
 
-  /** Who calls; null until that is known. */
+  /** The caller; null until that is known. */
   get caller(): string | null {
     return this.#caller;
   }
 
-  /** Who calls: it counts for that caller from now on. Errors: `too_busy`. */
+  /** Names the caller: the call counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
     if (this.#isOver || this.#caller === caller) return;
     if (!this.#known.tryTake(caller))

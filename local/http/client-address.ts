@@ -7,7 +7,7 @@ import { rangeOf } from '../../infra/runtime/config/kinds.ts';
 /** Longest text of a hop that is looked at: an IPv6 address in brackets, with zone and port. */
 const HOP_LENGTH_MAX = 64;
 
-/** Who are the proxies whose word about their clients counts (option TrustedProxies), and who is behind them. */
+/** The proxies whose word about their clients counts (option TrustedProxies), and the clients behind them. */
 export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isEmpty: boolean;
@@ -52,7 +52,7 @@ export class TrustedProxies {
    * Where a request comes from: the connection's address, or behind trusted proxies the last hop that is none of them,
    * by what these say in `X-Forwarded-For` or `Forwarded` (RFC 7239). What a client wrote into these stands before it,
    * and is never reached. Where the hops can't be read, or both headers are there and name different clients, the
-   * connection's address counts: it is the only one that nobody can make up.
+   * connection's address counts: it is the only one that no client can make up.
    */
   clientOf(connection: { readonly remoteAddress?: string | undefined }, headers: Headers): string | null {
     const address = connectionAddress(connection);
@@ -60,9 +60,9 @@ export class TrustedProxies {
   }
 
   /**
-   * Whether a request was sent on this machine: over its loopback interface, and passed on by nobody. Behind a trusted
-   * proxy here the client must be said to be local, too. A proxy that is not named as trusted gives itself away by what
-   * it adds, or by the name under which the node was asked for; what can't be known counts as not local.
+   * Whether a request was sent on this machine: over its loopback interface, and passed on by no proxy. Behind a
+   * trusted proxy here the client must be said to be local, too. A proxy that is not named as trusted gives itself away
+   * by what it adds, or by the name under which the node was asked for; what can't be known counts as not local.
    */
   isLocal(connection: { readonly remoteAddress?: string | undefined }, headers: Headers): boolean {
     if (!isLoopbackAddress(connectionAddress(connection))) return false;

@@ -7,7 +7,7 @@ import { connectionAddress } from './client-address.ts';
 
 /** Open connections of all clients together. */
 export const CONNECTIONS_MAX = 10_000;
-/** Refusals are told in the log at most this often. */
+/** Refusals are logged at most this often. */
 const LINE_MS = 60_000;
 
 export interface ConnectionLimitParts {

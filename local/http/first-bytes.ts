@@ -65,8 +65,8 @@ function look(socket: Socket, { patienceMs, http2, late, soon }: Takers, http1: 
     begun = begun === null ? piece : Buffer.concat([begun, piece]);
     if (isHttp2 !== null) return;
     isHttp2 = isPreface(begun);
-    // Whoever has sent his requests and gone at once is found out in the next turn, before as many streams are made as
-    // he asked for.
+    // A client that has sent its requests and gone at once is found out in the next turn, before as many streams are
+    // made as it asked for.
     if (isHttp2 === true) soon(socket, () => soon(socket, () => giveTo(() => http2(socket))));
     else if (isHttp2 === false) {
       giveTo(http1);

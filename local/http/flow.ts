@@ -24,7 +24,7 @@ const SMALL_BYTES = 262_144;
  * left out of the budget.
  */
 const LARGEST_BYTES = 30_000_000;
-/** Who finds no room waits at most so long, and so many wait. */
+/** A reply that finds no room waits at most so long, and so many wait. */
 const REPLY_WAIT_MS = 20_000;
 const UPLOAD_WAIT_MS = 30_000;
 const WAITERS_MAX = 1_024;
@@ -71,7 +71,7 @@ function budget(of: string, totalBytes: number, waitMs: number, clock: Clock, la
   );
 }
 
-/** One who is expected to take or send something. */
+/** A client that is expected to take or send something. */
 export interface Expected {
   /** It is over: the connection is cut off. */
   cutOff(): void;

@@ -19,8 +19,8 @@ export const CAUGHT_CHANNEL = 'skua.caught';
 const caughtChannel = channel(CAUGHT_CHANNEL);
 
 /**
- * Lines of the log about what was caught, in each window of so many milliseconds: whoever finds a way to cause one can
- * cause many.
+ * Lines of the log about what was caught, in each window of so many milliseconds: a client that finds a way to cause
+ * one can cause many.
  */
 const LINES_MAX = 20;
 const WINDOW_MS = 60_000;
@@ -37,9 +37,9 @@ export interface GuardParts {
  * Everything that comes from outside runs in here: what it throws, or rejects with, ends the stream or connection that
  * it ran for, and never the process.
  *
- * Each connection and stream is *owned* before anybody else hears of it: for its whole life it has a listener for
- * errors, without which one would end the process, and what its listeners throw is caught, whoever they are. What runs
- * for it outside of its events (timers, callbacks, promises that nobody awaits) goes through `run`.
+ * Each connection and stream is *owned* before any other code hears of it: for its whole life it has a listener for
+ * errors, without which one would end the process, and what its listeners throw is caught, of any listener. What runs
+ * for it outside of its events (timers, callbacks, promises that are not awaited) goes through `run`.
  */
 export class Guard {
   readonly #parts: GuardParts;
@@ -62,7 +62,7 @@ export class Guard {
         return emit.call(server, event, a, b, c);
       } catch (error) {
         const owner = ownerAmong(a, b);
-        // What belongs to no connection is for whoever listens to the process.
+        // An error that belongs to no connection is for the listeners of the process.
         if (owner === null) throw error;
         this.caught(owner, error);
         return true;
@@ -98,7 +98,7 @@ export class Guard {
     };
   }
 
-  /** Runs what nobody waits for. */
+  /** Runs work that is not waited for. */
   run(owner: Owner, work: () => unknown): void {
     try {
       const working = work();

@@ -84,9 +84,12 @@ export interface ServedRequest {
   readonly rawHeaders: readonly string[];
   readonly replyShare: ByteShare;
   readonly plainHost: string | null;
-  /** Nobody waits for the answer any more. */
+  /** The client waits for the answer no more. */
   readonly isGone: boolean;
-  /** Who calls: all that the request takes of what is shared counts for that caller from now on. Errors: `too_busy`. */
+  /**
+   * Names the caller: all that the request takes of what is shared counts for that caller from now on. Errors:
+   * `too_busy`.
+   */
   calledBy(caller: string): void;
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array>;
 }
@@ -232,7 +235,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
     ));
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
-      // Whoever looks at the caller first may find that it went away meanwhile; nobody would tell any more.
+      // The client may have gone away while its credentials were checked; no event would report that any more.
       if (message.destroyed) reject(clientGone());
       // Most bodies come in one piece, and need no list.
       let first: Buffer | null = null;
@@ -379,7 +382,7 @@ export function replyShareOf(request: Request): ByteShare {
   return (request as unknown as ServedRequest).replyShare;
 }
 
-/** Tells the request who calls. Errors: `too_busy`. */
+/** Gives the request its caller. Errors: `too_busy`. */
 export function calledBy(request: Request, caller: string): void {
   (request as unknown as ServedRequest).calledBy(caller);
 }

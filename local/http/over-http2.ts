@@ -22,8 +22,8 @@ interface AsHttp1 {
 
 /**
  * A request over HTTP/2 and its reply in the shape of those of Node's HTTP/1.1 server, so that one code answers both.
- * The library has such classes, too: theirs put a stand-in in the place of the socket, by which nobody finds what is
- * known of a connection, and keep the first of headers that came twice.
+ * The library has such classes, too: theirs put a stand-in in the place of the socket, by which the code can't find
+ * what is known of a connection, and keep the first of headers that came twice.
  */
 export function asHttp1(
   stream: ServerHttp2Stream,
@@ -73,7 +73,7 @@ class Message {
   get complete(): boolean {
     return this.#stream.readableEnded;
   }
-  /** Who calls: the request counts for that caller from now on. Errors: `too_busy`. */
+  /** Names the caller: the request counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
     this.#counted.calledBy(caller);
   }
@@ -166,7 +166,7 @@ class StreamReply {
       this.flushHeaders();
       stream.end(body);
     }
-    // Who still sends, is told that nobody listens.
+    // A client that still sends learns that its stream is closed.
     if (!stream.readableEnded) stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
   }
 

@@ -7,12 +7,12 @@ import { replyUnderWay } from './send-reply.ts';
 
 /** Node.js hangs the parser on the connection. */
 type Connection = Socket & { readonly parser?: { onIncoming: (message: { upgrade: boolean }) => number } | null };
-/** How Node.js notes that a reply has told its listeners. */
+/** How Node.js notes that a reply has called its listeners. */
 type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
 
 /**
- * Requests of one connection that are worked on at a time. Browsers don't pipeline, and who does wants to save the way
- * to and fro: more at once would only hold replies in memory until those before them have been sent.
+ * Requests of one connection that are worked on at a time. Browsers don't pipeline, and a client that does wants to
+ * save the way to and fro: more at once would only hold replies in memory until those before them have been sent.
  */
 export const UNDER_WAY_MAX = 8;
 
@@ -23,8 +23,8 @@ export const UNDER_WAY_MAX = 8;
  */
 const HELD_BYTES_MAX = 16_777_216;
 /**
- * So long what nobody waits for any more still counts: to let go of it takes the process as long as it took to make it,
- * and who closes connections may open others.
+ * For this long a request that no client waits for any more still counts: to let go of it takes the process as long as
+ * it took to make it, and a client that closes connections may open others.
  */
 const DROPPED_MS = 2_000;
 /** What one counts besides its head. */
@@ -62,7 +62,7 @@ class Pipeline {
     socket.on('resume', () => {
       if (this.#waiting.length > 0) socket.pause();
     });
-    // Nobody is there to be answered any more.
+    // There is no client to answer any more.
     socket.once('close', () => {
       this.#drop();
       for (const reply of this.#underWay) end(reply);
@@ -111,7 +111,8 @@ class Pipeline {
   #next(): void {
     if (this.#waiting.length === 0) return;
     if (!this.#socket.writable) {
-      // The connection ends with the reply before, so that nobody would learn of what is done for those behind it.
+      // The connection ends with the reply before, so that no client would learn of what is done for the requests
+      // behind it.
       this.#drop();
       return;
     }

@@ -95,7 +95,7 @@ function expectReader(reply: ServerResponse, { stalls }: Flow): void {
   reply.once('close', () => stalls.done(reader));
 }
 
-/** What is written of a response, whoever made it. */
+/** What is written of a response, whichever code made it. */
 function partsOfResponse(response: Response | LocalResponse): Parts {
   const parts = response instanceof LocalResponse ? partsOf(response.reply) : partsOfPlatform(response);
   return parts.statusText === '' ? { ...parts, statusText: STATUS_CODES[parts.status] ?? '' } : parts;
@@ -136,13 +136,14 @@ async function stream(
     return;
   }
   reply.on('close', cancel);
-  // Node holds the head back until there is a body; who subscribes to something quiet should know that it worked.
+  // Node holds the head back until there is a body; a client that subscribes to something quiet should know that it
+  // worked.
   reply.flushHeaders();
   try {
     let sinceTurn = 0;
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
       if (!reply.write(piece.value) && !reply.destroyed) await drained(reply, flow);
-      // A client that takes everything at once would let nobody else have a turn.
+      // A client that takes everything at once would let no other client have a turn.
       sinceTurn += piece.value.length;
       if (sinceTurn < PIECE_BYTES) continue;
       sinceTurn = 0;
@@ -204,7 +205,7 @@ export function refuseMalformed(error: ClientError, connection: Connection): voi
     return;
   }
   const underWay = replyUnderWay(connection);
-  // Who has ended in the middle of a request reads no reply to one before it, which may take for ever.
+  // A client that has ended in the middle of a request reads no reply to one before it, which may take for ever.
   if (underWay !== null && error.code === 'HPE_INVALID_EOF_STATE') {
     connection.destroy();
     return;

@@ -64,11 +64,11 @@ export interface HttpServerOptions {
   readonly flow?: Flow;
   /** What bounds pipelined requests; left out, one with the usual limit. */
   readonly pipelines?: Pipelines;
-  /** Takes the connections that speak HTTP/2; left out, nobody does. */
+  /** Takes the connections that speak HTTP/2; left out, none are taken. */
   readonly http2?: (parts: Http2Parts) => Http2Side;
 }
 
-/** What the one who takes the connections of HTTP/2 has of the server. */
+/** What the HTTP/2 side has of the server. */
 export interface Http2Parts {
   readonly flow: Flow;
   readonly guard: Guard;
@@ -225,7 +225,7 @@ function create(
     guard.server(server);
     return { server, handshakes: null };
   }
-  // Who has no certificate, or one that proves nothing, is welcome all the same: credentials may follow.
+  // A client without a certificate, or with one that proves nothing, is accepted all the same: credentials may follow.
   const server: TlsServer = createTlsServer({
     ...limits,
     ...serverContext(tls.certificates),
@@ -268,7 +268,7 @@ function hasNoHost({ httpVersionMajor, httpVersionMinor, headers }: IncomingMess
   return httpVersionMajor === 1 && httpVersionMinor === 1 && headers.host === undefined;
 }
 
-/** Something else than `100 Continue`, which nobody can be sure of getting. */
+/** Something else than `100 Continue`, which no client can be sure of getting. */
 function expectsElse({ httpVersionMajor, httpVersionMinor, headers: { expect } }: IncomingMessage): boolean {
   return (
     expect !== undefined &&

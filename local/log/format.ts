@@ -2,7 +2,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { type FileFormat, type Part } from '../../core/ports/file-format.ts';
 import { decodeText } from '../../core/base/text.ts';
 
-/** The log of a node in files, for whoever looks into it: a line of JSON an event. */
+/** Describes the log of a node in files for `skua inspect`: a line of JSON an event. */
 
 /** Bytes of the longest line; jsonLine makes no longer ones. */
 const LINE_BYTES_MAX = 262_144;

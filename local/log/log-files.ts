@@ -96,7 +96,7 @@ export class LogFiles {
   readonly #errors: LogFamily;
   readonly #stats: LogFamily;
 
-  /** `onTrouble` is told of a disk that fails, once until it works again. */
+  /** `onTrouble` is called for a disk that fails, once until it works again. */
   constructor(settings: LogFileSettings, onTrouble: (file: string, error: unknown) => void, nowMs: () => number) {
     let isTroubled = false;
     const family = (name: string) =>

@@ -19,7 +19,7 @@ interface Kept {
 }
 
 /**
- * The last lines of the log in memory, for whoever looks at them over HTTP. Keeping one costs nothing beyond its text,
+ * The last lines of the log in memory, for users who read them over HTTP. Keeping one costs nothing beyond its text,
  * which the log makes anyway.
  */
 export class LogRing {
@@ -62,7 +62,7 @@ export class LogRing {
   }
 }
 
-/** The texts are taken apart only when somebody asks. */
+/** The texts are taken apart only when they are asked for. */
 function viewOf(sequence: number, { atMs, level, text }: Kept): LogLineView {
   const parsed = JSON.parse(text) as Record<string, unknown>;
   const fields = Object.fromEntries(

@@ -7,8 +7,8 @@ interface ClusterFigures {
 }
 
 /**
- * Metrics of a member of a cluster: how far its copy is, who leads, and whom it hears. Its state is that of the node in
- * `eventstore_statuses`; where commits came from is counted where they enter the copy.
+ * Metrics of a member of a cluster: how far its replica is, which member leads, and which members it hears. Its state
+ * is that of the node in `eventstore_statuses`; where commits came from is counted where they enter the replica.
  */
 export function clusterMetrics({ log, membership }: ClusterFigures): Collector {
   let own = 0;

@@ -14,7 +14,7 @@ import { statusOf } from '../grpc/watch.ts';
 import type { CallWatch, WatchedCall } from '../grpc/watch.ts';
 import type { Collector } from './metrics.ts';
 
-/** One method, or all that nobody knows. */
+/** One method, or all unknown ones. */
 interface Activity {
   readonly name: string;
   /** Lasts as long as both want, which says nothing of the node. */
@@ -47,7 +47,7 @@ const STATUS_NAMES: readonly string[] = Object.keys(STATUS).map((name) =>
 
 /**
  * Counts calls by method, their messages, and how long they take. Most of it is added up here and looked at when
- * somebody asks: calls are many, questions are few.
+ * the metrics are asked for: calls are many, questions are few.
  */
 export function meterCalls({ meter, clock }: { readonly meter: Meter; readonly clock: Clock }): {
   readonly watch: CallWatch;

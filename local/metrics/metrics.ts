@@ -6,7 +6,7 @@ import { Series } from './series.ts';
 import type { Sample, SeriesFigures, Summary } from './series.ts';
 import { METRICS } from './table.ts';
 
-/** Sets metrics from what it looks at, when somebody asks for them. */
+/** Sets metrics from what it looks at, when the metrics are asked for. */
 export type Collector = (metrics: MetricSink) => void | Promise<void>;
 
 /** What collectors write to. */

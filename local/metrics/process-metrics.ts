@@ -27,8 +27,8 @@ export interface ProcessMetrics {
 }
 
 /**
- * Watches the process: garbage collections as they happen, everything else when somebody asks. `folder` is on the disk
- * whose space is shown.
+ * Watches the process: garbage collections as they happen, everything else when the metrics are asked for. `folder` is
+ * on the disk whose space is shown.
  */
 export function watchProcess(metrics: Metrics, clock: Clock, folder: string | null): ProcessMetrics {
   const watch = new ProcessWatch(metrics, clock, folder);

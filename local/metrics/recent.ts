@@ -10,8 +10,8 @@ const WINDOW_MS_MIN = 1_000;
 const WINDOW_MS_MAX = 30_000;
 
 /**
- * What was seen at the last looks, so that those who look again and again see what changed in about the last 10
- * seconds. Nothing is done while nobody looks.
+ * What was seen at the last looks, so that callers that look again and again see what changed in about the last 10
+ * seconds. Nothing is done while no caller looks.
  */
 export class Looks<T> {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

@@ -53,7 +53,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** The values of one metric. Writing is a lookup and an addition; the text is made when somebody asks for it. */
+/** The values of one metric. Writing is a lookup and an addition; the text is made when it is asked for. */
 export class Series {
   readonly name: string;
   readonly definition: MetricDefinition;

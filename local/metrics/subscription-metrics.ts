@@ -3,7 +3,7 @@ import type { GroupInfo } from '../../core/persistent/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Collector } from './metrics.ts';
 
-/** Groups whose metrics are told: each is a series of its own in every scrape. */
+/** Groups whose metrics are shown: each is a series of its own in every scrape. */
 export const GROUPS_TOLD_MAX = 1_000;
 
 const NAMES = [

@@ -353,7 +353,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     buckets: DURATION_BUCKETS,
   },
 
-  // The cluster: the copy, and who leads
+  // The cluster: the replica, and which member leads
   eventstore_cluster_leader: { kind: 'gauge', help: 'Is 1 while this member is the leader.' },
   eventstore_cluster_epoch: {
     kind: 'gauge',

@@ -7,7 +7,7 @@ import type { NodeControlParts } from './control.ts';
 
 const LEADING: ReadonlySet<NodeState> = new Set(['Leader', 'ResigningLeader']);
 
-/** A node that is a member of a cluster: who leads, and who the others are, its membership knows. */
+/** A node that is a member of a cluster: its membership knows the leader and the other members. */
 export class ClusterNode extends SingleNode {
   readonly #parts: NodeControlParts;
   readonly #startedMs = performance.now();
@@ -66,7 +66,7 @@ export class ClusterNode extends SingleNode {
   }: ClusterMember): GossipMember {
     const { position, number, id } = epoch ?? NO_EPOCH;
     return {
-      // Who looks for the leader must not find one that is gone.
+      // A client that looks for the leader must not find one that is gone.
       instanceId,
       state: isAlive || !LEADING.has(state) ? state : 'Unknown',
       host: node.address,

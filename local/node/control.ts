@@ -69,7 +69,7 @@ export class SingleNode implements NodeControl {
     this.#isStopping = true;
   }
 
-  /** Settles when somebody has asked for the end of the process over HTTP, with what to log. */
+  /** Settles when a user has asked for the end of the process over HTTP, with what to log. */
   get shutdownAsked(): Promise<string> {
     return this.#shutdown.promise;
   }

@@ -52,7 +52,7 @@ function scavengeSettings(values: Values) {
   };
 }
 
-/** Names by which the node is known, beside those that can be nobody else's. */
+/** Names by which the node is known, beside those that can belong to no other machine. */
 export function allowedHosts({ AllowedHosts, NodeHostAdvertiseAs }: Values): readonly string[] {
   return [...AllowedHosts, hostname(), ...(NodeHostAdvertiseAs === null ? [] : [domainToASCII(NodeHostAdvertiseAs)])];
 }

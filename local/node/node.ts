@@ -106,7 +106,7 @@ export interface RunningNode {
   readonly chunkSizeBytes: number;
   /** Settles only when the node can't go on. */
   readonly failed: Promise<SkuaError>;
-  /** Settles when somebody with the right to do so has asked for the end. */
+  /** Settles when a user with the right to do so has asked for the end. */
   readonly shutdownAsked: Promise<string>;
   /** Of the development certificate; null without one. */
   readonly fingerprint: string | null;
@@ -133,7 +133,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     await node.start();
     return node;
   } catch (error) {
-    // What kept the node from running is told, whatever closing says.
+    // The error that kept the node from running is thrown, whatever closing fails with.
     await node.stop().catch(() => {});
     throw error;
   }
@@ -149,9 +149,9 @@ interface Part {
 /**
  * Two stacks, since the order in which parts are opened is not the one in which they end: the server listens before
  * there is a store, and some parts end in two steps. The stack of what serves is closed first, from the consumers of
- * groups down to the server: all of it works meanwhile on a store that is open, so that whoever waits has an answer.
- * What is served from follows: nothing asks for it any more. The lowest of each stand for as long as the node does, the
- * others until the store is opened again.
+ * groups down to the server: all of it works meanwhile on a store that is open, so that every caller that waits has an
+ * answer. What is served from follows: nothing asks for it any more. The lowest of each stand for as long as the node
+ * does, the others until the store is opened again.
  */
 class Node implements RunningNode {
   readonly #options: NodeOptions;
@@ -342,7 +342,7 @@ class Node implements RunningNode {
     return (this.#reloader?.config ?? this.#options.config) as Config;
   }
 
-  /** On behalf of a signal; a request is told to the audit where it is answered. */
+  /** On behalf of a signal; a request is written to the audit where it is answered. */
   async reload(trigger: string): Promise<unknown> {
     try {
       const result = await this.#reloader!.reload(trigger);
@@ -430,7 +430,7 @@ class Node implements RunningNode {
     const member = this.#isMember ? await this.#openMember() : null;
     const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
     const alone = member === null && objects === null ? await openNode(this.#nodeOptions()) : null;
-    // Whoever still reads or waits is told that the store is closed.
+    // A caller that still reads or waits gets the error that the store is closed.
     this.#servedFrom.defer(() => alone?.close());
     const node = (this.#node = member ?? objects ?? alone!);
     const { open } = node;
@@ -477,7 +477,7 @@ class Node implements RunningNode {
           opened: this.#servedFrom,
         })
       : null;
-    // Before requests are ended: callers who wait for a write then learn what came of it.
+    // Before requests are ended: callers that wait for a write then learn what came of it.
     this.#serving.defer(() => webhooks?.drain());
     const scavenges = objects === null ? await this.#openAutoScavenge(member) : { ...objects, orders: null };
     const backups = (this.#backups = this.#serving.use(
@@ -489,7 +489,7 @@ class Node implements RunningNode {
         clock: machineClock,
         log: this.#log,
         meter: this.#metrics,
-        // One that somebody asked for is told by the request.
+        // For a backup that a user asked for, the audit has the request.
         onBegun: (target, cause) => {
           if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } });
         },
@@ -498,7 +498,7 @@ class Node implements RunningNode {
     const stopping = new AbortController();
     let running: Promise<unknown> = Promise.resolve();
     this.#serving.defer(() => running);
-    // Whoever waits for the end of a scavenge has an answer before connections are closed.
+    // A client that waits for the end of a scavenge has an answer before connections are closed.
     this.#serving.defer(() => {
       stopping.abort();
       return directory === null ? objects!.endForesight() : directory.scavenger.close();

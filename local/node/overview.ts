@@ -12,7 +12,7 @@ import type { Activity } from '../metrics/activity-metrics.ts';
 import { warningsOf } from './warnings.ts';
 import type { WarningFacts } from './warnings.ts';
 
-/** Several pages that look at once are told the same. */
+/** Several pages that look at once get the same answer. */
 const KEPT_MS = 1_000;
 /** How often free space is asked for, and the sizes of the files of the index. */
 const DISK_MS = 10_000;
@@ -45,7 +45,7 @@ export interface OverviewParts {
   readonly connections: () => number | Promise<number>;
   /** Those in force; null without TLS. */
   readonly certificates: () => (WarningFacts['certificate'] & { readonly loaded: readonly LoadedCertificate[] }) | null;
-  /** Anybody knows the password of a user. */
+  /** A user has its default password, which everybody knows. */
   readonly hasDefaultPasswords: () => Promise<boolean>;
   readonly licence: () => Promise<Licence>;
   readonly backups: () => {

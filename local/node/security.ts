@@ -10,7 +10,7 @@ import { checkStart, isLoopback } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import { sessionSecrets } from '../ui/session-secrets.ts';
 
-/** Who has started a node that anybody may use is reminded this often. */
+/** The log repeats this often that everybody may use the node. */
 const REMIND_MS = 3_600_000;
 
 /** Warns at the start and hourly that others reach a node that has no users, until the signal aborts. */
@@ -29,8 +29,8 @@ export async function watchInsecure(
 }
 
 /**
- * Warns, at the start and hourly while it is so, that anybody knows the password of a user, until the signal aborts.
- * Finding out takes derivations, so that nobody waits for it; a store that can't be read tells of that itself.
+ * Warns, at the start and hourly while it is so, that everybody knows the password of a user, until the signal aborts.
+ * Finding out takes derivations, so that nothing waits for it; a store that can't be read logs that itself.
  */
 export async function watchDefaultPasswords(
   stand: () => Promise<boolean>,

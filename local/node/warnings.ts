@@ -4,22 +4,22 @@ import type { NodeWarning } from '../../handlers/documents/node.ts';
 
 const DAY_MS = 86_400_000;
 /**
- * A licence that ends within so many days is told of; within this part of them, as of those of a certificate, it is an
- * error.
+ * A licence that ends within so many days is warned of; within this part of them, as of those of a certificate, it is
+ * an error.
  */
 const LICENCE_REMIND_DAYS = 30;
 const ERROR_PART = 7 / 30;
 /** Shares of the disk that are free: below the first a warning, below the second an error. */
 const FREE_WARN_SHARE = 0.15;
 const FREE_ERROR_SHARE = 0.05;
-/** A backup that is older than this is told of, and a drill that is. */
+/** A backup that is older than this is warned of, and so is a drill. */
 const BACKUP_DAYS_MAX = 2;
 const DRILL_DAYS_MAX = 31;
 /** A log of so many chunk files should have been scavenged once. */
 const CHUNKS_UNSCAVENGED_MAX = 4;
 /** A bucket that a member has not heard of for longer. */
 const BUCKET_SILENT_MS_MAX = 10_000;
-/** Warnings of the configuration that are told. */
+/** Warnings of the configuration that are shown. */
 const CONFIGURATION_MAX = 10;
 
 export interface WarningFacts {

@@ -16,7 +16,7 @@ import { newTemporaryStorage } from '../../infra/runtime/temporary-storage.ts';
 
 /**
  * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names
- * of a data directory. Backups of such a node, whoever makes them, work as those of any other.
+ * of a data directory. Backups of such a node, by whatever command, work as those of any other.
  */
 export class HeldObjects {
   readonly #world: ObjectWorld;

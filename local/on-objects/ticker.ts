@@ -18,7 +18,7 @@ interface TickerParts {
   readonly autoScavenge?: TickParts['autoScavenge'];
   /** By default an instance of its own over the bucket. */
   readonly open?: TickParts['open'];
-  /** Called after each tick, for those who tell others how scavenges stand. */
+  /** Called after each tick, for code that reports how scavenges stand. */
   readonly onTick?: (report: TickReport | null) => Promise<void>;
   /** By default a folder among the temporary files of this machine. */
   readonly newTemporaryStorage?: () => Promise<TemporaryStorage>;

@@ -72,7 +72,7 @@ class LeaderWrites {
   /** The member leads: asked for before anything is read that writes are made of. */
   begin(): void {
     this.#authority = leadAuthority(this.#given);
-    // Whoever writes is told.
+    // A failure is reported to the caller that writes.
     this.#authority.catch(() => {});
   }
 }

@@ -7,7 +7,7 @@ import { EXIT } from '../../infra/runtime/io.ts';
 export async function readAnchors(file: string): Promise<readonly Anchor[]> {
   const text = (await readText(file)).trim();
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  // A document that somebody has formatted is one for all that.
+  // A document that was formatted over several lines is one anchor all the same.
   if (lines.length > 1 && !lines[0]!.trimEnd().endsWith('}')) return [parseAnchor(text, file)];
   return lines.length === 0
     ? [parseAnchor(text, file)]

@@ -12,7 +12,7 @@ const EVENTS_READ = 5;
 const TRY_EVERY_MS = 100;
 const WAIT_MS = 2_000;
 
-/** What the history says of a run: bytes given back, seconds taken, how it ended. Null for what is not told. */
+/** What the history says of a run: bytes given back, seconds taken, how it ended. Null for what the history lacks. */
 export interface Completion {
   readonly bytesReclaimed: number | null;
   readonly seconds: number | null;
@@ -54,7 +54,7 @@ export async function readCompletion(
   return { bytesReclaimed: null, seconds: null, result: null, error: null };
 }
 
-/** That of a run in a store that is open here. What can't be read counts as not told. */
+/** The history of a run in a store that is open here. What can't be read counts as lacking. */
 export function completionIn(
   store: Pick<EventStore, 'readStream'>,
   scavengeId: string,

@@ -28,12 +28,12 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** How a run ended; its traces as the node tells them. */
+/** How a run ended; its traces as the node answers them. */
 export interface Ending extends TracesMembers {
   readonly scavengeId: string;
   readonly result: string;
   readonly error: string | null;
-  /** Null where nobody knows, as the run's history could not be written. */
+  /** Null where it is unknown, as the run's history could not be written. */
   readonly bytesReclaimed: number | null;
   readonly seconds: number | null;
   /** Absent where it went up to its start. */
@@ -45,7 +45,7 @@ export function isClean({ result, olderPoint }: Ending): boolean {
   return result === 'Success' && olderPoint === undefined;
 }
 
-/** Somebody else writes scavenge points, or stops runs, faster than they are reached. */
+/** Another client writes scavenge points, or stops runs, faster than they are reached. */
 export function tooManyRuns(): CommandError {
   return new CommandError(
     'scavenge_not_clean',

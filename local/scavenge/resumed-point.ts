@@ -17,7 +17,7 @@ export function directoryWays(directory: string): Ways {
   return { start, untilClean: `${start} --until-clean` };
 }
 
-/** `2026-07-01T12:00:00Z`: a moment without its fraction, which nobody needs to tell one scavenge from another. */
+/** `2026-07-01T12:00:00Z`: a moment without its fraction, which is not needed to distinguish two scavenges. */
 export function momentOf({ effectiveNow }: ResumedPointDocument): string {
   return effectiveNow.replace(/\.\d{1,7}/, '');
 }

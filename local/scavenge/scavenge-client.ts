@@ -75,7 +75,7 @@ export class ScavengeClient {
 /** Looks a run's completion up. */
 export type CompletionReader = (scavengeId: string) => Promise<Completion>;
 
-/** Reads the history of a running node. Whoever may not read it learns nothing from it. */
+/** Reads the history of a running node. A user who may not read it learns nothing from it. */
 export function completionOfNode(node: NodeClient): CompletionReader {
   return (scavengeId) =>
     readCompletion(async (count) => {

@@ -8,7 +8,7 @@ import { layer, performWrite } from '../../core/streams/layer/layer.ts';
 const LOOK_MS = 250;
 
 /**
- * The store as clients write to it where CommitTimeoutMs is given: a client is told after this time that the outcome of
+ * The store as clients write to it where CommitTimeoutMs is given: a client learns after this time that the outcome of
  * its write is not known, with `commit_outcome_unknown`. The write itself goes on, since it can't be taken back.
  */
 export function withCommitTimeout(store: EventStore, timeoutMs: number, clock: Clock): EventStore {

@@ -64,7 +64,7 @@ export interface OpenNode<S extends Store = DirectoryStore> {
   close(): Promise<void>;
 }
 
-/** One that somebody else closes. */
+/** An open node that its owner closes, not its user. */
 export type LentNode<S extends Store = DirectoryStore> = Omit<OpenNode<S>, 'close'>;
 
 /** Opens the store of a directory, or one in memory, with all that it needs of this machine. */

@@ -10,10 +10,10 @@ import type { LogEntry, NewEvent, ScavengeResult, Store } from '../embedded/api.
 /** How a test node is to be. Everything may be left out. */
 export interface TestNodeOptions {
   /**
-   * Who may log in. Left out, nobody has to: everybody who reaches the port may do everything. `true`, or a list,
-   * switches logins and access lists on: then there are `admin` (of the group `$admins`) and `ops` (of `$ops`), both
-   * with the password `changeit` unless the list says otherwise, and those of the list. Passwords are derived by
-   * PBKDF2, which takes a hundredth of the time of what nodes do by default.
+   * The users who may log in. Left out, no login is needed: everybody who reaches the port may do everything. `true`,
+   * or a list, switches logins and access lists on: then there are `admin` (of the group `$admins`) and `ops` (of
+   * `$ops`), both with the password `changeit` unless the list says otherwise, and those of the list. Passwords are
+   * derived by PBKDF2, which takes a hundredth of the time of what nodes do by default.
    */
   readonly users?: boolean | readonly TestUser[];
   /**
@@ -50,7 +50,7 @@ export interface TestUser {
   readonly fullName?: string;
 }
 
-/** Events by stream, or who writes them. */
+/** Events by stream, or a function that writes them. */
 export type Seed = Readonly<Record<string, readonly NewEvent[]>> | ((node: TestNode) => void | Promise<void>);
 
 /** A span of time: milliseconds, or the sum of what is given. */

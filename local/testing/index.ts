@@ -1,6 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
-// Before anybody's fake timers: the node takes the real ones from here.
+// Imported before a test installs fake timers: the node takes the real ones from here.
 import '../../infra/timers.ts';
 import type { TestNode, TestNodeOptions } from './api.ts';
 

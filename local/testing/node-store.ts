@@ -33,7 +33,7 @@ export function storeOf({ openDirectory, jobs }: RunningNode): Store {
   return new OpenedStore(localBackend({ open: openDirectory!, jobs }, async () => {}));
 }
 
-/** One store for who holds on to it, whatever store the node has open. */
+/** One store for callers that hold on to it, whatever store the node has open. */
 export class NodeStore implements Store {
   #current: Store;
 

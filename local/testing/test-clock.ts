@@ -14,7 +14,7 @@ interface Sleeper {
 }
 
 /**
- * The time of the machine, with what it was moved on by. Who sleeps does not keep the process alive, and wakes when it
+ * The time of the machine, with what it was moved on by. A sleep does not keep the process alive, and ends when it
  * is time by this clock.
  */
 export class MovedClock implements Clock {
@@ -58,7 +58,7 @@ export class MovedClock implements Clock {
     });
   }
 
-  /** Moves the time on, and lets those who sleep until then go on. */
+  /** Moves the time on, and ends the sleeps that are due by then. */
   async advance(ms: number): Promise<void> {
     this.#movedMs += ms;
     const nowMs = this.monotonicMs();

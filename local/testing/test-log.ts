@@ -5,7 +5,7 @@ import type { LogEntry } from '../embedded/api.ts';
 const NOWHERE = { stderr: { write: () => {} }, env: {} };
 
 /**
- * The log of a node, whose lines go to `onLog` alone. As of any node, the last ones are in memory, for whoever asks
+ * The log of a node, whose lines go to `onLog` alone. As of any node, the last ones are in memory, for clients that ask
  * over HTTP.
  */
 export function testLog(level: NodeLog['level'], onLog: ((line: LogEntry) => void) | undefined): NodeLog {

@@ -19,7 +19,7 @@ import { inventory, removedSince } from './removed.ts';
 import { writeSeed } from './seed.ts';
 import { background } from '../../core/base/background.ts';
 
-/** Tests wait for the end of a node, and whoever still wants an answer then has gone. */
+/** Tests wait for the end of a node, and a client that still wants an answer then has gone. */
 const STOP_GRACE_MS = 1_000;
 /**
  * A repeated request is recognised among so many events: with the store's own number a node would begin with 5 MB for
@@ -105,7 +105,7 @@ class ProcessNode implements TestNode {
     this.url = parts.running.url;
     this.store = new NodeStore(storeOf(parts.running));
     this.connectionString = connectionStringOf(parts);
-    // As for any node: somebody with the right to do so has asked for its end.
+    // As for any node: a user with the right to do so has asked for its end.
     background(parts.running.shutdownAsked.then(() => this.stop()));
   }
 
@@ -195,7 +195,7 @@ function connectionStringOf({ running: { url }, asked: { hasUsers, isSecure, adm
   return `esdb://${login}${new URL(url).host}?${isSecure ? `tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!.path, CERTIFICATE))}` : 'tls=false'}`;
 }
 
-/** Nothing of a test node keeps the process alive, but for what somebody waits for. */
+/** Nothing of a test node keeps the process alive, but for work that a test waits for. */
 async function keepingProcess<T>(work: () => Promise<T>): Promise<T> {
   const hold = setInterval(() => {}, HOLD_MS);
   try {

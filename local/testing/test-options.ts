@@ -47,7 +47,7 @@ export const DEFAULT_PASSWORD = 'changeit';
 
 /**
  * What a node in the process of tests has other than one of its own: a hundred of them must not take more memory than
- * one, and nobody waits for a disk to be proven.
+ * one, and no test waits for a disk to be proven.
  */
 const FOR_TESTS: Readonly<Partial<Record<OptionName, string>>> = {
   NodeIp: '127.0.0.1',

@@ -93,7 +93,7 @@ async function create(nowMs: number): Promise<Pair> {
 
 /**
  * Null where there is no file, or what it holds is about to expire. A file that is no development certificate is
- * somebody's key or data, and never overwritten. Errors: `certificate_invalid`.
+ * a key or data of the user, and never overwritten. Errors: `certificate_invalid`.
  */
 async function readKept(file: string, nowMs: number): Promise<Pair | null> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) =>
@@ -118,7 +118,7 @@ function parsePair(text: string, file: string): { certificate: X509Certificate; 
   return refuse(file, 'The file exists but is not a development certificate. Name another file, or remove it.');
 }
 
-/** A file that is there beside the kept one, and no certificate of ours, is somebody's. */
+/** A file that is there beside the kept one, and no certificate of ours, is the user's. */
 async function refuseStranger(file: string): Promise<void> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? null : refuse(file, `The development certificate could not be read (${error.code}).`),

@@ -85,7 +85,7 @@ function endsOf({ remoteAddress, remotePort }: Socket): string {
 const WINDOW_MS = 60_000;
 const LINES_MAX = 20;
 
-/** Logs what goes wrong at the beginning of connections, at most so many lines a minute: anybody can cause them. */
+/** Logs what goes wrong at the beginning of connections, at most so many lines a minute: any client can cause them. */
 export class HandshakeLog {
   readonly #log: Log;
   readonly #monotonicMs: () => number;

@@ -72,7 +72,7 @@ interface NodeParts {
   readonly material: Exclude<KeyMaterial, { cert: string }> | { readonly key: string };
   readonly node: HeldCertificate;
   readonly intermediates: readonly HeldCertificate[];
-  /** Roots that stand in the file. They are neither sent nor trusted to vouch for anybody else. */
+  /** Roots that stand in the file. They are neither sent nor trusted to vouch for other certificates. */
   readonly ownRoots: readonly HeldCertificate[];
 }
 

@@ -139,7 +139,7 @@ export async function readPrivateKey(file: string, password: string | null): Pro
   try {
     return createPrivateKey({ key: text, format: 'pem', ...(password !== null && { passphrase: password }) });
   } catch {
-    // The cause is a text of the cryptography library that helps nobody.
+    // The cause is a text of the cryptography library that does not help the user.
     return refuse(
       file,
       header === 'ENCRYPTED PRIVATE KEY'

@@ -14,7 +14,7 @@ export function shakeHands<T>(
 ): Promise<T> {
   const [ours, theirs] = duplexPair();
   const server = new TLSSocket(ours, { isServer: true, secureContext });
-  // Nothing is sent over it: who was not verified is only looked at.
+  // Nothing is sent over the connection: a certificate that was not verified is only looked at.
   const client = connect({
     socket: theirs,
     ca: [...trusted],

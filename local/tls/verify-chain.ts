@@ -34,7 +34,7 @@ export function buildChain(parts: ChainParts): Chain {
 
 function extend(path: readonly HeldCertificate[], parts: ChainParts): Chain {
   const last = path.at(-1)!;
-  // A certificate that is trusted itself needs nobody to vouch for it.
+  // A certificate that is trusted itself needs no other to vouch for it.
   if (parts.roots.some((root) => isSame(root, last))) return { path };
   let problem: Problem | null = null;
   for (const issuer of [...parts.roots, ...parts.intermediates]) {
@@ -106,7 +106,7 @@ function unknownIssuer(last: HeldCertificate, parts: ChainParts): Problem {
 }
 
 /**
- * For an authority that nobody has named: one that is a root belongs elsewhere than one that is none, and which it is
+ * For an authority that no option names: one that is a root belongs elsewhere than one that is none, and which it is
  * its certificate alone would tell.
  */
 function whatToPutWhere(last: HeldCertificate, { node, rootsAreNamed, ownRoots }: ChainParts): string {

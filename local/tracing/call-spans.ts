@@ -6,7 +6,7 @@ import type { CallWatch } from '../grpc/watch.ts';
 import { contextOf } from './server-spans.ts';
 import type { TracingOptions } from './server-spans.ts';
 
-/** Longest name of a service or method in a span: anybody can call what is not there. */
+/** Longest name of a service or method in a span: any client can call what is not there. */
 const NAME_LENGTH_MAX = 256;
 /** Statuses that are the server's fault, by the conventions for spans of gRPC. */
 const FAULTS: ReadonlySet<number> = new Set([

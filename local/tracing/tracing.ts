@@ -96,7 +96,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Whether the standard environment variables of OpenTelemetry ask for traces: an exporter, or an endpoint to send them
- * to. Without any of them there are none: a node talks to nobody on its own.
+ * to. Without any of them there are none: a node makes no connection on its own.
  */
 export function tracesWanted(env: Env): TracesWanted {
   const none = (...warnings: string[]): TracesWanted => ({ exporter: null, warnings });

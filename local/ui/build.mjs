@@ -22,7 +22,7 @@ const REFERENCE = /(src|href)="\.\/([\w./-]+)"/g;
 /** esbuild makes one script or style of these and all that they import; other files stay as they are. */
 const BUNDLED = /\.(?:tsx?|css)$/;
 const HASH_LENGTH = 8;
-/** Of brotli, where somebody waits for it. */
+/** Quality of brotli, where a request waits for it. */
 const QUICK_QUALITY = 5;
 
 /**
@@ -74,7 +74,7 @@ export async function buildPage() {
   return { page: Buffer.from(page), assets, sources: Object.keys(metafile.inputs) };
 }
 
-/** Compressed for whoever takes that. `isForGood`: once for all nodes, so that it may take its time. */
+/** Compressed for clients that accept that. `isForGood`: once for all nodes, so that it may take its time. */
 export async function compressed(bytes, isForGood) {
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(bytes, {

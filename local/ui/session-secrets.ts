@@ -13,15 +13,15 @@ const KEY_BYTES = 32;
 /**
  * Of what the keys of sessions are made: the data-protection token, else the secret of the cluster, which all members
  * have; else a key that only this node has, in a file that is made when the first session begins. Without a directory
- * it is in memory alone, and sessions end with the process. Nothing is read before somebody logs in, or comes with what
- * may be a session; what failed is tried again.
+ * it is in memory alone, and sessions end with the process. Nothing is read before a user logs in, or a request comes
+ * with what may be a session; what failed is tried again.
  */
 export function sessionSecrets(values: Values, directory: string | null): SessionSecrets {
   const file = values.SessionKeyFile ?? (directory === null ? null : path.join(directory, KEY_FILE_NAME));
   const previous = values['Connectors:DataProtection:PreviousTokens'];
   let loading: Promise<readonly string[]> | null = null;
   return async (isBeginning) => {
-    // Who only comes with a session has no file made.
+    // A request that only comes with a session makes no file.
     if (loading === null && !isBeginning && (await shared(values)).length === 0 && !(await isThere(file)))
       return previous;
     return (loading ??= load().catch((error: unknown) => {

@@ -44,8 +44,8 @@ interface FunctionProps {
 }
 
 /**
- * Calls at once of the functions that everybody reaches: whoever floods one of them takes nothing from the others, from
- * the tick or from the rest of the account, and makes no more cost than these allow.
+ * Calls at once of the functions that everybody reaches: a flood of calls of one function takes nothing from the
+ * others, from the tick or from the rest of the account, and costs no more than these numbers allow.
  */
 const STREAMS_CONCURRENCY = 50;
 const WEBHOOK_CONCURRENCY = 50;
@@ -156,7 +156,7 @@ export function createFunctions(
       env: { ...backups.environment, SERVER_TICK_SECONDS: String(TICK_SECONDS) },
     }),
   };
-  // Who lets users log in counts their failures, too.
+  // A function that lets users log in counts their failures, too.
   grantLog(functions.webhook, bucket, prefix, ['log']);
   grantLog(functions.streams, bucket, prefix, ['log', 'failures']);
   grantLog(functions.admin, bucket, prefix, ['log', 'control', 'failures']);

@@ -22,7 +22,7 @@ interface SkuaStackProps extends StackProps {
 }
 
 /**
- * Everything of one store on the platform: nothing of it costs while nobody calls, but the bucket, three secrets and
+ * Everything of one store on the platform: nothing of it costs without calls, but the bucket, three secrets and
  * the ticks.
  */
 export class SkuaStack extends Stack {
@@ -81,7 +81,7 @@ function memory(scope: Construct, id: string, fallback: number, description: str
 /**
  * Two ways in. One address for everything, as of a node: the gateway, which decodes paths, so that names with an
  * escaped `/`, `?` or `%` don't come through. And each function's own address, which leaves paths alone and costs
- * nothing a request. Who calls is checked by the functions themselves, as on a node.
+ * nothing a request. The functions themselves check the caller, as a node does.
  */
 function createRoutes(scope: Construct, { webhook, admin, streams }: Functions): void {
   const api = new HttpApi(scope, 'Api', {
@@ -122,7 +122,7 @@ const FAILURES_MAX = 5;
 /** Without a tick for three periods the log grows, and cold starts with it. */
 const PERIODS_WITHOUT_TICK = 3;
 
-/** Who is told, and of what: functions that fail or are held back, replies that fail, and a tick that does not run. */
+/** Mails alarms: functions that fail or are throttled, replies that fail, and a tick that does not run. */
 function createAlarms(scope: Construct, functions: Functions, email: string): void {
   const topic = new Topic(scope, 'Alarms', { displayName: 'Skua' });
   const hasEmail = new CfnCondition(scope, 'HasAlarmEmail', {

@@ -32,7 +32,7 @@ export function createBucket(scope: Construct, prefix: string): Bucket {
     removalPolicy: RemovalPolicy.RETAIN,
     lifecycleRules: [
       { id: 'abort-old-uploads', abortIncompleteMultipartUploadAfter: Duration.days(UPLOAD_DAYS) },
-      // They count for a minute. Ticks remove them too, but not as fast as somebody who guesses can make them.
+      // Failed logins count for a minute. Ticks remove them too, but not as fast as guesses of passwords make them.
       { id: 'expire-failed-logins', prefix: `${prefix}/failures/`, expiration: Duration.days(1) },
     ],
   });
@@ -45,7 +45,7 @@ type Creates = readonly string[] | null;
 
 /**
  * What every function may do: read below the prefix, and create objects in the folders that it needs. A read of an
- * object that is not there is answered "denied" instead of "absent" to somebody who may not list, so listing is
+ * object that is not there is answered "denied" instead of "absent" to a caller that may not list, so listing is
  * allowed; reads name no prefix, which is why the condition holds only where there is one.
  */
 export function grantLog(to: IFunction, bucket: Bucket, prefix: string, creates: Creates): void {
@@ -77,7 +77,7 @@ export function grantRemoval(to: IFunction, bucket: Bucket, prefix: string): voi
 }
 
 /**
- * A commit or a manifest is created once and never replaced, whoever asks: the protocol depends on it, so the bucket
+ * A commit or a manifest is created once and never replaced, by any caller: the protocol depends on it, so the bucket
  * itself refuses a write to those folders that is not conditional.
  */
 function refuseOverwrites(bucket: Bucket, prefix: string): void {
@@ -159,7 +159,7 @@ export function createBackups(scope: Construct): Backups {
               actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
               resources: [arn(`${bucket}/${prefix}/*`)],
             }),
-            // What is absent is told apart from what is denied only to those who may list.
+            // "Absent" instead of "denied" is answered only to callers that may list.
             new PolicyStatement({
               sid: 'ListBackups',
               actions: ['s3:ListBucket'],

@@ -101,7 +101,7 @@ function lazySandbox(limits: RoutingLimits, load: (limits: RoutingLimits) => Pro
   return {
     check: async (script) => (await loaded()).check(script),
     route: async (call) => (await loaded()).route(call),
-    // Why it could not be loaded is told to those that call it.
+    // Why the script could not be loaded is answered to its callers.
     release(connectorId) {
       loading?.then(
         (sandbox) => sandbox.release(connectorId),

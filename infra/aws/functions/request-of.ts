@@ -37,7 +37,7 @@ export function requestOf(event: HttpEvent): Request {
   const body = bodyOf(event);
   // Not the host header: a caller of an HTTP API can't choose this name, and links begin with it.
   const origin = `https://${domainName ?? headers.get('host') ?? 'localhost'}`;
-  // The platform's URL would resolve them, and whoever stands in front may have judged the path as it was sent.
+  // The platform's `URL` would resolve these segments, and a proxy in front may have judged the path as it was sent.
   if (hasDotSegment(event.rawPath))
     throw new SkuaError('bad_request', 'The path has a segment . or ..: resolve these before sending.');
   const query =

@@ -54,7 +54,7 @@ export async function handler(
   }
 }
 
-/** Kept while the process lives: who makes backups remembers when the last one was made. */
+/** Kept while the process lives: what makes backups remembers when the last backup was made. */
 async function open(): Promise<{
   readonly settings: FunctionSettings;
   readonly world: ObjectWorld;

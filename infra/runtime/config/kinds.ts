@@ -102,7 +102,7 @@ export function text(placeholder: string, { mayBeEmpty = false } = {}): Kind<str
   return { ...common, description: 'text', placeholder, parse };
 }
 
-/** A password that somebody logs in with: the empty one would let everybody in. */
+/** A password that users log in with: the empty one would let everybody in. */
 export const loginPassword: Kind<string> = {
   ...common,
   description: 'non-empty string',

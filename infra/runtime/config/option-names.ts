@@ -108,5 +108,5 @@ export class Names {
 
 /** Suggestions further away than this are noise. */
 const DISTANCE_MAX = 5;
-/** Nobody meant an option whose name is longer than this. */
+/** A longer name than this is not taken for a misspelt option. */
 const NAME_LENGTH_MAX = 100;

@@ -273,7 +273,7 @@ const network = {
 
 const FOUND_IN_LOG = 'it is not needed: members find each other through the shared log';
 
-/** Who is a member is said by `isMember` of `cluster-settings.ts`. */
+/** Whether a node is a member decides `isMember` of `cluster-settings.ts`. */
 export const cluster = {
   ClusterSize: option(
     integer('COUNT'),

@@ -1,6 +1,6 @@
 /**
- * Options of the reference database that a node does not have, and why: whoever moves here is told so by name, instead
- * of that there is no such option.
+ * Options of the reference database that a node does not have, and why: for a user who moves here the error names the
+ * option and the reason, instead of reporting that there is no such option.
  */
 
 /** Prefixes of the variables of both generations of the reference database. */
@@ -12,7 +12,7 @@ interface Absent {
   readonly options: readonly string[];
 }
 
-/** In the order of the page for those who move (`local/MOVING.md`). */
+/** In the order of the page for users who move (`local/MOVING.md`). */
 export const ABSENT_OPTIONS: readonly Absent[] = [
   {
     because: 'there are no projections',

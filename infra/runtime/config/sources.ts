@@ -191,7 +191,7 @@ export const NOTHING: Reading = { given: [], unknown: [], problems: [], warnings
 /** Longest part of a text that a message repeats. */
 const SHOWN_LENGTH_MAX = 200;
 
-/** What somebody wrote, as a message repeats it: on one line, and not without end. */
+/** A text of the configuration, as a message repeats it: on one line, and not without end. */
 export function shown(text: string): string {
   const short = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
   return shownText(short);

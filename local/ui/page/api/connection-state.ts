@@ -24,7 +24,7 @@ const ANSWER_MS_MAX = 4_000;
 
 let isAsking = false;
 
-/** A request found nobody. */
+/** A request did not reach the node. */
 export function lost(): void {
   if (isAsking) return;
   isAsking = true;

@@ -4,7 +4,7 @@ import { ApiError, errorOf, problemOf } from './problem-text.ts';
 import { lost } from './connection-state.ts';
 import type { SessionDocument } from '../../../../handlers/documents/users.ts';
 
-/** Who uses the page. The node keeps the session; the page sees no more of it than what is here. */
+/** The user of the page. The node keeps the session; the page sees no more of it than what is here. */
 
 export type Need = 'anyone' | 'authenticated' | 'operators' | 'administrators';
 
@@ -39,7 +39,7 @@ export function mayUse(need: Need, who: Session | null = known.value): boolean {
   return need === 'operators' ? who.isOperator || who.isAdministrator : who.isAdministrator;
 }
 
-/** Asks the node who it takes the page's user for. */
+/** Asks the node which user the page has. */
 export async function loadSession(): Promise<void> {
   try {
     known.value = await asked({ method: 'GET' });
@@ -64,7 +64,7 @@ export async function login(user: string, password: string): Promise<Session> {
 
 export async function logout(): Promise<void> {
   await asked({ method: 'DELETE' }).catch((error: unknown) => {
-    // Whatever the node says: who wants to leave is gone from this page.
+    // Whatever the node answers: a user who wants to leave is gone from this page.
     if (!(error instanceof ApiError) || error.status === 0) throw error;
   });
   known.value = { ...NOBODY, ...surroundings() };
@@ -81,7 +81,7 @@ interface Waiting {
 let waiting: Waiting | null = null;
 
 /**
- * Shows the login; resolves with whether somebody has logged in. Requests that are refused at the same time share one.
+ * Shows the login; resolves with whether a user has logged in. Requests that are refused at the same time share one.
  */
 export function askToLogin(): Promise<boolean> {
   if (waiting === null) {
@@ -92,7 +92,7 @@ export function askToLogin(): Promise<boolean> {
   return waiting.promise;
 }
 
-/** The login was closed without one: what waits for it is told, and the page goes on as nobody. */
+/** The login was closed without a user: requests that wait for it are refused, and the page goes on without a user. */
 export function refuseLogin(): void {
   isAsked.value = false;
   if (waiting !== null && known.value !== null) known.value = { ...NOBODY, ...surroundings() };
@@ -100,7 +100,7 @@ export function refuseLogin(): void {
   waiting = null;
 }
 
-/** What does not depend on who it is. */
+/** What does not depend on the user. */
 function surroundings(): Pick<Session, 'hasSecurity' | 'isEncrypted'> {
   const { hasSecurity, isEncrypted } = known.peek() ?? NOBODY;
   return { hasSecurity, isEncrypted };

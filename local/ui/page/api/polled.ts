@@ -6,9 +6,9 @@ import { connection, returns } from './connection-state.ts';
 import { ApiError, errorOf } from './problem-text.ts';
 
 /**
- * What the node says of something, asked for again and again. All who look at the same path share one poller. It stops
- * while the tab is hidden or the node is away, waits longer after errors, and goes on at once when either has passed.
- * An answer that has not changed (304, or the same text) changes no signal, so that nothing is drawn anew.
+ * What the node answers at a path, asked for again and again. All views of the same path share one poller. The poller
+ * stops while the tab is hidden or the node is away, waits longer after errors, and goes on at once when either has
+ * passed. An answer that has not changed (304, or the same text) changes no signal, so that nothing is drawn anew.
  */
 export interface Polled<T> {
   /** Null until the first answer; the last one stays while later requests fail. */
@@ -37,7 +37,7 @@ class Poller<T> implements Polled<T> {
   readonly atMs = signal<number | null>(null);
   readonly #path: string;
   readonly #options: PollOptions<T>;
-  /** How often each of those who look wants to know. */
+  /** The intervals at which the views want an answer. */
   readonly #wanted: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
@@ -168,7 +168,7 @@ export function poller<T>(
 ): Polled<T> & { use(everyMs: number): () => void } {
   const found = pollers.get(path);
   if (found !== undefined) return found as Poller<T>;
-  // What nobody looks at any more is forgotten when something new is looked at.
+  // A path that no view looks at any more is forgotten when a new one is looked at.
   for (const [name, other] of pollers) if (!other.isUsed) pollers.delete(name);
   const made = new Poller<T>(path, options);
   pollers.set(path, made as Poller<unknown>);

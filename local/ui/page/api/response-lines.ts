@@ -1,6 +1,6 @@
 import { send } from './page-client.ts';
 
-/** Longer than anybody looks at a page; setTimeout takes no more. */
+/** Longer than a page stays open; setTimeout takes no more. */
 const FOREVER_MS = 2 ** 31 - 1;
 
 /**

@@ -4,7 +4,7 @@ import type { ReadonlySignal } from '@preact/signals';
 /** What was measured in the last hour while the page was open, for charts: the node itself keeps no past. */
 
 const SPAN_MS = 3_600_000;
-/** Longer than this nobody looked: there the line is cut. */
+/** Where the page was not looked at for longer than this, the line is cut. */
 const GAP_MS = 45_000;
 
 export interface History {

@@ -1,6 +1,6 @@
 /**
  * JSON as it stands in its text. Nothing is made of it but what is looked at: a text of megabytes is taken apart where
- * somebody opens it, at any depth, and numbers keep all of their digits, since they are never anything else than text.
+ * the user opens it, at any depth, and numbers keep all of their digits, since they are never anything else than text.
  */
 
 const QUOTE = 0x22;

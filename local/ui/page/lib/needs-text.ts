@@ -1,6 +1,6 @@
 import type { Need } from '../api/page-session.ts';
 
-/** Who is meant by what a view or a button needs. */
+/** Names the users whom a view or a button needs. */
 export const NEEDS_TEXT: Readonly<Record<Need, string>> = {
   anyone: 'everybody',
   authenticated: 'users who have logged in',

@@ -30,7 +30,7 @@ export interface ChartProps {
 /** In place of lines, until there are some: the node keeps no past that could be asked for. */
 const EMPTY = 'Fills while the page is open, up to one hour.';
 const HEIGHT = 150;
-/** A rem where nobody has asked for larger letters. */
+/** A rem where the user has not asked for larger letters. */
 const REM_PX = 16;
 const PADDING_PX = 8;
 /** Labels nearer to the left edge than this would lie over those of the other axis. */
@@ -70,7 +70,7 @@ function zoom(): number {
   return Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / REM_PX;
 }
 
-/** Lines over time. Those who can't see them get the same as a table. */
+/** Lines over time. People who can't see the lines get the same as a table. */
 export function Chart({ title, times, series, unit = 'count', height = HEIGHT, actions, spanMs, syncKey }: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);

@@ -4,7 +4,7 @@ import { NEEDS_TEXT } from '../lib/needs-text.ts';
 import { Button } from './button.tsx';
 import { EmptyState } from './empty-state.tsx';
 
-/** In place of what the user may not see: which role is lacking, and who can give it. */
+/** In place of what the user may not see: which role is lacking, and which users can give it. */
 export function Locked({ needs, what }: { readonly needs: Need; readonly what: string }) {
   const who = session.value;
   if (who?.user == null) {

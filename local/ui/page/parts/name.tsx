@@ -9,7 +9,7 @@ const UNSEEN =
 const LONGEST = 200;
 
 /**
- * A name that somebody else has chosen, for its own sake: nothing of it changes how the rest is read, and what can't be
+ * A name that a client has chosen, isolated: nothing of it changes how the text around it is read, and what can't be
  * seen stands there by its number.
  */
 export function Name({ text, isWhole = false }: { readonly text: string; readonly isWhole?: boolean }) {

@@ -11,7 +11,7 @@ export function Progress({
   tone = 'accent',
 }: {
   readonly label: string;
-  /** From 0 to 1; null while nobody can say. */
+  /** From 0 to 1; null while it is unknown. */
   readonly done: number | null;
   /** What is being done just now. */
   readonly phase?: string;

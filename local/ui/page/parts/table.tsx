@@ -24,7 +24,7 @@ export interface Sort {
 }
 
 export interface TableProps<Row> {
-  /** What it lists, for those who can't see it. */
+  /** What the table lists, for people who can't see it. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];

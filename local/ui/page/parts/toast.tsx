@@ -13,7 +13,7 @@ let last = 0;
 const STAY_MS = 6_000;
 const SHOWN_MAX = 4;
 
-/** Says in passing what has been done. What somebody has to act on belongs into the view. */
+/** Says in passing what has been done. What the user has to act on belongs into the view. */
 export function toast(text: string, tone: Shown['tone'] = 'ok'): void {
   const id = ++last;
   shown.value = [...shown.peek(), { id, text, tone }].slice(-SHOWN_MAX);

@@ -5,7 +5,7 @@ import { Notice } from '../parts/empty-state.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { nodeName } from './node-name.ts';
 
-/** Shown when somebody asks for it, or when the node refuses a request of the page. */
+/** Shown when the user asks for it, or when the node refuses a request of the page. */
 export function Login() {
   return (
     <Dialog title="Log in" isOpen={isLoginShown.value} onClose={refuseLogin} size="small">

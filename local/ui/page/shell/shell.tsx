@@ -23,7 +23,7 @@ export function Shell() {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
 
-  // Who has gone to another view hears of it, and goes on from its beginning.
+  // A user who has gone to another view has it read out, and goes on from its beginning.
   useEffect(() => {
     isMenuOpen.value = false;
     if (isFirst.current) {

@@ -7,7 +7,7 @@ import type { NodeOutcome } from '../../../../../core/auto-scavenge/api.ts';
 
 const STATES: Readonly<Record<string, string>> = { waiting: 'waiting', running: 'scavenging', completed: 'done' };
 
-/** One cycle over the members: who is scavenged, who was, with what result, and who waits. */
+/** One cycle over the members: which one is scavenged, which were, with what result, and which wait. */
 export function Cycle({
   at,
   what,

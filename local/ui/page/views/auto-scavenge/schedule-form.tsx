@@ -14,7 +14,7 @@ const PRESETS = [
   { label: 'First of the month at 04:00', schedule: '0 4 1 * *' },
   { label: 'Monday to Friday at 23:00', schedule: '0 23 * * 1-5' },
 ] as const;
-/** Who types is not asked about with each letter. */
+/** The node is asked when the user stops typing for this long, not with each letter. */
 const PAUSE_MS = 300;
 
 /** A schedule as it is typed, with what the node makes of it. */

@@ -7,7 +7,7 @@ import { shortId, timeWord } from './backups-api.ts';
 import type { BackupCommands } from '../../../../../core/backup/api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 
-/** What somebody wants back. */
+/** What the user wants back. */
 export type RestoreChoice =
   | { readonly kind: 'newest' }
   | { readonly kind: 'backup'; readonly backup: Backup }

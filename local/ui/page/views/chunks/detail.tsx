@@ -5,7 +5,7 @@ import { bytesText, countText, numberText, percentText } from '../../lib/format.
 import type { Cell } from './cells.ts';
 import { COLD, numbersOf } from './cells.ts';
 
-/** What a cell is, for those who hear it. */
+/** What a cell is, for people who hear it. */
 export function sentenceOf(cell: Cell): string {
   const { chunk, span, removable } = cell;
   return [

@@ -69,7 +69,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
     };
   }, []);
 
-  // Who zooms or goes by keys keeps the chosen cell in sight. In the next frame, when the map has its new height.
+  // After a zoom or a key the chosen cell stays in sight. In the next frame, when the map has its new height.
   const mustShow = useRef(false);
   const show = () => {
     mustShow.current = false;

@@ -6,7 +6,7 @@ export type ModeName = 'removable' | 'state' | 'size' | 'position';
 
 export interface Bin {
   readonly label: string;
-  /** A token of the colours: bins differ in brightness, so that nobody has to tell hues apart. */
+  /** A token of the colours: bins differ in brightness, so that no user has to tell hues apart. */
   readonly token: string;
   /** Drawn over the colour where the cell is large enough, since brightness alone says nothing of kinds. */
   readonly pattern?: Pattern;

@@ -34,7 +34,7 @@ const KEPT_MAX = 10_000;
 /** Answers in a row that a flood may take before the next pause. */
 const ROUNDS_MAX = 5;
 
-/** Reads on every two seconds while somebody looks, unless it is paused. */
+/** Reads on every two seconds while the view is looked at, unless it is paused. */
 export function useTail(isPaused: boolean): Tailing {
   const [tail, setTail] = useState<Tail | null>(null);
   const [error, setError] = useState<ApiError | null>(null);

@@ -24,7 +24,7 @@ const NEVER_MS = 86_400_000;
 const followed = signal<string | null>(kept(KEPT));
 const known = signal<DryRunDocument | null>(null);
 
-/** Shows the report of this dry run once it is there, whoever started it. */
+/** Shows the report of this dry run once it is there, whichever user started it. */
 export function followDryRun(scavengeId: string | null): void {
   followed.value = scavengeId;
   keep(KEPT, scavengeId);

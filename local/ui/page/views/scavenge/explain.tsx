@@ -14,7 +14,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import type { ExplanationDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 
-/** What each rule says, for those who have not learnt the words. */
+/** What each rule says, for people who have not learnt the words. */
 function ruleText(rule: string, value: unknown): string {
   if (rule === '$maxCount') return `Only the last ${numberText(Number(value))} events are kept ($maxCount).`;
   if (rule === '$maxAge') return `Events older than ${durationText(Number(value) * 1_000)} are removed ($maxAge).`;

@@ -18,7 +18,7 @@ export const PHASES = [
   { name: 'Cleaning', about: 'Drops state that the next scavenge does not need.' },
 ] as const;
 
-/** How far the phase is, from 0 to 1; null while nobody can say. */
+/** How far the phase is, from 0 to 1; null while it is unknown. */
 export function shareOf({ progress }: Run): number | null {
   if (progress === null || progress.phaseShare === undefined) return null;
   return progress.bytesTotal === 0 && progress.chunksTotal === 0 && progress.phaseShare === 0
@@ -66,7 +66,7 @@ export function RunProgress({ run }: { readonly run: Run }) {
   );
 }
 
-/** Ends the run that goes on now, whoever started it. */
+/** Ends the run that goes on now, whichever user started it. */
 export function StopButton({ run, isSmall = false }: { readonly run: Run; readonly isSmall?: boolean }) {
   const { scavengeId, isDry, current } = run;
   if (scavengeId === null) return null;

@@ -16,7 +16,7 @@ import type { PastRun } from './past-runs.ts';
 import { RESULT_TONES } from './results.ts';
 
 const PAGE = 500;
-/** Events of a run that are read: more than this nobody looks through. */
+/** Events of a run that are read: a user looks through no more than this. */
 const EVENTS_MAX = 20_000;
 
 interface Step {

@@ -6,7 +6,7 @@ import type { Polled } from '../../api/polled.ts';
 import { followDryRun } from './dry-run-report.ts';
 import type { CurrentDocument, LastDocument, ProgressDocument } from '../../../../../handlers/documents/scavenging.ts';
 
-/** The scavenge that runs on this node, whoever started it. */
+/** The scavenge that runs on this node, whichever user started it. */
 
 const EVERY_MS = 2_000;
 const CURRENT_PATH = '/admin/scavenge/current';
@@ -18,7 +18,7 @@ const kind = signal<{ readonly scavengeId: string; readonly isDry: boolean } | n
 export interface Run {
   readonly current: Polled<CurrentDocument>;
   readonly scavengeId: string | null;
-  /** It changes nothing; null while nobody knows. */
+  /** The run changes nothing; null while that is unknown. */
   readonly isDry: boolean | null;
   readonly progress: ProgressDocument | null;
 }
@@ -38,7 +38,7 @@ export function useRun(): Run {
     get<LastDocument>(LAST_PATH).then(
       (last) => {
         kind.value = { scavengeId, isDry: last.scavengeId !== scavengeId };
-        // Also one that somebody else has started: its report serves all.
+        // Also a dry run that another user has started: its report serves all.
         if (last.scavengeId !== scavengeId) followDryRun(scavengeId);
       },
       () => {

@@ -4,7 +4,7 @@ import type { Values } from '../../parts/form.tsx';
 import { RIGHTS } from './stream-metadata.ts';
 import type { Right } from './stream-metadata.ts';
 
-/** Who has one right: what most lists say is a choice, and anything else a list of names. */
+/** The users who have one right: what most lists say is a choice, and anything else a list of names. */
 
 type Choice = 'default' | 'everybody' | 'operators' | 'nobody' | 'named';
 

@@ -20,7 +20,7 @@ import { unitOf, UNITS } from './span.ts';
 import { formatMetadata, readMetadata, RIGHT_NAMES, writeMetadata } from './stream-metadata.ts';
 import type { MetadataChange, Right, StreamMetadata } from './stream-metadata.ts';
 
-/** What limits a stream and who may do what with it, to be read and changed. */
+/** What limits a stream and which users may do what with it, to be read and changed. */
 export function Metadata({ stream }: { readonly stream: string }) {
   const [metadata, setMetadata] = useState<StreamMetadata | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
@@ -114,7 +114,7 @@ interface EditorProps {
 }
 
 function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
-  /** What somebody else has written since the form was filled. */
+  /** What another client has written since the form was filled. */
   const [theirs, setTheirs] = useState<StreamMetadata | null>(null);
   const expected = theirs?.version ?? metadata.version;
   const hasSecurity = session.value?.hasSecurity !== false;

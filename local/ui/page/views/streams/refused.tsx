@@ -8,8 +8,8 @@ import type { Right } from './stream-metadata.ts';
 import { isSystem } from './name-search.ts';
 
 /**
- * Why somebody may not do this, as far as he may know it: who is let in stands in the stream's metadata, which have a
- * right of their own.
+ * Why the user may not do this, as far as the user may know it: the users with the right stand in the stream's
+ * metadata, which have a right of their own.
  */
 export function Refused({
   stream,

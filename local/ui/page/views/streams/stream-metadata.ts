@@ -7,7 +7,7 @@ import { newUuid } from '../../lib/uuid.ts';
 import { addressOf } from './name-search.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
-/** What limits a stream, and who may do what with it: the last event of its metadata stream. */
+/** What limits a stream, and which users may do what with it: the last event of its metadata stream. */
 
 export type Right = 'read' | 'write' | 'delete' | 'metadataRead' | 'metadataWrite';
 
@@ -134,7 +134,7 @@ export function formatMetadata({
   return formatJson({ ...members, ...others }, 2);
 }
 
-/** Fails with `wrong_expected_version` where somebody else was quicker. */
+/** Fails with `wrong_expected_version` where another writer was quicker. */
 export async function writeMetadata(stream: string, text: string, expectedVersion: number): Promise<void> {
   await send('POST', addressOf(stream, 'metadata'), text, {
     headers: { 'es-eventid': newUuid(), 'es-expectedversion': String(expectedVersion) },

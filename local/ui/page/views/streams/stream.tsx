@@ -20,7 +20,7 @@ const TABS = [
   { name: 'metadata', label: 'Metadata and access' },
 ] as const;
 
-/** One stream: its events, what limits it, and who may do what with it. */
+/** One stream: its events, what limits it, and which users may do what with it. */
 export default function Stream({ params, query }: ViewProps) {
   const stream = params['stream']!;
   // Another name is another stream from the beginning.

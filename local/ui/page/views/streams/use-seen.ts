@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Whether the tab is seen: nobody is asked anything for one that is not. */
+/** Whether the tab is seen: the node is asked nothing for one that is not. */
 export function useSeen(): boolean {
   const [isSeen, setSeen] = useState(!document.hidden);
   useEffect(() => {

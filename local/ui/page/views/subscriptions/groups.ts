@@ -18,8 +18,8 @@ export interface Lag {
 
 /**
  * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know
- * places of the log only, in bytes. Null while nobody can say. Before the first checkpoint all counts from the start of
- * the group, where that is known.
+ * places of the log only, in bytes. Null while the number is unknown. Before the first checkpoint all counts from the
+ * start of the group, where that is known.
  */
 export function lagOf(
   { lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: SummaryDocument,

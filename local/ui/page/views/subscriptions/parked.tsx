@@ -31,7 +31,7 @@ const REPLAYED_EVERY_MS = 3_000;
 export interface ParkedProps {
   readonly stream: string;
   readonly group: string;
-  /** Those that nobody has asked for again; they are the newest ones. */
+  /** Parked events whose replay was not asked for; they are the newest ones. */
   readonly count: number;
   readonly onReplay: () => void;
 }

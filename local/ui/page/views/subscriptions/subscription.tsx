@@ -32,7 +32,7 @@ import { ResetDialog } from './reset-dialog.tsx';
 const EVERY_MS = 2_000;
 type Open = 'edit' | 'reset' | 'replay';
 
-/** One group: what it does, who reads, and what it has parked. */
+/** One group: what it does, its readers, and what it has parked. */
 export default function Subscription({ params, query }: ViewProps) {
   const stream = params['stream']!;
   const group = params['group']!;

@@ -130,7 +130,7 @@ function chosenGroups(values: Values): string[] {
   ];
 }
 
-/** Twice, or made up: then it is shown, since somebody has to be told. */
+/** A new password, typed twice, or made up: a made-up one is shown, since a person has to pass it on. */
 export function Password({ isFocused = false }: { readonly isFocused?: boolean }) {
   const [made, setMade] = useState<string | null>(null);
   if (made !== null) {

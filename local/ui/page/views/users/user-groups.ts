@@ -24,7 +24,7 @@ export function groupsOf(text: string): string[] {
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
 const PASSWORD_LENGTH = 20;
 
-/** A password that nobody guesses, without letters that look alike. */
+/** A password that can't be guessed, without letters that look alike. */
 export function newPassword(): string {
   let text = '';
   while (text.length < PASSWORD_LENGTH) {

@@ -24,7 +24,7 @@ const EVERY_MS = 30_000;
 
 type Shown = { readonly kind: 'new' } | { readonly kind: 'edit' | 'password'; readonly user: UserDocument } | null;
 
-/** Who may use the node, and what for. */
+/** The users of the node, and what each may use it for. */
 export default function Users({ query }: ViewProps) {
   if (session.value?.hasSecurity === false)
     return (

@@ -75,7 +75,7 @@ const BY_REASON: readonly (readonly [begin: string, advice: string])[] = [
 /** Reasons that say it themselves. */
 const PLAIN = ['The call is form-encoded', 'The content type'];
 
-/** Null where the reason says it. A note that somebody else has written may lack the status. */
+/** Null where the reason says it. A note that another client has written may lack the status. */
 export function adviceOf(status: number | null, reason: string): string | null {
   if (PLAIN.some((begin) => reason.startsWith(begin))) return null;
   const found = BY_REASON.find(([begin]) => reason.startsWith(begin));

@@ -67,7 +67,7 @@ const COLUMNS: readonly Column<RejectionDocument>[] = [
   },
 ];
 
-/** A note that somebody else has written may lack it. */
+/** A note that another client has written may lack its status. */
 function Status({ status }: Pick<RejectionDocument, 'status'>) {
   return <Badge tone={status !== null && status >= 500 ? 'bad' : 'warn'}>{status ?? '–'}</Badge>;
 }

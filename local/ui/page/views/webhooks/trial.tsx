@@ -47,7 +47,7 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   const typed = [script, streams, payload, headers, query].join('\0');
-  // What is there at first nobody has typed.
+  // The text at first was not typed by the user.
   const tried = useRef(typed);
   const runs = useRef(0);
   const run = async () => {
