@@ -131,7 +131,7 @@ export interface LastScavenge {
 
 /** Milliseconds since 1970. */
 export interface ScavengeTraces {
-  /** Until then traces remain at the latest, in objects that nobody reads any more, as long as ticks run. */
+  /** Traces remain until this time at the latest, in objects that no reader reads any more, as long as ticks run. */
   readonly untilMs: number;
   /** When none was left; null before. */
   readonly goneMs: number | null;

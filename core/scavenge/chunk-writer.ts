@@ -200,7 +200,7 @@ export class ChunkWriter {
     const before = this.#writing;
     const writing = this.#file.writeAt(this.#written, bytes);
     this.#writing = writing ?? null;
-    // Its error is met by whoever waits for it.
+    // The error of this write is met by the code that waits for the write.
     this.#writing?.catch(() => {});
     this.#written += bytes.length;
     this.#md5.update(bytes);

@@ -126,7 +126,7 @@ class Judge {
     this.metadata = await this.#readMetadata();
     this.tombstoneNumber = await this.#tombstoneOf(key);
     setRetention(this.retention, this.metadata, this.tombstoneNumber < Infinity, this.lastEventNumber, this.#settings);
-    // What is left of the metadata of a stream that is deleted for ever is in force no more, and is shown to nobody:
+    // What is left of the metadata of a stream that is deleted for ever is in force no more, and no reader is shown it:
     // its access list went with it.
     if (this.tombstoneNumber < Infinity) this.metadata = NONE;
     this.retention.staysFrom = Math.min(this.lastEventNumber, this.tombstoneNumber);

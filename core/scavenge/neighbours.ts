@@ -62,7 +62,7 @@ export class SurvivorEstimate {
 
 /**
  * The chunk at `at` of the plan and those behind it whose survivors are expected to fit one file together. The rule
- * looks at bytes that are known only once they are written, so the one who writes them has the last word.
+ * looks at bytes that are known only once they are written, so chunk execution, which writes them, has the last word.
  */
 export function neighboursFrom(
   plan: readonly Planned[],

@@ -141,7 +141,7 @@ export class RunContext {
 
   /** As `promise`, which goes on alone when the run is to end: then `aborted` is thrown. */
   async orAborted<T>(promise: Promise<T>): Promise<T> {
-    // When the run has ended already nobody else meets its failure.
+    // When the run has ended already, no other code meets the failure of `promise`.
     promise.catch(() => {});
     this.check();
     const aborted = Promise.withResolvers<never>();

@@ -107,7 +107,7 @@ class NodeScavenger implements Scavenger {
   #ended(run: ActiveRun, options: ScavengeOptions, result: ScavengeResult, error: string | null): void {
     const { olderPoint } = this.#last ?? {};
     this.#last = { scavengeId: run.scavengeId, result, error, ...(olderPoint !== undefined && { olderPoint }) };
-    // Whoever goes on with it must not abandon it.
+    // A start that goes on with this run must not abandon the run.
     if (run.isAfresh()) this.#lastOptions = { ...options, startAfresh: false };
   }
 

@@ -5,7 +5,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 
 /**
- * Long work that somebody asked for over the interface: it goes on in the background, one piece at a time, can be
+ * Long work that a caller asked for over the interface: the work goes on in the background, one piece at a time, can be
  * looked at and ended, and what came of the last ones is kept in memory.
  */
 

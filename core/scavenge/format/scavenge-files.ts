@@ -16,9 +16,9 @@ export interface FileFacts {
   /** An index table. */
   readonly table: TableShape | null;
   readonly isDatabase: boolean;
-  /** Nobody reads it any more; the reason, as the end of a sentence. */
+  /** Why no reader reads this file any more, as the end of a sentence. */
   readonly leftover: string | null;
-  /** Nobody reads what starts here or behind: the end of the log. */
+  /** The end of the log: no reader reads what starts here or behind. */
   readonly dataEnd: number;
   /** What lies there, as the end of a sentence, where it is not what is behind the end of the log. */
   readonly behind?: string;

@@ -133,7 +133,7 @@ export function launchRun(
     progress.end();
     decided.resolve(undefined);
     await history.drained();
-    // Not before: whoever reads that it has ended may begin the next one, or a backup, at once.
+    // Not before: a caller that reads that the run has ended may begin the next run, or a backup, at once.
     onEnd(result, text);
   };
   return {

@@ -42,7 +42,7 @@ export async function waitingPoint({
     const latest = stored !== null && stored.stage !== 'Done' ? null : await readLatestPoint(store);
     return resumedPointOf(decideBeginning(stored, latest, { syncOnly: true, startAfresh: false }, table.chunkSize));
   } catch (error) {
-    // Whoever only asks must not be stopped by it; the next start is, and says so.
+    // A caller that only asks must not be stopped by this error; the next start is, and reports it.
     log.debug('SCAVENGING: could not determine whether a scavenge is unfinished.', { error: String(error) });
     return null;
   }
