@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import * as http2 from 'node:http2';
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
@@ -68,7 +69,7 @@ let template: string;
 let s3: InProcessS3;
 let node: { readonly spawned: Spawned; readonly url: string };
 let env: Record<string, string>;
-/** A moment to which the backups can be restored: behind the scavenge, and before the last event. */
+/** A moment to which the backups can be restored. */
 let moment: string;
 
 beforeAll(async () => {
@@ -149,9 +150,7 @@ async function makeTemplate(): Promise<void> {
   };
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(template, name), text);
   await run('scavenge start --wait', template);
-  await placed('orders-8', '0b9c7c7e-52a1-4f0e-9a3f-5c8d7e6f4a21');
-  moment = new Date().toISOString();
-  await placed('orders-9', '5d1f4f0a-0c7b-4a58-9a52-3a2f0f6d9b33');
+  await passMoment();
   for (const line of [
     'backup copy --full --to ./data',
     'proof export --db ./data --out anchor.json',
@@ -168,10 +167,15 @@ async function makeTemplate(): Promise<void> {
   );
 }
 
-/** An event in the chunk that is written now. */
-function placed(stream: string, eventId: string): Promise<unknown> {
-  const events = [{ eventId, eventType: 'placed', data: { total: 9 } }];
-  return request('POST', `/streams/${stream}`, events, 'application/vnd.eventstore.events+json');
+/** A moment between two events, in a chunk that was not scavenged. */
+async function passMoment(): Promise<void> {
+  const placed = () => {
+    const events = [{ eventId: randomUUID(), eventType: 'placed', data: { total: 9 } }];
+    return request('POST', '/streams/orders-8', events, 'application/vnd.eventstore.events+json');
+  };
+  await placed();
+  moment = new Date().toISOString();
+  await placed();
 }
 
 async function request(
@@ -237,8 +241,10 @@ async function workFor(line: string): Promise<string> {
   if (line.includes('s3://')) {
     await emptyBuckets();
     // Who names a key makes the repository; the others find one.
-    if (line.includes('s3://backups') && !line.includes('--key-file'))
+    if (line.includes('s3://backups') && !line.includes('--key-file')) {
+      await passMoment();
       await run('backup create --repository s3://backups/a', work);
+    }
     if (LOOKS_INTO.test(line)) await makeStore(work, line.startsWith('skua explain'));
   }
   // What an example before has started is over then; where none was there is nothing to watch.

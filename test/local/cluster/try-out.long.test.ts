@@ -44,7 +44,7 @@ test('three members start, one is killed and told of, and Ctrl+C stops the other
   expect(members).toHaveLength(3);
   for (const { url } of members) expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   process.kill(members[2]!.pid, 'SIGKILL');
-  await command.seen(new RegExp(`Member 3 \\(${members[2]!.url}\\) has ended: SIGKILL\\. The others go on`));
+  await command.seen(new RegExp(`Member 3 \\(${members[2]!.url}\\) has exited: SIGKILL\\. The others keep running`));
   expect((await fetch(`${members[0]!.url}/health/live`)).status).toBe(204);
   command.child.kill('SIGINT');
   expect(await command.ended).toMatchObject({ code: 0 });
