@@ -66,11 +66,11 @@ test.each([
     expect(existsSync(path.join(at('copy'), 'copy-unfinished')), `${n} changes`).toBe(true);
     expect(await run('restore', '--from', at('copy'), '--db', at('restored'), '--force')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('not finished'),
+      err: expect.stringContaining('is unfinished'),
     });
     expect(await run('backup', 'copy', `--${mode}`, '--db', at('data'), '--to', at('copy'))).toMatchObject({
       code: 0,
-      out: expect.stringContaining('completed a copy'),
+      out: expect.stringContaining('completed an unfinished copy'),
     });
     expect((await run('restore', '--from', at('copy'), '--db', at('restored'), '--force')).code).toBe(0);
     await expectWhole(at('restored'));
@@ -87,7 +87,7 @@ test('a directory whose restore was killed is not started on; the same command w
       });
       expect(await run('restore', '--from', at('whole'), '--db', at('r'))).toMatchObject({
         code: 4,
-        err: expect.stringContaining('has not ended'),
+        err: expect.stringContaining('an unfinished restore'),
       });
     }
     expect((await run('restore', '--from', at('whole'), '--db', at('r'), '--force')).code).toBe(0);

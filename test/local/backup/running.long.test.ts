@@ -129,7 +129,7 @@ test('a scavenge that runs is in the way, unless it is stopped for the time; the
   const paused = await run(...words, '--pause-scavenge');
   expect(paused).toMatchObject({
     code: 0,
-    err: expect.stringMatching(new RegExp(`Scavenge ${scavengeId} was stopped.*\\nThe scavenge goes on`)),
+    err: expect.stringMatching(new RegExp(`Scavenge ${scavengeId} was stopped.*\\nThe scavenge resumed`)),
   });
   await vi.waitFor(async () => expect(await scavenge('GET', '/last')).toMatchObject({ scavengeResult: 'Success' }), {
     timeout: 600_000,

@@ -99,7 +99,7 @@ describe('skua cluster reset', () => {
       expect(readFileSync(at('copy', 'log-id'), 'utf8')).toBe(`${OLD_LOG}\n`);
       expect(await run(RESET(), 'yes')).toMatchObject({
         code: 0,
-        out: expect.stringMatching(/Done after .*: the log [0-9a-f-]{36} begins in /),
+        out: expect.stringMatching(/Done after .*: the log [0-9a-f-]{36} starts in /),
       });
     });
 
