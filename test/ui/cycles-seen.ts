@@ -18,7 +18,7 @@ const WATCH = `
     if (table === null) return;
     const rows = Array.from(table.querySelectorAll('tbody tr'), ({ cells: [member, state] }) => ({ member: member.textContent, state: state.textContent }));
     const those = (wanted) => rows.filter(({ state }) => state === wanted).map(({ member }) => member);
-    const seen = { id: table.closest('.card').querySelector('p code').textContent, waiting: those('waiting'), running: those('scavenging'), done: those('is done') };
+    const seen = { id: table.closest('.card').querySelector('p code').textContent, waiting: those('waiting'), running: those('scavenging'), done: those('done') };
     if (JSON.stringify(seen) !== JSON.stringify(window.__looks.at(-1))) window.__looks.push(seen);
   };
   new MutationObserver(look).observe(document.querySelector('main'), { subtree: true, childList: true, characterData: true });

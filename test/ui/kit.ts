@@ -88,7 +88,7 @@ const RECOLOURED = `async (scheme) => {
   await Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished));
 }`;
 /** However slow the machine is, in milliseconds: only a test that fails waits so long for a page or a node. */
-export const PATIENCE_MS = 12_000;
+export const PATIENCE_MS = 300_000;
 const LOOK_MS = 50;
 
 export class Ui {
