@@ -8,8 +8,8 @@ import type { Access, App, Call } from './http/context.ts';
 import type { Operation } from './http/route.ts';
 
 /**
- * What every request passes by its head alone, before anything of its body or its messages is read: who may do nothing
- * is refused here, and holds nothing.
+ * What every request passes by its head alone, before anything of its body or its messages is read: a caller without
+ * rights is refused here, and holds nothing.
  */
 
 /**
@@ -25,7 +25,7 @@ export function enter(
   return admit(call, app, access);
 }
 
-/** The same for a method of gRPC. What a message names the method tells the audit later. */
+/** The same for a method of gRPC. What a message names the method adds to the audit later. */
 export function enterMethod(call: Call, app: App, { access, audit, refused }: GrpcMethod): void | Promise<void> {
   if (audit !== undefined) call.audited = { action: audit, target: null, details: null };
   const told = (error: unknown): never => {
@@ -40,7 +40,7 @@ export function enterMethod(call: Call, app: App, { access, audit, refused }: Gr
 }
 
 /**
- * As `requireAccess`; but a member of a cluster refuses nobody before it has seen whether the user was changed
+ * As `requireAccess`; but a member of a cluster refuses no caller before it has seen whether the user was changed
  * elsewhere a moment ago.
  */
 export function admit(call: Call, app: App, access: Access): void | Promise<void> {
@@ -69,7 +69,7 @@ export function requireLogin(call: Call, { security }: App, access: Access): voi
     throw refusal(call.principal, '');
 }
 
-/** Why a request, or a call of gRPC, was refused that could have been answered: to who may not, or for want of room. */
+/** Codes of requests and gRPC calls that could have been answered, and were refused for want of rights or of room. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'not_authenticated',
   'not_a_member',

@@ -88,7 +88,7 @@ interface Edge {
 
 /**
  * The refusal of a request for a host that is not the node's; null for any other. Its text is for senders of webhooks,
- * too: whoever set one up can learn in no other way what to change.
+ * too: a person who set one up can learn in no other way what to change.
  */
 function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null> {
   const found = foreignHost(call, app);
@@ -113,7 +113,7 @@ async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<R
   return { ...reply, headers: { ...reply.headers, [LOG_END_HEADER]: String(log.end) } };
 }
 
-/** What a member's client changes is decided by whoever leads, where its handler writes it (`Fence.own`). */
+/** What a member's client changes is decided by the leader, where its handler writes it (`Fence.own`). */
 function answer(call: Call, edge: Edge): Promise<Reply> {
   const { app } = edge;
   const { cluster } = app.features;

@@ -7,16 +7,18 @@ import type { Principal } from '../core/security/api.ts';
 import { credentialsOf } from './authentication.ts';
 import type { App, Call } from './http/context.ts';
 
-/** Whoever goes on coming from the same address is told of once in this time; so is who goes on being refused. */
+/** Repeated logins of a user from one address are recorded once in this time, and so are repeated refusals. */
 export const AUDIT_SAMPLE_MS = 3_600_000;
 /** Callers and refusals that are remembered for that. */
 const SAMPLES_MAX = 10_000;
-/** Refusals of one address that are told one by one within AUDIT_SAMPLE_MS; what comes beyond is told as a number. */
+/**
+ * Refusals of one address that are recorded one by one within AUDIT_SAMPLE_MS; those beyond are recorded as a number.
+ */
 export const ADDRESS_REFUSALS_MAX = 100;
-/** Refusals in all that are told one by one within a minute. */
+/** Refusals in all that are recorded one by one within a minute. */
 export const REFUSALS_PER_MINUTE_MAX = 600;
 const MINUTE_MS = 60_000;
-/** Characters of a name that nobody has proved: it is often a password that was typed into the wrong field. */
+/** Characters of an unverified name: it is often a password that was typed into the wrong field. */
 const TRIED_NAME_LENGTH_MAX = 64;
 /** Longest `X-Request-Id` that is kept, in characters. */
 const REQUEST_ID_LENGTH_MAX = 128;
@@ -29,8 +31,8 @@ const LOGIN_FAILURES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the edge of the handlers tells the audit: who logged in, and what came of each call whose route is one that the
- * audit is told of. Whatever strangers can cause without end is sampled, so that they can't bury what others did.
+ * What the edge of the handlers records in the audit: logins, and what came of each call whose route is audited.
+ * Whatever strangers can cause without end is sampled, so that they can't bury what others did.
  */
 export class RequestAudit {
   readonly #app: App;
@@ -71,7 +73,7 @@ export class RequestAudit {
     return authorization === null ? 'proxy' : authorization.startsWith('Basic') ? 'password' : 'secret';
   }
 
-  /** The caller is not who it says. */
+  /** The caller's credentials were refused. */
   notLoggedIn(call: Call, status: number, error: unknown): void {
     const code = codeOf(error);
     if (code === null || !LOGIN_FAILURES.has(code)) return;
@@ -99,7 +101,7 @@ export class RequestAudit {
     const address = this.#addressOf(call);
     const { action, code, user = call.principal.name } = entry;
     const isMany = this.#addresses.count(addressGroup(address), nowMs) > ADDRESS_REFUSALS_MAX;
-    // Who tries one name after the other gets one line for all that follow.
+    // An address that tries one name after the other gets one line for all that follow.
     const repeats = this.#refusals.add(isMany ? `\n${address}` : `${action}\n${code}\n${user}\n${address}`, nowMs);
     if (repeats === null) return;
     if (nowMs - this.#minute.startMs >= MINUTE_MS) this.#minute = { startMs: nowMs, told: 0 };

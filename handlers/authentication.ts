@@ -11,18 +11,18 @@ import type { Credentials } from './http/login.ts';
 import { sessionValuesOf } from './http/session-cookie.ts';
 
 /**
- * Who is calling: Basic credentials, else the session of the page, else the caller whom the connection proves, else the
- * one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused on every
- * path but those of probes and of senders. A member proves itself by the secret of the cluster, too; what it passes on
- * for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`,
- * `not_ready`, `too_busy`.
+ * The caller of a request: by Basic credentials, else by the session of the page, else the one that the connection
+ * proves, else the one that a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are
+ * refused on every path but those of probes and of senders. A member proves itself by the secret of the cluster, too;
+ * what it passes on for a caller never has the member's rights. Errors: `not_authenticated`, `not_a_member`,
+ * `too_many_failures`, `not_ready`, `too_busy`.
  */
 export function authenticate(call: Call, app: App): Principal | Promise<Principal> {
   const caller = callerOf(call, app);
   return caller instanceof Promise ? caller.then((known) => counted(call, app, known)) : counted(call, app, caller);
 }
 
-/** From here on the call counts for the one who calls. */
+/** From here on the call counts for its caller. */
 function counted(call: Call, app: App, caller: Principal): Principal {
   call.countedAs = callerKey(call, app, caller);
   app.server.calledBy?.(call.request, call.countedAs);
@@ -30,8 +30,8 @@ function counted(call: Call, app: App, caller: Principal): Principal {
 }
 
 /**
- * By whom what callers share is counted (core/base/shared-limit.ts): the user, or where there is no login, or nobody
- * has one, the address.
+ * The key by which what callers share is counted (core/base/shared-limit.ts): the user, or the address where the
+ * node has no users or the caller has no login.
  */
 function callerKey({ request }: Call, { security, server }: App, { name }: Principal): string {
   return security === null || name === null ? addressGroup(server.addressOf?.(request) ?? null) : name;
@@ -42,8 +42,8 @@ function callerOf(call: Call, app: App): Principal | Promise<Principal> {
   if (security === null) return SYSTEM;
   // A probe must not fail because of a password that was changed.
   if (call.branch.probes?.has(call.path) === true) return ANONYMOUS;
-  // Senders have signatures and no users: an Authorization header of theirs is meant for somebody else, and none of our
-  // business.
+  // Senders have signatures and no users: an Authorization header of theirs is meant for another server, and is
+  // ignored.
   if (call.branch.isForSenders) return ANONYMOUS;
   const { headers } = call.request;
   const authorization = headers.get('authorization');
@@ -58,12 +58,12 @@ function callerOf(call: Call, app: App): Principal | Promise<Principal> {
   return session ?? unasked(call, app);
 }
 
-/** Who calls without a word of his own. */
+/** The caller of a request without credentials and session. */
 function unasked(call: Call, app: App): Principal {
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app) ?? ANONYMOUS;
 }
 
-/** The user of the session that the request brings, which the call is told of; null for none. */
+/** The user of the session that the request brings, which the call keeps; null for none. */
 function sessionOf(call: Call, { sessions }: Security): Principal | null | Promise<Principal | null> {
   if (sessions == null) return null;
   const values = sessionValuesOf(call);

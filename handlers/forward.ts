@@ -20,16 +20,16 @@ import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 
 /**
- * The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing
+ * The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence shows nothing
  * more.
  */
 const ANSWER_MS = 30_000;
-/** When a request arrived is told in such steps, so that the header is the same for many. */
+/** When a request arrived is given in such steps, so that the header is the same for many. */
 const AT_STEP_MS = 200;
 
 /**
- * Of the connection alone (RFC 9110 section 7.6.1), or answered by the member that was asked: by which name it was
- * (`base` tells that), who may ask (`origin`), and how replies are packed.
+ * Headers of the connection alone (RFC 9110 section 7.6.1), or of what the member that was asked decides: its name
+ * (`base` passes that on), the allowed origins (`origin`), and how replies are packed.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'host',
@@ -45,12 +45,12 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'accept-encoding',
   'origin',
 ]);
-/** Between members, whoever sends them. */
+/** How headers between members begin; a request's own of these names are not passed on. */
 const OURS = 'skua-';
 
 /** How far a request has come that is passed on. */
 export interface Passing {
-  /** Who calls is known, and may be told of to the audit. */
+  /** The caller is known, and may be named in the audit. */
   isKnown: boolean;
   /** From when on the request was here as a whole; null before. */
   held: HeldWrite | null;
@@ -78,8 +78,8 @@ export class Forwarding {
   }
 
   /**
-   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. Who
-   * may not ask is refused before the body is read. Errors: as `authenticate`, `enter` and `readBody`;
+   * The answer of the member that leads, or the redirection to it; null where the request is to be decided here. A
+   * caller without the right is refused before the body is read. Errors: as `authenticate`, `enter` and `readBody`;
    * `commit_outcome_unknown`, `no_leader`.
    */
   async answer(call: Call, passing: Passing): Promise<Reply | null> {
@@ -116,7 +116,7 @@ export class Forwarding {
     const body = await arrive(call, this.#app);
     if (!(body instanceof Uint8Array)) return body;
     const held = (passing.held = this.#cluster.patience.begin(goneOf(call, this.#app)));
-    // Of what is done the leader tells.
+    // What is done the leader records in the audit.
     call.audited = null;
     call.body = body;
     await findSession(call, this.#app);
@@ -139,7 +139,7 @@ export class Forwarding {
     });
   }
 
-  /** Decides a request here whoever leads, which has been held before. */
+  /** Decides here, whichever member leads, a request that was held before. */
   here<T>(held: HeldWrite, work: () => T): T {
     return this.#cluster.fence.run(null, held, work);
   }
@@ -181,8 +181,8 @@ export class Forwarding {
 }
 
 /**
- * Judges the caller of a request that is passed on, by what this member's copy says of the users; the leader judges him
- * again. Where that copy can't be read, as while it is opened, the leader alone does.
+ * Judges the caller of a request that is passed on, by the users in this member's replica; the leader judges the
+ * caller again. Where that replica can't be read, as while it is opened, the leader alone judges.
  */
 async function unlessUnknown(judge: () => unknown): Promise<void> {
   try {

@@ -13,10 +13,10 @@ export interface StartingParts {
   /** How far the start is; null for a moment before the first word of it, and after the last. */
   readonly startUpWork: () => StartUpWork | null;
   readonly metrics: NodeControl['metrics'];
-  /** Whether the anonymous caller may see metrics: users can't be read yet, so nobody can prove to be another. */
+  /** Whether the anonymous caller may see metrics: users can't be read yet, so no caller can log in. */
   readonly allowAnonymousMetrics: boolean;
   readonly disableStatsOnHttp: boolean;
-  /** As for the handlers of a node that has started: under another host nothing is told. */
+  /** As for the handlers of a node that has started: under another host nothing is revealed. */
   readonly allowedHosts?: readonly string[];
   readonly plainHostOf?: ServerSide['plainHostOf'];
   readonly toResponse?: ServerSide['toResponse'];

@@ -18,7 +18,7 @@ const STATUS: Readonly<Record<ScavengePhase, string | null>> = {
 };
 const STATUSES = 'eventstore_statuses';
 
-/** How far a run has come: for those who ask, as metrics, and now and then as a line in the log. */
+/** How far a run has come: for callers that ask, as metrics, and now and then as a line in the log. */
 export class RunProgress {
   readonly #clock: Clock;
   readonly #meter: Meter;

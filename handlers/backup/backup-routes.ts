@@ -20,7 +20,7 @@ import type {
 } from '../documents/backup.ts';
 import { BACKUP_DOCS } from '../openapi/backup-paths.ts';
 
-/** Backups that the node makes of itself. Where they go is said by its options alone: a caller must not choose. */
+/** Backups that the node makes of itself. Where they go is set by its options alone: a caller must not choose. */
 
 /** Largest body of POST `/admin/backup`. */
 const BODY_BYTES_MAX = 1_024;
@@ -34,7 +34,7 @@ const startBackup: Handler = async (call, app) => {
   return adminJson(call, 202, { backupId } satisfies BackupStartedDocument);
 };
 
-/** What keeps a repository out of reach until somebody does something about it. */
+/** Errors that keep a repository out of reach until an operator does something about it. */
 const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'bucket_not_found',
   'storage_denied',
@@ -44,8 +44,8 @@ const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /**
- * Elsewhere such an error is that of the node's own storage, whose names are no caller's business; whoever may make
- * backups may know where they go.
+ * Elsewhere such an error is that of the node's own storage, whose names callers must not learn; a caller that may
+ * make backups may know where they go.
  */
 async function reached<T>(work: Promise<T>): Promise<T> {
   try {
@@ -133,7 +133,7 @@ function timeText(ms: number): string {
   return timestampText(Math.floor(ms), 0);
 }
 
-/** From the query, or from a JSON object in the body. Whatever else is named there is refused, a place above all. */
+/** From the query, or from a JSON object in the body. Whatever else is named there is refused, a location above all. */
 async function optionsOf(call: Call, app: App): Promise<BackupOptions> {
   const { format: _, ...query } = call.query;
   const given: Record<string, unknown> = { ...(await bodyOf(call, app)), ...query };
@@ -174,7 +174,7 @@ const BACKUP = '/admin/backup';
 
 /**
  * The paths of backups: what a node makes of itself, and its files for what others make. Operators start the first and
- * learn when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and
+ * learn when and how large they were; the files are for `$backup`, since to read them is to read every stream and
  * every user.
  */
 export const BACKUP_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [

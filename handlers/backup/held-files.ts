@@ -10,7 +10,8 @@ import { adminJson, commonHeaders, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 
 /**
- * The files of a running node over HTTP, for backups that somebody else makes of it: held first, then listed and read.
+ * The files of a running node over HTTP, for backups that another program makes of it: held first, then listed and
+ * read.
  */
 
 /** POST `/admin/backup/hold`: from now on no scavenge starts and no file goes, for a minute after the last use. */

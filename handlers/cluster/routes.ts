@@ -12,8 +12,8 @@ import { CLUSTER_DOCS } from '../openapi/cluster-paths.ts';
 import { append } from './writes.ts';
 
 /**
- * What the members of a cluster ask of each other (core/ports/peers.ts). Nobody else may, and none of it is for anybody
- * else.
+ * What the members of a cluster ask of each other (core/ports/peers.ts). No other caller may, and none of it is for
+ * other callers.
  */
 
 /** Bytes of a gossip as JSON: an entry has less than 1 KiB unless its address is as long as addresses get. */

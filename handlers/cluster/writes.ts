@@ -126,8 +126,8 @@ function caught(lists: Lists | Promise<Lists>): Allowed | Promise<Allowed> {
 function listsForUser(write: CarriedWrite, user: UserNow | null, security: Security): Lists | Promise<Lists> {
   if (user === null)
     throw new SkuaError('not_authenticated', `The user ${write.by.name} no longer exists or is disabled.`);
-  // Asked in the write's turn: who has been changed since he was looked up here is looked up anew, since the member
-  // asks again.
+  // Asked in the write's turn: a user that has been changed since it was looked up here is looked up anew, since the
+  // member asks again.
   const unlessOther = unlessChanged([user.unchanged]);
   return listsFor(
     write,

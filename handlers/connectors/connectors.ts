@@ -126,7 +126,7 @@ const testConnector: Handler = async (call, app) => {
   } satisfies ScriptTestDocument);
 };
 
-/** Rejections of an answer: where nothing is said, and at most. */
+/** Rejections of an answer: by default, and at most. */
 const REJECTIONS_DEFAULT = 20;
 const REJECTIONS_MAX = 100;
 
@@ -159,7 +159,7 @@ async function lastEvents(app: App, stream: string, count: number): Promise<read
   }
 }
 
-/** What a note says; nothing of what somebody else has written there. */
+/** The members of a note that connectors write; nothing of what another writer has put there. */
 function rejectionIn(data: Uint8Array): Omit<RejectionDocument, 'eventNumber'> {
   const { time, status, reason, headers, deliveryId, suppressed } = noteIn(data);
   return {

@@ -19,7 +19,7 @@ interface GivenConnector {
 }
 
 /**
- * A connector as GET gives it, or the part of it that somebody can choose: `name` and `settings`, or `configuration`.
+ * A connector as GET gives it, or the part of it that a caller can choose: `name` and `settings`, or `configuration`.
  */
 export async function connectorOf(call: Call, app: App): Promise<GivenConnector> {
   const members = membersOf(await jsonOf(call, app));

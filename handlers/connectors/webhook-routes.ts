@@ -13,8 +13,8 @@ import type { Arrive } from '../http/route.ts';
 import { commonHeaders, empty, PLAIN, withoutBody } from '../http/reply.ts';
 
 /**
- * POST `/webhook/{connectorId}`. Replies have no body, since senders are not told why, but for that to a form, and that
- * to a sender which asks whether somebody is there.
+ * POST `/webhook/{connectorId}`. Replies have no body, since senders do not learn why, but for the reply to a form, and
+ * that to a sender which asks whether a server is there.
  */
 
 const WEBHOOK_LIMITS: WebhookLimits = { ...ARRIVAL_LIMITS, bodyBytesMax: 1_048_576, bodyReadMs: 30_000 };
@@ -114,7 +114,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'The body is too long.',
   503: 'Too many bodies are arriving at once.',
 };
-/** Stands for a status where nobody is left who could read one. */
+/** Stands for a status where the sender is gone and can't read one. */
 const GONE = 0;
 /** A sender comes again by itself, and should know when that makes sense. */
 const RETRY_LATER = { 'retry-after': '1' };
@@ -146,7 +146,7 @@ const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors acc
 /** Characters of a media type in a reason. */
 const TYPE_LENGTH_MAX = 100;
 
-/** The body is not read, and the status does not tell whether there is such a connector. */
+/** The body is not read, and the status does not show whether there is such a connector. */
 async function wrongType(call: Call, app: App, ingest: WebhookIngest, type: string): Promise<Reply> {
   const connectorId = connectorOf(call);
   const reason =
@@ -155,8 +155,8 @@ async function wrongType(call: Call, app: App, ingest: WebhookIngest, type: stri
       : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, but connectors accept JSON only. Have the sender send application/json.`;
   if (connectorId !== null)
     await ingest.refused?.(connectorId, 415, reason, headersOf(call, app).keys()).catch(() => {});
-  // Whoever set the webhook up reads this at the sender, and can't be told in another way what to choose there. It
-  // tells nothing of the connector.
+  // The person who set the webhook up reads this text at the sender, and can learn in no other way what to choose
+  // there. The text reveals nothing of the connector.
   return type === FORM_TYPE ? failure(new SkuaError('unsupported_media_type', reason), call, app) : reply(call, 415);
 }
 
@@ -227,7 +227,7 @@ async function tooLate(clock: Clock, ms: number, end: Ends): Promise<void> {
   if (!end.isOver) await clock.sleep(untilMs - clock.monotonicMs(), end.signal);
 }
 
-/** An end that may be waited for, which costs only those who do. */
+/** An end that may be waited for, which costs nothing where no caller waits. */
 class Ends {
   #controller: AbortController | null = null;
   isOver = false;
@@ -239,7 +239,7 @@ class Ends {
 
   end(): void {
     this.isOver = true;
-    // Without a reason an error would be made, which nobody looks at.
+    // Without a reason `abort` would make an error, which is never looked at.
     this.#controller?.abort('over');
   }
 }

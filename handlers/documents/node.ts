@@ -73,7 +73,7 @@ export interface MemberDocument extends Partial<MemberOnlyMembers> {
 
 /** What only members of a cluster tell. */
 export interface MemberOnlyMembers {
-  /** Number of the last commit in its copy. */
+  /** Number of the last commit in its replica. */
   readonly appliedCommit: number;
   /** Id of the scavenge that goes on there. */
   readonly scavengeId: string | null;
@@ -112,7 +112,7 @@ export interface StartUpWork {
   readonly bytesDone: number;
   readonly bytesTotal: number;
   readonly elapsedSeconds: number;
-  /** Null while nothing can be said. */
+  /** Null while it is unknown. */
   readonly remainingSeconds: number | null;
 }
 

@@ -53,9 +53,9 @@ export interface IdentityDocument extends Pick<SuccessMembers, 'success'> {
   };
 }
 
-/** GET and POST of `/ui/session`: who uses the page, and what that allows. */
+/** GET and POST of `/ui/session`: the user of the page, and what that user may do. */
 export interface SessionDocument {
-  /** Null: nobody has logged in, or the node runs without users. */
+  /** Null: no user has logged in, or the node runs without users. */
   readonly user: string | null;
   readonly groups: readonly string[];
   /** Null without a session. */

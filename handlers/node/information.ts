@@ -82,7 +82,7 @@ function workOf(app: App): StartUpWork | null {
   return app.node?.startUpWork() ?? null;
 }
 
-/** `GET /`: where a newcomer finds things; who opens it in a browser is led to the page. */
+/** `GET /`: where a newcomer finds things; a browser is redirected to the page. */
 const welcome: Handler = (call, app) => {
   const base = baseOf(call);
   if (app.features.page != null && isOpenedInBrowser(call.request.headers))
@@ -243,7 +243,7 @@ function memberLine(member: MemberDocument): string {
   return `${member.instanceId} ${member.state} ${member.httpEndPointIp}:${member.httpEndPointPort} writer ${member.writerCheckpoint} chaser ${member.chaserCheckpoint} epoch ${member.epochNumber}@${member.epochPosition}:${member.epochId} priority ${member.nodePriority} at ${member.timeStamp}`;
 }
 
-/** GET `/metrics`: the text of Prometheus, or OpenMetrics for those who ask for it. */
+/** GET `/metrics`: the text of Prometheus, or OpenMetrics where the request accepts it. */
 const metrics: Handler = async (call, app) => {
   const { contentType, body } = await nodeOf(call, app).metrics(call.request.headers.get('accept'));
   return document(call, body, contentType, ASK_AGAIN);

@@ -11,7 +11,7 @@ import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { LOG_DOCS } from '../openapi/inspection-paths.ts';
 
-/** Lines of an answer: where nothing is said, and at most. */
+/** Lines of an answer: by default, and at most. */
 const COUNT_DEFAULT = 200;
 const COUNT_MAX = 1_000;
 /** Largest body of PUT `/admin/log/level`, in bytes. */

@@ -6,7 +6,7 @@ import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { OVERVIEW_DOC } from '../openapi/inspection-paths.ts';
 
-/** GET `/admin/overview`: how the node is, in one answer for whoever looks every few seconds. */
+/** GET `/admin/overview`: how the node is, in one answer for callers that ask every few seconds. */
 const overview: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   return jsonReply(call, await nodeOf(call, app).overview());

@@ -90,13 +90,13 @@ const WHO: Readonly<Record<Access, string>> = {
 };
 /** Those whom a role is asked of, so that a caller can lack it. */
 const REFUSING: ReadonlySet<Access> = new Set(['self', 'operators', 'backup', 'administrators', 'members', 'stream']);
-/** Those of whom nobody asks who they are, so that credentials can't be wrong. */
+/** Access without a login, so that credentials can't be wrong. */
 const UNASKED: ReadonlySet<Access> = new Set(['probe', 'sender']);
 const FOR_ANONYMOUS: ReadonlySet<Access> = new Set(['anyone', 'gossip', 'statistics']);
 
 interface DocumentOptions {
   readonly version: string;
-  /** Whether callers have to say who they are. */
+  /** Whether callers have to log in. */
   readonly isSecured: boolean;
 }
 

@@ -58,7 +58,7 @@ export function json(schema: Schema, example?: unknown): MediaDocs {
   return { 'application/json': { schema, ...(example !== undefined && { example }) } };
 }
 
-/** JSON, and a line of text for those who ask for it. */
+/** JSON, and a line of text where the request asks for it. */
 export function jsonOrText(schema: Schema): MediaDocs {
   return { ...json(schema), ...media(TEXT, 'text/plain') };
 }
@@ -151,7 +151,7 @@ const ALSO = (name: string): string => `\`Kurrent-${name}\` means the same.`;
 const NUMBER: Schema = { type: 'integer', minimum: 0 };
 const POSITION_PATTERN = '^[0-9A-Fa-f]{32}$';
 
-/** Parameters of paths, by the name they have in route tables, where nothing else is said. */
+/** Parameters of paths, by the name they have in route tables, unless an operation describes them. */
 export const PATH_PARAMETERS: Readonly<Record<string, ParameterDoc>> = {
   stream: segment(
     'stream',

@@ -137,7 +137,7 @@ export const USER_DOCS = {
   changePassword: {
     summary: "Change one's own password",
     body: body('PasswordChange', { currentPassword: 'secret1!', newPassword: 'secret2!' }),
-    // A user that is gone is told apart from a wrong password for nobody.
+    // The answer is the same for a user that is gone and for a wrong password.
     responses: { 200: CHANGED, ...problems(400, 406, 413, 415) },
   },
 } as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -5,7 +5,7 @@ import { noteForAudit } from '../http/context.ts';
 import type { App, Call } from '../http/context.ts';
 import { checkStream } from '../streams/access.ts';
 
-/** What is done to groups, whichever protocol asks for it: with what the audit is told, and in whose name. */
+/** What is done to groups, whichever protocol asks for it: with what the audit records, and in whose name. */
 
 export interface Group {
   /** `$all` for the whole log. */

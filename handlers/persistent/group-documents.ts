@@ -11,7 +11,7 @@ export function groupUrl(call: Call, stream: string, group: string): string {
   return `${baseOf(call)}/subscriptions/${escapeName(stream)}/${escapeName(group)}`;
 }
 
-/** A group in a list. `parkedMessageCount` is ours: whoever looks at a list looks for what is parked. */
+/** A group in a list. `parkedMessageCount` is ours: operators look at a list for what is parked. */
 export function summaryDocument(call: Call, info: GroupInfo): SummaryDocument {
   return {
     links: [{ href: `${groupUrl(call, info.stream, info.group)}/info`, rel: 'detail' }],

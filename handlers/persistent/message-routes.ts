@@ -29,7 +29,7 @@ export function groupIn({ params }: Call): Group {
 }
 
 /**
- * GET `/subscriptions/{stream}/{group}[/{count}]`: what there is at once. Whoever gets it has the message timeout to
+ * GET `/subscriptions/{stream}/{group}[/{count}]`: what there is at once. The caller has the message timeout to
  * answer.
  */
 export const takeMessages: Handler = async (call, app) => {
@@ -157,8 +157,8 @@ function actionOf(call: Call): NackAction {
 }
 
 /**
- * GET `/subscriptions/viewparkedmessages/{stream}/{group}/{event}/{backward|forward}/{count}`: for who may read the
- * stream, of groups that there are. Links lead to the stream of what is parked itself.
+ * GET `/subscriptions/viewparkedmessages/{stream}/{group}/{event}/{backward|forward}/{count}`: for callers that may
+ * read the stream, of groups that there are. Links lead to the stream of what is parked itself.
  */
 export function parkedMessages(direction: 'backward' | 'forward'): Handler {
   return async (call, app) => {

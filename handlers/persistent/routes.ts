@@ -16,7 +16,7 @@ import { detailsDocument, groupUrl, summaryDocument } from './group-documents.ts
 import { ack, groupIn, nack, parkedMessages, takeMessages } from './message-routes.ts';
 
 /**
- * Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader
+ * Persistent subscriptions over HTTP: groups are made, listed and deleted; messages.ts has what they do. The leader
  * has them.
  */
 
@@ -44,7 +44,7 @@ const listAll: Handler = async (call, app) => {
   } satisfies GroupPageDocument);
 };
 
-/** Groups of a page, where nothing is said. */
+/** Groups of a page, by default. */
 const PAGE_COUNT = 100;
 
 function pageOf(call: Call): { readonly offset: number; readonly count: number } | null {

@@ -16,11 +16,11 @@ import { waitingMember } from './scavenge-routes.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge-paths.ts';
 
 /**
- * Scavenges on a schedule, over HTTP. Checked in this order: who calls, whether it is on (503), what is sent (400, 413,
- * 415), and then by the driver.
+ * Scavenges on a schedule, over HTTP. Checked in this order: the caller, whether it is on (503), what is sent (400,
+ * 413, 415), and then by the driver.
  */
 
-/** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
+/** GET `/auto-scavenge/enabled`: of this node, and never of another node. */
 const autoScavengeEnabled: Handler = (call, app) => {
   const autoScavenge = featureOf(call, app, 'autoScavenge');
   negotiate(call, JSON_ONLY);
@@ -38,7 +38,7 @@ const autoScavengeStatus: Handler = (call, app) => {
   );
 };
 
-/** Times of an answer where nothing is said. */
+/** Times of an answer by default. */
 const TIMES_DEFAULT = 5;
 /** Longest name of a zone, in characters; those that there are are shorter. */
 const ZONE_LENGTH_MAX = 64;

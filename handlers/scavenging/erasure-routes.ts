@@ -62,7 +62,7 @@ const oneProof: Handler = async (call, app) => {
   return adminJson(call, 200, proofDocument(proof, await shownFindings(call, app, proof.report?.findings ?? [])));
 };
 
-/** Who knows the id of an event does not learn by it what the list of its stream keeps from him. */
+/** A caller that knows the id of an event does not learn by it what the access list of its stream withholds. */
 async function shownFindings(call: Call, app: App, findings: readonly ErasureFinding[]): Promise<Findings> {
   const decided = new Map<string, boolean>();
   for (const { stream } of findings)

@@ -135,7 +135,7 @@ const lastScavenge: Handler = async (call, app) => {
   );
 };
 
-/** An order that nobody asks for any more was interrupted, whatever its run says. */
+/** An order that is no longer asked for was interrupted, whatever its run reports. */
 function lastOf(app: App): LastScavenge | null {
   return (app.features.scavengeOrders ?? scavengerOf(app)).last();
 }

@@ -5,7 +5,7 @@ import { parseLink } from '../../core/streams/format/links.ts';
 import { isMetastream } from '../../core/streams/format/names.ts';
 import type { App, Call } from '../http/context.ts';
 
-/** The access list of a stream decides who may do what with it. With security off nothing is asked. */
+/** The access list of a stream decides what each caller may do with it. With security off nothing is asked. */
 
 /** Throws, or rejects, unless the caller may do this. There is nothing to wait for where that is known at once. */
 export function checkStream(call: Call, app: App, action: StreamAction, stream: string): void | Promise<void> {
@@ -29,7 +29,7 @@ export async function readAllowed<T>(call: Call, app: App, stream: string, read:
 }
 
 /**
- * For what operators are told of a stream, its length and metadata among it: throws, or rejects, unless the caller may
+ * For what operators learn of a stream, its length and metadata among it: throws, or rejects, unless the caller may
  * read both. The list of a stream that is deleted for ever went with it.
  */
 export async function checkInspection(call: Call, app: App, stream: string): Promise<void> {
@@ -64,8 +64,8 @@ export async function checkReader(call: Call, app: App, stream: string): Promise
 }
 
 /**
- * Puts links whose target the caller may not read in the place of what they point to: whoever may write a link could
- * read any stream through it otherwise. Such a link does not tell either whether its target exists.
+ * Puts links whose target the caller may not read in the place of what they point to: a caller that may write a link
+ * could read any stream through it otherwise. Such a link does not show either whether its target exists.
  */
 export async function withoutForbidden(call: Call, app: App, events: StoredEvent[]): Promise<void> {
   if (app.security === null) return;

@@ -22,8 +22,8 @@ import { authorizeWrite } from './access.ts';
 import { auditWrite, noteMetadata } from './audit-write.ts';
 
 /**
- * Appending. Checks come in the order of the reference, behind the media type and the right to write: who may not write
- * learns nothing else.
+ * Appending. Checks come in the order of the reference, behind the media type and the right to write: a caller without
+ * that right learns nothing else.
  */
 
 /**

@@ -6,7 +6,7 @@ import { SETTINGS_STREAM } from '../../core/streams/format/names.ts';
 import type { App, Audited } from '../http/context.ts';
 import { noteForAudit } from '../http/context.ts';
 
-/** What an append does, as the audit is told of it. */
+/** What an append does, as the audit records it. */
 interface AuditedWrite {
   audited: Audited | null;
 }

@@ -105,7 +105,7 @@ const PIECE_BYTES = 65_536;
 
 /**
  * Writes the lines of events, and stops whenever a piece is full. The events are let go in the end: the next ones are
- * read before anybody could forget these.
+ * read before a caller could let go of these.
  */
 function* linesOf(out: JsonBytes, events: StoredEvent[]): Generator<void, void, undefined> {
   for (const event of events) {

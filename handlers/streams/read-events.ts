@@ -297,7 +297,7 @@ export const scavengeHistory: Handler = (call, app) => {
   return backwardPage(call, app, `$scavenges-${decodeSegment(scavenge)}`, event, countOf(count), true, chosen);
 };
 
-/** The description document of a stream; only for those who ask for its media type. */
+/** The description document of a stream; only for requests that ask for its media type. */
 function descriptionText(stream: string, asked: Representation, prefix: string): string {
   const family = asked.mediaType.includes('.kurrent.') ? 'kurrent' : 'eventstore';
   const link = (types: readonly string[]): string => {

@@ -13,7 +13,7 @@ import { area, operation } from '../http/route.ts';
 import { STREAM_NAMES_DOC } from '../openapi/inspection-paths.ts';
 import { mayRead } from './access.ts';
 
-/** Streams of an answer where nothing is said. */
+/** Streams of an answer by default. */
 const COUNT_DEFAULT = 50;
 /** Longest text to look for, in characters. */
 const SEARCH_LENGTH_MAX = 200;
@@ -68,7 +68,7 @@ function wantedOf(call: Call): NamesWanted {
   };
 }
 
-/** The first of the words where nothing is said. */
+/** The first of the words is the default. */
 function wordOf<const W extends string>(call: Call, name: string, words: readonly [W, ...W[]]): W {
   const text = queryOf(call, name);
   const word = text === undefined ? words[0] : words.find((each) => each === text);

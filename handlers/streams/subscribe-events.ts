@@ -17,8 +17,8 @@ import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
  * in `$all`, as `id`. `?from=` names the first event wanted, here as everywhere (`?from=end`: the first that comes);
  * `Last-Event-ID` the last one that was seen, behind which it goes on. Without either reading starts at the beginning.
  * `event: caught-up` marks the end of the history, and `event: checkpoint` how far a filter has been without finding
- * anything; both have an id, so that who comes back does not look at all that again. `event: error` carries a problem
- * document and is the last one.
+ * anything; both have an id, so that a client that comes back does not read all that again. `event: error` carries a
+ * problem document and is the last one.
  */
 
 /** A comment keeps idle connections from being cut. */
@@ -149,7 +149,7 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
       // A reader that does not keep up needs no sign of life.
       if (isWaiting) controller.enqueue(encodeText(':\n\n'));
     }
-    // The client is gone: nobody reads the stream any more, it only has to let go.
+    // The client is gone: the stream is not read any more, and only has to let go of what it holds.
     if (!ending.signal.aborted) {
       ending.abort();
       controller.close();

@@ -17,10 +17,10 @@ import { noSessionCookie, sessionCookie, sessionValuesOf } from '../http/session
 const LOGIN_BODY_BYTES_MAX = 16_384;
 /**
  * Bodies of logins that may be arriving from one address (or IPv6 network) at once. The body is the login, so that
- * nobody is known before it; one takes a moment, and many people may share an address.
+ * no user is known before it; one takes a moment, and many people may share an address.
  */
 export const ARRIVING_LOGINS_MAX = 32;
-/** Characters of a name that nobody has proved: it is often a password that was typed into the wrong field. */
+/** Characters of an unverified name: it is often a password that was typed into the wrong field. */
 const TRIED_NAME_LENGTH_MAX = 64;
 const SECOND_MS = 1_000;
 
@@ -44,7 +44,7 @@ export const logIn: Handler = async (call, app) => {
     address: server.addressOf?.(call.request) ?? null,
     isLocal: isEmptyPassword(credentials.password) && server.isLocal?.(call.request) === true,
   });
-  // Of logins that succeed the audit is told as of others: once in a while.
+  // Logins that succeed the audit records as it does others: once in a while.
   call.audited = null;
   const session = await sessions.begin(principal);
   call.principal = session.principal;
@@ -76,8 +76,8 @@ async function arrived(call: Call, app: App): Promise<unknown> {
 }
 
 /**
- * GET `/ui/session`: who uses the page, and what that allows. A session that does not count any more is forgotten by
- * the browser.
+ * GET `/ui/session`: the user of the page, and what that user may do. A session that does not count any more is
+ * forgotten by the browser.
  */
 export const session: Handler = (call, app) =>
   described(call, app, call.session === null && sessionValuesOf(call).length > 0 ? noSessionCookie(call) : null);

@@ -113,7 +113,7 @@ const DETAILS_TYPE_ID = 260;
 const LIST_TYPE_ID = 261;
 const CURRENT_TYPE_ID = 262;
 
-/** Whoever may see the list is an administrator, whom alone formats of passwords are told. */
+/** Only administrators may see the list, and they alone learn the formats of passwords. */
 export function listReply(call: Call, users: readonly User[], hasFormats: boolean): Reply {
   return jsonReply(
     call,
@@ -149,7 +149,7 @@ export function createdReply(call: Call, loginName: string): Reply {
   return jsonReply(call, 201, updated(loginName), { location: userUrl(call, loginName) });
 }
 
-/** Who the caller is: default values are left out. */
+/** The caller's login and groups: default values are left out. */
 export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Reply {
   return jsonReply(call, 200, {
     data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) },

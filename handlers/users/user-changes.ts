@@ -5,7 +5,7 @@ import { refusal } from '../http/authorization.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call } from '../http/context.ts';
 
-/** What is done to users, whichever protocol asks for it: with what the audit is told, and what no protocol allows. */
+/** What is done to users, whichever protocol asks for it: with what the audit records, and what no protocol allows. */
 
 export async function create(call: Call, users: Users, user: NewUser): Promise<void> {
   noteForAudit(call, { target: user.loginName, details: { groups: user.groups } });
@@ -47,7 +47,7 @@ export function mayLookAt({ principal }: Call, login: string | null): void {
     throw refusal(principal, 'Only members of $admins may look at other users.');
 }
 
-/** In a path: whoever asks. */
+/** In a path: the caller. */
 const CURRENT = '$current';
 
 export function unreachable(): SkuaError {

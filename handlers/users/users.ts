@@ -80,7 +80,7 @@ const disableUser: Handler = (call, app) => change(call, app, (users, login) => 
 const resetPassword: Handler = (call, app) =>
   change(call, app, async (users, login) => users.resetPassword(login, await newPasswordOf(call, app)));
 
-/** POST `/users/{login}/command/change-password`: by nobody but the user, who proves to know the present one. */
+/** POST `/users/{login}/command/change-password`: by the user alone, who proves to know the present one. */
 const changePassword: Handler = (call, app) =>
   change(call, app, async (users, login) => {
     requireSelf(call, login);
@@ -96,7 +96,7 @@ function requireSelf({ principal }: Call, login: string): void {
     );
 }
 
-/** GET `/admin/login`: who the caller is. */
+/** GET `/admin/login`: the caller's login and groups. */
 export const loginEcho: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   return identityReply(call, call.principal.name, call.principal.roles, app.world.clock.nowMs());

@@ -197,7 +197,7 @@ export function completedMembers(
 
 /** A write that fails is repeated at once, this often in all. */
 const TRIES_MAX = 5;
-/** Who may read the history; writing and deleting is for the system alone. */
+/** The group that may read the history; writing and deleting is for the system alone. */
 const READER = '$ops';
 const SECONDS_PER_DAY = 86_400;
 const NO_BYTES = new Uint8Array(0);
