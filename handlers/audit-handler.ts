@@ -182,7 +182,7 @@ function codeOf(error: unknown): string | null {
   return error instanceof SkuaError ? error.code : null;
 }
 
-/** The name in credentials that proved nothing. */
+/** The name in credentials that were refused. */
 function triedName({ request }: Call): string | null {
   const header = request.headers.get('authorization');
   try {

@@ -94,7 +94,7 @@ function resumed({ forwarded }: Call, { sessions }: Security): Promise<Principal
 }
 
 /**
- * For the member that will decide a request in the place of this one: finds the session that it brings, where it brings
+ * For the member that will decide a request instead of this one: finds the session that it brings, where it brings
  * no other credentials.
  */
 export async function findSession(call: Call, { security }: App): Promise<void> {

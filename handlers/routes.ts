@@ -56,5 +56,5 @@ export function routesFor(options: AppOptions): readonly Route[] {
   return ROUTES.filter(({ offBy }) => offBy == null || !options[offBy]);
 }
 
-/** What is said of a path by how it begins, also where options and missing features have taken it away. */
+/** What holds for a path by how it begins, also where options and missing features have taken it away. */
 export const branchAt = branchesOf(ROUTES);

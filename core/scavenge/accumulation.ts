@@ -70,7 +70,7 @@ export async function runAccumulation(run: RunContext, fromChunk: number): Promi
 
 /** The job. */
 export function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
-  // The chunks that are executed next are proved by their MD5.
+  // The chunks that are executed next are compared with their MD5.
   context.digests.prepare?.(args.files.chunkSize);
   return withCollectingParts(args, context, async (parts) => {
     const counts = await new Accumulation({ ...parts, fromChunk: args.fromChunk }, context).run();

@@ -192,7 +192,10 @@ export interface DryRunReport {
   readonly threshold: number;
   /** The one that would be written now. */
   readonly point: ScavengePoint;
-  /** The older point to which the next run goes all the same, unless it starts afresh: less than is told here. */
+  /**
+   * The older point to which the next run goes all the same, unless it starts afresh: that run removes less than is
+   * given here.
+   */
   readonly waiting?: ResumedPoint;
   readonly chunks: readonly DryRunChunk[];
   /**

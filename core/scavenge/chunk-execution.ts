@@ -296,7 +296,7 @@ class ChunkExecution {
     if (done.length === 1) return;
     const spaceSaved = mergedBytes - bytesAfter!;
     progress.bytesReclaimed += spaceSaved;
-    // The history tells of merges behind all chunks, as it does where they come later.
+    // The history reports merges behind all chunks, as it does where they come later.
     this.#merged.push({
       startNumber: replacement.startNumber,
       endNumber: replacement.endNumber,

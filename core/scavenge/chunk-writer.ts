@@ -49,7 +49,7 @@ interface ChunkTarget {
   readonly chunkId: Uint8Array;
 }
 
-/** A place between two records at which a file may be made to end. */
+/** A position between two records at which a file may be made to end. */
 export interface WriterMark {
   readonly dataBytes: number;
   readonly records: number;

@@ -29,7 +29,7 @@ export class RunProgress {
   #phase: ScavengePhase = 'Starting';
   #phaseStartedMs: number;
   #lastLineMs: number;
-  /** What the time left is told by: bytes, or whatever a job counts. */
+  /** What the time left is estimated by: bytes, or whatever a job counts. */
   #done = 0;
   #total = 0;
   readonly #underWay = new Map<symbol, number>();

@@ -20,8 +20,8 @@ export class WholeCopy {
   readonly #buffers = [new Uint8Array(COPY_BYTES), new Uint8Array(COPY_BYTES)] as const;
 
   /**
-   * `start` is the log position at which the new file begins. `onPassed` is told the bytes that were read since the
-   * last call.
+   * `start` is the log position at which the new file begins. `onPassed` is called with the bytes that were read since
+   * the last call.
    */
   constructor(start: number, writer: ChunkWriter, context: JobContext, onPassed: (bytes: number) => void) {
     this.#start = start;

@@ -30,7 +30,7 @@ export interface InfoDocument {
 }
 
 /**
- * GET `/health/ready`: while the node starts, how far it is; of one that serves, how much of its log is proved and
+ * GET `/health/ready`: while the node starts, how far it is; of one that serves, how much of its log is scrubbed and
  * whether its audit is written.
  */
 export interface ReadinessDocument extends Partial<StartUpWork> {
@@ -120,7 +120,7 @@ export interface StartUpWork {
 export interface ChunkProofView {
   /** Bytes of their files that were not compared with their checksum since they were written or changed. */
   readonly bytesUnproven: number;
-  /** Since the one that was proved longest ago; null when none was. */
+  /** Since the chunk that was compared longest ago; null when none was. */
   readonly oldestProofSeconds: number | null;
 }
 

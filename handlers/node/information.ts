@@ -44,7 +44,7 @@ export function liveReply(isReady: boolean): Reply {
 
 /**
  * `/health/ready`: whether requests can be served, and if not, how far the start has come; of one that serves, how much
- * of its log is proved.
+ * of its log is scrubbed.
  */
 export const ready: Handler = (_call, app) => {
   const isStopping = app.node?.state === 'ShuttingDown';

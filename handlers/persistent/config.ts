@@ -101,7 +101,7 @@ class Members {
     throw new SkuaError('bad_request', `${name} must be an integer from ${min} to ${max}.`);
   }
 
-  /** What is null is not said. */
+  /** A member that is null counts as absent. */
   #of(name: string): unknown {
     return this.#values.get(name.toLowerCase()) ?? undefined;
   }

@@ -88,7 +88,7 @@ export async function mayProcess(call: Call, app: App, stream: string): Promise<
   await checkStream(call, app, 'read', stream);
 }
 
-/** In whose name a change is made, as its configuration tells. */
+/** The user in whose name a change is made, as its configuration has it. */
 function nameOf({ principal }: Call): string {
   return principal.name ?? 'anonymous';
 }

@@ -448,7 +448,7 @@ function richNames(before: string, colon: string): RichNames {
 
 /**
  * The members of the levels from `rich` on, each followed by a comma. `eventNumber` and `streamId` describe the event
- * itself, `position…` the place in the stream that was read.
+ * itself, `position…` its position in the stream that was read.
  */
 function writeRich(out: JsonBytes, event: StoredEvent, level: EmbedLevel, names: RichNames, payloads: Payloads): void {
   let { isJson } = event;

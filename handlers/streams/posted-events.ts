@@ -79,8 +79,8 @@ const WRITTEN_PER_READ = 8;
 const ALL_AT_ONCE = Number.POSITIVE_INFINITY;
 
 /**
- * Yields whenever it has read `slice` characters or more. `onStored` is told then of the characters that are stored so
- * far.
+ * Yields whenever it has read `slice` characters or more. `onStored` is then called with the characters that are stored
+ * so far.
  */
 function* eventsOf(
   reader: JsonReader,

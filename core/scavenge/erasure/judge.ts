@@ -25,7 +25,7 @@ const LAST_EVENT =
   'the last one, which a scavenge keeps so that event numbers continue; hard-delete the stream and scavenge to remove it too';
 
 /**
- * Where something remains. A `trace` is of an event: its record or its id. `residue` tells that a stream was there, but
+ * Where something remains. A `trace` is of an event: its record or its id. `residue` shows that a stream was there, but
  * nothing of what its events held: names in tombstones, metadata, other events and the scavenge database, index
  * entries.
  */
@@ -311,7 +311,7 @@ interface StrayRecord {
 }
 
 /**
- * Whether a scavenge has left nothing of the event but place, number, id and type: asked of its very bytes, all of
+ * Whether a scavenge has left nothing of the event but position, number, id and type: asked of its very bytes, all of
  * which must be there.
  */
 async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: StrayRecord): Promise<boolean> {

@@ -273,7 +273,9 @@ export class HistoryWriter {
       await this.writeMetadata(stream);
   }
 
-  /** `what` tells the event from all others of its type in the stream; null where the same may be written twice. */
+  /**
+   * `what` distinguishes the event from all others of its type in the stream; null where the same may be written twice.
+   */
   async #append(
     stream: string,
     type: string,

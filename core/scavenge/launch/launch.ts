@@ -86,8 +86,8 @@ export interface ActiveRun {
 }
 
 /**
- * Starts a run in the background. `onEnd` is told its result once its history is written out. The end does not get into
- * the history where `tellsEnd` is false, since something else decides whether it counts.
+ * Starts a run in the background. `onEnd` is called with its result once its history is written out. The end does not
+ * get into the history where `tellsEnd` is false, since something else decides whether it counts.
  */
 export function launchRun(
   deps: ScavengeDeps,
@@ -156,7 +156,7 @@ function failureText(error: unknown): string {
   return `Error while scavenging DB: ${reason}${reason.endsWith('.') ? '' : '.'}`;
 }
 
-/** How far a dry run has come, which it tells the log now and then. */
+/** How far a dry run has come, which is logged now and then. */
 export function dryRunProgress(
   scavengeId: string,
   ports: Pick<ScavengeDeps['ports'], 'clock' | 'log' | 'meter'>,

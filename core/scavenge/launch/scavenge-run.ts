@@ -37,8 +37,8 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
     run.lines.learnsDeleted();
     // As ever it only saves work: a crash from here on has the next run learn all of it to the same point.
     run.deps.ports.states.remove();
-    // At once, so that a run which is ended before it has learnt anything leaves a database for the next run to put
-    // away.
+    // At once, so that a run which is ended before it has learnt anything leaves a database for its tick to store
+    // in the bucket.
     await storeBegun(run, first);
   }
   if (options.startAfresh) await restart(run, stored, first);

@@ -130,7 +130,7 @@ interface WrittenPoint {
 
 /**
  * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
- * that is known, -1 for none. Of two nodes that write a point at once the log takes one's, and the other uses that
+ * that is known, -1 for none. Of two nodes that write a point at once the log takes one point, and both use it
  * (core/cluster/replica/README.md, rule 6). Throws `scavenge_failed` where the stream is not what it was and has no
  * newer point, and what the store throws.
  */
