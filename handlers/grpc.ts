@@ -109,7 +109,7 @@ class Calls {
     const { path } = transport;
     const method = this.#methods.get(path);
     if (method === undefined) {
-      // Before anybody is asked who calls. Clients make UNIMPLEMENTED of the status of HTTP.
+      // Before authentication. Clients make UNIMPLEMENTED of the status of HTTP.
       if (!this.#services.has(path.slice(1, Math.max(1, path.lastIndexOf('/'))))) return { httpStatus: 404 };
       return { status: STATUS.unimplemented, message: 'Method is unimplemented.', trailers: {} };
     }

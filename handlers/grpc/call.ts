@@ -64,16 +64,16 @@ export interface GrpcTransport {
   readonly path: string;
   /**
    * The call as a request, of which authentication, access and audit take headers and connection. Its signal aborts
-   * when nobody waits for an answer any more (cancelled, connection lost, deadline passed) and when the node stops;
-   * `reason` is then `GrpcEnding`, where the client is still to be told.
+   * when no client waits for an answer any more (cancelled, connection lost, deadline passed) and when the node stops;
+   * `reason` is then `GrpcEnding`, where the client still gets a status.
    */
   readonly request: Request;
   /**
    * The next message of the client, without its prefix; null behind the last one. At once where it has arrived. What
    * has been read may be a view that is the caller's for good. Rejects with a GrpcError for what is no message, is too
-   * long, and when the call is over. `isOwed` where the client has to send it without being asked for anything first:
-   * who does not in time is cut off. Its bytes count until the next message is read, or the call ends; who keeps it
-   * longer counts by itself.
+   * long, and when the call is over. `isOwed` where the client has to send it without being asked for anything first: a
+   * client that does not in time is cut off. The bytes of the message count until the next message is read, or the call
+   * ends; a reader that keeps it longer counts it itself.
    */
   read(isOwed?: boolean): Uint8Array | null | Promise<Uint8Array | null>;
   /**
@@ -83,8 +83,8 @@ export interface GrpcTransport {
    */
   send(block: Uint8Array): Promise<void> | null;
   /**
-   * Begins work of the call that nobody waits for, such as behind a timer. What it throws, or rejects with, ends the
-   * call.
+   * Begins work of the call that no code awaits, such as behind a timer. What the work throws, or rejects with, ends
+   * the call.
    */
   guarded(work: () => Promise<unknown>): void;
 }
@@ -100,15 +100,15 @@ export interface CallAudit {
 
 /** A call under way, as methods see it. */
 export interface GrpcCall {
-  /** Who calls, from where: what the handlers of HTTP take, too. */
+  /** The caller and its address: what the handlers of HTTP take, too. */
   readonly call: Call;
   readonly app: App;
   readonly transport: GrpcTransport;
   /** As `request.signal` of the transport. */
   readonly signal: AbortSignal;
   /**
-   * For calls that do several things: what is told of one of them is told with a copy of `call` that says so. Null
-   * where nobody keeps who did what.
+   * For calls that do several things: what is logged of one of them is logged with a copy of `call` that names it. Null
+   * where no audit log is kept.
    */
   readonly audit?: CallAudit | null;
   /**
@@ -148,7 +148,9 @@ export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, tak
  */
 export type DecidedBy = 'here' | 'node' | 'writes' | 'leader-only';
 
-/** What is known of a method before anything of a call is read: where it is decided, and who may call it. */
+/**
+ * What is known of a method before anything of a call is read: which member decides it, and which callers may call it.
+ */
 export interface MethodRule {
   readonly place: DecidedBy;
   /**
@@ -171,7 +173,7 @@ export interface GrpcMethod extends MethodRule {
    * generation.
    */
   readonly notLeader?: (leader: NodeAddress) => Error;
-  /** What a caller is told who may not call it, where the service tells that in its own way. */
+  /** The answer to a caller that may not call it, where the service has an answer of its own. */
   readonly refused?: (error: unknown, call: Pick<GrpcCall, 'call' | 'app'>) => unknown;
   /** Carries out the call; what it throws ends it (`endingOf`). */
   run(call: GrpcCall): Promise<void> | void;
@@ -185,8 +187,8 @@ export interface GrpcService {
 }
 
 /**
- * One message in, one out. Where what the message names decides who may send it, `allow` looks for that alone, and
- * throws, before all of it is decoded.
+ * One message in, one out. Where what the message names decides which callers may send it, `allow` looks for that
+ * alone, and throws, before all of the message is decoded.
  */
 export function unary<Request, Response>(
   shape: MethodShape<Request, Response>,

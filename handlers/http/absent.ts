@@ -31,7 +31,7 @@ export function nothingAt(path: string, advice = ''): SkuaError {
   return new SkuaError('not_here', `${absent.what}. The README lists what else is not supported.`);
 }
 
-/** In front of what is possible, where somebody asks for, or sends, XML. */
+/** In front of what is possible, where a caller asks for, or sends, XML. */
 export function xmlRemark(mediaTypes: string): string {
   return /\bxml\b/i.test(mediaTypes) ? 'XML is not supported, only JSON. ' : '';
 }

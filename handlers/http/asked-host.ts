@@ -3,8 +3,8 @@ import type { GossipMember } from './node-control.ts';
 import { forwardedBase, NO_HOST, pathStart } from './url.ts';
 
 /**
- * What a URL makes of every spelling of the addresses that stand for all of a machine, by which nobody reaches it from
- * elsewhere.
+ * What a URL makes of every spelling of the addresses that stand for all of a machine, by which no client reaches it
+ * from elsewhere.
  */
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '[::]', '[::ffff:0:0]']);
 

@@ -37,7 +37,7 @@ function isAllowed(principal: Principal, { options }: App, access: Access): bool
   }
 }
 
-/** Who says to be a member, or would have to be one, and proves nothing. */
+/** For a caller that claims to be a member, or would have to be one, and proves nothing. */
 export function notAMember(what: string): SkuaError {
   return new SkuaError(
     'not_a_member',
@@ -55,12 +55,12 @@ const MISSING: Readonly<Partial<Record<Access, string>>> = {
 };
 
 /**
- * What a caller is told who may not do something: to name a user where none was named, else why that user is not
+ * The answer to a caller that may not do something: to name a user where none was named, else why that user is not
  * enough.
  */
 export function refusal(principal: Principal, why: string, data: Record<string, unknown> = {}): SkuaError {
-  // Anybody may cause as many as a line carries, and to note where one was made takes a quarter of its time, for
-  // nobody.
+  // Any caller may cause as many refusals as a connection carries, and to note where one was made takes a quarter of
+  // its time, with no reader.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   const error = isAnonymous(principal)

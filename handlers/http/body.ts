@@ -56,8 +56,8 @@ export async function readJsonText(
 }
 
 /**
- * Refuses a body of another type, or of none: a form of any page can send those, and browsers ask nobody first. Every
- * route that reads a body looks at its type. Errors: `unsupported_media_type`.
+ * Refuses a body of another type, or of none: a form of any page can send those, and browsers ask no server first.
+ * Every route that reads a body looks at its type. Errors: `unsupported_media_type`.
  */
 export function requireJsonType(call: Call): void {
   const contentType = call.request.headers.get('content-type');

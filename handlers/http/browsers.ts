@@ -72,7 +72,7 @@ function senderOf(path: string): string | null {
   }
 }
 
-/** Characters of a host that are repeated to who has sent it. */
+/** Characters of a host that are repeated to the caller that has sent it. */
 const SHOWN_HOST_LENGTH_MAX = 255;
 
 /**
@@ -93,7 +93,7 @@ export function isFromOwnPage(call: Call): boolean {
 /**
  * Refuses to begin or end a session for any page but our own. Others may come from an origin that an option names, and
  * then log in with credentials of their own; but at another port of the host a cookie of theirs would take the place of
- * ours, so that they could log their visitors out, or in as somebody whom they know. Errors: `foreign_origin`.
+ * ours, so that they could log their visitors out, or in as a user whose password they know. Errors: `foreign_origin`.
  */
 export function refuseOtherPages(call: Call): void {
   const { headers } = call.request;
@@ -159,8 +159,8 @@ const CHALLENGE = 'Basic realm="Skua", charset="UTF-8"';
 const CHALLENGE_TO_PAGE = `X-${CHALLENGE}`;
 
 /**
- * The challenge of a 401: `X-Basic` for what a page has sent by itself, `Basic` for programs and for addresses that
- * somebody opens.
+ * The challenge of a 401: `X-Basic` for what a page has sent by itself, `Basic` for programs and for addresses that a
+ * person opens.
  */
 export function challengeTo(headers: Headers): string {
   return isOfPage(headers) ? CHALLENGE_TO_PAGE : CHALLENGE;
@@ -182,7 +182,7 @@ function isOfPage(headers: Headers): boolean {
 }
 
 /**
- * Whether somebody opens an address in a browser, and wants to see a page: programs that take anything do not ask for
+ * Whether a person opens an address in a browser, and wants to see a page: programs that take anything do not ask for
  * HTML.
  */
 export function isOpenedInBrowser(headers: Headers): boolean {

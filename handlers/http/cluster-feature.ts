@@ -46,16 +46,16 @@ export interface ReplyParts {
  */
 export interface Fence {
   /**
-   * Runs the handling of a request. Writes that it makes take their place in the log only while the passage is open,
+   * Runs the handling of a request. Writes that it makes take their position in the log only while the passage is open,
    * later they reject with `not_leader`; and only while `held` lets them, later they reject with `write_expired`.
-   * `epochNumber` is null for what is decided here whoever leads.
+   * `epochNumber` is null for what is decided here whichever member leads.
    */
   run<T>(epochNumber: number | null, held: HeldWrite, work: (guard: EpochGuard) => T): T;
   /** The same for writes whose handling is no request of its own. */
   guard(epochNumber: number | null, held: HeldWrite): EpochGuard;
   /**
    * Runs the handling of a client's own request: what it writes while another member leads is written there, for this
-   * writer, in its order, and only while somebody waits for the answer.
+   * writer, in its order, and only while the client waits for the answer.
    */
   own<T>(writer: () => Writer, isGone: () => boolean, work: () => T): T;
 }
@@ -74,7 +74,7 @@ export interface EpochGuard {
 
 /**
  * What a member says of a request that it passes on, in a header of its own beside the caller's: the leader can't see
- * it for itself. It counts only where the connection is a member's; whoever else sends the header is not heard.
+ * it for itself. It counts only where the connection is a member's; from any other caller the header is ignored.
  */
 export interface Forwarded {
   /** Number of the epoch in which it was sent. */

@@ -58,9 +58,9 @@ export interface AppOptions {
   readonly corsOrigins: readonly string[];
   /** For so many seconds browsers are told to ask for the node over TLS only; 0: they are told nothing. */
   readonly hstsSeconds: number;
-  /** Names of the node beside those that can be nobody else's (`OwnHosts`), and suffixes of such. */
+  /** Names of the node beside those that can be no other host's (`OwnHosts`), and suffixes of such. */
   readonly allowedHosts: readonly string[];
-  /** Replies of fewer bytes are not compressed for who takes several codings; -1: none is compressed. */
+  /** Replies of fewer bytes are not compressed for callers that take several codings; -1: none is compressed. */
   readonly compressionMinBytes: number;
 }
 
@@ -97,7 +97,7 @@ export interface AppContext {
    * The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then.
    */
   readonly node: NodeControl | null;
-  /** Keeps who did what; null, or left out, where nobody asked for that. */
+  /** The audit log; null, or left out, where no option asks for one. */
   readonly audit?: AuditLog | null;
   readonly features?: AppFeatures;
   readonly server?: ServerSide;
@@ -141,11 +141,12 @@ export interface ClusterFeature {
   readonly membership: Membership & Pick<RunningMembership, 'onGossip' | 'onCommits' | 'onLead'>;
   readonly log: MemberLog;
   /**
-   * Whether a text is the secret that the members share; null where there is none: then certificates prove who is one.
+   * Whether a text is the secret that the members share; null where there is none: then certificates prove that a
+   * caller is a member.
    */
   readonly isSecret: ((text: string) => boolean) | null;
   /**
-   * Takes in what others have written, before somebody is refused who may have been made, or changed, elsewhere a
+   * Takes in what other members have written, before a user is refused that may have been made, or changed, elsewhere a
    * moment ago; resolves after a second at the latest, whether that worked or not. Null where that was done within the
    * last second.
    */
@@ -204,7 +205,9 @@ export interface ServerSide {
   readonly addressOf?: (request: Request) => string | null;
   /** The address of the node's machine at which the connection of a request came in; null where that is not known. */
   readonly localAddressOf?: (request: Request) => string | null;
-  /** Whether a request was sent on the machine of the node and passed on by nobody; absent where that is not known. */
+  /**
+   * Whether a request was sent on the machine of the node and passed on by no proxy; absent where that is not known.
+   */
   readonly isLocal?: (request: Request) => boolean;
   /**
    * Whether the connection of a request comes from a proxy that was named as one to be trusted, whatever its headers
@@ -213,7 +216,7 @@ export interface ServerSide {
   readonly isTrustedProxy?: (request: Request) => boolean;
   /**
    * The `Host` of a request over plain HTTP/1.1 as it was sent; null where it names none, or came over TLS or HTTP/2,
-   * by which no page under a name of others gets here. Absent where nobody looks at it.
+   * by which no page under a name of others gets here. Absent where the name is not checked.
    */
   readonly plainHostOf?: (request: Request) => string | null;
   /**
@@ -222,11 +225,11 @@ export interface ServerSide {
    */
   readonly connectionOf?: (request: Request) => object | null;
   /**
-   * Told who calls as soon as that is known: what the request takes of limits that callers share counts for that
+   * Called with the caller as soon as it is known: what the request takes of limits that callers share counts for that
    * caller. Throws `too_busy` where it has more than its part of them.
    */
   readonly calledBy?: (request: Request, caller: string) => void;
-  /** Whether nobody waits for the answer to a request any more; without it the request's signal tells. */
+  /** Whether no client waits for the answer to a request any more; without it the request's signal decides. */
   readonly isGone?: (request: Request) => boolean;
   /**
    * The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win.
@@ -242,7 +245,7 @@ export interface ServerSide {
   readonly readBody?: (request: Request, bytesMax: number, onBytes?: OnBytes) => Promise<Uint8Array>;
   /** Compresses replies; without it the web platform does, as far as it can. */
   readonly encoder?: BodyEncoder;
-  /** What the reply to a request holds in memory, of what all replies may; without it nobody counts. */
+  /** What the reply to a request holds in memory, of what all replies may; without it replies are not counted. */
   readonly replyShareOf?: (request: Request) => ByteShare;
   /** Makes a response that this server sends with less work than one of the web platform, which is made without it. */
   readonly toResponse?: (reply: Reply) => Response;
@@ -305,11 +308,11 @@ interface Login {
 }
 
 /**
- * Who may call an operation. `anyone` is asked for no rights, but wrong credentials are refused all the same; `probe`
- * and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
- * everything, so that operators may not see them. `members`: the members of the cluster, and nobody else whatever
- * groups he is in. `stream`: the access list of the stream decides, in the handler; `self`: the handler compares the
- * user in the path with the caller.
+ * Which callers may call an operation. `anyone` is asked for no rights, but wrong credentials are refused all the same;
+ * `probe` and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which
+ * hold everything, so that operators may not see them. `members`: the members of the cluster, and no user whatever
+ * groups that user is in. `stream`: the access list of the stream decides, in the handler; `self`: the handler compares
+ * the user in the path with the caller.
  */
 export type Access =
   | 'probe'
@@ -430,7 +433,7 @@ export function writerOf(
   };
 }
 
-/** Tells whether nobody waits for the answer to a call any more. */
+/** Makes the check whether no client waits for the answer to a call any more. */
 export function goneOf({ request }: Pick<Call, 'request'>, { server }: Pick<App, 'server'>): () => boolean {
   const { isGone } = server;
   return isGone === undefined ? () => request.signal.aborted : () => isGone(request);

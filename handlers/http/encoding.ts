@@ -21,8 +21,9 @@ const ACCEPT_LENGTH_MAX = 512;
 const ACCEPT_CODINGS_MAX = 32;
 
 /**
- * The reply, compressed where the caller takes that and it pays. Who names one coding alone, as the reference has it,
- * gets it whatever the size and for binary events too; who names several gets text from `compressionMinBytes` on.
+ * The reply, compressed where the caller takes that and it pays. A caller that names one coding alone, as the reference
+ * has it, gets it whatever the size and for binary events too; one that names several gets text from
+ * `compressionMinBytes` on.
  */
 export function encoded(reply: Reply, call: Call, app: App): Reply | Promise<Reply> {
   const { body, headers } = reply;
@@ -90,7 +91,7 @@ export function codingFor(accept: string, offered: ReadonlySet<Coding>): Coding 
     weights.set(name.trim().toLowerCase(), q >= 0 && q <= 1 ? q : 0);
   }
   let best: Coding | null = null;
-  // Only where it is named: whoever says nothing of it takes it, but not for its own sake.
+  // Only where `identity` is named: a caller that does not name it takes it, but does not prefer it.
   let most = weights.get('identity') ?? 0;
   const others = weights.get('*') ?? 0;
   for (const coding of CODINGS) {

@@ -105,7 +105,7 @@ export function refuseUnheard({ request, forwarded }: Call): void {
 /** Longest secret that is looked at, in characters. */
 const SECRET_LENGTH_MAX = 8_192;
 
-/** By its certificate, or by the secret of the cluster; without security everybody is whoever it says. */
+/** Known by its certificate, or by the secret of the cluster; without security every caller is what it claims to be. */
 function isFromMember(request: Request, { security, server, features: { cluster } }: App): boolean {
   if (security === null || (server.peerOf?.(request) ?? null) !== null) return true;
   const secret = request.headers.get(MEMBER_HEADER);

@@ -148,7 +148,8 @@ export class JsonReader extends JsonScanner {
   }
 
   /**
-   * Passes over the value that comes next, of which nothing is wanted; the same as `begin` for who goes on in slices.
+   * Passes over the value that comes next, of which nothing is wanted; the same as `begin` for a caller that goes on in
+   * slices.
    */
   beginSkipped(): void {
     this.begin(0, null);

@@ -1,11 +1,11 @@
-/** Longest name of a host in characters (RFC 1035 section 2.3.4); a longer one is nobody's. */
+/** Longest name of a host in characters (RFC 1035 section 2.3.4); a longer one is no host's. */
 const HOST_LENGTH_MAX = 255;
-/** Name or address, and the port, which says nothing of who is meant. */
+/** Name or address, and the port, which says nothing of which host is meant. */
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+?)\.?(?::\d{1,5})?$/;
-/** What browsers take for an address of IPv4: no name that somebody could register ends in a number. */
+/** What browsers take for an address of IPv4: no name that can be registered ends in a number. */
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 /**
- * Nobody can register a name under one of these and point it elsewhere (RFC 6761, RFC 6762, RFC 8375; the clusters of
+ * No name under one of these can be registered and pointed elsewhere (RFC 6761, RFC 6762, RFC 8375; the clusters of
  * Kubernetes).
  */
 const PRIVATE_SUFFIXES = ['.localhost', '.local', '.internal', '.lan', '.home.arpa', '.test', '.svc'] as const;

@@ -25,7 +25,7 @@ const CONFLICT: Outcome = { status: 409, reason: 'Conflict' };
 const UNAVAILABLE: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '1' } };
 /** An election takes some seconds. */
 const NO_LEADER: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '5' } };
-/** Somebody has to do something about it, which takes longer. */
+/** An operator has to act, which takes longer. */
 const OUT_OF_REACH: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '60' } };
 
 /** The one table from error codes to statuses and reason phrases. */

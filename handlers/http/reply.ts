@@ -184,7 +184,7 @@ const NOT_KEPT = 'max-age=0, no-cache, must-revalidate';
 /** `must-revalidate` alone would let caches that many use keep what was sent to one caller. */
 const NOT_KEPT_PRIVATE = `${NOT_KEPT}, private`;
 /**
- * Pages away from the head and single events change only when something is erased, or somebody loses the right to read
+ * Pages away from the head and single events change only when something is erased, or a user loses the right to read
  * them. Then they must not live on in a cache, so that they are kept for seconds, and not for the year that the
  * reference gives them.
  */

@@ -7,8 +7,8 @@ import { baseOf, prefixOf } from './url.ts';
 /** Over plain HTTP. */
 const NAME = 'skua-session';
 /**
- * Browsers take a cookie of this name from its own host over TLS only, for all its paths, so that nobody else can put
- * one of his own in its place.
+ * Browsers take a cookie of this name from its own host over TLS only, for all its paths, so that no other host can put
+ * a cookie of its own in its place.
  */
 const SECURE_NAME = '__Host-skua-session';
 /** The same where a proxy has the node under a path, so that two such nodes at one host have sessions of their own. */

@@ -7,7 +7,7 @@ const SHARED = new WeakMap<object, Compressed>();
 
 /**
  * Makes these bytes the body of any number of replies at once: they are kept once, compressed once, and counted for
- * none of those. Nobody may change them.
+ * none of those. No code may change the bytes.
  */
 export function sharedBody(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (!SHARED.has(bytes)) SHARED.set(bytes, new Map());
@@ -19,7 +19,7 @@ export function isSharedBody(body: object): boolean {
   return SHARED.has(body);
 }
 
-/** The compressed form of a shared body, made by the first who asks; that of another is made each time. */
+/** The compressed form of a shared body, made for the first reply that asks; that of another body is made each time. */
 export function compressedOnce(
   body: ReplyBody,
   coding: Coding,

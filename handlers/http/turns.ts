@@ -7,8 +7,8 @@ import type { Clock } from '../../core/ports/clock.ts';
  */
 const LEFT_TO_OTHERS = 3;
 /**
- * Others are at work where something short was answered within so many milliseconds: who asks for one thing after
- * another has a slice or two between his answers.
+ * Other callers are at work where something short was answered within so many milliseconds: a caller that asks for one
+ * thing after another has a slice or two between its answers.
  */
 const AT_WORK_MS = 50;
 /** A rest takes at most so many milliseconds, whatever a slice took that could not be cut. */
@@ -38,7 +38,7 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** Somebody's call, or message, was answered that took no slice. */
+  /** A call, or message, was answered that took no slice. */
   answered(): void {
     this.#hasAnswered = true;
   }
@@ -50,8 +50,8 @@ export class Turns {
 
   /**
    * Does a piece of work in its turn, which is such a part of all that there is to do for it: the rest was done as it
-   * came, which could not wait for a turn. `caller`: whose turn it takes (core/base/shared-limit.ts); null where nobody
-   * is known.
+   * came, which could not wait for a turn. `caller`: whose turn it takes (core/base/shared-limit.ts); null where no
+   * caller is known.
    */
   slice<T>(caller: string | null, work: () => T, part = 1): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -86,7 +86,7 @@ export class Turns {
     this.#isGoing = true;
     while (this.#waiting.size > 0) {
       await this.#leaveRoom();
-      // Whoever has more that waits comes again behind all others.
+      // A caller with more work that waits comes again behind all others.
       const [caller, pieces] = this.#waiting.entries().next().value!;
       this.#waiting.delete(caller);
       const { part, work } = pieces.shift()!;

@@ -54,7 +54,7 @@ const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
  * Whether a path has a segment that URL parsers resolve away: `.` or `..`, escaped or not. Paths are taken as they
- * arrived, since whoever stands in front may have judged them so.
+ * arrived, since a proxy in front may have judged them so.
  */
 export function hasDotSegment(path: string): boolean {
   return (path.includes('/.') || path.includes('/%2')) && DOTS.test(path);

@@ -26,7 +26,7 @@ export interface AnchorLocationOptions {
 /** What kind of place a text names. */
 export function anchorLocationKind(location: string): 'file' | 'url' | 's3' {
   if (/^https?:\/\//i.test(location)) return 'url';
-  return /^s3:\/\//i.test(location) ? 's3' : 'file';
+  return /^s3:/i.test(location) ? 's3' : 'file';
 }
 
 /** Throws `bad_option` for what is no place. */

@@ -35,6 +35,8 @@ export function parseLocation(
   s3: { readonly endpoint?: string | null; readonly region?: string | null } = {},
 ): ObjectLocation {
   if (text === '') throw badLocation(text, 'it is empty');
+  if (namesNoBucketRightly(text))
+    throw badLocation(text, 'other tools name buckets so; a server is an option of its own');
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined) {
     if (text.includes('\0')) throw badLocation(text, 'it has a character that is not allowed in paths');
@@ -58,6 +60,14 @@ export function parseLocation(
     );
   }
   return { kind: 's3', bucket, prefix, endpoint: checkEndpoint(s3.endpoint ?? null), region: s3.region ?? null };
+}
+
+/**
+ * Whether a text begins with `s3:` but not with `s3://`, as restic has it (`s3:https://server/bucket`). It would be the
+ * name of a directory here, and nothing of it would be in a bucket.
+ */
+function namesNoBucketRightly(text: string): boolean {
+  return /^s3:(?!\/\/)/i.test(text);
 }
 
 /** Characters: what a key of S3 may have, 1 024, less the longest key below it. */

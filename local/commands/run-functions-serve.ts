@@ -50,7 +50,7 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
 
 /** Functions work in folders of their own, so a directory is named in full. */
 function placeOf(storage: string): string {
-  return storage.startsWith('s3://') ? storage : path.resolve(storage);
+  return /^s3:/i.test(storage) ? storage : path.resolve(storage);
 }
 
 async function listen(port: number, start: () => Promise<ServedFunctions>): Promise<ServedFunctions> {

@@ -44,8 +44,8 @@ function memberInfo({ instanceId, state, host, port, asMember }: GossipMember, n
 }
 
 /**
- * What members of the reference database say to each other. Ours do so over HTTP (`/cluster/gossip`), so that nobody
- * may use it; its name is known lest a client that is pointed at it takes the node for an older one.
+ * What members of the reference database send each other. Ours do so over HTTP (`/cluster/gossip`), so that no caller
+ * may use this service; its name is known lest a client that is pointed at it takes the node for an older one.
  */
 export const clusterGossip: GrpcService = {
   name: 'event_store.cluster.Gossip',

@@ -8,9 +8,9 @@ import { MonitoringService, writeStatsResp } from '../messages/monitoring.ts';
 import type { StatsReq } from '../messages/monitoring.ts';
 import { ALL_ONES } from '../messages/wire.ts';
 
-/** Statistics are collected far less often; who asks for them more often than this gets them this often. */
+/** Statistics are collected far less often; a client that asks for them more often than this gets them this often. */
 export const STATS_PERIOD_MIN_MS = 100;
-/** Who asks for them less often gets them this often. */
+/** A client that asks for statistics less often gets them this often. */
 export const STATS_PERIOD_MAX_MS = 86_400_000;
 
 /** Statistics at once and then again and again. Null where there is no node around the handlers. */
@@ -26,7 +26,7 @@ export function monitoring({ node }: App): GrpcService | null {
   };
 }
 
-/** `use_metadata` would replace some values by the name of a type, which helps nobody: it changes nothing. */
+/** `use_metadata` would replace some values by the name of a type, which is of no use: here it changes nothing. */
 async function stats(node: NodeControl, { refreshTimePeriodInMs }: StatsReq, call: GrpcCall): Promise<void> {
   const periodMs = periodOf(refreshTimePeriodInMs);
   const {

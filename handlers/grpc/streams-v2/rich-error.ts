@@ -199,7 +199,7 @@ export function richErrorOf(error: unknown, grpc: Pick<GrpcCall, 'call' | 'app'>
     case 'access_denied':
     case 'not_authenticated':
       return accessDenied(grpc, operation, error);
-    // Whether it was written nobody knows, as with a call that took too long.
+    // Whether the write took place is unknown, as with a call that took too long.
     case 'commit_outcome_unknown':
       return new GrpcError(STATUS.deadlineExceeded, message, {}, error);
     default:

@@ -31,18 +31,18 @@ import {
 } from './rich-error.ts';
 
 const { AppendSession, AppendRecords } = StreamsServiceService.methods;
-/** What a caller wants who appends, where he is told that he may not. */
+/** The operation that the refusal of an append names. */
 const OPERATION = 'streams:write';
 const RULE: MethodRule = { place: 'writes', access: 'stream' };
-/** How this service tells what it refuses before a message is read. */
+/** How this service answers what it refuses before a message is read. */
 const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = {
   notLeader: notLeaderNode,
   refused: (error, call) => richErrorOf(error, call, OPERATION),
 };
 
 /**
- * Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then nobody makes
- * one.
+ * Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then no member
+ * repeats the append.
  */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
@@ -95,7 +95,7 @@ async function session(grpc: GrpcCall, hold: (bytes: number) => Promise<void> | 
     if (stream === '') throw badRequest([{ field: `${at}.stream`, description: 'there is none: name the stream' }]);
     if (writes.has(stream)) throw alreadyInSession(stream);
     await mayWrite(grpc, stream);
-    // Records are only read for who may write them.
+    // Records are only read for a caller that may write them.
     const request = decode(bytes, AppendSession.readRequest);
     size.addMessage(bytes.length);
     const events: NewEvent[] = [];
@@ -243,8 +243,8 @@ async function mayWrite(grpc: GrpcCall, stream: string): Promise<void> {
 }
 
 /**
- * A check tells whether a stream is there and how long it is: whoever may read it, or write to it, could find that out
- * by other means.
+ * A check tells whether a stream is there and how long it is: a caller that may read it, or write to it, could find
+ * that out by other means.
  */
 async function mayKnow({ call, app }: GrpcCall, stream: string): Promise<Authorize | undefined> {
   try {

@@ -31,8 +31,8 @@ export function appendMethod(budget: ByteBudget): GrpcMethod {
 async function append(grpc: GrpcCall, budget: ByteBudget): Promise<void> {
   const { transport } = grpc;
   const proposal = new Proposal(grpc, await transport.read());
-  // Who may not write learns nothing of sizes and streams; what decides in the end is asked while the write takes its
-  // place.
+  // A caller that may not write learns nothing of sizes and streams; the access list that decides in the end is asked
+  // while the write takes its position.
   const checking = checkStream(grpc.call, grpc.app, 'write', proposal.stream);
   if (checking !== undefined) await checking;
   const share = budget.share(null, grpc.call.countedAs);

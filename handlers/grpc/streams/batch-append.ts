@@ -100,7 +100,7 @@ class BatchCall {
     for (let got = transport.read(); ; got = transport.read()) {
       const bytes = got instanceof Promise ? await got : got;
       if (bytes === null || this.#isOver) break;
-      // The call may go on for days: who is locked out meanwhile writes nothing more.
+      // The call may go on for days: a caller that is locked out meanwhile writes nothing more.
       const caller = checkCaller(this.#grpc.call, this.#grpc.app);
       if (caller !== undefined) await caller;
       this.#grpc.call.isLong = bytes.length > LONG_MESSAGE_BYTES;

@@ -120,12 +120,12 @@ export function statusOf(
     if (isSkuaError(error, 'batch_too_large')) return sizeExceeded(error.data.limit);
     if (code === 'invalid_event') return badRequest(FAULT_TEXTS['bad-id']);
     if (code === 'no_leader') return NO_LEADER;
-    // Nobody knows whether it was written: what a client makes of a timeout is right here too.
+    // Whether the batch was written is unknown: what a client makes of a timeout is right here too.
     if (code === 'commit_outcome_unknown') return TIMEOUT;
     if (INVALID_CODES.has(code)) return badRequest(error.message);
     if (BUSY_CODES.has(code)) return BUSY;
   }
-  // Of a call that is over nobody waits for it any more.
+  // Once the call is over, no client waits for the answer.
   if (!isSkuaError(error, 'aborted')) app.world.log.error('an append of a batch call failed', { stream, error });
   return error instanceof SkuaError ? unhandled(error.message, STATUS.internal) : UNKNOWN;
 }

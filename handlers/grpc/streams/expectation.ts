@@ -42,7 +42,7 @@ export function nameOf(identifier: StreamIdentifier | undefined): string {
   return internText(streamName, 0, streamName.length);
 }
 
-/** Refuses names that nobody may write to, also where nobody asks who calls. */
+/** Refuses names that no caller may write to, also without security. */
 export function checkTarget(call: Call, stream: string): void {
   if (stream === '' || stream === '$all')
     throw refusal(call.principal, 'Nothing can be written to $all, or to no stream at all. Name the stream.', {

@@ -61,7 +61,7 @@ export class Reply {
     await checkReader(this.#call.call, this.#call.app, this.#stream);
   }
 
-  /** Throws once nobody waits for more. */
+  /** Throws once the client waits for no more. */
   checkClient(): void {
     const { signal } = this.#call;
     if (!signal.aborted) return;

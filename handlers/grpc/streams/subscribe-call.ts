@@ -17,8 +17,8 @@ import { joined } from './read-reply.ts';
 import type { Reply } from './read-reply.ts';
 
 /**
- * Subscriptions. The client sets the pace: nothing is read before it has taken enough of the last page. Who reads too
- * slowly while live gets what it has missed from the log, and `caught_up` again when it has all.
+ * Subscriptions. The client sets the pace: nothing is read before it has taken enough of the last page. A client that
+ * reads too slowly while live gets what it has missed from the log, and `caught_up` again when it has all.
  */
 
 export async function subscribeToStream(

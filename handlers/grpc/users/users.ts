@@ -29,7 +29,7 @@ function methodsOf(all: Users): readonly GrpcMethod[] {
     serverStreaming(methods.Details, { place: 'here', access: 'authenticated' }, (request, call) =>
       details(all, request, call),
     ),
-    // Of anybody: who knows the present password could log in as that user just as well.
+    // Any caller may: one that knows the present password could log in as that user just as well.
     change(
       methods.ChangePassword,
       'user.change-password',

@@ -38,6 +38,9 @@ test.each([
   's3://user:word@bucket/x',
   'http://bucket',
   'gs://bucket/x',
+  's3:bucket/prefix',
+  's3:/bucket/prefix',
+  'S3:https://server.example/bucket',
   `s3://bucket/${'p/'.repeat(300)}p`,
   'a\0b',
 ])('"%s" is no place', (text) => {
