@@ -26,7 +26,7 @@ const BATCH_PATH = StreamsService.methods.BatchAppend.path;
 export type Grpc = (transport: GrpcTransport) => Promise<Ending>;
 
 /**
- * The services that a node with this context has, in the order in which the reference database tells of them; a service
+ * The services that a node with this context has, in the order in which the reference database lists them; a service
  * that it can't offer is absent, and not announced.
  */
 export function servicesOf(app: App): readonly GrpcService[] {
@@ -173,7 +173,7 @@ async function requireLeader(
   if (leader !== null) throw notLeader(leader.node);
 }
 
-/** The client wants to be told of another leader: also one that came while the call went on. */
+/** The client wants to learn of another leader: also one that came while the call went on. */
 function atLeader(append: EventStore['append'], ask: AskLeader): EventStore['append'] {
   return (...write) => {
     const { leader } = ask;
@@ -185,7 +185,7 @@ function asksForLeader({ request }: Call): boolean {
   return request.headers.get('requires-leader')?.toLowerCase() === 'true';
 }
 
-/** The status of HTTP by which the audit tells what was refused from what failed. */
+/** The status of HTTP by which the audit log has what was refused apart from what failed. */
 function statusOf(status: number): number {
   return status === STATUS.unauthenticated
     ? 401

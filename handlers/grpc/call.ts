@@ -90,8 +90,8 @@ export interface GrpcTransport {
 }
 
 /**
- * Is told what a call has done, or has failed to do; `status` is that of HTTP, which tells what was refused from what
- * failed.
+ * Records what a call has done, or has failed to do; `status` is that of HTTP, by which what was refused differs from
+ * what failed.
  */
 export interface CallAudit {
   done(call: Call, status: number): void;
@@ -158,8 +158,8 @@ export interface MethodRule {
    */
   readonly access: Access;
   /**
-   * Under which name the audit is told of it, also of refusals; absent for what it is not told of, or what only the
-   * message says.
+   * Under which name the audit log records the method, also refusals; absent for what it does not record, or what only
+   * the message says.
    */
   readonly audit?: AuditAction;
 }

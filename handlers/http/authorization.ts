@@ -60,7 +60,7 @@ const MISSING: Readonly<Partial<Record<Access, string>>> = {
  */
 export function refusal(principal: Principal, why: string, data: Record<string, unknown> = {}): SkuaError {
   // Any caller may cause as many refusals as a connection carries, and to note where one was made takes a quarter of
-  // its time, with no reader.
+  // the time of each; that note has no reader.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   const error = isAnonymous(principal)

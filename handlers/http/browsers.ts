@@ -35,9 +35,9 @@ export function refuseForeign(call: Call, app: App): void {
 /**
  * Why a request may come from a page whose owner has pointed its name at this node (DNS rebinding); null where it does
  * not. To a browser such a page and the node are one: it may read, too, and says nothing of an origin. So where
- * everybody may do everything, or passwords are known to everybody, the host that was asked for must be the node's, as
- * the client has sent it: forwarding headers are the page's to set, and what a trusted proxy says in them counts beside
- * it. Senders whose connector checks a signature know what no page does. Errors: as `hasDefaultPasswords`.
+ * everybody may do everything, or passwords are publicly known, the host that was asked for must be the node's, as the
+ * client has sent it: forwarding headers are the page's to set, and what a trusted proxy says in them counts beside it.
+ * Senders whose connector checks a signature know what no page does. Errors: as `hasDefaultPasswords`.
  */
 export function foreignHost(call: Call, app: App): null | Promise<SkuaError | null> {
   const { hosts, server } = app;

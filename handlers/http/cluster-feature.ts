@@ -42,7 +42,7 @@ export interface ReplyParts {
 
 /**
  * Keeps a request that another member has passed on from being decided once there is a newer epoch than the one in
- * which it was sent, and every write that has waited for too long from taking its place.
+ * which it was sent, and every write that has waited for too long from taking its position.
  */
 export interface Fence {
   /**
@@ -66,7 +66,7 @@ export interface EpochGuard {
   /** Something was written, so that a later refusal does not mean that nothing happened. */
   readonly hasWritten: boolean;
   /**
-   * For a write that is made later than in the handling of the request: lets it take its place while the passage is
+   * For a write that is made later than in the handling of the request: lets it take its position while the passage is
    * open.
    */
   readonly authorize: Authorize;

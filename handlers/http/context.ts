@@ -91,7 +91,7 @@ export interface AppContext {
   readonly store: EventStore;
   /** Null where the routes of scavenges are not served, as in functions of streams. */
   readonly scavenger: (ScavengeControl & ScavengeView) | null;
-  /** Users and access lists; null while security is off: then everybody is the system user and may do everything. */
+  /** Users and access lists; null while security is off: then every caller is the system user and may do everything. */
   readonly security: Security | null;
   /**
    * The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then.
@@ -157,7 +157,7 @@ export interface ClusterFeature {
   readonly patience: Patience;
   /** Has decided what another member is to decide. */
   readonly ask: AskLeader;
-  /** This member's own copy, for what others send to be written here. */
+  /** This member's own replica, for what other members send to be written here. */
   readonly copy: Pick<EventStore, 'append' | 'appendToStreams' | 'deleteStream'>;
 }
 
@@ -298,7 +298,7 @@ export function appOf(context: AppContext): App {
   };
 }
 
-/** Credentials as they were sent and from where, and whom they named. */
+/** Credentials as they were sent and from where, and the user that they named. */
 interface Login {
   readonly header: string;
   readonly address: string | null;
@@ -329,8 +329,8 @@ export type Access =
   | 'stream';
 
 /**
- * What is said of every path that begins with one segment. It is asked before routes are looked at, and of paths that
- * no route has, so that what is not there is answered in the form of what is.
+ * What holds for every path that begins with one segment. It is asked before routes are looked at, and of paths that no
+ * route has, so that what is not there is answered in the form of what is.
  */
 export interface Branch {
   readonly fail: (error: unknown, call: Call, app: App) => Reply;
@@ -364,7 +364,9 @@ export interface Call {
   principal: Principal;
   /** What the route asked of the caller; null until it has. */
   entered: Access | null;
-  /** By whom what callers share is counted (core/base/shared-limit.ts); null until the caller is known. */
+  /**
+   * The caller under which what callers share is counted (core/base/shared-limit.ts); null until the caller is known.
+   */
   countedAs: string | null;
   /** The session of the page by which the caller is known; null where it is known otherwise, or not at all. */
   session: Session | null;
@@ -374,7 +376,8 @@ export interface Call {
    */
   base: string | null;
   /**
-   * What the audit is told of the call; null for what it is not told of. The route says so, and its handler adds to it.
+   * What the audit log records of the call; null where it records nothing. The route sets it, and its handler adds to
+   * it.
    */
   audited: Audited | null;
   /** What another member says of a request that it has passed on; null for a client's own. */
@@ -392,11 +395,11 @@ export interface Audited {
   readonly action: AuditAction;
   readonly target: string | null;
   readonly details: AuditDetails | null;
-  /** The name that was tried, where a login is what is told of. */
+  /** The name that was tried, where a login is what is recorded. */
   readonly user?: string;
 }
 
-/** Adds to what the audit is told of a call, where it is told of it at all. */
+/** Adds to what the audit log records of a call, where it records the call at all. */
 export function noteForAudit(call: Pick<Call, 'audited'>, more: Partial<Audited>): void {
   if (call.audited !== null) call.audited = { ...call.audited, ...more };
 }
@@ -420,7 +423,7 @@ export function queryOf(call: Call, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** For whom the writes of a call are written at another member, and what is asked there. */
+/** The user for which the writes of a call are written at another member, and what access is asked there. */
 export function writerOf(
   { principal, entered }: Pick<Call, 'principal' | 'entered'>,
   { security }: Pick<App, 'security'>,

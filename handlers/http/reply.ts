@@ -25,7 +25,7 @@ export function created(call: Call, location: string): Reply {
 }
 
 /**
- * The reply to HEAD where this is the reply to GET: the same without the body, whose length is told where it is known.
+ * The reply to HEAD where this is the reply to GET: the same without the body, whose length is sent where it is known.
  * What would go on (server-sent events, lines, files) ends before it begins.
  */
 export function headOf(reply: Reply): Reply {
@@ -53,7 +53,7 @@ export function empty(call: Call, status: number, reason: string): Reply {
   return { status, statusText: reason, headers, body: null };
 }
 
-/** The same reply without a body: senders of webhooks are not told why. */
+/** The same reply without a body: senders of webhooks get no reason. */
 export function withoutBody({ status, statusText, headers: { 'content-type': _, ...kept } }: Reply): Reply {
   return { status, statusText, headers: { ...kept, 'content-length': '0' }, body: null };
 }

@@ -16,7 +16,7 @@ export interface Operation {
   readonly access: Access;
   readonly place: DecidedBy;
   readonly doc: OperationDoc;
-  /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
+  /** Under which name the audit log records the operation, also refusals; absent for what it does not record. */
   readonly audit?: AuditAction;
   /**
    * Takes the body in before the request is passed on to the leader, where that has limits of its own; a reply refuses

@@ -18,7 +18,7 @@ const FORMATS: ReadonlyMap<number, string> = new Map([
 ]);
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
-/** Violations that are told of one request. */
+/** Violations that the answer to one request names. */
 const VIOLATIONS_MAX = 100;
 
 /** Records as they are looked at, one after the other, with all that is wrong with them. */

@@ -140,10 +140,10 @@ const INVALID: ReadonlyMap<string, string> = new Map([
   ['bad_request', 'records'],
   ['batch_empty', 'records'],
 ]);
-/** What the dispatcher tells in its own way. */
+/** What the dispatcher answers in its own way. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['not_leader', 'aborted', 'disk_full']);
 
-/** What went wrong, as this service tells it; `operation` is what the caller wanted. Malfunctions are logged. */
+/** What went wrong, as this service answers it; `operation` is what the caller wanted. Malfunctions are logged. */
 export function richErrorOf(error: unknown, grpc: Pick<GrpcCall, 'call' | 'app'>, operation: string): unknown {
   if (!(error instanceof SkuaError))
     return error instanceof GrpcError || error instanceof MalformedMessage ? error : malfunction(error, grpc);

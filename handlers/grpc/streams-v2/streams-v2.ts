@@ -41,8 +41,8 @@ const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = {
 };
 
 /**
- * Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then no member
- * repeats the append.
+ * Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then the append is
+ * never repeated.
  */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
@@ -283,7 +283,7 @@ async function commit(
   }
 }
 
-/** What the audit is told of: streams by which rights are changed. */
+/** What the audit log records: streams by which rights are changed. */
 async function auditedOf(app: App, writes: readonly StreamWrite[]): Promise<Audited[]> {
   const found: Audited[] = [];
   for (const stream of new Set(writes.map((write) => write.stream))) {

@@ -120,7 +120,7 @@ export function statusOf(
     if (isSkuaError(error, 'batch_too_large')) return sizeExceeded(error.data.limit);
     if (code === 'invalid_event') return badRequest(FAULT_TEXTS['bad-id']);
     if (code === 'no_leader') return NO_LEADER;
-    // Whether the batch was written is unknown: what a client makes of a timeout is right here too.
+    // Whether the append was written is unknown: what a client makes of a timeout is right here too.
     if (code === 'commit_outcome_unknown') return TIMEOUT;
     if (INVALID_CODES.has(code)) return badRequest(error.message);
     if (BUSY_CODES.has(code)) return BUSY;

@@ -65,7 +65,7 @@ export function tooLarge(limit: number): GrpcError {
   });
 }
 
-/** What an event that is too large is told as; null for every other error. */
+/** Which event is too large, its size and the limit, where an error says so; null for every other error. */
 export function eventTooLarge(
   error: unknown,
   events: readonly { readonly id: string }[],
