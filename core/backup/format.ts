@@ -31,7 +31,7 @@ import {
 } from './repository/repository-objects.ts';
 import { openPiece, type ShippedWorld } from './repository/shipped.ts';
 
-/** The objects of a repository of backups, for whoever looks into them. */
+/** The objects of a repository of backups, for inspection. */
 
 const SEALED = 'It is encrypted: give the key of the repository with --key-file to see what is in it.';
 
@@ -48,7 +48,7 @@ const REPOSITORY: FileFormat = {
         bytes,
         repositoryShape,
       );
-      // What the key is checked by is nobody's business.
+      // What the key is checked by is not shown.
       yield section('repository', { id, createdMs, format, isEncrypted: encryption !== null });
     } catch (error) {
       yield damageOf(error, 0);

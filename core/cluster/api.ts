@@ -43,8 +43,8 @@ export interface MemberLog {
   /** Takes in what others have committed: asks the bucket once. */
   refresh(): Promise<void>;
   /**
-   * Resolves when it was proved, at most `ageMs` ago, that nobody had committed beyond `applied`; asks the bucket where
-   * the last proof is older.
+   * Resolves when it was proved, at most `ageMs` ago, that nothing had been committed beyond `applied`; asks the bucket
+   * where the last proof is older.
    */
   confirmFresh(ageMs: number): Promise<void>;
   /**
@@ -64,7 +64,7 @@ export interface MemberLog {
   waitForCommit(number: number, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Who is in the cluster and who leads, as this member knows it. */
+/** Which members are in the cluster and which one leads, as this member knows it. */
 export interface Membership {
   readonly self: GossipEntry;
   /** That of `self`, which is made anew whenever it is asked for. */

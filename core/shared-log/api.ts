@@ -131,7 +131,7 @@ export const UNDECIDED_WAIT_MAX_MS = 2_000;
 /** Waits of a writer that lost: a random part of this, doubled with every further loss up to the second. */
 export const LOST_WAIT_FIRST_MS = 10;
 export const LOST_WAIT_MAX_MS = 640;
-/** While somebody waits for events, other writers' commits are asked for this often. */
+/** While a reader waits for events, other writers' commits are asked for this often. */
 export const POLL_MS = 1_000;
 
 /** Event ids that an instance remembers, and how far back in its stream an id is looked for that is not among them. */

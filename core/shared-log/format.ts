@@ -18,7 +18,7 @@ import { type Commit, COMMIT_HEADER_BYTES, decodeCommitObject } from './format/c
 import { commitNumberOf, manifestNumberOf } from './format/object-keys.ts';
 import { decodeManifest, newestManifest, type ObjectManifest } from './format/manifest.ts';
 
-/** The objects of a log in a bucket, for whoever looks into them. */
+/** The objects of a log in a bucket, for inspection. */
 
 const COMMIT_MAGIC = 'SkuaLogC';
 

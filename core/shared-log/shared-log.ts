@@ -145,7 +145,7 @@ function figuresOf({ manifest, tables, mem, table, lastPosition }: ObjectView, c
 }
 
 /**
- * The store over a log that others write to: every read asks for the next commit first, so that it sees what anybody
+ * The store over a log that others write to: every read asks for the next commit first, so that it sees what any writer
  * had acknowledged before, and nothing is answered from memory alone. Writes need not ask: if another writer was first
  * the commit itself says so.
  */

@@ -35,7 +35,7 @@ export class Shipping {
     this.#wanted = reason;
   }
 
-  /** Ships until aborted. A store that does not answer keeps nobody from stopping. */
+  /** Ships until aborted. A store that does not answer keeps no stop waiting. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
     const aborted = new Promise<void>((resolve) => {
@@ -189,7 +189,7 @@ export class RepositoryWatch {
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
     while (!signal.aborted) {
-      // A repository that does not answer keeps nobody from stopping.
+      // A repository that does not answer keeps no stop waiting.
       await Promise.race([this.look(signal), aborted]);
       await this.#parts.clock.sleep(this.#failures > 0 ? RETRY_MS : LOOK_MS, signal);
     }

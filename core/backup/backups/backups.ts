@@ -61,7 +61,7 @@ export interface LastBackup {
   readonly error: string | null;
 }
 
-/** One backup, as it is handed to whoever makes it. */
+/** One backup, as it is handed to what makes it. */
 export interface BackupRequest {
   /** The backup gets this id. */
   readonly backupId: string;

@@ -16,7 +16,7 @@ export type CheckReport =
   | { readonly kind: 'drill'; readonly drill: DrillReport };
 export type BackupCheck = TaskView<CheckSubject, CheckReport>;
 
-/** Checks of the repository of a node, which somebody asks for: one at a time, in the background. */
+/** Checks of the repository of a node, which are asked for: one at a time, in the background. */
 export interface BackupChecks {
   /** Begins one and gives its id. Throws `backup_off`, `task_running`, `store_closed`. */
   start(subject: CheckSubject): string;
@@ -88,7 +88,7 @@ export interface BackupStatus {
   readonly provenMs: number | null;
   /** The last verification since the start. */
   readonly verified: { readonly atMs: number; readonly errors: number } | null;
-  /** To be typed by whoever restores, without secrets; null without a repository. */
+  /** To be typed for a restore, without secrets; null without a repository. */
   readonly commands: BackupCommands | null;
 }
 

@@ -87,7 +87,7 @@ export class CopyTarget {
 
   /**
    * Copies a file of the snapshot; a completed chunk that is not as it was written is `log_corrupt`, and gets no name.
-   * `fileBytes`: its length there, zeros behind what the snapshot has of it. `isSealed`: nobody will write to it.
+   * `fileBytes`: its length there, zeros behind what the snapshot has of it. `isSealed`: it is written to no more.
    */
   async copy(
     file: SnapshotFile,

@@ -63,8 +63,8 @@ export interface CreateBackupOptions {
   readonly throttleBytesPerSecond?: number;
   readonly onProgress?: (progress: CreateProgress) => void;
   /**
-   * Told of each chunk, table and filter that the repository holds now, for whoever goes on with a backup that was cut
-   * off.
+   * Told of each chunk, table and filter that the repository holds now, for the process that goes on with a backup that
+   * was cut off.
    */
   readonly onFile?: (file: ManifestFile) => void;
   readonly signal?: AbortSignal;
@@ -184,8 +184,8 @@ async function completeManifest(
 }
 
 /**
- * The newest backup of the node, which need not be looked for and read where nobody has made one behind that of this
- * process.
+ * The newest backup of the node, which need not be looked for and read where no process has made one behind that of
+ * this process.
  */
 async function newestOf(repository: Repository, nodeId: string, trusted: Manifest | null): Promise<Manifest | null> {
   if (trusted !== null) {

@@ -16,7 +16,7 @@ const COMPARED_BYTES = 65_536;
 /**
  * What earlier backups of the same node have stored already. `trusted` was made by this process, of this directory:
  * since then nothing but the node has changed it, and a node gives a changed chunk or table another name. `previous` is
- * the newest in the repository, made by whoever: a chunk of the same name is the same only when its MD5 says so.
+ * the newest in the repository, made by any process: a chunk of the same name is the same only when its MD5 says so.
  */
 export class PreviousBackups {
   readonly #trusted: Manifest | null;

@@ -91,7 +91,10 @@ export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
   }
 }
 
-/** Whoever may only read the repository can prove its backups all the same; that it could not be noted is a warning. */
+/**
+ * A caller that may only read the repository can prove its backups all the same; that it could not be noted is a
+ * warning.
+ */
 async function note(repository: Repository, proven: Parameters<typeof noteProven>[1]): Promise<string[]> {
   try {
     await noteProven(repository, proven);

@@ -57,7 +57,8 @@ export interface ManifestChunk extends ManifestFile {
   readonly md5: string;
   /**
    * The blob, where its content fitted this MD5 when it was stored. Backups of versions that did not look have none,
-   * and neither has a manifest that was changed: whoever writes the chunk elsewhere proves it then (`isProven`).
+   * and neither has a manifest that was changed: the process that writes the chunk elsewhere proves it then
+   * (`isProven`).
    */
   readonly provenBlob?: string;
   /** Earliest and latest timestamp of its records; null for one without any. */

@@ -11,9 +11,9 @@ import type { Manifest } from '../format/snapshot-manifest.ts';
 import { endWhenAborted } from '../repository/repository-objects.ts';
 
 /**
- * A backup counts on blobs that are there already, and a prune removes blobs that nobody needs. So that they never
- * meet, each first says what it is about to do and then looks for the other: whoever comes second sees the first. A
- * backup waits for a prune; a prune beside a backup removes no blobs. A process that died leaves its intent, which
+ * A backup counts on blobs that are there already, and a prune removes blobs that no backup needs. So that they never
+ * meet, each first says what it is about to do and then looks for the other: the one that comes second sees the first.
+ * A backup waits for a prune; a prune beside a backup removes no blobs. A process that died leaves its intent, which
  * stops counting after a while; a backup that stood still for so long looks at its blobs once more when its manifest
  * stands (`BackupIntent.hasLapsed`). No removal needs more than that: the day that blobs otherwise stay without use
  * only spares their being stored again.
@@ -192,7 +192,7 @@ interface Intents {
 }
 
 /**
- * By whichever is later, what the intent says and when the store got it: a clock that is wrong must not hide who runs.
+ * By whichever is later, what the intent says and when the store got it: a clock that is wrong must not hide what runs.
  */
 async function intentsIn(
   { repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>,

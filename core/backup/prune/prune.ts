@@ -17,7 +17,7 @@ export interface PruneOptions {
   /** Null keeps all backups that `isErased` leaves. */
   readonly keep: Retention | null;
   /**
-   * Also drop what holds log from before a scavenge. Nobody knows any more whether what earlier prunes dropped held
+   * Also drop what holds log from before a scavenge. It is not known any more whether what earlier prunes dropped held
    * such log, so that all that no backup needs goes at once.
    */
   readonly isErased?: boolean;

@@ -105,7 +105,7 @@ export interface Repository {
   removeObjects(keys: readonly string[]): Promise<void>;
   /** Objects of one kind, ascending. */
   objectsOf(kind: KeyKind): AsyncIterable<ObjectInfo>;
-  /** Everything there is, strangers' objects too, for whoever only looks. */
+  /** Everything there is, strangers' objects too, for commands that only look. */
   everything(): AsyncIterable<ObjectInfo>;
   close(): Promise<void>;
 }

@@ -32,8 +32,8 @@ export interface ReaderWorld {
 
 /**
  * Whether every frame is verified before it is given away, or a blob that is read from its beginning to its end as a
- * whole, by its name: that spares a checksum of every byte, for those who keep nothing of what they read when the end
- * throws.
+ * whole, by its name: that spares a checksum of every byte, for callers that keep nothing of what they read when the
+ * end throws.
  */
 type FrameChecks = 'each' | 'at-end';
 
@@ -220,7 +220,7 @@ function openFrame(
 }
 
 /**
- * The content of a blob as a file, for whoever reads it here and there: every frame is verified when it is read, and
+ * The content of a blob as a file, for what reads it here and there: every frame is verified when it is read, and
  * the last one is kept.
  */
 export function blobFile(world: ReaderWorld, blob: OpenBlob): StorageFile {

@@ -41,7 +41,7 @@ export class Sealer {
     this.check = derive('check');
   }
 
-  /** Name of content: without the key nobody can tell whether some known content is in the repository. */
+  /** Name of content: without the key it can't be told whether some known content is in the repository. */
   idOf(sha256: Uint8Array): Uint8Array {
     return this.#keys.hmac('sha256', this.#idKey, sha256);
   }

@@ -34,7 +34,7 @@ import {
 import type { RestoreReport, RestoreWorld } from '../restore/restore-files.ts';
 
 export interface CopyRestoreOptions extends RestoreWorld {
-  /** Over the directory with the copied files, which nobody uses meanwhile. */
+  /** Over the directory with the copied files, which no process uses meanwhile. */
   readonly source: Storage;
   /** The directory, for messages. */
   readonly place: string;

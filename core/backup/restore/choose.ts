@@ -7,7 +7,7 @@ import { RecordWalk } from '../../log/format/record-walk.ts';
 import { chunkEnd, chunkStart, keptEnd, placeOf, stretches } from './restore-locations.ts';
 import type { Kept, Stretch } from './restore-locations.ts';
 
-/** What somebody wants to have back. */
+/** What is to be had back. */
 export type RestoreChoice =
   /** The newest backup, with all that was shipped after it, or one shortly before it where that reaches further. */
   | { readonly kind: 'latest' }

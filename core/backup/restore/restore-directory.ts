@@ -67,7 +67,7 @@ export async function clearForRestore(storage: Storage, from: string): Promise<v
 /**
  * Opens what was restored as a node does, without writing to its log: that does what `truncate.chk` asks, builds the
  * index or brings it up to the log, and proves that the directory can be opened; `verifyIndex` for tables whose
- * checksums nobody has compared. The caller holds the lock. Throws `backup_failed` when the log ends somewhere else
+ * checksums that were not compared. The caller holds the lock. Throws `backup_failed` when the log ends somewhere else
  * than at `position`, and what opening a store throws.
  */
 export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<void> {
@@ -102,7 +102,7 @@ export async function dryStart(world: RestoreWorld, position: number, verifyInde
     );
 }
 
-/** The same storage for somebody who works while its lock is held for him. */
+/** The same storage for work under a lock that the caller holds. */
 function underLock(storage: Storage): Storage {
   return {
     list: (folder) => storage.list(folder),

@@ -179,7 +179,7 @@ export function filesAtOnce({ world, repository, lanes }: FileRestore): number {
 }
 
 /**
- * Writes one file of a backup, verified and durable (a chunk that nobody has proved against its MD5 too), on a thread
+ * Writes one file of a backup, verified and durable (a chunk that was never proved against its MD5 too), on a thread
  * of its own where there are lanes and the file is worth it.
  */
 export async function restoreFile(
@@ -233,7 +233,7 @@ export interface RestoreFileArgs {
   /** Where the content begins in a file that is there already; null for a file that is made. */
   readonly at: number | null;
   readonly isSealed: boolean;
-  /** It is a chunk that nobody has proved: one that does not fit its MD5 is refused. */
+  /** It is a chunk that was never proved: one that does not fit its MD5 is refused. */
   readonly isUnproven?: boolean;
   readonly nowMs: number;
 }

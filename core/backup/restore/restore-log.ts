@@ -117,8 +117,8 @@ class LogRestore {
   }
 
   /**
-   * What was written is read back, and compared with the chunk's own MD5, off this thread: for whoever wants to know
-   * what the disk holds.
+   * What was written is read back, and compared with the chunk's own MD5, off this thread: for a caller that wants to
+   * know what the disk holds.
    */
   async #checkMd5({ path }: ManifestChunk): Promise<void> {
     const { start, signal } = this.#options.world;
@@ -143,7 +143,7 @@ class LogRestore {
     for (const chunk of tailOf(repository, plan, world)) {
       const inLane = (part: TailPart, at: number): Promise<void> | null => {
         const { blob, from, to } = part;
-        // One of another length than the log has there is found out, and told, by whoever writes it piece by piece.
+        // One of another length than the log has there is found out, and logged, by what writes it piece by piece.
         const lane = blob?.sizeBytes === to - from ? lanesFor(this.#options.lanes, blob.sizeBytes) : null;
         return lane === null
           ? null

@@ -103,7 +103,7 @@ export function tailOf(
 }
 
 /**
- * The beginning of a chunk that nobody has proved. All of it is read, and what is found of it comes behind the last
+ * The beginning of a chunk that was never proved. All of it is read, and what is found of it comes behind the last
  * piece.
  */
 async function* provenStart(

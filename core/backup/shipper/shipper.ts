@@ -331,7 +331,7 @@ async function isSuperseded(
   return newest?.id !== manifest.id;
 }
 
-/** The same bytes are as good, whoever shipped them: this process when a reply was lost, or one before it. */
+/** The same bytes are as good, whichever process shipped them: this process when a reply was lost, or one before it. */
 async function isOurs(log: ShippableLog, repository: Repository, piece: ShippedPiece): Promise<boolean> {
   // What a scavenge has rewritten can't be compared any more; no log is ever cut as far back.
   if (log.isRewritten(Math.floor(piece.from / log.chunkSizeBytes))) return true;

@@ -155,7 +155,7 @@ class RepositoryCheck {
     for (const id of bad) after.add(id);
     if (after.size === before.size && [...after].every((id) => before.has(id))) return;
     await noteSuspects(this.#repository, after).catch((error: unknown) => {
-      // Whoever may only read can check all the same.
+      // A caller that may only read can check all the same.
       if (!isSkuaError(error, 'storage_denied')) throw error;
     });
   }
@@ -181,7 +181,7 @@ class RepositoryCheck {
   async #checkBlob(id: string): Promise<boolean> {
     const needed = this.#needed.get(id);
     return await this.#checking(needed?.backups ?? [], async () => {
-      // One that was pruned since it was listed is nobody's loss.
+      // One that was pruned since it was listed is no loss.
       if (needed === undefined && !(await this.#repository.hasBlob(id))) return;
       const sizeBytes = needed?.sizeBytes ?? (await this.#repository.blobSize(id));
       for await (const piece of this.#repository.readBlob({ blob: id, sizeBytes }, undefined, this.#options.signal))

@@ -23,11 +23,11 @@ export const SUCCEEDED_MS = 250;
  * slow, and its connection be made anew.
  */
 export const UNHEARD_MS = 4_000;
-/** Where it has not, and nobody has followed it in all that time, an epoch is waited for only so much longer. */
+/** Where it has not, and no member has followed it in all that time, an epoch is waited for only so much longer. */
 export const UNFOLLOWED_MS = 2_000;
 /**
- * While who leads and the newest epoch don't agree here, it is waited so long for the next word of either; then this
- * member decides.
+ * While the leader that is heard of and the newest epoch don't agree here, it is waited so long for the next word of
+ * either; then this member decides.
  */
 const UNSETTLED_MS = 1_000;
 /** Between two questions to a member that says that it does not lead, where nothing changes meanwhile. */
@@ -39,7 +39,7 @@ export const LEADER_WAIT_MS = 2_000;
 /** What a leader has proved at most so long ago counts as the newest state (rule 12). */
 const FRESH_MS = 1_000;
 /**
- * Why nothing was done by a member for another one, which may ask again, or decide by itself: somebody else leads, or
+ * Why nothing was done by a member for another one, which may ask again, or decide by itself: another member leads, or
  * the copy of that member takes no writes.
  */
 export const FOR_OTHERS: ReadonlySet<unknown> = new Set<ErrorCode>(['not_leader', 'no_leader', 'not_ready']);
@@ -107,7 +107,7 @@ export class AskLeader {
   }
 
   /**
-   * The member that decides what is not decided here; null where this one leads, or nobody: then each member commits by
+   * The member that decides what is not decided here; null where this one leads, or none: then each member commits by
    * itself.
    */
   get leader(): ClusterMember | null {
@@ -139,8 +139,8 @@ export class AskLeader {
   }
 
   /**
-   * The answer of whoever leads, once this member shows what that one had written; null where nobody has decided
-   * anything and this member is to. Errors: `commit_outcome_unknown`.
+   * The answer of whichever member leads, once this member shows what that one had written; null where nobody has
+   * decided anything and this member is to. Errors: `commit_outcome_unknown`.
    */
   async decided<T>(question: Question<T>): Promise<T | null> {
     const { log, clock, patience, meter } = this.#parts;
@@ -153,7 +153,8 @@ export class AskLeader {
       const { epoch } = log;
       // It was refused by all that were asked, if any: nothing has happened, and members commit by themselves.
       if (leader === null || epoch === null || clock.monotonicMs() >= untilMs) break;
-      // Who does not hold the newest epoch here could only refuse: of one of the two this member hears in a moment.
+      // A member that does not hold the newest epoch here could only refuse: of one of the two this member hears in a
+      // moment.
       if (epoch.leaderInstanceId !== leader.instanceId) {
         if (!(await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + UNSETTLED_MS)))) break;
         continue;
@@ -230,7 +231,7 @@ export class AskLeader {
     this.#listen();
   }
 
-  /** Who leads, as far as is heard, has changed. */
+  /** The member that leads, as far as is heard, has changed. */
   #listen(): void {
     const { leader } = this;
     for (const [epoch, sent] of this.#sent)
@@ -238,7 +239,7 @@ export class AskLeader {
   }
 
   /**
-   * A leader that stands still answers nothing, and its connections do not break: nobody waits for it longer than it
+   * A leader that stands still answers nothing, and its connections do not break: no caller waits for it longer than it
    * takes to be sure of that.
    */
   async #unheard(epoch: number, sent: Sent): Promise<void> {

@@ -15,7 +15,7 @@ export async function within<T>(clock: Clock, ms: number, wait: (signal: AbortSi
   }
 }
 
-/** Changes of who leads. */
+/** Changes of the member that leads. */
 export interface Changes {
   /** True at the next change, false when the monotonic time `untilMs` has come first. */
   next(untilMs: number): Promise<boolean>;

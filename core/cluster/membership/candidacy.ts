@@ -77,7 +77,7 @@ export class Candidacy {
     try {
       await copy.lead(view.instanceId, after);
     } catch (error) {
-      // Somebody else's epoch was the next one, mostly. Where none of that comes into the copy it is not tried in a
+      // Another member's epoch was the next one, mostly. Where none of that comes into the copy it is not tried in a
       // circle.
       this.#notBeforeMs = clock.monotonicMs() + this.#waitMs;
       this.#waitMs = Math.min(2 * this.#waitMs, WAIT_MAX_MS);
@@ -99,7 +99,7 @@ function candidate(entry: GossipEntry): Candidate {
     priority,
     isReadOnlyReplica,
     epochNumber: epoch?.number ?? -1,
-    // One that starts has not heard anybody yet, and one that stops takes no interest.
+    // One that starts has not heard any member yet, and one that stops takes no interest.
     hearsNone: hears === null && state !== 'Initializing' && state !== 'ShuttingDown' && state !== 'Shutdown',
     canLead: (state === 'Unknown' || state === 'Follower') && bucketAnswers(bucketSilentMs),
   };

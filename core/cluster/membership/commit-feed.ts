@@ -11,7 +11,7 @@ import { background } from '../../base/background.ts';
  * How long a request for commits waits at the leader: so its answer is a sign of life well before it counts as silent.
  */
 const FEED_WAIT_MS = 400;
-/** An empty answer that comes sooner is waited out: nobody is asked in a circle. */
+/** An empty answer that comes sooner is waited out: no member is asked in a circle. */
 const EMPTY_LEAST_MS = 20;
 const FAILURE_WAIT_FIRST_MS = 50;
 /**
@@ -25,7 +25,7 @@ export interface FeedParts {
   readonly peers: Peers;
   readonly clock: Clock;
   readonly selfId: string;
-  /** The member to be fed by; null when nobody leads. */
+  /** The member to be fed by; null when no member leads. */
   readonly source: () => MemberRecord | null;
   readonly isLeading: () => boolean;
   readonly onHeard: (instanceId: string) => void;
@@ -66,7 +66,7 @@ export class Feed {
       const { isLeading, source, clock } = this.#parts;
       const from = isLeading() ? null : source();
       if (from === null) {
-        // A leader hears of what functions, and members without it, have committed from nobody else.
+        // A leader hears of what functions, and members without it, have committed from no other member.
         const { copy } = this.#parts;
         this.#ask(async () => (isLeading() ? copy.confirmFresh(POLL_MS) : copy.refresh()));
         await this.#alarm.sleep(POLL_MS, signal);
@@ -136,7 +136,8 @@ export class Feed {
         over,
       );
       if (reply.kind === 'gone') return 'failed';
-      // Only who leads answers so: an instance that took the place of a leader which is gone does not have this answer.
+      // Only the member that leads answers so: an instance that took the place of a leader which is gone does not have
+      // this answer.
       onHeard(entry.instanceId);
       if (reply.bytes.length === 0) return 'nothing';
       if ((await copy.takePushed(reply.bytes)) < wanted) return 'failed';
@@ -174,7 +175,7 @@ export class FeedServer {
     return this.#progress.get(instanceId) ?? null;
   }
 
-  /** Nobody leads here any more, or this member stops: who waits is sent to the bucket. */
+  /** No member leads here any more, or this member stops: what waits is sent to the bucket. */
   release(): void {
     for (const waiting of this.#waiting.values()) waiting.abort();
     this.#progress.clear();

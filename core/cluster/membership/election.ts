@@ -49,7 +49,7 @@ export type ElectionDecision =
 export const RANK_STEP_MS = 75;
 /** No member waits longer than this for better ones. */
 export const RANK_WAIT_MAX_MS = 600;
-/** Who has resigned waits so much longer: then nobody else can lead, and it is better than none. */
+/** A member that has resigned waits so much longer: then no other member can lead, and it is better than none. */
 export const RESIGNED_WAIT_MS = 5_000;
 
 /** Half of the cluster and one more. */
@@ -61,8 +61,8 @@ export function majorityOf(clusterSize: number): number {
 function voters({ self, others, epochSinceMs, voteMs }: ElectionKnowledge, nowMs: number): OtherCandidate[] {
   return others.filter((other) => {
     if (other.isReadOnlyReplica || !other.hearsNone || nowMs - other.heardFromMs > voteMs) return false;
-    // Who has not met the newest epoch yet does not hear its leader therefore: that counts only when there was time
-    // enough to meet it.
+    // A member that has not met the newest epoch yet does not hear its leader therefore: that counts only when there
+    // was time enough to meet it.
     return (
       other.epochNumber === self.epochNumber ||
       (other.epochNumber < self.epochNumber && nowMs - epochSinceMs > 2 * voteMs)
@@ -94,8 +94,8 @@ export class Election {
 }
 
 /**
- * The order in which members take over: who has more of the log, then who is preferred, then by address, so that no two
- * are alike.
+ * The order in which members take over: which has more of the log, then which is preferred, then by address, so that no
+ * two are alike.
  */
 export function isBetter(
   a: Pick<Candidate, 'applied' | 'priority' | 'node'>,

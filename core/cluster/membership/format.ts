@@ -1,6 +1,6 @@
 import { type FileFormat, jsonParts } from '../../ports/file-format.ts';
 
-/** By which members of a cluster find each other, for whoever looks into it. */
+/** By which members of a cluster find each other, for inspection. */
 export const MEMBERSHIP_FORMATS: readonly FileFormat[] = [
   {
     kind: 'member',

@@ -11,18 +11,18 @@ import { otherLog } from './commit-feed.ts';
 import { type MemberView, notReady } from './view.ts';
 import { background } from '../../base/background.ts';
 
-/** How long it is waited for the answer of who may be behind an address. */
+/** How long it is waited for the answer of what may be behind an address. */
 const ADDRESS_WAIT_MS = 500;
 
 export interface GossipExchangeParts extends Pick<MembershipParts, 'copy' | 'peers' | 'clock' | 'log' | 'meter'> {
   readonly view: MemberView;
-  /** Something was heard, or somebody was not reached. */
+  /** Something was heard, or a member was not reached. */
   readonly onNews: () => void;
   /** Another member knows of an epoch that is not in the copy. */
   readonly onNewerEpoch: () => void;
 }
 
-/** Both sides of gossip, and what follows from who answers and who does not. */
+/** Both sides of gossip, and what follows from which members answer and which do not. */
 export class GossipExchange {
   readonly #parts: GossipExchangeParts;
   readonly #rounds: GossipCalls;
@@ -78,7 +78,7 @@ export class GossipExchange {
 
   /**
    * The connection to this instance broke. Connections break for other reasons too, such as a new certificate; so it is
-   * asked once, and until then nobody votes against it.
+   * asked once, and until then no member votes against it.
    */
   lost(instanceId: string): void {
     const { view, onNews } = this.#parts;
@@ -147,7 +147,7 @@ export class GossipExchange {
   #relay(entries: readonly GossipEntry[]): void {
     const { view, onNews, onNewerEpoch } = this.#parts;
     for (const entry of entries) {
-      // Who is behind an address is known by asking there.
+      // Which instance is behind an address is known by asking there.
       if (view.table.merge(entry, 'relay') === 'conflict') this.send(entry.node);
     }
     const newest = Math.max(-1, ...view.table.records().map(({ entry }) => entry.epoch?.number ?? -1));
@@ -164,15 +164,15 @@ export class GossipExchange {
     if (record === null || record.heardFromMs > startMs) return;
     const isOut = isSkuaError(error, 'member_unreachable');
     if (isOut) record.isOut = true;
-    // Who refused this member and is gone says nothing any more.
+    // A member that refused this one and is gone says nothing any more.
     if (isOut && view.refusal?.by === nodeKey(to)) view.refusal = null;
     if (isOut || isSkuaError(error, 'member_silent')) this.lost(record.entry.instanceId);
     onNews();
   }
 
   /**
-   * Another instance was there a moment ago: whoever answers at the address is the one that counts. Where nobody does,
-   * it has gone.
+   * Another instance was there a moment ago: the instance that answers at the address is the one that counts. Where
+   * none does, it has gone.
    */
   async #isBehind(entry: GossipEntry): Promise<boolean> {
     const { table } = this.#parts.view;
@@ -289,7 +289,7 @@ class GossipCalls {
   }
 }
 
-/** The address of this member belongs to another one that is alive: whoever was asked says so. */
+/** The address of this member belongs to another one that is alive: the member that was asked says so. */
 function saysAddressInUse(error: unknown): boolean {
   return isSkuaError(error, 'member_refused') && error.data.code === 'address_in_use';
 }

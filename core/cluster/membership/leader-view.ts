@@ -14,7 +14,7 @@ export interface LeaderView {
      * being asked again after a connection broke.
      */
     | 'expected'
-    /** Nobody, for certain. */
+    /** No member, for certain. */
     | 'none';
   /** The leader that is heard or expected; null for this member itself and for one that is not known. */
   readonly record: MemberRecord | null;
@@ -31,7 +31,7 @@ export interface LeaderViewContext {
   readonly epoch: Epoch | null;
   /** When the epoch came into the copy; -Infinity when it was there at the start. */
   readonly epochSinceMs: number;
-  /** Until when this process last stood still, and could hear nobody; -Infinity for never. */
+  /** Until when this process last stood still, and could hear no member; -Infinity for never. */
   readonly awayUntilMs: number;
   /** The others have not been asked yet, all of them, since the start. */
   readonly isMeeting: boolean;
@@ -62,8 +62,8 @@ export function leaderViewOf(table: MemberTable, context: LeaderViewContext): Le
 }
 
 /**
- * The same by the epochs in its copy alone: so who was the leader is that until the next epoch is here, and requests go
- * to it.
+ * The same by the epochs in its copy alone: so the member that was the leader is that until the next epoch is here, and
+ * requests go to it.
  */
 export function leaderByEpoch(table: MemberTable, context: LeaderViewContext): LeaderView {
   const { selfId, canLead, epoch, epochSinceMs, awayUntilMs, isMeeting, timeoutMs, nowMs } = context;

@@ -30,11 +30,14 @@ export interface MemberRecord {
 }
 
 /**
- * How an entry came: in the answer to a call to its address, which proves who is there; by a call that names the
- * address; from a third; from the node objects, where it may be of any age.
+ * How an entry came: in the answer to a call to its address, which proves which instance is there; by a call that names
+ * the address; from a third; from the node objects, where it may be of any age.
  */
 export type EntrySource = 'answer' | 'call' | 'relay' | 'object';
-/** `conflict`: another instance is known under the address, and is not known to have gone: ask who answers there. */
+/**
+ * `conflict`: another instance is known under the address, and is not known to have gone: ask which instance answers
+ * there.
+ */
 export type MergeOutcome = 'news' | 'known' | 'conflict' | 'own' | 'full';
 
 export interface TableOptions {
@@ -52,7 +55,7 @@ export class MemberTable {
   readonly #options: TableOptions;
   readonly #self: string;
   readonly #records = new Map<string, MemberRecord>();
-  /** Instances that others have replaced. Who passes their entries on does not know it yet. */
+  /** Instances that others have replaced. A member that passes their entries on does not know it yet. */
   readonly #former = new Set<string>();
   #isFullLogged = false;
 
@@ -108,7 +111,7 @@ export class MemberTable {
     this.#records.delete(nodeKey(node));
   }
 
-  /** Those of whom nobody has heard for so long. */
+  /** Those from which no member has heard for so long. */
   unseenFor(ms: number): MemberRecord[] {
     const beforeMs = this.#options.clock.monotonicMs() - ms;
     return this.records().filter(({ newsMs, addedMs }) => Math.max(newsMs, addedMs) <= beforeMs);

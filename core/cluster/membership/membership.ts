@@ -243,7 +243,7 @@ class Member implements RunningMembership {
       const dueMs = this.#step();
       const wakeMs = clock.monotonicMs() + Math.min(STEP_MAX_MS, Math.max(1, dueMs - clock.monotonicMs()));
       await this.#alarm.sleep(wakeMs - clock.monotonicMs(), signal);
-      // A process that stood still has heard nobody meanwhile, and that says nothing about the leader.
+      // A process that stood still has heard no member meanwhile, and that says nothing about the leader.
       if (clock.monotonicMs() - wakeMs > this.#view.options.leaderElectionTimeoutMs / 2)
         this.#view.awayUntilMs = clock.monotonicMs();
     }
@@ -297,7 +297,7 @@ class Member implements RunningMembership {
     return this.#nextBeatMs;
   }
 
-  /** Tells those who asked when what they see has changed, and the feed when it may have another source. */
+  /** Tells the callers that asked when what they see has changed, and the feed when it may have another source. */
   #show({ instanceId }: LeaderView): void {
     const leader = this.leader();
     const members = this.members().map(

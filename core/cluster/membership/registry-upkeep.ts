@@ -99,14 +99,14 @@ export class RegistryUpkeep {
     for (const note of notes) this.#parts.table.merge(entryOf(note), 'object');
   }
 
-  /** The leader has removed the object of a member that nobody hears of. */
+  /** The leader has removed the object of a member that no member hears from. */
   #forget(notes: readonly NodeNote[]): void {
     const { table, removeAfterMs } = this.#parts;
     for (const { entry } of table.unseenFor(removeAfterMs))
       if (!notes.some(({ node }) => sameNode(node, entry.node))) table.remove(entry.node);
   }
 
-  /** What the leader does for all: it removes members of which nobody has heard for long. */
+  /** What the leader does for all: it removes members of which no member has heard for long. */
   async #tend(): Promise<void> {
     const { table, removeAfterMs, log } = this.#parts;
     for (const { entry } of table.unseenFor(removeAfterMs)) {

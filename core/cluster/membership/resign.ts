@@ -15,7 +15,7 @@ export interface ResignParts {
   readonly copy: MemberLog;
   readonly peers: Peers;
   readonly clock: Clock;
-  /** Those who can lead, the best one first. */
+  /** Members that can lead, the best one first. */
   readonly candidates: readonly GossipEntry[];
   /** As in `Membership`. */
   readonly newerEpoch: (than: number, signal: AbortSignal) => Promise<boolean>;
@@ -24,13 +24,13 @@ export interface ResignParts {
 export type ResignOutcome =
   /** A newer epoch is in the copy. */
   | { readonly kind: 'given' }
-  /** Nobody took the lead in time; `why` says for each that was asked what came of it. */
+  /** No member took the lead in time; `why` says for each that was asked what came of it. */
   | { readonly kind: 'kept'; readonly why: string };
 
 /**
  * Asks one member after the other to commit the next epoch (rule 10). The lead is given away when that epoch is met in
- * the log, and not before: until then whatever is sent to this member is decided by it, so nobody is without a leader
- * for a moment. While another one commits the epoch what is sent here waits, for HOLD_MS at most.
+ * the log, and not before: until then whatever is sent to this member is decided by it, so no caller is without a
+ * leader for a moment. While another one commits the epoch what is sent here waits, for HOLD_MS at most.
  */
 export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<ResignOutcome> {
   const { copy, peers, clock, candidates, newerEpoch } = parts;

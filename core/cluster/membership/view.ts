@@ -14,8 +14,8 @@ const DEAD_TIMEOUTS = 2;
 type ViewParts = Pick<MembershipParts, 'copy' | 'clock' | 'ids' | 'log' | 'positions' | 'scavengeId'>;
 
 /**
- * What this member is and sees: who else is there, who leads, and what it says of itself. Nothing here waits or calls
- * anybody.
+ * What this member is and sees: which others are there, which member leads, and what it says of itself. Nothing here
+ * waits or calls another member.
  */
 export class MemberView {
   readonly instanceId: string;
@@ -153,7 +153,7 @@ export class MemberView {
     return { ...record.entry, isAlive: true, heardMs: record.heardMs, aheadMs: record.aheadMs };
   }
 
-  /** Who feeds this member: the one that leads under its epoch, or says that it leads under a newer one. */
+  /** The member that feeds this one: the one that leads under its epoch, or says that it leads under a newer one. */
   feedSource(): MemberRecord | null {
     const { record } = this.hearing();
     return record !== null && record.lost === 'no' && claimsLead(record.entry) ? record : null;

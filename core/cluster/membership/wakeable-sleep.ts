@@ -1,8 +1,8 @@
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * A sleep that others end. What rings while nobody sleeps ends the next sleep at once, so nothing is missed between a
- * look and a sleep.
+ * A sleep that others end. What rings while no sleep is under way ends the next sleep at once, so nothing is missed
+ * between a look and a sleep.
  */
 export class WakeableSleep {
   readonly #clock: Clock;

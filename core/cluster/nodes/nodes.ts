@@ -34,7 +34,7 @@ export interface ClusterNodesParts {
 
 /**
  * The members of a cluster for auto-scavenge, asked through the admin interface that users have. Only known members are
- * called: an address in a stored event may be anybody's, and a call carries what members know each other by.
+ * called: an address in a stored event may be any machine's, and a call carries what members know each other by.
  */
 export function createClusterNodes(parts: ClusterNodesParts): Nodes {
   return new ClusterNodes(parts);
@@ -151,7 +151,7 @@ class ClusterNodes implements Nodes {
       return reply.status === 200 || reply.document['code'] === 'scavenge_not_found'
         ? { kind: 'stopped' }
         : refusal(reply);
-    // It is answered when the run has ended. Whether that takes long, or nobody is there, is told by asking.
+    // It is answered when the run has ended. Whether that takes long, or no member is there, is told by asking.
     const last = await this.#last(node, null, untilMs - clock.monotonicMs());
     return last.kind === 'last' && last.result === 'InProgress' ? { kind: 'stopping' } : reply;
   }

@@ -15,7 +15,7 @@ const STILL_MS = 3_000;
 export class Patience {
   readonly clock: Clock;
   readonly limitMs: number;
-  /** The look before the last one; null where nobody looks. */
+  /** The look before the last one; null where it is not looked. */
   #before: Stamp | null = null;
   #last: Stamp | null = null;
 
@@ -34,7 +34,7 @@ export class Patience {
     }
   }
 
-  /** A client's write that has arrived as a whole. `isGone`: nobody waits for its answer any more. */
+  /** A client's write that has arrived as a whole. `isGone`: no caller waits for its answer any more. */
   begin(isGone: () => boolean): HeldWrite {
     return new HeldWrite(this, this.#unseenMs(), isGone);
   }

@@ -154,7 +154,7 @@ export async function* piecesOf(
       into: buffers[turn]!,
       signal,
     });
-    // Whoever ends early meets what it came to all the same.
+    // A reader that ends early meets what it came to all the same.
     reading.catch(() => {});
     return reading;
   };
@@ -168,7 +168,7 @@ export async function* piecesOf(
       yield piece;
     }
   } finally {
-    // The memory is somebody else's from here on.
+    // The memory belongs to the next reader from here on.
     await ahead?.catch(() => {});
   }
 }

@@ -102,7 +102,7 @@ export class ReplicaLog implements MemberLog {
     for (const listener of this.#appliedListeners) listener();
   }
 
-  /** A commit is in the log, and is in the copy or on its way there: those who wait for it are told. */
+  /** A commit is in the log, and is in the copy or on its way there: what waits for it goes on. */
   noteCommitted(): void {
     for (const waiting of this.#waiting) {
       if (this.#committed < waiting.number) continue;

@@ -31,7 +31,7 @@ const STEPS_MAX = 8;
 const SPARE_BYTES = 1_048_576;
 
 export interface PrepareReplicaParts {
-  /** The copy's directory, log and index. The caller holds its lock, and nobody has it open. */
+  /** The copy's directory, log and index. The caller holds its lock, and no process has it open. */
   readonly storage: Storage;
   readonly world: ObjectWorld;
   /** The newest one. */
@@ -272,7 +272,8 @@ class Preparation {
     const { digests } = this.#world;
     const common = commonEnd(inspection, this.#manifest);
     const isInside = inspection.end % chunkSizeBytes !== 0;
-    // Recovery first, so that what is built upon is durable; the rest of a chunk is appended by who has recovered it.
+    // Recovery first, so that what is built upon is durable; the rest of a chunk is appended by the process that has
+    // recovered it.
     const needsRecovery =
       !this.#isSettled && inspection.chunkSizeBytes !== null && (common < inspection.end || !isInside);
     if (inspection.isCutPending || needsRecovery) return this.#opened(async () => {});

@@ -116,7 +116,7 @@ class Member implements MemberStore {
   #watching: Promise<void> = Promise.resolve();
   /** What is known of the log, also while the copy is closed. */
   #known: () => IdentifiedLog;
-  /** Nobody has to say any more what the place of the log is known by. */
+  /** It need not be said any more what the place of the log is known by. */
   readonly forget: () => void;
 
   constructor(options: MemberStoreOptions, world: ObjectWorld, log: ReplicaLog, begun: IdentifiedLog['manifest']) {
@@ -202,7 +202,7 @@ class Member implements MemberStore {
   /** The copy is closed and opened again; what was being done with it is refused or ended meanwhile. */
   #reopen(why: SkuaError): void {
     if (this.#closing.signal.aborted || this.#reopening !== null || this.#opening === null) return;
-    // Damage does not go away by opening the copy again, and a log that went apart must be looked at by somebody.
+    // Damage does not go away by opening the copy again, and a log that went apart must be looked at by an operator.
     if (why.code === 'log_corrupt' || why.code === 'log_diverged') {
       this.#fail(why);
       return;
@@ -416,7 +416,7 @@ class ReplicaOpening implements SharedOpening {
     }
   }
 
-  /** Whoever opens the directory alone goes on behind the newest epoch, and never uses its number again. */
+  /** The process that opens the directory alone goes on behind the newest epoch, and never uses its number again. */
   async #flushEpoch(): Promise<void> {
     const newest = this.#log.epoch;
     if (newest === null) return;

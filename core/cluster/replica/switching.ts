@@ -14,7 +14,7 @@ import { type Call, layer, performWrite } from '../../streams/layer/layer.ts';
 import type { MemberLog } from '../api.ts';
 import { replicaClosed } from './member-log.ts';
 
-/** What a copy that is closed, or must be, says to those who use it. */
+/** What a copy that is closed, or must be, says to its users. */
 const CLOSED: ReadonlySet<string> = new Set(['copy_behind', 'store_closed', 'io_error', 'file_not_found']);
 
 /** The part of the opening in force; throws `not_ready` while there is none. */
@@ -65,7 +65,7 @@ export function switchingStore(
     read: use,
     wait: use,
     async *follow(call, { after }) {
-      // A reader who read on at another member may come with a position that this copy has not reached: what lies
+      // A reader that read on at another member may come with a position that this copy has not reached: what lies
       // before it must not come again.
       if (typeof after === 'object' && after.commit >= log.end) await use(() => log.refresh());
       const store = current();

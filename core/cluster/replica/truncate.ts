@@ -51,7 +51,7 @@ export async function dropIndexBeyond(storage: Storage, digests: Digests, end: n
     const map = await loadIndexMap(storage, digests);
     if (map === null || map.commitCheckpoint < end) return false;
   } catch (error) {
-    // Whoever opens a damaged index builds it anew by itself.
+    // The process that opens a damaged index builds it anew by itself.
     if (isSkuaError(error, 'index_corrupt')) return false;
     throw error;
   }

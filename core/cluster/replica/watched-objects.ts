@@ -37,7 +37,7 @@ export class WatchedObjects implements ObjectStore {
   get silentMs(): number {
     const now = this.#clock.monotonicMs();
     let since = this.#silentSinceMs ?? now;
-    // Nobody waits for long: of a set the first is the oldest.
+    // No request waits for long: of a set the first is the oldest.
     for (const { startMs } of this.#pending) {
       since = Math.min(since, startMs);
       break;

@@ -34,7 +34,8 @@ export interface ResetWorld {
 export interface ResetOptions {
   readonly world: ResetWorld;
   /**
-   * The copy at whose end the log begins: a directory that nobody has open, recovered, its index written up to the end.
+   * The copy at whose end the log begins: a directory that no process has open, recovered, its index written up to the
+   * end.
    */
   readonly source: BackupSource;
   /** Position of the last commit in its log, which the index tables must reach; -1 for an empty log. */

@@ -62,7 +62,7 @@ interface WritesElsewhereParts {
 /** A write as it waits; when it had arrived is said by the clock of the member that it is sent to. */
 export type Carried = Omit<CarriedWrite, 'atMs'>;
 
-/** A write, how long it may wait, and how this member decides it where nobody else does. */
+/** A write, how long it may wait, and how this member decides it where no other member does. */
 export interface HeldCarried {
   readonly write: Carried;
   readonly held: HeldWrite;
@@ -75,8 +75,8 @@ interface Pending extends HeldCarried {
 }
 
 /**
- * The writes of one caller that take their places in the log in the order in which they are made, whoever leads
- * meanwhile.
+ * The writes of one caller that take their places in the log in the order in which they are made, whichever member
+ * leads meanwhile.
  */
 export interface Order {
   /** The last one that this member decides. */
@@ -123,9 +123,9 @@ export class WritesElsewhere {
 
   /**
    * What a member writes for itself: scavenge points, the history of its scavenges, its part of the audit. It goes to
-   * whoever leads, so that members do not fight the leader for the numbers of commits; where nobody leads the member
-   * commits by itself. Errors: as `EventStore.append`, and `commit_outcome_unknown` where no leader answers and none
-   * follows.
+   * whichever member leads, so that members do not fight the leader for the numbers of commits; where no member leads
+   * the member commits by itself. Errors: as `EventStore.append`, and `commit_outcome_unknown` where no leader answers
+   * and none follows.
    */
   async append(
     store: Pick<EventStore, 'append'>,
@@ -198,7 +198,7 @@ export class WritesElsewhere {
   }
 }
 
-/** Who asks is in touch with this member. */
+/** The caller is in touch with this member. */
 export const STAYS = (): boolean => false;
 /** The member itself. */
 export const OWN: Writer = { name: SYSTEM.name, roles: SYSTEM.roles, asks: 'nothing' };
@@ -397,7 +397,7 @@ function understood({ node }: ClusterMember, body: Uint8Array | null, count: num
 /** Characters of another member's explanation. */
 const DETAIL_LENGTH_MAX = 500;
 
-/** Why a member took no writes at all; null where somebody else may. */
+/** Why a member took no writes at all; null where another member may. */
 function refused({ node }: ClusterMember, status: number, body: Uint8Array | null): SkuaError | null {
   let problem: { readonly code?: unknown; readonly detail?: unknown } = {};
   try {
@@ -419,8 +419,8 @@ function refused({ node }: ClusterMember, status: number, body: Uint8Array | nul
 
 /**
  * What the scavenger of a member's copy works with: its points and its history are written as `WritesElsewhere.append`
- * does, all else is its copy's. The chunk behind a point ends by the flag of the commit that carries it, whoever wrote
- * that.
+ * does, all else is its copy's. The chunk behind a point ends by the flag of the commit that carries it, whichever
+ * member wrote that.
  */
 export function scavengeStoreOf(copy: ScavengeStore, writes: Pick<EventStore, 'append'>): ScavengeStore {
   return {

@@ -234,7 +234,7 @@ const CLAIM_MS_MAX = 900_000;
 interface DraftText {
   /** Id of the repository that holds the blobs. */
   readonly repository: string;
-  /** Who is at it, and until when that counts: milliseconds since 1970. */
+  /** Which process is at it, and until when that counts: milliseconds since 1970. */
   readonly owner: string;
   readonly untilMs: number;
   readonly files: readonly DraftFile[];
@@ -254,9 +254,9 @@ const draftShape = record<DraftText>({
 });
 
 /**
- * How far a backup has come that is made in several ticks, and who is at it: an object beside the notes to ticks. It
- * only saves work. Two ticks that both believe to have claimed it make two sound backups; a blob that it names and that
- * is gone is found missing, and stored again.
+ * How far a backup has come that is made in several ticks, and which process is at it: an object beside the notes to
+ * ticks. It only saves work. Two ticks that both believe to have claimed it make two sound backups; a blob that it
+ * names and that is gone is found missing, and stored again.
  */
 class BackupDraft {
   readonly #world: Pick<ObjectWorld, 'objects' | 'clock'>;
@@ -336,7 +336,7 @@ class BackupDraft {
     this.#writing = this.#writing.then(() => this.#write()).catch(() => {});
   }
 
-  /** Nobody is at it any more; what is stored so far is known to the next. What can't be written is done again. */
+  /** No process is at it any more; what is stored so far is known to the next. What can't be written is done again. */
   async release(): Promise<void> {
     await this.#writing;
     this.#untilMs = 0;

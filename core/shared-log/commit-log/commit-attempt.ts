@@ -93,8 +93,8 @@ export class CommitAttempt {
     const startedAt = stampOf(clock);
     this.#firstAt ??= startedAt;
     const outcome = await objects.create(this.#key, this.#bytes);
-    // From here on an error must not look as if nothing had been written: whoever is told that the number is taken may
-    // have taken it, where the reply was lost below the store.
+    // From here on an error must not look as if nothing had been written: a caller that is told that the number is
+    // taken may have taken it, where the reply was lost below the store.
     this.#isUndecided = true;
     if (outcome === 'created') return { kind: 'created', startedAt };
     const there = await objects.get(this.#key);

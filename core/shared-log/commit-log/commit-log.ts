@@ -86,7 +86,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
 
   async append(group: Uint8Array, endsChunk = false): Promise<void> {
     const head = this.#head;
-    // From here to `settled` nobody else moves the log, so that a group that fails is withdrawn from the log that it
+    // From here to `settled` nothing else moves the log, so that a group that fails is withdrawn from the log that it
     // was made for.
     head.beginCommit();
     const { ids, digests, clock } = head.world;

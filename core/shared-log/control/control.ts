@@ -22,7 +22,7 @@ import { newUuid } from '../format/object-keys.ts';
 import { newestManifest, type ObjectManifest, type ObjectScavengeProgress } from '../format/manifest.ts';
 
 /**
- * What is asked of ticks, as objects under `control/`. Ticks scavenge and nobody else does, so a request only leaves a
+ * What is asked of ticks, as objects under `control/`. Ticks scavenge and nothing else does, so a request only leaves a
  * note:
  *
  * - `control/start-<id>`: the run that follows the run `id` (the id of the store where there was none). As there is one

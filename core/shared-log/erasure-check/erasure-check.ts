@@ -52,7 +52,7 @@ export interface ObjectErasureSummary extends ErasureSummary {
 
 /**
  * Looks for what remains of events or of a stream in all objects of a store, whatever they are: files in force,
- * commits, and what waits for its removal. It only reads, beside whoever writes. Throws as `checkErasure` does.
+ * commits, and what waits for its removal. It only reads, beside writers. Throws as `checkErasure` does.
  */
 export async function* checkErasureInObjects({
   world,
@@ -147,7 +147,7 @@ class SearchedObjects {
     const commit = commitNumberOf(key);
     if (commit !== null) return this.#commitFacts(commit, facts, sizeBytes, file);
     if (name !== undefined) return TABLE_NAME.test(name) ? { ...facts, table: await shapeOf(path, file) } : facts;
-    // A stranger's object goes with nobody.
+    // A stranger's object is never removed.
     if (!isOfKind(FILES, key)) return facts;
     const dropped = manifest.dropped.find((one) => one.key === key);
     if (dropped !== undefined)

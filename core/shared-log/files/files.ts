@@ -39,7 +39,7 @@ async function getRange(objects: ObjectStore, key: string, from: number, length:
   return bytes;
 }
 
-/** Read-only files: what nobody may do with them. */
+/** Read-only files: what may not be done with them. */
 abstract class ReadOnlyFile implements StorageFile {
   abstract readonly path: string;
   abstract readonly size: number;
@@ -170,8 +170,8 @@ const SEAM_BLOCKS_BEFORE = 2;
  * behind them what commits have added, in memory.
  *
  * Memory holds whole blocks of the cache's size, which grow in place, so that reading them copies nothing. In the first
- * of them lies the seam: its part from segments is read when somebody first asks for it, together with what lies before
- * it in the same segment: whoever asks for the last events of a stream often wants those before them next.
+ * of them lies the seam: its part from segments is read when a reader first asks for it, together with what lies before
+ * it in the same segment: a reader that asks for the last events of a stream often wants those before them next.
  */
 export class OngoingFile extends ReadOnlyFile {
   readonly path: string;

@@ -173,7 +173,7 @@ interface Carried {
   readonly bytes: Uint8Array;
 }
 
-/** The last commits, as bytes, for the commit objects to come: so that whoever reads the tail needs few requests. */
+/** The last commits, as bytes, for the commit objects to come: so that a reader of the tail needs few requests. */
 export class Carry {
   #commits: Carried[] = [];
 
@@ -193,8 +193,8 @@ export class Carry {
 
   /**
    * What commit `number` carries, newest first: back to the last multiple of the span and to the boundary, as far as it
-   * fits. Nobody reads commits below the boundary, and what a scavenge has removed from the files must not come back in
-   * copies of them.
+   * fits. No reader reads commits below the boundary, and what a scavenge has removed from the files must not come back
+   * in copies of them.
    */
   before(number: number, boundary = 1): readonly Uint8Array[] {
     const from = Math.max(boundary, Math.floor((number - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS);

@@ -32,9 +32,9 @@ import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './obje
 
 /**
  * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the
- * tail of the log begins. Created with `If-None-Match` under a number of its own and never changed; whoever loses
- * discards its work. Format: core/shared-log/FORMAT.md, "Manifest". Sizes and positions in bytes, times in milliseconds
- * since 1970.
+ * tail of the log begins. Created with `If-None-Match` under a number of its own and never changed; the writer that
+ * loses discards its work. Format: core/shared-log/FORMAT.md, "Manifest". Sizes and positions in bytes, times in
+ * milliseconds since 1970.
  */
 export interface ObjectManifest {
   readonly format: 1;
@@ -127,7 +127,7 @@ export interface ObjectSegment {
 export interface DroppedObject {
   readonly key: string;
   /**
-   * By the clock of whoever wrote the manifest that dropped it, and the number of that manifest; absent in what older
+   * By the clock of the writer of the manifest that dropped it, and the number of that manifest; absent in what older
    * versions wrote.
    */
   readonly droppedMs: number;
@@ -457,7 +457,7 @@ export async function readManifest(
 }
 
 /**
- * Puts a manifest in force under its number, unless another took that number: then `lost`, and whoever made it discards
+ * Puts a manifest in force under its number, unless another took that number: then `lost`, and its writer discards
  * its work. When the store does not say what became of it the same bytes are put there again; two manifests never have
  * the same bytes, since the keys of their files are drawn anew. Rejects with `outcome_unknown` after `deadlineMs`.
  */

@@ -115,7 +115,7 @@ export abstract class Head {
   /** Rejects when the log with this newest manifest is not the one that is known here; it is asked at every look. */
   protected async checkLog(_newest: ObjectManifest): Promise<void> {}
 
-  /** A commit of our own is on its way: whoever finds an object at its number waits for its outcome first. */
+  /** A commit of our own is on its way: a writer that finds an object at its number waits for its outcome first. */
   get committing(): Promise<void> | null {
     return this.#committing?.promise ?? null;
   }

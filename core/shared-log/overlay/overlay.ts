@@ -24,7 +24,7 @@ const COPY_BYTES = 1_048_576;
 /**
  * What the objects amount to at one moment, as the files of a node: those of the newest manifest, the commits behind
  * them taken over into the scratch storage, and the chunk that is being filled as a file up to its end. For work that
- * changes nothing: nobody else ever sees what is written here.
+ * changes nothing: no other process ever sees what is written here.
  */
 interface Overlay {
   readonly manifest: ObjectManifest;
@@ -35,7 +35,7 @@ interface Overlay {
   readonly takenMs: number;
   /** Position at which the log goes on: behind the last record, or at the next chunk where this one was ended. */
   readonly end: number;
-  /** Closes the files. What is in the scratch storage is the business of whoever gave it. */
+  /** Closes the files. What is in the scratch storage is the business of the caller. */
   close(): Promise<void>;
 }
 

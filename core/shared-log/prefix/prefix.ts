@@ -55,7 +55,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
     ...(options.isCluster === true && { cluster: true }),
   };
   const outcome = await createManifest(world, first).catch((error: unknown) => {
-    // Whoever opens it next finds a whole prefix or none.
+    // The process that opens it next finds a whole prefix or none.
     if (!isSkuaError(error, 'outcome_unknown')) throw error;
     throw new SkuaError(
       'storage_unreachable',
@@ -121,8 +121,8 @@ export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promis
       else if (isSkuaError(reply.reason, 'outcome_unknown')) unknown++;
       else throw reply.reason;
     }
-    // Whoever is told that it was late may have won: the reply of a create can be lost below the store, and its repeat
-    // finds its own work.
+    // A caller that is told that it was late may have won: the reply of a create can be lost below the store, and its
+    // repeat finds its own work.
     const there = created === 0 ? await objects.get(key) : null;
     await objects.remove([key]);
     if (created > 1)

@@ -173,7 +173,7 @@ export class Refresher {
 
 function ignore(): void {}
 
-/** Asks for other writers' commits while somebody waits for events. One line of requests serves all who wait. */
+/** Asks for other writers' commits while a reader waits for events. One line of requests serves all that wait. */
 export class Poller {
   readonly #refresher: Refresher;
   readonly #clock: Clock;
@@ -191,7 +191,7 @@ export class Poller {
 
   /**
    * The messages of a subscription, which hears of other writers' commits meanwhile. Files that were replaced are found
-   * again by whoever subscribes anew.
+   * again by a new subscription.
    */
   async *follow<T>(subscribe: () => AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
     this.#enter();

@@ -11,7 +11,7 @@ interface SchedulerParts {
   readonly schedule: Schedule;
   readonly config: AutoScavengeConfig;
   readonly self: NodeAddress;
-  /** Called when the schedule is first needed, and again where that failed. Whoever gives it closes the instance. */
+  /** Called when the schedule is first needed, and again where that failed. The caller closes the instance. */
   readonly open: () => Promise<ObjectInstance>;
 }
 

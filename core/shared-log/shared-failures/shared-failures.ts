@@ -52,7 +52,7 @@ export class ObjectFailures implements SharedFailures {
     try {
       return await this.#count(folder);
     } catch (error) {
-      // The process still counts by itself, and whoever can't reach the store reads no users either.
+      // The process still counts by itself, and a process that can't reach the store reads no users either.
       log.warn('a failed login could not be counted across processes', { error: String(error) });
       return false;
     }
@@ -72,7 +72,7 @@ export class ObjectFailures implements SharedFailures {
       const { objects: taken } = await pageOfKind(objects, FAILURES, { within: folder });
       this.#next.set(folder, Math.max(number + 1, taken.length));
     }
-    // So many fail at once for one pair only where somebody guesses. A failure that is not counted must not be the next
+    // So many fail at once for one pair only where guesses are made. A failure that is not counted must not be the next
     // guess's ticket.
     return true;
   }

@@ -81,7 +81,7 @@ interface SweepParts {
 }
 
 /**
- * Removes what nobody reads any more. A manifest that came into force `removeAfterMs` before another one is so old that
+ * Removes what is read no more. A manifest that came into force `removeAfterMs` before another one is so old that
  * everybody has taken in a newer one: what it had dropped by then may go, and the commits before its boundary. Both
  * times are those that the store gave the manifests, so no clock of a process counts; where nothing is written, a tick
  * writes a manifest for the sake of its time. What is removed is forgotten by the manifest after that: a crash anywhere
@@ -238,7 +238,7 @@ export class Sweep {
   }
 
   /**
-   * Files that ticks uploaded and never named, notes that nobody looks at, and failed logins of long ago. A tick that
+   * Files that ticks uploaded and never named, notes that are not looked at, and failed logins of long ago. A tick that
    * stands on the newest manifest uploads behind it, and one that stands on an older one is too late: so what no
    * manifest names may go as soon as it is a little older than the newest.
    */

@@ -1,6 +1,6 @@
 import { type FileFormat, jsonParts } from '../../ports/file-format.ts';
 
-/** The notes of a log in a bucket that ask something of ticks, for whoever looks into them. */
+/** The notes of a log in a bucket that ask something of ticks, for inspection. */
 export const TICK_FORMATS: readonly FileFormat[] = [
   {
     kind: 'control-note',

@@ -220,7 +220,7 @@ class Slice {
     return { ...running, ...(isToStartAfresh && { startAfresh }), ...(olderPoint !== undefined && { olderPoint }) };
   }
 
-  /** For those who ask before the next part ends. */
+  /** For callers that ask before the next part ends. */
   #progress(run: ActiveRun): ObjectScavengeProgress {
     const { phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed } = run.progress();
     return {

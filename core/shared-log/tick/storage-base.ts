@@ -145,7 +145,7 @@ export class BaseHandle implements StorageFile {
       window = this.#fetch(from, to);
       this.#window = window.to > to ? window : null;
     } else if (to === window!.to) {
-      // Whoever reads on wants what comes behind it; nobody wants these again.
+      // A reader that reads on wants what comes behind it, and these no more.
       this.#window = null;
     }
     this.#expected = to;

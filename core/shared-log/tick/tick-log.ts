@@ -96,7 +96,7 @@ export class TickLog {
 
   /**
    * Takes the next commit over. Throws `log_corrupt` when it does not follow what is there. `show` has to be called
-   * before anybody reads it.
+   * before it is read.
    */
   async take(commit: TailCommit): Promise<void> {
     const { chunkSize } = this.table;

@@ -28,8 +28,8 @@ interface StorageChanges {
 
 /**
  * The files that a manifest names, and over them a scratch storage with everything that was created, written or renamed
- * since. A tick works on it like a node on its data directory; nothing of that is seen by anybody else before a newer
- * manifest names it. Objects are never written or removed here.
+ * since. A tick works on it like a node on its data directory; nothing of that is seen by any other process before a
+ * newer manifest names it. Objects are never written or removed here.
  *
  * Files of the manifest are read by range from their objects. Removed ones stay readable for handles that are open; a
  * handle that was opened for reading does not see what is written to the file through a later one.
@@ -137,7 +137,7 @@ export class ObjectStorage implements Storage {
     return this.#scratch.freeBytes();
   }
 
-  /** Of this view alone: who may change the files for everybody is decided by the next manifest. */
+  /** Of this view alone: which writer may change the files for all is decided by the next manifest. */
   async lock(): Promise<StorageLock> {
     if (this.#isLocked)
       throw new SkuaError(
@@ -156,7 +156,8 @@ export class ObjectStorage implements Storage {
   }
 
   /**
-   * Takes in a file that somebody else has written to the scratch storage under this name; nothing where there is none.
+   * Takes in a file that another process has written to the scratch storage under this name; nothing where there is
+   * none.
    */
   async adopt(path: string): Promise<void> {
     checkPath(path);

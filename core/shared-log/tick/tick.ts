@@ -69,7 +69,7 @@ export interface TickParts {
   readonly world: ObjectWorld;
   readonly options?: ObjectLogOptions;
   readonly settings?: Partial<TickSettings>;
-  /** Empty, and of this tick alone. Whoever gives it clears it afterwards. */
+  /** Empty, and of this tick alone. The caller clears it afterwards. */
   readonly scratch: Storage;
   /** The scavenge database at its place in the scratch storage. */
   readonly scavengeStates: ScavengeStates;
@@ -120,7 +120,7 @@ export interface TickReport {
   readonly isCluster: boolean;
   /** The scavenge that goes on, or that was the last. */
   readonly scavenge: ObjectScavenge | null;
-  /** Objects removed that nobody reads any more. */
+  /** Objects removed that are read no more. */
   readonly removed: number;
 }
 
@@ -131,7 +131,7 @@ const PUBLISH_MS_MAX = 60_000;
 const SLICE_MS_MIN = 2_000;
 /** After a run that failed the shared files of a cluster follow again when this has passed. */
 const FOLLOW_AGAIN_MS = 3_600_000;
-/** Names whoever scavenges the shared files of a cluster in the history: no member has such an address. */
+/** Names what scavenges the shared files of a cluster in the history: no member has such an address. */
 const SHARED_FILES_ENDPOINT = 'shared-files:1';
 const NO_POINTS: ObjectPoints = { seen: -1, reached: -1 };
 /** Commits that one tick takes over at most. */
@@ -139,14 +139,14 @@ const TICK_COMMITS_MAX = 100_000;
 
 /**
  * One bounded slice of everything that a store on object storage needs done: the tail becomes segments, chunks and
- * index tables, a scavenge goes on, what nobody reads any more is removed. It works like a node on a view of the files,
+ * index tables, a scavenge goes on, what is read no more is removed. It works like a node on a view of the files,
  * and one new manifest puts all of it in force. It may be killed anywhere and any number may run at once: either a
  * tick's manifest is the next one, or nothing of it counts.
  */
 export async function tick(parts: TickParts): Promise<TickReport> {
   const { world } = parts;
   const manifests = await listManifests(world.objects, world.onStrangers);
-  // Whoever opens the log begins it. A tick never does: one that is gone must not become an empty one.
+  // The process that opens the log begins it. A tick never does: one that is gone must not become an empty one.
   if (manifests.length === 0) return { ...NOTHING, outcome: 'idle', manifest: 0 };
   const number = manifestNumberOf(manifests[0]!.key)!;
   const manifest = await readManifest(world.objects, number, world.digests);
@@ -332,8 +332,8 @@ class Tick {
   }
 
   /**
-   * The run by which the shared files of a cluster follow a scavenge point of its members: nobody shall download what
-   * was erased.
+   * The run by which the shared files of a cluster follow a scavenge point of its members: no member shall download
+   * what was erased.
    */
   #toFollow(): ObjectScavenge | null {
     const { cluster, scavenge } = this.#manifest;
@@ -492,7 +492,7 @@ class Tick {
   }
 
   /**
-   * Removes what nobody reads any more. What can't be removed keeps no commit from the files: it is tried again, and
+   * Removes what is read no more. What can't be removed keeps no commit from the files: it is tried again, and
    * the tick fails in the end.
    */
   async #swept(sweep: Sweep): Promise<{ readonly swept: Swept; readonly failure: { readonly error: unknown } | null }> {

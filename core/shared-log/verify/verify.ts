@@ -22,7 +22,7 @@ const CHECKPOINT_BYTES = 8;
 interface VerifyObjectsOptions {
   readonly world: ObjectWorld;
   readonly options?: ObjectLogOptions;
-  /** Empty; for the chunk that is being filled and the tail. Whoever gives it clears it afterwards. */
+  /** Empty; for the chunk that is being filled and the tail. The caller clears it afterwards. */
   readonly scratch: Storage;
   readonly hasher?: StreamHasher;
 }
@@ -56,7 +56,7 @@ export interface VerifyObjectsSummary extends Pick<
 type VerifyReport = VerifyFinding | VerifyProgress | VerifyObjectsNote;
 
 /**
- * Checks a store on object storage, without changing anything and beside whoever writes: manifests with their digests,
+ * Checks a store on object storage, without changing anything and beside writers: manifests with their digests,
  * whether every object that the newest one names is there and as long as it says, the commits behind it, and then what
  * a node's directory is checked for, with every checksum there is. Throws `file_not_found` where there is no store, and
  * `too_busy` when what is being read was rewritten and removed meanwhile.
@@ -194,7 +194,7 @@ class Verification {
     return wrong.length === 0;
   }
 
-  /** Reads every commit behind the manifest: whoever needs them reads few, since each carries those before it. */
+  /** Reads every commit behind the manifest: a reader that needs them reads few, since each carries those before it. */
   async #commits({ boundary }: ObjectManifest): Promise<void> {
     const { objects, digests } = this.#options.world;
     const listed: ObjectInfo[] = [];
@@ -206,7 +206,7 @@ class Verification {
     const check = async ({ key }: ObjectInfo): Promise<void> => {
       const bytes = await objects.get(key);
       try {
-        // A newer manifest has taken in one that is gone; a gap is found by whoever reads them all.
+        // A newer manifest has taken in one that is gone; a gap is found by a reader of all of them.
         if (bytes !== null) decodeCommitObject(key, commitNumberOf(key) ?? -1, bytes, digests);
       } catch (error) {
         if (!isSkuaError(error)) throw error;

@@ -319,7 +319,7 @@ export class ViewIndex implements EventIndex {
 
   #open(): Miss {
     const opening = Promise.all(this.#current.view.tables.map((table) => table.open())).then(() => {});
-    // Whoever missed may have gone before he waited.
+    // The reader that missed may have gone before he waited.
     opening.catch(() => {});
     return opening;
   }

@@ -29,7 +29,7 @@ export async function readLogId(storage: Storage): Promise<string | null> {
 }
 
 /**
- * Makes the directory a copy of this log, durably; after a crash it is one or it is none. Whoever calls has compared
+ * Makes the directory a copy of this log, durably; after a crash it is one or it is none. The caller has compared
  * the two.
  */
 export async function writeLogId(storage: Storage, logId: string): Promise<void> {
