@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isSkuaError } from '../../core/base/errors.ts';
+import { parseLocation } from '../../infra/objects/open-objects.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError } from '../../infra/runtime/failure.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io, Output } from '../../infra/runtime/io.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
@@ -16,9 +18,9 @@ import type { functionsServeOptions } from './options-command.ts';
 
 /** Serves the bundles until it is interrupted. */
 export async function runFunctionsServe({ options }: Input<typeof functionsServeOptions>, io: Io): Promise<ExitCode> {
+  const storage = placeOf(options.storage);
   const bundles = bundlesFolder();
   await ensureBundles(bundles, options.build, io.stderr);
-  const storage = placeOf(options.storage);
   const served = await listen(options.port, () =>
     serveFunctions({
       bundles,
@@ -50,7 +52,13 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
 
 /** Functions work in folders of their own, so a directory is named in full. */
 function placeOf(storage: string): string {
-  return /^s3:/i.test(storage) ? storage : path.resolve(storage);
+  try {
+    const location = parseLocation(storage);
+    return location.kind === 's3' ? storage : location.path;
+  } catch (error) {
+    if (isSkuaError(error, 'bad_option')) throw new UsageError(`--storage: ${error.message}`);
+    throw error;
+  }
 }
 
 async function listen(port: number, start: () => Promise<ServedFunctions>): Promise<ServedFunctions> {

@@ -30,7 +30,7 @@ export interface BucketOptions {
 export async function objectsAt(given: string | null, wanted: BucketOptions): Promise<ObjectLocation | null> {
   if (wanted.storage !== null) return placeOf(wanted.storage, wanted);
   if (given === null) return null;
-  if (/^[a-z0-9+.-]+:\/\//i.test(given)) return placeOf(given, wanted);
+  if (/^(?:s3:|[a-z0-9+.-]+:\/\/)/i.test(given)) return placeOf(given, wanted);
   return (await holdsObjects(path.resolve(given))) ? placeOf(given, wanted) : null;
 }
 

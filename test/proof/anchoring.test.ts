@@ -139,7 +139,7 @@ describe('places for anchors', () => {
   });
 
   it('are told apart by what they begin with', async () => {
-    for (const place of ['s3://no_bucket!/x', 'http://'])
+    for (const place of ['s3://no_bucket!/x', 's3:bucket/x', 'http://'])
       await expect(
         openAnchorLocation({ place, lockDays: 0, s3: { endpoint: null, region: null } }),
       ).rejects.toMatchObject({ code: 'bad_option' });

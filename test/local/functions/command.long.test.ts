@@ -26,7 +26,7 @@ async function asked(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function run(options: { readonly port?: number; readonly build?: boolean }) {
+function run(options: { readonly port?: number; readonly build?: boolean; readonly storage?: string }) {
   return runFunctionsServe(
     {
       options: {
@@ -75,6 +75,11 @@ it('serves the built functions over a directory: write, tick, and read what was 
 it('says which bundles are missing', () => {
   expect(missingBundles(folder)).toHaveLength(4);
   expect(missingBundles(folder)[0]).toBe(path.join(folder, 'webhook', 'index.mjs'));
+});
+
+it('refuses what is no place before it serves', async () => {
+  for (const storage of ['s3:bucket/prefix', 's3:///prefix', ''])
+    await expect(run({ storage })).rejects.toThrow(/^--storage: .* is not an object storage location/);
 });
 
 it('says that a port is taken', async () => {
