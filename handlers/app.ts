@@ -29,6 +29,7 @@ import {
   routedUrl,
   pathStart,
   streamSegment,
+  SLASH_HINT,
 } from './http/url.ts';
 import { branchAt, routesFor } from './routes.ts';
 import { appendTo } from './streams/append-events.ts';
@@ -284,7 +285,11 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   router.all<IRequest & Call, [App]>(path, (call) => {
     call.methods = methods;
     if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
-    throw new SkuaError('method_not_allowed', `${call.request.method} is not supported here. Use ${methods}.`);
+    throw new SkuaError(
+      'method_not_allowed',
+      `${call.request.method} is not supported here. Use ${methods}.`,
+      path.startsWith('/streams/:stream/:') ? { hint: SLASH_HINT } : {},
+    );
   });
   ENTRIES.set(route, router.routes);
   return router.routes;

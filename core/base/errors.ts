@@ -96,6 +96,7 @@ export interface ErrorData {
   };
   readonly reload_failed: { readonly file: string | null; readonly reason: string };
   // HTTP
+  readonly method_not_allowed: { readonly hint?: string };
   readonly bad_json: { readonly hint?: string; readonly offset?: number };
   readonly range_not_satisfiable: { readonly sizeBytes: number };
   // Codes that say it all
@@ -113,7 +114,6 @@ export interface ErrorData {
   readonly unsupported_media_type: Nothing;
   readonly not_found: Nothing;
   readonly not_here: Nothing;
-  readonly method_not_allowed: Nothing;
 }
 
 type Nothing = Readonly<Record<string, never>>;

@@ -214,3 +214,6 @@ export function positionToken(position: AllPosition): string {
 export function hex16(value: number): string {
   return value.toString(16).toUpperCase().padStart(16, '0');
 }
+
+/** For who asks for a part of a stream that can't be one, or writes to it: the name of a stream is one segment. */
+export const SLASH_HINT = 'A slash in the name of a stream is written %2F.';

@@ -15,7 +15,7 @@ import { changing, document, empty, etagOf, matchesEtag, unchanging } from '../h
 import type { Caching } from '../http/reply.ts';
 import { counted, hold } from '../http/room.ts';
 import { atOnce } from '../http/turns.ts';
-import { baseOf, decodeSegment, escapeName, prefixOf } from '../http/url.ts';
+import { baseOf, decodeSegment, escapeName, prefixOf, SLASH_HINT } from '../http/url.ts';
 import { heldRead } from './long-poll.ts';
 import { checkStream, oneWithoutForbidden, readAllowed, withoutForbidden } from './access.ts';
 import { pageLines, streamLines } from './event-lines.ts';
@@ -267,11 +267,16 @@ export function readHeaders(call: Call, resolves: boolean): boolean {
   return resolveLinksOf(call.request.headers, resolves);
 }
 
+/** What begins with a letter is more likely a part of the name than a number. */
+function slashHint(text: string): { readonly hint?: string } {
+  return /^[a-z]/i.test(text) && text !== 'head' ? { hint: SLASH_HINT } : {};
+}
+
 /** An event number in a path. Throws `invalid_event_number`. */
 export function numberOf(text: string): number {
   const number = integer64(text);
   if (number === null || number < 0)
-    throw new SkuaError('invalid_event_number', `'${decodeSegment(text)}' is not valid event number`);
+    throw new SkuaError('invalid_event_number', `'${decodeSegment(text)}' is not valid event number`, slashHint(text));
   return number;
 }
 
@@ -279,7 +284,11 @@ export function numberOf(text: string): number {
 export function countOf(text: string): number {
   const count = /^\d{1,10}$/.test(text) ? Number(text) : 0;
   if (count === 0 || count > 2_147_483_647)
-    throw new SkuaError('invalid_count', `'${decodeSegment(text)}' is not valid count. Should be positive integer`);
+    throw new SkuaError(
+      'invalid_count',
+      `'${decodeSegment(text)}' is not valid count. Should be positive integer`,
+      slashHint(text),
+    );
   if (count > PAGE_EVENTS_MAX)
     throw new SkuaError('page_too_large', `Read size too big, should be less than ${PAGE_EVENTS_MAX} items`, {
       limit: PAGE_EVENTS_MAX,

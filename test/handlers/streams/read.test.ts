@@ -178,6 +178,18 @@ describe('errors', () => {
     expect([reply.status, reply.json().detail]).toEqual([status, detail]);
   });
 
+  test.each(['GET /streams/orders/new', 'GET /streams/a/b/c', 'POST /streams/a/b', 'DELETE /streams/a/b'])(
+    '%s: the slash may belong to the name',
+    async (request) => {
+      const [method, path] = request.split(' ') as [string, string];
+      const { status, json } = await h.send(method, path, {}, method === 'POST' ? '{}' : undefined);
+      expect([status, json().hint]).toEqual([
+        method === 'GET' ? 400 : 405,
+        'A slash in the name of a stream is written %2F.',
+      ]);
+    },
+  );
+
   test('absent, soft-deleted and hard-deleted', async () => {
     expect(await h.get('/streams/never', ATOM)).toMatchObject({ status: 404, reason: 'Not Found' });
     expect(await h.get('/streams/parcels/999')).toMatchObject({ status: 404 });
