@@ -13,7 +13,7 @@ import { nodeDigests } from '../../infra/node-digests.ts';
 import { compactionTick, worldOf } from '../shared-log/tick-kit.ts';
 import { clone, filesOf } from '../backup/copy-kit.ts';
 import { restoreWorld } from '../support/backup/restore-kit.ts';
-import { Cluster, event } from './copy/kit.ts';
+import { Cluster, event } from './replica/kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 
 /** Rules of backups in a cluster: of one member, for any number of members. */

@@ -6,7 +6,7 @@ import { ANY } from '../../core/streams/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { Cluster, event } from './copy/kit.ts';
+import { Cluster, event } from './replica/kit.ts';
 
 describe('scavenges of members', () => {
   /** A leads. What B writes for itself goes there; the bucket counts what B creates. */

@@ -12,7 +12,7 @@ export const AUDIT_ROWS = [
     request: '200 logins with 200 names from one address',
     before: 'no trace without LogFailedAuthenticationAttempts, with it 200 lines of log',
     now: '100 lines and one that stands for the rest; what others do is told all the same',
-    test: 'test/handlers/audit.test.ts',
+    test: 'test/handlers/audit-handler.test.ts',
   },
   {
     finding: '13',
@@ -26,7 +26,7 @@ export const AUDIT_ROWS = [
     request: 'POST /users for a known user with the same password and other groups',
     before: '201, and the user is in none of them',
     now: '409 user_exists',
-    test: 'test/security/users.test.ts',
+    test: 'test/security/user-accounts.test.ts',
   },
   {
     finding: 'users stumble',
@@ -54,14 +54,14 @@ export const AUDIT_ROWS = [
     request: 'Accept-Encoding: gzip, deflate, br, zstd',
     before: 'not compressed',
     now: 'compressed, events one by one; Vary and the tag say so',
-    test: 'test/local/http/compression.test.ts',
+    test: 'test/local/http/response-compression.test.ts',
   },
   {
     finding: 'users stumble',
     request: 'POST /auto-scavenge/pause while the leader is another, or none is known',
     before: '400, 500',
     now: '503 with Retry-After',
-    test: 'test/handlers/scavenging/auto-scavenge.test.ts',
+    test: 'test/handlers/scavenging/auto-scavenge-routes.test.ts',
   },
   {
     finding: 'users stumble',
@@ -75,13 +75,13 @@ export const AUDIT_ROWS = [
     request: 'GET /admin/backups with a bucket that is gone or closed',
     before: '500',
     now: '503 with Retry-After',
-    test: 'test/handlers/backup/backups.test.ts',
+    test: 'test/handlers/backup/backup-routes.test.ts',
   },
   {
     finding: 'users stumble',
     request: 'GET /admin/backup/files/{path} with a range beyond the end',
     before: '416 without a body',
     now: '416 with a problem document',
-    test: 'test/handlers/backup/backups.test.ts',
+    test: 'test/handlers/backup/backup-routes.test.ts',
   },
 ];

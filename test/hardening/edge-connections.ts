@@ -70,14 +70,14 @@ export const EDGE_CONNECTION_ROWS = [
     request: 'subscriptions pipelined in front of an upgrade or CONNECT, and a reset',
     before: 'they go on for ever',
     now: 'they end with the connection',
-    test: 'test/local/http/pipeline.test.ts',
+    test: 'test/local/http/request-pipeline.test.ts',
   },
   {
     finding: '35 M1',
     request: '350 connections with 2 600 small requests each behind a reply that nobody takes',
     before: '/ping waits for 30 s, 1 GiB',
     now: '16 MiB of pipelined requests, by address; /ping 0.3 s',
-    test: 'test/local/http/pipeline.test.ts',
+    test: 'test/local/http/request-pipeline.test.ts',
   },
   {
     finding: '35 A1',

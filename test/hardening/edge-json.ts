@@ -50,7 +50,7 @@ export const EDGE_JSON = [
     request: 'BatchAppend: an append that is kept open with a stream name of 16 MB, and small chunks with a mistake',
     before: 'each of them is answered with the 16 MB of the name',
     now: 'the first chunk is refused',
-    test: 'test/handlers/grpc/streams/batch.test.ts',
+    test: 'test/handlers/grpc/streams/batch-append.test.ts',
   },
   {
     finding: '35 8',

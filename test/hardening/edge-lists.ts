@@ -90,6 +90,6 @@ export const EDGE_LISTS = [
     request: 'ChangePassword of gRPC for a user that there is not',
     before: 'user-not-found, at once',
     now: 'access-denied as for a wrong password, after as long and as often',
-    test: 'test/security/users.test.ts',
+    test: 'test/security/user-accounts.test.ts',
   },
 ] as const;

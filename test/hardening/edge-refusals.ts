@@ -57,6 +57,6 @@ export const EDGE_REFUSALS = [
     request: 'bodies of POST /ui/session that do not arrive',
     before: 'as many as there are connections',
     now: '32 of an address, then 503',
-    test: 'test/handlers/ui/session.test.ts',
+    test: 'test/handlers/ui/ui-session.test.ts',
   },
 ] as const;

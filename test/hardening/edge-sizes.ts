@@ -1,10 +1,10 @@
 /** Rows of the table of findings at the edge: what sizes of requests and replies cost. */
 const MESSAGES = 'test/grpc/messages.test.ts';
-const LINKS = 'test/handlers/streams/read.test.ts';
+const LINKS = 'test/handlers/streams/read-events.test.ts';
 const ROOM = 'test/handlers/http/room.test.ts';
-const PIPELINE = 'test/local/http/pipeline.test.ts';
-const SHARED = 'test/local/http/compression.test.ts';
-const BATCH = 'test/handlers/grpc/streams/batch.test.ts';
+const PIPELINE = 'test/local/http/request-pipeline.test.ts';
+const SHARED = 'test/local/http/response-compression.test.ts';
+const BATCH = 'test/handlers/grpc/streams/batch-append.test.ts';
 
 export const EDGE_SIZES = [
   {

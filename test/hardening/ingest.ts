@@ -13,7 +13,7 @@ export const INGEST_FINDINGS = [
       'more bodies than one connector, one address or the node has room for, silent or dripping; then a genuine call',
     before: '503 for whoever came last',
     now: 'who lags most behind 64 KiB a second is ended with 408; the genuine call is 202',
-    test: 'test/handlers/connectors/webhook.test.ts',
+    test: 'test/handlers/connectors/webhook-routes.test.ts',
   },
   {
     finding: '4',
@@ -69,7 +69,7 @@ export const INGEST_FINDINGS = [
     request: 'POST /webhook/{id} with an Authorization header that is no login of the node',
     before: '401',
     now: 'not looked at, as in functions',
-    test: 'test/handlers/connectors/webhook.test.ts',
+    test: 'test/handlers/connectors/webhook-routes.test.ts',
   },
   {
     finding: 'users',

@@ -1,7 +1,7 @@
 /** Rows of the table of findings: expressions over what clients send, and those that they give. */
 
 const SENT = 'test/hardening/hostile-input.test.ts';
-const FILTERS = 'test/handlers/streams/all.test.ts';
+const FILTERS = 'test/handlers/streams/all-stream.test.ts';
 
 export const EXPRESSIONS = [
   {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { openMember, TestLog } from '../cluster/copy/catch-up-kit.ts';
+import { openMember, TestLog } from '../cluster/replica/catch-up-kit.ts';
 import { scavenge, verify } from './proof-kit.ts';
 
 test('a member of a cluster keeps a chain of its own over its copy, through its own scavenges and what others write', async () => {

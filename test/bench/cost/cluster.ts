@@ -12,7 +12,7 @@ import { ANY } from '../../../core/streams/api.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
-import { openMember as openMemberOver } from '../../cluster/copy/kit.ts';
+import { openMember as openMemberOver } from '../../cluster/replica/kit.ts';
 import { events } from '../object-stores.ts';
 import { requestsOf } from './model.ts';
 import type { Requests } from './model.ts';

@@ -4,7 +4,7 @@ import { forwardedText, NOT_LEADER_HEADER } from '../../../handlers/http/forward
 import { Patience } from '../../../core/cluster/patience/patience.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { event } from '../copy/kit.ts';
+import { event } from '../replica/kit.ts';
 import { WritesElsewhere } from '../../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import { EVENTS, instanceOf, Members, newId, SECRET, unreachable } from './kit.ts';
 import type { TestMember } from './kit.ts';

@@ -19,7 +19,7 @@ import { contextOf } from '../../support/app-context.ts';
 import type { FlatContext } from '../../support/app-context.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
-import { Cluster } from '../copy/kit.ts';
+import { Cluster } from '../replica/kit.ts';
 
 export const EVENTS = 'application/vnd.eventstore.events+json';
 export const SECRET = 'between us';

@@ -10,7 +10,7 @@ import { nodeKeys } from '../../../infra/node-keys.ts';
 import { FORWARDED_HEADER } from '../../../handlers/http/forwarded.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
-import { event } from '../copy/kit.ts';
+import { event } from '../replica/kit.ts';
 import { EVENTS, Members, newId, PATIENCE_MS, SECRET, unreachable } from './kit.ts';
 
 let members: Members;

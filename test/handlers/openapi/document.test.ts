@@ -668,7 +668,7 @@ const UNREACHED: Readonly<Record<string, readonly number[]>> = {
   'get /subscriptions/viewparkedmessages/{stream}/{group}/{event}/forward/{count}': [410],
   // Seen in test/cluster/forward/writes.test.ts and in test/local/cluster/member-calls.test.ts.
   'post /cluster/append': [200, 410, 413],
-  // Seen in test/handlers/connectors/webhook.test.ts, with bodies that are slow or long.
+  // Seen in test/handlers/connectors/webhook-routes.test.ts, with bodies that are slow or long.
   'post /webhook/{connector}': [408, 413],
   // For sinks, of which there are none.
   'post /connectors/{connector}/start/{position}': [200],

@@ -8,7 +8,7 @@ import { ANY } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/node-digests.ts';
 import { runMemberTicks } from '../../../local/cluster/ticking.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
-import { Cluster, event } from '../../cluster/copy/kit.ts';
+import { Cluster, event } from '../../cluster/replica/kit.ts';
 
 /** Who ticks in a cluster, and that a tick needs no store of its own. */
 
