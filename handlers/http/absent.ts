@@ -1,6 +1,8 @@
 import { SkuaError } from '../../core/base/errors.ts';
 
-/** What the reference has at some path, or in some form, and Skua has not; README, "What is not here". */
+/**
+ * What the reference has at some path, or in some form, and Skua has not; local/guide/operate.md, "What is not here".
+ */
 
 /** Paths by how they begin, as whole segments, and what there would be. */
 const ABSENT: readonly { readonly path: RegExp; readonly what: string }[] = [
@@ -28,7 +30,10 @@ const ABSENT: readonly { readonly path: RegExp; readonly what: string }[] = [
 export function nothingAt(path: string, advice = ''): SkuaError {
   const absent = ABSENT.find((each) => each.path.test(path));
   if (absent === undefined) return new SkuaError('not_found', `There is nothing at ${path}.${advice}`);
-  return new SkuaError('not_here', `${absent.what}. The README lists what else is not supported.`);
+  return new SkuaError(
+    'not_here',
+    `${absent.what}. The guide (local/guide/operate.md) lists what else is not supported.`,
+  );
 }
 
 /** In front of what is possible, where a caller asks for, or sends, XML. */

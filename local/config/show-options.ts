@@ -34,7 +34,7 @@ CertificatePrivateKeyFile: /etc/skua/node.key
 - An option that is not known, or has a value that it can't have, keeps the node from starting (exit code 2); the message
   names the nearest one that there is. Variables \`SERVER_...\` that are near to no option may be meant for another program, or be set by an
   orchestrator for a service named \`server\`: they are a warning. So are all \`EVENTSTORE_...\` and \`KURRENTDB_...\`, with their
-  counterpart ([Moving here and back](../MOVING.md)).
+  counterpart ([Move here and back](../guide/move-here.md)).
 - Options marked *reload* change without a restart: edit the file, then \`POST /admin/reloadconfig\` or send SIGHUP.
 - Secrets (*secret*) are never shown, neither in logs nor by \`/info/options\`. An empty password for \`admin\` or \`ops\` is refused.
 `;

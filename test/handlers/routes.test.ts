@@ -129,7 +129,7 @@ describe('what the reference has and we have not', () => {
       expect([reply.status, reply.headers.get('access-control-allow-methods')]).toEqual([404, null]);
       expect(reply.json()).toMatchObject({
         code: 'not_here',
-        detail: expect.stringMatching(new RegExp(`${named}.*README`)),
+        detail: expect.stringMatching(new RegExp(`${named}.*guide`)),
       });
     }
   });

@@ -6,8 +6,9 @@ import { ROOT, Spawned } from './spawn.ts';
 import type { Ended } from './spawn.ts';
 
 /** What a clone has not, and what work in one leaves behind. */
-const NOT_CLONED = /^(?:\.git|data|dist|backups|copy|restored|secret|order\.json|picky\.js|route\.js|.*\.tgz)$/;
-/** What a walk through the README, and work, leave in a checkout, none of which may be packed. */
+const NOT_CLONED =
+  /^(?:\.git|data(?:-.*)?|dist|anchors?\.jsonl?|backups|copy|event\.json|restored|secret|order\.json|picky\.js|route\.js|.*\.tgz)$/;
+/** What a walk through README and guide, and work, leave in a checkout, none of which may be packed. */
 export const LEFTOVERS = [
   'secret',
   'backups/config',

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { programOf } from '../local/guide-blocks.ts';
 import { declaredMembers } from '../local/packed.ts';
 import { ROOT, Spawned } from '../local/spawn.ts';
 import type { Ended } from '../local/spawn.ts';
@@ -26,12 +27,9 @@ function run(at: string, words: readonly string[]): Promise<Ended> {
   return new Spawned(process.execPath, words, env, { cwd: at }).ended;
 }
 
-test('the suite runs in Vitest, in processes and in threads, and so does the example of the README', async () => {
+test('the suite runs in Vitest, in processes and in threads, and so does the example of the guide', async () => {
   const at = await place.project('vitest');
-  const [, example] = /^## In your tests\n[^]*?```js\n([^]*?)\n```/m.exec(
-    await readFile(path.join(ROOT, 'README.md'), 'utf8'),
-  )!;
-  await writeFile(path.join(at, 'readme.test.js'), example!);
+  await writeFile(path.join(at, 'guide.test.js'), programOf('local/guide/testing.md', 'skua/testing').code);
   for (const pool of bySize(['threads'], ['threads'], ['forks', 'threads'])) {
     const { code, out, err } = await run(at, [
       path.join(place.folder, 'node_modules/vitest/vitest.mjs'),

@@ -16,7 +16,7 @@ import { freePorts } from '../support/free-ports.ts';
 import { launched } from './chromium.ts';
 
 /**
- * `npm run pictures`: takes the pictures of the README anew, from a node that gets the webhooks of `skua demo` while a
+ * `npm run pictures`: takes the pictures of the guide anew, from a node that gets the webhooks of `skua demo` while a
  * browser looks at it. Takes some minutes.
  */
 

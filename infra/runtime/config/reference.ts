@@ -12,7 +12,7 @@ interface Absent {
   readonly options: readonly string[];
 }
 
-/** In the order of the page for users who move (`local/MOVING.md`). */
+/** In the order of the page for users who move (`local/guide/move-here.md`). */
 export const ABSENT_OPTIONS: readonly Absent[] = [
   {
     because: 'there are no projections',

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from '../child.ts';
+import { programOf } from '../../local/guide-blocks.ts';
 import { workplace } from '../../testing/package.ts';
 import { row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
@@ -10,7 +10,7 @@ import type { Figure } from '../figure.ts';
 const FIRST_MS = 300;
 const NEXT_MS = 10;
 const NEXT = 50;
-/** For the test that the README shows to who needs no node: the time that Vitest tells of it, imports and all. */
+/** For the test that the guide shows for a store without a node: the time that Vitest tells of it, imports and all. */
 const STRANGER_MS = 1_000;
 /** What comes first has not been compiled. */
 const WARM = 20;
@@ -59,7 +59,7 @@ interface Times {
 export const testNode: Figure = {
   name: 'test-node',
   isLong: true,
-  how: `\`skua/testing\` as a bundle, in a new process for each window. First: from the import of the module to the node that serves, in memory and without users. Next: from the call of \`startTestNode\` to a further one, the median of ${NEXT} behind ${WARM} that count for nothing. Stranger: the test of the README's section "In your program, without a server", which appends, reads, deletes, scavenges and proves erasure, as Vitest runs and times it beside the packed package. The limits are the goals.`,
+  how: `\`skua/testing\` as a bundle, in a new process for each window. First: from the import of the module to the node that serves, in memory and without users. Next: from the call of \`startTestNode\` to a further one, the median of ${NEXT} behind ${WARM} that count for nothing. Stranger: the test of the guide's page "Embed the store", which appends, reads, deletes, scavenges and proves erasure, as Vitest runs and times it beside the packed package. The limits are the goals.`,
   async run(settings) {
     const place = await workplace();
     try {
@@ -100,18 +100,16 @@ export const testNode: Figure = {
 };
 
 async function strangersTest(folder: string): Promise<number> {
-  const [, section] = (await readFile(join(ROOT, 'README.md'), 'utf8')).split('## In your program, without a server');
-  const [, program] = /```js\n([^]*?)\n```/.exec(section!)!;
   const at = join(folder, 'stranger');
   await mkdir(at, { recursive: true });
-  await writeFile(join(at, 'erasure.test.mjs'), program!);
+  await writeFile(join(at, 'erasure.test.mjs'), programOf('local/guide/embed.md', 'vitest').code);
   const {
     testResults: [file],
   } = JSON.parse(
     await output([join(folder, 'node_modules/vitest/vitest.mjs'), 'run', '--root', at, '--reporter=json']),
   ) as { testResults: { assertionResults: { status: string; duration: number }[] }[] };
   const [only] = file!.assertionResults;
-  if (only?.status !== 'passed') throw new Error('The test of the README does not pass.');
+  if (only?.status !== 'passed') throw new Error('The test of the guide does not pass.');
   return only.duration;
 }
 

@@ -335,7 +335,7 @@ describe('variables that are no options', () => {
     const absent = ABSENT_OPTIONS.flatMap(({ options }) => options);
     expect(absent.filter((name) => names.find(name) !== null)).toEqual([]);
     expect(new Set(absent).size).toBe(absent.length);
-    const page = readFileSync(new URL('../../../local/MOVING.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../../local/guide/move-here.md', import.meta.url), 'utf8');
     expect(absent.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 });

@@ -5,6 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
 import { NODE_MIN } from '../../../local/node-version.mjs';
+import { isTestedElsewhere, pages, programsOf } from '../guide-blocks.ts';
+import { linkBeside, runProgram } from '../guide-runner.ts';
 import { declaredMembers, ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
 import { ROOT } from '../spawn.ts';
@@ -48,19 +50,6 @@ describe('a stranger', () => {
     expect(
       all.told.files.map((file) => file.path).filter((file) => file.endsWith('.node') || file.includes('binding.gyp')),
     ).toEqual([]);
-  });
-
-  test('has the test of the README pass, with vitest beside it', async () => {
-    const [, section] = readFileSync(`${ROOT}/README.md`, 'utf8').split('## In your program, without a server');
-    const [, program] = /```js\n([^]*?)\n```/.exec(section!)!;
-    const folder = strangersFolder('with-vitest', ['vitest']);
-    writeFileSync(path.join(folder, 'package.json'), '{ "private": true }');
-    writeFileSync(path.join(folder, 'erasure.test.mjs'), program!);
-    const { out } = await ok(
-      all.shell('node node_modules/vitest/vitest.mjs run --reporter=json', { cwd: folder }).ended,
-    );
-    const report = JSON.parse(out) as { numPassedTests: number; numTotalTests: number };
-    expect([report.numPassedTests, report.numTotalTests]).toEqual([1, 1]);
   });
 
   test.each([
@@ -288,6 +277,17 @@ describe(`under Node.js ${NODE_MIN}`, () => {
       ],
       '',
     ]);
+  });
+
+  test.for(
+    pages()
+      .filter((page) => !isTestedElsewhere(page))
+      .flatMap(programsOf)
+      .filter(({ modules }) => modules.includes('skua/embedded') && !modules.includes('vitest'))
+      .map((program, i) => [i + 1, program.page, program] as const),
+  )('program %i that embeds the store runs: %s', async ([, , program]) => {
+    linkBeside(all);
+    await runProgram(program, all, { node: older, end: 'mjs' });
   });
 
   test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {

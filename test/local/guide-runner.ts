@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { expect } from 'vitest';
+import type { Program } from './guide-blocks.ts';
+import { ok } from './packed.ts';
+import type { Packed } from './packed.ts';
+import { ROOT, startedNode } from './spawn.ts';
+
+/** Packages that programs of the guide import beside ours, and where they lie in this checkout. */
+const BESIDE: Readonly<Record<string, string>> = {
+  vitest: 'vitest',
+  '@kurrent/kurrentdb-client': '@kurrent/kurrentdb-client',
+  '@eventstore/db-client': '@eventstore/db-client',
+  '@event-driven-io/emmett': 'emmett-current',
+};
+
+/** Puts what programs import beside the installed package: nothing is fetched. */
+export function linkBeside({ installed }: Packed): void {
+  for (const [name, from] of Object.entries(BESIDE)) {
+    const at = path.join(installed, 'node_modules', name);
+    if (existsSync(at)) continue;
+    mkdirSync(path.dirname(at), { recursive: true });
+    symlinkSync(path.join(ROOT, 'node_modules', from), at);
+  }
+}
+
+/**
+ * Runs a program as it stands there, in a folder of its own below that of the package: a file of tests by Vitest, all
+ * else by Node.js, which ends well, says nothing on stderr, and prints what the comments say. What asks for a node by
+ * `SKUA` gets one.
+ */
+export async function runProgram(
+  { code, modules, expected }: Program,
+  all: Packed,
+  { node = process.execPath, end = 'ts' } = {},
+): Promise<void> {
+  const at = mkdtempSync(path.join(all.installed, 'program-'));
+  writeFileSync(path.join(at, 'package.json'), '{ "private": true, "type": "module" }');
+  if (modules.includes('vitest')) {
+    writeFileSync(path.join(at, `guide.test.${end}`), code);
+    const vitest = path.join(all.installed, 'node_modules/vitest/vitest.mjs');
+    const { out } = await ok(all.shell(`'${node}' '${vitest}' run --root . --reporter=json`, { cwd: at }).ended);
+    const report = JSON.parse(out) as { numPassedTests: number; numTotalTests: number };
+    expect(report.numPassedTests).toBeGreaterThan(0);
+    return expect(report.numPassedTests).toBe(report.numTotalTests);
+  }
+  writeFileSync(path.join(at, `main.${end}`), code);
+  const started = code.includes('process.env.SKUA') ? await startedNode(['--insecure', '--mem-db']) : null;
+  try {
+    const host = started === null ? undefined : new URL(started.url).host;
+    const env = { SKUA: host && `kurrentdb://${host}?tls=false`, SKUA_URL: started?.url };
+    const { out, err } = await ok(all.shell(`exec '${node}' main.${end}`, { cwd: at, env }).ended);
+    expect(err).toBe('');
+    for (const line of expected) expect(out).toContain(line);
+  } finally {
+    await started?.stop();
+  }
+}
