@@ -54,7 +54,7 @@ async function answerOf(request: IncomingMessage, routes: readonly Route[]): Pro
     for (const [method, path, answer] of routes) {
       const match = path.exec(request.url!);
       if (match !== null && method === request.method)
-        return await answer(match.slice(1), method === 'PUT' ? ((await json(request)) as Body) : {});
+        return await answer(match.slice(1), method === 'PUT' ? (((await json(request)) ?? {}) as Body) : {});
     }
     return [404, { error: 'There is nothing here.' }];
   } catch (error) {

@@ -58,6 +58,7 @@ async function report(patient: string, finding: string, key = KEY): Promise<numb
 test('of two requests for one time one gets it, and others are not in their way', async () => {
   expect(await register('1', 'Ann')).toEqual([201, {}]);
   expect(await register('1', 'Ann')).toMatchObject([409, {}]);
+  expect(await ask('PUT', '/patients/5', null)).toEqual([400, { error: 'Give name.' }]);
   const replies = await Promise.all(['09:30', '09:30', '10:00'].map((time) => book('2030-01-07', time, '1')));
   expect(replies.map(([status]) => status).sort()).toEqual([201, 201, 409]);
   expect(await book('2030-01-07', '11:00', 'nobody')).toMatchObject([404, {}]);
