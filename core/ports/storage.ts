@@ -37,12 +37,12 @@ export interface Storage {
   create(path: string): Promise<StorageFile>;
   /**
    * Gives a file another name in the same folder, replacing what had it; all at once, and durably on return. Open
-   * handles stay valid.
+   * handles stay valid, but for what `read` says of those that only read.
    */
   rename(from: string, to: string): Promise<void>;
   /**
-   * Removes the name at once and durably; a handle that is still open reads on, and the bytes are freed when the last
-   * one closes. No error when the file is absent.
+   * Removes the name at once and durably; a handle that is still open reads on, but for what `read` says, and the bytes
+   * are freed when the last one closes. No error when the file is absent.
    */
   remove(path: string): Promise<void>;
   /**
@@ -72,7 +72,8 @@ export interface StorageFile {
    * and copy it before the same range is written again. Where `into` is given, which is at least `length` long, an
    * implementation may put them there instead of into new memory: long reads that follow one another would otherwise
    * keep the whole process busy with getting and giving back pages. `file_not_found` when the file was discarded and
-   * what is asked for is gone: that is never taken for a file that ends there.
+   * what is asked for is gone, which is never taken for a file that ends there; and, of a handle that was opened to be
+   * read, when the file has lost its name and the implementation had closed it, since so many others are open.
    */
   read(position: number, length: number, into?: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /**

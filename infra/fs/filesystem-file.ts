@@ -4,6 +4,7 @@ import type { StorageFile } from '../../core/ports/storage.ts';
 import { diskShare } from './disk-share.ts';
 import { storageError, syncError } from './fs-errors.ts';
 import { ReadLatency, SyncLatency } from './latency.ts';
+import type { OpenFiles, ReadOnlyFile } from './open-files.ts';
 import { syncTurns } from './sync-turns.ts';
 
 /**
@@ -27,14 +28,24 @@ interface OpenedFile {
   readonly size: number;
   readonly isWritable: boolean;
   readonly calls: FileCalls;
+  readonly openFiles: OpenFiles;
 }
 
-/** A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. */
-export class FilesystemFile implements StorageFile {
+/**
+ * A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. One
+ * that is only read may be parked (open-files.ts), and is opened again by the next call. By then its name must lead to
+ * the same file: files that are read get no other content and no other name, and are removed when nothing reads them.
+ */
+export class FilesystemFile implements StorageFile, ReadOnlyFile {
   readonly path: string;
   /** Where it lies on this machine. */
   readonly #place: string;
-  readonly #fd: number;
+  /** -1 while the file is parked or closed. */
+  #fd: number;
+  readonly #openFiles: OpenFiles;
+  /** Which file this is; null before it was parked for the first time. */
+  #identity: string | null = null;
+  wasUsed = true;
   /** Reads and writes are made on the caller's thread; a sync leaves it free to go on. */
   readonly #isBlocking: boolean;
   readonly #takesTurns: boolean;
@@ -53,7 +64,7 @@ export class FilesystemFile implements StorageFile {
   #busy = 0;
   #whenIdle: (() => void) | null = null;
 
-  constructor({ path, place, fd, size, isWritable, calls }: OpenedFile) {
+  constructor({ path, place, fd, size, isWritable, calls, openFiles }: OpenedFile) {
     this.#isBlocking = calls === 'blocking';
     this.#takesTurns = calls === 'request-loop';
     this.path = path;
@@ -61,6 +72,39 @@ export class FilesystemFile implements StorageFile {
     this.#fd = fd;
     this.#size = size;
     this.#isWritable = isWritable;
+    this.#openFiles = openFiles;
+    if (!isWritable) openFiles.add(this);
+  }
+
+  get isIdle(): boolean {
+    return this.#busy === 0;
+  }
+
+  park(): void {
+    this.#identity ??= identityOfOpen(this.#fd);
+    const fd = this.#fd;
+    this.#fd = -1;
+    fs.closeSync(fd);
+  }
+
+  #descriptor(): number {
+    this.wasUsed = true;
+    if (this.#fd < 0) this.#open();
+    return this.#fd;
+  }
+
+  #open(): void {
+    try {
+      const fd = this.#openFiles.open(() => fs.openSync(this.#place, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK));
+      if (identityOfOpen(fd) !== this.#identity) {
+        fs.closeSync(fd);
+        throw fileNotFound(this.path);
+      }
+      this.#fd = fd;
+      this.#openFiles.add(this);
+    } catch (error) {
+      throw storageError(error, this.path, this.#place);
+    }
   }
 
   get size(): number {
@@ -73,8 +117,9 @@ export class FilesystemFile implements StorageFile {
       // Uninitialised memory of its own, as a plain Uint8Array: `slice` of a Buffer would not copy.
       const bytes = into?.subarray(0, length) ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
       if (this.#isBlocking) return resolve(bytes.subarray(0, this.#readBlocking(bytes, 0, length, position)));
+      const fd = this.#descriptor();
       this.#busy++;
-      this.#readOn(bytes, 0, position, resolve, reject);
+      this.#readOn(fd, bytes, 0, position, resolve, reject);
     });
   }
 
@@ -89,9 +134,10 @@ export class FilesystemFile implements StorageFile {
 
   #readBlocking(into: Uint8Array, at: number, length: number, position: number): number {
     try {
+      const fd = this.#descriptor();
       let filled = 0;
       for (let count = -1; filled < length && count !== 0; filled += count)
-        count = fs.readSync(this.#fd, into, at + filled, length - filled, position + filled);
+        count = fs.readSync(fd, into, at + filled, length - filled, position + filled);
       if (filled < length) this.#checkEnd(position + filled);
       return filled;
     } catch (error) {
@@ -101,13 +147,14 @@ export class FilesystemFile implements StorageFile {
 
   /** Fills `bytes` from `filled` on; the system may return less than was asked for long before the end. */
   #readOn(
+    fd: number,
     bytes: Uint8Array,
     filled: number,
     position: number,
     resolve: (bytes: Uint8Array) => void,
     reject: (error: unknown) => void,
   ): void {
-    fs.read(this.#fd, bytes, filled, bytes.length - filled, position + filled, (error, count) => {
+    fs.read(fd, bytes, filled, bytes.length - filled, position + filled, (error, count) => {
       if (error !== null) {
         this.#ended();
         reject(storageError(error, this.path));
@@ -122,7 +169,7 @@ export class FilesystemFile implements StorageFile {
         } catch (cause) {
           reject(storageError(cause, this.path));
         }
-      } else this.#readOn(bytes, filled + count, position, resolve, reject);
+      } else this.#readOn(fd, bytes, filled + count, position, resolve, reject);
     });
   }
 
@@ -231,6 +278,7 @@ export class FilesystemFile implements StorageFile {
       if (!this.#isOpen) throw fileClosed(this.path);
       // After a failure the system may report success for pages that it has dropped.
       if (this.#syncFailure !== null) throw this.#syncFailure;
+      const fd = this.#descriptor();
       const begin = performance.now();
       const ended = (error: unknown) => {
         if (this.#takesTurns) syncTurns.end();
@@ -245,10 +293,10 @@ export class FilesystemFile implements StorageFile {
         syncTurns.beginBehind();
       } else {
         if (this.#takesTurns) syncTurns.begin();
-        if (this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(this.#fd)));
+        if (this.#pace.isOnTheSpot) return ended(thrownBy(() => fs.fdatasyncSync(fd)));
       }
       this.#busy++;
-      fs.fdatasync(this.#fd, (error) => {
+      fs.fdatasync(fd, (error) => {
         this.#ended();
         ended(error);
       });
@@ -259,7 +307,9 @@ export class FilesystemFile implements StorageFile {
     if (!this.#isOpen) throw fileClosed(this.path);
     this.#isWritable = false;
     try {
-      fs.fchmodSync(this.#fd, fs.fstatSync(this.#fd).mode & 0o555);
+      const fd = this.#descriptor();
+      fs.fchmodSync(fd, fs.fstatSync(fd).mode & 0o555);
+      this.#openFiles.add(this);
     } catch (error) {
       throw storageError(error, this.path);
     }
@@ -272,6 +322,8 @@ export class FilesystemFile implements StorageFile {
       await new Promise<void>((resolve) => {
         this.#whenIdle = resolve;
       });
+    if (this.#fd < 0) return;
+    this.#openFiles.remove(this);
     try {
       fs.closeSync(this.#fd);
     } catch (error) {
@@ -281,8 +333,16 @@ export class FilesystemFile implements StorageFile {
 
   #ended(): void {
     this.#busy--;
-    if (this.#busy === 0 && this.#whenIdle !== null) this.#whenIdle();
+    if (this.#busy > 0) return;
+    this.#whenIdle?.();
+    this.#openFiles.settle();
   }
+}
+
+/** Which file is open, as text: device and inode, which is not given to another one that has the same name. */
+function identityOfOpen(fd: number): string {
+  const { dev, ino, size } = fs.fstatSync(fd, { bigint: true });
+  return `${dev}:${ino}:${size}`;
 }
 
 /** Whether the name still leads to the open file. */

@@ -10,6 +10,7 @@ import { storageError, systemCode } from './fs-errors.ts';
 import { Discards, DISCARD_STEP_BYTES, GONE } from './discard.ts';
 import { identityOf, rootMissing, rootReplaced } from './root.ts';
 import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
+import { type OpenFiles, openFiles } from './open-files.ts';
 import { makeFolder, makeFolderIn, PRIVATE_FOLDER_MODE, syncFolder } from './make-folder.ts';
 import { refuseStrangers } from './strangers.ts';
 
@@ -40,6 +41,8 @@ interface FilesystemStorageOptions {
    * them. Default false.
    */
   isOffline?: boolean;
+  /** Limits the descriptors of files that are only read. Default: those of this thread. */
+  openFiles?: OpenFiles;
 }
 
 /**
@@ -51,6 +54,7 @@ export class FilesystemStorage implements Storage {
   readonly root: string;
   readonly indexRoot: string;
   readonly #calls: FileCalls;
+  readonly #openFiles: OpenFiles;
   readonly #beside: readonly string[];
   readonly #discards = new Discards();
   /** Device and inode of the data directory; null before it was found. */
@@ -59,6 +63,7 @@ export class FilesystemStorage implements Storage {
   constructor(options: FilesystemStorageOptions) {
     this.root = path.resolve(options.root);
     this.#calls = options.isBlocking === true ? 'blocking' : options.isOffline === true ? 'offline' : 'request-loop';
+    this.#openFiles = options.openFiles ?? openFiles;
     this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
     this.#beside = [...(options.beside ?? []), this.indexRoot];
     if (options.mustExist === true && !fs.existsSync(this.root)) {
@@ -115,7 +120,7 @@ export class FilesystemStorage implements Storage {
     this.#checkRoot();
     try {
       if (access === 'write') await liftSeal(file);
-      return openFile(this.#calls, name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
+      return this.#openFile(name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
     } catch (error) {
       throw storageError(error, name, file);
     }
@@ -127,12 +132,7 @@ export class FilesystemStorage implements Storage {
     this.#checkRoot();
     try {
       await makeFolderIn(folder, name.startsWith('index/') && !this.#hasIndexInside ? this.indexRoot : this.root);
-      const created = openFile(
-        this.#calls,
-        name,
-        file,
-        fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL,
-      );
+      const created = this.#openFile(name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
       try {
         await syncFolder(folder);
         this.#checkRoot();
@@ -259,6 +259,38 @@ export class FilesystemStorage implements Storage {
     }
   }
 
+  /**
+   * What is opened to be read surely has its name, and so its full length, then: it may be replaced, and cut, between
+   * two calls.
+   */
+  #openFile(path: string, location: string, flags: number): FilesystemFile {
+    const isWritable = (flags & fs.constants.O_RDWR) !== 0;
+    for (let tries = 0; tries < OPEN_TRIES_MAX; tries++) {
+      // A pipe would be waited for, for ever.
+      const fd = this.#openFiles.open(() => fs.openSync(location, flags | fs.constants.O_NONBLOCK, 0o644));
+      try {
+        const found = fs.fstatSync(fd);
+        if (!found.isFile())
+          throw new SkuaError('io_error', `${location} is not a file. Move it out of the data directory.`, { path });
+        if (isWritable || isInPlace(fd, location))
+          return new FilesystemFile({
+            path,
+            place: location,
+            fd,
+            size: found.size,
+            isWritable,
+            calls: this.#calls,
+            openFiles: this.#openFiles,
+          });
+      } catch (error) {
+        fs.closeSync(fd);
+        throw error;
+      }
+      fs.closeSync(fd);
+    }
+    throw fileNotFound(path);
+  }
+
   #folder(folder: string): string {
     return folder === '' ? this.root : this.#file(folder);
   }
@@ -277,30 +309,6 @@ export class FilesystemStorage implements Storage {
     if (name.startsWith('index/')) return path.join(this.indexRoot, name.slice('index/'.length));
     return path.join(this.root, name);
   }
-}
-
-/**
- * What is opened to be read surely has its name, and so its full length, then: it may be replaced, and cut, between two
- * calls.
- */
-function openFile(calls: FileCalls, path: string, location: string, flags: number): FilesystemFile {
-  const isWritable = (flags & fs.constants.O_RDWR) !== 0;
-  for (let tries = 0; tries < OPEN_TRIES_MAX; tries++) {
-    // A pipe would be waited for, for ever.
-    const fd = fs.openSync(location, flags | fs.constants.O_NONBLOCK, 0o644);
-    try {
-      const found = fs.fstatSync(fd);
-      if (!found.isFile())
-        throw new SkuaError('io_error', `${location} is not a file. Move it out of the data directory.`, { path });
-      if (isWritable || isInPlace(fd, location))
-        return new FilesystemFile({ path, place: location, fd, size: found.size, isWritable, calls });
-    } catch (error) {
-      fs.closeSync(fd);
-      throw error;
-    }
-    fs.closeSync(fd);
-  }
-  throw fileNotFound(path);
 }
 
 /** None where the folder may not be read. */

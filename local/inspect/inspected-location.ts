@@ -17,6 +17,7 @@ import { nodeCompression } from '../../infra/node-compression.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { storageError, systemCode } from '../../infra/fs/fs-errors.ts';
 import { FilesystemFile } from '../../infra/fs/filesystem-file.ts';
+import { openFiles } from '../../infra/fs/open-files.ts';
 import { nodeKeys } from '../../infra/node-keys.ts';
 import { infosOf, walkKeys } from '../../infra/objects/directory-walk.ts';
 import { openObjects, parseLocation } from '../../infra/objects/open-objects.ts';
@@ -122,6 +123,7 @@ function openLocal(place: string): StorageFile {
       size: found.size,
       isWritable: false,
       calls: 'offline',
+      openFiles,
     });
   fs.closeSync(fd);
   throw new SkuaError('io_error', `${place} is not a file. Name a file, or a folder of files.`, { path: place });

@@ -7,16 +7,18 @@ import { OverStorage } from '../../core/memory/over-storage.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { OpenFiles } from '../../infra/fs/open-files.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { describeStorage } from './storage.contract.ts';
 
-async function filesystem(withIndex: boolean) {
+async function filesystem(withIndex: boolean, openFilesMax?: number) {
   const folder = await mkdtemp(join(tmpdir(), 'skua-storage-'));
   // Made by the lock, which not every test takes.
   for (const name of ['data', 'elsewhere']) await mkdir(join(folder, name));
   const storage = new FilesystemStorage({
     root: join(folder, 'data'),
     ...(withIndex ? { indexRoot: join(folder, 'elsewhere') } : {}),
+    ...(openFilesMax === undefined ? {} : { openFiles: new OpenFiles(openFilesMax) }),
   });
   return { storage, dispose: () => rm(folder, { recursive: true, force: true }) };
 }
@@ -25,6 +27,7 @@ const dispose = async () => {};
 describeStorage('memory', async () => ({ storage: new MemoryStorage(), dispose }));
 describeStorage('filesystem', () => filesystem(false));
 describeStorage('filesystem with its index elsewhere', () => filesystem(true));
+describeStorage('filesystem with one descriptor for all that is only read', () => filesystem(false, 1), true);
 describeStorage('faulty, reading at once', async () => ({ storage: new FaultyStorage({ reads: 'sync' }), dispose }));
 describeStorage('faulty, reading later', async () => ({ storage: new FaultyStorage({ reads: 'async' }), dispose }));
 describeStorage('over a directory that nothing is written to', async () => ({
