@@ -22,6 +22,7 @@ export interface Step {
 /** A block that is a whole program, or a file of tests. */
 export interface Program {
   readonly page: string;
+  readonly language: string;
   readonly code: string;
   /** The modules that it imports. */
   readonly modules: readonly string[];
@@ -34,7 +35,7 @@ const COMMANDS = ['sh', 'console'];
 /** Languages of the blocks that are programs. */
 const PROGRAMS = ['js', 'ts'];
 /** What blocks may be besides: something to look at. */
-const SHOWN = ['text', 'yaml', 'json', 'ini', 'nginx'];
+const SHOWN = ['text', 'yaml', 'json', 'ini'];
 export const LANGUAGES: readonly string[] = [...COMMANDS, ...PROGRAMS, ...SHOWN];
 
 const BLOCK = /^```(\w*)\n([^]*?)^```$/gm;
@@ -105,8 +106,9 @@ function commandsOf(block: string, language: string): Pick<Step, 'command' | 'ex
 export function programsOf({ file, text }: Page): Program[] {
   return [...text.matchAll(BLOCK)]
     .filter(([, language]) => PROGRAMS.includes(language!))
-    .map(([, , code]) => ({
+    .map(([, language, code]) => ({
       page: file,
+      language: language!,
       code: code!,
       modules: [...code!.matchAll(/^import .* from '([^']+)';$/gm)].map(([, name]) => name!),
       expected: [...code!.matchAll(/\bconsole\.log\(.*\);? \/\/ (.+)$/gm)].map(([, line]) => line!),

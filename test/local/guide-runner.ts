@@ -30,10 +30,11 @@ export function linkBeside({ installed }: Packed): void {
  * `SKUA` gets one.
  */
 export async function runProgram(
-  { code, modules, expected }: Program,
+  { language, code, modules, expected }: Program,
   all: Packed,
-  { node = process.execPath, end = 'ts' } = {},
+  node = process.execPath,
 ): Promise<void> {
+  const end = language === 'ts' ? 'ts' : 'mjs';
   const at = mkdtempSync(path.join(all.installed, 'program-'));
   writeFileSync(path.join(at, 'package.json'), '{ "private": true, "type": "module" }');
   if (modules.includes('vitest')) {

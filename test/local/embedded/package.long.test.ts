@@ -287,7 +287,8 @@ describe(`under Node.js ${NODE_MIN}`, () => {
       .map((program, i) => [i + 1, program.page, program] as const),
   )('program %i that embeds the store runs: %s', async ([, , program]) => {
     linkBeside(all);
-    await runProgram(program, all, { node: older, end: 'mjs' });
+    // It has no types: as a module it runs where Node.js strips none.
+    await runProgram({ ...program, language: 'js' }, all, older);
   });
 
   test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {
