@@ -21,6 +21,7 @@ import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
 import { background } from '../../core/base/background.ts';
+import { DEFAULT_PASSWORD } from '../../core/security/security.ts';
 
 /**
  * Runs a node until a signal, until a user with the right to do so ends it, or until it can't go on; then the process
@@ -183,14 +184,15 @@ async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise
 function banner(
   io: Io,
   node: RunningNode,
-  { Insecure, Storage, DisableAdminUi }: Values,
+  { Insecure, Storage, DisableAdminUi, DefaultAdminPassword }: Values,
   directory: string | null,
 ): void {
   const { bold, dim } = coloursFor(io.stdout, io.env);
   // Another stream than those of the README, whose numbers begin at 0.
   const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
-  // The words of a first start; a password that was changed is known to its owner.
-  const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
+  // The words of a first start; a password that was changed is known to its owner, whom curl asks for it.
+  const isDefault = DefaultAdminPassword === DEFAULT_PASSWORD;
+  const curl = `curl ${Insecure ? '' : isDefault ? `-u admin:${DEFAULT_PASSWORD} ` : '-u admin '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
     `Skua ${VERSION} is listening on ${bold(node.url)}`,
     ...(DisableAdminUi ? [] : [`Web page: ${bold(`${node.url}/ui`)}`]),
@@ -198,7 +200,7 @@ function banner(
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
     dim(
-      `# append an event, read it back, and follow new events${Insecure ? '' : ' (changeit is the default password)'}`,
+      `# append an event, read it back, and follow new events${Insecure || !isDefault ? '' : ` (${DEFAULT_PASSWORD} is the default password)`}`,
     ),
     `${curl}-i ${node.url}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
     `${curl}-i ${node.url}/streams/letters/head`,

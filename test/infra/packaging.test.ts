@@ -7,19 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { isMember } from '../../local/config/cluster-settings.ts';
 import { loadConfig } from '../../local/config/load-config.ts';
-import { environmentName } from '../../infra/runtime/config/option-names.ts';
-import { OPTIONS } from '../../infra/runtime/config/options.ts';
 import { METRICS } from '../../local/metrics/table.ts';
 
-/** What operators install: as far as it can be tried without systemd, a container engine or Grafana. */
+/** What operators install: as far as it can be tried without systemd or Grafana. */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = join(ROOT, 'infra/packaging');
 const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');
-const VARIABLES = new Set(Object.keys(OPTIONS).map(environmentName));
 
 describe('Grafana dashboard', () => {
   interface Panel {
@@ -164,121 +160,9 @@ describe('systemd unit', () => {
   });
 });
 
-describe('container file', () => {
-  const instructions = read('Containerfile')
-    .split('\n')
-    .filter((line) => /^[A-Z]+ /.test(line))
-    .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)] as const);
-  const last = instructions.slice(instructions.findLastIndex(([name]) => name === 'FROM'));
-  const of = (name: string): string | undefined => last.findLast(([key]) => key === name)?.[1];
-
-  test('builds on Node.js as the project pins it, and brings that along', () => {
-    const major = (
-      JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { devDependencies: { node: string } }
-    ).devDependencies.node.split('.')[0];
-    const bases = instructions.filter(([name]) => name === 'FROM').map(([, value]) => value.split(' ')[0]);
-    expect(bases).toEqual([
-      `docker.io/library/node:${major}-slim`,
-      expect.stringMatching(/^docker\.io\/library\/debian:\d+-slim$/),
-    ]);
-  });
-
-  test('copies what is there, and from stages that exist', () => {
-    const stages = instructions.filter(([name]) => name === 'FROM').map(([, value]) => value.split(' AS ')[1]);
-    const copies = instructions.filter(([name]) => name === 'COPY').map(([, value]) => value.split(' '));
-    for (const words of copies) {
-      const from = words[0]!.startsWith('--from=') ? words[0]!.slice('--from='.length) : null;
-      if (from !== null) expect(stages).toContain(from);
-      else for (const source of words.slice(0, -1)) expect(existsSync(join(ROOT, source)), source).toBe(true);
-    }
-    const ignored = read('Containerfile.dockerignore').split('\n');
-    for (const source of copies
-      .filter(([first]) => !first!.startsWith('--from'))
-      .flatMap((words) => words.slice(0, -1)))
-      expect(ignored).toContain(`!${source.split('/')[0]}`);
-  });
-
-  test('takes the archive, and nothing else, and runs without rights, with health and a volume', () => {
-    expect(last.filter(([name]) => name === 'COPY').map(([, value]) => value)).toEqual([
-      '--from=build /build/skua /opt/skua',
-    ]);
-    expect([of('USER'), of('VOLUME'), of('EXPOSE'), of('STOPSIGNAL')]).toEqual([
-      'skua',
-      '/var/lib/skua',
-      '2113',
-      'SIGTERM',
-    ]);
-    expect(of('HEALTHCHECK')).toContain('["/opt/skua/node/bin/node", "/opt/skua/infra/packaging/healthcheck.mjs"]');
-    expect(JSON.parse(of('ENTRYPOINT')!)).toEqual(['/opt/skua/bin/skua']);
-  });
-
-  test('sets options that exist', () => {
-    const named = [
-      ...read('Containerfile').matchAll(/SERVER_[A-Z_]+/g),
-      ...read('healthcheck.mjs').matchAll(/SERVER_[A-Z_]+/g),
-    ].map(([name]) => name);
-    expect(named.length).toBeGreaterThan(3);
-    for (const name of named) expect([...VARIABLES]).toContain(name);
-  });
-});
-
-describe('a member of a cluster', () => {
-  test('starts by the options of the example, without a warning', () => {
-    const { values, given, warnings } = loadConfig({ argv: ['--config', 'member.conf'], env: {}, readFile: read });
-    expect([isMember(values, given), values.ClusterSize, warnings]).toEqual([true, 3, []]);
-  });
-
-  interface Compose {
-    readonly services: Readonly<
-      Record<
-        string,
-        {
-          readonly environment: Readonly<Record<string, string>>;
-          readonly secrets: readonly string[];
-          readonly volumes: readonly string[];
-          readonly ports: readonly string[];
-          readonly command: readonly string[];
-        }
-      >
-    >;
-    readonly volumes: Readonly<Record<string, null>>;
-    readonly secrets: Readonly<Record<string, { readonly file: string }>>;
-  }
-  const compose = parse(read('cluster.compose.yaml'), { merge: true }) as Compose;
-
-  test('stands three times in the compose file, each with a name, a port and a volume of its own', () => {
-    const services = Object.entries(compose.services);
-    expect(services).toHaveLength(3);
-    for (const [name, { environment, volumes, ports, command }] of services) {
-      expect(environment['SERVER_NODE_HOST_ADVERTISE_AS']).toBe(name);
-      expect([volumes, command]).toEqual([[`${name}:/var/lib/skua`], ['start']]);
-      expect(Object.keys(compose.volumes)).toContain(name);
-      expect(ports).toHaveLength(1);
-      for (const variable of Object.keys(environment))
-        expect([...VARIABLES, 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_ENDPOINT_URL_S3', 'AWS_REGION']).toContain(variable);
-    }
-    expect(new Set(services.flatMap(([, { ports }]) => ports)).size).toBe(3);
-  });
-
-  test('reads what is secret from files', () => {
-    for (const { secrets, environment } of Object.values(compose.services)) {
-      for (const name of secrets) expect(Object.keys(compose.secrets)).toContain(name);
-      for (const [name, value] of Object.entries(environment))
-        if (value.startsWith('/run/')) expect(secrets, name).toContain(value.slice('/run/secrets/'.length));
-      expect(Object.keys(environment).filter((name) => /SECRET|PASSWORD|KEY/.test(name))).toEqual([]);
-    }
-  });
-
-  test('starts by the options that the compose file wants to be shared', () => {
-    const env = { ...compose.services['node1']!.environment };
-    const shared = 'Storage: s3://bucket/cluster\nClusterSize: 3\nDisableTls: true\nClusterSecret: only-we-three\n';
-    const { values, given } = loadConfig({
-      argv: [],
-      env: { ...env, SERVER_NODE_IP: '0.0.0.0' },
-      readFile: (path) => (path === '/run/secrets/cluster.conf' ? shared : null),
-    });
-    expect([isMember(values, given), values.NodeHostAdvertiseAs]).toEqual([true, 'node1']);
-  });
+test('a member of a cluster starts by the options of the example, without a warning', () => {
+  const { values, given, warnings } = loadConfig({ argv: ['--config', 'member.conf'], env: {}, readFile: read });
+  expect([isMember(values, given), values.ClusterSize, warnings]).toEqual([true, 3, []]);
 });
 
 describe('health check', () => {

@@ -1,26 +1,14 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { VERSION } from '../../infra/runtime/version.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { ok, packed } from './packed.ts';
+import { ARCHIVE, archived, isArchived, ok, packed } from './packed.ts';
 import type { Packed } from './packed.ts';
 import { Spawned, threadsOf } from './spawn.ts';
 
 /** The archive, made in a clone of the Node.js that runs the tests, and unpacked in a folder with nothing else. */
-
-const NAME = `skua-${VERSION}-linux-${process.arch}`;
-const isHere = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 let all: Packed;
 let folder: string;
@@ -30,22 +18,12 @@ let skuaLink: string;
 beforeAll(async () => {
   all = await packed();
   folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'skua-archive-')));
-  if (!isHere) return;
-  const node = path.join(folder, 'node');
-  mkdirSync(path.join(node, 'bin'), { recursive: true });
-  symlinkSync(process.execPath, path.join(node, 'bin/node'));
-  writeFileSync(path.join(node, 'LICENSE'), 'the licence of Node.js');
-  // The bundles are there: `packed` has built them.
-  await ok(
-    all.shell(`npm run build:archive -- ${process.arch} '${node}'`, {
-      cwd: all.clone,
-      env: { npm_config_ignore_scripts: 'true' },
-    }).ended,
-  );
-  rmSync(node, { recursive: true });
-  await ok(all.shell(`tar -xzf '${path.join(all.clone, 'dist', NAME)}.tar.gz'`, { cwd: folder }).ended);
+  if (!isArchived) return;
+  const made = path.join(all.clone, 'dist', `${ARCHIVE}.tar.gz`);
+  copyFileSync(await archived(), made);
+  await ok(all.shell(`tar -xzf '${made}'`, { cwd: folder }).ended);
   skuaLink = path.join(folder, 'skua');
-  symlinkSync(path.join(NAME, 'bin/skua'), skuaLink);
+  symlinkSync(path.join(ARCHIVE, 'bin/skua'), skuaLink);
 });
 afterEach(async () => {
   // What a test that failed has not ended.
@@ -97,10 +75,10 @@ const post = (body: unknown, type = 'application/json'): RequestInit => ({
   body: JSON.stringify(body),
 });
 
-describe.skipIf(!isHere)('the archive', () => {
+describe.skipIf(!isArchived)('the archive', () => {
   test('has the package, Node.js and a command of three lines, with all licences, for one folder', async () => {
-    expect(readdirSync(folder).toSorted()).toEqual(['skua', NAME]);
-    const files = readdirSync(path.join(folder, NAME), { recursive: true }) as string[];
+    expect(readdirSync(folder).toSorted()).toEqual(['skua', ARCHIVE]);
+    const files = readdirSync(path.join(folder, ARCHIVE), { recursive: true }) as string[];
     const { told } = all;
     expect(files).toEqual(
       expect.arrayContaining([
@@ -114,8 +92,8 @@ describe.skipIf(!isHere)('the archive', () => {
         'infra/packaging/healthcheck.mjs',
       ]),
     );
-    expect(readFileSync(path.join(folder, NAME, 'bin/skua'), 'utf8').match(/\n/g)).toHaveLength(3);
-    expect(readFileSync(path.join(folder, NAME, 'node/bin/node')).equals(readFileSync(process.execPath))).toBe(true);
+    expect(readFileSync(path.join(folder, ARCHIVE, 'bin/skua'), 'utf8').match(/\n/g)).toHaveLength(3);
+    expect(readFileSync(path.join(folder, ARCHIVE, 'node/bin/node')).equals(readFileSync(process.execPath))).toBe(true);
   });
 
   test('says its version and its errors as the command does', async () => {
@@ -131,7 +109,7 @@ describe.skipIf(!isHere)('the archive', () => {
     const first = skua(START);
     const url = await urlOf(first);
     // The process that was started is the node: signals of a service manager reach it.
-    const home = path.join(folder, NAME);
+    const home = path.join(folder, ARCHIVE);
     expect(readFileSync(`/proc/${first.child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1)).toEqual([
       path.join(home, 'node/bin/node'),
       '--max-semi-space-size=16',
@@ -198,7 +176,7 @@ describe.skipIf(!isHere)('the archive', () => {
   });
 
   test('is no part of the package', async () => {
-    expect(readdirSync(path.join(all.clone, 'dist'))).toContain(`${NAME}.tar.gz`);
+    expect(readdirSync(path.join(all.clone, 'dist'))).toContain(`${ARCHIVE}.tar.gz`);
     const { out } = await ok(all.shell('npm pack --dry-run --json --ignore-scripts', { cwd: all.clone }).ended);
     const [{ files }] = JSON.parse(out) as [Packed['told']];
     expect(files.map((file) => file.path)).toEqual(all.told.files.map((file) => file.path));

@@ -1,6 +1,7 @@
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
+import { VERSION } from '../../infra/runtime/version.ts';
 import { onceARun } from '../support/once-a-run.ts';
 import { ROOT, Spawned } from './spawn.ts';
 import type { Ended } from './spawn.ts';
@@ -96,6 +97,36 @@ async function pack(folder: string): Promise<void> {
   await writeFile(path.join(installed, 'package.json'), '{ "private": true }');
   await ok(shell(`npm install '${path.join(clone, told[0].filename)}'`, { cwd: installed }).ended);
   await writeFile(path.join(folder, TOLD), JSON.stringify(told[0]));
+}
+
+/** The archive of this machine, without its ending. */
+export const ARCHIVE = `skua-${VERSION}-linux-${process.arch}`;
+/** Whether there is one of this machine. */
+export const isArchived = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
+
+/** Path of the archive, made once in this run of the Node.js that runs the tests: it may be read only. */
+export async function archived(): Promise<string> {
+  return path.join(await onceARun('archived', archive), `${ARCHIVE}.tar.gz`);
+}
+
+async function archive(folder: string): Promise<void> {
+  const all = await packed();
+  try {
+    const node = path.join(folder, 'node');
+    await mkdir(path.join(node, 'bin'), { recursive: true });
+    await symlink(process.execPath, path.join(node, 'bin/node'));
+    await writeFile(path.join(node, 'LICENSE'), 'the licence of Node.js');
+    // The bundles are there: `packed` has built them.
+    await ok(
+      all.shell(`npm run build:archive -- ${process.arch} '${node}'`, {
+        cwd: all.clone,
+        env: { npm_config_ignore_scripts: 'true' },
+      }).ended,
+    );
+    await copyFile(path.join(all.clone, 'dist', `${ARCHIVE}.tar.gz`), path.join(folder, `${ARCHIVE}.tar.gz`));
+  } finally {
+    await all.remove();
+  }
 }
 
 /** What has ended, and well. */
