@@ -16,8 +16,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePorts } from '../support/free-ports.ts';
 import { carryOut } from './containerfile.ts';
 import type { Image } from './containerfile.ts';
+import { pages, stepsOf } from './guide-blocks.ts';
 import { ARCHIVE, archived, isArchived } from './packed.ts';
-import { readmeSteps } from './readme-blocks.ts';
 import { ROOT, Spawned } from './spawn.ts';
 import type { Ended } from './spawn.ts';
 
@@ -32,10 +32,7 @@ const CONTAINERFILE = readFileSync(`${ROOT}/infra/packaging/Containerfile`, 'utf
 const ARCHES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 /** The section of the README that a reader goes through first. */
 const FIRST_SECTION = 'Five minutes with curl';
-/** Those that want the node to have stopped are for the walk through all of it. */
-const steps = readmeSteps().filter(
-  ({ section, command }) => section === FIRST_SECTION && !command.startsWith('npx skua verify '),
-);
+const steps = stepsOf(pages()[0]!).filter(({ section }) => section === FIRST_SECTION);
 const hasCurl = spawnSync('curl', ['--version'], { env: { PATH: '/usr/bin:/bin' } }).status === 0;
 
 let folder: string;
