@@ -1,5 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
-import { absoluteText, bytesText, dayText, msOf, relativeText } from '../../lib/format.ts';
+import {
+  absoluteText,
+  bytesText,
+  dayText,
+  minuteText,
+  msOf,
+  relativeText,
+  weekdayMinuteText,
+} from '../../lib/format.ts';
 import { now } from '../../lib/now.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
@@ -182,9 +190,6 @@ function marksOf(backups: readonly Backup[], from: number, whole: number): reado
   }));
 }
 
-const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
-
 function tickText(ms: number, whole: number): string {
-  return whole <= 1.5 * DAY_MS ? hour.format(ms) : whole <= 8 * DAY_MS ? weekday.format(ms) : dayText(ms);
+  return whole <= 1.5 * DAY_MS ? minuteText(ms) : whole <= 8 * DAY_MS ? weekdayMinuteText(ms) : dayText(ms);
 }
