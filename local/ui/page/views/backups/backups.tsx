@@ -258,7 +258,15 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
     <div class="tiles of-five">
       <Stat
         label="Restorable up to"
-        value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />}
+        value={
+          restorable === null ? (
+            'nothing yet'
+          ) : unshippedBytes === 0 ? (
+            'now'
+          ) : (
+            <Time at={restorable.at} show="relative" />
+          )
+        }
         note={
           restorable === null ? (
             'make the first backup'
@@ -294,25 +302,28 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
       />
       <Stat
         label="Newest backup"
-        value={newest === null ? 'none' : <Time at={newest.createdAt} />}
+        value={newest === null ? 'none' : <Time at={newest.createdAt} show="relative" />}
         note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="absolute" />}
         {...(newest === null && { tone: 'bad' as const })}
       />
       <Stat
         label="Last successful drill"
-        value={provenAt === null ? 'never' : <Time at={provenAt} />}
+        value={provenAt === null ? 'never' : <Time at={provenAt} show="relative" />}
         note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="absolute" />}
         {...(isProvenOld && { tone: 'warn' as const })}
       />
       <Stat
         label="Last verification"
-        value={verified === null ? '–' : <Time at={verified.at} />}
+        value={verified === null ? '–' : <Time at={verified.at} show="relative" />}
         note={
-          verified === null
-            ? 'none since startup'
-            : verified.errors === 0
-              ? 'no errors found'
-              : `${countText(verified.errors, 'error')} found`
+          verified === null ? (
+            'none since startup'
+          ) : (
+            <>
+              {verified.errors === 0 ? 'no errors found' : `${countText(verified.errors, 'error')} found`},{' '}
+              <Time at={verified.at} show="absolute" />
+            </>
+          )
         }
         {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })}
       />
