@@ -114,7 +114,7 @@ function Known({ data }: { readonly data: OverviewView }) {
         <Card title="Log and index">
           <Definitions
             items={[
-              ['End of the log, as a position', <Num value={log.end} />],
+              ['End of the log', <Num value={log.end} />],
               ['Last commit', <Num value={log.lastCommitPosition} />],
               [
                 'Index entries',
