@@ -6,6 +6,8 @@ import type { Scavenger } from '../../scavenge/api.ts';
 import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestSummary } from '../format/snapshot-manifest.ts';
 import type { StoreHold } from '../../store/api.ts';
+import { restorableTimes } from '../restore/restorable-times.ts';
+import type { LastTimes, RestorableTime } from '../restore/restorable-times.ts';
 import { pauseScavenges } from './pause.ts';
 import type { PauseParts } from './pause.ts';
 
@@ -29,6 +31,11 @@ export interface Backups {
   abort(): Promise<string>;
   /** Backups in the repository, newest first. Rejects with `backup_off` and what the repository rejects with. */
   list(): Promise<readonly ManifestSummary[]>;
+  /**
+   * The times to which these can be restored, ascending; none where one is damaged, which a restore refuses. Rejects as
+   * `list` does.
+   */
+  restorable(): Promise<readonly RestorableTime[]>;
 }
 
 export interface BackupOptions {
@@ -110,6 +117,7 @@ export class NodeBackups implements Backups {
   #running: Running | null = null;
   #ended: Promise<void> = Promise.resolve();
   #last: LastBackup | null = null;
+  readonly #lastTimes: LastTimes = new Map();
   #isClosed = false;
 
   constructor(parts: NodeBackupsParts) {
@@ -282,6 +290,17 @@ export class NodeBackups implements Backups {
     return (await repository()).backups((key, error) =>
       log.warn('a backup in the repository is damaged', { key, error: error.message }),
     );
+  }
+
+  async restorable(): Promise<readonly RestorableTime[]> {
+    const { place, repository } = this.#parts;
+    if (place === null) throw backupOff();
+    try {
+      return await restorableTimes(await repository(), this.#lastTimes);
+    } catch (error) {
+      if (!isSkuaError(error, 'repository_damaged') && !isSkuaError(error, 'log_corrupt')) throw error;
+      return [];
+    }
   }
 
   /** Ends the backup under way and waits for it; none begins any more. */

@@ -1,6 +1,7 @@
 import { Holds } from '../../../core/store/hold/hold.ts';
 import type { StoreHold } from '../../../core/store/hold/hold.ts';
 import type { ManifestSummary } from '../../../core/backup/format/snapshot-manifest.ts';
+import type { RestorableTime } from '../../../core/backup/restore/restorable-times.ts';
 import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
 import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
 import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/backups/backups.ts';
@@ -91,6 +92,11 @@ export class FakeBackups implements Backups {
   async list(): Promise<readonly ManifestSummary[]> {
     this.#check();
     return [SUMMARY];
+  }
+
+  async restorable(): Promise<readonly RestorableTime[]> {
+    this.#check();
+    return [{ fromMs: Date.UTC(2031, 3, 1, 8), toMs: Date.UTC(2031, 3, 1, 9, 30, 0, 250) }];
   }
 
   take(): StoreHold {

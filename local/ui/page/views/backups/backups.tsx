@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { del } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
@@ -15,7 +15,7 @@ import { Progress } from '../../parts/progress.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
-import { NO_CHECKS } from './backups-api.ts';
+import { NO_CHECKS, restorableOf } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 import type {
   BackupsDocument,
@@ -84,7 +84,9 @@ function Configured({
   const running = status.current ?? null;
   const known = checks.data.value?.checks ?? NO_CHECKS.checks;
   const check = known.find(({ state }) => state === 'running') ?? null;
-  const backups = list.data.value?.backups ?? null;
+  const listed = list.data.value;
+  const backups = listed?.backups ?? null;
+  const restorable = useMemo(() => (listed === null ? [] : restorableOf(listed)), [listed]);
 
   // When something has come to its end, what it has changed is asked for.
   useEffect(() => void list.refresh(), [running?.backupId, status.newest?.id]);
@@ -187,11 +189,14 @@ function Configured({
       <Loading polled={list} what="The list of backups">
         {({ backups: all }) => (
           <>
-            {all.length > 0 && <Timeline backups={all} status={status} wish={wish} onWish={setWish} />}
+            {all.length > 0 && (
+              <Timeline backups={all} restorable={restorable} status={status} wish={wish} onWish={setWish} />
+            )}
             {status.commands !== null && all.length > 0 && (
               <Restore
                 commands={status.commands}
                 backups={all}
+                restorable={restorable}
                 restorableMs={msOf(status.restorable?.at)}
                 wish={wish}
                 onWish={setWish}
