@@ -74,7 +74,7 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
     {
       name: 'type',
       title: 'Type',
-      width: showsStream ? '24%' : '26%',
+      width: showsStream ? 'max(12.5rem, 18vw)' : 'max(7.5rem, 20vw)',
       render: (row) => <TypeCell row={row} showsStream={showsStream} />,
     },
     {
@@ -108,7 +108,7 @@ function NumberCell({ row: { number, stream } }: { readonly row: Row }) {
 
 function StreamLink({ stream }: { readonly stream: string }) {
   return (
-    <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}>
+    <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))} title={stream}>
       <Name text={stream} />
     </a>
   );
@@ -124,7 +124,7 @@ function TypeCell({
 }) {
   return (
     <span class="row cell type-cell">
-      <span class="truncate">
+      <span class="truncate" title={type}>
         <Name text={type} />
       </span>
       {showsStream && (
