@@ -8,11 +8,12 @@ type Format = typeof import('../../local/ui/page/lib/format.ts');
 
 /** The formats of a browser that names its language so. */
 async function formatsOf(language: string): Promise<Format & { readonly told: string }> {
-  vi.resetModules();
   const navigator = { language };
   vi.stubGlobal('navigator', navigator);
   try {
-    const formats = await import('../../local/ui/page/lib/format.ts');
+    // Read anew for each language.
+    const file = new URL(`lib/format.ts?${encodeURIComponent(language)}`, PAGE).href;
+    const formats = (await import(/* @vite-ignore */ file)) as Format;
     return { ...formats, told: navigator.language };
   } finally {
     vi.unstubAllGlobals();
@@ -22,7 +23,8 @@ async function formatsOf(language: string): Promise<Format & { readonly told: st
 test('a language that is none is mended before a chart asks for it, and numbers are as in its first part', async () => {
   const { numberText, told } = await formatsOf('en-US@posix');
   expect([numberText(12_345), told]).toEqual(['12,345', 'en-US']);
-  expect((await formatsOf('de-DE')).told).toBe('de-DE');
+  const german = await formatsOf('de-DE');
+  expect([german.numberText(12_345), german.told]).toEqual(['12.345', 'de-DE']);
   const { numberText: any, told: plain } = await formatsOf('@@');
   expect([any(1), Intl.getCanonicalLocales(plain)]).toEqual(['1', [plain]]);
 });

@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { ADMIN, atNode, pictured, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 
@@ -49,14 +50,20 @@ atNode('logging in', (ui) => {
     ui.allow(/status of 401/);
     const page = await ui.open('/users');
     await page.getByRole('cell', { name: 'admin you' }).waitFor();
-    await page.context().clearCookies();
     await page.getByRole('button', { name: 'New user' }).click();
     const dialog = page.getByRole('dialog', { name: 'New user' });
     await dialog.getByLabel('User name').fill('late');
     await dialog.getByLabel('Password', { exact: true }).fill('a Password 1');
     await dialog.getByLabel('Repeat password').fill('a Password 1');
+    // What the page asks by itself waits, so that this request is the first to be refused.
+    const held: Route[] = [];
+    await page.route('**/*', (route) => (route.request().method() === 'GET' ? held.push(route) : route.continue()));
+    await page.context().clearCookies();
     await dialog.getByRole('button', { name: 'Create user' }).click();
     const login = page.getByRole('dialog', { name: 'Log in' });
+    await login.waitFor();
+    await page.unroute('**/*');
+    for (const route of held) await route.continue();
     await login.getByLabel('User name').fill(ADMIN);
     await login.getByLabel('Password').fill(PASSWORD);
     await page.keyboard.press('Enter');

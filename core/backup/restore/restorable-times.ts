@@ -26,7 +26,8 @@ interface Span {
 /**
  * The times to which `chooseRestore` restores the log of the node with the newest backup, ascending. What it takes to
  * know them all would be reading all logs that were not complete yet: some times near the end of an older backup are
- * left out, and none is named that is refused. `lastTimes` is what earlier calls have read, and changed. Rejects with what the repository rejects with.
+ * left out, and none is named that is refused. `lastTimes` is what earlier calls have read; it is brought up to date.
+ * Rejects with what the repository rejects with.
  */
 export async function restorableTimes(
   repository: Repository,

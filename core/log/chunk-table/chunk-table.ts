@@ -185,7 +185,7 @@ export interface ChunkView {
   /** Positions in the log where it begins and where the next file does. */
   readonly startPosition: number;
   readonly endPosition: number;
-  /** On the disk: of the file, and of the one that is being written, which is as long as a full one, what is written. */
+  /** Of the file; of the one that is being written, which is as long as a full one, what is written so far. */
   readonly bytes: number;
   /** Of the records in it. */
   readonly dataBytes: number;

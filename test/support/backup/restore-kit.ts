@@ -17,7 +17,7 @@ import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';
 import { TEST_NOW_MS } from '../test-store.ts';
 
-/** A backup of a stopped directory. `number` says which one it is: its id follows from it, and where none is given its time. */
+/** A backup of a stopped directory. `number` says which one it is: its id follows from it, and its time by default. */
 export async function backUp(
   storage: Storage,
   repository: Repository,

@@ -3,7 +3,7 @@ import type { Need } from '../api/page-session.ts';
 import { NEEDS_TEXT } from '../lib/needs-text.ts';
 import { EmptyState } from './empty-state.tsx';
 
-/** In place of what the user may not see: which role is lacking, and which users can give it. A page without a user asks for a login instead. */
+/** In place of what the user may not see: which role is lacking, and which users can give it. */
 export function Locked({ needs, what }: { readonly needs: Need; readonly what: string }) {
   const who = session.value!;
   return (

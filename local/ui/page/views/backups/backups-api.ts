@@ -31,7 +31,7 @@ export function restorableOf({ restorable }: BackupsDocument): readonly Restorab
   return restorable.map(({ from, to }) => ({ fromMs: Date.parse(from), toMs: Date.parse(to) }));
 }
 
-/** The moment that a restore takes, at or next to one that is asked for; on the way there from `beforeMs`, over gaps. */
+/** The moment that a restore takes, at one that is asked for or next to it: beyond a gap on the way from `beforeMs`. */
 export function takenMs(ranges: readonly Restorable[], ms: number, beforeMs: number): number {
   const behind = ranges.find(({ toMs }) => toMs >= ms);
   const inFront = ranges.findLast(({ fromMs }) => fromMs <= ms);
