@@ -15,7 +15,14 @@ export type {
   VerifiedRepository,
   VerifyRepositoryArgs,
 } from './jobs/jobs.ts';
-export type { BackupOptions, BackupProgress, BackupRequest, Backups, NodeBackupsParts } from './backups/backups.ts';
+export type {
+  BackupOptions,
+  BackupProgress,
+  BackupRequest,
+  Backups,
+  NodeBackupsParts,
+  RestorableBackups,
+} from './backups/backups.ts';
 export type { PruneReport } from './prune/prune.ts';
 export type { Retention } from './prune/backup-retention.ts';
 export type { RunningBackup } from './notes/notes.ts';

@@ -65,10 +65,10 @@ async function reached<T>(work: Promise<T>): Promise<T> {
 const listBackups: Handler = async (call, app) => {
   const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
-  const [backups, restorable] = await reached(Promise.all([node.list(), node.restorable()]));
+  const { backups, times } = await reached(node.listRestorable());
   return adminJson(call, 200, {
     backups: backups.map(backupDocument),
-    restorable: restorable.map(({ fromMs, toMs }) => ({ from: timestampText(fromMs, 0), to: timestampText(toMs, 0) })),
+    restorable: times.map(({ fromMs, toMs }) => ({ from: timestampText(fromMs, 0), to: timestampText(toMs, 0) })),
   } satisfies BackupsDocument);
 };
 

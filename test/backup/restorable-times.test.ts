@@ -36,7 +36,7 @@ describe('the times that can be restored', () => {
       isTimed: isSteady,
       ...(!isSteady && { stepMs: (random) => random.int(-4, 5) * MINUTE_MS }),
     });
-    const ranges = await restorableTimes(repository);
+    const ranges = await restorableTimes(repository, await repository.backups());
     const holds = (timeMs: number) => ranges.some(({ fromMs, toMs }) => fromMs <= timeMs && timeMs <= toMs);
     const times = [...universe.values()].map(({ bytes }) => timeOf(Buffer.from(bytes, 'latin1')));
     const asked = new Set([
@@ -62,14 +62,14 @@ describe('the times that can be restored', () => {
   });
 
   it('are none of a repository without backups', async () => {
-    expect(await restorableTimes(await openTestRepository(new MemoryObjects()))).toEqual([]);
+    expect(await restorableTimes(await openTestRepository(new MemoryObjects()), [])).toEqual([]);
   });
 
   it('have gaps where a scavenge has taken away what no backup from before it has', async () => {
     const gaps = await Promise.all(
       [31, 33, 36].map(async (seed) => {
         const { repository } = await playHistory({ seed, parts: 4, isTimed: true });
-        return (await restorableTimes(repository)).length - 1;
+        return (await restorableTimes(repository, await repository.backups())).length - 1;
       }),
     );
     expect(Math.max(...gaps)).toBeGreaterThan(0);

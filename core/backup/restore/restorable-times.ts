@@ -24,17 +24,17 @@ interface Span {
 }
 
 /**
- * The times to which `chooseRestore` restores the log of the node with the newest backup, ascending. What it takes to
- * know them all would be reading all logs that were not complete yet: some times near the end of an older backup are
- * left out, and none is named that is refused. `lastTimes` is what earlier calls have read; it is brought up to date.
- * Rejects with what the repository rejects with.
+ * The times to which `chooseRestore` restores the log of the node with the newest of all `backups`, which comes first;
+ * ascending. What it takes to know them all would be reading all logs that were not complete yet: some times near the
+ * end of an older backup are left out, and none is named that is refused. `lastTimes` is what earlier calls have read;
+ * it is brought up to date. Rejects with what the repository rejects with.
  */
 export async function restorableTimes(
   repository: Repository,
+  backups: readonly ManifestSummary[],
   lastTimes: LastTimes = new Map(),
 ): Promise<readonly RestorableTime[]> {
-  const all = await repository.backups();
-  const summaries = all.filter(({ nodeId }) => nodeId === all[0]!.nodeId);
+  const summaries = backups.filter(({ nodeId }) => nodeId === backups[0]!.nodeId);
   const [newest] = summaries;
   if (newest === undefined) return [];
   const keptOf = async ({ id, logEnd, shippedEnd }: ManifestSummary): Promise<Kept> => ({

@@ -1,10 +1,15 @@
 import { Holds } from '../../../core/store/hold/hold.ts';
 import type { StoreHold } from '../../../core/store/hold/hold.ts';
 import type { ManifestSummary } from '../../../core/backup/format/snapshot-manifest.ts';
-import type { RestorableTime } from '../../../core/backup/restore/restorable-times.ts';
 import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
 import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
-import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/backups/backups.ts';
+import type {
+  BackupOptions,
+  BackupProgress,
+  Backups,
+  LastBackup,
+  RestorableBackups,
+} from '../../../core/backup/backups/backups.ts';
 import type { Snapshot } from '../../../core/store/source/source.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
@@ -94,9 +99,9 @@ export class FakeBackups implements Backups {
     return [SUMMARY];
   }
 
-  async restorable(): Promise<readonly RestorableTime[]> {
-    this.#check();
-    return [{ fromMs: Date.UTC(2031, 3, 1, 8), toMs: Date.UTC(2031, 3, 1, 9, 30, 0, 250) }];
+  async listRestorable(): Promise<RestorableBackups> {
+    const backups = await this.list();
+    return { backups, times: [{ fromMs: Date.UTC(2031, 3, 1, 8), toMs: Date.UTC(2031, 3, 1, 9, 30, 0, 250) }] };
   }
 
   take(): StoreHold {
