@@ -61,11 +61,15 @@ async function reached<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** GET `/admin/backups`: those in the repository, newest first. */
+/** GET `/admin/backups`: those in the repository, newest first, and to when they can be restored. */
 const listBackups: Handler = async (call, app) => {
   const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { backups: (await reached(node.list())).map(backupDocument) } satisfies BackupsDocument);
+  const { backups, times } = await reached(node.listRestorable());
+  return adminJson(call, 200, {
+    backups: backups.map(backupDocument),
+    restorable: times.map(({ fromMs, toMs }) => ({ from: timestampText(fromMs, 0), to: timestampText(toMs, 0) })),
+  } satisfies BackupsDocument);
 };
 
 /** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */

@@ -29,6 +29,8 @@ export interface BackupDocument extends Pick<
 /** GET `/admin/backups`. */
 export interface BackupsDocument {
   readonly backups: readonly BackupDocument[];
+  /** From when to when, each moment of which a restore takes; to the millisecond, ascending. */
+  readonly restorable: readonly { readonly from: string; readonly to: string }[];
 }
 
 /** GET `/admin/backup/current`. */

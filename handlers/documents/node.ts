@@ -234,7 +234,10 @@ export interface OverviewView {
     readonly isMember: boolean;
   };
   readonly log: {
+    /** A position, which goes on at the next chunk where one was not filled. */
     readonly end: number;
+    /** Of the chunk files, wherever they lie; of the one that is being written what is written so far. */
+    readonly bytes: number;
     readonly lastCommitPosition: number;
     readonly chunks: number;
     readonly indexTables: number;

@@ -59,6 +59,11 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
         nodeId: UUID,
       }),
     ),
+    restorable: {
+      ...arrayOf(documentOf<BackupsDocument['restorable'][number]>({ from: TIME, to: TIME })),
+      description:
+        'Each moment of these, to the millisecond, is one that `skua restore --to-time` takes. Gaps are where a scavenge removed what no earlier backup has. At most the latest 1000.',
+    },
   }),
   BackupProgress: documentOf<BackupProgressDocument>({
     backupId: UUID,

@@ -114,7 +114,8 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
       isMember: BOOLEAN,
     }),
     log: documentOf<OverviewView['log']>({
-      end: COUNT,
+      end: { ...COUNT, description: 'A position, which goes on at the next chunk where one was not filled.' },
+      bytes: { ...COUNT, description: 'Of the chunk files, wherever they lie.' },
       lastCommitPosition: INTEGER,
       chunks: COUNT,
       indexTables: COUNT,
@@ -207,7 +208,7 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     end: { ...COUNT, description: 'Last logical chunk: a merged file holds several.' },
     startPosition: COUNT,
     endPosition: COUNT,
-    bytes: { ...COUNT, description: 'Of the file.' },
+    bytes: { ...COUNT, description: 'Of the file; of the one that is being written, what is written so far.' },
     dataBytes: { ...COUNT, description: 'Of the records in it.' },
     isOngoing: { ...BOOLEAN, description: 'It is being written.' },
     isScavenged: BOOLEAN,

@@ -68,7 +68,8 @@ export class NodeOverview {
   readonly #indexBytes: Remembered<number>;
   readonly #view: Remembered<OverviewView>;
   #licence: Promise<Licence> | null = null;
-  #chunks = { version: '', bytes: 0 };
+  /** As they were when one began or changed last; since then the log has grown in the one that is being written. */
+  #chunks = { version: '', bytes: 0, logEnd: 0 };
   #wasScavenged = false;
 
   constructor(parts: OverviewParts) {
@@ -100,7 +101,8 @@ export class NodeOverview {
     const nowMs = clock.nowMs();
     const status = this.#parts.open().status();
     const { address: host, port } = address();
-    const disk = await this.#disk();
+    const logBytes = this.#logBytes();
+    const disk = await this.#disk(logBytes);
     const certificates = this.#certificates(nowMs);
     this.#licence ??= this.#parts.licence();
     const licence = await this.#licence;
@@ -120,6 +122,7 @@ export class NodeOverview {
       },
       log: {
         end: status.checkpoints.writer,
+        bytes: logBytes,
         lastCommitPosition: status.lastCommitPosition,
         chunks: status.chunks,
         indexTables: status.indexTables,
@@ -167,14 +170,18 @@ export class NodeOverview {
     };
   }
 
-  async #disk(): Promise<DiskView | null> {
+  /** Bytes of the chunk files. */
+  #logBytes(): number {
+    const { version, logEnd, chunks } = this.#parts.open().chunkMap(this.#chunks.version);
+    if (chunks !== null) this.#chunks = { version, bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0), logEnd };
+    return this.#chunks.bytes + logEnd - this.#chunks.logEnd;
+  }
+
+  async #disk(chunkBytes: number): Promise<DiskView | null> {
     const space = await this.#space.get();
     if (space === null) return null;
     const { disk, totalBytes, availableBytes, usedBytes } = space;
-    const { version, chunks } = this.#parts.open().chunkMap(this.#chunks.version);
-    if (chunks !== null) this.#chunks = { version, bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0) };
     const indexBytes = await this.#indexBytes.get();
-    const chunkBytes = this.#chunks.bytes;
     return {
       folder: disk,
       totalBytes,

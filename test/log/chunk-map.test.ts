@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BlockCache } from '../../core/cache/cache.ts';
 import { Chunk } from '../../core/log/chunk/chunk.ts';
 import { ChunkMap, ChunkTable } from '../../core/log/chunk-table/chunk-table.ts';
+import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -57,6 +58,10 @@ describe('the map of a store', () => {
     const grown = open.chunkMap(null).chunks!;
     expect(grown[2]!.dataBytes).toBe(open.store.end - 2 * CHUNK_BYTES);
     expect(grown[2]!.dataBytes).toBeGreaterThan(first.chunks![2]!.dataBytes);
+    // Its file is as long as a full one, and takes what is written.
+    expect(grown[2]!.bytes).toBe(HEADER_BYTES + grown[2]!.dataBytes);
+    for (const { bytes, dataBytes } of grown.slice(0, 2))
+      expect(bytes).toBe(align4096(HEADER_BYTES + dataBytes + FOOTER_BYTES));
     await append(open, 'orders', 40_000);
     const next = open.chunkMap(first.version);
     expect(next.version).not.toBe(first.version);

@@ -157,6 +157,7 @@ export class FakeNode implements NodeControl {
       },
       log: {
         end: 1_000,
+        bytes: 1_128,
         lastCommitPosition: 900,
         chunks: 1,
         indexTables: 0,

@@ -109,19 +109,33 @@ atNode(
       const momentOf = (text: string) => Date.parse(/ --to-time (\S+)$/.exec(text)?.[1] ?? '');
       expect(momentOf(first)).toBeLessThan(momentOf(last));
       expect(momentOf(last)).toBeLessThanOrEqual(Date.now());
-      await page.getByText('Or the nearest point before it').click();
-      const words = (await command.innerText()).split(' ');
-      expect(words.at(-1)).toBe('--at-or-before');
-      const restored = path.join(folder, 'restored');
-      const io = new FakeIo({});
-      expect(
-        await runProgram(
+      // What is painted is what a restore takes: its first moment and its last, and none besides.
+      const { restorable } = (await (await ui.ask('GET', '/admin/backups')).json()) as {
+        restorable: { from: string; to: string }[];
+      };
+      expect(await page.locator('.timeline-reach').count()).toBe(restorable.length);
+      expect(momentOf(first)).toBe(Date.parse(restorable[0]!.from));
+      const restoredBy = async (command: string) => {
+        const io = new FakeIo({});
+        const to = path.join(folder, crypto.randomUUID());
+        const words = command.split(' ').slice(1);
+        const code = await runProgram(
           { commands: COMMANDS, version: VERSION },
-          words.slice(1).map((word) => (word === './restored' ? restored : word)),
+          words.map((word) => (word === './restored' ? to : word)),
           io,
-        ),
-        io.complaints,
-      ).toBe(0);
+        );
+        return { code, complaints: io.complaints };
+      };
+      expect(await restoredBy(first)).toMatchObject({ code: 0 });
+      expect(await restoredBy(last)).toMatchObject({ code: 0 });
+      const moved = (ms: number, by: number) =>
+        first.replace(/ --to-time \S+/, ` --to-time ${new Date(ms + by).toISOString()}`);
+      expect((await restoredBy(moved(momentOf(first), -1))).code).not.toBe(0);
+      expect((await restoredBy(moved(Date.parse(restorable.at(-1)!.to), 1))).code).not.toBe(0);
+      await page.getByText('Or the nearest point before it').click();
+      const orBefore = await command.innerText();
+      expect(orBefore).toMatch(/ --at-or-before$/);
+      expect(await restoredBy(orBefore)).toMatchObject({ code: 0 });
     });
 
     test('it is for operators', async () => {

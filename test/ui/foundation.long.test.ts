@@ -85,6 +85,15 @@ atNode('the frame of the page', (ui, node) => {
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(13, 18, 22)');
   });
 
+  test('a browser whose language is none, as in containers, shows every view', async () => {
+    const page = await ui.open('', { locale: 'en-US@posix' });
+    await title(page, 'Overview');
+    await sees(page, 'Append latency, p99');
+    await page.goto(`${ui.url}/ui/metrics`);
+    await sees(page, 'All metrics');
+    expect(await page.getByText('This view failed').count()).toBe(0);
+  });
+
   test('on a phone the menu opens over the view, and is gone once a view was chosen', async () => {
     const page = await ui.open('/options', { size: 'phone' });
     await title(page, 'Options');

@@ -49,6 +49,8 @@ const SCHEMES: readonly Scheme[] = ['light', 'dark'];
 export interface PageOptions {
   readonly size?: Size;
   readonly scheme?: Scheme;
+  /** As the browser names its language. */
+  readonly locale?: string;
   /** Null: nobody has logged in. */
   readonly user?: string | null;
   readonly password?: string;
@@ -109,8 +111,11 @@ export class Ui {
   /**
    * A page of a browser that nobody has used, logged in as `admin` unless it is said otherwise. `path` is behind `/ui`.
    */
-  async open(path = '', { size = 'desk', scheme = 'light', user = ADMIN, password }: PageOptions = {}): Promise<Page> {
-    const context = await this.#context(size, scheme, false);
+  async open(
+    path = '',
+    { size = 'desk', scheme = 'light', locale = 'en-US', user = ADMIN, password }: PageOptions = {},
+  ): Promise<Page> {
+    const context = await this.#context(size, scheme, false, locale);
     if (user !== null) await this.#logIn(context, user, password ?? (this.isTls ? CLUSTER_PASSWORD : PASSWORD));
     const page = await context.newPage();
     await this.#watch(page);
@@ -127,7 +132,7 @@ export class Ui {
   async faults(
     path: string,
     ready: string,
-    { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme'> = {},
+    { size = 'desk', user = ADMIN, password }: Omit<PageOptions, 'scheme' | 'locale'> = {},
     prepare: (page: Page) => Promise<void> = async () => {},
   ): Promise<readonly string[]> {
     const context = await this.#context(size, 'light', true);
@@ -191,11 +196,11 @@ export class Ui {
     expect(complaints.filter((complaint) => !allowed.some((message) => message.test(complaint)))).toEqual([]);
   }
 
-  async #context(size: Size, scheme: Scheme, bypassCSP: boolean): Promise<BrowserContext> {
+  async #context(size: Size, scheme: Scheme, bypassCSP: boolean, locale = 'en-US'): Promise<BrowserContext> {
     const context = await this.browser.newContext({
       viewport: SIZES[size],
       colorScheme: scheme,
-      locale: 'en-US',
+      locale,
       timezoneId: 'UTC',
       reducedMotion: 'reduce',
       ignoreHTTPSErrors: this.isTls,

@@ -60,6 +60,31 @@ atNode('the log', (ui) => {
     await ui.ask('PUT', '/admin/log/level', { level: 'info' });
   });
 
+  test.each(['phone', 'desk'] as const)('it opens at its end on a %s, and follows what comes', async (size) => {
+    // Lines that take more room than one that was not drawn yet.
+    for (let i = 0; i < 60; i++) await refused(ui, `end-${i}-${'x'.repeat(20)}`);
+    const page = await ui.open('/log', { size });
+    const last = page.locator('.log-line').last();
+    await last.waitFor();
+    for (let i = 0; i < 2; i++) {
+      const text = (await last.innerText()).slice(0, 40);
+      await pictured(page);
+      const { y, height } = (await last.boundingBox())!;
+      expect([y >= 0, y + height <= page.viewportSize()!.height, await page.locator('.log-end').count()]).toEqual([
+        true,
+        true,
+        0,
+      ]);
+      if (i > 0) break;
+      await refused(ui, 'follows');
+      await expect.poll(async () => (await last.innerText()).slice(0, 40)).not.toBe(text);
+    }
+    await page.locator('.log-scroller').hover();
+    await page.mouse.wheel(0, -600);
+    await page.getByRole('button', { name: 'Jump to the end' }).click();
+    await expect.poll(() => page.locator('.log-end').count()).toBe(0);
+  });
+
   test('while it is paused nothing comes; then all of it', async () => {
     const page = await ui.open('/log');
     await sees(page, 'listening');

@@ -1,13 +1,14 @@
+import type { Route } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { ADMIN, atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
+import { ADMIN, atNode, pictured, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 
 atNode('logging in', (ui) => {
-  test('who is nobody is told what is needed; a wrong password is told; the right one shows the view, and logging out hides it', async () => {
+  test('who is nobody sees the login alone, and nothing before it; a wrong password is told; the right one shows the view, and logging out hides it', async () => {
     ui.allow(/status of 401/);
     const page = await ui.open('/options', { user: null });
-    await sees(page, 'Log in to see this');
-    await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Log in' });
+    await page.getByRole('heading', { level: 1, name: 'Log in' }).waitFor();
+    expect(await page.getByRole('navigation').count()).toBe(0);
+    const dialog = page.getByRole('main');
     await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('user');
 
     await dialog.getByRole('button', { name: 'Log in' }).click();
@@ -22,22 +23,47 @@ atNode('logging in', (ui) => {
 
     await page.getByRole('button', { name: 'admin, Administrator' }).click();
     await page.getByRole('menuitem', { name: 'Log out' }).click();
-    await sees(page, 'Log in to see this');
+    await page.getByRole('heading', { level: 1, name: 'Log in' }).waitFor();
     expect((await page.request.get(`${ui.url}/info/options`)).status()).toBe(401);
+  });
+
+  test('nothing is shown while it is not known whether a login is needed', async () => {
+    const page = await ui.open('/options');
+    await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/ui/session', async (route) => {
+      await held;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/ui/session');
+    await page.reload();
+    await asked;
+    await pictured(page);
+    expect(await page.locator('main').innerText()).toBe('Loading');
+    expect(await page.getByRole('navigation').count()).toBe(0);
+    answer();
+    await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
   });
 
   test('a session that has ended asks for a login, and goes on with what it was doing', async () => {
     ui.allow(/status of 401/);
     const page = await ui.open('/users');
     await page.getByRole('cell', { name: 'admin you' }).waitFor();
-    await page.context().clearCookies();
     await page.getByRole('button', { name: 'New user' }).click();
     const dialog = page.getByRole('dialog', { name: 'New user' });
     await dialog.getByLabel('User name').fill('late');
     await dialog.getByLabel('Password', { exact: true }).fill('a Password 1');
     await dialog.getByLabel('Repeat password').fill('a Password 1');
+    // What the page asks by itself waits, so that this request is the first to be refused.
+    const held: Route[] = [];
+    await page.route('**/*', (route) => (route.request().method() === 'GET' ? held.push(route) : route.continue()));
+    await page.context().clearCookies();
     await dialog.getByRole('button', { name: 'Create user' }).click();
     const login = page.getByRole('dialog', { name: 'Log in' });
+    await login.waitFor();
+    await page.unroute('**/*');
+    for (const route of held) await route.continue();
     await login.getByLabel('User name').fill(ADMIN);
     await login.getByLabel('Password').fill(PASSWORD);
     await page.keyboard.press('Enter');
@@ -57,11 +83,10 @@ atNode('logging in', (ui) => {
     await page.getByRole('navigation').getByRole('link', { name: 'Options , locked' }).waitFor();
   });
 
-  test.each(SIZE_NAMES)('nothing is wrong with the dialog on a %s', async (size) => {
+  test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     expect(
       await ui.faults('/options', 'main button', { user: null, size }, async (page) => {
         await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
-        await page.getByRole('dialog').getByRole('button', { name: 'Log in' }).click();
         await page.getByText('This field is required.').first().waitFor();
       }),
     ).toEqual([]);

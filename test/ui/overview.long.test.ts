@@ -24,7 +24,7 @@ atNode('the overview of a node', (ui, node) => {
       licence: { source: string };
     };
     await card(page, 'Disk').getByText(disk.folder).waitFor();
-    expect(await tile(page, 'Log').innerText()).toMatch(/B$/);
+    expect(await tile(page, 'Log on disk').innerText()).toMatch(/B$/);
     expect(log.chunks).toBe(1);
     expect(await card(page, 'Certificates').innerText()).toContain('without TLS');
     expect(await card(page, 'Licence').innerText()).toContain(licence.source === 'none' ? 'None' : 'Built in');

@@ -31,8 +31,8 @@ atNode('the own password', (ui) => {
     await dialog.getByLabel('Current password').fill(DEFAULT);
     await change.click();
 
-    const login = page.getByRole('dialog', { name: 'Log in' });
-    await login.waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Log in' }).waitFor();
+    const login = page.getByRole('main');
     expect((await page.request.get(`${ui.url}/info/options`)).status()).toBe(401);
     await elsewhere.getByRole('dialog', { name: 'Log in' }).waitFor();
     await login.getByLabel('User name').fill(OPS);

@@ -83,9 +83,34 @@ atNode('streams', (ui: Ui) => {
     await append('billing-3', [{ n: 1 }]);
     await page.getByRole('button', { name: 'Check for new streams' }).click();
     await expect.poll(async () => (await names())[0]).toBe('billing-3');
-    await page.getByLabel('Stream name').fill('billing-2');
-    await page.getByLabel('Stream name').press('Enter');
+    // One search, which opens the stream of the very name, too.
+    expect(await page.getByRole('main').locator('input[type=search], input[type=text]').count()).toBe(1);
+    await page.getByLabel('Search by name').fill('billing-2');
+    await page.getByRole('link', { name: 'Open by this name' }).click();
     await page.getByRole('table', { name: 'Events of billing-2' }).waitFor();
+  });
+
+  test('Go to finds the streams that the search finds', async () => {
+    await append('invoices-north', [{ n: 1 }]);
+    await append('invoices-south', [{ n: 1 }]);
+    const page = await ui.open('/options');
+    await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
+    await page.keyboard.press('Control+K');
+    const palette = page.getByRole('dialog', { name: 'Go to' });
+    await palette.getByRole('combobox').fill('OICES-S');
+    await palette.getByRole('option', { name: 'invoices-south Stream' }).waitFor();
+    expect(await palette.getByRole('option', { name: /north/ }).count()).toBe(0);
+    await palette.getByRole('option', { name: 'Search in Streams' }).click();
+    await expect
+      .poll(() => rows(page, 'Streams').locator('td:first-child').allInnerTexts())
+      .toEqual(['invoices-south']);
+    await page.keyboard.press('Control+K');
+    await palette.getByRole('combobox').fill('$us');
+    await palette.getByRole('option', { name: '$users Stream' }).waitFor();
+    await palette.getByRole('combobox').fill('invoices-north');
+    await palette.getByRole('option', { name: 'invoices-north Stream' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('table', { name: 'Events of invoices-north' }).waitFor();
   });
 
   test('a stream is followed, paused, paged by number, and an event of it found', async () => {
@@ -426,6 +451,51 @@ atNode('streams', (ui: Ui) => {
     await expect
       .poll(async () => (await rows(page, label).locator('td:nth-child(2)').allInnerTexts()).includes('every-2'))
       .toBe(true);
+  });
+
+  test('all events: a page is full, however little of the log the node looks at for one answer', async () => {
+    await append(
+      'many',
+      Array.from({ length: 120 }, (_, n) => ({ n })),
+    );
+    const page = await ui.open('/options');
+    const asked: string[] = [];
+    await page.route('**/filtered/*/*/*', async (route) => {
+      const url = route.request().url();
+      if (route.request().headers()['accept'] !== 'application/x-ndjson') asked.push(url);
+      await route.continue({
+        url: url.replace(/(backward|forward)\/50\b/, '$1/7').replace(/(backward|forward)\/4\d\b/, '$1/9'),
+      });
+    });
+    await page.goto(`${ui.url}/ui/all`);
+    const label = 'Events of all streams';
+    await expect.poll(() => rows(page, label).count()).toBe(50);
+    expect(asked.length).toBeGreaterThan(1);
+    await page.getByRole('button', { name: 'Older', exact: true }).click();
+    await expect.poll(async () => (await numbers(page, label))[0]).toBe('69');
+    expect(await rows(page, label).count()).toBe(50);
+    await page.getByRole('button', { name: 'Newer', exact: true }).click();
+    await expect.poll(async () => (await numbers(page, label))[0]).toBe('119');
+    expect(await rows(page, label).count()).toBe(50);
+  });
+
+  test('the buttons of the append dialog are in sight, however long it is', async () => {
+    const page = await ui.open('/streams');
+    for (const size of [
+      { width: 1_280, height: 800 },
+      { width: 390, height: 600 },
+    ]) {
+      await page.setViewportSize(size);
+      await page.getByRole('main').getByRole('button', { name: 'Append', exact: true }).click();
+      const dialog = page.getByRole('dialog', { name: 'Append an event' });
+      const button = dialog.getByRole('button', { name: 'Append' });
+      const { y, height } = (await button.boundingBox())!;
+      const whole = (await dialog.boundingBox())!;
+      expect(y + height).toBeLessThan(Math.min(size.height, whole.y + whole.height));
+      // Nothing lies over it.
+      await button.click({ trial: true });
+      await page.keyboard.press('Escape');
+    }
   });
 
   test.each(SIZE_NAMES)('axe finds nothing on a %s', async (size) => {

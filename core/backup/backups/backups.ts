@@ -1,4 +1,5 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { ErrorCode } from '../../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Meter } from '../../ports/meter.ts';
@@ -6,6 +7,8 @@ import type { Scavenger } from '../../scavenge/api.ts';
 import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestSummary } from '../format/snapshot-manifest.ts';
 import type { StoreHold } from '../../store/api.ts';
+import { restorableTimes } from '../restore/restorable-times.ts';
+import type { LastTimes, RestorableTime } from '../restore/restorable-times.ts';
 import { pauseScavenges } from './pause.ts';
 import type { PauseParts } from './pause.ts';
 
@@ -29,6 +32,14 @@ export interface Backups {
   abort(): Promise<string>;
   /** Backups in the repository, newest first. Rejects with `backup_off` and what the repository rejects with. */
   list(): Promise<readonly ManifestSummary[]>;
+  /** These, with the times to which they can be restored. Rejects as `list` does. */
+  listRestorable(): Promise<RestorableBackups>;
+}
+
+export interface RestorableBackups {
+  readonly backups: readonly ManifestSummary[];
+  /** Ascending; none where a backup is damaged, which a restore refuses. */
+  readonly times: readonly RestorableTime[];
 }
 
 export interface BackupOptions {
@@ -104,12 +115,20 @@ interface Running {
   bytesTotal: number;
 }
 
+/** What reading a backup rejects with that a restore would not take, or that was pruned meanwhile. */
+const UNRESTORABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'repository_damaged',
+  'log_corrupt',
+  'backup_not_found',
+]);
+
 /** The backups that a node makes of itself, one at a time. What ends one is logged, counted and kept in `last`. */
 export class NodeBackups implements Backups {
   readonly #parts: NodeBackupsParts;
   #running: Running | null = null;
   #ended: Promise<void> = Promise.resolve();
   #last: LastBackup | null = null;
+  readonly #lastTimes: LastTimes = new Map();
   #isClosed = false;
 
   constructor(parts: NodeBackupsParts) {
@@ -277,11 +296,34 @@ export class NodeBackups implements Backups {
   }
 
   async list(): Promise<readonly ManifestSummary[]> {
-    const { place, repository, log } = this.#parts;
+    return (await this.#listed()).backups;
+  }
+
+  async listRestorable(): Promise<RestorableBackups> {
+    const { repository, backups, isDamaged } = await this.#listed();
+    if (isDamaged) return { backups, times: [] };
+    try {
+      return { backups, times: await restorableTimes(repository, backups, this.#lastTimes) };
+    } catch (error) {
+      if (!isSkuaError(error) || !UNRESTORABLE.has(error.code)) throw error;
+      return { backups, times: [] };
+    }
+  }
+
+  async #listed(): Promise<{
+    readonly repository: Repository;
+    readonly backups: readonly ManifestSummary[];
+    readonly isDamaged: boolean;
+  }> {
+    const { place, repository: open, log } = this.#parts;
     if (place === null) throw backupOff();
-    return (await repository()).backups((key, error) =>
-      log.warn('a backup in the repository is damaged', { key, error: error.message }),
-    );
+    const repository = await open();
+    let isDamaged = false;
+    const backups = await repository.backups((key, error) => {
+      isDamaged = true;
+      log.warn('a backup in the repository is damaged', { key, error: error.message });
+    });
+    return { repository, backups, isDamaged };
   }
 
   /** Ends the backup under way and waits for it; none begins any more. */

@@ -4,6 +4,7 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Ids } from '../../ports/ids.ts';
 import { type BlockVisitor, type Chunk, type RecordVisitor, scanChunk } from '../chunk/chunk.ts';
 import type { LogReader, ReadFor } from '../log-reader.ts';
+import { HEADER_BYTES } from '../format/chunk-format.ts';
 import { RecordFrame } from '../format/records.ts';
 
 /** The chunks in force, by logical chunk number, and reading across them. */
@@ -184,7 +185,7 @@ export interface ChunkView {
   /** Positions in the log where it begins and where the next file does. */
   readonly startPosition: number;
   readonly endPosition: number;
-  /** Of the file. */
+  /** Of the file; of the one that is being written, which is as long as a full one, what is written so far. */
   readonly bytes: number;
   /** Of the records in it. */
   readonly dataBytes: number;
@@ -282,7 +283,7 @@ function viewOf(chunk: Chunk, isCold: boolean): ChunkView {
     end: chunk.endNumber,
     startPosition: chunk.startPosition,
     endPosition: chunk.endPosition,
-    bytes: chunk.file.file.size,
+    bytes: chunk.isCompleted ? chunk.file.file.size : HEADER_BYTES + chunk.physicalBytes,
     dataBytes: chunk.physicalBytes,
     isOngoing: !chunk.isCompleted,
     isScavenged: chunk.isScavenged,

@@ -229,6 +229,7 @@ describe('backups of the node', () => {
   test('are listed', async () => {
     const { get } = await world();
     expect((await get('/admin/backups')).json()).toEqual({
+      restorable: [{ from: '2031-04-01T08:00:00Z', to: '2031-04-01T09:30:00.25Z' }],
       backups: [
         {
           id: BACKUP_ID,

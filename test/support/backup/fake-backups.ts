@@ -3,7 +3,13 @@ import type { StoreHold } from '../../../core/store/hold/hold.ts';
 import type { ManifestSummary } from '../../../core/backup/format/snapshot-manifest.ts';
 import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
 import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
-import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/backups/backups.ts';
+import type {
+  BackupOptions,
+  BackupProgress,
+  Backups,
+  LastBackup,
+  RestorableBackups,
+} from '../../../core/backup/backups/backups.ts';
 import type { Snapshot } from '../../../core/store/source/source.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
@@ -91,6 +97,11 @@ export class FakeBackups implements Backups {
   async list(): Promise<readonly ManifestSummary[]> {
     this.#check();
     return [SUMMARY];
+  }
+
+  async listRestorable(): Promise<RestorableBackups> {
+    const backups = await this.list();
+    return { backups, times: [{ fromMs: Date.UTC(2031, 3, 1, 8), toMs: Date.UTC(2031, 3, 1, 9, 30, 0, 250) }] };
   }
 
   take(): StoreHold {

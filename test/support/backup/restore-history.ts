@@ -45,6 +45,8 @@ export interface HistoryOptions {
   readonly writes?: number;
   /** Default true. */
   readonly scavenges?: boolean;
+  /** Backups are made at the time of the clock, and not some seconds after the beginning. */
+  readonly isTimed?: boolean;
   /** How many milliseconds the clock moves between two writes; may be negative. */
   readonly stepMs?: (random: Random) => number;
 }
@@ -55,6 +57,7 @@ export async function playHistory({
   writes,
   scavenges = true,
   storage = new MemoryStorage(),
+  isTimed = false,
   stepMs = (random) => random.int(0, 3) * MINUTE_MS,
 }: HistoryOptions): Promise<History> {
   const random = new Random(seed);
@@ -89,7 +92,7 @@ export async function playHistory({
       if (random.chance(0.5)) await write(open, random, clock, stepMs, random.int(1, 10));
     }
     await open.close();
-    const manifest = await backUp(storage, repository, part + 1);
+    const manifest = await backUp(storage, repository, part + 1, isTimed ? clock.nowMs() : undefined);
     pasts.push({ manifest, records: await note() });
   }
   return { storage, objects, repository, pasts, universe };

@@ -17,9 +17,14 @@ import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';
 import { TEST_NOW_MS } from '../test-store.ts';
 
-/** A backup of a stopped directory. `number` says which one it is: its id and its time follow from it. */
-export async function backUp(storage: Storage, repository: Repository, number: number): Promise<Manifest> {
-  const clock = new ManualClock(TEST_NOW_MS + number * 1_000, 'microtask');
+/** A backup of a stopped directory. `number` says which one it is: its id follows from it, and its time by default. */
+export async function backUp(
+  storage: Storage,
+  repository: Repository,
+  number: number,
+  nowMs = TEST_NOW_MS + number * 1_000,
+): Promise<Manifest> {
+  const clock = new ManualClock(nowMs, 'microtask');
   const ids = new SeededIds(1_000 + number);
   const source = await snapshotOfDirectory({ storage, clock, ids, digests: nodeDigests, log: silentLog });
   try {

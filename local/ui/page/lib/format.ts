@@ -1,15 +1,53 @@
-/** Numbers, sizes and times as the reader's locale writes them. What is not known is a dash. */
+/**
+ * Numbers, sizes and times as the reader's locale writes them: the one place of the page that asks for a locale. What
+ * is not known, or is no time, is a dash; nothing here throws.
+ */
 
 const NOTHING = '–';
-const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 3 });
-const three = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
-const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-const minute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const LOCALE = usableLocale();
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumSignificantDigits: 3 });
+const three = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 });
+const percents = new Intl.NumberFormat(LOCALE, { style: 'percent', maximumFractionDigits: 1 });
+const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' });
+
+/**
+ * The language of the browser; undefined for the default where `Intl` can't take it. Chromium without a locale, as in
+ * containers, calls it `en-US@posix`: then the browser is told the part before the mark, since uPlot asks it as well.
+ */
+function usableLocale(): string | undefined {
+  const told = navigator.language;
+  const locale = [told, told?.split('@')[0]].find(isLocale);
+  if (locale !== told) Object.defineProperty(navigator, 'language', { value: locale ?? 'en-US', configurable: true });
+  return locale;
+}
+
+function isLocale(tag: string | undefined): tag is string {
+  try {
+    return tag !== undefined && Intl.getCanonicalLocales(tag).length === 1;
+  } catch {
+    return false;
+  }
+}
+
+/** Writes times in one form, in the time zone of the reader or a named one. */
+function timesAs(options: Intl.DateTimeFormatOptions): (ms: number) => string {
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat(LOCALE, options);
+  } catch {
+    // A time zone that this browser has not heard of.
+    format = new Intl.DateTimeFormat(LOCALE, { ...options, timeZone: 'UTC', timeZoneName: 'short' });
+  }
+  return (ms) => (isTime(ms) ? format.format(ms) : NOTHING);
+}
+
+/** Farthest from 1970 that a date can be, in milliseconds. */
+const TIME_MS_MAX = 8.64e15;
+
+function isTime(ms: number): boolean {
+  return Math.abs(ms) <= TIME_MS_MAX;
+}
 
 type Maybe = number | null | undefined;
 
@@ -18,7 +56,7 @@ function isKnown(value: Maybe): value is number {
 }
 
 /** Texts as people order them, numbers in them by their value. */
-export const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
+export const collator = new Intl.Collator(LOCALE, { numeric: true, sensitivity: 'base' });
 
 /** `12,345`. */
 export function numberText(value: Maybe): string {
@@ -77,6 +115,7 @@ function pair(ms: number, large: number, largeName: string, small: number, small
 export function relativeText(ms: number, nowMs: number): string {
   const away = ms - nowMs;
   const size = Math.abs(away);
+  if (!isTime(size)) return NOTHING;
   if (size < 5 * SECOND_MS) return 'just now';
   if (size < MINUTE_MS) return relative.format(Math.round(away / SECOND_MS), 'second');
   if (size < HOUR_MS) return relative.format(Math.round(away / MINUTE_MS), 'minute');
@@ -84,21 +123,48 @@ export function relativeText(ms: number, nowMs: number): string {
   return relative.format(Math.round(away / DAY_MS), 'day');
 }
 
-export function absoluteText(ms: number): string {
-  return absolute.format(ms);
+/** `Nov 28, 2026, 9:15:04 AM`. */
+export const absoluteText = timesAs({ dateStyle: 'medium', timeStyle: 'medium' });
+const thisYear = timesAs({ month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' });
+const anyYear = timesAs({ year: 'numeric', month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
+
+/** `Nov 28, 9:15:04 AM`; of other years, which are long ago, `Nov 28, 2025, 9:15 AM`. */
+export function nearText(ms: number, nowMs: number): string {
+  return (isTime(ms) && new Date(ms).getFullYear() === new Date(nowMs).getFullYear() ? thisYear : anyYear)(ms);
 }
 
-export function clockText(ms: number): string {
-  return clock.format(ms);
+/** `9:15:04 AM`. */
+export const clockText = timesAs({ timeStyle: 'medium' });
+/** `09:15:04.123 AM`. */
+export const exactClockText = timesAs({
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+});
+/** `09:15 AM`. */
+export const minuteText = timesAs({ hour: '2-digit', minute: '2-digit' });
+/** `Sat 09:15 AM`. */
+export const weekdayMinuteText = timesAs({ weekday: 'short', hour: '2-digit', minute: '2-digit' });
+/** `Nov 28, 2026`. */
+export const dayText = timesAs({ dateStyle: 'medium' });
+
+/** The time zone of the reader. */
+export function ownZone(): string {
+  return new Intl.DateTimeFormat(LOCALE).resolvedOptions().timeZone;
 }
 
-/** `09:15`. */
-export function minuteText(ms: number): string {
-  return minute.format(ms);
-}
-
-export function dayText(ms: number): string {
-  return day.format(ms);
+/** Writes minutes of days, such as `Sat, Nov 28, 2026, 09:15 AM`, in a time zone; without one in the reader's. */
+export function zonedMinutes(zone?: string): (ms: number) => string {
+  return timesAs({
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(zone !== undefined && { timeZone: zone }),
+  });
 }
 
 /** `1 event`, `2 events`. */
@@ -110,5 +176,5 @@ export function countText(count: Maybe, one: string, many = `${one}s`): string {
 export function msOf(value: string | number | null | undefined): number | null {
   if (value == null) return null;
   const ms = typeof value === 'number' ? value : Date.parse(value);
-  return Number.isNaN(ms) ? null : ms;
+  return isTime(ms) ? ms : null;
 }

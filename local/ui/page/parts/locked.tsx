@@ -1,28 +1,11 @@
-import { askToLogin, session } from '../api/page-session.ts';
+import { session } from '../api/page-session.ts';
 import type { Need } from '../api/page-session.ts';
 import { NEEDS_TEXT } from '../lib/needs-text.ts';
-import { Button } from './button.tsx';
 import { EmptyState } from './empty-state.tsx';
 
 /** In place of what the user may not see: which role is lacking, and which users can give it. */
 export function Locked({ needs, what }: { readonly needs: Need; readonly what: string }) {
-  const who = session.value;
-  if (who?.user == null) {
-    return (
-      <EmptyState
-        isWhole
-        icon="lock"
-        title="Log in to see this"
-        action={
-          <Button kind="primary" icon="login" onClick={() => void askToLogin()}>
-            Log in
-          </Button>
-        }
-      >
-        {what} is for {NEEDS_TEXT[needs]}.
-      </EmptyState>
-    );
-  }
+  const who = session.value!;
   return (
     <EmptyState isWhole icon="lock" title="You don't have permission">
       {what} is for {NEEDS_TEXT[needs]}. You are logged in as <strong>{who.user}</strong>

@@ -1,32 +1,35 @@
-import { absoluteText, msOf, relativeText } from '../lib/format.ts';
+import { absoluteText, msOf, nearText, relativeText } from '../lib/format.ts';
 import { now } from '../lib/now.ts';
 
-/** A time: how long ago, and with the pointer over it when; or the other way about. */
+/**
+ * A time: how long ago, and when beside it. `absolute` and `relative` are one of the two, for places where the other
+ * stands already; `exact` begins with when, to the second and with its year.
+ */
 export function Time({
   at,
-  show = 'relative',
+  show = 'both',
 }: {
   readonly at: string | number | null | undefined;
-  readonly show?: 'relative' | 'absolute' | 'both';
+  readonly show?: 'both' | 'exact' | 'relative' | 'absolute';
 }) {
   const ms = msOf(at);
   if (ms === null) return <span class="faint">–</span>;
-  const when = absoluteText(ms);
   const iso = new Date(ms).toISOString();
-  if (show === 'absolute')
-    return (
-      <time dateTime={iso} title={iso}>
-        {when}
-      </time>
-    );
+  return (
+    <time class={`time ${show}`} dateTime={iso} title={iso}>
+      {inWords(ms, show)}
+    </time>
+  );
+}
+
+function inWords(ms: number, show: 'both' | 'exact' | 'relative' | 'absolute') {
+  if (show === 'absolute') return absoluteText(ms);
   const ago = relativeText(ms, now.value);
-  return show === 'both' ? (
-    <time dateTime={iso} title={iso}>
-      {when} <span class="faint">({ago})</span>
-    </time>
-  ) : (
-    <time dateTime={iso} title={`${when} (${iso})`}>
-      {ago}
-    </time>
+  if (show === 'relative') return ago;
+  return (
+    <>
+      <span>{show === 'exact' ? absoluteText(ms) : ago}</span>{' '}
+      <span class="faint time-other">{show === 'exact' ? ago : nearText(ms, now.value)}</span>
+    </>
   );
 }

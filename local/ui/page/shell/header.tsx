@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 import { connection } from '../api/connection-state.ts';
-import { askToLogin, logout, session } from '../api/page-session.ts';
+import { logout, session } from '../api/page-session.ts';
 import { setTheme, theme } from '../lib/theme.ts';
 import type { Theme } from '../lib/theme.ts';
 import { Icon } from '../parts/icon.tsx';
@@ -75,13 +75,6 @@ function User() {
       <span class="badge warn" title="The node runs without security: anyone who can reach it can do anything.">
         No security
       </span>
-    );
-  if (who.user === null)
-    return (
-      <button type="button" class="button" aria-label="Log in" onClick={() => void askToLogin()}>
-        <Icon name="login" size={16} />
-        <span class="narrow-hidden">Log in</span>
-      </button>
     );
   const leave = () => {
     logout().catch(() => toast('The node is not responding; you are still logged in there.', 'bad'));

@@ -1,14 +1,46 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { isLoginShown, login, refuseLogin, session } from '../api/page-session.ts';
+import { announce } from '../lib/announce.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Button } from '../parts/button.tsx';
 import { Notice } from '../parts/empty-state.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { nodeName } from './node-name.ts';
+import { Logo } from './sidebar.tsx';
 
-/** Shown when the user asks for it, or when the node refuses a request of the page. */
-export function Login() {
+const TITLE = 'Log in';
+
+/** In place of the whole page while it has no user: no view shows anything without one. */
+export function LoginScreen() {
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    document.title = `${TITLE} · Skua`;
+    announce(TITLE);
+    main.current!.querySelector<HTMLElement>('[autofocus]')?.focus();
+  }, []);
   return (
-    <Dialog title="Log in" isOpen={isLoginShown.value} onClose={refuseLogin} size="small">
+    <main class="login-screen" ref={main}>
+      <section class="card login-card" aria-labelledby="login-title">
+        <Logo />
+        <h1 id="login-title">{TITLE}</h1>
+        <LoginForm />
+      </section>
+    </main>
+  );
+}
+
+/** In front of a view when the node refuses a request of the page: its session has ended. */
+export function LoginDialog() {
+  return (
+    <Dialog title={TITLE} isOpen={isLoginShown.value} onClose={refuseLogin} size="small">
+      <LoginForm onCancel={refuseLogin} />
+    </Dialog>
+  );
+}
+
+function LoginForm({ onCancel }: { readonly onCancel?: () => void }) {
+  return (
+    <>
       <p class="muted">
         As a user of <strong class="break">{nodeName.value}</strong>.
       </p>
@@ -31,7 +63,7 @@ export function Login() {
         }}
         buttons={(isBusy) => (
           <>
-            <Button onClick={refuseLogin}>Not now</Button>
+            {onCancel !== undefined && <Button onClick={onCancel}>Not now</Button>}
             <Button kind="primary" type="submit" isBusy={isBusy}>
               Log in
             </Button>
@@ -41,6 +73,6 @@ export function Login() {
         <Field name="user" label="User name" autocomplete="username" isRequired isFocused spellcheck={false} />
         <Field name="password" label="Password" type="password" autocomplete="current-password" isRequired />
       </Form>
-    </Dialog>
+    </>
   );
 }

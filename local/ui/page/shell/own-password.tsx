@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { post } from '../api/page-client.ts';
-import { askToLogin, loadSession, session } from '../api/page-session.ts';
+import { loadSession, session } from '../api/page-session.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
@@ -42,7 +42,6 @@ export function OwnPassword() {
             close();
             toast('The password is changed. Log in with the new one.');
             await loadSession();
-            void askToLogin();
           }}
           buttons={(isBusy) => (
             <>

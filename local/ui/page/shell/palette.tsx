@@ -1,11 +1,14 @@
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { mayUse } from '../api/page-session.ts';
-import { goTo, pathTo } from '../lib/router.ts';
+import { goTo } from '../lib/router.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Icon } from '../parts/icon.tsx';
 import type { IconName } from '../parts/icon.tsx';
-import { VIEWS, viewAt } from '../views.ts';
+import { VIEWS } from '../views.ts';
+import { isReachable, isSystem, viewOf } from '../views/streams/name-search.ts';
+import { useStreams } from '../views/streams/use-streams.ts';
+import type { Wanted } from '../views/streams/use-streams.ts';
 
 export const paletteIsOpen = signal(false);
 
@@ -16,17 +19,42 @@ interface Choice {
   readonly path: string;
 }
 
-/** Views whose names hold the words, and the stream of that name. */
-function choicesFor(text: string): Choice[] {
-  const wanted = text.trim().toLowerCase();
-  const views = VIEWS.filter(
+/** Streams that are looked for; the view of streams finds more. */
+const STREAMS_MAX = 8;
+
+function viewsFor(text: string): Choice[] {
+  const wanted = text.toLowerCase();
+  return VIEWS.filter(
     (view) =>
       view.isInMenu !== false && mayUse(view.needs) && `${view.title} ${view.group}`.toLowerCase().includes(wanted),
-  ).map(({ title, group, icon, path }): Choice => ({ label: title, hint: group, icon, path }));
-  const stream = pathTo('streams', text.trim());
-  if (wanted !== '' && viewAt(stream) !== null)
-    views.push({ label: text.trim(), hint: 'Open this stream', icon: 'streams', path: stream });
-  return views;
+  ).map(({ title, group, icon, path }) => ({ label: title, hint: group, icon, path }));
+}
+
+/** The streams that the search of the view of streams finds, that search itself, and the stream of the very name. */
+function useStreamChoices(text: string): { readonly choices: readonly Choice[]; readonly isLooking: boolean } {
+  const maySearch = text !== '' && mayUse('operators');
+  const wanted = useMemo(
+    (): Wanted | null => (maySearch ? { recent: 'written', search: text, withSystem: isSystem(text) } : null),
+    [text, maySearch],
+  );
+  const { streams, isLooking } = useStreams(wanted, STREAMS_MAX);
+  const found = maySearch ? streams.filter(({ stream }) => isReachable(stream)).slice(0, STREAMS_MAX) : [];
+  const choices: Choice[] = found.map(({ stream }) => ({
+    label: stream,
+    hint: 'Stream',
+    icon: 'streams',
+    path: viewOf(stream),
+  }));
+  if (isReachable(text) && !found.some(({ stream }) => stream === text))
+    choices.push({ label: text, hint: 'Open by this name', icon: 'streams', path: viewOf(text) });
+  if (maySearch)
+    choices.push({
+      label: text,
+      hint: 'Search in Streams',
+      icon: 'search',
+      path: `/streams?${new URLSearchParams({ q: text, ...(isSystem(text) && { system: 'true' }) }).toString()}`,
+    });
+  return { choices, isLooking: maySearch && isLooking };
 }
 
 /** Ctrl+K: to any view or stream without a hand on the mouse. */
@@ -43,7 +71,9 @@ function Chooser() {
   const text = useSignal('');
   const at = useSignal(0);
   const list = useRef<HTMLUListElement>(null);
-  const choices = choicesFor(text.value);
+  const wanted = text.value.trim();
+  const streams = useStreamChoices(wanted);
+  const choices = [...viewsFor(wanted), ...streams.choices];
   const chosen = Math.min(at.value, choices.length - 1);
   useEffect(() => list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [chosen]);
 
@@ -106,6 +136,11 @@ function Chooser() {
           </li>
         ))}
       </ul>
+      {streams.isLooking && (
+        <p class="palette-none muted" role="status">
+          Searching the streams…
+        </p>
+      )}
       {choices.length === 0 && <p class="palette-none muted">No view matches.</p>}
     </div>
   );

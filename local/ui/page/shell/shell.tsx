@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import { connection, returns, startingUp } from '../api/connection-state.ts';
-import { loadSession, session, sessionFailure } from '../api/page-session.ts';
+import { loadSession, mayUse, session, sessionFailure } from '../api/page-session.ts';
 import { announcement } from '../lib/announce.ts';
 import { percentText } from '../lib/format.ts';
 import { place } from '../lib/router.ts';
@@ -10,14 +10,58 @@ import { ErrorState } from '../parts/empty-state.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Toasts } from '../parts/toast.tsx';
 import { Header } from './header.tsx';
-import { Login } from './login.tsx';
+import { LoginDialog, LoginScreen } from './login.tsx';
 import { OwnPassword } from './own-password.tsx';
 import { Palette, paletteIsOpen } from './palette.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Stage } from './stage.tsx';
 
-/** What stands around every view. */
+/** The whole page. Until it is known whether a login is needed it shows nothing, so that a login comes first. */
 export function Shell() {
+  // After a restart it may be another session, or none.
+  const back = returns.value;
+  useEffect(() => {
+    if (back > 0) void loadSession();
+  }, [back]);
+
+  return (
+    <>
+      {session.value === null ? <Waiting /> : mayUse('authenticated') ? <Frame /> : <Entrance />}
+      <Toasts />
+      <div class="hidden-visually" role="status" aria-live="polite">
+        {announcement}
+      </div>
+    </>
+  );
+}
+
+function Waiting() {
+  const failure = sessionFailure.value;
+  return (
+    <main>
+      <Banner />
+      <div class="stage" aria-busy={failure === null}>
+        {failure === null ? (
+          <span class="hidden-visually">Loading</span>
+        ) : (
+          <ErrorState isWhole error={failure} what="The page" onRetry={() => void loadSession()} />
+        )}
+      </div>
+    </main>
+  );
+}
+
+function Entrance() {
+  return (
+    <>
+      <Banner />
+      <LoginScreen />
+    </>
+  );
+}
+
+/** What stands around every view. */
+function Frame() {
   const isMenuOpen = useSignal(false);
   const { path } = place.value;
   const main = useRef<HTMLElement>(null);
@@ -33,12 +77,6 @@ export function Shell() {
     main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [path]);
-
-  // After a restart it may be another session, or none.
-  const back = returns.value;
-  useEffect(() => {
-    if (back > 0) void loadSession();
-  }, [back]);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
@@ -68,32 +106,13 @@ export function Shell() {
         <Header isMenuOpen={isMenuOpen} />
         <Banner />
         <main id="main" ref={main} tabIndex={-1}>
-          {session.value === null ? <Waiting /> : <Stage />}
+          <Stage />
         </main>
       </div>
-      <Login />
+      <LoginDialog />
       <OwnPassword />
       <Palette />
       <ConfirmHost />
-      <Toasts />
-      <div class="hidden-visually" role="status" aria-live="polite">
-        {announcement}
-      </div>
-    </div>
-  );
-}
-
-function Waiting() {
-  const failure = sessionFailure.value;
-  if (failure !== null)
-    return (
-      <div class="stage">
-        <ErrorState isWhole error={failure} what="The page" onRetry={() => void loadSession()} />
-      </div>
-    );
-  return (
-    <div class="stage" aria-busy="true">
-      <span class="hidden-visually">Loading</span>
     </div>
   );
 }

@@ -56,7 +56,7 @@ export function Sidebar({ isOpen }: { readonly isOpen: Signal<boolean> }) {
   );
 }
 
-function Logo() {
+export function Logo() {
   return (
     <svg class="logo" width="26" height="26" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="8" />

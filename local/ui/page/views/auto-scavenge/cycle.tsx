@@ -59,7 +59,7 @@ export function Cycle({
   return (
     <div class="stack">
       <p>
-        The cycle {what} <Time at={at} show="both" />.{' '}
+        The cycle {what} <Time at={at} show="exact" />.{' '}
         <span class="muted">
           {done} of {nodes.length} {nodes.length === 1 ? 'member' : 'members'} done.
         </span>

@@ -1,5 +1,5 @@
 import { usePolled } from '../../api/polled.ts';
-import { relativeText } from '../../lib/format.ts';
+import { ownZone, relativeText, zonedMinutes } from '../../lib/format.ts';
 import { now } from '../../lib/now.ts';
 import { Skeleton } from '../../parts/loading.tsx';
 import type { TimesDocument } from '../../../../../handlers/documents/scavenging.ts';
@@ -23,10 +23,10 @@ export function Times({ path }: { readonly path: string }) {
 
 /** Times in the zone of the schedule, and in that of the reader where it is another. */
 export function TimesList({ next: { zone, times } }: { readonly next: TimesDocument }) {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const inZone = format(zone);
+  const own = ownZone();
+  const inZone = zonedMinutes(zone);
   const isOther = zone !== own;
-  const here = format(undefined);
+  const here = zonedMinutes();
   return (
     <div class="times">
       <p class="small muted">
@@ -47,23 +47,4 @@ export function TimesList({ next: { zone, times } }: { readonly next: TimesDocum
       </ol>
     </div>
   );
-}
-
-function format(zone: string | undefined): (ms: number) => string {
-  const options: Intl.DateTimeFormatOptions = {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-  };
-  let made: Intl.DateTimeFormat;
-  try {
-    made = new Intl.DateTimeFormat(undefined, { ...options, ...(zone !== undefined && { timeZone: zone }) });
-  } catch {
-    // A zone that this browser has not heard of.
-    made = new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC', timeZoneName: 'short' });
-  }
-  return (ms) => made.format(ms);
 }

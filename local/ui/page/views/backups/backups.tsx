@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { del } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
@@ -15,7 +15,7 @@ import { Progress } from '../../parts/progress.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
-import { NO_CHECKS } from './backups-api.ts';
+import { NO_CHECKS, restorableOf } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 import type {
   BackupsDocument,
@@ -84,7 +84,9 @@ function Configured({
   const running = status.current ?? null;
   const known = checks.data.value?.checks ?? NO_CHECKS.checks;
   const check = known.find(({ state }) => state === 'running') ?? null;
-  const backups = list.data.value?.backups ?? null;
+  const listed = list.data.value;
+  const backups = listed?.backups ?? null;
+  const restorable = useMemo(() => (listed === null ? [] : restorableOf(listed)), [listed]);
 
   // When something has come to its end, what it has changed is asked for.
   useEffect(() => void list.refresh(), [running?.backupId, status.newest?.id]);
@@ -187,11 +189,14 @@ function Configured({
       <Loading polled={list} what="The list of backups">
         {({ backups: all }) => (
           <>
-            {all.length > 0 && <Timeline backups={all} status={status} wish={wish} onWish={setWish} />}
+            {all.length > 0 && (
+              <Timeline backups={all} restorable={restorable} status={status} wish={wish} onWish={setWish} />
+            )}
             {status.commands !== null && all.length > 0 && (
               <Restore
                 commands={status.commands}
                 backups={all}
+                restorable={restorable}
                 restorableMs={msOf(status.restorable?.at)}
                 wish={wish}
                 onWish={setWish}
@@ -258,7 +263,15 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
     <div class="tiles of-five">
       <Stat
         label="Restorable up to"
-        value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />}
+        value={
+          restorable === null ? (
+            'nothing yet'
+          ) : unshippedBytes === 0 ? (
+            'now'
+          ) : (
+            <Time at={restorable.at} show="relative" />
+          )
+        }
         note={
           restorable === null ? (
             'make the first backup'
@@ -294,25 +307,28 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
       />
       <Stat
         label="Newest backup"
-        value={newest === null ? 'none' : <Time at={newest.createdAt} />}
+        value={newest === null ? 'none' : <Time at={newest.createdAt} show="relative" />}
         note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="absolute" />}
         {...(newest === null && { tone: 'bad' as const })}
       />
       <Stat
         label="Last successful drill"
-        value={provenAt === null ? 'never' : <Time at={provenAt} />}
+        value={provenAt === null ? 'never' : <Time at={provenAt} show="relative" />}
         note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="absolute" />}
         {...(isProvenOld && { tone: 'warn' as const })}
       />
       <Stat
         label="Last verification"
-        value={verified === null ? '–' : <Time at={verified.at} />}
+        value={verified === null ? '–' : <Time at={verified.at} show="relative" />}
         note={
-          verified === null
-            ? 'none since startup'
-            : verified.errors === 0
-              ? 'no errors found'
-              : `${countText(verified.errors, 'error')} found`
+          verified === null ? (
+            'none since startup'
+          ) : (
+            <>
+              {verified.errors === 0 ? 'no errors found' : `${countText(verified.errors, 'error')} found`},{' '}
+              <Time at={verified.at} show="absolute" />
+            </>
+          )
         }
         {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })}
       />

@@ -75,7 +75,7 @@ const COLUMNS: readonly Column<CheckDocument>[] = [
     width: '11rem',
     render: (check) => <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge>,
   },
-  { name: 'ended', title: 'Ended', render: ({ endedAt }) => <Time at={endedAt} show="both" /> },
+  { name: 'ended', title: 'Ended', render: ({ endedAt }) => <Time at={endedAt} show="exact" /> },
   {
     name: 'took',
     title: 'Duration',

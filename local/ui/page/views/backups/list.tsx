@@ -48,7 +48,7 @@ export function BackupList({
     {
       name: 'created',
       title: 'Created',
-      render: ({ createdAt }) => <Time at={createdAt} show="both" />,
+      render: ({ createdAt }) => <Time at={createdAt} show="exact" />,
       sortBy: ({ createdAt }) => createdAt,
     },
     {

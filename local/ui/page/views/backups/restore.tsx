@@ -3,7 +3,8 @@ import { absoluteText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
-import { shortId, timeWord } from './backups-api.ts';
+import { shortId, takenMs, timeWord } from './backups-api.ts';
+import type { Restorable } from './backups-api.ts';
 import type { BackupCommands } from '../../../../../core/backup/api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 
@@ -17,19 +18,21 @@ export type RestoreChoice =
 export function Restore({
   commands,
   backups,
+  restorable,
   restorableMs,
   wish,
   onWish,
 }: {
   readonly commands: BackupCommands;
   readonly backups: readonly Backup[];
+  readonly restorable: readonly Restorable[];
   readonly restorableMs: number | null;
   readonly wish: RestoreChoice;
   readonly onWish: (wanted: RestoreChoice) => void;
 }) {
   const [isBefore, setBefore] = useState(false);
   const newest = backups[0]!;
-  const momentMs = wish.kind === 'moment' ? wish.ms : (restorableMs ?? Date.parse(newest.createdAt));
+  const lastMs = restorable.at(-1)?.toMs ?? null;
   return (
     <Card
       title="Restore"
@@ -42,7 +45,8 @@ export function Restore({
             isSmall
             kind="quiet"
             isPressed={wish.kind === 'moment'}
-            onClick={() => onWish({ kind: 'moment', ms: momentMs })}
+            isDisabled={lastMs === null}
+            onClick={() => wish.kind !== 'moment' && onWish({ kind: 'moment', ms: lastMs! })}
           >
             Point in time
           </Button>
@@ -78,10 +82,10 @@ export function Restore({
                 type="datetime-local"
                 step={1}
                 value={localText(wish.ms)}
-                max={localText(restorableMs ?? wish.ms)}
+                max={localText(lastMs ?? wish.ms)}
                 onChange={(event) => {
                   const ms = new Date(event.currentTarget.value).getTime();
-                  if (Number.isFinite(ms)) onWish({ kind: 'moment', ms: Math.min(ms, restorableMs ?? ms) });
+                  if (Number.isFinite(ms)) onWish({ kind: 'moment', ms: takenMs(restorable, ms, wish.ms) });
                 }}
               />
             </div>
@@ -91,10 +95,9 @@ export function Restore({
             </label>
           </div>
         )}
-        {wish.kind === 'moment' && (
+        {wish.kind === 'moment' && restorable.length > 1 && (
           <p class="muted small">
-            If the log was scavenged since then, no backup may hold that point: the command then names the nearest one
-            available.
+            Where the log was scavenged and no earlier backup has it, there is a gap: the nearest point is taken.
           </p>
         )}
         {wish.kind === 'backup' && (

@@ -1,9 +1,18 @@
 import { useMemo, useState } from 'preact/hooks';
-import { absoluteText, bytesText, dayText, msOf, relativeText } from '../../lib/format.ts';
+import {
+  absoluteText,
+  bytesText,
+  dayText,
+  minuteText,
+  msOf,
+  relativeText,
+  weekdayMinuteText,
+} from '../../lib/format.ts';
 import { now } from '../../lib/now.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
-import { CAUSES } from './backups-api.ts';
+import { CAUSES, takenMs } from './backups-api.ts';
+import type { Restorable } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 import type { BackupStatusDocument } from '../../../../../handlers/documents/backup.ts';
 import type { RestoreChoice } from './restore.tsx';
@@ -36,23 +45,30 @@ interface Mark {
  */
 export function Timeline({
   backups,
+  restorable,
   status,
   wish,
   onWish,
 }: {
   readonly backups: readonly Backup[];
+  /** Gaps are what a scavenge removed and no backup from before it has. */
+  readonly restorable: readonly Restorable[];
   readonly status: BackupStatusDocument;
   readonly wish: RestoreChoice;
   readonly onWish: (wanted: RestoreChoice) => void;
 }) {
   const [span, setSpan] = useState<number | null>(null);
   const nowMs = now.value;
-  const oldest = Math.min(...backups.map(({ createdAt }) => Date.parse(createdAt)));
+  const oldest = Math.min(
+    ...backups.map(({ createdAt }) => Date.parse(createdAt)),
+    ...restorable.map(({ fromMs }) => fromMs),
+  );
   // Some room before the first one, and never so little that seconds would look like days.
   const from = span === null ? oldest - Math.max(HOUR_MS / 12, (nowMs - oldest) * 0.04) : nowMs - span;
   const whole = Math.max(1, nowMs - from);
   const shareOf = (ms: number) => Math.min(1, Math.max(0, (ms - from) / whole));
   const reachMs = msOf(status.restorable?.at) ?? oldest;
+  const lastMs = restorable.at(-1)?.toMs ?? oldest;
   // What was not written can't be lost.
   const isAll = status.unshippedBytes === 0;
   const marks = useMemo(
@@ -78,11 +94,14 @@ export function Timeline({
     >
       <div class="timeline">
         <div class="timeline-track">
-          <div
-            class="timeline-reach"
-            style={{ width: `${shareOf(reachMs) * 100}%` }}
-            title={`Restorable up to ${absoluteText(reachMs)}`}
-          />
+          {restorable.map(({ fromMs, toMs }) => (
+            <div
+              key={fromMs}
+              class="timeline-reach"
+              style={{ left: `${shareOf(fromMs) * 100}%`, width: `${(shareOf(toMs) - shareOf(fromMs)) * 100}%` }}
+              title={`Restorable from ${absoluteText(fromMs)} to ${absoluteText(toMs)}`}
+            />
+          ))}
           <div
             class={`timeline-lost${isAll ? ' none' : ''}`}
             style={{ left: `${shareOf(reachMs) * 100}%` }}
@@ -113,17 +132,21 @@ export function Timeline({
               aria-hidden="true"
             />
           )}
-          <input
-            type="range"
-            aria-label="Restore point"
-            aria-valuetext={absoluteText(chosen)}
-            min={Math.ceil(from)}
-            max={Math.max(Math.ceil(from), Math.min(nowMs, reachMs))}
-            step={step}
-            value={Math.min(chosen, reachMs)}
-            style={{ width: `${shareOf(reachMs) * 100}%` }}
-            onInput={(event) => onWish({ kind: 'moment', ms: Math.min(Number(event.currentTarget.value), reachMs) })}
-          />
+          {restorable.length > 0 && (
+            <input
+              type="range"
+              aria-label="Restore point"
+              aria-valuetext={absoluteText(chosen)}
+              min={Math.ceil(from)}
+              max={Math.max(Math.ceil(from), lastMs)}
+              step={step}
+              value={Math.min(chosen, lastMs)}
+              style={{ width: `${shareOf(lastMs) * 100}%` }}
+              onInput={(event) =>
+                onWish({ kind: 'moment', ms: takenMs(restorable, Number(event.currentTarget.value), chosen) })
+              }
+            />
+          )}
         </div>
         <div class="timeline-axis" aria-hidden="true">
           {Array.from({ length: TICKS }, (_, i) => (
@@ -147,6 +170,12 @@ export function Timeline({
             <span class="key reach" />
             Restorable to any point in time
           </li>
+          {restorable.length > 1 && (
+            <li title="A scavenge removed what stood there, and no backup from before it has it">
+              <span class="key gap" />
+              Not restorable
+            </li>
+          )}
           {!isAll && (
             <li>
               <span class="key lost" />
@@ -182,9 +211,6 @@ function marksOf(backups: readonly Backup[], from: number, whole: number): reado
   }));
 }
 
-const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
-
 function tickText(ms: number, whole: number): string {
-  return whole <= 1.5 * DAY_MS ? hour.format(ms) : whole <= 8 * DAY_MS ? weekday.format(ms) : dayText(ms);
+  return whole <= 1.5 * DAY_MS ? minuteText(ms) : whole <= 8 * DAY_MS ? weekdayMinuteText(ms) : dayText(ms);
 }

@@ -28,13 +28,12 @@ export function cellsOf({ chunks, chunkSize }: ChunkList, report: DryRunDocument
   return chunks.map((chunk, index) => {
     const span = chunk.end - chunk.start + 1;
     const counted = countedBy.get(chunk.file) ?? null;
-    const used = chunk.isOngoing ? chunk.dataBytes : chunk.bytes;
     return {
       index,
       chunk,
       span,
       counted,
-      fill: Math.min(1, used / (chunkSize * span)),
+      fill: Math.min(1, chunk.bytes / (chunkSize * span)),
       removable:
         counted === null || counted.bytes === 0
           ? null

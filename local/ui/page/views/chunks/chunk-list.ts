@@ -43,6 +43,9 @@ function grown(list: ChunkList, logEnd: number): ChunkList {
   return {
     ...list,
     logEnd,
-    chunks: [...list.chunks.slice(0, -1), { ...last, dataBytes: logEnd - last.startPosition }],
+    chunks: [
+      ...list.chunks.slice(0, -1),
+      { ...last, bytes: last.bytes + logEnd - list.logEnd, dataBytes: logEnd - last.startPosition },
+    ],
   };
 }

@@ -31,11 +31,11 @@ const COLUMNS: readonly Column<Cell>[] = [
   },
   {
     name: 'size',
-    title: 'Size',
+    title: 'On disk',
     width: '7rem',
     align: 'end',
     sortBy: ({ chunk }) => chunk.bytes,
-    render: ({ chunk }) => bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes),
+    render: ({ chunk }) => bytesText(chunk.bytes),
   },
   {
     name: 'removable',

@@ -219,7 +219,7 @@ function Totals({
   return (
     <div class="tiles">
       <Stat
-        label={cells.some(({ chunk }) => chunk.isCold) ? 'In object storage' : 'On the disk'}
+        label={cells.some(({ chunk }) => chunk.isCold) ? 'Log in object storage' : 'Log on disk'}
         value={bytesText(sums.bytes)}
         note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`}
       />
@@ -243,7 +243,7 @@ function Totals({
         note={
           sums.scavenged === 0
             ? 'no file has been rewritten'
-            : `of ${numberText(complete)}, ${bytesText(sums.freed)} reclaimed`
+            : `of ${numberText(complete)}; the history has what each run reclaimed`
         }
       />
       <Stat
@@ -251,7 +251,7 @@ function Totals({
         value={last.chunk.isOngoing ? numberText(last.chunk.start) : '–'}
         note={
           last.chunk.isOngoing
-            ? `${bytesText(last.chunk.dataBytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}`
+            ? `${bytesText(last.chunk.bytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}`
             : undefined
         }
       />
@@ -263,13 +263,10 @@ function sumsOf(cells: readonly Cell[]) {
   let bytes = 0;
   let removable = 0;
   let scavenged = 0;
-  let freed = 0;
   for (const { chunk, counted } of cells) {
-    bytes += chunk.isOngoing ? chunk.dataBytes : chunk.bytes;
+    bytes += chunk.bytes;
     removable += Math.max(0, counted?.bytesReclaimable ?? 0);
-    if (!chunk.isScavenged) continue;
-    scavenged++;
-    freed += Math.max(0, chunk.endPosition - chunk.startPosition - chunk.bytes);
+    if (chunk.isScavenged) scavenged++;
   }
-  return { bytes, removable, scavenged, freed };
+  return { bytes, removable, scavenged };
 }

@@ -11,7 +11,7 @@ export function sentenceOf(cell: Cell): string {
   return [
     span > 1 ? `Chunks ${chunk.start} to ${chunk.end}, merged` : `Chunk ${chunk.start}`,
     stateOf(cell),
-    bytesText(usedOf(cell)),
+    bytesText(chunk.bytes),
     removable === null ? 'not counted' : `${percentText(removable)} removable`,
   ].join(', ');
 }
@@ -19,10 +19,6 @@ export function sentenceOf(cell: Cell): string {
 function stateOf({ chunk }: Cell): string {
   if (chunk.isOngoing) return 'being written';
   return `${chunk.isScavenged ? 'scavenged' : 'never scavenged'}${chunk.isCold ? `, ${COLD}` : ''}`;
-}
-
-function usedOf({ chunk }: Cell): number {
-  return chunk.isOngoing ? chunk.dataBytes : chunk.bytes;
 }
 
 /** All that is known of one chunk file. */
@@ -45,7 +41,7 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
         <div class="goes" style={{ width: `${(fill - kept) * 100}%` }} />
       </div>
       <p class="small muted">
-        {bytesText(usedOf(cell))} of {bytesText(chunkSize * span)}{' '}
+        {bytesText(chunk.bytes)} of {bytesText(chunkSize * span)}{' '}
         {chunk.isOngoing ? 'written' : `used ${chunk.isCold ? COLD : 'on the disk'}`}, {percentText(fill)}.
       </p>
       <Definitions
@@ -86,7 +82,7 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
                 </>,
               ],
           ['File', <code class="break">{chunk.file}</code>],
-          chunk.isOngoing ? null : ['File size', <Bytes value={chunk.bytes} />],
+          [chunk.isCold ? 'In object storage' : 'On disk', <Bytes value={chunk.bytes} />],
           [
             'Records',
             chunk.records === null ? (

@@ -182,7 +182,7 @@ export class Painter {
           : percentText(Math.round(cell.removable * 100) / 100)
         : width < SIZE_WIDTH
           ? ''
-          : bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes);
+          : bytesText(chunk.bytes);
     context.font = `400 12px ${this.#font}`;
     context.fillStyle = this.#colour('--text-2');
     const valueWidth = context.measureText(value).width;

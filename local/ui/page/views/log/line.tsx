@@ -4,17 +4,11 @@ import type { Tone } from '../../parts/badge.tsx';
 import { Code } from '../../parts/code.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
-import { absoluteText } from '../../lib/format.ts';
+import { absoluteText, exactClockText } from '../../lib/format.ts';
 import { lineText, valueText } from './log-lines.ts';
 import type { LogLineLevel, LogLineView } from '../../../../../handlers/documents/node.ts';
 
 const TONES: Readonly<Record<LogLineLevel, Tone>> = { debug: 'plain', info: 'info', warn: 'warn', error: 'bad' };
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-});
 /** Characters of the fields that stand behind the message. */
 const SUMMARY_CHARACTERS = 300;
 
@@ -50,7 +44,7 @@ function drawn({ line, isOpen, isCurrent, onToggle, onFocus }: LineProps) {
         }}
       >
         <time class="log-time" dateTime={time} title={absoluteText(ms)}>
-          {clock.format(ms)}
+          {exactClockText(ms)}
         </time>
         <span class="log-level">
           <Badge tone={TONES[level]}>{level}</Badge>

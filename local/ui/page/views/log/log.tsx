@@ -180,14 +180,26 @@ function Lines({
   const [drawn, setDrawn] = useState(DRAWN);
   const [current, setCurrent] = useState<number | null>(null);
   const [isAtEnd, setAtEnd] = useState(true);
+  const lastTop = useRef(0);
   const [isLoading, setLoading] = useState(false);
   const [seen, setSeen] = useState(0);
   const last = rows.at(-1)?.sequence ?? 0;
   const shown = rows.slice(-drawn);
 
+  const isAnyOpen = open.size > 0;
+  // Lines get their heights only when they come into sight, and take more lines in a narrower window: the end is gone
+  // to again whenever they have changed, not only with new ones.
   useLayoutEffect(() => {
-    if (isAtEnd) scroller.current!.scrollTop = scroller.current!.scrollHeight;
-  }, [rows, isAtEnd]);
+    if (!isAtEnd) return;
+    const element = scroller.current!;
+    const toEnd = () => (element.scrollTop = element.scrollHeight);
+    toEnd();
+    // A line that was opened is to stay where it is.
+    if (isAnyOpen) return;
+    const watch = new ResizeObserver(toEnd);
+    for (const part of [element, ...element.children]) watch.observe(part);
+    return () => watch.disconnect();
+  }, [rows, isAtEnd, isAnyOpen]);
   useEffect(() => {
     if (isAtEnd) setSeen(last);
   }, [isAtEnd, last]);
@@ -236,7 +248,10 @@ function Lines({
         onKeyDown={pressed}
         onScroll={(event) => {
           const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-          setAtEnd(scrollHeight - scrollTop - clientHeight < NEAR_PX);
+          if (scrollHeight - scrollTop - clientHeight < NEAR_PX) setAtEnd(true);
+          // Only who scrolls up leaves the end; lines that grow move it away.
+          else if (scrollTop < lastTop.current) setAtEnd(false);
+          lastTop.current = scrollTop;
         }}
       >
         {(rows.length > drawn || tail.older > 0) && (

@@ -59,7 +59,7 @@ export function Licence({ licence: { source, expiresAt, refusal } }: { readonly 
       <Definitions
         items={[
           ['Source', <Badge tone={source === 'none' ? 'warn' : 'ok'}>{SOURCES[source]}</Badge>],
-          expiresAt === null ? ['Expires', 'never'] : ['Expires', <Time at={expiresAt} show="both" />],
+          expiresAt === null ? ['Expires', 'never'] : ['Expires', <Time at={expiresAt} show="exact" />],
           refusal === null ? null : ['Refused', refusal],
         ]}
       />

@@ -21,7 +21,7 @@ export function Disk({ disk }: { readonly disk: NonNullable<OverviewView['disk']
         total={disk.totalBytes}
         format={bytesText}
         parts={[
-          { label: 'Chunks', value: disk.chunkBytes },
+          { label: 'Log', value: disk.chunkBytes },
           { label: 'Index', value: disk.indexBytes },
           { label: 'Others', value: disk.totalBytes - disk.freeBytes - disk.chunkBytes - disk.indexBytes, series: 6 },
           { label: 'Free', value: disk.freeBytes, series: 'rest' },

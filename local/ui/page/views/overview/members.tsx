@@ -1,4 +1,4 @@
-import { bytesText, numberText } from '../../lib/format.ts';
+import { numberText } from '../../lib/format.ts';
 import { Bytes, Num } from '../../parts/amount.tsx';
 import { Badge, Status } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
@@ -98,7 +98,7 @@ function Lag({ bytes }: { readonly bytes: number }) {
   return bytes <= 0 ? (
     <span class="faint">–</span>
   ) : (
-    <span title={bytesText(bytes)}>
+    <span title="Distance of the log positions">
       <Bytes value={bytes} />
     </span>
   );

@@ -90,7 +90,11 @@ function Known({ data }: { readonly data: OverviewView }) {
           note={`${shortText(connections)} connections`}
           points={points('requests')}
         />
-        <Stat label="Log" value={bytesText(log.end)} note={countText(log.chunks, 'chunk file')} />
+        <Stat
+          label={disk === null ? 'Log' : 'Log on disk'}
+          value={bytesText(log.bytes)}
+          note={countText(log.chunks, 'chunk file')}
+        />
         {disk !== null && (
           <Stat
             label="Free disk space"
@@ -134,7 +138,7 @@ function Known({ data }: { readonly data: OverviewView }) {
               ['CPU', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
               ['Memory', <Bytes value={process.memoryBytes} />],
               ['of this in the heap', <Bytes value={process.heapBytes} />],
-              ['Started', <Time at={node.startedAt} show="both" />],
+              ['Started', <Time at={node.startedAt} show="exact" />],
               [
                 'Instance',
                 <span class="row instance">

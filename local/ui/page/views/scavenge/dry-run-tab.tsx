@@ -99,7 +99,7 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
         />
         <Stat
           label="Counted"
-          value={<Time at={report.point.effectiveNow} />}
+          value={<Time at={report.point.effectiveNow} show="relative" />}
           note={<Time at={report.point.effectiveNow} show="absolute" />}
         />
       </div>

@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<PastRun>[] = [
     name: 'started',
     title: 'Started',
     sortBy: ({ startedAt }) => msOf(startedAt),
-    render: ({ startedAt }) => <Time at={startedAt} show="both" />,
+    render: ({ startedAt }) => <Time at={startedAt} show="exact" />,
   },
   {
     name: 'result',
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<PastRun>[] = [
   },
   {
     name: 'won',
-    title: 'Reclaimed',
+    title: <span title="Bytes of the files before, less those after">Reclaimed on disk</span>,
     align: 'end',
     sortBy: ({ spaceSaved }) => spaceSaved,
     render: ({ spaceSaved }) => <strong>{bytesText(spaceSaved)}</strong>,

@@ -52,10 +52,10 @@ export function RunProgress({ run }: { readonly run: Run }) {
                 {numberText(progress.chunksDone)} of {countText(progress.chunksTotal, 'chunk')}
               </span>
             )}
-            {progress.bytesTotal > 0 && (
+            {isDry === true && <span>the log is read twice</span>}
+            {progress.bytesTotal > 0 && isOfFiles(run) && (
               <span>
                 {bytesText(progress.bytesDone)} of {bytesText(progress.bytesTotal)}
-                {isDry === true && ' (the log is read twice)'}
               </span>
             )}
             {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} reclaimed so far</span>}
@@ -64,6 +64,11 @@ export function RunProgress({ run }: { readonly run: Run }) {
       }
     />
   );
+}
+
+/** What reads the log from its beginning counts positions, which are no sizes: of a chunk that was not filled all. */
+function isOfFiles({ progress, isDry }: Run): boolean {
+  return isDry !== true && progress?.phase !== 'Accumulation';
 }
 
 /** Ends the run that goes on now, whichever user started it. */

@@ -122,7 +122,7 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
           ],
           run.error === null ? null : ['Error', <span class="break">{run.error}</span>],
           ['Reclaimed in total', <strong>{bytesText(run.spaceSaved)}</strong>],
-          ['Started', <Time at={run.startedAt} show="both" />],
+          ['Started', <Time at={run.startedAt} show="exact" />],
           ['Duration', durationText(run.elapsedMs)],
           ['Node', run.node ?? '–'],
           ['Run', <code class="break">{run.scavengeId}</code>],

@@ -9,7 +9,7 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { countText } from '../../lib/format.ts';
 import { EventTable } from './event-table.tsx';
-import { readPage } from './event-feed.ts';
+import { readFullPage } from './event-feed.ts';
 import type { Source } from './event-feed.ts';
 import { ALL } from './name-search.ts';
 import { Pager } from './pager.tsx';
@@ -33,8 +33,8 @@ export default function All({ query }: ViewProps) {
   const show = (place: string | null) => setQuery({ from: place });
   const isNewest = from === null;
   const showNewer = async () => {
-    const next = await readPage(source, page!.newer!, 'forward', COUNT);
-    show(next.rows.length < COUNT ? null : next.newer);
+    const next = await readFullPage(source, page!.newer!, 'forward', COUNT);
+    show(next.rows.length < COUNT && !next.isCut ? null : next.newer);
   };
   return (
     <>
@@ -93,7 +93,7 @@ export default function All({ query }: ViewProps) {
               onOldest={
                 page?.older == null
                   ? null
-                  : () => void readPage(source, START, 'forward', COUNT).then(({ newer }) => show(newer))
+                  : () => void readFullPage(source, START, 'forward', COUNT).then(({ newer }) => show(newer))
               }
             />
           </span>

@@ -82,24 +82,26 @@ function Asked({
           , as event <code class="small">{id}</code>
         </p>
       )}
-      <Field
-        name="type"
-        label="Event type"
-        placeholder="such as order-placed"
-        isRequired
-        isFocused={stream !== undefined}
-        spellcheck={false}
-      />
-      <Select
-        name="form"
-        label="Data format"
-        value={form}
-        onChange={(value) => setForm(value as 'json' | 'text')}
-        options={[
-          { value: 'json', label: 'JSON' },
-          { value: 'text', label: 'Text' },
-        ]}
-      />
+      <div class="field-pair">
+        <Field
+          name="type"
+          label="Event type"
+          placeholder="such as order-placed"
+          isRequired
+          isFocused={stream !== undefined}
+          spellcheck={false}
+        />
+        <Select
+          name="form"
+          label="Data format"
+          value={form}
+          onChange={(value) => setForm(value as 'json' | 'text')}
+          options={[
+            { value: 'json', label: 'JSON' },
+            { value: 'text', label: 'Text' },
+          ]}
+        />
+      </div>
       <Field
         name="data"
         label="Data"

@@ -83,6 +83,48 @@ export async function readPage(
   };
 }
 
+/**
+ * A page of a filter ends early where the node has looked at as much of the log as it does for one answer. So many are
+ * put together until one is full; then the reader has to ask for more.
+ */
+const FULL_PAGE_READS_MAX = 16;
+
+/** A page that was put together of several. */
+export interface FullPage extends Page {
+  /** Not full, and yet there may be more: the reads were used up. */
+  readonly isCut: boolean;
+  /** Where each of those that hold events was read, for their previews. */
+  readonly parts: readonly { readonly at: string; readonly count: number }[];
+}
+
+/** Backward, or forward, until `count` events are found, or there are no more. */
+export async function readFullPage(
+  source: Source,
+  at: string,
+  direction: Direction,
+  count: number,
+  signal?: AbortSignal,
+): Promise<FullPage> {
+  const isBackward = direction === 'backward';
+  const parts: { readonly at: string; readonly count: number }[] = [];
+  let whole: Page | null = null;
+  for (let reads = 0, from = at; ;) {
+    const wanted: number = count - (whole?.rows.length ?? 0);
+    const page: Page = await readPage(source, from, direction, wanted, signal === undefined ? {} : { signal });
+    if (page.rows.length > 0) parts.push({ at: from, count: wanted });
+    whole = whole === null ? page : isBackward ? joined(whole, page) : joined(page, whole);
+    const next: string | null = isBackward ? page.older : page.newer;
+    // Forward it always leads on: the end is where that is the same place again.
+    const isFull = whole.rows.length >= count || next === null || next === from;
+    if (isFull || ++reads >= FULL_PAGE_READS_MAX) return { ...whole, parts, isCut: !isFull };
+    from = next;
+  }
+}
+
+function joined(newer: Page, older: Page): Page {
+  return { rows: [...newer.rows, ...older.rows], older: older.older, newer: newer.newer };
+}
+
 const ANSWER_SECONDS = 30;
 
 async function readAgain(

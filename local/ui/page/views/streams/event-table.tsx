@@ -65,16 +65,18 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
           {
             name: 'stream',
             title: 'Stream',
-            width: '30%',
-            render: ({ stream }: Row) => (
-              <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))}>
-                <Name text={stream} />
-              </a>
-            ),
+            width: '28%',
+            isMinor: true,
+            render: ({ stream }: Row) => <StreamLink stream={stream} />,
           },
         ]
       : []),
-    { name: 'type', title: 'Type', width: showsStream ? '24%' : '26%', render: (row) => <TypeCell row={row} /> },
+    {
+      name: 'type',
+      title: 'Type',
+      width: showsStream ? 'max(12.5rem, 18vw)' : 'max(7.5rem, 20vw)',
+      render: (row) => <TypeCell row={row} showsStream={showsStream} />,
+    },
     {
       name: 'data',
       title: 'Data',
@@ -84,7 +86,7 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
     {
       name: 'written',
       title: 'Written',
-      width: 'min(9rem, 35vw)',
+      width: 'min(11rem, 38vw)',
       align: 'end',
       render: ({ writtenAt }) => (
         <span class="muted">
@@ -104,12 +106,32 @@ function NumberCell({ row: { number, stream } }: { readonly row: Row }) {
   );
 }
 
-function TypeCell({ row: { type, target, isTargetGone } }: { readonly row: Row }) {
+function StreamLink({ stream }: { readonly stream: string }) {
   return (
-    <span class="row cell">
-      <span class="truncate">
+    <a class="plain-link truncate cell" href={hrefOf(viewOf(stream))} title={stream}>
+      <Name text={stream} />
+    </a>
+  );
+}
+
+/** On a phone the stream stands below the type, so that both are whole. */
+function TypeCell({
+  row: { stream, type, target, isTargetGone },
+  showsStream,
+}: {
+  readonly row: Row;
+  readonly showsStream: boolean;
+}) {
+  return (
+    <span class="row cell type-cell">
+      <span class="truncate" title={type}>
         <Name text={type} />
       </span>
+      {showsStream && (
+        <span class="only-narrow faint small">
+          <StreamLink stream={stream} />
+        </span>
+      )}
       {target !== null && (
         <a
           class="row faint small link-mark truncate"

@@ -237,7 +237,7 @@ function Parts({
                       </a>,
                     ]
                   : null,
-                ['Written', <Time at={line.updated} show="both" />],
+                ['Written', <Time at={line.updated} show="exact" />],
                 ['Form', line.isJson && line.data !== null ? 'JSON' : 'binary or text'],
                 ['Position', <span class="mono">{line.position}</span>],
               ]}

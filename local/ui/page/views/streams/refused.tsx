@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ApiError } from '../../api/problem-text.ts';
-import { askToLogin, session } from '../../api/page-session.ts';
-import { Button } from '../../parts/button.tsx';
+import { session } from '../../api/page-session.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { RIGHTS, readMetadata, whoText } from './stream-metadata.ts';
 import type { Right } from './stream-metadata.ts';
@@ -21,7 +20,7 @@ export function Refused({
   readonly right?: Right;
 }) {
   const [list, setList] = useState<string | null>(null);
-  const who = session.value;
+  const who = session.value!;
   useEffect(() => {
     const ending = new AbortController();
     readMetadata(stream, ending.signal).then(
@@ -40,28 +39,12 @@ export function Refused({
     return () => ending.abort();
   }, [stream, right]);
   return (
-    <EmptyState
-      icon="lock"
-      title={`You may not ${RIGHTS[right].verb} this stream`}
-      action={
-        who?.user == null && (
-          <Button kind="primary" icon="login" onClick={() => void askToLogin()}>
-            Log in
-          </Button>
-        )
-      }
-    >
+    <EmptyState icon="lock" title={`You may not ${RIGHTS[right].verb} this stream`}>
       <p class="break">{error.message}</p>
       <p>
-        {who?.user == null ? (
-          'You are not logged in.'
-        ) : (
-          <>
-            You are logged in as <strong>{who.user}</strong>
-            {who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}.
-          </>
-        )}{' '}
-        {list} Administrators can change this under “Metadata and access”.
+        You are logged in as <strong>{who.user}</strong>
+        {who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}. {list} Administrators can
+        change this under “Metadata and access”.
       </p>
     </EmptyState>
   );

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { ViewProps } from '../../views.ts';
 import { mayUse } from '../../api/page-session.ts';
-import { bytesText, countText, numberText, percentText } from '../../lib/format.ts';
+import { countText, numberText, percentText } from '../../lib/format.ts';
 import { goTo, hrefOf, setQuery } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -36,7 +36,7 @@ export default function Streams({ query }: ViewProps) {
         about={maySee ? 'Newest first, as found in the log.' : 'Open a stream you may read by its name.'}
         actions={
           <>
-            <OpenByName />
+            {!maySee && <OpenByName />}
             <Button icon="plus" onClick={() => setAppending(true)}>
               Append
             </Button>
@@ -52,6 +52,11 @@ export default function Streams({ query }: ViewProps) {
                 value={search}
                 onInput={(text) => setQuery({ q: text === '' ? null : text.slice(0, SEARCH_CHARACTERS_MAX) })}
               />
+              {isReachable(search) && (
+                <Button isSmall kind="quiet" href={viewOf(search)} title={`Open the stream ${search}`}>
+                  Open by this name
+                </Button>
+              )}
               <div class="row segmented" role="group" aria-label="Order">
                 <Button
                   isSmall
@@ -104,6 +109,7 @@ const SEARCH_CHARACTERS_MAX = 200;
 /** Looked for with one press. */
 const MORE = 500;
 
+/** For users who may read streams, but not list them. */
 function OpenByName() {
   const [text, setText] = useState('');
   return (
@@ -229,9 +235,7 @@ function Footer({
         {countText(streams.length, 'stream')}
         {hidden > 0 && `, ${countText(hidden, 'more not shown: no read access', 'more not shown: no read access')}`}
         {looked !== null &&
-          (isWhole
-            ? ' · the whole log was searched'
-            : ` · ${percentText(shareOf(looked))} of the log searched (the newest ${bytesText(looked.bytes)})`)}
+          (isWhole ? ' · the whole log was searched' : ` · ${percentText(shareOf(looked))} of the log searched`)}
         {isFull && ' · search for a name to see others'}
         {error !== null && ` · ${error.message}`}
       </span>
@@ -276,7 +280,7 @@ function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocumen
     {
       name: 'written',
       title: recent === 'written' ? 'Written' : 'Created',
-      width: '10rem',
+      width: '11rem',
       align: 'end',
       isMinor: true,
       render: ({ writtenAt }) => (

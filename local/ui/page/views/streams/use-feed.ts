@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { connection } from '../../api/connection-state.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
-import { readPage } from './event-feed.ts';
+import { readFullPage, readPage } from './event-feed.ts';
 import type { Page, Row, Source } from './event-feed.ts';
 import { readPreviews } from './previews.ts';
 import type { Previews } from './previews.ts';
@@ -68,7 +68,7 @@ export function useFeed(
     let isShown = false;
     void (async () => {
       try {
-        const page = await readPage(source, from ?? 'head', 'backward', count, { signal });
+        const page = await readFullPage(source, from ?? 'head', 'backward', count, signal);
         newer.current = page.newer;
         isShown = true;
         setState((last) => ({
@@ -77,8 +77,8 @@ export function useFeed(
           previews: isOther ? NOTHING.previews : keptOf(last.previews, page.rows),
           isLoading: false,
         }));
-        if (page.rows.length > 0) {
-          const previews = await readPreviews(source, from ?? 'head', 'backward', count, signal);
+        for (const part of page.parts) {
+          const previews = await readPreviews(source, part.at, 'backward', part.count, signal);
           setState((last) => ({ ...last, previews: new Map([...last.previews, ...previews]) }));
         }
       } catch (thrown) {
@@ -135,7 +135,7 @@ async function followed(
       const isFlood = page.rows.length >= CATCH_UP_EVENTS;
       if (isFlood || page.rows.length + rows.length > count + FOLLOWED_ROWS_MAX) {
         // The newest is what is wanted, not all that leads there, and not all that ever was.
-        const head = await readPage(source, 'head', 'backward', count, { signal });
+        const head = await readFullPage(source, 'head', 'backward', count, signal);
         newer.current = head.newer;
         rows = head.rows;
         setState((last) => ({
@@ -146,7 +146,7 @@ async function followed(
           isLive: true,
           hasSkipped: last.hasSkipped || isFlood,
         }));
-        await addPreviews(source, 'head', 'backward', count, signal, setState);
+        for (const part of head.parts) await addPreviews(source, part.at, 'backward', part.count, signal, setState);
       } else if (page.rows.length > 0) {
         const known = new Set(rows.map(({ key }) => key));
         rows = [...page.rows.filter(({ key }) => !known.has(key)), ...rows];

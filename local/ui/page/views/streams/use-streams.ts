@@ -31,7 +31,7 @@ export interface StreamsState {
 type Known = Omit<StreamsState, 'more' | 'stop' | 'refresh'>;
 
 const NOTHING: Known = { streams: [], hidden: 0, looked: null, isLooking: true, isWhole: false, error: null };
-/** Found without being asked for more. */
+/** Found in the view of streams without being asked for more. */
 const FIRST = 50;
 /** Of one slice; the node gives no more. */
 const SLICE_STREAMS_MAX = 200;
@@ -42,7 +42,8 @@ const BUSY_MS = 1_000;
 /** How often what is new is asked for: each time costs the node as much as reading some of its log. */
 const REFRESH_MS = 30_000;
 
-export function useStreams(wanted: Wanted | null): StreamsState {
+/** `first`: how many are looked for before one asks for more. */
+export function useStreams(wanted: Wanted | null, first = FIRST): StreamsState {
   const [known, setKnown] = useState<Known>(NOTHING);
   const next = useRef<string | null>(null);
   const looking = useRef(new AbortController());
@@ -84,7 +85,7 @@ export function useStreams(wanted: Wanted | null): StreamsState {
     next.current = null;
     looking.current.abort();
     setKnown(NOTHING);
-    const timer = setTimeout(() => begin(FIRST, null), wanted.search === '' ? 0 : TYPING_MS);
+    const timer = setTimeout(() => begin(first, null), wanted.search === '' ? 0 : TYPING_MS);
     return () => {
       clearTimeout(timer);
       looking.current.abort();
@@ -94,7 +95,7 @@ export function useStreams(wanted: Wanted | null): StreamsState {
   /** What is new is put in front; what is there stays. */
   const refresh = async (signal: AbortSignal) => {
     try {
-      const slice = await sliceOf(wanted!, FIRST, null, signal);
+      const slice = await sliceOf(wanted!, first, null, signal);
       setKnown((last) => ({ ...last, streams: merged(last.streams, slice.streams, 'before') }));
     } catch {
       // The next time, or the button, says it.
@@ -121,7 +122,7 @@ export function useStreams(wanted: Wanted | null): StreamsState {
     refresh: () => {
       if (known.streams.length === 0 || known.error !== null) {
         setKnown(NOTHING);
-        begin(FIRST, null);
+        begin(first, null);
       } else
         void refresh(
           looking.current.signal.aborted ? (looking.current = new AbortController()).signal : looking.current.signal,

@@ -16,6 +16,9 @@ export interface Lag {
   readonly unit: 'events' | 'bytes';
 }
 
+/** In which a lag is counted, for people. */
+export const LAG_UNITS: Readonly<Record<Lag['unit'], string>> = { events: 'events', bytes: 'bytes of log positions' };
+
 /**
  * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know
  * places of the log only, in bytes. Null while the number is unknown. Before the first checkpoint all counts from the

@@ -210,7 +210,7 @@ function Message({ entry }: { readonly entry: EmbeddedEntryDocument }) {
         isWide
         items={[
           ['Reason', reasonOf(entry)],
-          ['Parked at', <Time at={added} show="both" />],
+          ['Parked at', <Time at={added} show="exact" />],
           [
             'Event',
             <a

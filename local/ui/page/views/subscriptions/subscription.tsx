@@ -23,7 +23,7 @@ import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { GroupDialog, STRATEGIES } from './group-dialog.tsx';
 import { GroupBadge, LagText } from './group-line.tsx';
-import { ALL, groupPath, lagOf } from './groups.ts';
+import { ALL, groupPath, LAG_UNITS, lagOf } from './groups.ts';
 import type { DetailsDocument } from '../../../../../handlers/documents/subscriptions.ts';
 import { ParkedMessages } from './parked.tsx';
 import { ReplayDialog } from './replay-dialog.tsx';
@@ -215,7 +215,7 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
         <Stat
           label="Lag"
           value={<LagText lag={lag} />}
-          note={lag === null ? 'known after the first checkpoint' : `${lag.unit} behind the end`}
+          note={lag === null ? 'known after the first checkpoint' : `${LAG_UNITS[lag.unit]} behind the end`}
           points={values['lag'] ?? []}
         />
         <Stat

@@ -98,7 +98,7 @@ function One({
       <Definitions
         isWide
         items={[
-          ['When', <Time at={time} show="both" />],
+          ['When', <Time at={time} show="exact" />],
           ['Answer', <Status status={status} />],
           ['Reason', <span class="break">{reason}</span>],
           deliveryId === undefined ? null : ['Delivery', <code class="break">{deliveryId}</code>],

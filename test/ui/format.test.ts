@@ -1,0 +1,60 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { expect, test, vi } from 'vitest';
+
+const PAGE = new URL('../../local/ui/page/', import.meta.url);
+const NO_TIMES = [Number.NaN, Infinity, -Infinity, 1e20];
+
+type Format = typeof import('../../local/ui/page/lib/format.ts');
+
+/** The formats of a browser that names its language so. */
+async function formatsOf(language: string): Promise<Format & { readonly told: string }> {
+  const navigator = { language };
+  vi.stubGlobal('navigator', navigator);
+  try {
+    // Read anew for each language.
+    const file = new URL(`lib/format.ts?${encodeURIComponent(language)}`, PAGE).href;
+    const formats = (await import(/* @vite-ignore */ file)) as Format;
+    return { ...formats, told: navigator.language };
+  } finally {
+    vi.unstubAllGlobals();
+  }
+}
+
+test('a language that is none is mended before a chart asks for it, and numbers are as in its first part', async () => {
+  const { numberText, told } = await formatsOf('en-US@posix');
+  expect([numberText(12_345), told]).toEqual(['12,345', 'en-US']);
+  const german = await formatsOf('de-DE');
+  expect([german.numberText(12_345), german.told]).toEqual(['12.345', 'de-DE']);
+  const { numberText: any, told: plain } = await formatsOf('@@');
+  expect([any(1), Intl.getCanonicalLocales(plain)]).toEqual(['1', [plain]]);
+});
+
+test('what is no time, no number and no time zone throws nothing', async () => {
+  const formats = await formatsOf('en-US');
+  for (const none of NO_TIMES) {
+    expect([
+      formats.absoluteText(none),
+      formats.clockText(none),
+      formats.dayText(none),
+      formats.nearText(none, 0),
+      formats.relativeText(none, 0),
+      formats.zonedMinutes('Nowhere/At-all')(none),
+    ]).toEqual(Array.from({ length: 6 }, () => '–'));
+    expect(formats.msOf(none)).toBeNull();
+  }
+  expect([formats.numberText(Number.NaN), formats.bytesText(null), formats.durationText(Infinity)]).toEqual([
+    '–',
+    '–',
+    '–',
+  ]);
+  expect(formats.zonedMinutes('Nowhere/At-all')(0)).toContain('1970');
+});
+
+test('nothing else of the page asks for a locale', async () => {
+  const files = (await readdir(PAGE, { recursive: true })).filter((file) => /\.tsx?$/.test(file));
+  expect(files.length).toBeGreaterThan(100);
+  const asking = [];
+  for (const file of files)
+    if (/\bIntl\.|\.toLocale|navigator\.language/.test(await readFile(new URL(file, PAGE), 'utf8'))) asking.push(file);
+  expect(asking).toEqual(['lib/format.ts']);
+});

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { atNode } from './kit.ts';
+import { filler } from './streams-filler.ts';
+
+const PHONE = { width: 390, height: 844 };
+const STREAM = 'customer-subscriptions-eu-central-1234567';
+const TYPES = ['OrderPaymentAuthorisationRequested', 'customer-subscription-renewal-reminder-sent'];
+/** Rows beyond which a table draws only those in sight, all of them as high. */
+const LONG_ROWS = 160;
+
+/** What is wider than its place, and cut there. */
+const CUT = `[...document.querySelectorAll('main :is(.stat, .stat *, .table-scroller, td, td *)')]
+  .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible' && !one.matches('.hidden-visually'))
+  .map((one) => one.className + ': ' + one.textContent.slice(0, 60))`;
+
+atNode('a window as wide as a phone', (ui) => {
+  test('tables, event types and tiles are whole', async () => {
+    const { append } = filler(ui);
+    for (const type of TYPES) await append(STREAM, [{ n: 1 }], { type });
+    const script = Buffer.from('function route() { return null }').toString('base64');
+    for (const id of ['github-repository-events-production', 'shopify']) {
+      await ui.ask('POST', `/connectors/${id}`, {
+        settings: { instanceTypeName: 'webhook-source', routingScript: script },
+      });
+      await ui.ask('POST', `/connectors/${id}/start`);
+    }
+    const page = await ui.open('/options');
+    await page.setViewportSize(PHONE);
+    for (const [path, ready] of [
+      ['', '.stat'],
+      ['/webhooks', 'tbody tr'],
+      ['/webhooks/shopify', '.stat'],
+      ['/all', 'tbody tr'],
+      [`/streams/${STREAM}`, 'tbody tr'],
+      ['/streams', 'tbody tr'],
+      ['/chunks', '.stat'],
+    ] as const) {
+      await page.goto(`${ui.url}/ui${path}`);
+      await page.locator(ready).first().waitFor();
+      expect([path, await page.evaluate(CUT)]).toEqual([path, []]);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.width);
+    }
+    // The stream stands there, too, below the type.
+    await page.goto(`${ui.url}/ui/all`);
+    for (const type of TYPES) await page.getByRole('cell', { name: new RegExp(`^${type}\\s*${STREAM}`) }).waitFor();
+  });
+
+  test('of each time it says how long ago it was, and when', async () => {
+    const { append } = filler(ui);
+    await append('timed', [{ n: 1 }]);
+    const page = await ui.open('/streams/timed');
+    const time = page.getByRole('cell').locator('time').first();
+    await time.waitFor();
+    const at = new Date((await time.getAttribute('datetime'))!);
+    const clock = at.toISOString().slice(14, 19);
+    expect(await time.innerText()).toMatch(
+      new RegExp(`(ago|just now)\\s+\\w{3} ${at.getUTCDate()}, \\d+:${clock} [AP]M$`),
+    );
+  });
+
+  test('a stream that grows while it is looked at has rows of one height', async () => {
+    const { append } = filler(ui);
+    await append('growing', [{ n: 0 }]);
+    const page = await ui.open('/all');
+    await page.setViewportSize(PHONE);
+    await page.getByRole('table').waitFor();
+    for (let sent = 0; sent < LONG_ROWS; sent += LONG_ROWS / 8) {
+      await append(
+        'growing',
+        Array.from({ length: LONG_ROWS / 8 }, (_, n) => ({ n })),
+        { type: TYPES[0]! },
+      );
+      await expect
+        .poll(async () => Number(await page.getByRole('table').getAttribute('aria-rowcount')))
+        .toBeGreaterThan(sent + LONG_ROWS / 8);
+    }
+    await page.locator('.table-scroller.virtual').waitFor();
+    const heights = (await page.evaluate(
+      `[...document.querySelectorAll('.virtual tbody tr:not(.spacer)')].map((row) => row.getBoundingClientRect().height)`,
+    )) as number[];
+    expect([...new Set(heights)]).toEqual([36]);
+  });
+});
