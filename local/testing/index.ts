@@ -1,4 +1,4 @@
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 // Imported before a test installs fake timers: the node takes the real ones from here.
 import '../../infra/timers.ts';
@@ -29,7 +29,7 @@ export async function startTestNode(options: TestNodeOptions = {}): Promise<Test
  * the command line. Sources have a place for that of their own.
  */
 async function loaded() {
-  if (import.meta.url.endsWith('.js')) enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
+  if (import.meta.url.endsWith('.js')) nodeModule.enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
   const [{ checkOptions }, { openTestNode }] = await Promise.all([
     import('./test-options.ts'),
     import('./test-node.ts'),

@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
+import { REQUIRED, SURFACES } from '../../../infra/packaging/surfaces.mjs';
 import { NODE_MIN } from '../../../local/node-version.mjs';
 import { declaredMembers, ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
@@ -34,6 +35,20 @@ function strangersFolder(name: string, packages: readonly string[]): string {
     mkdirSync(path.dirname(path.join(folder, 'node_modules', each)), { recursive: true });
     symlinkSync(path.join(ROOT, 'node_modules', each), path.join(folder, 'node_modules', each));
   }
+  return folder;
+}
+
+/** One that has brought Emmett itself. */
+function withEmmett(name: string): string {
+  const folder = strangersFolder(name, []);
+  // Where a package is a link, what it imports is looked for where it leads to.
+  rmSync(path.join(folder, 'node_modules/skua'));
+  cpSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'), { recursive: true });
+  mkdirSync(path.join(folder, 'node_modules/@event-driven-io'));
+  symlinkSync(
+    path.join(ROOT, 'node_modules/emmett-current'),
+    path.join(folder, 'node_modules/@event-driven-io/emmett'),
+  );
   return folder;
 }
 
@@ -128,15 +143,7 @@ describe('a stranger', () => {
   });
 
   test('has the other surfaces too: a test node, imported or required, and the event store of Emmett, which a program brings itself', async () => {
-    const folder = strangersFolder('others', []);
-    // Where a package is a link, what it imports is looked for where it leads to.
-    rmSync(path.join(folder, 'node_modules/skua'));
-    cpSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'), { recursive: true });
-    mkdirSync(path.join(folder, 'node_modules/@event-driven-io'));
-    symlinkSync(
-      path.join(ROOT, 'node_modules/emmett-current'),
-      path.join(folder, 'node_modules/@event-driven-io/emmett'),
-    );
+    const folder = withEmmett('others');
     writeFileSync(
       path.join(folder, 'main.mjs'),
       `
@@ -237,6 +244,77 @@ export async function use(): Promise<unknown> {
   return [STORE_ERRORS[code], info.state, recorded.version, freed.elapsedMs, explanation.kept[0]?.why, findings[0]?.offset, backup.bytesNew, appended, wrong];
 }
 `;
+
+describe('under a Node.js that is too old', () => {
+  /** As 20 says of itself. */
+  const OLDER = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.20.2'}});Object.defineProperty(process,'version',{value:'v20.20.2'})`;
+
+  test.each([
+    ...SURFACES.map((surface) => [surface, `await import('skua/${surface}')`]),
+    ...REQUIRED.map((surface) => [
+      `${surface} by require`,
+      `(await import('node:module')).createRequire(import.meta.url)('skua/${surface}')`,
+    ]),
+  ])('skua/%s fails with a code that says so, and with the version that is wanted', async (name, load) => {
+    const folder = withEmmett(`too-old-${name.replaceAll(' ', '-')}`);
+    writeFileSync(
+      path.join(folder, 'main.mjs'),
+      `try { ${load}; } catch ({ name, code, message, data }) { console.log(JSON.stringify([name, code, message, data])); }`,
+    );
+    const { out, err } = await ok(all.shell(`node --import "${OLDER}" main.mjs`, { cwd: folder }).ended);
+    expect([JSON.parse(out), err]).toEqual([
+      [
+        'SkuaError',
+        'node_too_old',
+        expect.stringMatching(
+          `^Skua needs Node\\.js ${NODE_MIN} or later, and this is v20\\.20\\.2 \\(.+\\)\\. Install`,
+        ),
+        { wanted: NODE_MIN },
+      ],
+      '',
+    ]);
+  });
+
+  test('no part imports by name what Node.js 20 lacks, which would fail before any of it runs', () => {
+    const dist = path.join(all.installed, 'node_modules/skua/dist');
+    const missing: string[] = [];
+    for (const file of readdirSync(dist).filter((name) => name.endsWith('.js')))
+      for (const [, names, module] of readFileSync(path.join(dist, file), 'utf8').matchAll(
+        /^import ?\{([^}]*)\} ?from ?"(?:node:)?([\w/]+)"/gm,
+      ))
+        for (const name of names!.split(',').map((each) => each.trim().split(' as ')[0]!))
+          if (module === 'sqlite' || NEWER_THAN_20[module!]?.includes(name)) missing.push(`${file}: ${module}.${name}`);
+    expect(missing).toEqual([]);
+  });
+});
+
+/** What the modules of Node.js 22.16 have, and those of 20.0 have not. */
+const NEWER_THAN_20: Readonly<Record<string, readonly string[]>> = {
+  assert: ['partialDeepStrictEqual'],
+  crypto: ['hash'],
+  dns: ['getDefaultResultOrder', 'resolveTlsa'],
+  events: ['addAbortListener'],
+  fs: ['glob', 'globSync'],
+  'fs/promises': ['glob'],
+  http: ['CloseEvent', 'MessageEvent', 'WebSocket'],
+  http2: ['performServerHandshake'],
+  module: ['constants', 'enableCompileCache', 'findPackageJSON', 'flushCompileCache', 'getCompileCacheDir', 'register'],
+  path: ['matchesGlob'],
+  process: ['availableMemory', 'execve', 'finalization', 'getBuiltinModule', 'loadEnvFile', 'ref', 'unref'],
+  stream: ['duplexPair'],
+  tls: ['getCACertificates'],
+  util: ['diff', 'getCallSite', 'getCallSites', 'getSystemErrorMessage', 'parseEnv', 'styleText'],
+  vm: ['constants'],
+  worker_threads: ['isInternalThread', 'isMarkedAsUntransferable', 'markAsUncloneable', 'postMessageToThread'],
+  zlib: [
+    'crc32',
+    'createZstdCompress',
+    'createZstdDecompress',
+    'zstdCompress',
+    'zstdCompressSync',
+    'zstdDecompressSync',
+  ],
+};
 
 describe(`under Node.js ${NODE_MIN}`, () => {
   let folder: string;
