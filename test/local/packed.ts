@@ -6,7 +6,8 @@ import { ROOT, Spawned } from './spawn.ts';
 import type { Ended } from './spawn.ts';
 
 /** What a clone has not, and what work in one leaves behind. */
-const NOT_CLONED = /^(?:\.git|data|dist|backups|copy|restored|secret|order\.json|picky\.js|route\.js|.*\.tgz)$/;
+const NOT_CLONED =
+  /^(?:\.git|data|data-cluster|data-functions|dist|backups|copy|restored|secret|order\.json|picky\.js|route\.js|.*\.tgz)$/;
 /** What a walk through the README, and work, leave in a checkout, none of which may be packed. */
 export const LEFTOVERS = [
   'secret',
