@@ -332,6 +332,8 @@ async function callHere(line: string, cwd: string, expected = 0): Promise<void> 
 
 function judge({ code, out, err }: Ended, expected: number): void {
   expect({ code, ...(code !== expected && { out, err }) }).toEqual({ code: expected });
+  // So that the next prompt, or the next document, begins a line.
+  expect(out).toMatch(/(^|\n)$/);
 }
 
 async function whileServing(line: string, work: string, use: (url: string) => Promise<void>): Promise<void> {
