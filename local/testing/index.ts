@@ -14,10 +14,11 @@ export { REMOVED_MAX } from './test-limits.ts';
  * Starts a node in this process, on a free port of the loopback address, and resolves when it serves. Rejects with an
  * error that has a `code`: `bad_option` for options that make no sense, and what a node can't start with.
  *
- * ```ts
- * await using node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
+ * @example
+ * const node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
  * const client = EventStoreDBClient.connectionString(node.connectionString);
- * ```
+ * // …
+ * await node.stop();
  */
 export async function startTestNode(options: TestNodeOptions = {}): Promise<TestNode> {
   const { checkOptions, openTestNode } = await loaded();
