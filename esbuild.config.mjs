@@ -17,6 +17,9 @@ const pathOf = createRequire(import.meta.url).resolve;
 const sources = ['node_modules/@octokit/webhooks-examples/package.json', 'node_modules/quickjs-wasi/package.json'];
 const isAll = !process.argv.includes('--functions');
 
+/** What looks at the version of Node.js: for `import`, and for `require`. */
+const NODE_CHECKS = ['node-check.js', 'node-check.cjs'];
+
 /** Packages that are imported late for what they do, not for their names. */
 const ONLY_DO = /reflect-metadata/;
 
@@ -32,6 +35,15 @@ function refuseNamelessParts({ outputs }) {
         `${entryPoint} is imported late, and has no names in the bundle: import it from a module of ours.`,
       );
   }
+}
+
+/**
+ * What other programs import begins with a look at the version of Node.js. Before the parts, which are in whatever order
+ * suits them, and in the line that has no source.
+ */
+async function checkNodeFirst(surface) {
+  const file = `dist/${surface}.js`;
+  await writeFile(file, `import"./node-check.js";${await readFile(file, 'utf8')}`);
 }
 
 /** The text of what is not ours is left out of a source map: nobody steps through it, and it is most of all. */
@@ -54,6 +66,7 @@ function isBuilt(file) {
     [
       ...entries,
       ...REQUIRED.map((name) => `${name}.cjs`),
+      ...NODE_CHECKS,
       'package.json',
       'quickjs.wasm',
       'demo-webhooks.json.gz',
@@ -97,6 +110,17 @@ if (isAll) {
       .filter((file) => file.endsWith('.map'))
       .map(trimMap),
   );
+  for (const file of NODE_CHECKS)
+    await build({
+      entryPoints: ['local/node-check.mjs'],
+      outfile: `dist/${file}`,
+      bundle: true,
+      platform: 'node',
+      format: file.endsWith('.cjs') ? 'cjs' : 'esm',
+      target: 'node12',
+      logLevel: 'warning',
+    });
+  await Promise.all(SURFACES.map(checkNodeFirst));
   await writeTypes('dist/types');
   for (const surface of REQUIRED) await copyFile(`local/${surface}/${surface}.cjs`, `dist/${surface}.cjs`);
   sources.push(...Object.keys(metafile.inputs));

@@ -1,13 +1,14 @@
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+// Whole, as all that Node.js 20 lacks a name of: a name that is missing fails before any check of the version.
+import * as zlib from 'node:zlib';
 import { SkuaError } from '../core/base/errors.ts';
 import type { Compression } from '../core/ports/compression.ts';
 
 /** zstd by the native code of Node.js. */
 export const nodeCompression: Compression = {
-  compress: (bytes) => plain(zstdCompressSync(bytes)),
+  compress: (bytes) => plain(zlib.zstdCompressSync(bytes)),
   decompress(bytes, sizeBytesMax) {
     try {
-      return plain(zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, sizeBytesMax) }));
+      return plain(zlib.zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, sizeBytesMax) }));
     } catch (error) {
       throw new SkuaError(
         'io_error',

@@ -1,5 +1,5 @@
-import { createHash, hash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import * as crypto from 'node:crypto';
+import * as zlib from 'node:zlib';
 import type { Digest, Digests } from '../core/ports/digests.ts';
 
 /** Digests by the native code of Node.js. */
@@ -9,18 +9,18 @@ export const nodeDigests: Digests = {
   sha256Of(bytes) {
     // Text of one character a byte comes several times as fast as a Buffer, each of which has memory outside of the
     // heap.
-    const text = hash('sha256', bytes, 'binary');
+    const text = crypto.hash('sha256', bytes, 'binary');
     const out = new Uint8Array(text.length);
     for (let i = 0; i < out.length; i++) out[i] = text.charCodeAt(i);
     return out;
   },
   crc32(bytes, seed) {
-    return crc32(bytes, seed);
+    return zlib.crc32(bytes, seed);
   },
 };
 
 function digest(algorithm: string): Digest {
-  const digesting = createHash(algorithm);
+  const digesting = crypto.createHash(algorithm);
   return {
     update(bytes) {
       digesting.update(bytes);

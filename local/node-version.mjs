@@ -22,8 +22,17 @@ export function isNewEnough(min = NODE_MIN) {
  * tries again.
  */
 export function refuseNode(how, min = NODE_MIN) {
-  console.error(
-    `error node_too_old: Skua needs Node.js ${min} or later, and this is ${process.version} (${process.execPath}). ${how}`,
-  );
+  console.error(`error node_too_old: ${tooOld(min)} ${how}`);
   process.exit(4);
+}
+
+/** For a program that imports Skua: it gets an error with a code, as of all else that is wrong. */
+export function checkNode() {
+  if (isNewEnough()) return;
+  const error = new Error(`${tooOld(NODE_MIN)} Install a newer Node.js.`);
+  throw Object.assign(error, { name: 'SkuaError', code: 'node_too_old', data: { wanted: NODE_MIN } });
+}
+
+function tooOld(min) {
+  return `Skua needs Node.js ${min} or later, and this is ${process.version} (${process.execPath}).`;
 }

@@ -56,10 +56,14 @@ function appendPosted(
       'Must include an event type with the request either in body or as ES-EventType header.',
     );
   const id = eventIdOf(headers);
-  if (id === null)
-    return redirect(call, `${baseOf(call)}${call.path}/incoming/${newId(app)}`, 'Forwarding to idempotent URI');
+  if (id === null) return redirect(call, `${baseOf(call)}${call.path}/incoming/${newId(app)}`, NO_ID_TEXT);
   return append(call, app, stream, kind, id, type, authorize);
 }
+
+/** The first line is the reference's. */
+const NO_ID_TEXT = `Forwarding to idempotent URI
+Nothing was written: the event has no id. Post it again with a UUID in the header ES-EventId, the same one in each repeat, so that it is written once. Or post it to the address in Location, which has an id: a client that follows redirects does so (curl -L).
+`;
 
 export const appendHandler: Handler = (call, app) => appendTo(call, app, call.params['stream']!);
 
@@ -100,7 +104,9 @@ export const appendMetadata: Handler = async (call, app) => {
     throw new SkuaError('bad_request', 'Bad Request. You should not include an event type for metadata.');
   const id = eventIdOf(headers);
   if (id === null && (kind === 'json' || kind === 'binary'))
-    throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')");
+    throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", {
+      hint: 'Give it a UUID in the header ES-EventId, the same one in each repeat.',
+    });
   return append(call, app, stream, kind, id ?? '', '$metadata', authorize);
 };
 

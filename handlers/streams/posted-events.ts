@@ -200,21 +200,25 @@ class Draft {
     const { id, type, data, metadata } = this;
     if (!id)
       throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", {
-        hint: `Event ${index} of the array.`,
+        hint: noId(index),
       });
     if (!isUsableEventId(id)) {
       if (/^[0-]+$/.test(id))
         throw new SkuaError('bad_request', "Empty eventId provided. (Parameter 'eventId')", {
-          hint: `Event ${index} of the array.`,
+          hint: noId(index),
         });
       throw invalid(`The eventId of event ${index} is not a UUID.`);
     }
     if (!type)
       throw new SkuaError('bad_request', "Empty eventType provided. (Parameter 'eventType')", {
-        hint: `Event ${index} of the array.`,
+        hint: `Event ${index} of the array has no type: give it an eventType.`,
       });
     return { id, type, isJson: data.isJson, data: data.bytes, metadata: metadata.bytes };
   }
+}
+
+function noId(index: number): string {
+  return `Event ${index} of the array has no id: give it a UUID as eventId, the same one in each repeat.`;
 }
 
 /** The same error as of the store, which would be given a text that is let go while it is read. */

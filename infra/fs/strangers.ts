@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import * as path from 'node:path';
+import { SkuaError } from '../../core/base/errors.ts';
 import { isDataName, isExpectedName, OWN_FOLDERS } from '../../core/ports/own-names.ts';
 import { notADataDirectory } from '../../core/ports/storage.ts';
 import { storageError, systemCode } from './fs-errors.ts';
@@ -28,6 +29,20 @@ export async function refuseStrangers({ root, indexRoot, beside }: Places): Prom
   if (indexRoot !== path.join(root, 'index'))
     await look({ at: indexRoot, folder: 'index', entries: await entriesOf(indexRoot), beside, found });
   if (found.length > 0) throw notADataDirectory(root, found);
+}
+
+/**
+ * The other way round: throws `directory_not_empty` (data: path, found) for a folder with the checkpoints or chunk
+ * files of a node, where something else would begin. Neither would know the other's files.
+ */
+export async function refuseNodeData(root: string): Promise<void> {
+  const found = (await entriesOf(root)).find((entry) => !entry.isDirectory() && isDataName(entry.name))?.name;
+  if (found !== undefined)
+    throw new SkuaError(
+      'directory_not_empty',
+      `${root} is the data directory of a node (it holds ${found}). Name another directory. Nothing was changed.`,
+      { path: root, found },
+    );
 }
 
 interface Look {

@@ -13,6 +13,7 @@ import type {
 } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/fs-errors.ts';
 import { deviceIn, identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
+import { refuseNodeData } from '../fs/strangers.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
 import {
@@ -227,6 +228,7 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   async begin(): Promise<void> {
+    await refuseNodeData(this.place);
     await this.#guard('', async () => {
       await this.#isRoot();
       if (this.#root !== null) return;

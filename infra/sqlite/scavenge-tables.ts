@@ -64,7 +64,12 @@ export type Statements = ReturnType<typeof prepareStatements>;
  * which Node.js before 24 takes them for named ones, and come in the order of the text.
  */
 export function prepareStatements(db: DatabaseSync) {
-  const prepare = (sql: string) => db.prepare(sql);
+  const prepare = (sql: string) => {
+    const statement = db.prepare(sql);
+    // `run` gives the last row's id, which is a hash of 64 bits here: as a number it fails under Node.js 26.
+    if (!sql.startsWith('SELECT')) statement.setReadBigInts(true);
+    return statement;
+  };
   return {
     begin: prepare('BEGIN IMMEDIATE'),
     commit: prepare('COMMIT'),

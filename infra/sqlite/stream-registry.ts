@@ -66,7 +66,7 @@ export class StreamRegistry {
    */
   #userOf(name: string, hi: number, lo: number): string {
     if (this.#lastWasNew) {
-      if (this.#sql.addUser.run(hi, lo, name).changes !== 0) return name;
+      if (Number(this.#sql.addUser.run(hi, lo, name).changes) !== 0) return name;
       this.#lastWasNew = false;
     }
     const row = this.#sql.user.get(hi, lo) as { value: string } | undefined;

@@ -443,7 +443,7 @@ export const clusterTryOptions = {
   members: integer('COUNT', 1, MEMBERS_MAX, 3, 'Number of members to run'),
   db: text(
     'DIR',
-    './data/cluster',
+    './data-cluster',
     'Directory for the shared log, the replicas and the log files; created if absent, and kept',
   ),
   port: integer(

@@ -125,6 +125,9 @@ async function looked(asked: Asked, json: boolean, io: Io, width: number): Promi
   }
 }
 
+/** A bucket whose answer is on its way has been silent for some milliseconds, too. */
+const SILENCE_SHOWN_MS = 1_000;
+
 const COLUMNS: readonly Column[] = [
   { title: 'member', align: 'left' },
   { title: 'state', align: 'left' },
@@ -157,7 +160,7 @@ export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITI
     ...rows.map((text, at) =>
       !members[at]!.isAlive
         ? red(text)
-        : members[at]!.lagBytes > 0 || members[at]!.bucketSilentMs > 0
+        : members[at]!.lagBytes > 0 || members[at]!.bucketSilentMs >= SILENCE_SHOWN_MS
           ? yellow(text)
           : text,
     ),
@@ -179,7 +182,9 @@ function cellsOf({
 }: MemberStatus): string[] {
   const remarks = [
     ...(scavengeId === null ? [] : [`scavenges (${scavengeId})`]),
-    ...(bucketSilentMs === 0 ? [] : [`the bucket has not answered for ${(bucketSilentMs / 1_000).toFixed(0)} s`]),
+    ...(bucketSilentMs < SILENCE_SHOWN_MS
+      ? []
+      : [`the bucket has not answered for ${Math.floor(bucketSilentMs / 1_000)} s`]),
   ];
   const commits = lagCommits === null ? '' : `${countText(lagCommits)} commits, `;
   const lag = lagBytes === 0 && (lagCommits ?? 0) === 0 ? 'none' : commits + bytesText(lagBytes);

@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { makePlaces, placesOf, TryOutMember } from '../cluster/try-out.ts';
 import type { MemberLocation } from '../cluster/try-out.ts';
 import { refuseFile } from '../cli/data-directory.ts';
+import { refuseNodeData } from '../../infra/fs/strangers.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
@@ -17,6 +18,7 @@ const SECRET_BYTES = 32;
 export async function runClusterTry({ options }: Input<typeof clusterTryOptions>, io: Io): Promise<ExitCode> {
   const root = path.resolve(options.db);
   await refuseFile(root, '--db');
+  await refuseNodeData(root);
   await makePlaces(root);
   const places = await placesOf(root, options.members, options.port);
   const storage = path.join(root, 'log');

@@ -1,10 +1,10 @@
 import { DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import { systemClock } from '../../infra/system-clock.ts';
-import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
+import { coloursFor, counted, EXIT, line, shellWord } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
-import { KEPT_EVENTS, runDemo, StreamClient } from '../demo/play-demo.ts';
-import type { DemoReport, StreamReport } from '../demo/play-demo.ts';
+import { KEPT_EVENTS, leaveOne, runDemo, StreamClient } from '../demo/play-demo.ts';
+import type { DemoReport, LeftReport, StreamReport } from '../demo/play-demo.ts';
 import { CONNECTOR_ID, DemoConnector } from '../demo/connector.ts';
 import { loadStreams } from '../demo/demo-payloads.ts';
 import { runScavengeDemo } from '../demo/demo-scavenge.ts';
@@ -32,17 +32,14 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
   });
   let bytesDone = 0;
   progress.update({ label: POSTING, bytesDone, bytesTotal });
-  const report = await runDemo(
-    { client: new StreamClient(node), connector: new DemoConnector(node, (ms) => systemClock.sleep(ms)) },
-    streams,
-    {
-      nowMs: () => systemClock.monotonicMs(),
-      onPosted: (stream, bytes) => {
-        bytesDone += bytes;
-        progress.update({ label: POSTING, detail: stream, bytesDone, bytesTotal });
-      },
+  const client = new StreamClient(node);
+  const report = await runDemo({ client, connector: new DemoConnector(node, (ms) => systemClock.sleep(ms)) }, streams, {
+    nowMs: () => systemClock.monotonicMs(),
+    onPosted: (stream, bytes) => {
+      bytesDone += bytes;
+      progress.update({ label: POSTING, detail: stream, bytesDone, bytesTotal });
     },
-  ).finally(() => progress.clear());
+  }).finally(() => progress.clear());
   if (!options.json) show(report, io);
   const interrupt = listenForInterrupt('The demo was interrupted; a scavenge it started keeps running.', io);
   const scavenge = await runScavengeDemo(node, report.streams, {
@@ -50,8 +47,13 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
     signal: interrupt.signal,
     directory: options.db,
   }).finally(() => interrupt.release());
-  if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
-  else showScavenge(scavenge, options.db, io);
+  const left = await leaveOne(client, report.streams);
+  if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge, left }, null, 2));
+  else {
+    showScavenge(scavenge, options.db, io);
+    // An earlier run's is gone once somebody has scavenged.
+    if (!left.wasBefore || scavenge.removable > 0) showLeft(left, options, io);
+  }
   const isErased = scavenge.erasure === null || scavenge.erasure.after.length === 0;
   return report.isSame && isErased && (scavenge.result ?? 'Success') === 'Success' ? EXIT.ok : EXIT.failed;
 }
@@ -129,7 +131,12 @@ function showScavenge(
   const { bold, green, red, dim } = coloursFor(io.stdout, io.env);
   line(io.stdout);
   if (result === null) {
-    line(io.stdout, `The chunk files hold ${bytesText(bytesBefore)} and nothing to remove: no scavenge is needed.`);
+    line(
+      io.stdout,
+      removable === 0
+        ? `The chunk files hold ${bytesText(bytesBefore)} and nothing to remove: no scavenge is needed.`
+        : `The chunk files hold ${bytesText(bytesBefore)}, of which ${counted(removable, 'record')} can be removed. This run deleted nothing, so it does not scavenge.`,
+    );
     if (isElsewhere)
       line(
         io.stdout,
@@ -159,5 +166,31 @@ function showScavenge(
   line(
     io.stdout,
     `The events of ${stream} were in ${before.join(', ')}; now ${after.length === 0 ? green('no file holds a trace of them') : red(`they are in ${after.join(', ')}`)}.`,
+  );
+}
+
+/** What the next scavenge has to do, and how to see it. */
+function showLeft(
+  { stream, events, wasBefore }: LeftReport,
+  { node, ca }: Input<typeof demoOptions>['options'],
+  io: Io,
+): void {
+  const { dim } = coloursFor(io.stdout, io.env);
+  const at = (node === null ? '' : ` --node ${shellWord(node)}`) + (ca === null ? '' : ` --ca ${shellWord(ca)}`);
+  const commands = [
+    [`explain ${stream}`, 'what would go of it, and why'],
+    ['scavenge start --dry-run', 'what would go of all streams; changes nothing'],
+    ['scavenge start --wait', 'let it go'],
+  ].map(([words, does]) => [`npx skua ${words}${at}`, does!] as const);
+  const width = Math.max(...commands.map(([command]) => command.length));
+  line(
+    io.stdout,
+    [
+      '',
+      `${wasBefore ? `An earlier run has deleted ${stream}` : `After that scavenge the demo deleted ${stream}, with ${counted(events, 'event')}`}. Its data is still on disk, for the next scavenge. Try:`,
+      '',
+      ...((io.env['SKUA_USER'] ?? '') === '' ? [`export SKUA_USER=admin SKUA_PASSWORD=${DEFAULT_PASSWORD}`] : []),
+      ...commands.map(([command, does]) => `${command.padEnd(width)}  ${dim(`# ${does}`)}`),
+    ].join('\n'),
   );
 }

@@ -4,6 +4,8 @@ import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isSkuaError } from '../../core/base/errors.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
+import { refuseNodeData } from '../../infra/fs/strangers.ts';
 import { parseLocation } from '../../infra/objects/open-objects.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import type { Input } from '../cli/command.ts';
@@ -18,7 +20,9 @@ import type { functionsServeOptions } from './options-command.ts';
 
 /** Serves the bundles until it is interrupted. */
 export async function runFunctionsServe({ options }: Input<typeof functionsServeOptions>, io: Io): Promise<ExitCode> {
-  const storage = placeOf(options.storage);
+  const location = placeOf(options.storage);
+  if (location.kind === 'directory') await refuseNodeData(location.path);
+  const storage = location.kind === 's3' ? options.storage : location.path;
   const bundles = bundlesFolder();
   await ensureBundles(bundles, options.build, io.stderr);
   const served = await listen(options.port, () =>
@@ -51,10 +55,9 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
 }
 
 /** Functions work in folders of their own, so a directory is named in full. */
-function placeOf(storage: string): string {
+function placeOf(storage: string): ObjectLocation {
   try {
-    const location = parseLocation(storage);
-    return location.kind === 's3' ? storage : location.path;
+    return parseLocation(storage);
   } catch (error) {
     if (isSkuaError(error, 'bad_option')) throw new UsageError(`--storage: ${error.message}`);
     throw error;

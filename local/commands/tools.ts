@@ -61,7 +61,7 @@ export const demoCommand = defineCommand({
   name: 'demo',
   summary: 'Feed real webhooks into a running node, delete some, and scavenge',
   details:
-    'Creates the connector demo-github and posts recorded GitHub webhooks (npm package @octokit/webhooks-examples) to it, signed with a secret made for this run if the node stores secrets. Its script routes them to one stream per repository; they are read back and compared. Then the demo limits one stream to its newest events, deletes two (one soft, one hard), scavenges, shows the size of the chunk files before and after, and searches them for the deleted events. The connector is kept, stopped: deliveries of a second run within 30 days are recognised as repeats.',
+    'Creates the connector demo-github and posts recorded GitHub webhooks (npm package @octokit/webhooks-examples) to it, signed with a secret made for this run if the node stores secrets. Its script routes them to one stream per repository; they are read back and compared. Then the demo limits one stream to its newest events, deletes two (one soft, one hard), scavenges, shows the size of the chunk files before and after, and searches them for the deleted events. At its end it deletes one more stream, for you to scavenge. The connector is kept, stopped: deliveries of a second run within 30 days are recognised as repeats.',
   options: demoOptions,
   examples: [
     { line: 'skua demo', does: 'Use the node on this machine' },

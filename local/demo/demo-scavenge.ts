@@ -11,7 +11,7 @@ import type { StreamReport } from './play-demo.ts';
 
 /** What the scavenge of the demo has done. */
 export interface ScavengeReport {
-  /** Records that could be removed; with none, no scavenge was started. */
+  /** Records that could be removed; with none, or where this run has deleted nothing, no scavenge was started. */
   readonly removable: number;
   readonly result: string | null;
   /** Data in the chunk files. */
@@ -62,9 +62,9 @@ export async function runScavengeDemo(
     () => true,
     () => false,
   );
-  if (before.discardable === 0)
+  if (before.discardable === 0 || reports.every(({ fate, wasBefore }) => fate === null || wasBefore))
     return {
-      removable: 0,
+      removable: before.discardable,
       result: null,
       bytesBefore: before.bytes,
       bytesAfter: before.bytes,

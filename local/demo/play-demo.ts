@@ -12,6 +12,8 @@ const FATES: Readonly<Record<string, StreamFate>> = {
   'github-Octocoders-Hello-World': 'soft',
   'github-lineville-elastic-machines-testing': 'hard',
 };
+/** Deleted (soft) behind the demo's own scavenge, so that the next one has something to remove. */
+const LEFT_STREAM = 'github-octo-org-octo-repo';
 /** Webhooks under way at a time: senders wait for no answer before they send the next one, and promise no order. */
 export const POSTED_AT_ONCE = 16;
 /** Events that the limited stream keeps. */
@@ -98,6 +100,21 @@ export async function runDemo(
   } finally {
     await connector.stop();
   }
+}
+
+/** What the demo deleted behind its scavenge, or an earlier run did. */
+export interface LeftReport {
+  readonly stream: string;
+  /** Events that it had, 0 where an earlier run deleted it. */
+  readonly events: number;
+  readonly wasBefore: boolean;
+}
+
+/** Deletes one stream more, or finds that an earlier run has. */
+export async function leaveOne(client: StreamClient, reports: readonly StreamReport[]): Promise<LeftReport> {
+  const { after = 0, fate = null } = reports.find(({ stream }) => stream === LEFT_STREAM) ?? {};
+  if (fate === null) await client.delete(LEFT_STREAM, 'soft');
+  return { stream: LEFT_STREAM, events: after, wasBefore: fate !== null };
 }
 
 /** A stream while it is played. */

@@ -17,8 +17,12 @@ const CACHE_BYTES_MIN = 1_048_576;
  * `prefix_unsuitable` for a bucket; `disk_full`, `io_error`.
  *
  * @example
- * await using store = await openStore({ directory: './data' });
- * await store.append('order-1', { type: 'Placed', data: { total: 12 } });
+ * const store = await openStore({ directory: './data' });
+ * try {
+ *   await store.append('order-1', { type: 'Placed', data: { total: 12 } });
+ * } finally {
+ *   await store.close();
+ * }
  */
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const {

@@ -1,4 +1,4 @@
-import { constants, performServerHandshake } from 'node:http2';
+import * as http2 from 'node:http2';
 import type {
   ServerHttp2Stream,
   ServerOptions as SessionOptions,
@@ -208,7 +208,7 @@ class Connections implements Http2Side {
     // As a server of HTTP/1.1 lets a connection be, half open: without this, one that its client has closed at once
     // would stay until a ping is not answered.
     socket.allowHalfOpen = false;
-    const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
+    const session = http2.performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
     const connection: Connection = {
       session,
       socket,
@@ -308,7 +308,7 @@ class Connections implements Http2Side {
     ) {
       // Clients do it again over another connection. What has come over this one goes on to its end; the library passes
       // over what else comes.
-      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
       if (connection.session.closed) return;
       connection.session.close();
       this.#options.meter?.count('eventstore_http_connections_refused_total', 1, { limit: 'streams' });
@@ -406,7 +406,7 @@ class Connections implements Http2Side {
   #lookAt(connection: Connection, nowMs: number, owedMs: number, firstMs: number): void {
     for (const call of connection.calls) if (call.owesSince(owedMs, firstMs)) call.tooSlow();
     for (const [stream, { sinceMs }] of connection.requests)
-      if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
+      if (sinceMs < owedMs && !stream.readableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
     const { session, socket } = connection;
     if (session.destroyed) {
       // It broke the rules, and what the library still tells it may never be taken.

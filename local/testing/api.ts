@@ -65,8 +65,9 @@ export type Duration =
     };
 
 /**
- * A node that runs in this process. It keeps no process alive: a test that forgets `stop()` ends all the same. `await
- * using node = await startTestNode()` stops it at the end of the block.
+ * A node that runs in this process. It keeps no process alive: a test that forgets `stop()` ends all the same. From
+ * Node.js 24 on, or where TypeScript compiles it, `await using node = await startTestNode()` stops it at the end of the
+ * block.
  *
  * What its methods reject with has a stable `code`: `bad_option` for an argument that makes no sense, `store_closed`
  * after `stop()`.

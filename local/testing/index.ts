@@ -1,4 +1,4 @@
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 // Imported before a test installs fake timers: the node takes the real ones from here.
 import '../../infra/timers.ts';
@@ -14,10 +14,11 @@ export { REMOVED_MAX } from './test-limits.ts';
  * Starts a node in this process, on a free port of the loopback address, and resolves when it serves. Rejects with an
  * error that has a `code`: `bad_option` for options that make no sense, and what a node can't start with.
  *
- * ```ts
- * await using node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
+ * @example
+ * const node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
  * const client = EventStoreDBClient.connectionString(node.connectionString);
- * ```
+ * // …
+ * await node.stop();
  */
 export async function startTestNode(options: TestNodeOptions = {}): Promise<TestNode> {
   const { checkOptions, openTestNode } = await loaded();
@@ -29,7 +30,7 @@ export async function startTestNode(options: TestNodeOptions = {}): Promise<Test
  * the command line. Sources have a place for that of their own.
  */
 async function loaded() {
-  if (import.meta.url.endsWith('.js')) enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
+  if (import.meta.url.endsWith('.js')) nodeModule.enableCompileCache(fileURLToPath(new URL('.cache', import.meta.url)));
   const [{ checkOptions }, { openTestNode }] = await Promise.all([
     import('./test-options.ts'),
     import('./test-node.ts'),

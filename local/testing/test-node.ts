@@ -192,7 +192,11 @@ class ProcessNode implements TestNode {
 
 function connectionStringOf({ running: { url }, asked: { hasUsers, isSecure, adminPassword }, folder }: Parts): string {
   const login = hasUsers ? `admin:${encodeURIComponent(adminPassword)}@` : '';
-  return `esdb://${login}${new URL(url).host}?${isSecure ? `tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!.path, CERTIFICATE))}` : 'tls=false'}`;
+  const { host, port } = new URL(url);
+  // TLS asks for a server by its name, and Node.js warns a client that asks for an address.
+  return isSecure
+    ? `esdb://${login}localhost:${port}?tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!.path, CERTIFICATE))}`
+    : `esdb://${login}${host}?tls=false`;
 }
 
 /** Nothing of a test node keeps the process alive, but for work that a test waits for. */

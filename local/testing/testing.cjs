@@ -3,6 +3,8 @@
 // it, once for all files of a process: by `require` of a module that Jest knows nothing of.
 'use strict';
 
+require('./node-check.cjs');
+
 const Module = require('node:module');
 const { join } = require('node:path');
 

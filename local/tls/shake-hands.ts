@@ -1,4 +1,4 @@
-import { duplexPair } from 'node:stream';
+import * as stream from 'node:stream';
 import { connect, TLSSocket } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 
@@ -12,7 +12,7 @@ export function shakeHands<T>(
   trusted: readonly string[],
   seen: (client: TLSSocket) => T,
 ): Promise<T> {
-  const [ours, theirs] = duplexPair();
+  const [ours, theirs] = stream.duplexPair();
   const server = new TLSSocket(ours, { isServer: true, secureContext });
   // Nothing is sent over the connection: a certificate that was not verified is only looked at.
   const client = connect({

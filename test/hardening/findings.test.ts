@@ -1,5 +1,6 @@
 import { existsSync, globSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { ROOT } from '../local/spawn.ts';
 
@@ -23,7 +24,7 @@ const tables = await Promise.all(
     async (file) =>
       [
         file,
-        Object.values(await import(`./${basename(file, '.ts')}.ts`))
+        Object.values(await import(pathToFileURL(join(import.meta.dirname, file)).href))
           .filter(Array.isArray)
           .flat() as Finding[],
       ] as const,

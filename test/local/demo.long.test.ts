@@ -28,6 +28,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const LOGIN = { SKUA_USER: 'admin', SKUA_PASSWORD: 'changeit' };
+
 interface Report {
   isSame: boolean;
   isSigned: boolean;
@@ -49,6 +51,7 @@ interface Report {
     bytesAfter: number;
     erasure: { stream: string; before: string[]; after: string[] } | null;
   };
+  left: { stream: string; events: number; wasBefore: boolean };
 }
 
 test('payloads become streams of repositories, with ids that stay', async () => {
@@ -63,11 +66,11 @@ test('payloads become streams of repositories, with ids that stay', async () => 
   expect(deliveries.map(({ eventType }) => eventType)).toEqual(expect.arrayContaining(['push', 'issues.opened']));
 });
 
-test('all is posted with signatures, read back, compared, scavenged and erased; a second run writes nothing', async () => {
+test('all is posted with signatures, read back, compared, scavenged and erased, and something is left to scavenge; a second run writes nothing and leaves that', async () => {
   const db = path.join(folder, 'data');
   const first = await ran(['demo', '--node', node.url, '--db', db, '--json']);
   expect(first).toMatchObject({ code: 0, err: '' });
-  const { streams, scavenge, ...report } = JSON.parse(first.out) as Report;
+  const { streams, scavenge, left, ...report } = JSON.parse(first.out) as Report;
   expect(report).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
   expect(
     streams.every(
@@ -89,27 +92,50 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(scavenge.erasure!.before.length).toBeGreaterThan(0);
   expect(scavenge.bytesAfter).toBeLessThan(scavenge.bytesBefore / 2);
 
+  expect(left).toEqual({ stream: 'github-octo-org-octo-repo', events: 18, wasBefore: false });
+  const explained = await ran(['explain', left.stream, '--node', node.url, '--json'], LOGIN);
+  expect(JSON.parse(explained.out)).toMatchObject({ stream: left.stream, removed: [{ rule: '$tb' }] });
+  const dryRun = async () => {
+    const { out } = await ran(['scavenge', 'start', '--dry-run', '--json', '--node', node.url], LOGIN);
+    return Number(/"totals": ?\{[^}]*"discardable": ?(\d+)/.exec(out)?.[1]);
+  };
+  expect(await dryRun()).toBeGreaterThanOrEqual(17);
+
   const second = await ran(['demo', '--db', db, '--json'], { SKUA_NODE: node.url });
   expect(second.code).toBe(0);
   const again = JSON.parse(second.out) as Report;
   expect(again).toMatchObject({ isSame: true, isSigned: true, forgedStatus: 401 });
   expect(again.streams.map(({ stream, before, written }) => [stream, before, written])).toEqual(
-    streams.map(({ stream, after }) => [stream, after, after]),
+    streams.map(({ stream, after }) => (stream === left.stream ? [stream, 0, 0] : [stream, after, after])),
   );
-  expect(again.streams.filter(({ wasBefore }) => wasBefore)).toHaveLength(3);
-  expect(again.scavenge).toMatchObject({ removable: 0, result: null, erasure: null });
+  expect(again.streams.filter(({ wasBefore }) => wasBefore)).toHaveLength(4);
+  expect(again.scavenge).toMatchObject({ result: null, erasure: null });
+  expect(again.scavenge.removable).toBeGreaterThanOrEqual(17);
+  expect(again.left).toEqual({ ...left, events: 0, wasBefore: true });
 
   const shown = await ran(['demo', '--node', node.url]);
   expect(shown.out).toContain('The events read match what was sent.');
-  expect(shown.out).toMatch(/^all +130 +80 +130 +130$/m);
-  expect(shown.out).toContain('Posted 80 webhooks to /webhook/demo-github in ');
-  expect(shown.out).toContain(' s: 80 accepted, 0 refused.');
-  expect(shown.out).toContain('nothing to remove: no scavenge is needed.');
+  expect(shown.out).toMatch(/^all +112 +62 +112 +112$/m);
+  expect(shown.out).toContain('Posted 62 webhooks to /webhook/demo-github in ');
+  expect(shown.out).toContain(' s: 62 accepted, 0 refused.');
+  expect(shown.out).toContain('This run deleted nothing, so it does not scavenge.');
+  expect(shown.out).toContain(
+    `An earlier run has deleted ${left.stream}. Its data is still on disk, for the next scavenge.`,
+  );
+  expect(shown.out).toContain(`\nnpx skua scavenge start --dry-run --node ${node.url} `);
+
   // Without --db it is ./data that is looked at.
   expect(shown.out).toContain(
     'The files of that node are not in ./data, so they were not searched; --db DIR names its data directory.',
   );
   expect(again.scavenge).toMatchObject({ isElsewhere: false });
+
+  // What it says to do is done: then nothing is left.
+  await ran(['scavenge', 'start', '--wait', '--node', node.url], LOGIN);
+  expect(await dryRun()).toBe(0);
+  const last = await ran(['demo', '--node', node.url]);
+  expect(last.out).toContain('nothing to remove: no scavenge is needed.');
+  expect(last.out).not.toContain('npx skua');
 });
 
 test('on a terminal a bar shows how much was posted, and goes', async () => {

@@ -324,7 +324,10 @@ async function callHere(line: string, cwd: string, expected = 0): Promise<void> 
   const before = process.cwd();
   process.chdir(cwd);
   try {
-    judge(await ran(words, env, from === undefined ? undefined : Readable.from(await readFile(from))), expected);
+    const ended = await ran(words, env, from === undefined ? undefined : Readable.from(await readFile(from)));
+    judge(ended, expected);
+    // JSON, too: so that the next prompt, or the next document, begins a line.
+    expect(ended.out).toMatch(/(^|\n)$/);
   } finally {
     process.chdir(before);
   }

@@ -47,6 +47,10 @@ describe('writing', () => {
     expect([reply.status, reply.json().detail]).toEqual([status, detail]);
   });
 
+  test('without an id the answer says which header is missing', async () => {
+    expect((await set('s', '{}', { 'es-eventid': '' })).json().hint).toMatch('UUID in the header ES-EventId');
+  });
+
   test('metadata streams have none', async () => {
     expect((await set('%24%24s', '{}')).status).toBe(403);
     expect((await h.get('/streams/%24%24s/metadata')).status).toBe(403);

@@ -44,6 +44,17 @@ test('an absent directory is empty, and is made by whoever begins something in i
   expect(await readFile(join(root, 'a', 'k'), 'utf8')).toBe('x');
 });
 
+test('nothing begins in the data directory of a node', async () => {
+  const node = join(folder, 'node');
+  await mkdir(node);
+  await writeFile(join(node, 'writer.chk'), new Uint8Array(8));
+  await expect(new DirectoryObjects({ root: node }).begin()).rejects.toMatchObject({
+    code: 'directory_not_empty',
+    message: `${node} is the data directory of a node (it holds writer.chk). Name another directory. Nothing was changed.`,
+  });
+  expect(await readdir(node)).toEqual(['writer.chk']);
+});
+
 test('nothing temporary stays behind a write, whether it succeeded or not', async () => {
   await objects.put('a', text('1'));
   await objects.create('b', text('2'));

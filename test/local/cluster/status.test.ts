@@ -153,6 +153,13 @@ describe('the command', () => {
     expect(out).toContain('dead (Follower)');
     expect(out).toContain('the bucket has not answered for 7 s');
   });
+  test('a bucket whose answer is on its way is not called silent', async () => {
+    const { url, port } = await node(() =>
+      gossip(member(port, { state: 'Leader', bucketSilentMs: 999 }), member(port + 1, { bucketSilentMs: 1_600 })),
+    );
+    const { out } = await run(['--node', url]);
+    expect(out.match(/the bucket has not answered for \d+ s/g)).toEqual(['the bucket has not answered for 1 s']);
+  });
   test('as JSON', async () => {
     const { url, port } = await node(() => gossip(member(port, { state: 'Leader' })));
     expect(JSON.parse((await run(['--node', url, '--json'])).out)).toMatchObject({

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { exportsOf } from '../../../infra/packaging/surfaces.mjs';
+import { exportsOf, SURFACES } from '../../../infra/packaging/surfaces.mjs';
 import { STORE_ERRORS } from '../../../local/embedded/embedded-errors.ts';
+import { ROOT } from '../spawn.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
@@ -24,6 +25,14 @@ test('codes that are told with a method are in the table', () => {
   expect(told.length).toBeGreaterThan(30);
   expect(Object.keys(STORE_ERRORS)).toEqual(expect.arrayContaining(told));
   expect(Object.keys(STORE_ERRORS)).toEqual(Object.keys(STORE_ERRORS).toSorted());
+});
+
+test('samples run on every Node.js that `engines` names, also on those that do not know `using`', () => {
+  const samples = globSync(`local/{${SURFACES.join(',')}}/*.ts`, { cwd: ROOT }).flatMap((file) =>
+    [...read(file).matchAll(/@example\n((?: *\* .*\n)+)/g)].map(([, sample]) => sample!),
+  );
+  expect(samples.length).toBeGreaterThan(1);
+  for (const sample of samples) expect(sample).not.toMatch(/\busing\b/);
 });
 
 test('package.json exports the surfaces, and nothing else', () => {

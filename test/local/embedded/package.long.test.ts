@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
+import { REQUIRED, SURFACES } from '../../../infra/packaging/surfaces.mjs';
 import { NODE_MIN } from '../../../local/node-version.mjs';
 import { isTestedElsewhere, pages, programsOf } from '../guide-blocks.ts';
 import { linkBeside, runProgram } from '../guide-runner.ts';
@@ -36,6 +37,20 @@ function strangersFolder(name: string, packages: readonly string[]): string {
     mkdirSync(path.dirname(path.join(folder, 'node_modules', each)), { recursive: true });
     symlinkSync(path.join(ROOT, 'node_modules', each), path.join(folder, 'node_modules', each));
   }
+  return folder;
+}
+
+/** One that has brought Emmett itself. */
+function withEmmett(name: string): string {
+  const folder = strangersFolder(name, []);
+  // Where a package is a link, what it imports is looked for where it leads to.
+  rmSync(path.join(folder, 'node_modules/skua'));
+  cpSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'), { recursive: true });
+  mkdirSync(path.join(folder, 'node_modules/@event-driven-io'));
+  symlinkSync(
+    path.join(ROOT, 'node_modules/emmett-current'),
+    path.join(folder, 'node_modules/@event-driven-io/emmett'),
+  );
   return folder;
 }
 
@@ -117,15 +132,7 @@ describe('a stranger', () => {
   });
 
   test('has the other surfaces too: a test node, imported or required, and the event store of Emmett, which a program brings itself', async () => {
-    const folder = strangersFolder('others', []);
-    // Where a package is a link, what it imports is looked for where it leads to.
-    rmSync(path.join(folder, 'node_modules/skua'));
-    cpSync(path.join(all.installed, 'node_modules/skua'), path.join(folder, 'node_modules/skua'), { recursive: true });
-    mkdirSync(path.join(folder, 'node_modules/@event-driven-io'));
-    symlinkSync(
-      path.join(ROOT, 'node_modules/emmett-current'),
-      path.join(folder, 'node_modules/@event-driven-io/emmett'),
-    );
+    const folder = withEmmett('others');
     writeFileSync(
       path.join(folder, 'main.mjs'),
       `
@@ -227,27 +234,101 @@ export async function use(): Promise<unknown> {
 }
 `;
 
-describe(`under Node.js ${NODE_MIN}`, () => {
+describe('under a Node.js that is too old', () => {
+  /** As 20 says of itself. */
+  const OLDER = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.20.2'}});Object.defineProperty(process,'version',{value:'v20.20.2'})`;
+
+  test.each([
+    ...SURFACES.map((surface) => [surface, `await import('skua/${surface}')`]),
+    ...REQUIRED.map((surface) => [
+      `${surface} by require`,
+      `(await import('node:module')).createRequire(import.meta.url)('skua/${surface}')`,
+    ]),
+  ])('skua/%s fails with a code that says so, and with the version that is wanted', async (name, load) => {
+    const folder = withEmmett(`too-old-${name.replaceAll(' ', '-')}`);
+    writeFileSync(
+      path.join(folder, 'main.mjs'),
+      `try { ${load}; } catch ({ name, code, message, data }) { console.log(JSON.stringify([name, code, message, data])); }`,
+    );
+    const { out, err } = await ok(all.shell(`node --import "${OLDER}" main.mjs`, { cwd: folder }).ended);
+    expect([JSON.parse(out), err]).toEqual([
+      [
+        'SkuaError',
+        'node_too_old',
+        expect.stringMatching(
+          `^Skua needs Node\\.js ${NODE_MIN} or later, and this is v20\\.20\\.2 \\(.+\\)\\. Install`,
+        ),
+        { wanted: NODE_MIN },
+      ],
+      '',
+    ]);
+  });
+
+  test('no part imports by name what Node.js 20 lacks, which would fail before any of it runs', () => {
+    const dist = path.join(all.installed, 'node_modules/skua/dist');
+    const missing: string[] = [];
+    for (const file of readdirSync(dist).filter((name) => name.endsWith('.js')))
+      for (const [, names, module] of readFileSync(path.join(dist, file), 'utf8').matchAll(
+        /^import ?\{([^}]*)\} ?from ?"(?:node:)?([\w/]+)"/gm,
+      ))
+        for (const name of names!.split(',').map((each) => each.trim().split(' as ')[0]!))
+          if (module === 'sqlite' || NEWER_THAN_20[module!]?.includes(name)) missing.push(`${file}: ${module}.${name}`);
+    expect(missing).toEqual([]);
+  });
+});
+
+/** What the modules of Node.js 22.16 have, and those of 20.0 have not. */
+const NEWER_THAN_20: Readonly<Record<string, readonly string[]>> = {
+  assert: ['partialDeepStrictEqual'],
+  crypto: ['hash'],
+  dns: ['getDefaultResultOrder', 'resolveTlsa'],
+  events: ['addAbortListener'],
+  fs: ['glob', 'globSync'],
+  'fs/promises': ['glob'],
+  http: ['CloseEvent', 'MessageEvent', 'WebSocket'],
+  http2: ['performServerHandshake'],
+  module: ['constants', 'enableCompileCache', 'findPackageJSON', 'flushCompileCache', 'getCompileCacheDir', 'register'],
+  path: ['matchesGlob'],
+  process: ['availableMemory', 'execve', 'finalization', 'getBuiltinModule', 'loadEnvFile', 'ref', 'unref'],
+  stream: ['duplexPair'],
+  tls: ['getCACertificates'],
+  util: ['diff', 'getCallSite', 'getCallSites', 'getSystemErrorMessage', 'parseEnv', 'styleText'],
+  vm: ['constants'],
+  worker_threads: ['isInternalThread', 'isMarkedAsUntransferable', 'markAsUncloneable', 'postMessageToThread'],
+  zlib: [
+    'crc32',
+    'createZstdCompress',
+    'createZstdDecompress',
+    'zstdCompress',
+    'zstdCompressSync',
+    'zstdDecompressSync',
+  ],
+};
+
+/** The newest release that this was tried with; the checkout's own is between the two. */
+const NODE_NEWEST = '26.10.0';
+
+describe.each([NODE_MIN, NODE_NEWEST])('under Node.js %s', (version) => {
   let folder: string;
-  let older: string;
+  let node: string;
 
   beforeAll(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), 'skua-older-'));
+    folder = mkdtempSync(path.join(tmpdir(), 'skua-under-'));
     writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }));
     // From the cache of packages where it is there.
     await ok(
-      all.shell(`npm install node@${NODE_MIN} --prefer-offline --foreground-scripts`, {
+      all.shell(`npm install node@${version} --prefer-offline --foreground-scripts`, {
         cwd: folder,
         env: { npm_config_offline: undefined },
       }).ended,
     );
-    older = path.join(folder, 'node_modules/node/bin/node');
-    expect((await ok(all.shell(`'${older}' --version`, { cwd: folder }).ended)).out).toBe(`v${NODE_MIN}\n`);
+    node = path.join(folder, 'node_modules/node/bin/node');
+    expect((await ok(all.shell(`'${node}' --version`, { cwd: folder }).ended)).out).toBe(`v${version}\n`);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test('the store in the process does its main job, without a word on stderr', async () => {
-    const at = strangersFolder('older', []);
+    const at = strangersFolder(`under-${version}`, []);
     writeFileSync(
       path.join(at, 'main.mjs'),
       `
@@ -268,7 +349,7 @@ describe(`under Node.js ${NODE_MIN}`, () => {
       }
       console.log(JSON.stringify(done));`,
     );
-    const { out, err } = await ok(all.shell(`'${older}' main.mjs`, { cwd: at }).ended);
+    const { out, err } = await ok(all.shell(`'${node}' main.mjs`, { cwd: at }).ended);
     expect([JSON.parse(out), err]).toEqual([
       [
         [true, true, 'Bo'],
@@ -294,20 +375,21 @@ describe(`under Node.js ${NODE_MIN}`, () => {
   test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {
     const at = path.join(folder, 'walk');
     mkdirSync(at);
-    const program = `exec '${older}' '${path.join(all.installed, 'node_modules/skua/local/skua.mjs')}'`;
-    const node = all.shell(`${program} start --disable-tls`, {
+    const program = `exec '${node}' '${path.join(all.installed, 'node_modules/skua/local/skua.mjs')}'`;
+    const running = all.shell(`${program} start --disable-tls`, {
       cwd: at,
       isServer: true,
       env: { SERVER_NODE_PORT: '0', SERVER_CHUNK_SIZE: '2097152' },
     });
-    const [, url] = await node.seen(/is listening on (\S+)\n/);
+    const [, url] = await running.seen(/is listening on (\S+)\n/);
     const { out } = await ok(
       all.shell(`${program} demo`, { cwd: at, env: { SKUA_NODE: url, SKUA_USER: 'admin', SKUA_PASSWORD: 'changeit' } })
         .ended,
     );
     expect(out).toMatch(/routed|stream/);
-    const { code, err } = await node.end();
+    const { code, err } = await running.end();
     expect(code).toBe(0);
-    expect(err).not.toContain('ExperimentalWarning');
+    // What Node.js itself has to say begins so.
+    expect(err).not.toMatch(/\(node:\d+\)/);
   });
 });
