@@ -34,13 +34,28 @@ beforeAll(async () => {
   log = await logOf(71);
 });
 
-async function changed({ storage }: Log, { file, offset, size }: Framed, at = size - 12): Promise<MemoryStorage> {
+async function changed(
+  { storage }: Log,
+  { file, offset, size }: Framed,
+  at = size - 12,
+  bits = 1,
+): Promise<MemoryStorage> {
   const copy = await copyOf(storage);
   const opened = await copy.open(file, 'write');
   const [byte] = await opened.read(offset + at, 1);
-  await opened.writeAt(offset + at, Uint8Array.of(byte! ^ 1));
+  await opened.writeAt(offset + at, Uint8Array.of(byte! ^ bits));
   await opened.close();
   return copy;
+}
+
+/** Where a store finds an event. */
+async function positionOf({ storage }: Log, stream: string, number: number): Promise<number> {
+  const open = await openProven(await copyOf(storage), { chunkSizeBytes: CHUNK_BYTES });
+  try {
+    return (await open.store.readEvent(stream, number)).position;
+  } finally {
+    await open.close();
+  }
 }
 
 describe('the chunk that is being written', () => {
@@ -67,6 +82,50 @@ describe('the chunk that is being written', () => {
     expect(record.position).toBeGreaterThanOrEqual(first);
     expect(record.position).toBeLessThanOrEqual(last);
     expect(last - first).toBeLessThan(2 * BLOCK_BYTES);
+    // What to compare: the first of them by stream and number, and how many others there are.
+    const { records = [], recordsTotal } = told[1]!;
+    expect(records).toHaveLength(8);
+    // The log begins with an epoch record, which is of no stream.
+    expect(records[0]).toEqual({ position: first, stream: null, number: null, isReadable: true });
+    for (const { stream, number, position, isReadable } of records.slice(1)) {
+      expect(isReadable).toBe(true);
+      // Of the others most have expired.
+      if (stream === 'kept' || stream === 'other') expect(await positionOf(log, stream, number!)).toBe(position);
+      expect(told[1]!.message).toContain(`event ${number} of stream '${stream}' at position ${position}, `);
+    }
+    expect(told[1]!.message).toContain(`. They are a record of the log itself at position ${first}, event `);
+    expect(told[1]!.message).toMatch(new RegExp(`, and ${recordsTotal! - 8} more\\.$`));
+  });
+
+  it('has a changed record named first that can no longer be read', async () => {
+    const record = log.records[100]!;
+    const lengthOfStream = 4 + 32;
+    const { told } = await verify(await changed(log, record, lengthOfStream, 0x7f), log.anchors.slice(-1));
+    expect(told.map(({ code }) => code)).toEqual(['chain', 'changed']);
+    expect(told[1]).toMatchObject({ file: record.file, position: record.position });
+    expect(told[1]!.records).toHaveLength(8);
+    expect(told[1]!.records![0]).toEqual({
+      position: record.position,
+      stream: null,
+      number: null,
+      isReadable: false,
+    });
+    expect(told[1]!.message).toContain(
+      `Most likely it is the one at position ${record.position}, which can't be read. The others are a record of the log itself at`,
+    );
+  });
+
+  it.each([
+    ['length', 1],
+    ['second length', -2],
+    ['position', 8],
+  ])('has a changed record named first whose %s is another', async (_, at) => {
+    const record = log.records[100]!;
+    const { told } = await verify(await changed(log, record, at < 0 ? record.size + at : at), log.anchors.slice(-1));
+    expect(told.map(({ code }) => code)).toEqual(['unreadable', 'chain', 'changed']);
+    expect(told[0]).toMatchObject({ file: record.file, position: record.position });
+    expect(told[2]).toMatchObject({ file: record.file, position: record.position });
+    expect(told[2]!.records![0]).toMatchObject({ position: record.position, isReadable: false });
   });
 
   it('has a changed record named alone that fills its block', async () => {
@@ -76,7 +135,11 @@ describe('the chunk that is being written', () => {
       code: 'changed',
       file: record.file,
       position: record.position,
-      message: expect.stringMatching(`^The record at position ${record.position} of `),
+      message: expect.stringMatching(
+        `^The record at position ${record.position} of .* It is event \\d of stream 'large' at position ${record.position}\\.$`,
+      ),
+      records: [{ position: record.position, stream: 'large', number: expect.any(Number), isReadable: true }],
+      recordsTotal: 1,
     });
   });
 

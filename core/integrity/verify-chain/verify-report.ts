@@ -28,6 +28,20 @@ export interface ProofFinding {
   /** In the log. */
   readonly position: number | null;
   readonly message: string;
+  /** Records of which one or more were changed, where more can't be told: those that can't be read first, not all. */
+  readonly records?: readonly Suspect[];
+  /** How many these are with those that `records` leaves out. */
+  readonly recordsTotal?: number;
+}
+
+/** A record that may have been changed, as it lies in the file now. */
+export interface Suspect {
+  readonly position: number;
+  /** Null for a record that is of no stream, or can't be read. */
+  readonly stream: string | null;
+  /** Null for what has no event number of its own. */
+  readonly number: number | null;
+  readonly isReadable: boolean;
 }
 
 /** What is no harm to any record, but to be known. */
