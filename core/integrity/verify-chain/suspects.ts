@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../base/errors.ts';
 import { BLOCK_BYTES } from '../../cache/cache.ts';
+import type { ChangedBlock } from '../../log/block-sums/block-sums.ts';
 import { BLOCK_SUMS_FILE } from '../../log/format/block-sums-file.ts';
 import {
   COMMIT,
@@ -22,42 +23,57 @@ const fields = new PrepareFields();
 
 /** The records that reach into a block whose bytes were changed: one or more of them are not as they were. */
 export class BlockSuspects {
-  /** The first ones, and the one that can't be read wherever it lies. */
+  readonly #changed: ChangedBlock;
+  /** The likely ones, and then the first of the others. */
   readonly #named: Suspect[] = [];
   #total = 0;
+  #likely = 0;
   #first = 0;
   #last = 0;
+
+  constructor(changed: ChangedBlock) {
+    this.#changed = changed;
+  }
 
   get total(): number {
     return this.#total;
   }
 
-  add(suspect: Suspect): void {
+  /** `from` and `to` are offsets in the file: of the record, and of what follows it. */
+  add(suspect: Suspect, from: number, to: number): void {
+    const { byteAt } = this.#changed;
     if (this.#total++ === 0) this.#first = suspect.position;
     this.#last = suspect.position;
-    if (suspect.isReadable && this.#named.length === SUSPECTS_MAX) return;
-    if (suspect.isReadable) this.#named.push(suspect);
-    else this.#named.unshift(suspect);
+    const isLikely = byteAt === null ? !suspect.isReadable : byteAt >= from && byteAt < to;
+    if (isLikely) this.#named.splice(this.#likely++, 0, suspect);
+    else this.#named.push(suspect);
     if (this.#named.length > SUSPECTS_MAX) this.#named.pop();
+    this.#likely = Math.min(this.#likely, SUSPECTS_MAX);
   }
 
-  /** `block` counts from the beginning of the file. */
-  finding(file: string, block: number): ProofFinding {
-    const [likely] = this.#named;
+  finding(file: string): ProofFinding {
+    const { block, byteAt } = this.#changed;
     const why = `the bytes from offset ${block * BLOCK_BYTES} on differ from their checksum in ${BLOCK_SUMS_FILE}`;
-    const names = this.#named.filter(({ isReadable }) => isReadable).map(nameOf);
+    const likely = this.#named.slice(0, this.#likely).map(nameOf);
+    const others = this.#named.slice(this.#likely).map(nameOf);
     const rest = this.#total - this.#named.length;
-    const unreadable = this.#named.filter(({ isReadable }) => !isReadable).map(({ position }) => position);
-    const message =
+    if (rest > 0) others.push(`and ${rest} more`);
+    const which =
       this.#total === 1
-        ? `The record at position ${this.#first} of ${file} was changed: ${why}. It ${names.length === 1 ? `is ${names[0]}` : "can't be read"}.`
-        : `One or more of the ${this.#total} records at positions ${this.#first} to ${this.#last} of ${file} was changed: ${why}.${
-            unreadable.length === 0
-              ? ''
-              : ` Most likely it is the one at position ${unreadable.join(' or ')}, which can't be read.`
-          } ${unreadable.length === 0 ? 'They' : 'The others'} are ${names.join(', ')}${rest === 0 ? '' : `, and ${rest} more`}.`;
+        ? `The record at position ${this.#first}`
+        : `One or more of the ${this.#total} records at positions ${this.#first} to ${this.#last}`;
+    const by = byteAt === null ? '' : `: another byte at offset ${byteAt}, and nothing else, makes this difference`;
+    const most = likely.length === 0 ? '' : ` Most likely it is ${likely.join(', or ')}${by}.`;
+    const all = others.length === 0 ? '' : ` ${most === '' ? 'They' : 'The others'} are ${others.join(', ')}.`;
+    const told = this.#total === 1 ? ` It is ${[...likely, ...others].join()}.` : most + all;
     return {
-      ...finding('changed', file, likely!.isReadable ? this.#first : likely!.position, message),
+      ...finding(
+        'changed',
+        file,
+        this.#likely === 0 ? this.#first : this.#named[0]!.position,
+        `${which} of ${file} was changed: ${why}.${told}`,
+      ),
+      likely: this.#likely,
       records: this.#named,
       recordsTotal: this.#total,
     };
@@ -84,7 +100,8 @@ export function suspectAt(position: number, framed: Uint8Array | null): Suspect 
   return { position, stream: streamOf(frame, fields), number: hasNumber ? fields.eventNumber : null, isReadable: true };
 }
 
-function nameOf({ position, stream, number }: Suspect): string {
+function nameOf({ position, stream, number, isReadable }: Suspect): string {
+  if (!isReadable) return `the record at position ${position}, which can't be read`;
   const what =
     stream === null
       ? 'a record of the log itself'

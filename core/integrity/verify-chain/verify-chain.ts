@@ -346,7 +346,7 @@ class Verifying {
    */
   async *#changedBlocks(place: ChunkSpan, { position }: Anchor): AsyncGenerator<ProofFinding> {
     const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
-    const suspects = new Map(blocks.map((block) => [block, new BlockSuspects()]));
+    const suspects = new Map(blocks.map((changed) => [changed.block, new BlockSuspects(changed)]));
     const start = place.startNumber * this.#chunkSize;
     const records = new ChunkRecords({
       storage: this.#storage,
@@ -360,7 +360,7 @@ class Verifying {
       let suspect: Suspect | null = null;
       const from = HEADER_BYTES + before.position - start;
       for (let block = Math.floor(from / BLOCK_BYTES); block * BLOCK_BYTES < to; block++)
-        suspects.get(block)?.add((suspect ??= suspectAt(before.position, before.framed)));
+        suspects.get(block)?.add((suspect ??= suspectAt(before.position, before.framed)), from, to);
     };
     try {
       if (blocks.length === 0) return;
@@ -376,7 +376,7 @@ class Verifying {
     } finally {
       await records.close();
     }
-    for (const [block, found] of suspects) if (found.total > 0) yield found.finding(place.name, block);
+    for (const found of suspects.values()) if (found.total > 0) yield found.finding(place.name);
   }
 
   /** A record that is there, and should be as one of the states. */

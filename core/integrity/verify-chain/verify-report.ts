@@ -28,10 +28,12 @@ export interface ProofFinding {
   /** In the log. */
   readonly position: number | null;
   readonly message: string;
-  /** Records of which one or more were changed, where more can't be told: those that can't be read first, not all. */
+  /** Records of which one or more were changed, where more can't be told. The likely ones come first; not all. */
   readonly records?: readonly Suspect[];
   /** How many these are with those that `records` leaves out. */
   readonly recordsTotal?: number;
+  /** How many of `records` are likely: their bytes alone explain the difference, or they can't be read. */
+  readonly likely?: number;
 }
 
 /** A record that may have been changed, as it lies in the file now. */
