@@ -62,9 +62,9 @@ const backupOption = text('ID', null, 'The backup, by its id or a prefix of it',
 
 const keepOptions = {
   'keep-last': kept('Number of newest backups to keep'),
-  'keep-hourly': kept('Number of hours (UTC) whose last backup to keep'),
-  'keep-daily': kept('Number of days whose last backup to keep'),
-  'keep-weekly': kept('Number of weeks whose last backup to keep'),
+  'keep-hourly': kept('Number of newest hours (UTC) with backups, of each of which to keep the last'),
+  'keep-daily': kept('Number of newest days (UTC) with backups, of each of which to keep the last'),
+  'keep-weekly': kept('Number of newest weeks (Monday to Sunday, UTC) with backups, of each of which to keep the last'),
 };
 
 function kept(help: string): Option<number> {

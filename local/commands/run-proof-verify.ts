@@ -23,7 +23,7 @@ import {
 import type { Input } from '../cli/command.ts';
 import { requireDirectory } from '../cli/data-directory.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
-import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
+import { coloursFor, counted, EXIT, line, shown } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { followSearch } from '../cli/findings.ts';
 import { readAnchors, readText } from '../proof/anchor-file.ts';
@@ -136,8 +136,8 @@ async function report(
 function saidText(said: ProofFinding | ProofNote, io: Io): string {
   const { red, dim, bold } = coloursFor(io.stdout, io.env);
   return said.kind === 'note'
-    ? `${dim('note   ')} ${said.message}`
-    : `${red('wrong  ')} ${bold(said.code)}: ${said.message}`;
+    ? `${dim('note   ')} ${shown(said.message)}`
+    : `${red('wrong  ')} ${bold(said.code)}: ${shown(said.message)}`;
 }
 
 function summaryText(

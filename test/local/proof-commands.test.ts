@@ -132,6 +132,50 @@ describe('skua proof', () => {
     expect(out).not.toContain('are as they were');
   });
 
+  it('names the event of the chunk being written in which a byte was changed', async () => {
+    const open = await openProven(new FilesystemStorage({ root: at('written') }), { chunkSizeBytes: 1_048_576 });
+    await fill(open, new Random(82), 200);
+    await open.store.append('orders/8', ANY, [
+      {
+        id: '20000000-0000-4000-8000-000000000002',
+        type: 'placed',
+        isJson: true,
+        data: encodeText('{"sum":100}'),
+        metadata: new Uint8Array(0),
+      },
+    ]);
+    await fill(open, new Random(83), 200);
+    await open.close();
+    expect((await run('proof', 'export', '--db', at('written'), '--out', at('written.json'))).code).toBe(0);
+    const chunk = at('written', 'chunk-000000.000000');
+    const bytes = readFileSync(chunk);
+    const offset = bytes.indexOf('{"sum":100}') + 7;
+    bytes[offset] = '9'.charCodeAt(0);
+    rmSync(chunk);
+    writeFileSync(chunk, bytes);
+    const words = ['proof', 'verify', '--db', at('written'), '--anchor', at('written.json')];
+    const { code, out } = await run(...words);
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringContaining(`Most likely it is event 0 of stream 'orders/8' at position `),
+    });
+    const lines = (await run(...words, '--json')).out
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text) as object);
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        kind: 'finding',
+        code: 'changed',
+        file: 'chunk-000000.000000',
+        likely: 1,
+        records: expect.arrayContaining([
+          { position: expect.any(Number), stream: 'orders/8', number: 0, isReadable: true },
+        ]),
+      }),
+    );
+  });
+
   it('says what is wrong with what it is given', async () => {
     expect(await run('proof', 'verify', '--db', at('data'))).toMatchObject({
       code: 2,

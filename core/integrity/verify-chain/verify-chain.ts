@@ -4,7 +4,6 @@ import { fromHex, toHex } from '../../base/hex.ts';
 import { decodeText } from '../../base/text.ts';
 import { BLOCK_BYTES } from '../../cache/cache.ts';
 import { compareBlocks } from '../../log/block-sums/block-sums.ts';
-import { BLOCK_SUMS_FILE } from '../../log/format/block-sums-file.ts';
 import {
   type ChunkFileName,
   decodeHeader,
@@ -29,7 +28,8 @@ import { sha256By } from '../format/sha256.ts';
 import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
 import { type ChunkSpan, ChunkRecords, type Found, type Run } from './verify-records.ts';
-import { finding, type ProofFinding, type ChainReport, unreadable } from './verify-report.ts';
+import { BlockSuspects, suspectAt } from './suspects.ts';
+import { finding, type ProofFinding, type ChainReport, type Suspect, unreadable } from './verify-report.ts';
 
 /**
  * The verifier. It reads the files of a directory and nothing else, and shares with what writes them the layout of
@@ -346,7 +346,7 @@ class Verifying {
    */
   async *#changedBlocks(place: ChunkSpan, { position }: Anchor): AsyncGenerator<ProofFinding> {
     const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
-    const suspects = new Map(blocks.map((block) => [block, [] as number[]]));
+    const suspects = new Map(blocks.map((changed) => [changed.block, new BlockSuspects(changed)]));
     const start = place.startNumber * this.#chunkSize;
     const records = new ChunkRecords({
       storage: this.#storage,
@@ -354,39 +354,29 @@ class Verifying {
       chunkSize: this.#chunkSize,
       logEnd: this.#logEnd,
     });
-    let before: Found | null = null;
+    let before: { readonly position: number; readonly framed: Uint8Array | null } | null = null;
     const look = (to: number): void => {
       if (before === null || before.position < this.#heldTo) return;
-      for (let block = Math.floor(before.offset / BLOCK_BYTES); block * BLOCK_BYTES < to; block++)
-        suspects.get(block)?.push(before.position);
+      let suspect: Suspect | null = null;
+      const from = HEADER_BYTES + before.position - start;
+      for (let block = Math.floor(from / BLOCK_BYTES); block * BLOCK_BYTES < to; block++)
+        suspects.get(block)?.add((suspect ??= suspectAt(before.position, before.framed)), from, to);
     };
     try {
       if (blocks.length === 0) return;
       for await (const run of records.upTo(place, start + this.#chunkSize)) {
         for (const record of run) {
-          if ('kind' in record || record.position >= position) continue;
-          look(record.offset);
-          before = record;
+          // Where the file can't be read any further, a record begins.
+          if (record.position === null || record.position >= position) continue;
+          look(HEADER_BYTES + record.position - start);
+          before = { position: record.position, framed: 'kind' in record ? null : record.framed };
         }
       }
       look(HEADER_BYTES + Math.min(position, this.#logEnd) - start);
     } finally {
       await records.close();
     }
-    for (const [block, positions] of suspects) {
-      const [first] = positions;
-      if (first === undefined) continue;
-      const which =
-        positions.length === 1
-          ? `The record at position ${first}`
-          : `One or more of the ${positions.length} records at positions ${first} to ${positions.at(-1)}`;
-      yield finding(
-        'changed',
-        place.name,
-        first,
-        `${which} of ${place.name} was changed: the bytes from offset ${block * BLOCK_BYTES} on differ from their checksum in ${BLOCK_SUMS_FILE}.`,
-      );
-    }
+    for (const found of suspects.values()) if (found.total > 0) yield found.finding(place.name);
   }
 
   /** A record that is there, and should be as one of the states. */

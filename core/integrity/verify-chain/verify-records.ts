@@ -17,6 +17,8 @@ export interface ChunkSpan {
 export interface Found {
   readonly position: number;
   readonly leaf: Uint8Array;
+  /** Its length and payload. */
+  readonly framed: Uint8Array;
   readonly file: string;
   readonly offset: number;
 }
@@ -104,9 +106,11 @@ export class ChunkRecords {
           else if (!header.isScavenged && i64(bytes, offset + 4 + POSITION_AT) !== start + at - HEADER_BYTES)
             wrong = `a record naming position ${i64(bytes, offset + 4 + POSITION_AT)}`;
           if (wrong !== null) break;
+          const framed = bytes.subarray(offset, offset + 4 + length);
           run.push({
             position: i64(bytes, offset + 4 + POSITION_AT),
-            leaf: this.#sha256(bytes.subarray(offset, offset + 4 + length)),
+            leaf: this.#sha256(framed),
+            framed,
             file: name,
             offset: at,
           });
@@ -119,7 +123,12 @@ export class ChunkRecords {
         if (wrong !== null) {
           yield [
             ...run,
-            finding('unreadable', name, null, `${name} can't be read as records from offset ${at} on: ${wrong}.`),
+            finding(
+              'unreadable',
+              name,
+              header.isScavenged ? null : start + at - HEADER_BYTES,
+              `${name} can't be read as records from offset ${at} on: ${wrong}.`,
+            ),
           ];
           return;
         }

@@ -28,6 +28,22 @@ export interface ProofFinding {
   /** In the log. */
   readonly position: number | null;
   readonly message: string;
+  /** Records of which one or more were changed, where more can't be told. The likely ones come first; not all. */
+  readonly records?: readonly Suspect[];
+  /** How many these are with those that `records` leaves out. */
+  readonly recordsTotal?: number;
+  /** How many of `records` are likely: their bytes alone explain the difference, or they can't be read. */
+  readonly likely?: number;
+}
+
+/** A record that may have been changed, as it lies in the file now. */
+export interface Suspect {
+  readonly position: number;
+  /** Null for a record that is of no stream, or can't be read. */
+  readonly stream: string | null;
+  /** Null for what has no event number of its own. */
+  readonly number: number | null;
+  readonly isReadable: boolean;
 }
 
 /** What is no harm to any record, but to be known. */

@@ -4,6 +4,7 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { Chunk, scanChunk } from '../chunk/chunk.ts';
+import { onlyByteOf } from './only-byte.ts';
 import { BLOCK_SUMS_FILE, readBlockSums, type ChecksummedBlocks } from '../format/block-sums-file.ts';
 import { type ChunkHeader, decodeHeader, HEADER_BYTES } from '../format/chunk-format.ts';
 import type { LogEnd } from '../log-end/log-end.ts';
@@ -81,7 +82,8 @@ export async function checkBlocks(
   const outdated =
     kept === null ? null : kept === 'not-ours' ? 'their file was changed or damaged' : outdatedBy(kept, header, end);
   const checksummed = outdated === null && kept !== 'not-ours' ? kept : null;
-  const { sums, wrong } = await sumBlocks(file, end, digests, compares ? checksummed : null);
+  const { sums, wrong: differing } = await sumBlocks(file, end, digests, compares ? checksummed : null);
+  const wrong = differing.map(({ block }) => block);
   if (checksummed === null) return { sums, checksummedTo: 0, wrong: [], outdated, isThere };
   if (wrong.length > 0) {
     const changed =
@@ -93,6 +95,12 @@ export async function checkBlocks(
   return { sums, checksummedTo: checksummed.end, wrong, outdated: null, isThere };
 }
 
+/** A block that is not as it was written, and the file offset of the one byte that may be all of it; null for none. */
+export interface ChangedBlock {
+  readonly block: number;
+  readonly byteAt: number | null;
+}
+
 /**
  * Blocks of a chunk file that are not as the file of checksums of this directory has them; the caller has the
  * directory's lock. None where that file is of another chunk by now. `between` gets the bytes passed.
@@ -102,13 +110,17 @@ export async function compareBlocks(
   name: string,
   digests: Digests,
   between: (bytes: number) => Promise<void>,
-): Promise<readonly number[]> {
+): Promise<readonly ChangedBlock[]> {
   const file = await storage.open(name, 'read');
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
     const kept = await readBlockSums(storage, digests, header.chunkSize);
     if (kept === null || kept === 'not-ours' || outdatedBy(kept, header, kept.end) !== null) return [];
-    return (await sumBlocks(file, kept.end, digests, kept, between)).wrong;
+    const { wrong } = await sumBlocks(file, kept.end, digests, kept, between);
+    return wrong.map(({ block, difference, length }) => {
+      const index = onlyByteOf(digests, difference, length);
+      return { block, byteAt: index === null ? null : block * BLOCK_BYTES + index };
+    });
   } finally {
     await file.close();
   }
@@ -120,16 +132,23 @@ function outdatedBy(kept: ChecksummedBlocks, header: ChunkHeader, end: number): 
   return kept.end > end ? 'the log ends before the position that they cover' : null;
 }
 
-/** CRC-32 of all whole blocks in [0, end), and the numbers of those that differ from what is vouched for. */
+/** A block whose checksum is another: the bits in which it differs, over so many bytes. */
+interface WrongBlock {
+  readonly block: number;
+  readonly difference: number;
+  readonly length: number;
+}
+
+/** CRC-32 of all whole blocks in [0, end), and those that differ from what is vouched for. */
 async function sumBlocks(
   file: StorageFile,
   end: number,
   digests: Digests,
   checksummed: ChecksummedBlocks | null,
   between?: (bytes: number) => Promise<void>,
-): Promise<{ sums: BlockSums; wrong: number[] }> {
+): Promise<{ sums: BlockSums; wrong: WrongBlock[] }> {
   const sums = new BlockSums();
-  const wrong: number[] = [];
+  const wrong: WrongBlock[] = [];
   const buffers = [0, 1].map(() => new Uint8Array(Math.min(READ_BYTES, Math.ceil(end / BLOCK_BYTES) * BLOCK_BYTES)));
   /** The next piece is read while this one is summed. */
   const read = async (from: number): Promise<Uint8Array> =>
@@ -153,8 +172,9 @@ async function sumBlocks(
       const index = (from + at) / BLOCK_BYTES;
       if (checksummed === null || index >= checksummed.sums.length) continue;
       const part = Math.min(block.length, checksummed.end - from - at);
-      if ((part === block.length ? sum : digests.crc32(block.subarray(0, part))) !== checksummed.sums[index])
-        wrong.push(index);
+      const found = part === block.length ? sum : digests.crc32(block.subarray(0, part));
+      const difference = found ^ checksummed.sums[index]!;
+      if (difference !== 0) wrong.push({ block: index, difference, length: part });
     }
     await between?.(length);
   }

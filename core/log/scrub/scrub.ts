@@ -219,13 +219,11 @@ const verifyChunk = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, conte
  * Compares the blocks of the chunk that is being written with the checksums beside it, as far as these vouch for it;
  * gives the numbers of those that differ.
  */
-const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) =>
-  compareBlocks(
-    context.storage,
-    name,
-    context.digests,
-    paced(context, (await context.storage.size(name)) ?? 0, bytesPerSecond),
-  )) satisfies Job;
+const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) => {
+  const total = (await context.storage.size(name)) ?? 0;
+  const changed = await compareBlocks(context.storage, name, context.digests, paced(context, total, bytesPerSecond));
+  return changed.map(({ block }) => block);
+}) satisfies Job;
 
 /** What workers do for the log. */
 export const LOG_JOBS: Readonly<Record<string, Job>> = {

@@ -520,9 +520,9 @@ export const backup = {
     'How often new log is shipped to the repository, which limits what can be lost; 0 for never',
   ),
   'Backup:KeepLast': kept('Newest backups'),
-  'Backup:KeepHourly': kept('Last backups of an hour'),
-  'Backup:KeepDaily': kept('Last backups of a day'),
-  'Backup:KeepWeekly': kept('Last backups of a week'),
+  'Backup:KeepHourly': kept('Last backups of an hour (UTC)'),
+  'Backup:KeepDaily': kept('Last backups of a day (UTC)'),
+  'Backup:KeepWeekly': kept('Last backups of a week (Monday to Sunday, UTC)'),
   'Backup:ThrottleBytesPerSec': option(
     size({ min: 65_536, max: 1_099_511_627_776, or: 0 }),
     0,

@@ -48,6 +48,14 @@ describe('help', () => {
       for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
     },
   );
+  test('periods of backups are those of UTC, and count where they have any', async () => {
+    const out = (await run(['backup', 'prune', '--help'])).out.replace(/\s+/g, ' ');
+    for (const period of ['hours (UTC)', 'days (UTC)', 'weeks (Monday to Sunday, UTC)'])
+      expect(out).toContain(`Number of newest ${period} with backups, of each of which to keep the last`);
+    const ofNode = (await run(['start', '--help', '--all'])).out.replace(/\s+/g, ' ');
+    for (const period of ['an hour (UTC)', 'a day (UTC)', 'a week (Monday to Sunday, UTC)'])
+      expect(ofNode).toContain(`Last backups of ${period} to keep after a backup`);
+  });
   test('optional and repeated arguments are shown as such', async () => {
     expect((await run(['prove-erased', '--help'])).out).toContain('skua prove-erased [ID...] [options]');
     expect((await run(['scavenge', 'stop', '--help'])).out).toContain('skua scavenge stop [ID] [options]');

@@ -1,4 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
+import { startNode } from '../../../local/node/node.ts';
+import { OWN_PROCESS } from '../../../local/node/node-world.ts';
+import { testLog } from '../../../local/testing/test-log.ts';
+import { load } from '../config/support.ts';
 import { withCommitTimeout } from '../../../local/store/commit-timeout.ts';
 import { appendOf, APPEND, BATCH, chunkOf, DELETE, idOf, proposed, stream } from '../../handlers/grpc/streams/kit.ts';
 import { grpcHarness } from '../../grpc/harness.ts';
@@ -66,4 +71,35 @@ describe('a write that is not committed in time', () => {
     await clock.advance(250);
     expect(clock.sleeping).toBe(0);
   });
+});
+
+test('a node that was given CommitTimeoutMs says so of a write that its log does not end', async () => {
+  const handle = await new MemoryStorage().create('any');
+  const node = await startNode({
+    config: load(['--mem-db', '--insecure', '--node-port=0', '--commit-timeout-ms=1']),
+    env: {},
+    log: testLog('error', undefined),
+    world: { ...OWN_PROCESS, keepsProcess: false },
+  });
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const sync = vi.spyOn(Object.getPrototypeOf(handle) as typeof handle, 'sync').mockReturnValue(released);
+  try {
+    const reply = await fetch(`${node.url}/streams/s`, {
+      method: 'POST',
+      headers: EVENTS,
+      body: events(1),
+      signal: AbortSignal.timeout(30_000),
+    });
+    expect([reply.status, await reply.json()]).toEqual([
+      503,
+      expect.objectContaining({ code: 'commit_outcome_unknown' }),
+    ]);
+  } finally {
+    release();
+    sync.mockRestore();
+    await node.stop();
+  }
 });
