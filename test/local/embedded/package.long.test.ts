@@ -369,7 +369,7 @@ describe.each([NODE_MIN, NODE_NEWEST])('under Node.js %s', (version) => {
   )('program %i that embeds the store runs: %s', async ([, , program]) => {
     linkBeside(all);
     // It has no types: as a module it runs where Node.js strips none.
-    await runProgram({ ...program, language: 'js' }, all, older);
+    await runProgram({ ...program, language: 'js' }, all, node);
   });
 
   test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {
