@@ -169,7 +169,7 @@ export interface ActivityView {
   readonly bytesWrittenPerSecond: number | null;
   readonly bytesReadPerSecond: number | null;
   readonly requestsPerSecond: number | null;
-  /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
+  /** Estimated within the buckets of the histogram; null also where nothing was done. */
   readonly appendP99Seconds: number | null;
   readonly requestP99Seconds: number | null;
   readonly totals: {
