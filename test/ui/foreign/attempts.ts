@@ -84,6 +84,7 @@ export const PRIVATE_PATHS: readonly string[] = [
   '/users',
   '/users/$current',
   '/admin/overview',
+  '/admin/overview/history',
   '/admin/log',
   '/admin/chunks',
   '/info/options',
