@@ -158,25 +158,20 @@ export interface LogView {
   readonly lines: readonly LogLineView[];
 }
 
-/** What the node does; null where it is not known. */
-export interface ActivityRates {
+/**
+ * What the node has done since its start, and in about the last 10 seconds: null until two looks lie far enough apart.
+ */
+export interface ActivityView {
+  readonly windowSeconds: number | null;
   readonly appendsPerSecond: number | null;
   readonly eventsWrittenPerSecond: number | null;
   readonly eventsReadPerSecond: number | null;
   readonly bytesWrittenPerSecond: number | null;
   readonly bytesReadPerSecond: number | null;
-  /** Over HTTP. */
   readonly requestsPerSecond: number | null;
-  /** Estimated within the buckets of the histogram; null also where nothing was done. */
+  /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
   readonly appendP99Seconds: number | null;
   readonly requestP99Seconds: number | null;
-}
-
-/**
- * What the node has done since its start, and in about the last 10 seconds: null until two looks lie far enough apart.
- */
-export interface ActivityView extends ActivityRates {
-  readonly windowSeconds: number | null;
   readonly totals: {
     readonly appends: number;
     readonly eventsWritten: number;
@@ -185,15 +180,6 @@ export interface ActivityView extends ActivityRates {
     readonly bytesRead: number;
     readonly requests: number;
   };
-}
-
-/** What the node did in each step of at most the last day, the oldest first; steps that are not known are null. */
-export interface HistoryView {
-  readonly stepSeconds: number;
-  /** ISO 8601, UTC: the end of the first step, which each next one is a step behind; null before there is one. */
-  readonly from: string | null;
-  /** Each line has a value a step. */
-  readonly lines: Readonly<Record<keyof ActivityRates | 'cpuPercent', readonly (number | null)[]>>;
 }
 
 /** What became of calls of senders since the start, and lately, as above. */

@@ -4,7 +4,6 @@ import type { ChunkMapView } from '../../core/log/api.ts';
 import type {
   AuditView,
   ChunkProofView,
-  HistoryView,
   InfoDocument,
   LogLineLevel,
   LogView,
@@ -82,8 +81,6 @@ export interface NodeControl {
   /** The files of the log; without the files where `since` is their version. */
   chunkMap(since: string | null): ChunkMapView;
   overview(): Promise<OverviewView>;
-  /** What the node did in the last day. */
-  history(): HistoryView;
   webhooks(): WebhooksView;
   /** The last lines of the log. */
   log(query: LogQuery): LogView;

@@ -4,7 +4,7 @@ import { nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import { HISTORY_DOC, OVERVIEW_DOC } from '../openapi/inspection-paths.ts';
+import { OVERVIEW_DOC } from '../openapi/inspection-paths.ts';
 
 /** GET `/admin/overview`: how the node is, in one answer for callers that ask every few seconds. */
 const overview: Handler = async (call, app) => {
@@ -12,22 +12,11 @@ const overview: Handler = async (call, app) => {
   return jsonReply(call, await nodeOf(call, app).overview());
 };
 
-/** GET `/admin/overview/history`: the same lines by minute, for charts. */
-const history: Handler = (call, app) => {
-  negotiate(call, JSON_ONLY);
-  return jsonReply(call, nodeOf(call, app).history());
-};
-
-/** The paths of the overview. */
+/** The path of the overview. */
 export const OVERVIEW_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   {
     path: '/admin/overview',
     methods: 'GET, OPTIONS',
     operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) },
-  },
-  {
-    path: '/admin/overview/history',
-    methods: 'GET, OPTIONS',
-    operations: { GET: operation('operators', 'here', inRoom(history), HISTORY_DOC) },
   },
 ]);

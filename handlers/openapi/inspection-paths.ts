@@ -17,7 +17,6 @@ import {
 import type {
   ActivityView,
   DiskView,
-  HistoryView,
   LogLevelDocument,
   LogLineView,
   LogView,
@@ -33,7 +32,6 @@ import type { OperationDoc, Schema } from '../http/route.ts';
 
 const NUMBER: Schema = { type: 'number' };
 const RATE: Schema = { type: ['number', 'null'] };
-const LINE: Schema = arrayOf(RATE);
 
 export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
   ChunkMap: documentOf<ChunkMapView>({
@@ -165,7 +163,7 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
           'Since the node started.',
         ),
       },
-      'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are estimated within the buckets of the histograms in `/metrics`.',
+      'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are upper bounds.',
     ),
     process: documentOf<OverviewView['process']>({ cpuPercent: NUMBER, memoryBytes: COUNT, heapBytes: COUNT }),
     connections: COUNT,
@@ -187,28 +185,6 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
       ),
       description: 'The severest first.',
     },
-  }),
-  History: documentOf<HistoryView>({
-    stepSeconds: COUNT,
-    from: {
-      type: ['string', 'null'],
-      format: 'date-time',
-      description: 'The end of the first step; null until the node has run for about a minute.',
-    },
-    lines: documentOf<HistoryView['lines']>(
-      {
-        appendsPerSecond: LINE,
-        eventsWrittenPerSecond: LINE,
-        eventsReadPerSecond: LINE,
-        bytesWrittenPerSecond: LINE,
-        bytesReadPerSecond: LINE,
-        requestsPerSecond: LINE,
-        appendP99Seconds: LINE,
-        requestP99Seconds: LINE,
-        cpuPercent: LINE,
-      },
-      'A value for each step, oldest first; null where it is not known, p99 also where nothing was done.',
-    ),
   }),
   WebhookActivity: documentOf<WebhooksView>({
     windowSeconds: RATE,
@@ -303,13 +279,6 @@ export const OVERVIEW_DOC: OperationDoc = {
   description:
     'State, log, disk, rates, certificates, licence, and warnings that say what to do. Made from data in memory, so it can be polled every other second.',
   responses: { 200: ok('The overview.', json(ref('Overview'))), ...problems(400, 406) },
-};
-
-export const HISTORY_DOC: OperationDoc = {
-  summary: 'What the node did in the last 24 hours',
-  description:
-    'Rates and latencies by minute, of the node that is asked, from memory: a restart begins anew. Minutes in which the node stood still or its clock was set are null.',
-  responses: { 200: ok('The lines.', json(ref('History'))), ...problems(400, 406) },
 };
 
 export const WEBHOOK_ACTIVITY_DOC: OperationDoc = {

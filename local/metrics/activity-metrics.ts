@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { ActivityRates, ActivityView, WebhooksView } from '../../handlers/documents/node.ts';
+import type { ActivityView, WebhooksView } from '../../handlers/documents/node.ts';
 import type { Metrics } from './metrics.ts';
 import { type Buckets, bucketsOf, Looks, quantile, totalOf } from './recent.ts';
 import { METRICS } from './table.ts';
@@ -10,72 +10,48 @@ const CALLS = 'eventstore_webhook_calls_total';
 const CALL_TIMES = 'eventstore_webhook_call_duration_seconds';
 const P99 = 0.99;
 
-/** What is looked at: all that has been done since the start. */
-export interface ActivityFigures {
+interface Seen {
   readonly totals: ActivityView['totals'];
   readonly appendTimes: Buckets;
   readonly requestTimes: Buckets;
 }
 
-export function activityOf(metrics: Metrics): ActivityFigures {
-  return {
-    totals: {
-      // The sum of a histogram of the requests in groups.
-      appends: totalOf(metrics, 'eventstore_append_group_requests'),
-      eventsWritten: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'written'),
-      eventsRead: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'read'),
-      bytesWritten: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'written'),
-      bytesRead: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'read'),
-      // Of gRPC only scrapes learn: what they had last would be a leap at the next one.
-      requests: totalOf(metrics, 'eventstore_http_requests_total'),
-    },
-    appendTimes: bucketsOf(metrics.figuresOf(APPENDS), boundsOf(APPENDS)),
-    requestTimes: bucketsOf(metrics.figuresOf(REQUESTS), boundsOf(REQUESTS)),
-  };
-}
-
-/** What was done in so many seconds. What fell was begun anew, and is not known. */
-export function ratesBetween(before: ActivityFigures, now: ActivityFigures, seconds: number): ActivityRates {
-  const rate = (key: keyof ActivityFigures['totals']) => {
-    const grown = now.totals[key] - before.totals[key];
-    return grown < 0 ? null : grown / seconds;
-  };
-  return {
-    appendsPerSecond: rate('appends'),
-    eventsWrittenPerSecond: rate('eventsWritten'),
-    eventsReadPerSecond: rate('eventsRead'),
-    bytesWrittenPerSecond: rate('bytesWritten'),
-    bytesReadPerSecond: rate('bytesRead'),
-    requestsPerSecond: rate('requests'),
-    appendP99Seconds: quantile(now.appendTimes, before.appendTimes, boundsOf(APPENDS), P99),
-    requestP99Seconds: quantile(now.requestTimes, before.requestTimes, boundsOf(REQUESTS), P99),
-  };
-}
-
-const UNKNOWN: ActivityRates = {
-  appendsPerSecond: null,
-  eventsWrittenPerSecond: null,
-  eventsReadPerSecond: null,
-  bytesWrittenPerSecond: null,
-  bytesReadPerSecond: null,
-  requestsPerSecond: null,
-  appendP99Seconds: null,
-  requestP99Seconds: null,
-};
-
 /** What the node has done since its start, and lately, from its metrics. */
 export class Activity {
-  readonly #looks: Looks<ActivityFigures>;
+  readonly #looks: Looks<Seen>;
 
   constructor(metrics: Metrics, clock: Pick<Clock, 'monotonicMs'>) {
-    this.#looks = new Looks(clock, () => activityOf(metrics));
+    this.#looks = new Looks(clock, () => ({
+      totals: {
+        // The sum of a histogram of the requests in groups.
+        appends: totalOf(metrics, 'eventstore_append_group_requests'),
+        eventsWritten: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'written'),
+        eventsRead: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'read'),
+        bytesWritten: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'written'),
+        bytesRead: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'read'),
+        requests: totalOf(metrics, 'eventstore_http_requests_total') + totalOf(metrics, 'eventstore_grpc_calls_total'),
+      },
+      appendTimes: bucketsOf(metrics.figuresOf(APPENDS), boundsOf(APPENDS)),
+      requestTimes: bucketsOf(metrics.figuresOf(REQUESTS), boundsOf(REQUESTS)),
+    }));
   }
 
   view(): ActivityView {
     const { now, before } = this.#looks.look();
+    const rate = (key: keyof Seen['totals']) =>
+      before === null ? null : (now.totals[key] - before.seen.totals[key]) / before.seconds;
+    const p99 = (key: 'appendTimes' | 'requestTimes', name: string) =>
+      before === null ? null : quantile(now[key], before.seen[key], boundsOf(name), P99);
     return {
       windowSeconds: before?.seconds ?? null,
-      ...(before === null ? UNKNOWN : ratesBetween(before.seen, now, before.seconds)),
+      appendsPerSecond: rate('appends'),
+      eventsWrittenPerSecond: rate('eventsWritten'),
+      eventsReadPerSecond: rate('eventsRead'),
+      bytesWrittenPerSecond: rate('bytesWritten'),
+      bytesReadPerSecond: rate('bytesRead'),
+      requestsPerSecond: rate('requests'),
+      appendP99Seconds: p99('appendTimes', APPENDS),
+      requestP99Seconds: p99('requestTimes', REQUESTS),
       totals: now.totals,
     };
   }

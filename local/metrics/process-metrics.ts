@@ -59,7 +59,7 @@ class ProcessWatch {
     this.#folder = folder;
     const now = clock.monotonicMs();
     this.#windowStartMs = now;
-    this.#cpu = new RecentRate(WINDOW_MS, now, cpuSeconds());
+    this.#cpu = new RecentRate(WINDOW_MS, now, cpuSeconds().total);
     this.#gcTime = new RecentRate(WINDOW_MS, now, 0);
     this.#delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     this.#delay.enable();
@@ -85,7 +85,7 @@ class ProcessWatch {
   }
 
   cpuPercent(): number {
-    return this.#cpu.read(this.#clock.monotonicMs(), cpuSeconds()) * 100;
+    return this.#cpu.read(this.#clock.monotonicMs(), cpuSeconds().total) * 100;
   }
 
   async collect(sink: MetricSink): Promise<void> {
@@ -96,7 +96,7 @@ class ProcessWatch {
   }
 
   #collectProcess(sink: MetricSink): void {
-    const { user, system } = cpuTimes();
+    const { user, system } = cpuSeconds();
     sink.total('eventstore_proc_up_time_seconds_total', process.uptime(), { pid: String(process.pid) });
     sink.gauge('eventstore_proc_cpu', this.cpuPercent());
     sink.total('eventstore_proc_cpu_seconds_total', user, { kind: 'user' });
@@ -156,15 +156,9 @@ class ProcessWatch {
   }
 }
 
-/** Processor time that the process has used since its start. */
-export function cpuSeconds(): number {
-  const { user, system } = cpuTimes();
-  return user + system;
-}
-
-function cpuTimes(): { readonly user: number; readonly system: number } {
+function cpuSeconds(): { readonly user: number; readonly system: number; readonly total: number } {
   const { user, system } = process.cpuUsage();
-  return { user: user / 1e6, system: system / 1e6 };
+  return { user: user / 1e6, system: system / 1e6, total: (user + system) / 1e6 };
 }
 
 /** How much a growing figure grew per second lately: between two readings that lie at least `windowMs` apart. */

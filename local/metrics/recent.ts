@@ -53,29 +53,19 @@ export function bucketsOf(figures: readonly SeriesFigures[], bounds: readonly nu
 }
 
 /**
- * Below what the given share of what came since lies, as `histogram_quantile` of Prometheus estimates it: within a
- * bucket values lie evenly, and what lies beyond all bounds counts as the last of them. Null where nothing came, or the
- * counts fell, so that they are not of one run.
+ * Upper bound of the bucket in which the given share of what came since lies; null where nothing came, or it lies
+ * beyond all bounds.
  */
 export function quantile(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
   let total = 0;
-  for (let i = 0; i < now.length; i++) {
-    const came = now[i]! - (before[i] ?? 0);
-    if (came < 0) return null;
-    total += came;
-  }
+  for (let i = 0; i < now.length; i++) total += now[i]! - (before[i] ?? 0);
   if (total <= 0) return null;
-  const wanted = total * share;
   let seen = 0;
   for (let i = 0; i < bounds.length; i++) {
-    const came = now[i]! - (before[i] ?? 0);
-    if (came > 0 && seen + came >= wanted) {
-      const lower = i === 0 ? 0 : bounds[i - 1]!;
-      return lower + ((bounds[i]! - lower) * (wanted - seen)) / came;
-    }
-    seen += came;
+    seen += now[i]! - (before[i] ?? 0);
+    if (seen >= total * share) return bounds[i]!;
   }
-  return bounds.at(-1)!;
+  return null;
 }
 
 /** Of a counter, all label values together, or those that are wanted. */

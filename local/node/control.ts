@@ -8,7 +8,6 @@ import { decodeText } from '../../core/base/text.ts';
 import type {
   AuditView,
   ChunkProofView,
-  HistoryView,
   LogLineLevel,
   LogView,
   NodeState,
@@ -38,7 +37,6 @@ export interface NodeControlParts {
   readonly audit: () => AuditView | null;
   readonly log: Pick<NodeLog, 'recent' | 'setLevel'>;
   readonly overview: () => Promise<OverviewView>;
-  readonly history: () => HistoryView;
   readonly webhooks: () => WebhooksView;
 }
 
@@ -136,9 +134,6 @@ export class SingleNode implements NodeControl {
   }
   overview(): Promise<OverviewView> {
     return this.#parts.overview();
-  }
-  history(): HistoryView {
-    return this.#parts.history();
   }
   webhooks(): WebhooksView {
     return this.#parts.webhooks();

@@ -49,10 +49,9 @@ import {
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity-metrics.ts';
-import { DayHistory } from '../metrics/day-history.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { Collector, Metrics } from '../metrics/metrics.ts';
-import { cpuSeconds, watchProcess } from '../metrics/process-metrics.ts';
+import { watchProcess } from '../metrics/process-metrics.ts';
 import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
 import type { OpenMember } from '../cluster/open-member.ts';
@@ -176,7 +175,6 @@ class Node implements RunningNode {
   readonly #ending = new AbortController();
   readonly #directory: string | null;
   readonly #overview: NodeOverview;
-  readonly #history: DayHistory;
   #certificates: NodeCertificates = { mode: 'off' };
   #reloader: Reloader<Values> | null = null;
   #server: HttpServer | null = null;
@@ -204,7 +202,6 @@ class Node implements RunningNode {
     this.#directory = values.MemDb || (values.Storage !== null && !this.#isMember) ? null : path.resolve(values.Db);
     this.#process = watchProcess(this.#metrics, machineClock, this.#directory);
     this.#servedFrom.defer(() => this.#process.close());
-    this.#history = new DayHistory(this.#metrics, machineClock, cpuSeconds);
     this.#stats = new StatsCollector({
       clock: machineClock,
       metrics: this.#metrics,
@@ -248,7 +245,6 @@ class Node implements RunningNode {
       audit: () => this.#audit?.view ?? null,
       log,
       overview: () => this.#overview.view(),
-      history: () => this.#history.view(),
       webhooks: () => webhooks.view(),
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
@@ -397,7 +393,6 @@ class Node implements RunningNode {
         connections: () => this.#server?.connections() ?? 0,
       }),
     );
-    background(this.#history.run(this.#ending.signal));
     const server = (this.#server = await this.#listen(tracing));
     this.#serving.defer(async () => {
       if (!(await server.stop(stopGraceMs)))

@@ -89,7 +89,6 @@ function nodeAt(port: number): { readonly node: ClusterNode; readonly membership
     audit: () => null,
     log: { recent: (query) => fake.log(query), setLevel: () => {} },
     overview: () => fake.overview(),
-    history: () => fake.history(),
     webhooks: () => fake.webhooks(),
   });
   node.joined({ log: new FakeMemberLog() } as unknown as MemberStore, Object.assign(membership, { refusal: null }));

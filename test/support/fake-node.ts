@@ -3,7 +3,6 @@ import type { ChunkMapView } from '../../core/log/chunk-table/chunk-table.ts';
 import type {
   AuditView,
   ChunkProofView,
-  HistoryView,
   LogLineLevel,
   LogView,
   NodeState,
@@ -205,25 +204,6 @@ export class FakeNode implements NodeControl {
       warnings: [
         { code: 'no-backup', severity: 'warning', message: 'There is none.', todo: 'Make one.', view: 'backups' },
       ],
-    };
-  }
-
-  history(): HistoryView {
-    const values = [1, null];
-    return {
-      stepSeconds: 60,
-      from: '2031-04-02T09:15:00.000Z',
-      lines: {
-        appendsPerSecond: values,
-        eventsWrittenPerSecond: values,
-        eventsReadPerSecond: values,
-        bytesWrittenPerSecond: values,
-        bytesReadPerSecond: values,
-        requestsPerSecond: values,
-        appendP99Seconds: values,
-        requestP99Seconds: values,
-        cpuPercent: values,
-      },
     };
   }
 

@@ -17,19 +17,6 @@ test('the overview is for operators, in one line', async () => {
   expect((await harness().get('/admin/overview')).status).toBe(404);
 });
 
-test('its history is for operators', async () => {
-  const node = new FakeNode();
-  const { get } = secured({ node });
-  const reply = await get('/admin/overview/history', undefined, AS.ops);
-  expect([reply.status, reply.json()]).toEqual([200, node.history()]);
-  expect([
-    (await get('/admin/overview/history')).status,
-    (await get('/admin/overview/history', undefined, AS.plain)).status,
-    (await get('/admin/overview/history', 'text/html', AS.ops)).status,
-    (await harness().get('/admin/overview/history')).status,
-  ]).toEqual([401, 403, 406, 404]);
-});
-
 test('what became of webhook calls is told where connectors are', async () => {
   const node = new FakeNode();
   const webhooks = { connectors: await fakeConnectors(), ingest: fakeIngest() };

@@ -84,7 +84,6 @@ export const PRIVATE_PATHS: readonly string[] = [
   '/users',
   '/users/$current',
   '/admin/overview',
-  '/admin/overview/history',
   '/admin/log',
   '/admin/chunks',
   '/info/options',

@@ -27,16 +27,16 @@ export interface ChartProps {
   readonly syncKey?: string;
 }
 
-/** In place of axes and lines, until there are some. */
-const EMPTY = 'No data yet';
+/** In place of lines, until there are some: the node keeps no past that could be asked for. */
+const EMPTY = 'Fills while the page is open, up to one hour.';
 const HEIGHT = 150;
 /** A rem where the user has not asked for larger letters. */
 const REM_PX = 16;
 const PADDING_PX = 8;
-/** Between the labels of the upright axis and the lines. */
-const GAP_PX = 6;
-/** The upright axis is as wide as its labels, and so wide at least, so that charts below each other begin alike. */
-const AXIS_PX_MIN = 56;
+/** Labels nearer to the left edge than this would lie over those of the other axis. */
+const EDGE_PX = 24;
+/** Labels nearer to the right edge than half of the longest one, such as `10:26:00 PM`, would be cut off there. */
+const END_PX = 28;
 /** Within less than this minutes alone would come twice. */
 const SECONDS_SPAN = 240;
 const SERIES_COLOURS = 6;
@@ -106,8 +106,8 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
     if (plot.current?.cursor.idx == null) showAt(legend.current, data.current, null, unit);
   }, [times, series]);
 
-  // Times that are all the same make no axis.
-  const isEmpty = times.length < 2 || !series.some(({ values }) => values.some((value) => value !== null));
+  // A line has two ends.
+  const isEmpty = !series.some(({ values }) => values.filter((value) => value !== null).length > 1);
   return (
     <figure class="chart">
       <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}>
@@ -123,12 +123,7 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
         </ul>
         {actions}
       </figcaption>
-      <div
-        ref={host}
-        class={`chart-host${isEmpty ? ' empty' : ''}`}
-        aria-hidden="true"
-        style={{ height: `${height / REM_PX}rem` }}
-      />
+      <div ref={host} class="chart-host" aria-hidden="true" style={{ height: `${height / REM_PX}rem` }} />
       {isEmpty && <p class="chart-empty muted small">{EMPTY}</p>}
       <div class="hidden-visually">
         <table>
@@ -191,12 +186,11 @@ function optionsFor(
   onMove: (index: number | null) => void,
 ): uPlot.Options {
   const factor = zoom();
-  const font = `${11 * factor}px ${getComputedStyle(document.body).fontFamily}`;
   const axis = {
     stroke: colourOf('--text-3'),
     grid: { stroke: colourOf('--line'), width: 1 },
     ticks: { show: false },
-    font,
+    font: `${11 * factor}px ${getComputedStyle(document.body).fontFamily}`,
   };
   return {
     width: Math.max(1, element.clientWidth),
@@ -226,13 +220,15 @@ function optionsFor(
         space: 80 * factor,
         gap: 4,
         values: (plot, ticks) =>
-          ticks.map((tick) => whereItFits(plot, tick, (isShort(plot) ? clockText : minuteText)(tick * 1_000), font)),
+          ticks.map((tick) =>
+            isAtEdge(plot, tick, factor) ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000),
+          ),
       },
       {
         ...axis,
-        size: (plot, labels) => Math.max(AXIS_PX_MIN * factor, Math.ceil(widest(plot, labels, font) + GAP_PX)),
+        size: 62 * factor,
         space: 28 * factor,
-        gap: GAP_PX,
+        gap: 6,
         ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }),
         values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)),
       },
@@ -245,8 +241,7 @@ function optionsFor(
           label,
           stroke: colour,
           width: 1.5,
-          // A value without neighbours is no line.
-          points: { show: false, size: 4, width: 0, fill: colour, filter: lonely },
+          points: { show: false },
           spanGaps: false,
           ...(series.length === 1 && { fill: faded(colour) }),
         };
@@ -256,31 +251,10 @@ function optionsFor(
   };
 }
 
-/** How wide the widest label is. */
-function widest({ ctx }: uPlot, labels: readonly (string | null)[] | null, font: string): number {
-  ctx.save();
-  // The canvas has the pixels of the screen, labels those of the page.
-  ctx.font = font;
-  const width = (labels ?? []).reduce((most, label) => Math.max(most, ctx.measureText(label ?? '').width), 0);
-  ctx.restore();
-  return width;
-}
-
-/** The label of a time, or null where it would lie beyond an edge of the chart. */
-function whereItFits(plot: uPlot, tick: number, label: string, font: string): string | null {
-  const middle = plot.valToPos(tick, 'x');
-  const half = widest(plot, [label], font) / 2;
-  // Below the upright axis there is room, but for the labels of that.
-  return middle < half - GAP_PX || middle + half > plot.over.clientWidth + PADDING_PX ? null : label;
-}
-
-/** Where the values without neighbours are. */
-function lonely({ data }: uPlot, line: number): number[] {
-  const values = data[line]!;
-  const found: number[] = [];
-  for (let i = 0; i < values.length; i++)
-    if (values[i] != null && values[i - 1] == null && values[i + 1] == null) found.push(i);
-  return found;
+/** Whether the label of a time would lie over those of the other axis, or beyond the end of the chart. */
+function isAtEdge(plot: uPlot, tick: number, factor: number): boolean {
+  const px = plot.valToPos(tick, 'x');
+  return px < EDGE_PX * factor || px > plot.over.clientWidth - (END_PX - PADDING_PX) * factor;
 }
 
 function isShort({ scales }: uPlot): boolean {

@@ -52,7 +52,7 @@ function labelOf({ labels }: Sample): string {
   return values.length === 0 ? 'value' : values.join(' · ');
 }
 
-/** The median and what 99 of 100 stay below, over all labels, between two looks. */
+/** Upper bounds of the median and of 99 of 100, over all labels, between two looks. */
 function quantileLines(family: Family, history: History): Lines {
   const buckets = new Map<number, (number | null)[]>();
   for (const sample of family.samples) {
@@ -73,30 +73,19 @@ function quantileLines(family: Family, history: History): Lines {
         const then = i === 0 ? null : (buckets.get(bound)![i - 1] ?? null);
         return now === null || then === null ? 0 : now - then;
       });
-      const shown = quantileIn(bounds, grown, quantile);
-      return shown === null || !isTime ? shown : shown * 1_000;
+      const count = grown.at(-1) ?? 0;
+      if (count <= 0) return null;
+      const bound = bounds[grown.findIndex((value) => value >= count * quantile)] ?? Infinity;
+      const shown = bound === Infinity ? (bounds.at(-2) ?? 0) : bound;
+      return isTime ? shown * 1_000 : shown;
     }),
   }));
   return {
     unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count',
-    about: 'estimated within the buckets',
+    about: 'upper bounds',
     series,
     left: 0,
   };
-}
-
-/**
- * As `histogram_quantile` of Prometheus: within a bucket values lie evenly, and what lies beyond all bounds counts as
- * the last of them. `grown` is how many came up to each bound; null where nothing came, or the node began anew.
- */
-function quantileIn(bounds: readonly number[], grown: readonly number[], share: number): number | null {
-  const count = grown.at(-1) ?? 0;
-  if (count <= 0 || grown.some((value, i) => value < (grown[i - 1] ?? 0))) return null;
-  const at = grown.findIndex((value) => value >= count * share && value > 0);
-  const lower = at === 0 ? 0 : bounds[at - 1]!;
-  if (bounds[at] === Infinity) return lower;
-  const below = grown[at - 1] ?? 0;
-  return lower + ((bounds[at]! - lower) * (count * share - below)) / (grown[at]! - below);
 }
 
 /** As it is now, for the list: the sum over all labels; of histograms, how often. */
