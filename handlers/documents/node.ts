@@ -169,7 +169,7 @@ export interface ActivityView {
   readonly bytesWrittenPerSecond: number | null;
   readonly bytesReadPerSecond: number | null;
   readonly requestsPerSecond: number | null;
-  /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
+  /** Interpolated within the buckets of /metrics; null also where nothing was done, or it took longer than any. */
   readonly appendP99Seconds: number | null;
   readonly requestP99Seconds: number | null;
   readonly totals: {

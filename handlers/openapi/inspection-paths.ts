@@ -162,7 +162,7 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
           'Since the node started.',
         ),
       },
-      'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are upper bounds.',
+      'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are interpolated within the buckets of the histograms in `/metrics`.',
     ),
     process: documentOf<OverviewView['process']>({ cpuPercent: NUMBER, memoryBytes: COUNT, heapBytes: COUNT }),
     connections: COUNT,

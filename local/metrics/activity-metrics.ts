@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ActivityView, WebhooksView } from '../../handlers/documents/node.ts';
 import type { Metrics } from './metrics.ts';
-import { type Buckets, bucketsOf, Looks, quantile, totalOf } from './recent.ts';
+import { type Buckets, bucketsOf, Looks, quantileSince, totalOf } from './recent.ts';
 import { METRICS } from './table.ts';
 
 const APPENDS = 'eventstore_append_duration_seconds';
@@ -41,7 +41,7 @@ export class Activity {
     const rate = (key: keyof Seen['totals']) =>
       before === null ? null : (now.totals[key] - before.seen.totals[key]) / before.seconds;
     const p99 = (key: 'appendTimes' | 'requestTimes', name: string) =>
-      before === null ? null : quantile(now[key], before.seen[key], boundsOf(name), P99);
+      before === null ? null : quantileSince(now[key], before.seen[key], boundsOf(name), P99);
     return {
       windowSeconds: before?.seconds ?? null,
       appendsPerSecond: rate('appends'),
@@ -91,7 +91,7 @@ export class WebhookActivity {
         callsPerSecond: rates === null ? null : sumOf(rates.map(([, rate]) => rate)),
         outcomesPerSecond: rates === null ? null : Object.fromEntries(rates),
         p99Seconds:
-          before === null ? null : quantile(times, then?.times ?? new Float64Array(0), boundsOf(CALL_TIMES), P99),
+          before === null ? null : quantileSince(times, then?.times ?? new Float64Array(0), boundsOf(CALL_TIMES), P99),
       };
     });
     return { windowSeconds: before?.seconds ?? null, connectors };

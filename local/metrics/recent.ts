@@ -1,3 +1,4 @@
+import { quantile } from '../../core/base/quantile.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Metrics } from './metrics.ts';
 import type { SeriesFigures } from './series.ts';
@@ -52,20 +53,9 @@ export function bucketsOf(figures: readonly SeriesFigures[], bounds: readonly nu
   return sum;
 }
 
-/**
- * Upper bound of the bucket in which the given share of what came since lies; null where nothing came, or it lies
- * beyond all bounds.
- */
-export function quantile(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
-  let total = 0;
-  for (let i = 0; i < now.length; i++) total += now[i]! - (before[i] ?? 0);
-  if (total <= 0) return null;
-  let seen = 0;
-  for (let i = 0; i < bounds.length; i++) {
-    seen += now[i]! - (before[i] ?? 0);
-    if (seen >= total * share) return bounds[i]!;
-  }
-  return null;
+/** Below which the given share of what came since lies; null where nothing came, or it lies beyond all bounds. */
+export function quantileSince(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
+  return quantile(bounds, (bucket) => now[bucket]! - (before[bucket] ?? 0), share);
 }
 
 /** Of a counter, all label values together, or those that are wanted. */

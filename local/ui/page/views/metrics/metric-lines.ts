@@ -1,3 +1,4 @@
+import { quantile } from '../../../../../core/base/quantile.ts';
 import type { Family, Sample } from '../../lib/exposition.ts';
 import { rateOf } from '../../lib/history.ts';
 import type { History } from '../../lib/history.ts';
@@ -52,7 +53,7 @@ function labelOf({ labels }: Sample): string {
   return values.length === 0 ? 'value' : values.join(' · ');
 }
 
-/** Upper bounds of the median and of 99 of 100, over all labels, between two looks. */
+/** The median and what 99 of 100 stay below, interpolated within the buckets, over all labels, between two looks. */
 function quantileLines(family: Family, history: History): Lines {
   const buckets = new Map<number, (number | null)[]>();
   for (const sample of family.samples) {
@@ -65,24 +66,22 @@ function quantileLines(family: Family, history: History): Lines {
   }
   const bounds = [...buckets.keys()].sort((one, other) => one - other);
   const isTime = family.name.endsWith('seconds');
-  const series = QUANTILES.map((quantile) => ({
-    label: quantile === 0.5 ? 'median' : `${quantile * 100} %`,
+  const series = QUANTILES.map((share) => ({
+    label: share === 0.5 ? 'median' : `${share * 100} %`,
     values: history.times.map((_, i) => {
+      // Each bucket of the text counts those below it too.
       const grown = bounds.map((bound) => {
         const now = buckets.get(bound)![i] ?? null;
         const then = i === 0 ? null : (buckets.get(bound)![i - 1] ?? null);
         return now === null || then === null ? 0 : now - then;
       });
-      const count = grown.at(-1) ?? 0;
-      if (count <= 0) return null;
-      const bound = bounds[grown.findIndex((value) => value >= count * quantile)] ?? Infinity;
-      const shown = bound === Infinity ? (bounds.at(-2) ?? 0) : bound;
-      return isTime ? shown * 1_000 : shown;
+      const shown = quantile(bounds.slice(0, -1), (bucket) => grown[bucket]! - (grown[bucket - 1] ?? 0), share);
+      return shown !== null && isTime ? shown * 1_000 : shown;
     }),
   }));
   return {
     unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count',
-    about: 'upper bounds',
+    about: 'interpolated within the buckets',
     series,
     left: 0,
   };
