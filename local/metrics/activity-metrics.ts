@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ActivityView, WebhooksView } from '../../handlers/documents/node.ts';
 import type { Metrics } from './metrics.ts';
-import { type Buckets, bucketsOf, Looks, quantileSince, totalOf } from './recent.ts';
+import { type Buckets, bucketsOf, Looks, quantile, totalOf } from './recent.ts';
 import { METRICS } from './table.ts';
 
 const APPENDS = 'eventstore_append_duration_seconds';
@@ -56,8 +56,8 @@ export function between(now: Seen, before: Seen, seconds: number): Rates {
     bytesWrittenPerSecond: rate('bytesWritten'),
     bytesReadPerSecond: rate('bytesRead'),
     requestsPerSecond: rate('requests'),
-    appendP99Seconds: quantileSince(now.appendTimes, before.appendTimes, boundsOf(APPENDS), P99),
-    requestP99Seconds: quantileSince(now.requestTimes, before.requestTimes, boundsOf(REQUESTS), P99),
+    appendP99Seconds: quantile(now.appendTimes, before.appendTimes, boundsOf(APPENDS), P99),
+    requestP99Seconds: quantile(now.requestTimes, before.requestTimes, boundsOf(REQUESTS), P99),
   };
 }
 
@@ -113,7 +113,7 @@ export class WebhookActivity {
         callsPerSecond: rates === null ? null : sumOf(rates.map(([, rate]) => rate)),
         outcomesPerSecond: rates === null ? null : Object.fromEntries(rates),
         p99Seconds:
-          before === null ? null : quantileSince(times, then?.times ?? new Float64Array(0), boundsOf(CALL_TIMES), P99),
+          before === null ? null : quantile(times, then?.times ?? new Float64Array(0), boundsOf(CALL_TIMES), P99),
       };
     });
     return { windowSeconds: before?.seconds ?? null, connectors };

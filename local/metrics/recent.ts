@@ -1,4 +1,3 @@
-import { quantile } from '../../core/base/quantile.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Metrics } from './metrics.ts';
 import type { SeriesFigures } from './series.ts';
@@ -53,9 +52,25 @@ export function bucketsOf(figures: readonly SeriesFigures[], bounds: readonly nu
   return sum;
 }
 
-/** Below which the given share of what came since lies; null where nothing came, or it lies beyond all bounds. */
-export function quantileSince(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
-  return quantile(bounds, (bucket) => now[bucket]! - (before[bucket] ?? 0), share);
+/**
+ * Below which the given share of what came since lies: that is taken to lie evenly within its bucket, the first of
+ * which begins at 0, as Prometheus' `histogram_quantile` does. Null where nothing came, or it lies beyond all bounds.
+ */
+export function quantile(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
+  let total = 0;
+  for (let i = 0; i < now.length; i++) total += now[i]! - (before[i] ?? 0);
+  if (total <= 0) return null;
+  const wanted = total * share;
+  let seen = 0;
+  for (let i = 0; i < bounds.length; i++) {
+    const count = now[i]! - (before[i] ?? 0);
+    if (count > 0 && seen + count >= wanted) {
+      const from = bounds[i - 1] ?? 0;
+      return from + ((bounds[i]! - from) * (wanted - seen)) / count;
+    }
+    seen += count;
+  }
+  return null;
 }
 
 /** Of a counter, all label values together, or those that are wanted. */

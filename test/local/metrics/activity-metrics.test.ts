@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { Activity, WebhookActivity } from '../../../local/metrics/activity-metrics.ts';
-import { quantileSince } from '../../../local/metrics/recent.ts';
+import { quantile } from '../../../local/metrics/recent.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const WRITTEN = { activity: 'written' };
@@ -74,12 +74,12 @@ describe('what a node does', () => {
 test('a share of what came since lies within its bucket, as far in as it is counted', () => {
   const bounds = [1, 2, 5];
   const none = new Float64Array(4);
-  expect(quantileSince(Float64Array.of(99, 0, 1, 0), none, bounds, 0.99)).toBe(1);
-  expect(quantileSince(Float64Array.of(0, 100, 0, 0), none, bounds, 0.5)).toBe(1.5);
-  expect(quantileSince(Float64Array.of(98, 0, 2, 0), none, bounds, 0.99)).toBe(3.5);
-  expect(quantileSince(Float64Array.of(0, 0, 0, 5), none, bounds, 0.99)).toBeNull();
-  expect(quantileSince(none, none, bounds, 0.99)).toBeNull();
-  expect(quantileSince(Float64Array.of(100, 4, 0, 0), Float64Array.of(100, 0, 0, 0), bounds, 0.75)).toBe(1.75);
+  expect(quantile(Float64Array.of(99, 0, 1, 0), none, bounds, 0.99)).toBe(1);
+  expect(quantile(Float64Array.of(0, 100, 0, 0), none, bounds, 0.5)).toBe(1.5);
+  expect(quantile(Float64Array.of(98, 0, 2, 0), none, bounds, 0.99)).toBe(3.5);
+  expect(quantile(Float64Array.of(0, 0, 0, 5), none, bounds, 0.99)).toBeNull();
+  expect(quantile(none, none, bounds, 0.99)).toBeNull();
+  expect(quantile(Float64Array.of(100, 4, 0, 0), Float64Array.of(100, 0, 0, 0), bounds, 0.75)).toBe(1.75);
 });
 
 test('calls of senders are told by connector and outcome', async () => {

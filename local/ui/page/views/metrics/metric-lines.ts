@@ -1,4 +1,3 @@
-import { quantile } from '../../../../../core/base/quantile.ts';
 import type { Family, Sample } from '../../lib/exposition.ts';
 import { rateOf } from '../../lib/history.ts';
 import type { History } from '../../lib/history.ts';
@@ -75,7 +74,7 @@ function quantileLines(family: Family, history: History): Lines {
         const then = i === 0 ? null : (buckets.get(bound)![i - 1] ?? null);
         return now === null || then === null ? 0 : now - then;
       });
-      const shown = quantile(bounds.slice(0, -1), (bucket) => grown[bucket]! - (grown[bucket - 1] ?? 0), share);
+      const shown = quantile(bounds, grown, share);
       return shown !== null && isTime ? shown * 1_000 : shown;
     }),
   }));
@@ -85,6 +84,20 @@ function quantileLines(family: Family, history: History): Lines {
     series,
     left: 0,
   };
+}
+
+/**
+ * Below which the given share lies, taken to lie evenly within its bucket; the last bound where it lies beyond.
+ * `counts` are those up to each bound, the last of which is infinite.
+ */
+function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | null {
+  const wanted = (counts.at(-1) ?? 0) * share;
+  if (wanted <= 0) return null;
+  const at = counts.findIndex((count) => count >= wanted);
+  const from = bounds[at - 1] ?? 0;
+  const to = bounds[at]!;
+  const before = counts[at - 1] ?? 0;
+  return to === Infinity ? from : from + ((to - from) * (wanted - before)) / (counts[at]! - before);
 }
 
 /** As it is now, for the list: the sum over all labels; of histograms, how often. */
