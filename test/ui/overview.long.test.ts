@@ -10,6 +10,21 @@ const tile = (page: Page, label: string) =>
     .locator('.stat-value');
 const card = (page: Page, name: string) => page.getByRole('region', { name });
 
+/**
+ * Keeps the labels that charts write, with how far each begins within its canvas on the left, and ends beyond it on the
+ * right. A canvas has no text that could be read otherwise.
+ */
+const LABELS = `
+  window.__labels = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { width } = this.measureText(text);
+    const left = this.textAlign === 'right' ? x - width : this.textAlign === 'center' ? x - width / 2 : x;
+    if (text !== '') window.__labels.push({ text, left, right: left + width - this.canvas.width });
+    write.call(this, text, x, y);
+  };
+`;
+
 atNode('the overview of a node', (ui, node) => {
   test('says what the node is, where its log ends, and what the disk holds', async () => {
     const page = await ui.open();
@@ -91,8 +106,10 @@ atNode('the overview of a node', (ui, node) => {
     await page.unrouteAll({ behavior: 'wait' });
   });
 
-  test('charts that are empty yet say how they are filled, until there is a line', async () => {
+  test('charts that are empty yet say so and have no labels, until there is a line', async () => {
     const page = await ui.open('/options');
+    await page.addInitScript(LABELS);
+    const labels = () => page.evaluate('window.__labels') as Promise<{ text: string; left: number; right: number }[]>;
     const { promise: more, resolve: goOn } = Promise.withResolvers<void>();
     let asked = 0;
     // Of the node nothing but its first answer to this view, until what is empty has been looked at.
@@ -105,8 +122,11 @@ atNode('the overview of a node', (ui, node) => {
     await card(page, 'Process').waitFor();
     await expect.poll(() => empty.count()).toBe(4);
     expect(await empty.first().isVisible()).toBe(true);
+    expect(await labels()).toEqual([]);
     goOn();
     await expect.poll(() => empty.count()).toBe(0);
+    await expect.poll(async () => (await labels()).length).toBeGreaterThan(8);
+    expect((await labels()).filter(({ left, right }) => left < 0 || right > 0)).toEqual([]);
     await page.unrouteAll({ behavior: 'wait' });
   });
 
