@@ -169,7 +169,7 @@ export interface ActivityView {
   readonly bytesWrittenPerSecond: number | null;
   readonly bytesReadPerSecond: number | null;
   readonly requestsPerSecond: number | null;
-  /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
+  /** Interpolated within the buckets of /metrics; null also where nothing was done, or it took longer than any. */
   readonly appendP99Seconds: number | null;
   readonly requestP99Seconds: number | null;
   readonly totals: {
@@ -180,6 +180,30 @@ export interface ActivityView {
     readonly bytesRead: number;
     readonly requests: number;
   };
+}
+
+/**
+ * What the node did in the last 24 hours, a step a minute, as far as it has run: kept in memory, by each member for
+ * itself.
+ */
+export interface ActivityHistoryView {
+  /** Since when it has been measured: the start of the node, or 24 hours ago. */
+  readonly since: string;
+  readonly stepSeconds: number;
+  /** Ends of the steps in Unix milliseconds, rising. */
+  readonly times: readonly number[];
+  /**
+   * As many of each as there are times: means of the step, and p99 of what came in it. Null where nothing was done of
+   * which there could be a p99, and where the node slept or its clock was set.
+   */
+  readonly values: Readonly<
+    Record<
+      | Exclude<keyof ActivityView, 'windowSeconds' | 'totals'>
+      /** Of one core. */
+      | 'cpuShare',
+      readonly (number | null)[]
+    >
+  >;
 }
 
 /** What became of calls of senders since the start, and lately, as above. */

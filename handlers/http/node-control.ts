@@ -2,6 +2,7 @@
 
 import type { ChunkMapView } from '../../core/log/api.ts';
 import type {
+  ActivityHistoryView,
   AuditView,
   ChunkProofView,
   InfoDocument,
@@ -81,6 +82,8 @@ export interface NodeControl {
   /** The files of the log; without the files where `since` is their version. */
   chunkMap(since: string | null): ChunkMapView;
   overview(): Promise<OverviewView>;
+  /** The last 24 hours. */
+  activityHistory(): ActivityHistoryView;
   webhooks(): WebhooksView;
   /** The last lines of the log. */
   log(query: LogQuery): LogView;

@@ -15,6 +15,7 @@ import {
   TIME,
 } from './schema-parts.ts';
 import type {
+  ActivityHistoryView,
   ActivityView,
   DiskView,
   LogLevelDocument,
@@ -100,6 +101,25 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     ),
   }),
   LogLevel: documentOf<LogLevelDocument>({ level: oneOf(...LOG_LEVELS) }),
+  ActivityHistory: documentOf<ActivityHistoryView>({
+    since: { ...TIME, description: 'When the values begin: the start of the node, or 24 hours ago.' },
+    stepSeconds: COUNT,
+    times: { ...arrayOf(COUNT), description: 'Ends of the steps in Unix milliseconds, rising.' },
+    values: documentOf<ActivityHistoryView['values']>(
+      {
+        appendsPerSecond: arrayOf(RATE),
+        eventsWrittenPerSecond: arrayOf(RATE),
+        eventsReadPerSecond: arrayOf(RATE),
+        bytesWrittenPerSecond: arrayOf(RATE),
+        bytesReadPerSecond: arrayOf(RATE),
+        requestsPerSecond: arrayOf(RATE),
+        appendP99Seconds: arrayOf(RATE),
+        requestP99Seconds: arrayOf(RATE),
+        cpuShare: { ...arrayOf(RATE), description: 'CPU time of the process, as a share of one core.' },
+      },
+      'One value per time; null where nothing was measured, as while the machine slept or its clock was set.',
+    ),
+  }),
   Overview: documentOf<OverviewView>({
     time: TIME,
     node: documentOf<OverviewView['node']>({
@@ -163,7 +183,7 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
           'Since the node started.',
         ),
       },
-      'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are upper bounds.',
+      'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are interpolated within the buckets of the histograms in `/metrics`.',
     ),
     process: documentOf<OverviewView['process']>({ cpuPercent: NUMBER, memoryBytes: COUNT, heapBytes: COUNT }),
     connections: COUNT,
@@ -279,6 +299,13 @@ export const OVERVIEW_DOC: OperationDoc = {
   description:
     'State, log, disk, rates, certificates, licence, and warnings that say what to do. Made from data in memory, so it can be polled every other second.',
   responses: { 200: ok('The overview.', json(ref('Overview'))), ...problems(400, 406) },
+};
+
+export const ACTIVITY_HISTORY_DOC: OperationDoc = {
+  summary: 'Activity of the last 24 hours',
+  description:
+    'Rates, latencies and CPU of the node that is asked, one value a minute, from its start on. Kept in memory: a restart begins anew.',
+  responses: { 200: ok('The history.', json(ref('ActivityHistory'))), ...problems(400, 406) },
 };
 
 export const WEBHOOK_ACTIVITY_DOC: OperationDoc = {

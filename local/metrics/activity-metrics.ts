@@ -10,10 +10,55 @@ const CALLS = 'eventstore_webhook_calls_total';
 const CALL_TIMES = 'eventstore_webhook_call_duration_seconds';
 const P99 = 0.99;
 
-interface Seen {
+/** What the node has done since its start. */
+export interface Seen {
   readonly totals: ActivityView['totals'];
   readonly appendTimes: Buckets;
   readonly requestTimes: Buckets;
+}
+
+/** What changed between two looks. */
+type Rates = Omit<ActivityView, 'windowSeconds' | 'totals'>;
+
+const UNKNOWN: Rates = {
+  appendsPerSecond: null,
+  eventsWrittenPerSecond: null,
+  eventsReadPerSecond: null,
+  bytesWrittenPerSecond: null,
+  bytesReadPerSecond: null,
+  requestsPerSecond: null,
+  appendP99Seconds: null,
+  requestP99Seconds: null,
+};
+
+export function seenNow(metrics: Metrics): Seen {
+  return {
+    totals: {
+      // The sum of a histogram of the requests in groups.
+      appends: totalOf(metrics, 'eventstore_append_group_requests'),
+      eventsWritten: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'written'),
+      eventsRead: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'read'),
+      bytesWritten: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'written'),
+      bytesRead: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'read'),
+      requests: totalOf(metrics, 'eventstore_http_requests_total') + totalOf(metrics, 'eventstore_grpc_calls_total'),
+    },
+    appendTimes: bucketsOf(metrics.figuresOf(APPENDS), boundsOf(APPENDS)),
+    requestTimes: bucketsOf(metrics.figuresOf(REQUESTS), boundsOf(REQUESTS)),
+  };
+}
+
+export function between(now: Seen, before: Seen, seconds: number): Rates {
+  const rate = (key: keyof Seen['totals']) => (now.totals[key] - before.totals[key]) / seconds;
+  return {
+    appendsPerSecond: rate('appends'),
+    eventsWrittenPerSecond: rate('eventsWritten'),
+    eventsReadPerSecond: rate('eventsRead'),
+    bytesWrittenPerSecond: rate('bytesWritten'),
+    bytesReadPerSecond: rate('bytesRead'),
+    requestsPerSecond: rate('requests'),
+    appendP99Seconds: quantile(now.appendTimes, before.appendTimes, boundsOf(APPENDS), P99),
+    requestP99Seconds: quantile(now.requestTimes, before.requestTimes, boundsOf(REQUESTS), P99),
+  };
 }
 
 /** What the node has done since its start, and lately, from its metrics. */
@@ -21,37 +66,14 @@ export class Activity {
   readonly #looks: Looks<Seen>;
 
   constructor(metrics: Metrics, clock: Pick<Clock, 'monotonicMs'>) {
-    this.#looks = new Looks(clock, () => ({
-      totals: {
-        // The sum of a histogram of the requests in groups.
-        appends: totalOf(metrics, 'eventstore_append_group_requests'),
-        eventsWritten: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'written'),
-        eventsRead: totalOf(metrics, 'eventstore_io_events_total', 'activity', 'read'),
-        bytesWritten: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'written'),
-        bytesRead: totalOf(metrics, 'eventstore_io_bytes_total', 'activity', 'read'),
-        requests: totalOf(metrics, 'eventstore_http_requests_total') + totalOf(metrics, 'eventstore_grpc_calls_total'),
-      },
-      appendTimes: bucketsOf(metrics.figuresOf(APPENDS), boundsOf(APPENDS)),
-      requestTimes: bucketsOf(metrics.figuresOf(REQUESTS), boundsOf(REQUESTS)),
-    }));
+    this.#looks = new Looks(clock, () => seenNow(metrics));
   }
 
   view(): ActivityView {
     const { now, before } = this.#looks.look();
-    const rate = (key: keyof Seen['totals']) =>
-      before === null ? null : (now.totals[key] - before.seen.totals[key]) / before.seconds;
-    const p99 = (key: 'appendTimes' | 'requestTimes', name: string) =>
-      before === null ? null : quantile(now[key], before.seen[key], boundsOf(name), P99);
     return {
       windowSeconds: before?.seconds ?? null,
-      appendsPerSecond: rate('appends'),
-      eventsWrittenPerSecond: rate('eventsWritten'),
-      eventsReadPerSecond: rate('eventsRead'),
-      bytesWrittenPerSecond: rate('bytesWritten'),
-      bytesReadPerSecond: rate('bytesRead'),
-      requestsPerSecond: rate('requests'),
-      appendP99Seconds: p99('appendTimes', APPENDS),
-      requestP99Seconds: p99('requestTimes', REQUESTS),
+      ...(before === null ? UNKNOWN : between(now, before.seen, before.seconds)),
       totals: now.totals,
     };
   }

@@ -156,7 +156,7 @@ class ProcessWatch {
   }
 }
 
-function cpuSeconds(): { readonly user: number; readonly system: number; readonly total: number } {
+export function cpuSeconds(): { readonly user: number; readonly system: number; readonly total: number } {
   const { user, system } = process.cpuUsage();
   return { user: user / 1e6, system: system / 1e6, total: (user + system) / 1e6 };
 }

@@ -53,17 +53,22 @@ export function bucketsOf(figures: readonly SeriesFigures[], bounds: readonly nu
 }
 
 /**
- * Upper bound of the bucket in which the given share of what came since lies; null where nothing came, or it lies
- * beyond all bounds.
+ * Below which the given share of what came since lies: that is taken to lie evenly within its bucket, the first of
+ * which begins at 0, as Prometheus' `histogram_quantile` does. Null where nothing came, or it lies beyond all bounds.
  */
 export function quantile(now: Buckets, before: Buckets, bounds: readonly number[], share: number): number | null {
   let total = 0;
   for (let i = 0; i < now.length; i++) total += now[i]! - (before[i] ?? 0);
   if (total <= 0) return null;
+  const wanted = total * share;
   let seen = 0;
   for (let i = 0; i < bounds.length; i++) {
-    seen += now[i]! - (before[i] ?? 0);
-    if (seen >= total * share) return bounds[i]!;
+    const count = now[i]! - (before[i] ?? 0);
+    if (count > 0 && seen + count >= wanted) {
+      const from = bounds[i - 1] ?? 0;
+      return from + ((bounds[i]! - from) * (wanted - seen)) / count;
+    }
+    seen += count;
   }
   return null;
 }

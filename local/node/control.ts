@@ -6,6 +6,7 @@ import type { Store, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import type {
+  ActivityHistoryView,
   AuditView,
   ChunkProofView,
   LogLineLevel,
@@ -37,6 +38,7 @@ export interface NodeControlParts {
   readonly audit: () => AuditView | null;
   readonly log: Pick<NodeLog, 'recent' | 'setLevel'>;
   readonly overview: () => Promise<OverviewView>;
+  readonly activityHistory: NodeControl['activityHistory'];
   readonly webhooks: () => WebhooksView;
 }
 
@@ -134,6 +136,9 @@ export class SingleNode implements NodeControl {
   }
   overview(): Promise<OverviewView> {
     return this.#parts.overview();
+  }
+  activityHistory(): ActivityHistoryView {
+    return this.#parts.activityHistory();
   }
   webhooks(): WebhooksView {
     return this.#parts.webhooks();

@@ -48,10 +48,11 @@ import {
 } from '../http/http-request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
-import { Activity, WebhookActivity } from '../metrics/activity-metrics.ts';
+import { Activity, seenNow, WebhookActivity } from '../metrics/activity-metrics.ts';
+import { DayHistory } from '../metrics/day-history.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { Collector, Metrics } from '../metrics/metrics.ts';
-import { watchProcess } from '../metrics/process-metrics.ts';
+import { cpuSeconds, watchProcess } from '../metrics/process-metrics.ts';
 import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
 import type { OpenMember } from '../cluster/open-member.ts';
@@ -162,6 +163,7 @@ class Node implements RunningNode {
   #readiness: Readiness;
   readonly #process: ProcessMetrics;
   readonly #stats: StatsCollector;
+  readonly #history: DayHistory;
   readonly #control: SingleNode;
   readonly #isMember: boolean;
   readonly #proxies: TrustedProxies;
@@ -211,6 +213,11 @@ class Node implements RunningNode {
       periodMs: values.StatsPeriodSec * 1_000,
       onCollected: (stats) => log.stats(stats),
     });
+    this.#history = new DayHistory({
+      clock: machineClock,
+      see: () => seenNow(this.#metrics),
+      cpuSeconds: () => cpuSeconds().total,
+    });
     this.#audit =
       values.AuditLog === null && !values.AuditStream
         ? null
@@ -245,6 +252,7 @@ class Node implements RunningNode {
       audit: () => this.#audit?.view ?? null,
       log,
       overview: () => this.#overview.view(),
+      activityHistory: () => this.#history.view(),
       webhooks: () => webhooks.view(),
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
@@ -383,6 +391,7 @@ class Node implements RunningNode {
     });
     this.#servedFrom.defer(() => tracing?.close());
     this.#servedFrom.defer(() => this.#audit?.close());
+    background(this.#history.run(this.#ending.signal));
     this.#metrics.collect(
       nodeMetrics(this.#metrics, {
         state: () => this.#control.state,

@@ -367,6 +367,7 @@ const INSPECTION: Record<string, OperationExpectation> = {
   'GET /admin/erasure/:proof': is('operators', 200, { params: { proof: PROOF_ID } }),
   'DELETE /admin/erasure/:proof': is('operators', 200, { params: { proof: PROOF_ID } }),
   'GET /admin/overview': is('operators'),
+  'GET /admin/overview/history': is('operators'),
   'GET /admin/webhooks': is('operators'),
   'PUT /admin/log/level': is('operators', 200, { body: { level: 'debug' } }),
 };

@@ -153,6 +153,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'DELETE /admin/erasure/:proof',
     'GET /admin/log',
     'GET /admin/overview',
+    'GET /admin/overview/history',
     'GET /admin/webhooks',
     'PUT /admin/log/level',
   ],

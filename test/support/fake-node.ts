@@ -7,6 +7,7 @@ import type {
   LogView,
   NodeState,
   OptionView,
+  ActivityHistoryView,
   OverviewView,
   ReloadResult,
   StartUpWork,
@@ -139,6 +140,25 @@ export class FakeNode implements NodeControl {
   };
   webhooks(): WebhooksView {
     return this.webhooksNow;
+  }
+
+  activityHistory(): ActivityHistoryView {
+    return {
+      since: '2031-04-02T09:14:00.000Z',
+      stepSeconds: 60,
+      times: [1_932_887_700_000],
+      values: {
+        appendsPerSecond: [1],
+        eventsWrittenPerSecond: [2],
+        eventsReadPerSecond: [3],
+        bytesWrittenPerSecond: [4],
+        bytesReadPerSecond: [5],
+        requestsPerSecond: [6],
+        appendP99Seconds: [0.007],
+        requestP99Seconds: [null],
+        cpuShare: [0.08],
+      },
+    };
   }
 
   async overview(): Promise<OverviewView> {

@@ -10,6 +10,21 @@ const tile = (page: Page, label: string) =>
     .locator('.stat-value');
 const card = (page: Page, name: string) => page.getByRole('region', { name });
 
+/**
+ * Keeps the labels that charts write, with how far each begins within its canvas on the left, and ends beyond it on the
+ * right. A canvas has no text that could be read otherwise.
+ */
+const LABELS = `
+  window.__labels = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { width } = this.measureText(text);
+    const left = this.textAlign === 'right' ? x - width : this.textAlign === 'center' ? x - width / 2 : x;
+    if (text !== '') window.__labels.push({ text, left, right: left + width - this.canvas.width });
+    write.call(this, text, x, y);
+  };
+`;
+
 atNode('the overview of a node', (ui, node) => {
   test('says what the node is, where its log ends, and what the disk holds', async () => {
     const page = await ui.open();
@@ -62,8 +77,39 @@ atNode('the overview of a node', (ui, node) => {
       .toMatch(/written\s+[\d.]+\/s/);
   });
 
-  test('charts that are empty yet say how they are filled, until there is a line', async () => {
+  test('charts begin with what the node kept, of the last hour or of 24, and say since when', async () => {
     const page = await ui.open('/options');
+    const MINUTE_MS = 60_000;
+    const nowMs = Date.now();
+    const times = Array.from({ length: 300 }, (_, i) => nowMs - (300 - i) * MINUTE_MS);
+    const line = (before: number, lately: number) => times.map((_, i) => (i < 200 ? before : lately));
+    await page.route('**/admin/overview/history', async (route) => {
+      const response = await route.fetch();
+      const real = (await response.json()) as { values: object };
+      const values = Object.fromEntries(Object.keys(real.values).map((name) => [name, line(7_700, 3_300)]));
+      await route.fulfill({ json: { ...real, since: new Date(times[0]!).toISOString(), times, values } });
+    });
+    await page.goto(`${ui.url}/ui`);
+    const events = page
+      .getByRole('figure')
+      .filter({ has: page.getByText('Events', { exact: true }) })
+      .getByRole('table');
+    const written = () => events.innerText();
+    await expect.poll(written).toMatch(/written\s.*3\.3k\/s/i);
+    expect(await written()).not.toMatch(/7\.7k/i);
+    await page.getByRole('radio', { name: '24 hours' }).click();
+    await expect.poll(written).toMatch(/written\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
+    await sees(page, 'Data since');
+    // The range stays between visits.
+    await page.reload();
+    await expect.poll(written).toMatch(/7\.7k/i);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  test('charts that are empty yet say so and have no labels, until there is a line', async () => {
+    const page = await ui.open('/options');
+    await page.addInitScript(LABELS);
+    const labels = () => page.evaluate('window.__labels') as Promise<{ text: string; left: number; right: number }[]>;
     const { promise: more, resolve: goOn } = Promise.withResolvers<void>();
     let asked = 0;
     // Of the node nothing but its first answer to this view, until what is empty has been looked at.
@@ -72,12 +118,15 @@ atNode('the overview of a node', (ui, node) => {
       await route.continue();
     });
     await page.goto(`${ui.url}/ui`);
-    const empty = page.getByRole('figure').getByText('Fills while the page is open, up to one hour.');
+    const empty = page.getByRole('figure').getByText('No data yet.');
     await card(page, 'Process').waitFor();
     await expect.poll(() => empty.count()).toBe(4);
     expect(await empty.first().isVisible()).toBe(true);
+    expect(await labels()).toEqual([]);
     goOn();
     await expect.poll(() => empty.count()).toBe(0);
+    await expect.poll(async () => (await labels()).length).toBeGreaterThan(8);
+    expect((await labels()).filter(({ left, right }) => left < 0 || right > 0)).toEqual([]);
     await page.unrouteAll({ behavior: 'wait' });
   });
 

@@ -17,6 +17,16 @@ test('the overview is for operators, in one line', async () => {
   expect((await harness().get('/admin/overview')).status).toBe(404);
 });
 
+test('the history is for operators too', async () => {
+  const node = new FakeNode();
+  const { get } = secured({ node });
+  const reply = await get('/admin/overview/history', undefined, AS.ops);
+  expect([reply.status, reply.json()]).toEqual([200, node.activityHistory()]);
+  const refused = [await get('/admin/overview/history'), await get('/admin/overview/history', undefined, AS.plain)];
+  expect(refused.map(({ status }) => status)).toEqual([401, 403]);
+  expect((await get('/admin/overview/history', 'text/html', AS.ops)).status).toBe(406);
+});
+
 test('what became of webhook calls is told where connectors are', async () => {
   const node = new FakeNode();
   const webhooks = { connectors: await fakeConnectors(), ingest: fakeIngest() };

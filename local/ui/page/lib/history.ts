@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ReadonlySignal } from '@preact/signals';
 
-/** What was measured in the last hour while the page was open, for charts: the node itself keeps no past. */
+/** What was measured in the last hour while the page was open, for charts. */
 
 const SPAN_MS = 3_600_000;
 /** Where the page was not looked at for longer than this, the line is cut. */

@@ -27,8 +27,8 @@ export interface ChartProps {
   readonly syncKey?: string;
 }
 
-/** In place of lines, until there are some: the node keeps no past that could be asked for. */
-const EMPTY = 'Fills while the page is open, up to one hour.';
+/** In place of lines and of the labels of axes, until there are some. */
+const EMPTY = 'No data yet.';
 const HEIGHT = 150;
 /** A rem where the user has not asked for larger letters. */
 const REM_PX = 16;
@@ -37,6 +37,9 @@ const PADDING_PX = 8;
 const EDGE_PX = 24;
 /** Labels nearer to the right edge than half of the longest one, such as `10:26:00 PM`, would be cut off there. */
 const END_PX = 28;
+/** Room of the labels at the left side, at least: so that charts one below another begin at the same place. */
+const SIDE_PX = 62;
+const SIDE_GAP_PX = 6;
 /** Within less than this minutes alone would come twice. */
 const SECONDS_SPAN = 240;
 const SERIES_COLOURS = 6;
@@ -81,13 +84,21 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
   data.current = [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values as (number | null)[])];
   const span = useRef(spanMs);
   span.current = spanMs;
+  // A line has two ends.
+  const isEmpty = !series.some(({ values }) => values.filter((value) => value !== null).length > 1);
+  const empty = useRef(isEmpty);
+  empty.current = isEmpty;
 
   useEffect(() => {
     const element = host.current!;
     const px = height * zoom();
     const made = new uPlot(
-      optionsFor(element, { series, unit, height: px, ...(syncKey !== undefined && { syncKey }) }, span, (index) =>
-        showAt(legend.current, data.current, index, unit),
+      optionsFor(
+        element,
+        { series, unit, height: px, ...(syncKey !== undefined && { syncKey }) },
+        span,
+        empty,
+        (index) => showAt(legend.current, data.current, index, unit),
       ),
       data.current,
       element,
@@ -106,8 +117,6 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
     if (plot.current?.cursor.idx == null) showAt(legend.current, data.current, null, unit);
   }, [times, series]);
 
-  // A line has two ends.
-  const isEmpty = !series.some(({ values }) => values.filter((value) => value !== null).length > 1);
   return (
     <figure class="chart">
       <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}>
@@ -183,6 +192,7 @@ function optionsFor(
     syncKey,
   }: { readonly series: readonly Series[]; readonly unit: Unit; readonly height: number; readonly syncKey?: string },
   span: { readonly current: number | undefined },
+  empty: { readonly current: boolean },
   onMove: (index: number | null) => void,
 ): uPlot.Options {
   const factor = zoom();
@@ -221,16 +231,18 @@ function optionsFor(
         gap: 4,
         values: (plot, ticks) =>
           ticks.map((tick) =>
-            isAtEdge(plot, tick, factor) ? null : (isShort(plot) ? clockText : minuteText)(tick * 1_000),
+            empty.current || isAtEdge(plot, tick, factor)
+              ? null
+              : (isShort(plot) ? clockText : minuteText)(tick * 1_000),
           ),
       },
       {
         ...axis,
-        size: 62 * factor,
+        size: (plot, labels) => sideOf(plot, labels, factor),
         space: 28 * factor,
-        gap: 6,
+        gap: SIDE_GAP_PX,
         ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }),
-        values: (_, ticks) => ticks.map((tick) => unitText(tick, unit)),
+        values: (_, ticks) => ticks.map((tick) => (empty.current ? null : unitText(tick, unit))),
       },
     ],
     series: [
@@ -249,6 +261,14 @@ function optionsFor(
     ],
     hooks: { setCursor: [(plot) => onMove(plot.cursor.idx ?? null)] },
   };
+}
+
+/** The room at the left side that the widest label takes, such as `1,023.5 MiB/s`, which would be cut off in less. */
+function sideOf({ ctx, axes }: uPlot, labels: readonly (string | null)[] | null, factor: number): number {
+  // The font is that of the canvas, whose pixels may be finer than those of the page.
+  ctx.font = axes[1]!.font![0] as string;
+  const widest = (labels ?? []).reduce((width, label) => Math.max(width, ctx.measureText(label ?? '').width), 0);
+  return Math.ceil(Math.max(SIDE_PX * factor, widest / uPlot.pxRatio + SIDE_GAP_PX * 2));
 }
 
 /** Whether the label of a time would lie over those of the other axis, or beyond the end of the chart. */

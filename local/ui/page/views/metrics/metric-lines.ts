@@ -52,7 +52,7 @@ function labelOf({ labels }: Sample): string {
   return values.length === 0 ? 'value' : values.join(' · ');
 }
 
-/** Upper bounds of the median and of 99 of 100, over all labels, between two looks. */
+/** The median and what 99 of 100 stay below, interpolated within the buckets, over all labels, between two looks. */
 function quantileLines(family: Family, history: History): Lines {
   const buckets = new Map<number, (number | null)[]>();
   for (const sample of family.samples) {
@@ -65,27 +65,39 @@ function quantileLines(family: Family, history: History): Lines {
   }
   const bounds = [...buckets.keys()].sort((one, other) => one - other);
   const isTime = family.name.endsWith('seconds');
-  const series = QUANTILES.map((quantile) => ({
-    label: quantile === 0.5 ? 'median' : `${quantile * 100} %`,
+  const series = QUANTILES.map((share) => ({
+    label: share === 0.5 ? 'median' : `${share * 100} %`,
     values: history.times.map((_, i) => {
+      // Each bucket of the text counts those below it too.
       const grown = bounds.map((bound) => {
         const now = buckets.get(bound)![i] ?? null;
         const then = i === 0 ? null : (buckets.get(bound)![i - 1] ?? null);
         return now === null || then === null ? 0 : now - then;
       });
-      const count = grown.at(-1) ?? 0;
-      if (count <= 0) return null;
-      const bound = bounds[grown.findIndex((value) => value >= count * quantile)] ?? Infinity;
-      const shown = bound === Infinity ? (bounds.at(-2) ?? 0) : bound;
-      return isTime ? shown * 1_000 : shown;
+      const shown = quantile(bounds, grown, share);
+      return shown !== null && isTime ? shown * 1_000 : shown;
     }),
   }));
   return {
     unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count',
-    about: 'upper bounds',
+    about: 'interpolated within the buckets',
     series,
     left: 0,
   };
+}
+
+/**
+ * Below which the given share lies, taken to lie evenly within its bucket; the last bound where it lies beyond.
+ * `counts` are those up to each bound, the last of which is infinite.
+ */
+function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | null {
+  const wanted = (counts.at(-1) ?? 0) * share;
+  if (wanted <= 0) return null;
+  const at = counts.findIndex((count) => count >= wanted);
+  const from = bounds[at - 1] ?? 0;
+  const to = bounds[at]!;
+  const before = counts[at - 1] ?? 0;
+  return to === Infinity ? from : from + ((to - from) * (wanted - before)) / (counts[at]! - before);
 }
 
 /** As it is now, for the list: the sum over all labels; of histograms, how often. */

@@ -46,7 +46,7 @@ export default function Metrics({ query }: ViewProps) {
     <>
       <ViewHead
         title="Metrics"
-        about="Measurements since this page was opened, up to one hour. Scrapers get the same metrics at /metrics."
+        about="Measurements since this page was opened, up to one hour; the overview has 24 hours of the main ones. Scrapers get the same metrics at /metrics."
       />
       <div class="toolbar">
         <SearchField

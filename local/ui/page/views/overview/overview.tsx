@@ -3,7 +3,6 @@ import { overview } from '../../api/overview-client.ts';
 import type { GossipDocument, OverviewView } from '../../../../../handlers/documents/node.ts';
 import { usePolled } from '../../api/polled.ts';
 import { bytesText, countText, durationText, percentText, shortText } from '../../lib/format.ts';
-import { historyOf } from '../../lib/history.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
 import { unitText } from '../../parts/chart.tsx';
@@ -13,8 +12,8 @@ import { Loading } from '../../parts/loading.tsx';
 import { Bytes, Num } from '../../parts/amount.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
-import { inMs, OVERVIEW_HISTORY } from '../../shell/sampler.ts';
-import { Charts } from './charts.tsx';
+import { inMs } from '../../shell/sampler.ts';
+import { Charts, usePast } from './charts.tsx';
 import { Disk, LOW_SHARE } from './disk.tsx';
 import { Members } from './members.tsx';
 import { Certificates, Licence } from './credentials.tsx';
@@ -39,7 +38,8 @@ export default function Overview() {
 function Known({ data }: { readonly data: OverviewView }) {
   const { node, log, disk, activity, process, connections, certificates, licence, warnings } = data;
   const gossip = usePolled<GossipDocument>(node.isMember ? '/gossip' : null, EVERY_MS);
-  const { values } = historyOf(OVERVIEW_HISTORY).value;
+  const past = usePast();
+  const { values } = past.hour;
   const points = (name: string) => values[name] ?? [];
   return (
     <>
@@ -109,7 +109,7 @@ function Known({ data }: { readonly data: OverviewView }) {
           {(known) => <Members gossip={known} />}
         </Loading>
       )}
-      <Charts />
+      <Charts past={past} />
       <div class="masonry">
         <Card title="Log and index">
           <Definitions
