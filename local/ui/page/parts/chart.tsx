@@ -242,6 +242,7 @@ function optionsFor(
         space: 28 * factor,
         gap: SIDE_GAP_PX,
         ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }),
+        ...(unit === 'ms' && { incrs: DURATION_STEPS }),
         values: (_, ticks) => ticks.map((tick) => (empty.current ? null : unitText(tick, unit))),
       },
     ],
@@ -282,6 +283,14 @@ function isShort({ scales }: uPlot): boolean {
   return min != null && max != null && max - min < SECONDS_SPAN;
 }
 
+/** Steps of durations in milliseconds: from a microsecond to ten days, whole seconds, minutes and hours. */
+const DURATION_STEPS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500].map((step) => step / 1_000),
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 4, 8, 24, 48, 120, 240].map((hours) => hours * 3_600_000),
+];
 /** Steps of sizes: from a byte to an exbibyte. */
 const BYTE_STEPS = Array.from({ length: 61 }, (_, power) => 2 ** power);
 
