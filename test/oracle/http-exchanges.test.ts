@@ -66,6 +66,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'What failed about users is a problem document, too, with the members that clients look at.': ['52 body'],
   'This node is another one: version, ids, positions, and no TCP ports.': ['53 body', '54 body'],
   'A reload waits, and tells what it changed.': ['84 header content-type', '84 body'],
+  'An event without an id: behind the recorded text the body says what to do.': ['63 body'],
   'A scavenge that is already running is 409.': ['79 status'],
   "Our memtable is written before the index is scavenged, so there are other tables; and the last chunk holds no records of that node's start.":
     ['81 body', '82 body'],
