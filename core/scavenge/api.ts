@@ -262,6 +262,11 @@ export interface ScavengeConfig {
    * limited time and space, each of which must come to some end.
    */
   readonly mergesWhileExecuting: boolean;
+  /**
+   * Neighbours that fit one file are merged whatever is written anew for it, as in the reference: to be compared with
+   * what that left.
+   */
+  readonly mergesAlways: boolean;
   readonly historyMaxAgeDays: number;
   /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
   readonly unsafeIgnoreHardDelete: boolean;
@@ -284,6 +289,7 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
   hashUsersCacheEntries: 100_000,
   disableMerging: false,
   mergesWhileExecuting: true,
+  mergesAlways: false,
   historyMaxAgeDays: 30,
   unsafeIgnoreHardDelete: false,
   keepsDeletedData: false,

@@ -7,6 +7,7 @@ import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
+import type { MergePolicy } from './merge-policy.ts';
 import {
   EXECUTE_NEIGHBOURS_JOB,
   type ExecuteNeighboursArgs,
@@ -86,6 +87,7 @@ class ChunkExecution {
   readonly #checkpoint: TrailingCheckpoint;
   readonly #estimate: SurvivorEstimate;
   readonly #merges: boolean;
+  readonly #policy: MergePolicy;
   readonly #merged: Parameters<RunContext['history']['merged']>[0][] = [];
   /** Ends the other threads when one fails. */
   readonly #ending = new AbortController();
@@ -101,6 +103,7 @@ class ChunkExecution {
     this.#checkpoint = new TrailingCheckpoint(done);
     this.#estimate = new SurvivorEstimate(run.recordCounts);
     this.#merges = !run.deps.config.disableMerging && run.deps.config.mergesWhileExecuting;
+    this.#policy = { chunkSize: run.deps.data.table.chunkSize, always: run.deps.config.mergesAlways };
     this.#stored = done;
     this.#signal = AbortSignal.any([run.signal, this.#ending.signal]);
   }
@@ -133,7 +136,7 @@ class ChunkExecution {
       this.#run.check();
       if (this.#ending.signal.aborted || this.#next === this.#plan.length) return null;
       const members = this.#merges
-        ? neighboursFrom(this.#plan, this.#next, this.#estimate, this.#run.deps.data.table.chunkSize)
+        ? neighboursFrom(this.#plan, this.#next, this.#estimate, this.#policy)
         : [this.#plan[this.#next]!];
       this.#next += members.length;
       const ticket = this.#checkpoint.take(members.at(-1)!.chunk.endNumber);

@@ -5,6 +5,7 @@ import { newId } from '../ports/ids.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
+import { mergeGroups } from './merge-policy.ts';
 import type { RunContext } from './run-context.ts';
 import { WholeCopy } from './whole-copy.ts';
 
@@ -21,7 +22,8 @@ export async function runChunkMerging(run: RunContext): Promise<void> {
       endNumber: chunk.endNumber,
       dataBytes: chunk.physicalBytes,
     }));
-    const groups = mergeGroups(candidates, table.chunkSize).map((group) => group.map(({ chunk }) => chunk));
+    const policy = { chunkSize: table.chunkSize, always: run.deps.config.mergesAlways };
+    const groups = mergeGroups(candidates, policy).map((group) => group.map(({ chunk }) => chunk));
     run.progress.begin(
       'Chunk merging',
       groups.reduce((sum, group) => sum + group.length, 0),
@@ -108,36 +110,6 @@ interface MergeChunksResult {
   /** Sizes of all old files and of the new one. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-}
-
-/** What grouping needs of a physical chunk. */
-interface MergeCandidate {
-  readonly startNumber: number;
-  readonly endNumber: number;
-  /** Bytes of records, without header, map and footer. */
-  readonly dataBytes: number;
-}
-
-/**
- * One pass over the physical chunks in the order of the log: the groups of two and more neighbours that are merged.
- * Passes are repeated until one gives no group.
- */
-export function mergeGroups<T extends MergeCandidate>(chunks: readonly T[], chunkSize: number): T[][] {
-  const groups: T[][] = [];
-  let group: T[] = [];
-  let sizeBytes = 0;
-  for (const chunk of chunks) {
-    const last = group[group.length - 1];
-    if (sizeBytes + chunk.dataBytes > chunkSize || (last !== undefined && last.endNumber + 1 !== chunk.startNumber)) {
-      if (group.length >= 2) groups.push(group);
-      group = [];
-      sizeBytes = 0;
-    }
-    group.push(chunk);
-    sizeBytes += chunk.dataBytes;
-  }
-  if (group.length >= 2) groups.push(group);
-  return groups;
 }
 
 /**

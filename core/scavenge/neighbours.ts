@@ -1,5 +1,6 @@
 import type { Chunk } from '../log/api.ts';
 import { WEIGHT_DISCARD } from './logical-chunks.ts';
+import { isWorthCopying, type MergePolicy } from './merge-policy.ts';
 
 /** Chunks of one file at most. */
 const CHUNKS_MAX = 64;
@@ -9,10 +10,10 @@ const CHUNKS_MAX = 64;
  */
 const SOURCE_CHUNK_SIZES_MAX = 8;
 /**
- * Neighbours that are expected to be so much too large for one file are tried: what does not fit after all is read
- * again, and what was not tried would be written again.
+ * Neighbours that are expected to be so much too large for one file are tried, since weights leave out a record or two.
+ * More would cost as much as it saves: what does not fit after all is read again, what was not tried written again.
  */
-const TRIED_SIZE = 1.02;
+const TRIED_SIZE = 1.001;
 
 /** A chunk that an execution comes by, and what is to happen to it. */
 export interface Planned {
@@ -63,16 +64,18 @@ export class SurvivorEstimate {
 /**
  * The chunk at `at` of the plan and those behind it whose survivors are expected to fit one file together. The rule
  * looks at bytes that are known only once they are written, so chunk execution, which writes them, has the last word.
+ * Skipped chunks are among them where it is worth it to copy them.
  */
 export function neighboursFrom(
   plan: readonly Planned[],
   at: number,
   estimate: SurvivorEstimate,
-  chunkSize: number,
+  { chunkSize, always }: MergePolicy,
 ): readonly Planned[] {
   const first = plan[at]!;
   const neighbours = [first];
   let bytes = estimate.of(first);
+  let copiedBytesMax = copiedBytes(first);
   let sourceBytes = first.chunk.physicalBytes;
   for (
     let next = plan[at + 1];
@@ -81,10 +84,12 @@ export function neighboursFrom(
   ) {
     const more = estimate.of(next);
     sourceBytes += next.chunk.physicalBytes;
+    copiedBytesMax = Math.max(copiedBytesMax, copiedBytes(next));
     if (
       more === null ||
       bytes + more > chunkSize * TRIED_SIZE ||
       sourceBytes > SOURCE_CHUNK_SIZES_MAX * chunkSize ||
+      !(always || isWorthCopying(copiedBytesMax, bytes + more - copiedBytesMax)) ||
       next.chunk.startNumber !== neighbours.at(-1)!.chunk.endNumber + 1
     )
       break;
@@ -92,4 +97,9 @@ export function neighboursFrom(
     bytes += more;
   }
   return neighbours;
+}
+
+/** Of a chunk that nothing is removed of. */
+function copiedBytes({ chunk, isExecuted }: Planned): number {
+  return isExecuted ? 0 : chunk.physicalBytes;
 }

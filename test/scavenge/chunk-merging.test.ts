@@ -10,7 +10,7 @@ import {
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
-import { mergeChunks, mergeGroups } from '../../core/scavenge/chunk-merging.ts';
+import { mergeChunks } from '../../core/scavenge/chunk-merging.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
@@ -36,44 +36,6 @@ async function footerOf(storage: Storage, name: string) {
   const bytes = await contentOf(storage, name);
   return decodeFooter(name, bytes.subarray(bytes.length - FOOTER_BYTES), bytes.length);
 }
-
-describe('groups of one pass', () => {
-  const chunks = (...sizes: number[]) => sizes.map((dataBytes, i) => ({ startNumber: i, endNumber: i, dataBytes }));
-  const groups = (given: { startNumber: number; endNumber: number; dataBytes: number }[]) =>
-    mergeGroups(given, 100).map((group) => group.map((chunk) => chunk.startNumber));
-
-  it('takes neighbours as long as they fit one chunk', () => {
-    expect(groups(chunks(50, 50, 50, 50, 1))).toEqual([
-      [0, 1],
-      [2, 3],
-    ]);
-    expect(groups(chunks(60, 50, 50, 0, 0, 1))).toEqual([[1, 2, 3, 4]]);
-    expect(groups(chunks(100, 100, 100))).toEqual([]);
-    expect(groups(chunks(100, 0, 100, 0))).toEqual([
-      [0, 1],
-      [2, 3],
-    ]);
-    expect(groups(chunks(120, 10, 10))).toEqual([[1, 2]]);
-    expect(groups(chunks(5))).toEqual([]);
-    expect(groups([])).toEqual([]);
-  });
-
-  it('takes chunks that were merged before, and no two with a gap between them', () => {
-    expect(
-      groups([
-        { startNumber: 0, endNumber: 3, dataBytes: 10 },
-        { startNumber: 4, endNumber: 4, dataBytes: 10 },
-      ]),
-    ).toEqual([[0, 4]]);
-    expect(
-      groups([
-        { startNumber: 0, endNumber: 0, dataBytes: 10 },
-        { startNumber: 2, endNumber: 2, dataBytes: 10 },
-        { startNumber: 3, endNumber: 3, dataBytes: 10 },
-      ]),
-    ).toEqual([[2, 3]]);
-  });
-});
 
 describe('merging chunks', () => {
   it('gives the example, byte for byte', async () => {

@@ -78,8 +78,8 @@ async function scavenge(
     clock,
     writeEpoch: false,
     verifyChunks: false,
-    scavenge: { keepsDeletedData: true },
     ...store,
+    scavenge: { keepsDeletedData: true, ...store.scavenge },
   });
   try {
     await open.scavenger.start({ ...options, syncOnly: true });
@@ -105,12 +105,17 @@ async function repeat(
   expect(await findFormatErrors(ours)).toEqual([]);
 }
 
-describe('recorded scavenges, in memory and without any state', () => {
+describe.each([
+  ['always, as the reference does', true],
+  ['where it is worth it', false],
+])('recorded scavenges, in memory and without any state, merging %s', (_, mergesAlways) => {
   for (const { before, after, ...how } of REPEATS.filter(
     ({ needsState }, i) => needsState !== true && i % bySize(2, 1) === 0,
   )) {
     test(`${before} becomes ${after}`, async () => {
-      await repeat(await inMemory(unpackSet(before)), await inMemory(unpackSet(after)), how);
+      await repeat(await inMemory(unpackSet(before)), await inMemory(unpackSet(after)), how, {
+        scavenge: { mergesAlways },
+      });
     });
   }
 });
@@ -206,8 +211,8 @@ describe('recorded histories', () => {
         );
       await run('1-before', '2-scavenged', queries.first, { scavengeStates });
       await run('3-before', '4-scavenged', queries.second, { scavengeStates });
-      // A node that has lost its state learns all of it again.
-      await run('3-before', '4-scavenged', queries.second, {});
+      // A node that has lost its state learns all of it again; and one that merges always removes the same.
+      await run('3-before', '4-scavenged', queries.second, { scavenge: { mergesAlways: true } });
     });
   }
 });

@@ -53,10 +53,12 @@ describe('how much survives', () => {
 });
 
 describe('neighbours of one file', () => {
-  const groups = (plan: readonly Planned[], estimate = new SurvivorEstimate(counts)): number[][] => {
+  const groups = (plan: readonly Planned[], always = false, estimate = new SurvivorEstimate(counts)): number[][] => {
     const out: number[][] = [];
     for (let at = 0; at < plan.length; at += out.at(-1)!.length)
-      out.push(neighboursFrom(plan, at, estimate, CHUNK).map((planned) => planned.chunk.startNumber));
+      out.push(
+        neighboursFrom(plan, at, estimate, { chunkSize: CHUNK, always }).map((planned) => planned.chunk.startNumber),
+      );
     return out;
   };
 
@@ -66,16 +68,32 @@ describe('neighbours of one file', () => {
       [2, 3],
     ]);
     expect(
-      groups([executed(0, CHUNK, 100), skipped(1, 400), executed(2, CHUNK, 190), skipped(3, 900), skipped(4, 100)]),
+      groups([executed(0, CHUNK, 100), skipped(1, 400), executed(2, CHUNK, 190), skipped(3, 800), skipped(4, 200)]),
     ).toEqual([
       [0, 1, 2],
       [3, 4],
     ]);
   });
 
-  it('are tried where they are expected to be a little too large', () => {
-    expect(groups([executed(0, CHUNK, 98), executed(1, CHUNK, 98), executed(2, CHUNK, 100)])).toEqual([[0, 1], [2]]);
-    expect(groups([executed(0, CHUNK, 95), executed(1, CHUNK, 95), executed(2, CHUNK, 200)])).toEqual([[0], [1, 2]]);
+  it('are no skipped ones that are large beside the others, unless all are merged', () => {
+    const plans = [
+      [skipped(0, 800), executed(1, 200, 100)],
+      [executed(0, 200, 100), skipped(1, 800)],
+      [executed(0, 200, 100), skipped(1, 500)],
+    ];
+    for (const plan of plans) {
+      expect(groups(plan)).toEqual([[0], [1]]);
+      expect(groups(plan, true)).toEqual([[0, 1]]);
+    }
+    expect(groups([executed(0, 400, 100), skipped(1, 800)])).toEqual([[0, 1]]);
+  });
+
+  it('are tried where they are expected to be too large by no more than the weights may err', () => {
+    expect(groups([executed(0, 1_000.5, 100), executed(1, 1_000.5, 100), executed(2, CHUNK, 100)])).toEqual([
+      [0, 1],
+      [2],
+    ]);
+    expect(groups([executed(0, CHUNK, 99), executed(1, CHUNK, 99), executed(2, CHUNK, 200)])).toEqual([[0], [1, 2]]);
   });
 
   it('are bounded in number and in the bytes that are read for them', () => {

@@ -205,6 +205,7 @@ export class World {
       }),
       scavenge: {
         disableMerging: !merging,
+        mergesAlways: true,
         unsafeIgnoreHardDelete: unsafe,
         keepsDeletedData: true,
         repairHistory: false,

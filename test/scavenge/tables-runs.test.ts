@@ -213,6 +213,15 @@ describe('16.9 runs that are stopped', () => {
     await expectWorld(world, LEFT);
   });
 
+  test.each([
+    ['always', true, [2]],
+    ['where it is worth it', false, [1, 0]],
+  ])('the same is left by a run that merges %s', async (_, mergesAlways, versions) => {
+    const world = await World.create(LOG, SIZE);
+    await succeeds(world, { merging: true, store: { scavenge: { mergesAlways } } });
+    await expectWorld(world, { ...LEFT, versions });
+  });
+
   test('row 98: while reading chunk 1 of 4', async () => {
     const world = await World.create(LOG, SIZE);
     // Looks at whether to stop since chunk 0 was done: one before chunk 1 is read, one within it.

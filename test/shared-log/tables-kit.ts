@@ -47,7 +47,14 @@ export async function runOnObjects(world: World, options: RunOptions): Promise<O
     options: { chunkSizeBytes: chunkSize },
     hasher: world.hasher,
     scavengeStates: world.states,
-    settings: { scavenge: { disableMerging: !merging, unsafeIgnoreHardDelete: unsafe, keepsDeletedData: true } },
+    settings: {
+      scavenge: {
+        disableMerging: !merging,
+        mergesAlways: true,
+        unsafeIgnoreHardDelete: unsafe,
+        keepsDeletedData: true,
+      },
+    },
   });
   const reader = await openObjectStore(place);
   const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 1_000);
