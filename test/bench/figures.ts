@@ -37,6 +37,7 @@ import { scavengeChunk } from './figures/scavenge-chunk.ts';
 import { scavengeLatency } from './figures/scavenge-latency.ts';
 import { scavengeMemory } from './figures/scavenge-memory.ts';
 import { scavengeRun } from './figures/scavenge-run.ts';
+import { scavengeSmall } from './figures/scavenge-small.ts';
 import { start } from './figures/start.ts';
 import { testNode } from './figures/test-node.ts';
 import { ui } from './figures/ui.ts';
@@ -63,6 +64,7 @@ export const FIGURES: readonly Figure[] = [
   scaleGrowth,
   scavengeChunk,
   scavengeRun,
+  scavengeSmall,
   scavengeAccumulation,
   scavengeLatency,
   scavengeBeside,

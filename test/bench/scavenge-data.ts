@@ -28,13 +28,14 @@ function largeEvents(count: number): NewEvent[] {
 
 /**
  * A stopped directory whose log fills `chunks` chunks of `chunkBytes` but for a rest, with events of 2 kB of which
- * every second one belongs to a stream that has been deleted. Built once a run.
+ * every second one, or those of `isDoomed`, belong to a stream that has been deleted. Built once a run.
  */
 export async function halfDeletedLog(
   folder: string,
   chunks: number,
   chunkBytes: number,
   say: (line: string) => void,
+  isDoomed = (i: number): boolean => i % 2 === 1,
 ): Promise<void> {
   if (existsSync(`${folder}.complete`)) return;
   say(`  building ${chunks} chunks of ${Math.round(chunkBytes / 1_048_576)} MiB ...`);
@@ -45,9 +46,7 @@ export async function halfDeletedLog(
   while (open.store.end < end) {
     // Events of two streams, in turns of one record each: appended together they lie behind one another in that order.
     const appends: Promise<unknown>[] = [];
-    for (let i = 0; i < BATCH / 2; i++) {
-      appends.push(open.store.append(KEPT, ANY, largeEvents(1)), open.store.append(DOOMED, ANY, largeEvents(1)));
-    }
+    for (let i = 0; i < BATCH; i++) appends.push(open.store.append(isDoomed(i) ? DOOMED : KEPT, ANY, largeEvents(1)));
     await Promise.all(appends);
   }
   await open.store.deleteStream(DOOMED, ANY, 'hard');
