@@ -12,14 +12,24 @@ import { TEST_NOW_MS } from '../support/test-store.ts';
 const MINUTE_MS = 60_000;
 const YEAR_MS = 525_600 * MINUTE_MS;
 
-async function isTaken(repository: Repository, timeMs: number): Promise<boolean> {
+async function refusalOf(repository: Repository, timeMs: number, orBefore = false) {
   try {
-    await chooseRestore(repository, { kind: 'time', timeMs });
-    return true;
+    await chooseRestore(repository, { kind: 'time', timeMs, orBefore });
+    return null;
   } catch (error) {
     if (!isSkuaError(error, 'not_restorable')) throw error;
-    return false;
+    return error.data;
   }
+}
+
+/** The moments that a refusal names are taken: the one before it by a restore at or before it. */
+async function isTaken(repository: Repository, timeMs: number): Promise<boolean> {
+  const refusal = await refusalOf(repository, timeMs);
+  if (refusal === null) return true;
+  const { belowMs, aboveMs } = refusal;
+  if (belowMs != null) expect([timeMs, await refusalOf(repository, belowMs, true)]).toEqual([timeMs, null]);
+  if (aboveMs != null) expect([timeMs, aboveMs, await refusalOf(repository, aboveMs)]).toEqual([timeMs, aboveMs, null]);
+  return false;
 }
 
 describe('the times that can be restored', () => {

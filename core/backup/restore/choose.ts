@@ -155,7 +155,9 @@ class Chooser {
     if (!Number.isFinite(timeMs))
       throw new SkuaError('bad_option', 'The time to restore to is not a valid time.', { timeMs });
     let before: { readonly kept: Kept; readonly position: number } | null = null;
-    let earliestMs = Infinity;
+    let earliestMs: number | null = null;
+    // Backups that begin with a chunk that was scavenged, and when what is left of it begins.
+    const begun: { readonly kept: Kept; readonly fromMs: number }[] = [];
     const scavenged: Kept[] = [];
     for (const summary of summaries) {
       const kept = await this.#keptOf(summary);
@@ -169,19 +171,27 @@ class Chooser {
         position = chunkStart(kept.manifest, found.chunk);
         scavenged.push(kept);
       } else {
-        earliestMs = Math.min(earliestMs, found.earliestMs);
         // What was there once, a backup from before the scavenge still has.
-        if (!found.isScavenged) break;
+        if (found.isScavenged) begun.push({ kept, fromMs: found.earliestMs });
+        else {
+          earliestMs = found.earliestMs;
+          break;
+        }
       }
       if (position > (before?.position ?? 0)) before = { kept, position };
     }
     const when = timestampText(timeMs, 0);
-    if (before === null && scavenged.length === 0)
+    if (before === null && scavenged.length === 0) {
+      for (const { kept, fromMs } of earliestMs === null ? begun : []) {
+        const moment = await this.#momentAfter([kept], summaries[0]!, fromMs);
+        if (moment !== null) earliestMs = Math.min(earliestMs ?? Infinity, moment);
+      }
       throw new SkuaError(
         'not_restorable',
-        `Nothing had been written at ${when}: the earliest restore point is ${timestampText(earliestMs, 0)}.`,
-        { timeMs, earliestMs, belowMs: null, aboveMs: earliestMs },
+        `${begun.length === 0 ? 'Nothing had been written' : 'Nothing is left of what was written'} at ${when}: ${earliestMs === null ? 'there is no restore point.' : `the earliest restore point is ${timestampText(earliestMs, 0)}.`}`,
+        { timeMs, ...(earliestMs !== null && { earliestMs }), belowMs: null, aboveMs: earliestMs },
       );
+    }
     const belowMs = before === null ? null : await lastTimeBefore(this.#repository, before.kept, before.position);
     if (orBefore && before !== null) return this.#plan(before.kept, before.position, summaries, belowMs);
     const aboveMs = await this.#momentAfter(scavenged, summaries[0]!, timeMs);
