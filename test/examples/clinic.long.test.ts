@@ -57,6 +57,12 @@ async function bytesOf(folder: string): Promise<string> {
   return (await Promise.all(texts)).join('\n');
 }
 
+test('its tests are its own, where the folder lies in a checkout', async () => {
+  const vitest = path.join(ROOT, 'node_modules/vitest/vitest.mjs');
+  const { out } = await ok(shell(`node '${vitest}' list --filesOnly`, { cwd: CLINIC }).ended);
+  expect(out.trim().split('\n').toSorted()).toEqual(['clinic.spec.ts', 'day.spec.ts']);
+});
+
 test('it depends on the versions that are tested here', async () => {
   const packageOf = async (folder: string) =>
     JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
