@@ -285,12 +285,12 @@ function isShort({ scales }: uPlot): boolean {
 
 /** Steps of durations in milliseconds: from a microsecond to ten days, whole seconds, minutes and hours. */
 const DURATION_STEPS = [
-  ...[1, 2, 5, 10, 20, 50, 100, 200, 500].map((step) => step / 1_000),
-  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
-  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
-  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
-  ...[1, 2, 4, 8, 24, 48, 120, 240].map((hours) => hours * 3_600_000),
-];
+  [1 / 1_000, [1, 2, 5, 10, 20, 50, 100, 200, 500]],
+  [1, [1, 2, 5, 10, 20, 50, 100, 200, 500]],
+  [1_000, [1, 2, 5, 10, 15, 30]],
+  [60_000, [1, 2, 5, 10, 15, 30]],
+  [3_600_000, [1, 2, 4, 8, 24, 48, 120, 240]],
+].flatMap(([unitMs, steps]) => (steps as number[]).map((step) => step * (unitMs as number)));
 /** Steps of sizes: from a byte to an exbibyte. */
 const BYTE_STEPS = Array.from({ length: 61 }, (_, power) => 2 ** power);
 
