@@ -29,7 +29,9 @@ export function refuseNode(how, min = NODE_MIN) {
 /** For a program that imports Skua: it gets an error with a code, as of all else that is wrong. */
 export function checkNode() {
   if (isNewEnough()) return;
-  const error = new Error(`${tooOld(NODE_MIN)} Install a newer Node.js.`);
+  const error = new Error(
+    `${tooOld(NODE_MIN)} Install a newer Node.js, or \`npm install node@24\` here and run the program by \`npx node\`.`,
+  );
   throw Object.assign(error, { name: 'SkuaError', code: 'node_too_old', data: { wanted: NODE_MIN } });
 }
 

@@ -91,7 +91,7 @@ const MEANINGS: Readonly<Record<string, readonly [string, string]>> = {
   epoch: ['position', 'the newest epoch record'],
   proposal: ['number', 'the newest epoch that was proposed'],
   truncate: ['position', 'the next start truncates the log here'],
-  tag: ['number', 'a tag of the directory, of newer versions of the reference database'],
+  tag: ['number', 'a tag of the directory, of newer versions of EventStoreDB'],
 };
 
 const BLOCK_SUMS: FileFormat = {

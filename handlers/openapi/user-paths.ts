@@ -88,7 +88,7 @@ const PASSWORD_FORMATS: ParameterDoc = {
   name: 'passwordFormats',
   in: 'query',
   description:
-    "`true` adds to each user how the password is stored: `compatible` with the reference database, or `strong`, which it can't read.",
+    "`true` adds to each user how the password is stored: `compatible` with EventStoreDB, or `strong`, which it can't read.",
   schema: BOOLEAN,
   example: true,
 };

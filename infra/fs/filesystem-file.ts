@@ -33,8 +33,8 @@ interface OpenedFile {
 
 /**
  * A file by its descriptor. FileHandle would cost several objects a call; group commit makes thousands a second. One
- * that is only read may be parked (open-files.ts), and is opened again by the next call. By then its name must lead to
- * the same file: files that are read get no other content and no other name, and are removed when nothing reads them.
+ * that is only read may be parked (open-files.ts), and is opened again by the next call. By then its name must still
+ * lead to it: what is read for long keeps its name until it is closed.
  */
 export class FilesystemFile implements StorageFile, ReadOnlyFile {
   readonly path: string;
@@ -81,10 +81,13 @@ export class FilesystemFile implements StorageFile, ReadOnlyFile {
   }
 
   park(): void {
-    this.#identity ??= identityOfOpen(this.#fd);
-    const fd = this.#fd;
-    this.#fd = -1;
-    fs.closeSync(fd);
+    try {
+      this.#identity ??= identityOfOpen(this.#fd);
+      fs.closeSync(this.#fd);
+      this.#fd = -1;
+    } catch {
+      // A disk that is gone keeps it open: its own next call meets the error, not that of another file.
+    }
   }
 
   #descriptor(): number {
@@ -339,10 +342,10 @@ export class FilesystemFile implements StorageFile, ReadOnlyFile {
   }
 }
 
-/** Which file is open, as text: device and inode, which is not given to another one that has the same name. */
+/** Which file is open, as text: device and inode. It may have grown: another handle may write to it. */
 function identityOfOpen(fd: number): string {
-  const { dev, ino, size } = fs.fstatSync(fd, { bigint: true });
-  return `${dev}:${ino}:${size}`;
+  const { dev, ino } = fs.fstatSync(fd, { bigint: true });
+  return `${dev}:${ino}`;
 }
 
 /** Whether the name still leads to the open file. */

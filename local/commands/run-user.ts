@@ -91,7 +91,7 @@ function showUsers(users: readonly Listed[], io: Io): void {
   const strong = users.filter(({ passwordFormat }) => passwordFormat === 'strong').length;
   line(
     io.stdout,
-    `${counted(users.length, 'user')}.${strong === 0 ? '' : dim(` strong: scrypt, which the reference database does not read. On a node with PasswordFormat: compatible the next login stores such a password again, in the compatible format.`)}`,
+    `${counted(users.length, 'user')}.${strong === 0 ? '' : dim(` strong: scrypt, which EventStoreDB does not read. On a node with PasswordFormat: compatible the next login stores such a password again, in the compatible format.`)}`,
   );
 }
 

@@ -7,7 +7,7 @@ export const userListCommand = defineCommand({
   name: 'user list',
   summary: 'Show the users, their groups, and how their passwords are stored',
   details:
-    "Of a running node, as one of its administrators, or of the directory of a stopped one. A password is compatible (PBKDF2: the reference database reads it too), strong (scrypt: it does not), or unknown, which no password matches. If PasswordFormat is compatible, a user's next login stores a strong password again in the compatible format.",
+    "Of a running node, as one of its administrators, or of the directory of a stopped one. A password is compatible (PBKDF2: EventStoreDB reads it too), strong (scrypt: it does not), or unknown, which no password matches. If PasswordFormat is compatible, a user's next login stores a strong password again in the compatible format.",
   options: userListOptions,
   examples: [
     { line: 'skua user list', does: 'Ask the node on this machine' },

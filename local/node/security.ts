@@ -105,7 +105,7 @@ export async function startSecurity({
   await security.start();
   if (PasswordFormat === 'strong' && !config.given('PasswordFormat') && (await security.hasCompatiblePasswords())) {
     log.warn(
-      "passwords of this directory are in the format of the reference database, and new ones will be strong (scrypt), which it can't read. Set PasswordFormat: compatible if the directory may be used there again, otherwise PasswordFormat: strong",
+      "passwords of this directory are in the format of EventStoreDB, and new ones will be strong (scrypt), which it can't read. Set PasswordFormat: compatible if the directory may be used there again, otherwise PasswordFormat: strong",
     );
   }
   return security;

@@ -11,9 +11,7 @@ const INT32_MIN = -2_147_483_648;
 export const indexOption = text('DIR', null, 'Folder of the index', 'index in the data directory');
 
 /** For commands that work on files by themselves; a running node has an option of that name. */
-export const keepDataOption = flag(
-  'Keep the data of the last event of a soft-deleted stream, as the reference database does',
-);
+export const keepDataOption = flag('Keep the data of the last event of a soft-deleted stream, as EventStoreDB does');
 
 /** How a scavenge is to run, of a node and of a directory alike. */
 export const runOptions = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { chooseRestore } from '../../core/backup/restore/choose.ts';
-import { restorableTimes } from '../../core/backup/restore/restorable-times.ts';
+import { type RestorableTime, restorableTimes } from '../../core/backup/restore/restorable-times.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import { playHistory } from '../support/backup/restore-history.ts';
+import { CHUNK_BYTES, playHistory } from '../support/backup/restore-history.ts';
 import { timeOf } from '../support/backup/restore-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
@@ -69,6 +69,26 @@ describe('the times that can be restored', () => {
     expect(Math.min(taken, refused)).toBeGreaterThan(0);
     // With a clock that went back some that could be had are left out.
     expect(missed).toBeLessThanOrEqual(isSteady ? 0 : taken / 4);
+  });
+
+  it('are found bit by bit where reading them takes long, and never too many', async () => {
+    const { repository } = await playHistory({ seed: 33, parts: 4, isTimed: true });
+    const backups = await repository.backups();
+    const whole = await restorableTimes(repository, backups);
+    const inWhole = ({ fromMs, toMs }: RestorableTime) =>
+      whole.some((range) => range.fromMs <= fromMs && toMs <= range.toMs);
+    const lasting = (ranges: readonly RestorableTime[]) =>
+      ranges.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
+    const none = await restorableTimes(repository, backups, new Map(), 0);
+    expect([none.every(inWhole), lasting(none) < lasting(whole)]).toEqual([true, true]);
+    const lastTimes = new Map<string, number>();
+    let found = none;
+    for (let calls = 0; lasting(found) < lasting(whole); calls++) {
+      expect(calls).toBeLessThan(backups.length);
+      found = await restorableTimes(repository, backups, lastTimes, CHUNK_BYTES);
+      expect(found.every(inWhole)).toBe(true);
+    }
+    expect(found).toEqual(whole);
   });
 
   it('are none of a repository without backups', async () => {

@@ -69,6 +69,21 @@ describe.skipIf(process.platform !== 'linux')('files that are only read', () => 
     await written.close();
   });
 
+  test('may grow while they are parked', async () => {
+    const { storage, files } = await ten(new OpenFiles(1));
+    const written = await storage.create('grows');
+    await written.writeAt(0, Uint8Array.of(1));
+    const read = await storage.open('grows', 'read');
+    for (const file of files) await byteOf(file);
+    await written.writeAt(1, Uint8Array.of(2, 3));
+    expect(await descriptors()).not.toContain(join(folder, 'file-0'));
+    expect(await read.read(0, 3)).toEqual(Uint8Array.of(1, 2, 3));
+    await written.truncate(1);
+    for (const file of files) await byteOf(file);
+    expect(await read.read(0, 1)).toEqual(Uint8Array.of(1));
+    await Promise.all([written.close(), read.close()]);
+  });
+
   test('are gone where their name is, or leads to another file, and come back with it', async () => {
     const { files } = await ten(new OpenFiles(1));
     await rename(join(folder, 'file-0'), join(folder, 'away'));

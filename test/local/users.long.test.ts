@@ -223,7 +223,7 @@ describe('the format of passwords', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^admin .* \$admins .* yes +compatible$/m);
     expect(out).toMatch(/^kim +K\\u0007im +pickers +yes +strong$/m);
-    expect(out).toContain('3 users. strong: scrypt, which the reference database does not read.');
+    expect(out).toContain('3 users. strong: scrypt, which EventStoreDB does not read.');
     const listed = JSON.parse((await run(['user', 'list', '--json'], { env })).out) as { users: object[] };
     expect(listed.users).toContainEqual({
       loginName: 'kim',

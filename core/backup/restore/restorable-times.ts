@@ -14,6 +14,12 @@ export interface RestorableTime {
 /** Most of them: of a log with more gaps the older ones are left out. */
 export const RESTORABLE_TIMES_MAX = 1_000;
 
+/**
+ * Bytes of the ends of logs that one call reads, as many as a chunk has by default: the page asks for the times, and
+ * what is read may lie in a bucket. Later calls read what was left out.
+ */
+const TAIL_BYTES_MAX = 268_435_456;
+
 /** The latest time behind the completed chunks of backups before the newest, which takes reading their logs' ends. */
 export type LastTimes = Map<string, number>;
 
@@ -27,12 +33,14 @@ interface Span {
  * The times to which `chooseRestore` restores the log of the node with the newest of all `backups`, which comes first;
  * ascending. What it takes to know them all would be reading all logs that were not complete yet: some times near the
  * end of an older backup are left out, and none is named that is refused. `lastTimes` is what earlier calls have read;
- * it is brought up to date. Rejects with what the repository rejects with.
+ * it is brought up to date, and each call reads `tailBytesMax` more at most. Rejects with what the repository rejects
+ * with.
  */
 export async function restorableTimes(
   repository: Repository,
   backups: readonly ManifestSummary[],
   lastTimes: LastTimes = new Map(),
+  tailBytesMax = TAIL_BYTES_MAX,
 ): Promise<readonly RestorableTime[]> {
   const summaries = backups.filter(({ nodeId }) => nodeId === backups[0]!.nodeId);
   const [newest] = summaries;
@@ -44,13 +52,20 @@ export async function restorableTimes(
   const ahead = await Promise.all(aheadOfNewest(summaries).map(keptOf));
   const read: LastTimes = new Map();
   let found: readonly Span[] = [];
+  let bytesLeft = tailBytesMax;
   for (const summary of summaries) {
     const kept = await keptOf(summary);
     // Later than the newest backup reaches, and what was shipped beside it, nothing is known.
     const to = summary === newest ? Math.min(...[kept, ...ahead].map(reachMs)) + 1 : null;
     const lastMs = async (tail: readonly Stretch[], ms: number): Promise<number> => {
       const key = `${summary.id} ${summary.shippedEnd}`;
-      const last = lastTimes.get(key) ?? (await lastLaterMs(tail, ms));
+      let last = lastTimes.get(key);
+      if (last === undefined) {
+        const bytes = tail.reduce((sum, { from, to }) => sum + to - from, 0);
+        if (bytes > bytesLeft) return ms;
+        bytesLeft -= bytes;
+        last = await lastLaterMs(tail, ms);
+      }
       read.set(key, last);
       return last;
     };

@@ -90,7 +90,7 @@ export class Names {
   suggestion(written: string, spelling: Spelling): string {
     const wanted = plain(written);
     const absence = absenceOf(wanted);
-    if (absence !== null) return ` The reference database has this option, but Skua does not: ${absence}.`;
+    if (absence !== null) return ` EventStoreDB has this option, but Skua does not: ${absence}.`;
     let best: string | null = null;
     let bestDistance = Math.min(DISTANCE_MAX, Math.ceil(wanted.length / 3)) + 1;
     if (wanted.length > NAME_LENGTH_MAX) return '';

@@ -165,7 +165,7 @@ export const scavenge = {
   DisableScavengeMerging: flag(boolean, 'Do not merge small chunk files after a scavenge'),
   KeepDataOfDeletedStreams: flag(
     boolean,
-    'Keep the data of the last event of a soft-deleted stream for ever, as the reference database does. Otherwise a scavenge removes its data and keeps only number, id and type',
+    'Keep the data of the last event of a soft-deleted stream for ever, as EventStoreDB does. Otherwise a scavenge removes its data and keeps only number, id and type',
   ),
   ScavengeHistoryMaxAge: option(integer('DAYS', 1, 24_855), 30, 'Days to keep the events of a scavenge'),
   ScavengeBackendPageSize: option(
@@ -373,7 +373,7 @@ export const users = {
   PasswordFormat: option(
     oneOf('FORMAT', ['strong', 'compatible']),
     'strong',
-    'How new passwords are stored: strong (scrypt, which the reference database does not read), or compatible with it (PBKDF2). Both kinds are accepted; with compatible, a login stores a strong password again in that format',
+    'How new passwords are stored: strong (scrypt, which EventStoreDB does not read), or compatible with it (PBKDF2). Both kinds are accepted; with compatible, a login stores a strong password again in that format',
   ),
   SessionKeyFile: optional(
     path('FILE'),

@@ -102,9 +102,7 @@ export function readEnvironment(env: Environment, names: Names): Reading {
       const absence = names.absence(written);
       const suggestion = names.suggestion(written, environmentName);
       if (absence !== null)
-        warnings.push(
-          `${shown(variable)} is ignored: the reference database has this option, but Skua does not: ${absence}.`,
-        );
+        warnings.push(`${shown(variable)} is ignored: EventStoreDB has this option, but Skua does not: ${absence}.`);
       else if (written === '' || suggestion !== '')
         unknown.push(`Unknown environment variable ${shown(variable)}.${suggestion}`);
       else

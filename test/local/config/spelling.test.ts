@@ -318,15 +318,15 @@ describe('variables that are no options', () => {
   });
   test('options of the reference database under our prefix, and in other places', () => {
     expect(warningsOf({ SERVER_RUN_PROJECTIONS: 'All', SERVER_NODE_TCP_PORT: '1113' })).toEqual([
-      'SERVER_NODE_TCP_PORT is ignored: the reference database has this option, but Skua does not: clients speak gRPC and HTTP here, not the TCP protocol.',
-      'SERVER_RUN_PROJECTIONS is ignored: the reference database has this option, but Skua does not: there are no projections.',
+      'SERVER_NODE_TCP_PORT is ignored: EventStoreDB has this option, but Skua does not: clients speak gRPC and HTTP here, not the TCP protocol.',
+      'SERVER_RUN_PROJECTIONS is ignored: EventStoreDB has this option, but Skua does not: there are no projections.',
     ]);
     expect(problems(['--run-projections=All'])).toEqual([
-      'Unknown option --run-projections. The reference database has this option, but Skua does not: there are no projections.',
+      'Unknown option --run-projections. EventStoreDB has this option, but Skua does not: there are no projections.',
       ALLOW,
     ]);
     expect(problems([], { yaml: 'ReplicationPort: 1112' })).toEqual([
-      'Unknown option ReplicationPort in node.yaml:1. The reference database has this option, but Skua does not: cluster members share their log in object storage and reach each other on the client port.',
+      'Unknown option ReplicationPort in node.yaml:1. EventStoreDB has this option, but Skua does not: cluster members share their log in object storage and reach each other on the client port.',
       ALLOW,
     ]);
   });
