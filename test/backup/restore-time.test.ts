@@ -3,8 +3,10 @@ import { chooseRestore } from '../../core/backup/restore/choose.ts';
 import type { RestorePlan } from '../../core/backup/restore/choose.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { parseTimestamp, timestampText } from '../../core/base/time.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
+import { setMetadata } from '../scavenge/control-kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 import { backUp, restoreOptions, timeOf } from '../support/backup/restore-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
@@ -57,6 +59,34 @@ describe('a restore to a time later than all that was backed up', () => {
     const { manifest, choose, end } = await backedUp([-2, -1]);
     expect(await choose(manifest.createdMs)).toMatchObject({ position: end, earlierMs: null });
     await expect(choose(manifest.createdMs + 1)).rejects.toMatchObject({ data: { belowMs: manifest.createdMs } });
+  });
+});
+
+describe('a restore to a time before all that is left', () => {
+  it('is refused with the first moment that is taken, which lies behind a first chunk that was scavenged', async () => {
+    const storage = new MemoryStorage();
+    const clock = new ManualClock(TEST_NOW_MS, 'microtask');
+    const random = new Random(7);
+    const open = await openTestStore({ storage, clock, chunkSizeBytes: CHUNK_BYTES });
+    await setMetadata(open, 's', { $maxCount: 2 });
+    for (let hour = 1; hour <= 12; hour++) {
+      clock.setNow(TEST_NOW_MS + hour * HOUR_MS);
+      await open.store.append('s', ANY, [newEvent(random, 'happened', null, 15_000)]);
+    }
+    await open.scavenger.start({ threshold: -1 });
+    await open.scavenger.idle();
+    await open.close();
+    const repository = await openTestRepository(new MemoryObjects());
+    await backUp(storage, repository, 1);
+    const choose = (timeMs: number) => chooseRestore(repository, { kind: 'time', timeMs });
+    const refused = await choose(TEST_NOW_MS - YEAR_MS).then(null, (error: unknown) => error);
+    if (!isSkuaError(refused, 'not_restorable')) throw refused;
+    const { data } = refused;
+    expect(data).toMatchObject({ belowMs: null, earliestMs: data.aboveMs });
+    // What is left of the first chunk begins earlier, with the metadata.
+    expect(data.aboveMs).toBeGreaterThan(TEST_NOW_MS);
+    expect(await choose(data.aboveMs!)).toMatchObject({ position: expect.any(Number) as number });
+    await expect(choose(data.aboveMs! - 1)).rejects.toMatchObject({ code: 'not_restorable' });
   });
 });
 

@@ -125,6 +125,16 @@ describe('a node', () => {
     expect((await second.stop()).code).toBe(0);
   });
 
+  test.each([
+    { env: {}, curl: 'curl -u admin:changeit -i', isNamed: true },
+    { env: { SERVER_DEFAULT_ADMIN_PASSWORD: 'another' }, curl: 'curl -u admin -i', isNamed: false },
+  ])('shows first commands with a password only where it is the default one: $curl', async (each) => {
+    const node = await startedProcess(['--mem-db', '--disable-tls'], each.env);
+    expect(node.process.out).toContain(`\n${each.curl} ${node.url}/streams/letters `);
+    expect(node.process.out.includes('changeit')).toBe(each.isNamed);
+    expect((await node.stop()).code).toBe(0);
+  });
+
   test('stops while somebody subscribes and somebody waits', async () => {
     const node = await startedNode(['--mem-db']);
     await append(node.url, ID);

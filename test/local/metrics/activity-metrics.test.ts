@@ -31,6 +31,8 @@ describe('what a node does', () => {
     metrics.observe('eventstore_append_duration_seconds', 0.003);
     metrics.count('eventstore_http_requests_total', 2, { method: 'GET', status: '2xx', area: 'streams' });
     metrics.count('eventstore_http_requests_total', 2, { method: 'POST', status: '2xx', area: 'streams' });
+    // Those of gRPC come when somebody looks at the metrics, all at once.
+    metrics.count('eventstore_grpc_calls_total', 1_000, { activity: 'read', status: 'OK' });
     expect(activity.view()).toMatchObject({
       windowSeconds: 2,
       eventsWrittenPerSecond: 5,
