@@ -1,7 +1,7 @@
 import { systemCode } from './fs-errors.ts';
 
 /** Files that are only read and hold a descriptor at the same time, in one thread. */
-export const OPEN_FILES_MAX = 4_096;
+const OPEN_FILES_MAX = 4_096;
 
 /** A file that is only read: it can do without its descriptor until it is read again. */
 export interface ReadOnlyFile {

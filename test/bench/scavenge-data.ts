@@ -13,7 +13,7 @@ const EMPTY = new Uint8Array(0);
 const LARGE = new Uint8Array(LARGE_BYTES).fill(0x61);
 
 /** Streams that take turns in the log; each can be given up by itself. */
-export const DOOMED = 'doomed';
+const DOOMED = 'doomed';
 export const KEPT = 'kept';
 
 function largeEvents(count: number): NewEvent[] {

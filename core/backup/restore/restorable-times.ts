@@ -12,7 +12,7 @@ export interface RestorableTime {
 }
 
 /** Most of them: of a log with more gaps the older ones are left out. */
-export const RESTORABLE_TIMES_MAX = 1_000;
+const RESTORABLE_TIMES_MAX = 1_000;
 
 /**
  * Bytes of the ends of logs that one call reads, as many as a chunk has by default: the page asks for the times, and
