@@ -77,6 +77,11 @@ export interface GrpcTransport {
    */
   read(isOwed?: boolean): Uint8Array | null | Promise<Uint8Array | null>;
   /**
+   * So many bytes for a block that is sent next. Whatever stands in them was written for this call, and all of it is to
+   * be overwritten.
+   */
+  memory(bytes: number): Uint8Array;
+  /**
    * Sends messages with their prefixes, as `frame` makes them. Null where more may be sent at once; else resolves when
    * the client has taken enough of what was sent, or the call is over: then a reader of pages goes on. The block
    * belongs to the transport from here on.

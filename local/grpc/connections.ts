@@ -21,6 +21,7 @@ import { Beginnings } from './beginnings.ts';
 import type { Beginner } from './beginnings.ts';
 import { isGrpc, trailersOf } from './grpc-headers.ts';
 import { StreamCall } from './stream-call.ts';
+import { SpareBlocks } from './spare-blocks.ts';
 import type { CallWatch } from './watch.ts';
 
 /** Connections that have no room to begin are looked at again after so long. */
@@ -169,6 +170,7 @@ class Connections implements Http2Side {
     this.#serving = {
       paused: new SharedLimit(pausedMax),
       flow: parts.flow,
+      spares: new SpareBlocks(),
       guard: parts.guard,
       watches: options.watches ?? [],
       requestMs: parts.requestMs,

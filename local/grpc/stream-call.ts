@@ -12,6 +12,7 @@ import { timeoutOf, trailersOf } from './grpc-headers.ts';
 import { countMessages, Messages } from './grpc-messages.ts';
 import { Outbox } from './outbox.ts';
 import { CallRequest } from './grpc-request.ts';
+import type { SpareBlocks } from './spare-blocks.ts';
 import type { CallWatch, WatchedCall } from './watch.ts';
 
 /** While a method reads nothing, so many bytes of its messages are taken, and what a window holds beyond them. */
@@ -50,6 +51,7 @@ export interface Serving {
    */
   readonly paused: SharedLimit;
   readonly flow: Flow;
+  readonly spares: SpareBlocks;
   readonly guard: Guard;
   readonly watches: readonly CallWatch[];
   /** A request that has to be whole, and each message that has begun, may take so long. */
@@ -113,7 +115,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     const request = new CallRequest(socket, fields, this);
     this.request = request as unknown as Request;
     this.#hasAll = stream.endAfterHeaders;
-    this.#outbox = new Outbox(stream, serving.flow);
+    this.#outbox = new Outbox(stream, serving.flow, serving.spares);
     this.#watches = serving.watches.map((watch) => watch(this));
     // Behind all that could fail.
     stream.on('close', () => {
@@ -172,6 +174,10 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
       this.#waiter = { resolve, reject };
       this.#expectMore();
     });
+  }
+
+  memory(bytes: number): Uint8Array {
+    return this.#outbox.memory(bytes);
   }
 
   send(block: Uint8Array): Promise<void> | null {

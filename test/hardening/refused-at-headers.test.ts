@@ -55,6 +55,14 @@ function neverRead(): Promise<never> {
   return new Promise<never>(() => {});
 }
 
+/** The rest of a transport of which nothing is read. */
+const untouched = {
+  read: neverRead,
+  memory: (bytes: number) => new Uint8Array(bytes),
+  send: () => null,
+  guarded: () => {},
+};
+
 /** What a request is answered by its headers, or -1 where its body was to be read first. */
 function byHeaders<T>(answer: () => Promise<T>): Promise<T | -1> {
   const read = new Promise<-1>((resolve) => {
@@ -152,7 +160,7 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
         headers: { 'content-type': 'application/grpc', ...headers },
       });
       seen[path] = await byHeaders(async () => {
-        const ending = await grpc({ path, request, read: neverRead, send: () => null, guarded: () => {} });
+        const ending = await grpc({ ...untouched, path, request });
         return 'status' in ending ? ending.status : ending.httpStatus;
       });
     }
@@ -177,9 +185,7 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
       await grpc({
         path,
         request: new Request(ORIGIN + path, { method: 'POST', headers }),
-        read: neverRead,
-        send: () => null,
-        guarded: () => {},
+        ...untouched,
       });
     }
     expect([...counted]).toEqual([
@@ -191,10 +197,9 @@ describe.each(['a node alone', 'a member that does not lead'])('at %s', (place) 
   test('BatchAppend without a login ends as a call', async () => {
     const path = '/event_store.client.streams.Streams/BatchAppend';
     const request = new Request(ORIGIN + path, { method: 'POST', headers: { 'content-type': 'application/grpc' } });
-    expect(
-      await byHeaders(() =>
-        places.get(place)!.grpc({ path, request, read: neverRead, send: () => null, guarded: () => {} }),
-      ),
-    ).toMatchObject({ status: 7, trailers: { exception: 'access-denied' } });
+    expect(await byHeaders(() => places.get(place)!.grpc({ ...untouched, path, request }))).toMatchObject({
+      status: 7,
+      trailers: { exception: 'access-denied' },
+    });
   });
 });

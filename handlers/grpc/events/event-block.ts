@@ -45,11 +45,13 @@ const lengths: number[] = [];
  * Events as messages with their prefixes, one behind the other: ReadResp with an `event`, of `Streams`, or of
  * persistent subscriptions, where each comes with the count of its repetitions. All reading goes through here, so there
  * are no objects in between: lengths are added up first, then all bytes are written, once, to where they are sent from.
+ * Every byte is, for `memory` may give some that have been used.
  */
 export function eventBlock(
   events: readonly StoredEvent[],
   form: EventForm,
   retryCounts: readonly number[] | null = null,
+  memory: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
 ): Uint8Array {
   lengths.length = 0;
   let total = 0;
@@ -64,7 +66,7 @@ export function eventBlock(
     lengths.push(length, shownLength, linkLength);
     total += PREFIX_BYTES + fieldLength(length);
   }
-  const out = new Uint8Array(total);
+  const out = memory(total);
   for (let i = 0, at = 0; i < events.length; i++) {
     const event = events[i]!;
     at = putPrefix(out, at, fieldLength(lengths[3 * i]!));
@@ -142,6 +144,7 @@ function putRecorded(out: Uint8Array, from: number, event: StoredEvent, isStruct
 
 /** What comes before a message: not compressed, and its length. */
 function putPrefix(out: Uint8Array, at: number, length: number): number {
+  out[at] = 0;
   out[at + 1] = length >>> 24;
   out[at + 2] = length >>> 16;
   out[at + 3] = length >>> 8;

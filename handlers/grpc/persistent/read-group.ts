@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../../core/streams/api.ts';
 import { mayProcess } from '../../persistent/group-changes.ts';
 import { checkReader, withoutForbidden } from '../../streams/access.ts';
 import { send } from '../call.ts';
-import type { GrpcCall } from '../call.ts';
+import type { GrpcCall, GrpcTransport } from '../call.ts';
 import { eventBlock } from '../events/event-block.ts';
 import { writeReadResp } from '../messages/persistent-subscriptions.ts';
 import type { ReadReq, ReadReqOptions } from '../messages/persistent-subscriptions.ts';
@@ -88,7 +88,7 @@ const BLOCK_BYTES = 65_536;
  * read what they point to. What was delivered is others' too, and is not changed.
  */
 async function deliveryBlocks(
-  { call, app }: GrpcCall,
+  { call, app, transport }: GrpcCall,
   deliveries: readonly Delivery[],
   isStructured: boolean,
 ): Promise<Iterable<Uint8Array>> {
@@ -101,6 +101,7 @@ async function deliveryBlocks(
   // A link that leads to nothing for this caller is sent as a link, also by groups that resolve none: what they park is
   // resolved.
   return blocks(
+    transport,
     events,
     deliveries,
     isStructured,
@@ -115,6 +116,7 @@ function ofLink(event: StoredEvent): StoredEvent {
 }
 
 function* blocks(
+  transport: GrpcTransport,
   events: readonly StoredEvent[],
   deliveries: readonly Delivery[],
   isStructured: boolean,
@@ -129,6 +131,7 @@ function* blocks(
       events.slice(from, to),
       { isStructured, resolvesLinks },
       deliveries.slice(from, to).map(({ retryCount }) => retryCount),
+      (count) => transport.memory(count),
     );
     from = to;
   }

@@ -40,7 +40,8 @@ export class Reply {
   /** The events as messages. They are let go. */
   async block(events: StoredEvent[]): Promise<Uint8Array> {
     if (this.form.resolvesLinks) await withoutForbidden(this.#call.call, this.#call.app, events);
-    const block = eventBlock(events, this.form);
+    const { transport } = this.#call;
+    const block = eventBlock(events, this.form, null, (bytes) => transport.memory(bytes));
     events.length = 0;
     return block;
   }
