@@ -1,4 +1,5 @@
 import type { ByteShare } from '../base/byte-budget.ts';
+import type { MemoryUse } from '../base/memory-use.ts';
 import { SkuaError } from '../base/errors.ts';
 export type { EventIndex } from './lookup/lookup.ts';
 export type { Retention, RetentionRule, StoredRetention } from './format/retention.ts';
@@ -269,6 +270,11 @@ export interface PageOptions {
    * nothing is counted.
    */
   readonly share?: ByteShare | undefined;
+  /**
+   * How long the caller looks at data and metadata of the events. Under a lease they are gone with its release, and
+   * what they stood in is read into again; left out, they are the caller's for good.
+   */
+  readonly use?: MemoryUse;
 }
 
 export interface ReadStreamOptions extends PageOptions {

@@ -8,6 +8,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
 import type { EventIndex, Lookup } from './lookup/lookup.ts';
 import { deletedError, isMetastream, notFoundError, originalOf } from './format/names.ts';
+import { KEPT } from '../base/memory-use.ts';
 import type { PageLimits } from '../base/page-bytes.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -95,7 +96,7 @@ export interface StoreContext {
 
 export function pageLimits(
   { options }: StoreContext,
-  { bytesMax, payloads, addressBytes, share }: PageOptions,
+  { bytesMax, payloads, addressBytes, share, use = KEPT }: PageOptions,
 ): PageLimits {
   return {
     bytesMax: bytesMax ?? options.readPageBytes,
@@ -103,6 +104,7 @@ export function pageLimits(
     hasPayloads: payloads !== false,
     addressBytes,
     share: share ?? null,
+    use,
   };
 }
 
