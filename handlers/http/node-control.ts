@@ -73,7 +73,9 @@ export interface NodeControl {
   member(): GossipMember;
   /** All that this node knows, itself included. */
   members(): readonly GossipMember[];
-  /** Null once the node serves. */
+  /** Until it has served for the first time. */
+  readonly isStarting: boolean;
+  /** Null while the node serves. */
   startUpWork(): StartUpWork | null;
   /** Null where there is nothing to prove, or not yet. */
   chunkProofs(): ChunkProofView | null;

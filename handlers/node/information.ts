@@ -29,11 +29,14 @@ const JSON_HEADERS = { ...NOT_STORED, 'content-type': 'application/json; charset
 /** Seconds after which to look again while a node starts. */
 const RETRY_AFTER = { 'retry-after': '5' };
 
-/** `/health/live`: 204 once the node has initialised, until then 503; always empty. */
-export const live: Handler = (_call, app) => liveReply(workOf(app) === null);
+/**
+ * `/health/live`: 204 once the node has started, until then 503; always empty. What only keeps it from serving, such as
+ * a bucket that does not answer, says `/health/ready`: a restart would not help.
+ */
+export const live: Handler = (_call, app) => liveReply(app.node?.isStarting !== true);
 
-export function liveReply(isReady: boolean): Reply {
-  if (isReady) return { status: 204, statusText: 'No Content', headers: NOT_STORED, body: null };
+export function liveReply(isStarted: boolean): Reply {
+  if (isStarted) return { status: 204, statusText: 'No Content', headers: NOT_STORED, body: null };
   return {
     status: 503,
     statusText: 'Server Is Not Ready',

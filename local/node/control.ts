@@ -125,6 +125,9 @@ export class SingleNode implements NodeControl {
         };
   }
 
+  get isStarting(): boolean {
+    return this.#parts.startUpWork() !== null;
+  }
   startUpWork(): StartUpWork | null {
     return this.#parts.startUpWork();
   }

@@ -28,6 +28,7 @@ export class FakeNode implements NodeControl {
     fakeOption('DefaultAdminPassword', '********', 'string', 'Environment Variables'),
     fakeOption('MemDb', 'false', 'boolean'),
   ];
+  isStarting = false;
   work: StartUpWork | null = null;
   proofs: ChunkProofView | null = null;
   auditNow: AuditView | null = null;
