@@ -47,9 +47,9 @@ describe('a clock before 1970', () => {
 
   it('makes no repository, which could never be opened', async () => {
     const objects = new MemoryObjects();
-    await expect(
-      openTestRepository(objects, {}, { clock: new ManualClock(-1, 'microtask') }),
-    ).rejects.toMatchObject(advice);
+    await expect(openTestRepository(objects, {}, { clock: new ManualClock(-1, 'microtask') })).rejects.toMatchObject(
+      advice,
+    );
     await openTestRepository(objects);
   });
 });
