@@ -142,7 +142,10 @@ export function madeMsOf({ createdMs, madeMs = createdMs }: Pick<Manifest, 'crea
   return madeMs;
 }
 
-/** Backups lie in the order of their times, which begin with 1970: a clock before that is refused before anything is written. */
+/**
+ * Backups lie in the order of their times, which begin with 1970: a clock before that is refused before anything is
+ * written.
+ */
 export function checkClock(nowMs: number): void {
   if (nowMs < 0)
     throw new SkuaError(

@@ -132,7 +132,10 @@ describe('start', () => {
     await io.written(/\[##############----------\] 58 %, (?:\d+ s left, )?chunk execution: 200\.0 MiB of 400\.0 MiB, /);
     await end('Success');
     const { code, out } = await running;
-    expect({ code, out }).toEqual({ code: 0, out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB of files reclaimed.\n` });
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB of files reclaimed.\n`,
+    });
     expect(io.err.endsWith('\r\u001B[2K')).toBe(true);
   });
 });
@@ -686,7 +689,9 @@ describe('what a node may answer', () => {
     expect(await run(words)).toMatchObject({
       code: 3,
       out: '',
-      err: expect.stringMatching(/^error node_unreachable: No node answers at .*npm start.*--node URL, or in SKUA_NODE\.\n$/),
+      err: expect.stringMatching(
+        /^error node_unreachable: No node answers at .*npm start.*--node URL, or in SKUA_NODE\.\n$/,
+      ),
     });
   });
 });
