@@ -499,6 +499,16 @@ describe('dry run', () => {
     expect(scavenger.started).toEqual([{ options: { threshold: 500 }, isDry: true }]);
   });
 
+  test('of records that free no block of a chunk file, why nothing is given back', async () => {
+    const running = run('scavenge start --dry-run');
+    await scavenger.begun();
+    const totals = { ...report.totals, discardable: 2, bytesReclaimable: 0 };
+    scavenger.reports.set(FIRST, { ...report, threshold: 0, totals });
+    expect((await running).out).toContain(
+      'give back about 0 B of 1.0 GiB of chunk files, which have whole blocks of 4 KiB. Nothing was changed.',
+    );
+  });
+
   test('--json is exact', async () => {
     const running = run('scavenge start --dry-run --json');
     await scavenger.begun();
