@@ -21,7 +21,7 @@ const EVENTS_MAX = 2;
 const LOOKUPS_MAX = 4;
 const QUANTILES = [0.5, 0.99];
 
-/** Outcomes of calls that came to an event, or to no more than the script or the sender asked for. All others failed. */
+/** Outcomes of calls that came to what the sender wanted, and that the script left out; all others were refused. */
 const TAKEN = ['accepted', 'written', 'duplicate', 'challenge'];
 const SKIPPED = ['skipped'];
 
