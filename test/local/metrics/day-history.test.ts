@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GroupInfo } from '../../../core/persistent/api.ts';
+import { DayLines, LineRoom } from '../../../local/metrics/day-lines.ts';
 import { lagOf, sortsOf } from '../../../local/metrics/day-measures.ts';
 import { DayHistory } from '../../../local/metrics/day-history.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
@@ -184,6 +185,14 @@ describe('the metrics that are charted', () => {
     expect(ids.filter((i) => isKept(history.connector(`c${i}`).values.takenPerSecond))).toHaveLength(10);
     expect(ids.filter((i) => isKept(history.group('s', `g${i}`).values.inFlight))).toHaveLength(10);
   });
+});
+
+test('a series for which there is no memory any more has no history', () => {
+  const room = new LineRoom();
+  const lines = new DayLines(room, { names: ['one', 'two'], seriesMax: 1_000, busyBy: 1 });
+  for (let i = 0; i < 100; i++) lines.put(i, new Map(Array.from({ length: i }, (_, n) => [`s${n}`, [1, 2]])));
+  expect(room.usedBytes).toBeLessThanOrEqual(512 * 1_024);
+  expect([lines.of('s44')?.map((line) => line[99]), lines.of('s45')]).toEqual([[1, 2], null]);
 });
 
 describe('the calls for a connector', () => {
