@@ -1,16 +1,14 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { del, post, put } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
 import { durationText, numberText, shortText } from '../../lib/format.ts';
 import { historyOf, rateOf, record } from '../../lib/history.ts';
-import type { LineNames } from '../../lib/joined.ts';
 import { goTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
-import { Chart } from '../../parts/chart.tsx';
 import { Command } from '../../parts/command.tsx';
 import { confirm } from '../../parts/confirm.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
@@ -19,24 +17,20 @@ import { EmptyState, Notice } from '../../parts/empty-state.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Menu } from '../../parts/menu.tsx';
-import { RangeChoice, useNodePast, usePast } from '../../parts/past.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
+import { CallsChart } from './calls-chart.tsx';
 import { ConnectorForm } from './connector-form.tsx';
-import { connectorPath, NO_CALLS, publicUrl, stateOf } from './connector-list.ts';
+import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, stateOf } from './connector-list.ts';
 import type { AllCalls, Calls, Connector } from './connector-list.ts';
-import { countOf, outcomeOf } from './outcomes.ts';
 import { Rejections } from './rejections.tsx';
 import { schemeOf } from './scheme-fields.ts';
 
 const CONNECTOR_EVERY_MS = 3_000;
 const CALLS_EVERY_MS = 2_000;
-const SORTS = ['taken', 'skipped', 'refused'] as const;
-/** By the names of the node's history. */
-const LINES: LineNames = { taken: 'takenPerSecond', skipped: 'skippedPerSecond', refused: 'refusedPerSecond' };
 const NONE: Omit<Calls, 'connectorId'> = {
   calls: 0,
   outcomes: {},
@@ -251,16 +245,10 @@ function useMeasured(id: string, calls: Calls, atMs: number | null): void {
 
 function Overview({ connector, calls }: { readonly connector: Connector; readonly calls: Calls }) {
   const history = historyOf(`webhook ${connector.connectorId}`).value;
-  const live = useMemo(
-    () => ({
-      times: history.times,
-      values: Object.fromEntries(SORTS.map((sort) => [sort, rateOf(history, history.values[sort])])),
-    }),
-    [history],
-  );
-  const node = useNodePast(`/admin/webhooks/history?connector=${encodeURIComponent(connector.connectorId)}`);
-  const { times, values, spanMs } = usePast(node, LINES, live);
-  const rates = SORTS.map((sort) => ({ label: sort[0]!.toUpperCase() + sort.slice(1), values: values[sort] ?? [] }));
+  const rates = (['taken', 'skipped', 'refused'] as const).map((name) => ({
+    label: name[0]!.toUpperCase() + name.slice(1),
+    values: rateOf(history, history.values[name]),
+  }));
   const refused = countOf(calls, 'refused');
   const outcomes = Object.entries(calls.outcomes)
     .filter(([, count]) => count > 0)
@@ -283,12 +271,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
           {...(refused > 0 && { tone: 'warn' as const })}
         />
       </div>
-      <div class="toolbar">
-        <RangeChoice past={node} />
-      </div>
-      <Card>
-        <Chart title="Calls" times={times} series={rates} unit="perSecond" {...(spanMs !== undefined && { spanMs })} />
-      </Card>
+      <CallsChart id={connector.connectorId} seen={history} rates={rates} />
       <div class="columns">
         <Card title="Calls by outcome" note="since the node started">
           {outcomes.length === 0 ? (

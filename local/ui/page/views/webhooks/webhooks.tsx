@@ -16,9 +16,8 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import type { ViewProps } from '../../views.ts';
 import { ConnectorForm } from './connector-form.tsx';
-import { NO_CALLS, publicUrl, stateOf } from './connector-list.ts';
+import { countOf, NO_CALLS, publicUrl, stateOf } from './connector-list.ts';
 import type { AllCalls, Calls, Connector, ConnectorList } from './connector-list.ts';
-import { countOf } from './outcomes.ts';
 import { schemeOf } from './scheme-fields.ts';
 
 const CONNECTORS_EVERY_MS = 5_000;
