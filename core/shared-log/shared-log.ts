@@ -156,6 +156,9 @@ function freshStore(internals: EventStoreInternals, refresher: Refresher, poller
       get end() {
         return internals.end;
       },
+      get redactions() {
+        return internals.redactions;
+      },
     },
     {
       write: (write) => refresher.again(perform, write),

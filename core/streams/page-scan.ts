@@ -16,7 +16,7 @@ import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup/lookup.ts';
 import { LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
-import { isEmptied } from '../log/format/redaction.ts';
+import { isEmptied, keptMetadata } from '../log/format/redaction.ts';
 import { type Retention, shownData } from './format/retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
@@ -26,8 +26,7 @@ const NO_BYTES = new Uint8Array(0);
  * nothing of the record's bytes.
  */
 export function storedEvent(
-  frame: RecordFrame,
-  f: PrepareFields,
+  { frame, fields: f, redactions }: Lookup,
   stream: string,
   number: number,
   commitPosition: number,
@@ -37,16 +36,25 @@ export function storedEvent(
   const b = frame.bytes;
   const flags = f.flags;
   const type = internText(b, f.typeAt, f.typeLength);
+  const mark = redactions.count === 0 ? null : redactions.of(frame, f);
+  const metadata = !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength);
   return {
     stream,
     number,
     type,
     id,
     isJson: (flags & FLAG_JSON) !== 0,
-    isRedacted: (flags & FLAG_REDACTED) !== 0,
+    isRedacted: mark !== null || (flags & FLAG_REDACTED) !== 0,
     // Without the data of a link it is not known where the link leads.
-    data: hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES,
-    metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength),
+    data:
+      mark !== null
+        ? NO_BYTES
+        : hasPayload
+          ? shownData(frame, f)
+          : type === LINK_TYPE
+            ? shownData(frame, f).slice()
+            : NO_BYTES,
+    metadata: mark === null ? metadata : keptMetadata(metadata, mark.keys),
     position: commitPosition,
     preparePosition: frame.position,
     createdMs: timestampMsAt(b, f.timestampAt),
@@ -223,15 +231,15 @@ export class PageScan {
  * of the lookup.
  */
 export function pageEvent(
-  { frame, fields, ids }: Lookup,
+  lookup: Lookup,
   stream: string,
   number: number,
   commitPosition: number,
   bytes: PageBytes,
 ): StoredEvent {
   const { hasPayloads } = bytes.limits;
-  const event = storedEvent(frame, fields, stream, number, commitPosition, hasPayloads, '');
-  ids.add(frame.bytes, fields.eventIdAt, event);
+  const event = storedEvent(lookup, stream, number, commitPosition, hasPayloads, '');
+  lookup.ids.add(lookup.frame.bytes, lookup.fields.eventIdAt, event);
   if (!hasPayloads) bytes.note(event.data.length);
   bytes.shown += event.data.length + event.metadata.length;
   return event;

@@ -138,6 +138,7 @@ export class TickingStore {
     return Object.assign(
       layer(
         {
+          redactions: this.#instance.store.redactions,
           get end() {
             return endOf();
           },
