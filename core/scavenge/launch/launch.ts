@@ -208,7 +208,12 @@ export async function dryRunReport(
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
   const report = await withFiles(deps.data, true, (files) => {
     const { position } = settings.point;
-    const args: DryRunArgs = { files, settings, scavengeId, marks: deps.data.store.redactions.columns(0, position, position) };
+    const args: DryRunArgs = {
+      files,
+      settings,
+      scavengeId,
+      marks: deps.data.store.redactions.columns(0, position, position),
+    };
     return deps.ports.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
   });
   return olderPoint === null ? report : { ...report, waiting: olderPoint };

@@ -95,7 +95,7 @@ export function markEvent(ids: Ids, mark: Mark): NewEvent {
 function checkRequest({ stream, numbers = [], ids = [], reason, metadata = [] }: RedactRequest): void {
   const named = numbers.length + ids.length;
   const wrong =
-    (numbers.length > 0) === (ids.length > 0)
+    numbers.length > 0 === ids.length > 0
       ? 'Name the events either by number or by id'
       : named > REDACTED_EVENTS_MAX
         ? `At most ${REDACTED_EVENTS_MAX} events can be redacted at a time, and ${named} were named: send several requests`
@@ -142,7 +142,7 @@ async function byId(store: EventStore, stream: string, ids: readonly string[]): 
   const wanted = new Set(ids.map((id) => id.toLowerCase()));
   const found: StoredEvent[] = [];
   let from: number | 'end' = 'end';
-  for (let seen = 0; wanted.size > 0 && seen < SEARCHED_EVENTS_MAX; ) {
+  for (let seen = 0; wanted.size > 0 && seen < SEARCHED_EVENTS_MAX;) {
     const page = await store.readStream(stream, { direction: 'backward', from, count: PAGE_EVENTS_MAX });
     for (const event of page.events) if (wanted.delete(event.id)) found.push(event);
     seen += page.events.length;
@@ -158,4 +158,3 @@ async function byId(store: EventStore, stream: string, ids: readonly string[]): 
     );
   return found.reverse();
 }
-

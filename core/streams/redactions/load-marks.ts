@@ -39,7 +39,8 @@ export async function loadMarks(context: StoreContext): Promise<void> {
  * Errors: `invalid_mark`, `redactions_full`, `access_denied`.
  */
 export function checkMarks(stream: string, events: readonly NewEvent[], count: number): SkuaError | null {
-  if (stream !== MARKS_STREAM) return isMetastream(stream) && originalOf(stream) === MARKS_STREAM ? marksStay(stream) : null;
+  if (stream !== MARKS_STREAM)
+    return isMetastream(stream) && originalOf(stream) === MARKS_STREAM ? marksStay(stream) : null;
   if (count + events.length > MARKS_MAX)
     return new SkuaError(
       'redactions_full',
