@@ -64,8 +64,8 @@ import {
 } from './format/names.ts';
 import { MARKS_STREAM } from './format/marks.ts';
 import { readAllPage } from './read-all.ts';
-import { checkMarks, loadMarks, marksStay } from './redactions/load-marks.ts';
-import type { RedactionView } from './redactions/redactions.ts';
+import { checkMarks, loadMarks, marksStay } from './load-marks/load-marks.ts';
+import type { MarkColumns, RedactionView } from './redactions/redactions.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds, RecentIds } from './recent-ids.ts';
 import { RecordTime } from './record-time.ts';
@@ -134,6 +134,8 @@ export interface EventStoreInternals extends EventStore {
    * records that this process has not seen.
    */
   loadMarks(): Promise<void>;
+  /** Takes marks that were read elsewhere. */
+  addMarks(marks: MarkColumns): void;
   /**
    * Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised.
    * Call it before the first append.
@@ -192,8 +194,13 @@ class Store implements EventStoreInternals {
     return this.#context.lookup.redactions;
   }
 
+  addMarks(marks: MarkColumns): void {
+    this.#context.lookup.redactions.addAll(marks);
+  }
+
   loadMarks(): Promise<void> {
-    return loadMarks(this.#context);
+    const { lookup } = this.#context;
+    return loadMarks(lookup, lookup.redactions);
   }
 
   figures(): StreamFigures {

@@ -4,7 +4,8 @@ import { encodeText, decodeText } from '../../core/base/text.ts';
 import { MARKS_STREAM } from '../../core/streams/format/marks.ts';
 import { redact, type RedactRequest } from '../../core/streams/redact/redact.ts';
 import { codeOf } from '../streams/setup.ts';
-import { readWholeAll, readWholeStream } from '../support/oracle.ts';
+import type { EventStore } from '../../core/streams/api.ts';
+import { readWholeAll, readWholeStream as readWhole } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { errorsIn } from './chunk-kit.ts';
 import { openWorld, runToEnd, type World } from './control-kit.ts';
@@ -37,6 +38,12 @@ async function filled(scavenge: object = {}): Promise<World> {
 
 function mark(world: World, over: Partial<RedactRequest> = {}): ReturnType<typeof redact> {
   return redact(world.open.store, ids, 'ann', { stream: 'orders', numbers: [3], reason: 'card number', ...over });
+}
+
+async function readWholeStream(store: EventStore, stream: string, direction: 'forward' | 'backward', page: number) {
+  const read = await readWhole(store, stream, direction, page);
+  if ('error' in read) throw new Error(read.error);
+  return read;
 }
 
 interface Seen {

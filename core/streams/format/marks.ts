@@ -13,8 +13,8 @@ export const MARK_TYPE = '$redaction';
 /** Longest reason, in UTF-16 code units. */
 export const REASON_LENGTH_MAX = 1_000;
 /** Names of metadata that one mark lists at most, and the longest, in UTF-16 code units. */
-export const MARK_KEYS_MAX = 32;
-export const MARK_KEY_LENGTH_MAX = 256;
+export const MARK_KEYS_MAX = 8;
+export const MARK_KEY_LENGTH_MAX = 64;
 
 export interface Mark {
   /** Name and number of the event, for people. What it is known by are position and id. */
@@ -55,7 +55,7 @@ export function decodeMark(data: Uint8Array): Mark | null {
     typeof by === 'string' &&
     typeof reason === 'string' &&
     reason.length <= REASON_LENGTH_MAX &&
-    areKeys(metadata)
+    isMarkKeys(metadata)
     ? { stream, number, id, position, by, reason, keys: metadata }
     : null;
 }
@@ -64,7 +64,8 @@ function isPlace(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function areKeys(value: unknown): value is readonly string[] {
+/** Names of metadata that a mark may list. */
+export function isMarkKeys(value: unknown): value is readonly string[] {
   return (
     Array.isArray(value) &&
     value.length <= MARK_KEYS_MAX &&

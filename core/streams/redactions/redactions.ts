@@ -22,15 +22,24 @@ export interface MarkedKeys {
 
 /** Marks in a form that goes to another thread, in order of the log. */
 export interface MarkColumns {
-  /** Of the marked records. */
+  /** Of the marked records, and of the marks themselves. */
   readonly positions: Float64Array;
+  readonly markedAt: Float64Array;
   /** On-disk ids, 16 bytes each. */
   readonly ids: Uint8Array;
   /** By position. */
   readonly keys: readonly (readonly [position: number, keys: readonly string[]])[];
 }
 
-export const NO_MARKS: MarkColumns = { positions: new Float64Array(0), ids: new Uint8Array(0), keys: [] };
+export const NO_MARKS: MarkColumns = {
+  positions: new Float64Array(0),
+  markedAt: new Float64Array(0),
+  ids: new Uint8Array(0),
+  keys: [],
+};
+
+/** For `columns`: of all records, wherever they lie. */
+export const ALL_MARKS = [0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
 
 /** What others may know of the marks. */
 export interface RedactionView {
@@ -60,7 +69,7 @@ export class Redactions implements RedactionView {
   readonly #id = new Uint8Array(ID_BYTES);
 
   /** `markedAt`: position of the mark in the log. A second mark of an event adds the metadata that it names. */
-  add({ position, id, keys }: Mark, markedAt: number): void {
+  add({ position, id, keys }: Pick<Mark, 'position' | 'id' | 'keys'>, markedAt: number): void {
     guidFromText(id, this.#id, 0);
     const known = this.#find(position, this.#id, 0);
     if (keys.length > 0) this.#keys.set(position, [...new Set([...(this.#keys.get(position) ?? []), ...keys])]);
@@ -98,19 +107,25 @@ export class Redactions implements RedactionView {
     chosen.forEach((mark, i) => ids.set(this.#ids.subarray(mark * ID_BYTES, (mark + 1) * ID_BYTES), i * ID_BYTES));
     const positions = Float64Array.from(chosen, (mark) => this.#positions[mark]!);
     const inRange = new Set(this.#keys.size === 0 ? [] : positions);
-    return { positions, ids, keys: [...this.#keys].filter(([position]) => inRange.has(position)) };
+    return {
+      positions,
+      markedAt: Float64Array.from(chosen, (mark) => this.#markedAt[mark]!),
+      ids,
+      keys: [...this.#keys].filter(([position]) => inRange.has(position)),
+    };
   }
 
   /** What `columns` gave. */
   static of(columns: MarkColumns): Redactions {
     const marks = new Redactions();
-    const keys = new Map(columns.keys);
-    for (const [i, position] of columns.positions.entries())
-      marks.add(
-        { ...NAMELESS, position, id: guidToText(columns.ids, i * ID_BYTES), keys: keys.get(position) ?? NOTHING },
-        0,
-      );
+    marks.addAll(columns);
     return marks;
+  }
+
+  addAll({ positions, markedAt, ids, keys }: MarkColumns): void {
+    const named = new Map(keys);
+    for (const [i, position] of positions.entries())
+      this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NOTHING }, markedAt[i]!);
   }
 
   #find(position: number, ids: Uint8Array, at: number): number {
@@ -146,7 +161,6 @@ export class Redactions implements RedactionView {
   }
 }
 
-const NAMELESS = { stream: '', number: 0, by: '', reason: '' };
 const SPREAD = 0x9e3779b1;
 
 /** Records lie `FRAME_BYTES` apart at least, and mostly at the same distance: multiplication spreads them. */

@@ -1,36 +1,36 @@
-import { HIT } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
-import { PageBytes } from '../../base/page-bytes.ts';
+import { HIT, untilHit } from '../../base/step.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
-import { type NewEvent, PAGE_EVENTS_MAX } from '../api.ts';
+import type { NewEvent } from '../api.ts';
+import { type CommittedMark, committedMark } from '../committed/committed.ts';
 import { decodeMark, MARK_TYPE, MARKS_STREAM } from '../format/marks.ts';
 import { isMetastream, originalOf } from '../format/names.ts';
-import { KnownStretches } from '../format/retention.ts';
-import { FloorSearch, runSearch, StreamKey } from '../lookup/lookup.ts';
-import { readPage } from '../read-stream.ts';
-import { pageLimits, type StoreContext } from '../store-context.ts';
-import { MARKS_MAX } from './redactions.ts';
+import { shownData } from '../format/retention.ts';
+import { CeilingSearch, FloorSearch, type Lookup, runSearch, StreamKey } from '../lookup/lookup.ts';
+import { MARKS_MAX, type Redactions } from '../redactions/redactions.ts';
 
 /**
- * Reads the marks of the log, those behind the ones that an earlier call has read. Neither metadata of the stream nor a
- * tombstone hide any: the store writes none, and what another program wrote must not show what was redacted.
+ * Adds the marks of the log to `into`, those behind the ones that an earlier call has read. Neither metadata of the
+ * stream nor a tombstone hide any: the store writes none, and what another program wrote must not show what was
+ * redacted.
  */
-export async function loadMarks(context: StoreContext): Promise<void> {
-  const { lookup } = context;
+export async function loadMarks(lookup: Lookup, into: Redactions): Promise<void> {
   const key = new StreamKey(MARKS_STREAM, lookup.index.hasher);
   const last = new FloorSearch(key, TOMBSTONE - 1);
   if ((await runSearch(last, lookup)) !== HIT) return;
-  const source = { key, lastNumber: last.entry.version, metadata: {}, expired: new KnownStretches() };
-  while (lookup.redactions.loadedTo <= source.lastNumber) {
-    const bytes = new PageBytes(pageLimits(context, {}));
-    const from = lookup.redactions.loadedTo;
-    const page = await readPage(context, source, { direction: 'forward', from, count: PAGE_EVENTS_MAX }, bytes);
-    for (const { data, preparePosition } of page.events) {
-      const mark = decodeMark(data);
-      if (mark !== null) lookup.redactions.add(mark, preparePosition);
-    }
-    bytes.settle();
-    lookup.redactions.loadedTo = page.nextEventNumber;
+  const { version } = last.entry;
+  while (into.loadedTo <= version) {
+    const next = new CeilingSearch(key, into.loadedTo, version);
+    const read: { mark: CommittedMark | null } = { mark: null };
+    const outcome = await untilHit(() => {
+      const step = next.step(lookup);
+      // The frame is valid only until another step is taken.
+      if (step === HIT) read.mark = committedMark(shownData(lookup.frame, lookup.fields), lookup.frame.position);
+      return step;
+    });
+    if (outcome !== HIT) return;
+    if (read.mark !== null) into.add(read.mark.mark, read.mark.position);
+    into.loadedTo = next.entry.version + 1;
   }
 }
 
