@@ -37,6 +37,11 @@ export function encodeMark({ stream, number, id, position, by, reason, keys }: M
   );
 }
 
+/** Whether an id between these texts is that of the event which a mark names. */
+export function isInMark(before: string, after: string): boolean {
+  return before.endsWith('"id":"') && /^","position":\d+,"by":"/.test(after);
+}
+
 /** Null for what is no mark: such an event has no effect, and none can be written. */
 export function decodeMark(data: Uint8Array): Mark | null {
   let value: unknown;
