@@ -14,13 +14,16 @@ import {
   RECORD_BYTES_MAX,
   RecordFrame,
 } from '../../log/format/records.ts';
-import { isEmptied } from '../../log/format/redaction.ts';
+import { isEmptied, isRedacted } from '../../log/format/redaction.ts';
+import { isInMark } from '../../streams/format/marks.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { FileFacts, FileWindow } from '../format/scavenge-files.ts';
 import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../needles/needles.ts';
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
+/** Around the id in a mark of redaction: more than stands before the position behind it. */
+const MARK_REACH_BYTES = 40;
 const LAST_EVENT =
   'the last one, which a scavenge keeps so that event numbers continue; hard-delete the stream and scavenge to remove it too';
 
@@ -156,6 +159,8 @@ export class ErasureJudge {
   }
 
   async #judgeId(id: string, form: 'binary' | 'text', offset: number, window: FileWindow): Promise<void> {
+    if (form === 'text' && (await this.#isInMark(id, offset, window)))
+      return this.#add('residue', offset, `the id of event ${id}, in the mark that redacts it`);
     const found = form === 'binary' ? await recordAtEventId(window, offset) : null;
     if (found === null)
       return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
@@ -173,6 +178,12 @@ export class ErasureJudge {
       `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`,
       stream,
     );
+  }
+
+  async #isInMark(id: string, offset: number, window: FileWindow): Promise<boolean> {
+    const before = await window.peek(offset - MARK_REACH_BYTES, MARK_REACH_BYTES);
+    const text = decodeText(before);
+    return isInMark(text, decodeText(await window.peek(offset + id.length, MARK_REACH_BYTES)));
   }
 
   /** `nameAt`: where the stream's name itself begins. */
@@ -213,7 +224,7 @@ export class ErasureJudge {
 
   #addEmptied(record: StrayRecord, what: string, stream?: string): void {
     this.#emptied.add(`${this.#facts.path} ${record.offset}`);
-    this.#add('residue', record.offset, `${what}, whose data and metadata a scavenge has removed`, stream);
+    this.#add('residue', record.offset, `${what}, whose content a scavenge has removed`, stream);
   }
 
   #judgeRecord(record: StrayRecord): void {
@@ -311,8 +322,8 @@ interface StrayRecord {
 }
 
 /**
- * Whether a scavenge has left nothing of the event but position, number, id and type: asked of its very bytes, all of
- * which must be there.
+ * Whether a scavenge has left nothing of the event but position, number, id, type, and of a redacted one the metadata
+ * that stay: asked of its very bytes, all of which must be there.
  */
 async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: StrayRecord): Promise<boolean> {
   if ((flags & FLAG_REDACTED) === 0) return false;
@@ -329,7 +340,7 @@ async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: St
     if (isSkuaError(error)) return false;
     throw error;
   }
-  return isEmptied(frame, fields);
+  return isEmptied(frame, fields) || isRedacted(frame, fields);
 }
 
 /**
