@@ -73,9 +73,12 @@ export class JsonBytes {
     out[at++] = 34;
     for (let i = 0; i < utf8.length; i++) {
       const c = utf8[i]!;
+      if (c > 34 ? c !== 92 && c < 128 : c !== 34 && c > 31) {
+        out[at++] = c;
+        continue;
+      }
       const escape = ESCAPES[c]!;
-      if (escape === 0) out[at++] = c;
-      else if (escape === FOREIGN) return this.text(jsonString(decodeText(utf8)));
+      if (escape === FOREIGN) return this.text(jsonString(decodeText(utf8)));
       else {
         out[at++] = 92;
         out[at++] = escape;
