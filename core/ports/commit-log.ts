@@ -22,9 +22,10 @@ export interface CommitLog {
    * Where others write to the same log `append` also rejects with `commit_lost`, after which `shared.settled` moves
    * `end` and the group has to be decided anew; with `commit_outcome_unknown` when it can't be known whether the group
    * was appended; and with what the object store refuses with, when nothing was appended. `endsChunk`: `completeChunk`
-   * will follow, so that a log in which that is part of the group says so.
+   * will follow, so that a log in which that is part of the group says so. `hasMarks`: there are marks of redaction in
+   * it, so that programs that know none read no further.
    */
-  append(group: Uint8Array, endsChunk?: boolean): Promise<void>;
+  append(group: Uint8Array, endsChunk?: boolean, hasMarks?: boolean): Promise<void>;
   /**
    * Shows readers everything up to `end`. Called when what was appended is in index and states, and before anything
    * waiting for it gets an answer.

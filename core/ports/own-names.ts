@@ -25,7 +25,7 @@ const REMOVABLE: ReadonlyMap<string, readonly RegExp[]> = new Map([
     [
       /^chunk-\d{6}\.\d{6}(\.tmp|\.copy\.tmp|\.rest\.tmp|\.gone\.tmp|\.old|\.\{guid\}\.tmp)?$/,
       /^(writer|chaser|epoch|proposal|truncate)\.chk(\.tmp|\.copy\.tmp)?$/,
-      /^(log-id|node-id|proven-chunks|block-sums|restoring|copy-unfinished|scavenge-due)(\.tmp|\.copy\.tmp)?$/,
+      /^(log-id|node-id|proven-chunks|block-sums|restoring|copy-unfinished|scavenge-due|redactions)(\.tmp|\.copy\.tmp)?$/,
       // Chunks that a scavenge writes, and what the reference makes them of.
       /^\{guid\}(\.merge)?\.scavenge\.tmp(\.\{guid\}\.tmp)?$/,
       // Chunks that the reference receives from another node.

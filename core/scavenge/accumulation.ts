@@ -13,6 +13,7 @@ import {
 import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { MetadataCollector, StreamFacts } from './metadata-collector.ts';
+import { NewMarks } from './new-marks.ts';
 import { ChunkWeights, TimeRange } from './logical-chunks.ts';
 import { type RunContext, withFiles } from './run-context.ts';
 import type { RunFiles, RunSettings } from './sources/run-settings.ts';
@@ -102,6 +103,7 @@ export class Accumulation {
   #isOpen = false;
   /** Of the last record. */
   #position = 0;
+  readonly #marks: NewMarks;
   #sincePause = 0;
   #chunks = 0;
   #records = 0;
@@ -122,6 +124,7 @@ export class Accumulation {
       chunkSize,
       pause: () => this.#pause(),
     });
+    this.#marks = new NewMarks(sources.chunks, this.#weights, chunkSize);
     this.#pointPosition = parts.settings.point.position;
   }
 
@@ -180,6 +183,7 @@ export class Accumulation {
     if (position >= this.#logicalEnd) return this.#cross(frame);
     this.#take(frame);
     if (this.#facts.isFull) return this.#collector.collect(this.#facts);
+    if (this.#marks.isFull) return this.#marks.weigh(() => this.#pause());
     return ++this.#sincePause < PAUSE_RECORDS ? undefined : this.#pause();
   }
 
@@ -208,7 +212,10 @@ export class Accumulation {
     if ((f.flags & FLAG_STREAM_DELETE) !== 0) this.#facts.tombstone(frame, f);
     else if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2)
       this.#facts.metadataRecord(frame, f);
-    else this.#facts.ordinary(b, streamAt, streamLength);
+    else {
+      this.#facts.ordinary(b, streamAt, streamLength);
+      if (b[streamAt] === DOLLAR) this.#marks.take(frame, f);
+    }
   }
 
   #begin(logical: number): void {
@@ -227,6 +234,7 @@ export class Accumulation {
   async #finish(): Promise<void> {
     const { state, settings } = this.#parts;
     await this.#collector.collect(this.#facts);
+    await this.#marks.weigh(() => this.#pause());
     this.#times.moveTo(state, this.#logical);
     this.#weights.moveTo(state);
     state.commit({ point: settings.point, stage: 'Accumulating', doneChunk: this.#logical });

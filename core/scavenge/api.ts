@@ -242,6 +242,8 @@ export interface Explanation {
    * metadata. Absent where there is none.
    */
   readonly redacted?: { readonly number: number; readonly bytes: number };
+  /** Of the kept ones, those with a mark of redaction whose content, of so many bytes, is still there and would go. */
+  readonly marked?: { readonly count: number; readonly bytes: number };
   /**
    * The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run
    * leaves.
@@ -301,7 +303,7 @@ export const DEFAULT_CONFIG: ScavengeConfig = {
 /** What scavenging asks of the streams. */
 export type ScavengeStore = Pick<
   EventStoreInternals,
-  'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'
+  'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'redactions' | 'streamInfo'
 >;
 
 /** What scavenging reads of the log and the index, and changes in them. */

@@ -6,6 +6,7 @@ import type { Job, JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
+import type { MarkColumns } from '../streams/api.ts';
 import { KeepRule } from './keep-rule.ts';
 import type { MergePolicy } from './merge-policy.ts';
 import {
@@ -183,6 +184,7 @@ class ChunkExecution {
       settings: this.#run.settings(this.#run.threads),
       chunkSize: deps.data.table.chunkSize,
       source: chunk.name,
+      marks: deps.data.store.redactions.columns(chunk.startPosition, chunk.endPosition, this.#run.point.position),
       target,
       chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()),
     };
@@ -234,6 +236,11 @@ class ChunkExecution {
         dataBytes: chunk.physicalBytes,
         isExecuted,
       })),
+      marks: deps.data.store.redactions.columns(
+        members[0]!.chunk.startPosition,
+        members.at(-1)!.chunk.endPosition,
+        this.#run.point.position,
+      ),
       target,
       chunkId: guidFromUuidBytes(deps.ports.ids.uuidBytes()),
     };
@@ -396,6 +403,8 @@ export interface ExecuteChunkArgs {
   readonly chunkSize: number;
   /** Name of the chunk file in force. */
   readonly source: string;
+  /** Those of its records that lie before the point. */
+  readonly marks?: MarkColumns;
   /** `<uuid>.scavenge.tmp` */
   readonly target: string;
   /** 16 on-disk bytes. */
@@ -423,7 +432,7 @@ export async function executeChunk(args: ExecuteChunkArgs, context: JobContext):
   try {
     const state = context.scavengeStates.open(args.settings.state);
     try {
-      return await rewrite(source, new KeepRule(state, args.settings, context.hasher), args, context);
+      return await rewrite(source, new KeepRule(state, args.settings, context.hasher, args.marks), args, context);
     } finally {
       state.close();
     }

@@ -7,7 +7,8 @@ import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';
 import { Calculation } from './calculation.ts';
 import { scavengedFileBytes } from './chunk-writer.ts';
-import { type Fate, GOES, IS_EMPTIED, KeepRule, STAYS_AS_IT_IS } from './keep-rule.ts';
+import { type Fate, GOES, KeepRule, LOSES_CONTENT, STAYS_AS_IT_IS } from './keep-rule.ts';
+import type { MarkColumns } from '../streams/api.ts';
 import { type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
 import { type CollectingParts, RunSources } from './sources/run-sources.ts';
 
@@ -19,6 +20,8 @@ export interface DryRunArgs {
   /** The point may be the end of the log. */
   readonly settings: RunSettings;
   readonly scavengeId: string;
+  /** Those of the log before the point. */
+  readonly marks?: MarkColumns;
 }
 
 /** Records after which it is asked whether to stop or to rest. */
@@ -33,6 +36,7 @@ export async function dryRun(args: DryRunArgs, context: JobContext): Promise<Dry
       return await new DryRun(
         { state, sources, settings, throttle: new Throttle(settings.throttle, context), chunkSize: files.chunkSize },
         context,
+        args.marks,
       ).run(args.scavengeId);
     } finally {
       await sources.close();
@@ -50,10 +54,10 @@ class DryRun {
   readonly #bytesTotal: number;
   #sincePause = 0;
 
-  constructor(parts: CollectingParts, context: JobContext) {
+  constructor(parts: CollectingParts, context: JobContext, marks?: MarkColumns) {
     this.#parts = parts;
     this.#context = context;
-    this.#keep = new KeepRule(parts.state, parts.settings, context.hasher);
+    this.#keep = new KeepRule(parts.state, parts.settings, context.hasher, marks);
     this.#bytesTotal = parts.settings.point.position;
   }
 
@@ -119,7 +123,7 @@ class DryRun {
         records++;
         position = frame.position;
         const fate = this.#fateOf(frame);
-        if (fate === IS_EMPTIED) redactable++;
+        if (fate === LOSES_CONTENT) redactable++;
         if (fate !== GOES) {
           kept++;
           keptBytes += frame.length + FRAME_BYTES;

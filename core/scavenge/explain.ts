@@ -16,7 +16,9 @@ import { Hash64 } from '../base/stream-hash.ts';
 import { jsonMembers } from '../base/json-scanner.ts';
 import { ignoredMetadata, METASTREAM_METADATA, parseMetadata } from '../streams/format/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/format/names.ts';
-import { isEmptied, isWholeEvent } from '../log/format/redaction.ts';
+import { isEmptied, isWholeEvent, keptMetadata, redacted } from '../log/format/redaction.ts';
+import { viewAt } from '../base/bytes.ts';
+import { type MarkColumns, NO_MARKS, Redactions } from '../streams/redactions/redactions.ts';
 import {
   isSoftDeleted,
   keepsTransactionRecord,
@@ -41,6 +43,8 @@ export interface ExplainArgs {
   readonly stream: string;
   /** To which the next run goes, or null where it writes a new point. */
   readonly olderPoint: ResumedPoint | null;
+  /** Those of the log before the point. */
+  readonly marks?: MarkColumns;
 }
 
 /** Event numbers asked for at a time. */
@@ -224,9 +228,12 @@ class Explainer {
   readonly #left = new ExplainRanges();
   #whyWithin = '';
   #redacted: Explanation['redacted'];
+  readonly #marks: Redactions;
+  #marked = { count: 0, bytes: 0 };
 
   constructor(args: ExplainArgs, sources: RunSources, older: RunSources | null, context: JobContext) {
-    const { stream, settings, olderPoint } = args;
+    const { stream, settings, olderPoint, marks = NO_MARKS } = args;
+    this.#marks = Redactions.of(marks);
     this.#args = args;
     this.#sources = sources;
     this.#context = context;
@@ -262,6 +269,7 @@ class Explainer {
       removed: this.#ranges.removed,
       kept: this.#ranges.kept,
       ...(this.#redacted !== undefined && { redacted: this.#redacted }),
+      ...(this.#marked.count > 0 && { marked: this.#marked }),
       ...(olderPoint !== null && { waiting: { ...olderPoint, leaves: this.#left.removed } }),
     };
   }
@@ -312,6 +320,7 @@ class Explainer {
       const { frame, fields } = this.#looked;
       if (this.#judge.isDeletedLast(number) && !isEmptied(frame, fields))
         this.#redacted = { number, bytes: fields.dataLength + fields.metadataLength };
+      else this.#noteMark();
       return;
     }
     const bytes = this.#looked.frame.length + FRAME_BYTES;
@@ -319,6 +328,18 @@ class Explainer {
     if (this.#older === null) return;
     if (this.#older.ruleAgainst(number) === null) this.#left.remove(number, bytes, rule);
     else this.#left.keep(number, '');
+  }
+
+  /** The event that was read stays; with a mark it may have content to lose. */
+  #noteMark(): void {
+    const { frame, fields } = this.#looked;
+    const mark = this.#marks.count === 0 ? null : this.#marks.of(frame, fields);
+    if (mark === null || redacted(frame, fields, mark.keys) === null) return;
+    this.#marked.count++;
+    this.#marked.bytes +=
+      fields.dataLength +
+      fields.metadataLength -
+      keptMetadata(viewAt(frame.bytes, fields.metadataAt, fields.metadataLength), mark.keys).length;
   }
 
   #whyKept(number: number): string {

@@ -8,7 +8,8 @@ import {
 } from '../log/format/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
-import { isEmptied } from '../log/format/redaction.ts';
+import { emptied, isEmptied, redacted } from '../log/format/redaction.ts';
+import { type MarkColumns, NO_MARKS, Redactions } from '../streams/redactions/redactions.ts';
 import { StoredRetention } from '../streams/format/retention.ts';
 import { type RunSettings, storedRetention } from './sources/run-settings.ts';
 
@@ -18,10 +19,11 @@ const SLOTS_MAX = 262_144;
 /** What becomes of a record. Numbers, since they are asked for of every one. */
 export const GOES = 0;
 export const STAYS_AS_IT_IS = 1;
-/** It stays without its data: see core/log/format/redaction.ts. */
-export const IS_EMPTIED = 2;
-export type Fate = typeof GOES | typeof STAYS_AS_IT_IS | typeof IS_EMPTIED;
+/** It stays without its content, as what `KeepRule.rest` gives: see core/log/format/redaction.ts. */
+export const LOSES_CONTENT = 2;
+export type Fate = typeof GOES | typeof STAYS_AS_IT_IS | typeof LOSES_CONTENT;
 
+const NO_BYTES = new Uint8Array(0);
 /** Longer names are not compared with the one of the record before. */
 const NAME_BYTES_MAX = 256;
 
@@ -39,20 +41,25 @@ export class KeepRule {
   readonly #position: number;
   readonly #hash = new Hash64();
   readonly #rule: StoredRetention;
+  readonly #marks: Redactions;
+  /** Of the record that was asked for last, where it loses its content: what takes its place. */
+  rest: Uint8Array = NO_BYTES;
   readonly #lastName = new Uint8Array(NAME_BYTES_MAX);
   #lastLength = -1;
   #memory = new RuleMemory(SLOTS_MIN);
 
-  constructor(state: ScavengeState, settings: RunSettings, hasher: StreamHasher) {
+  /** `marks`: those of the records that it will be asked about, as far as they lie before the point. */
+  constructor(state: ScavengeState, settings: RunSettings, hasher: StreamHasher, marks: MarkColumns = NO_MARKS) {
     this.#state = state;
     this.#hasher = hasher;
     this.#position = settings.point.position;
     this.#rule = storedRetention(settings);
+    this.#marks = Redactions.of(marks);
   }
 
   /**
-   * What becomes of the prepare in `frame`, whose fields have been parsed. One that was emptied by an earlier run stays
-   * as it is.
+   * What becomes of the prepare in `frame`, whose fields have been parsed. One that lost its content by an earlier run
+   * stays as it is.
    */
   fateOf(frame: RecordFrame, fields: PrepareFields): Fate {
     if (frame.position >= this.#position) return STAYS_AS_IT_IS;
@@ -65,7 +72,16 @@ export class KeepRule {
         timestampTicksAt(frame.bytes, fields.timestampAt),
       );
     if (!stays) return GOES;
-    return rule.empties(fields) && !isEmptied(frame, fields) ? IS_EMPTIED : STAYS_AS_IT_IS;
+    if (rule.empties(fields)) {
+      if (isEmptied(frame, fields)) return STAYS_AS_IT_IS;
+      this.rest = emptied(frame, fields);
+      return LOSES_CONTENT;
+    }
+    const mark = this.#marks.count === 0 ? null : this.#marks.of(frame, fields);
+    const rest = mark === null ? null : redacted(frame, fields, mark.keys);
+    if (rest === null) return STAYS_AS_IT_IS;
+    this.rest = rest;
+    return LOSES_CONTENT;
   }
 
   /** Leaves what is known of the record's stream in `#rule`. */

@@ -4,6 +4,7 @@ import { type PrepareFields, type RecordFrame, streamOf } from '../log/format/re
 import { type OriginalStreamData, type ScavengeState, STATUS_ACTIVE } from '../ports/scavenge-state.ts';
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { parseMetadata } from '../streams/format/metadata.ts';
+import { MARKS_STREAM } from '../streams/format/marks.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/format/names.ts';
 import { shownData } from '../streams/format/retention.ts';
 import { decodeText, encodeText } from '../base/text.ts';
@@ -92,6 +93,8 @@ export class StreamFacts {
     this.metadata++;
     const name = streamOf(frame, fields);
     const number = fields.eventNumber;
+    // Marks of redaction stay, whatever another program says of their stream.
+    if (originalOf(name) === MARKS_STREAM) return;
     if (number < 0) throw failure(`Found metadata in transaction in stream ${name}`, name, frame);
     const original = this.#register(originalOf(name));
     const metastream = this.#register(name);
@@ -113,6 +116,7 @@ export class StreamFacts {
   tombstone(frame: RecordFrame, fields: PrepareFields): void {
     this.tombstones++;
     const name = streamOf(frame, fields);
+    if (name === MARKS_STREAM) return;
     if (isMetastream(name)) throw failure(`Found Tombstone in metadata stream ${name}`, name, frame);
     if (fields.eventNumber < 0) throw failure(`Found Tombstone in transaction in stream ${name}`, name, frame);
     const original = this.#register(name);

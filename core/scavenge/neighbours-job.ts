@@ -1,5 +1,6 @@
 import type { Chunk } from '../log/api.ts';
 import type { JobContext } from '../ports/jobs.ts';
+import type { MarkColumns } from '../streams/api.ts';
 import { ChunkWriter, type EarlierEnd, openSource, scavengedFileBytes } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
 import { type RunSettings, Throttle } from './sources/run-settings.ts';
@@ -25,6 +26,8 @@ export interface ExecuteNeighboursArgs {
   readonly chunkSize: number;
   /** In the order of the log, as many as are expected to fit. */
   readonly sources: readonly NeighbourSource[];
+  /** Those of records in the sources that lie before the point. */
+  readonly marks?: MarkColumns;
   /** `<uuid>.merge.scavenge.tmp` */
   readonly target: string;
   /** 16 on-disk bytes. */
@@ -66,7 +69,7 @@ export async function executeNeighbours(
   const { settings } = args;
   const state = context.scavengeStates.open(settings.state);
   try {
-    return await new NeighbourWriting(args, new KeepRule(state, settings, context.hasher), context).run();
+    return await new NeighbourWriting(args, new KeepRule(state, settings, context.hasher, args.marks), context).run();
   } finally {
     state.close();
   }

@@ -6,8 +6,7 @@ import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } f
 import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import { emptied } from '../log/format/redaction.ts';
-import { type Fate, GOES, IS_EMPTIED, type KeepRule, STAYS_AS_IT_IS } from './keep-rule.ts';
+import { type Fate, GOES, type KeepRule, LOSES_CONTENT, STAYS_AS_IT_IS } from './keep-rule.ts';
 
 /** Records between two looks at whether the run is to stop. */
 const CHECK_EVERY_RECORDS = 1_024;
@@ -81,12 +80,12 @@ export class SurvivorCopy {
     let waiting: void | Promise<void> = undefined;
     const fate = this.#fateOf(frame);
     if (fate !== GOES) {
-      const { writer, start, roomBytes } = this.#parts;
+      const { keep, writer, start, roomBytes } = this.#parts;
       const size = frame.length + FRAME_BYTES;
       if (writer.dataBytes + size > roomBytes) throw noRoom;
-      if (fate === IS_EMPTIED) {
+      if (fate === LOSES_CONTENT) {
         this.emptied++;
-        waiting = writer.addRecord(frame.position - start, emptied(frame, this.#fields), 0, size);
+        waiting = writer.addRecord(frame.position - start, keep.rest, 0, size);
       } else waiting = writer.addRecord(frame.position - start, frame.bytes, frame.at - FRAME_BYTES / 2, size);
     }
     this.records++;

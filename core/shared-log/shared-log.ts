@@ -46,10 +46,10 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
     );
   }
   const at = stampOf(world.clock);
-  const manifest = await openPrefix(world, options);
   const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
   const cacheDepth = options.indexCacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT;
   const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
+  const manifest = await openPrefix(world, options);
   const head = new ViewHead(
     { world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax },
     manifest,
@@ -76,6 +76,9 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
   const forget =
     world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => head.knownLog)) ?? (() => {});
   try {
+    // A manifest whose table of marks is gone is an old one.
+    if (!(await head.prepare(manifest))) await refresher.freshen();
+    head.mustKnowMarks();
     await refresher.catchUp();
   } catch (error) {
     forget();
@@ -155,6 +158,9 @@ function freshStore(internals: EventStoreInternals, refresher: Refresher, poller
     {
       get end() {
         return internals.end;
+      },
+      get redactions() {
+        return internals.redactions;
       },
     },
     {

@@ -256,6 +256,7 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     });
     undo.push(() => store.close());
     await store.primeRecentIds();
+    await store.loadMarks();
     if (shared !== undefined) await shared.opened(store);
     else if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
     const hashChain = await openHashChain({ ...world, table: log.table }, options.beginsProofs ?? false);

@@ -1,7 +1,9 @@
 import type { ByteShare } from '../base/byte-budget.ts';
 import { SkuaError } from '../base/errors.ts';
+import type { RedactionView } from './redactions/redactions.ts';
 export type { EventIndex } from './lookup/lookup.ts';
 export type { Retention, RetentionRule, StoredRetention } from './format/retention.ts';
+export type { MarkColumns, RedactionView } from './redactions/redactions.ts';
 
 /**
  * What the store offers to handlers and other parts of the core. Event numbers and positions are safe integers;
@@ -395,6 +397,8 @@ export interface StreamInfo {
 export interface EventStore {
   /** Position after the last record that readers see. */
   readonly end: number;
+  /** The redacted events, which are shown without their content. */
+  readonly redactions: RedactionView;
 
   /**
    * Appends events to a stream, durably and all or nothing. No events at all check the expected version, and leave a
@@ -476,6 +480,7 @@ export interface EventStore {
  */
 export const KINDS = {
   end: 'value',
+  redactions: 'value',
   append: 'write',
   appendToStreams: 'write',
   deleteStream: 'write',

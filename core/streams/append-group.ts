@@ -21,9 +21,11 @@ import {
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../base/text.ts';
 import { timestampText } from '../base/time.ts';
+import type { NewEvent } from './api.ts';
 import type { AppendRequest, CheckedEvents, EpochInput, EventTypes } from './append-request.ts';
-import type { CommittedRecords } from './committed/committed.ts';
+import { type CommittedMark, committedMark, type CommittedRecords } from './committed/committed.ts';
 import type { StreamKey } from './lookup/lookup.ts';
+import { MARKS_STREAM } from './format/marks.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';
@@ -54,6 +56,7 @@ export class AppendGroup implements CommittedRecords {
   readonly requests: AppendRequest[] = [];
   /** Its last epoch record. */
   epoch: EpochRecord | null = null;
+  readonly marks: CommittedMark[] = [];
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;
@@ -109,6 +112,7 @@ export class AppendGroup implements CommittedRecords {
     this.length = 0;
     this.events.clear();
     this.epoch = null;
+    this.marks.length = 0;
     this.requests.length = 0;
     // Nothing was written of what was decided for them, where a group has ended without a commit.
     for (const state of this.#touched) state.draft = null;
@@ -210,7 +214,17 @@ export class AppendGroup implements CommittedRecords {
       this.#put();
       this.events.note(key, last + i + 1, this.#lastPosition, i === final);
     }
+    if (key.name === MARKS_STREAM) this.#noteMarks(events);
     this.#lastEventPosition = this.#lastPosition;
+  }
+
+  /** The events are those that were written last. */
+  #noteMarks(events: readonly NewEvent[]): void {
+    const first = this.events.count - events.length;
+    for (const [i, { data }] of events.entries()) {
+      const mark = committedMark(data, this.events.position(first + i));
+      if (mark !== null) this.marks.push(mark);
+    }
   }
 
   /**

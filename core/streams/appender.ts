@@ -273,7 +273,7 @@ export class Appender {
         start: group.start,
         end: commitLog.end,
       });
-    const appended = commitLog.append(group.bytes(), endsChunk);
+    const appended = commitLog.append(group.bytes(), endsChunk, group.marks.length > 0);
     group.rememberIds();
     await appended;
     applyCommitted(group, this.#committed);

@@ -16,28 +16,29 @@ import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup/lookup.ts';
 import { LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
-import { isEmptied } from '../log/format/redaction.ts';
+import { isEmptied, keptMetadata } from '../log/format/redaction.ts';
+import type { MarkedKeys } from './redactions/redactions.ts';
 import { type Retention, shownData } from './format/retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * The event in a parsed prepare. All events are made here, so that they have one shape. Without a payload it keeps
- * nothing of the record's bytes.
+ * The event in a parsed prepare. All events are made here, so that they have one shape, and none is shown that has a
+ * mark of redaction. Without a payload it keeps nothing of the record's bytes.
  */
 export function storedEvent(
-  frame: RecordFrame,
-  f: PrepareFields,
+  lookup: Lookup,
   stream: string,
   number: number,
   commitPosition: number,
   hasPayload = true,
-  id = guidToText(frame.bytes, f.eventIdAt),
+  id = guidToText(lookup.frame.bytes, lookup.fields.eventIdAt),
 ): StoredEvent & { id: string } {
+  const { frame, fields: f } = lookup;
   const b = frame.bytes;
   const flags = f.flags;
   const type = internText(b, f.typeAt, f.typeLength);
-  return {
+  const event = {
     stream,
     number,
     type,
@@ -54,6 +55,16 @@ export function storedEvent(
     link: null,
     linkTargetMissing: false,
   };
+  return lookup.redactions.isClear(frame.position) ? event : hiddenBy(lookup.redactions.of(frame, f), event);
+}
+
+function hiddenBy<Event extends Pick<StoredEvent, 'isRedacted' | 'data' | 'metadata'>>(
+  mark: MarkedKeys | null,
+  event: Event,
+): Event {
+  return mark === null
+    ? event
+    : { ...event, isRedacted: true, data: NO_BYTES, metadata: keptMetadata(event.metadata, mark.keys) };
 }
 
 /** The step did its share: let other work run and take it again. */
@@ -223,15 +234,15 @@ export class PageScan {
  * of the lookup.
  */
 export function pageEvent(
-  { frame, fields, ids }: Lookup,
+  lookup: Lookup,
   stream: string,
   number: number,
   commitPosition: number,
   bytes: PageBytes,
 ): StoredEvent {
   const { hasPayloads } = bytes.limits;
-  const event = storedEvent(frame, fields, stream, number, commitPosition, hasPayloads, '');
-  ids.add(frame.bytes, fields.eventIdAt, event);
+  const event = storedEvent(lookup, stream, number, commitPosition, hasPayloads, '');
+  lookup.ids.add(lookup.frame.bytes, lookup.fields.eventIdAt, event);
   if (!hasPayloads) bytes.note(event.data.length);
   bytes.shown += event.data.length + event.metadata.length;
   return event;

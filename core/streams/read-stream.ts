@@ -277,5 +277,5 @@ export async function readNumber(
 function foundEvent(lookup: Lookup, key: StreamKey, number: number, hasPayload: boolean): StoredEvent | null {
   return isEmptied(lookup.frame, lookup.fields)
     ? null
-    : storedEvent(lookup.frame, lookup.fields, key.name, number, commitPositionOf(lookup), hasPayload);
+    : storedEvent(lookup, key.name, number, commitPositionOf(lookup), hasPayload);
 }

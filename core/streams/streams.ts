@@ -62,7 +62,10 @@ import {
   POINT_TYPE,
   POINTS_STREAM,
 } from './format/names.ts';
+import { MARKS_STREAM } from './format/marks.ts';
 import { readAllPage } from './read-all.ts';
+import { checkMarks, loadMarks, marksStay } from './load-marks/load-marks.ts';
+import type { MarkColumns, RedactionView } from './redactions/redactions.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds, RecentIds } from './recent-ids.ts';
 import { RecordTime } from './record-time.ts';
@@ -127,6 +130,13 @@ export interface EventStoreInternals extends EventStore {
    */
   writeEpoch(epoch: EpochInput | EpochDecision): Promise<number>;
   /**
+   * Reads the marks of redaction that the log has. Call it before the first read, and when the log has come on by
+   * records that this process has not seen.
+   */
+  loadMarks(): Promise<void>;
+  /** Takes marks that were read elsewhere. */
+  addMarks(marks: MarkColumns): void;
+  /**
    * Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised.
    * Call it before the first append.
    */
@@ -168,6 +178,7 @@ class Store implements EventStoreInternals {
       log: deps.commitLog,
       reader: deps.reader,
       waiters: this.#waiters,
+      redactions: lookup.redactions,
       onEpoch: deps.onEpoch,
     };
     const types = new EventTypes();
@@ -177,6 +188,19 @@ class Store implements EventStoreInternals {
 
   get end(): number {
     return this.#deps.reader.end;
+  }
+
+  get redactions(): RedactionView {
+    return this.#context.lookup.redactions;
+  }
+
+  addMarks(marks: MarkColumns): void {
+    this.#context.lookup.redactions.addAll(marks);
+  }
+
+  loadMarks(): Promise<void> {
+    const { lookup } = this.#context;
+    return loadMarks(lookup, lookup.redactions);
   }
 
   figures(): StreamFigures {
@@ -196,7 +220,7 @@ class Store implements EventStoreInternals {
     events: readonly NewEvent[],
     authorize?: Authorize,
   ): Promise<AppendResult> {
-    const refusal = checkBytes(events, this.#options.appendBytesMax) ?? checkMeaning(stream, events);
+    const refusal = checkBytes(events, this.#options.appendBytesMax) ?? this.#checkMeaning(stream, events);
     return refusal === null
       ? this.appendInternal(stream, expectedVersion, events, undefined, authorize)
       : Promise.reject(refusal);
@@ -221,12 +245,16 @@ class Store implements EventStoreInternals {
     }
   }
 
+  #checkMeaning(stream: string, events: readonly NewEvent[]): SkuaError | null {
+    return checkMeaning(stream, events) ?? checkMarks(stream, events, this.redactions.count);
+  }
+
   async appendToStreams(
     writes: readonly StreamWrite[],
     options: AppendToStreamsOptions = {},
   ): Promise<AppendToStreamsResult> {
     for (const { stream, expectedVersion, events } of writes) {
-      const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion) ?? checkMeaning(stream, events);
+      const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion) ?? this.#checkMeaning(stream, events);
       if (refusal !== null) throw refusal;
       if (stream === POINTS_STREAM)
         throw new SkuaError(
@@ -255,6 +283,7 @@ class Store implements EventStoreInternals {
   ): Promise<{ readonly position: number }> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
+    if (stream === MARKS_STREAM) throw marksStay(stream);
     if (isMetastream(stream))
       throw new SkuaError(
         'access_denied',

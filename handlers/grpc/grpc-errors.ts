@@ -86,6 +86,7 @@ const ENDINGS: Readonly<Partial<Record<SkuaError['code'], Ended>>> = {
   invalid_event: INVALID,
   invalid_expected_version: INVALID,
   invalid_metadata: INVALID,
+  invalid_mark: INVALID,
   event_too_large: INVALID,
   batch_too_large: INVALID,
   invalid_count: INVALID,

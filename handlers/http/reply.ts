@@ -142,9 +142,13 @@ const OPAQUE: ReadonlyMap<string, number> = new Map([
 ]);
 const FEED_OPAQUE = 1_747_451_192;
 
-/** Without quotes. */
-export function etagOf(version: number, representation: Representation): string {
-  return `${version};${OPAQUE.get(representation.mediaType) ?? 0}`;
+/**
+ * Without quotes. `redactions`: how many there were before what is answered was read, so that no answer that was made
+ * before the next one counts as the same.
+ */
+export function etagOf(version: number, representation: Representation, redactions: number): string {
+  const opaque = OPAQUE.get(representation.mediaType) ?? 0;
+  return redactions === 0 ? `${version};${opaque}` : `${version}.${redactions};${opaque}`;
 }
 
 /** What a feed says of itself in `eTag`, whatever was negotiated. */

@@ -162,6 +162,10 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
       }),
     ),
     kept: arrayOf(documentOf<ExplanationDocument['kept'][number]>({ from: COUNT, to: COUNT, count: COUNT, why: TEXT })),
+    'marked?': documentOf<NonNullable<ExplanationDocument['marked']>>(
+      { count: COUNT, bytes: COUNT },
+      'Redacted events whose content, of so many bytes, is still in the files and would go.',
+    ),
     'redacted?': documentOf<NonNullable<ExplanationDocument['redacted']>>(
       { number: COUNT, bytes: COUNT },
       'The last event of a deleted stream, which stays without its data.',

@@ -60,6 +60,7 @@ async function backward(
   filter: AllFilter | undefined,
   chosen: Representation,
 ): Promise<Reply> {
+  const redactions = app.store.redactions.count;
   const isHead = token === 'head';
   const from = isHead ? 'end' : tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
@@ -76,7 +77,7 @@ async function backward(
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
-  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen, redactions));
   const asked = {
     direction: 'backward',
     isHead,
@@ -95,6 +96,7 @@ async function forward(
   filter: AllFilter | undefined,
   chosen: Representation,
 ): Promise<Reply> {
+  const redactions = app.store.redactions.count;
   const from = tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
@@ -120,7 +122,7 @@ async function forward(
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const caching =
-    page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen));
+    page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen, redactions));
   const asked = {
     direction: 'forward',
     isHead: false,

@@ -40,6 +40,7 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Reply
   const chosen = negotiate(call, EVENT_KINDS);
   const stream = metadataStreamOf(call);
   await checkStream(call, app, 'read', stream);
+  const redactions = app.store.redactions.count;
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
   const resolveLinks = readHeaders(call, false);
@@ -54,7 +55,7 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Reply
       app,
       found,
       chosen,
-      isHead ? changing(app, etagOf((found.link ?? found).number, chosen)) : unchanging(app),
+      isHead ? changing(app, etagOf((found.link ?? found).number, chosen, redactions)) : unchanging(app),
     );
   } catch (error) {
     if (!isSkuaError(error, 'stream_not_found') && !isSkuaError(error, 'event_not_found')) throw error;

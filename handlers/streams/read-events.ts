@@ -63,6 +63,7 @@ export async function backwardPage(
   chosen: Representation,
 ): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
+  const redactions = app.store.redactions.count;
   const isHead = event === 'head';
   const from = isHead ? 'end' : numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
@@ -80,7 +81,7 @@ export async function backwardPage(
   const isFixed = !isHead && page.from <= page.lastEventNumber;
   const caching = isFixed
     ? unchanging(app)
-    : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
+    : changing(app, etagOf(page.lastEventNumber, chosen, redactions), page.metadata.cacheControl);
   return feedReply(call, app, caching, chosen, () =>
     streamFeed(call, page, { direction: 'backward', isHead, count }, level, chosen.author),
   );
@@ -97,6 +98,7 @@ export async function forwardPage(
   chosen: Representation,
 ): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
+  const redactions = app.store.redactions.count;
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
@@ -122,7 +124,7 @@ export async function forwardPage(
   const isFixed = from + count - 1 <= page.lastEventNumber;
   const caching = isFixed
     ? unchanging(app)
-    : changing(app, etagOf(page.lastEventNumber, chosen), page.metadata.cacheControl);
+    : changing(app, etagOf(page.lastEventNumber, chosen, redactions), page.metadata.cacheControl);
   return feedReply(call, app, caching, chosen, () =>
     streamFeed(call, page, { direction: 'forward', isHead: false, count }, level, chosen.author),
   );
@@ -220,6 +222,7 @@ async function eventReply(
   chosen: Representation,
 ): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
+  const redactions = app.store.redactions.count;
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
   const found = await oneWithoutForbidden(
@@ -240,7 +243,7 @@ async function eventReply(
     app,
     found,
     chosen,
-    changing(app, etagOf((found.link ?? found).number, chosen), metadata.cacheControl),
+    changing(app, etagOf((found.link ?? found).number, chosen, redactions), metadata.cacheControl),
   );
 }
 

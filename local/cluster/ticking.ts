@@ -13,7 +13,7 @@ export interface MemberTickingParts {
   readonly membership: Pick<Membership, 'isLeader'>;
   readonly log: Pick<MemberLog, 'applied' | 'refresh'>;
   /** The copy, in which ticks read streams, and what writes their history. */
-  readonly store: Pick<EventStore, 'readStream' | 'streamInfo'>;
+  readonly store: Pick<EventStore, 'readStream' | 'redactions' | 'streamInfo'>;
   readonly writes: Pick<EventStore, 'append'>;
   readonly scavenge: Partial<Pick<ScavengeConfig, 'disableMerging' | 'historyMaxAgeDays' | 'keepsDeletedData'>>;
   /** Where a tick works; by default a folder among the temporary files of this machine, which must hold two chunks. */
@@ -78,6 +78,9 @@ class Overdue {
 function streamsOf({ log, store, writes }: MemberTickingParts): TickStreams {
   return {
     internals: {
+      get redactions() {
+        return store.redactions;
+      },
       append: (stream, expectedVersion, events) => writes.append(stream, expectedVersion, events),
       appendInternal: (stream, expectedVersion, events) => writes.append(stream, expectedVersion, events),
       readStream: (stream, options) => store.readStream(stream, options),

@@ -3,6 +3,8 @@ import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import { readLogId, removeLogId, writeLogId } from '../../core/cluster/replica/identity/identity.ts';
 import { beginLog, requireNone } from '../../core/cluster/reset/reset.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';
+import type { MarkColumns } from '../../core/streams/api.ts';
+import { ALL_MARKS } from '../../core/streams/redactions/redactions.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { ObjectLocation, ObjectStore } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
@@ -32,6 +34,7 @@ interface Holding {
   readonly formerLogId: string | null;
   readonly logEnd: number;
   readonly lastCommitPosition: number;
+  readonly marks: MarkColumns;
   /** Of the newest event; null where there is none. */
   readonly lastEvent: { readonly stream: string; readonly number: number; readonly time: string } | null;
 }
@@ -91,6 +94,7 @@ async function look(root: string, { index }: Options, io: Io): Promise<Holding> 
       formerLogId: await readLogId(opened.storage),
       logEnd: checkpoints.writer,
       lastCommitPosition,
+      marks: store.redactions.columns(...ALL_MARKS),
       lastEvent:
         last === undefined
           ? null
@@ -134,7 +138,7 @@ async function ask(
  */
 async function begin(
   root: string,
-  { logEnd, lastCommitPosition }: Holding,
+  { logEnd, lastCommitPosition, marks }: Holding,
   objects: ObjectStore,
   { index }: Options,
   { signal, progress }: Work,
@@ -158,6 +162,7 @@ async function begin(
       world,
       source,
       lastCommitPosition,
+      marks,
       signal,
       beforeManifest: () => removeLogId(storage),
       onProgress: ({ bytesDone, bytesTotal, file }) =>

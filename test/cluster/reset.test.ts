@@ -1,3 +1,4 @@
+import { NO_MARKS } from '../../core/streams/redactions/redactions.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { beginLog } from '../../core/cluster/reset/reset.ts';
 import type { ResetOptions } from '../../core/cluster/reset/reset.ts';
@@ -52,7 +53,13 @@ let seeds = 100;
 async function reset(objects: ObjectStore, more: Partial<ResetOptions> = {}, storage = copy) {
   const source = await stopped(storage);
   try {
-    return await beginLog({ world: worldOf(objects, newClock(), seeds++), source, lastCommitPosition, ...more });
+    return await beginLog({
+      world: worldOf(objects, newClock(), seeds++),
+      source,
+      lastCommitPosition,
+      marks: NO_MARKS,
+      ...more,
+    });
   } finally {
     await source.release();
   }

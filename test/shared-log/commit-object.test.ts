@@ -28,6 +28,7 @@ function commit(number: number, bytes = 100): Commit {
     start,
     end: start + bytes,
     endsChunk: number % 2 === 0,
+    hasMarks: false,
     records: random.bytes(bytes),
   };
 }
@@ -51,6 +52,7 @@ describe('the bytes of a commit object', () => {
         start: 0x0304,
         end: 0x0306,
         endsChunk: true,
+        hasMarks: false,
         records: Uint8Array.of(1, 2),
       },
       [],

@@ -95,7 +95,7 @@ describe('a manifest', () => {
     ['boundary', { boundary: 0 }],
     ['logEnd', { logEnd: -1 }],
     ['chunkSizeBytes', { chunkSizeBytes: 0 }],
-    ['format 2', { format: 2 as 1 }],
+    ['format 3', { format: 3 as 1 }],
     ['place for the chunk', { chunks: [{ ...CHUNK, name: 'chunk-000001.000000', startNumber: 1, endNumber: 1 }] }],
     ['file for the end of the log', { logEnd: 5 }],
     [

@@ -65,6 +65,7 @@ function mirrored(log: TransactionLog, objects: ObjectStore): CommitLog {
       start,
       end: start + records.length,
       endsChunk,
+      hasMarks: false,
       records,
     };
     await objects.create(commitKey(number), encodeCommit(commit, [], nodeDigests));

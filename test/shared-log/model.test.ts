@@ -37,6 +37,7 @@ function onBucket(instances: number): Subject {
       get end() {
         return Math.max(...opened.map((instance) => instance.store.end));
       },
+      redactions: opened[0]!.store.redactions,
     };
     const store = layer(ends, {
       write: (write) => performWrite(next(), write),

@@ -19,6 +19,7 @@ async function tailOf(count: number, bytes = 200): Promise<CountingObjects> {
       start: number * bytes,
       end: (number + 1) * bytes,
       endsChunk: false,
+      hasMarks: false,
       records: new Uint8Array(bytes).fill(number % 251),
     };
     await objects.create(commitKey(number), encodeCommit(commit, carry.before(number), nodeDigests));

@@ -1,3 +1,4 @@
+import { Redactions } from '../../core/streams/redactions/redactions.ts';
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import { ANY, KINDS, NO_STREAM } from '../../core/streams/api.ts';
@@ -73,6 +74,8 @@ function filled([name, ...args]: Made): Made {
   return [name, ...args.slice(0, length)];
 }
 
+const NO_REDACTIONS = new Redactions();
+
 describe('a layer', () => {
   it('hands every call on with all its arguments, where nothing stands around its kind', () => {
     const { store, made } = telling();
@@ -96,7 +99,7 @@ describe('a layer', () => {
       follow: (made: (of: EventStore) => unknown, { after }: { readonly after: unknown }) =>
         pass(`follow ${JSON.stringify(after)}`)(made),
     } as unknown as Required<Around>;
-    const layered = layer({ end: 8, streamInfoNow: () => null }, around);
+    const layered = layer({ end: 8, redactions: NO_REDACTIONS, streamInfoNow: () => null }, around);
     for (const name of Object.keys(ARGUMENTS) as Named[]) call(layered, name);
     expect(made.map(filled)).toEqual(
       Object.entries(ARGUMENTS)
@@ -122,7 +125,7 @@ describe('a layer', () => {
   });
 
   it('asks for values when they are asked for, and has no answer from memory where the store has none', () => {
-    const parts = { end: 1 };
+    const parts = { end: 1, redactions: NO_REDACTIONS };
     const layered = layer(parts, {
       write: () => Promise.reject(new Error()),
       read: () => Promise.reject(new Error()),

@@ -1,3 +1,4 @@
+import { Redactions } from '../../core/streams/redactions/redactions.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
@@ -76,6 +77,7 @@ export interface ModelLimits {
 export class ModelStore implements EventStore {
   readonly log: ModelEvent[] = [];
   end = 0;
+  readonly redactions = new Redactions();
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #appendBytesMax: number;

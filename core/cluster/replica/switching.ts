@@ -50,6 +50,9 @@ export function switchingStore(
     get end() {
       return Math.max(open()?.end ?? 0, log.end);
     },
+    get redactions() {
+      return current().redactions;
+    },
     streamInfoNow: (stream: string) => open()?.streamInfoNow?.(stream) ?? null,
   };
   return layer(members, {

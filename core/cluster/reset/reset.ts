@@ -4,6 +4,8 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { INDEX_MAP_PATH, parseIndexMap } from '../../index/format/index-map.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../log/format/chunk-format.ts';
+import type { MarkColumns } from '../../streams/api.ts';
+import { encodeMarks } from '../../streams/format/marks-table.ts';
 import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -11,7 +13,13 @@ import type { Ids } from '../../ports/ids.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { probe } from '../../shared-log/prefix/prefix.ts';
 import { newFileKey, newUuid } from '../../shared-log/format/object-keys.ts';
-import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
+import {
+  createManifest,
+  INLINE_BYTES_MAX,
+  MARKS_PATH,
+  newestManifest,
+  TABLE_NAME,
+} from '../../shared-log/format/manifest.ts';
 import type {
   ObjectChunk,
   ObjectFile,
@@ -40,6 +48,8 @@ export interface ResetOptions {
   readonly source: BackupSource;
   /** Position of the last commit in its log, which the index tables must reach; -1 for an empty log. */
   readonly lastCommitPosition: number;
+  /** All marks of redaction in its log. */
+  readonly marks: MarkColumns;
   readonly onProgress?: (progress: {
     readonly bytesDone: number;
     readonly bytesTotal: number;
@@ -82,9 +92,10 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   await inParallel(files.length, AT_ONCE, async (i) => {
     named[i] = await uploads.indexFile(files[i]!);
   });
+  const marks = options.marks.positions.length === 0 ? [] : [await uploads.marks(options.marks)];
   const ongoing = await uploads.ongoing(logEnd, chunkSizeBytes);
   const manifest: ObjectManifest = {
-    format: 1,
+    format: marks.length === 0 ? 1 : 2,
     number: 1,
     storeId: newUuid(ids),
     writtenMs: Math.floor(clock.nowMs()),
@@ -94,7 +105,7 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
     endsChunk: false,
     chunks,
     ongoing,
-    files: named,
+    files: [...named, ...marks],
     dropped: [],
     scavenge: null,
     cluster: true,
@@ -219,6 +230,14 @@ class Uploads {
     const key = this.#newKey();
     await this.#options.world.objects.put(key, content, this.#options.signal);
     return { name: path, key, sizeBytes: content.length };
+  }
+
+  async marks(marks: MarkColumns): Promise<ObjectFile> {
+    const { objects, digests } = this.#options.world;
+    const content = encodeMarks(marks, digests);
+    const key = this.#newKey();
+    await objects.put(key, content, this.#options.signal);
+    return { name: MARKS_PATH, key, sizeBytes: content.length };
   }
 
   #newKey(): string {

@@ -424,6 +424,9 @@ function refused({ node }: ClusterMember, status: number, body: Uint8Array | nul
  */
 export function scavengeStoreOf(copy: ScavengeStore, writes: Pick<EventStore, 'append'>): ScavengeStore {
   return {
+    get redactions() {
+      return copy.redactions;
+    },
     append: (stream, expectedVersion, events, authorize) =>
       authorize === undefined
         ? writes.append(stream, expectedVersion, events)

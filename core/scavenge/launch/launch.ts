@@ -207,7 +207,13 @@ export async function dryRunReport(
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
   const report = await withFiles(deps.data, true, (files) => {
-    const args: DryRunArgs = { files, settings, scavengeId };
+    const { position } = settings.point;
+    const args: DryRunArgs = {
+      files,
+      settings,
+      scavengeId,
+      marks: deps.data.store.redactions.columns(0, position, position),
+    };
     return deps.ports.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
   });
   return olderPoint === null ? report : { ...report, waiting: olderPoint };
@@ -230,7 +236,9 @@ export async function explainStream(
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, 0), 100);
   return withFiles(deps.data, true, (files) => {
-    const args: ExplainArgs = { files, settings, stream, olderPoint };
+    const { position } = settings.point;
+    const marks = deps.data.store.redactions.columns(0, position, position);
+    const args: ExplainArgs = { files, settings, stream, olderPoint, marks };
     return deps.ports.jobs.run(EXPLAIN_JOB, args, { signal }) as Promise<Explanation>;
   });
 }

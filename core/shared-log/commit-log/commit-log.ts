@@ -84,7 +84,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     this.#head.checkRoom();
   }
 
-  async append(group: Uint8Array, endsChunk = false): Promise<void> {
+  async append(group: Uint8Array, endsChunk = false, hasMarks = false): Promise<void> {
     const head = this.#head;
     // From here to `settled` nothing else moves the log, so that a group that fails is withdrawn from the log that it
     // was made for.
@@ -99,6 +99,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
       start,
       end: start + group.length,
       endsChunk,
+      hasMarks,
       records: group,
     };
     const alone = encodeCommit(commit, [], digests);

@@ -10,7 +10,7 @@ import { CARRY_BYTES_MAX, CARRY_SPAN_COMMITS } from '../api.ts';
  * | Offset | Size | Field |
  * |---|---|---|
  * | 0 | 8 | `SkuaLogC` |
- * | 8 | 2 | version, 1 |
+ * | 8 | 2 | version: 1, or 2 where marks of redaction are among the records |
  * | 10 | 2 | flags: 1 = the chunk ends behind this commit |
  * | 12 | 4 | commits carried (0 in a carried one) |
  * | 16 | 8 | number |
@@ -24,6 +24,8 @@ import { CARRY_BYTES_MAX, CARRY_SPAN_COMMITS } from '../api.ts';
 export const COMMIT_HEADER_BYTES = 80;
 const MAGIC = Uint8Array.from('SkuaLogC', (letter) => letter.charCodeAt(0));
 const VERSION = 1;
+/** What doesn't know of marks must not go on behind one: it would show what was redacted. */
+const VERSION_WITH_MARKS = 2;
 const FLAG_ENDS_CHUNK = 1;
 
 export interface Commit {
@@ -36,6 +38,8 @@ export interface Commit {
   readonly end: number;
   /** The next commit starts at the next chunk. */
   readonly endsChunk: boolean;
+  /** There are marks of redaction among the records. */
+  readonly hasMarks: boolean;
   /** Framed records: `end - start` bytes. */
   readonly records: Uint8Array;
 }
@@ -55,7 +59,7 @@ export function encodeCommit(commit: Commit, carried: readonly Uint8Array[], dig
   for (const one of carried) size += one.length;
   const out = new Uint8Array(size);
   out.set(MAGIC, 0);
-  out[8] = VERSION;
+  out[8] = commit.hasMarks ? VERSION_WITH_MARKS : VERSION;
   out[10] = commit.endsChunk ? FLAG_ENDS_CHUNK : 0;
   putI32(out, 12, carried.length);
   putI64(out, 16, commit.number);
@@ -120,14 +124,14 @@ class Decoder {
     if (u32(header, 76) !== this.#digests.crc32(header.subarray(0, 76)))
       throw this.#fail('has a header whose checksum is wrong');
     const version = u16(header, 8);
-    if (version > VERSION)
+    if (version > VERSION_WITH_MARKS)
       throw new SkuaError(
         'format_too_new',
-        `The commit object ${this.#key} is in format ${version}, but this version supports formats up to ${VERSION}: install the version that wrote it. Nothing was changed.`,
-        { key: this.#key, format: version, formatMax: VERSION },
+        `The commit object ${this.#key} is in format ${version}, but this version supports formats up to ${VERSION_WITH_MARKS}: install the version that wrote it. Nothing was changed.`,
+        { key: this.#key, format: version, formatMax: VERSION_WITH_MARKS },
       );
     const flags = u16(header, 10);
-    if (version !== VERSION || (flags & ~FLAG_ENDS_CHUNK) !== 0)
+    if ((version !== VERSION && version !== VERSION_WITH_MARKS) || (flags & ~FLAG_ENDS_CHUNK) !== 0)
       throw this.#fail(`is of version ${version} with flags ${flags}, which is not known`);
     const carried = u32(header, 12);
     if (at === 0) this.carried = carried;
@@ -147,6 +151,7 @@ class Decoder {
       start,
       end,
       endsChunk: (flags & FLAG_ENDS_CHUNK) !== 0,
+      hasMarks: version === VERSION_WITH_MARKS,
       records,
     };
   }

@@ -37,7 +37,8 @@ import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './obje
  * milliseconds since 1970.
  */
 export interface ObjectManifest {
-  readonly format: 1;
+  /** 2 where the log has marks of redaction: what doesn't know of them must not read it. */
+  readonly format: 1 | 2;
   /** 1 is written when the prefix is created. */
   readonly number: number;
   /** Text of a UUID, drawn with manifest 1: which store this is. */
@@ -187,6 +188,9 @@ export interface ObjectScavengeProgress {
   readonly bytesReclaimed: number;
 }
 
+/** The table of all marks of redaction below the boundary; in every manifest of format 2. */
+export const MARKS_PATH = 'redactions';
+
 /** A file up to this size stands in the manifest itself. */
 export const INLINE_BYTES_MAX = 8_192;
 
@@ -223,9 +227,10 @@ const chunkName = text(/^chunk-\d{6}\.\d{6}$/, 'the name of a chunk file');
 const fileName: Shape<string> = (value, member) =>
   value === INDEX_MAP_PATH ||
   value === `${DATABASE_FOLDER}/scavenging.db` ||
+  value === MARKS_PATH ||
   (typeof value === 'string' && INDEX_NAME.test(value))
     ? null
-    : { member, why: 'is not the name of an index file or of the scavenge database' };
+    : { member, why: 'is not the name of an index file, of the scavenge database, or of the table of redactions' };
 const crc32 = optional(whole(0, 4_294_967_295));
 const fileBytes = whole(0, FILE_BYTES_MAX);
 const chunkBytes = whole(0, CHUNK_BYTES_MAX);
@@ -279,7 +284,7 @@ const scavenge = record<ObjectScavenge>({
 
 /** What a manifest may say, before what it says is looked at together. */
 const manifestShape = record<ObjectManifest>({
-  format: oneOf(1),
+  format: oneOf(1, 2),
   number: whole(1),
   storeId: uuid,
   writtenMs: moment,
@@ -379,7 +384,7 @@ export function decodeManifest(key: string, number: number, bytes: Uint8Array, d
     throw fail('is not JSON');
   }
   const { format } = (value ?? {}) as { readonly format?: unknown };
-  if (typeof format === 'number' && format !== 1)
+  if (typeof format === 'number' && format !== 1 && format !== 2)
     throw fail(`is of format ${format}, which is not known: use a newer version`);
   const unsound = manifestShape(value, '');
   if (unsound !== null)
@@ -399,6 +404,8 @@ function firstWrong(m: ObjectManifest, number: number): string | null {
   // Instances search tables by range, so one that stood in the manifest itself would be overlooked.
   for (const { name, key } of m.files)
     if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
+  const marks = m.files.find(({ name }) => name === MARKS_PATH);
+  if ((m.format === 2) !== (typeof marks?.key === 'string')) return 'table of redactions for its format';
   let nextChunk = 0;
   for (const chunk of m.chunks) {
     if (chunk.startNumber !== nextChunk || chunk.endNumber < chunk.startNumber)

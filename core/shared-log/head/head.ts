@@ -3,6 +3,7 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { sinceMs, type Stamp, stampOf } from '../../ports/stamp.ts';
+import type { MarkColumns } from '../../streams/api.ts';
 import type { CommittedRecords } from '../../streams/streams.ts';
 import { LOADS_MAX, type ObjectWorld } from '../api.ts';
 import { Carry, type Commit, decodeCommitObject } from '../format/commit-object.ts';
@@ -32,6 +33,7 @@ export interface HeadListener {
   follow(records: CommittedRecords): void;
   forgetStreams(end: number): void;
   forgetTombstones(): void;
+  addMarks(marks: MarkColumns): void;
 }
 
 /**
@@ -112,6 +114,10 @@ export abstract class Head {
   /** Throws `too_busy` when no more commits can be held. */
   abstract checkRoom(): void;
   protected abstract putInForce(manifest: ObjectManifest): void | Promise<void>;
+  /** Reads what has to be known when the manifest is put in force. False: what it names is gone, as it is old. */
+  async prepare(_newer: ObjectManifest): Promise<boolean> {
+    return true;
+  }
   /** Rejects when the log with this newest manifest is not the one that is known here; it is asked at every look. */
   protected async checkLog(_newest: ObjectManifest): Promise<void> {}
 
@@ -171,6 +177,7 @@ export abstract class Head {
         `The manifest ${number} of ${objects.place} belongs to another store: the store was replaced while in use. Restart.`,
         { number },
       );
+    if (!(await this.prepare(newer))) return false;
     if (newer.number > this.#newest.number) this.newer = newer;
     return true;
   }

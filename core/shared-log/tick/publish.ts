@@ -14,6 +14,7 @@ import {
   INLINE_BYTES_MAX,
   keysOf,
   type ObjectChunk,
+  MARKS_PATH,
   type ObjectErasure,
   type ObjectFile,
   type ObjectManifest,
@@ -74,8 +75,9 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const chunks = completed.map((chunk) => namedChunk(chunk, uploads));
   const ongoing = await ongoingOf(parts, uploads);
   const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
-  const next = {
+  const next: Omit<ObjectManifest, 'dropped'> = {
     ...base,
+    format: named.some(({ name }) => name === MARKS_PATH) ? 2 : base.format,
     number: base.number + 1,
     writtenMs,
     boundary: log.boundary,
@@ -144,7 +146,7 @@ async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]
   const map = await loadIndexMap(storage, world.digests);
   const tables = (map?.levels.flat() ?? []).map((name) => `${INDEX_FOLDER}/${name}`);
   const found: NamedFile[] = [];
-  for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH]) {
+  for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH, MARKS_PATH]) {
     const sizeBytes = await storage.size(name);
     // Instances search tables by range, whatever their size: so only the map stands in the manifest itself.
     if (sizeBytes !== null)

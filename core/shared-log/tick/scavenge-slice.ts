@@ -248,6 +248,7 @@ class Slice {
     const guarded = <T>(work: () => Promise<T>, pardoned?: ErrorCode): Promise<T> =>
       work().catch((error: unknown) => this.#failed(error, pardoned));
     return {
+      redactions: store.redactions,
       append: (...args) => guarded(() => store.append(...args)),
       // Another tick that works on the same run was first: the next one goes on from there.
       appendInternal: (...args) => guarded(() => store.appendInternal(...args), 'wrong_expected_version'),

@@ -30,6 +30,7 @@ import { publish } from './publish.ts';
 import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd, tellOfErasure } from './scavenge-slice.ts';
 import { ObjectStorage } from './tick-storage.ts';
 import { type Ages, agesOf, erasureOf, listManifests, Sweep, type Swept } from '../sweep/sweep.ts';
+import { TickMarks } from './tick-marks.ts';
 import { TickLog } from './tick-log.ts';
 
 /** What a tick is given, and what it says. */
@@ -207,6 +208,7 @@ class Tick {
   #instance: TickStreams | null = null;
   /** Why commits were taken over and not all of their index entries. */
   #torn: { readonly error: unknown } | null = null;
+  readonly #marks: TickMarks;
   #hasMore = false;
   /** Of a cluster's log. */
   #points: ObjectPoints | undefined;
@@ -226,6 +228,7 @@ class Tick {
     } = parts;
     this.#cache = new BlockCache(options?.cacheBytes ?? CACHE_DEFAULT_BYTES);
     this.#storage = ObjectStorage.of(manifest, objects, scratch);
+    this.#marks = new TickMarks(this.#storage, digests);
     this.#log = TickLog.of(manifest, { storage: this.#storage, scratch, objects, digests, ids, cache: this.#cache });
     this.#jobs = new InlineJobs({
       jobs: TABLE_JOBS,
@@ -372,11 +375,13 @@ class Tick {
     try {
       for await (const commit of readTail(objects, digests, tail)) {
         await this.#log.take(commit);
+        if (commit.hasMarks) this.#marks.take(commit);
         if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
       }
       this.#log.show();
       index = await this.#openIndex();
       await indexLog(index, this.#log, this.#parts.world);
+      await this.#marks.save();
     } catch (error) {
       this.#torn = { error };
       throw error;

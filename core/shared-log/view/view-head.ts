@@ -7,7 +7,8 @@ import type { Look, LastCommit } from '../head/head.ts';
 import type { Stamp } from '../../ports/stamp.ts';
 import { Head } from '../head/head.ts';
 import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
-import type { ObjectManifest } from '../format/manifest.ts';
+import { MARKS_PATH, type ObjectManifest } from '../format/manifest.ts';
+import { decodeMarks } from '../../streams/format/marks-table.ts';
 import { applyToIndex, ReadRecords } from '../../streams/committed/committed.ts';
 import { background } from '../../base/background.ts';
 
@@ -32,6 +33,7 @@ export class ViewHead extends Head implements CurrentView {
   readonly #commitsMax: number;
   readonly #bytesMax: number;
   #lookedAtBytes = 0;
+  #knowsMarks = false;
   protected last: LastCommit | null = null;
 
   constructor(options: HeadOptions, manifest: ObjectManifest, at: Stamp) {
@@ -104,6 +106,32 @@ export class ViewHead extends Head implements CurrentView {
   /** Besides: when the tail has grown too much since the last look. */
   override get mustLook(): boolean {
     return super.mustLook || this.#isFull || this.view.tailBytes - this.#lookedAtBytes > LOOK_TAIL_BYTES;
+  }
+
+  /**
+   * Reads the marks of redaction below the manifest's boundary, at first and where commits before that were not seen.
+   * They are known before what they hide can be.
+   */
+  override async prepare(manifest: ObjectManifest): Promise<boolean> {
+    const isSeen = this.#knowsMarks && manifest.boundary <= this.known + 1;
+    const key = isSeen ? null : (manifest.files.find(({ name }) => name === MARKS_PATH)?.key ?? null);
+    if (key !== null) {
+      const bytes = await this.world.objects.get(key);
+      if (bytes === null) return false;
+      this.listener?.addMarks(decodeMarks(key, bytes, this.world.digests));
+    }
+    this.#knowsMarks = true;
+    return true;
+  }
+
+  /** Throws `log_corrupt` where the newest manifest names a table of marks that is gone. */
+  mustKnowMarks(): void {
+    if (this.#knowsMarks) return;
+    throw new SkuaError(
+      'log_corrupt',
+      `The table of redactions that manifest ${this.manifest.number} of ${this.world.objects.place} names is gone. Restore it from a version or a backup of the bucket.`,
+      { path: MARKS_PATH },
+    );
   }
 
   override async look(): Promise<Look> {

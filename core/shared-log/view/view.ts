@@ -194,7 +194,15 @@ export class ObjectView {
     tail.file.append(records);
     tail.chunk.setDataBytes(end - chunkNumber * size);
     if (commit.endsChunk) this.#end(chunkNumber);
-    this.#tail.push({ number, writer: commit.writer, nonce: commit.nonce, start, end, endsChunk: commit.endsChunk });
+    this.#tail.push({
+      number,
+      writer: commit.writer,
+      nonce: commit.nonce,
+      start,
+      end,
+      endsChunk: commit.endsChunk,
+      hasMarks: commit.hasMarks,
+    });
     this.tailBytes += records.length;
     this.known = number;
     this.nextStart = this.#behind(end, commit.endsChunk);

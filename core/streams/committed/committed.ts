@@ -24,9 +24,11 @@ import type { LogReader } from '../../log/api.ts';
 import type { CommitLog } from '../../ports/commit-log.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { type EventIndex, StreamKey } from '../lookup/lookup.ts';
+import { decodeMark, MARKS_STREAM, type Mark } from '../format/marks.ts';
 import { isMetastream, metastreamOf, originalOf } from '../format/names.ts';
 import type { RecentIds } from '../recent-ids.ts';
 import type { RecordTime } from '../record-time.ts';
+import type { Redactions } from '../redactions/redactions.ts';
 import { shownData } from '../format/retention.ts';
 import type { StreamStates } from '../stream-states.ts';
 import type { Waiters } from '../subscriptions.ts';
@@ -47,11 +49,25 @@ export interface CommittedRecords {
   readonly lastTicks: number;
   /** The last epoch record among them; null without any. */
   readonly epoch: EpochRecord | null;
+  /** The marks of redaction among them. */
+  readonly marks: readonly CommittedMark[];
   /** Brings the states that are known up to the records. */
   changeStates(states: StreamStates): void;
   rememberIds(recent: RecentIds): void;
   /** Wakes the readers that wait for the streams. */
   wake(waiters: Waiters): void;
+}
+
+export interface CommittedMark {
+  readonly mark: Mark;
+  /** Of its record. */
+  readonly position: number;
+}
+
+/** The mark that an event of the stream of marks is; null where it is none. */
+export function committedMark(data: Uint8Array, position: number): CommittedMark | null {
+  const mark = decodeMark(data);
+  return mark === null ? null : { mark, position };
 }
 
 /** All that has to know of a committed record. */
@@ -64,6 +80,7 @@ export interface CommittedParts {
   /** What readers see. */
   readonly reader: Pick<LogReader, 'end'>;
   readonly waiters: Waiters;
+  readonly redactions: Redactions;
   /** Called with every epoch, before readers see it; must not throw. */
   readonly onEpoch: ((epoch: EpochRecord) => void) | undefined;
 }
@@ -87,6 +104,7 @@ export function applyCommitted(records: CommittedRecords, parts: CommittedParts)
   records.rememberIds(parts.recent);
   if (records.lastMs > -Infinity) parts.times.note(records.lastMs, records.lastTicks);
   if (records.epoch !== null) parts.onEpoch?.(records.epoch);
+  for (const { mark, position } of records.marks) parts.redactions.add(mark, position);
   parts.log.publish();
   records.wake(parts.waiters);
   parts.waiters.wakeLog();
@@ -117,6 +135,7 @@ export class ReadRecords implements CommittedRecords {
   lastMs = -Infinity;
   lastTicks = 0;
   epoch: EpochRecord | null = null;
+  readonly marks: CommittedMark[] = [];
   readonly #hasher: StreamHasher;
   readonly #frame = new RecordFrame();
   readonly #fields = new PrepareFields();
@@ -143,6 +162,7 @@ export class ReadRecords implements CommittedRecords {
     this.lastPosition = -1;
     this.lastMs = -Infinity;
     this.epoch = null;
+    this.marks.length = 0;
     eachRecord(records, start, this.#frame, (frame) => this.#take(frame));
     return this;
   }
@@ -165,6 +185,10 @@ export class ReadRecords implements CommittedRecords {
         isJson: (f.flags & FLAG_JSON) !== 0,
         recordVersion: f.version,
       });
+    }
+    if (name === MARKS_STREAM) {
+      const mark = committedMark(shownData(frame, f), frame.position);
+      if (mark !== null) this.marks.push(mark);
     }
     this.events.note(key, f.eventNumber, frame.position, (f.flags & FLAG_TRANSACTION_END) !== 0);
     this.#keys.push(key);

@@ -7,6 +7,7 @@ import type { LogReader, ReadFor } from '../../log/api.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../log/format/records.ts';
 import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
+import { Redactions } from '../redactions/redactions.ts';
 
 /**
  * Filled and read within the constructor of one key, and never across an await: no key sees what another one left in
@@ -108,6 +109,8 @@ export class Lookup {
   readonly fields = new PrepareFields();
   /** Ids of events that a step is making; settled when it ends. */
   readonly ids = new GuidTexts();
+  /** Which events are shown without their content. */
+  readonly redactions = new Redactions();
 
   constructor(reader: LogReader, index: EventIndex) {
     this.reader = reader;

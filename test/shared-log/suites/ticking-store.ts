@@ -127,6 +127,7 @@ export class TickingStore {
   }
 
   #facade(): EventStoreInternals {
+    const instanceOf = () => this.#instance;
     const endOf = () => Math.max(0, ...this.#instances.map(({ store }) => store.end));
     const members: Record<string, unknown> = {
       close: () => this.close(),
@@ -138,6 +139,9 @@ export class TickingStore {
     return Object.assign(
       layer(
         {
+          get redactions() {
+            return instanceOf().store.redactions;
+          },
           get end() {
             return endOf();
           },

@@ -1,0 +1,209 @@
+import { equalBytes } from '../../base/bytes.ts';
+import { guidFromText, guidToText } from '../../base/guid.ts';
+import { isRedactable } from '../../log/format/redaction.ts';
+import type { PrepareFields, RecordFrame } from '../../log/format/records.ts';
+import type { Mark } from '../format/marks.ts';
+
+/** Marks that are accepted; the memory of each is for ever. */
+export const MARKS_MAX = 1_000_000;
+
+const ID_BYTES = 16;
+const MARKS_MIN = 64;
+const NO_NAMES: readonly string[] = [];
+const NO_KEYS: MarkedKeys = { keys: NO_NAMES };
+
+/** What a mark says of its event beside that it has one. */
+export interface MarkedKeys {
+  /** Metadata whose names begin with `$` and that are not shown. */
+  readonly keys: readonly string[];
+}
+
+/** Marks in a form that goes to another thread, in order of the positions of what they mark. */
+export interface MarkColumns {
+  /** Of the marked records, and of the marks themselves. */
+  readonly positions: Float64Array;
+  readonly markedAt: Float64Array;
+  /** On-disk ids, 16 bytes each. */
+  readonly ids: Uint8Array;
+  /** By position. */
+  readonly keys: readonly (readonly [position: number, keys: readonly string[]])[];
+}
+
+export const NO_MARKS: MarkColumns = {
+  positions: new Float64Array(0),
+  markedAt: new Float64Array(0),
+  ids: new Uint8Array(0),
+  keys: [],
+};
+
+/** For `columns`: of all records, wherever they lie. */
+export const ALL_MARKS = [0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
+
+/** What others may know of the marks. */
+export interface RedactionView {
+  /** How many there are. It only grows: an answer that was made with another count may show what is hidden now. */
+  readonly count: number;
+  /** Whether the event at this position of the log, with this id (UUID text), has a mark. */
+  has(position: number, id: string): boolean;
+  /** The marks of records from `from` to before `to` that themselves lie before `before`, for a job. */
+  columns(from: number, to: number, before: number): MarkColumns;
+}
+
+/**
+ * The marks of the log, by position and id of the events that they name: a position alone would hit another event where
+ * a log was put back to an older state and grew differently since. 40 bytes a mark.
+ *
+ * Positions lie in order beside the numbers of their marks, which are in order of arrival. Marks that come one behind
+ * the other, as at a start, are put in order when the first question comes.
+ */
+export class Redactions implements RedactionView {
+  count = 0;
+  /** Number of the first event of the stream of marks that has not been read from the log. */
+  loadedTo = 0;
+  /** By number. */
+  #positions = new Float64Array(MARKS_MIN);
+  #ids = new Uint8Array(MARKS_MIN * ID_BYTES);
+  /** Where each mark itself lies in the log; -1 for those that are not in it yet. */
+  #markedAt = new Float64Array(MARKS_MIN);
+  /** In order of the positions: these, and the numbers. */
+  #ordered = new Float64Array(MARKS_MIN);
+  #numbers = new Int32Array(MARKS_MIN);
+  /** Marks that are in order; those behind them have come since. */
+  #inOrder = 0;
+  /** No mark lies between the positions `#below` and `#above`; the latter is at `#place` of the order. */
+  #below = -1;
+  #above = Infinity;
+  #place = 0;
+  readonly #keys = new Map<number, readonly string[]>();
+  readonly #id = new Uint8Array(ID_BYTES);
+
+  /** What `columns` gave. */
+  static of(columns: MarkColumns): Redactions {
+    const marks = new Redactions();
+    marks.addAll(columns);
+    return marks;
+  }
+
+  addAll({ positions, markedAt, ids, keys }: MarkColumns): void {
+    const named = new Map(keys);
+    for (const [i, position] of positions.entries())
+      this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NO_NAMES }, markedAt[i]!);
+  }
+
+  /** `markedAt`: position of the mark in the log. A second mark of an event adds the metadata that it names. */
+  add({ position, id, keys }: Pick<Mark, 'position' | 'id' | 'keys'>, markedAt: number): void {
+    if (keys.length > 0) this.#keys.set(position, [...new Set([...(this.#keys.get(position) ?? []), ...keys])]);
+    if (this.count === this.#positions.length) this.#grow();
+    const number = this.count++;
+    this.#positions[number] = position;
+    guidFromText(id, this.#ids, number * ID_BYTES);
+    this.#markedAt[number] = markedAt;
+    this.#below = this.#above = -1;
+  }
+
+  has(position: number, id: string): boolean {
+    return guidFromText(id, this.#id, 0) && !this.isClear(position) && this.#isMarked(this.#id, 0);
+  }
+
+  /**
+   * Whether no mark is for a record at this position. Readers go from record to record, so that most questions are
+   * answered by the stretch of the one before.
+   */
+  isClear(position: number): boolean {
+    if (position > this.#below && position < this.#above) return true;
+    this.#moveTo(position);
+    return position !== this.#above;
+  }
+
+  /** The mark of the event in `frame`, whose fields have been parsed; null where there is none, or it can have none. */
+  of(frame: RecordFrame, fields: PrepareFields): MarkedKeys | null {
+    if (this.isClear(frame.position)) return null;
+    if (!this.#isMarked(frame.bytes, fields.eventIdAt) || !isRedactable(frame, fields)) return null;
+    const keys = this.#keys.size === 0 ? undefined : this.#keys.get(frame.position);
+    return keys === undefined ? NO_KEYS : { keys };
+  }
+
+  columns(from: number, to: number, before: number): MarkColumns {
+    this.#putInOrder();
+    const chosen: number[] = [];
+    for (let place = this.#search(from); place < this.count && this.#ordered[place]! < to; place++) {
+      const number = this.#numbers[place]!;
+      if (this.#markedAt[number]! >= 0 && this.#markedAt[number]! < before) chosen.push(number);
+    }
+    const ids = new Uint8Array(chosen.length * ID_BYTES);
+    chosen.forEach((mark, i) => ids.set(this.#ids.subarray(mark * ID_BYTES, (mark + 1) * ID_BYTES), i * ID_BYTES));
+    const positions = Float64Array.from(chosen, (mark) => this.#positions[mark]!);
+    const inRange = new Set(this.#keys.size === 0 ? [] : positions);
+    return {
+      positions,
+      markedAt: Float64Array.from(chosen, (mark) => this.#markedAt[mark]!),
+      ids,
+      keys: [...this.#keys].filter(([position]) => inRange.has(position)),
+    };
+  }
+
+  /** Whether one of the marks for the position `#above` has this id. */
+  #isMarked(ids: Uint8Array, at: number): boolean {
+    for (let place = this.#place; place < this.count && this.#ordered[place] === this.#above; place++)
+      if (equalBytes(this.#ids, this.#numbers[place]! * ID_BYTES, ids, at, ID_BYTES)) return true;
+    return false;
+  }
+
+  /** Finds the stretch without a mark that the position is in, or ends. */
+  #moveTo(position: number): void {
+    this.#putInOrder();
+    const ordered = this.#ordered;
+    const next = this.#place + 1;
+    const isNext = this.#above >= 0 && position > this.#above && (next >= this.count || position <= ordered[next]!);
+    this.#place = isNext ? Math.min(next, this.count) : this.#search(position);
+    this.#below = this.#place === 0 ? -1 : ordered[this.#place - 1]!;
+    this.#above = this.#place === this.count ? Infinity : ordered[this.#place]!;
+  }
+
+  /** Place in the order of the first position that is not below this one. */
+  #search(position: number): number {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#ordered[middle]! < position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** One that came alone is moved to its place; where many have come all are sorted. */
+  #putInOrder(): void {
+    const { count } = this;
+    if (this.#inOrder === count) return;
+    if (this.#inOrder === count - 1) {
+      const number = count - 1;
+      const position = this.#positions[number]!;
+      this.#ordered[number] = Infinity;
+      const place = this.#search(position);
+      this.#ordered.copyWithin(place + 1, place, number);
+      this.#numbers.copyWithin(place + 1, place, number);
+      this.#ordered[place] = position;
+      this.#numbers[place] = number;
+    } else {
+      const numbers = this.#numbers.subarray(0, count);
+      for (let number = 0; number < count; number++) numbers[number] = number;
+      numbers.sort((a, b) => this.#positions[a]! - this.#positions[b]!);
+      for (let place = 0; place < count; place++) this.#ordered[place] = this.#positions[numbers[place]!]!;
+    }
+    this.#inOrder = count;
+  }
+
+  #grow(): void {
+    const room = this.#positions.length * 2;
+    const larger = <Column extends Float64Array | Int32Array | Uint8Array>(column: Column, out: Column): Column => {
+      out.set(column);
+      return out;
+    };
+    this.#positions = larger(this.#positions, new Float64Array(room));
+    this.#ids = larger(this.#ids, new Uint8Array(room * ID_BYTES));
+    this.#markedAt = larger(this.#markedAt, new Float64Array(room));
+    this.#ordered = larger(this.#ordered, new Float64Array(room));
+    this.#numbers = larger(this.#numbers, new Int32Array(room));
+  }
+}
