@@ -26,7 +26,7 @@ import { checkReader, checkStream, withoutForbidden } from './access.ts';
  * Bytes of events that a subscription reads at once, behind at least one. They are written at once and let go, so that
  * of a client that takes nothing no more is held than the text of so many; it goes on from its position in the log.
  */
-export const LIVE_BLOCK_BYTES = 32_768;
+export const LIVE_BLOCK_BYTES = 16_384;
 /** A comment keeps idle connections from being cut. */
 const IDLE_COMMENT_MS = 15_000;
 
