@@ -1,6 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { encodeText } from '../../core/base/text.ts';
-import type { AllFilter, AllPosition, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
+import type { AllFilter, AllPosition, StoredEvent, SubscriptionPage } from '../../core/streams/api.ts';
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -10,7 +11,7 @@ import { integer64 } from '../http/http-headers.ts';
 import { JsonBytes, written } from '../http/json-bytes.ts';
 import { numberText } from '../http/url.ts';
 import { outcomeOf, problemText } from '../http/problem-document.ts';
-import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
+import { checkReader, checkStream, withoutForbidden } from './access.ts';
 
 /**
  * Server-sent events. Each event is an unnamed message (so that `onmessage` gets all types) with its number, or `C/P`
@@ -21,6 +22,11 @@ import { checkReader, checkStream, oneWithoutForbidden } from './access.ts';
  * problem document and is the last one.
  */
 
+/**
+ * Bytes of events that a subscription reads at once, behind at least one. They are written at once and let go, so that
+ * of a client that takes nothing no more is held than the text of so many; it goes on from its position in the log.
+ */
+export const LIVE_BLOCK_BYTES = 16_384;
 /** A comment keeps idle connections from being cut. */
 const IDLE_COMMENT_MS = 15_000;
 
@@ -29,16 +35,11 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
   const after = streamPosition(startOf(call));
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
-  const subscribe = (signal: AbortSignal) =>
-    app.store.subscribeToStream(stream, {
-      after,
-      resolveLinks,
-      signal,
-      share: app.server.replyShareOf?.(call.request),
-    });
+  const options = { after, resolveLinks, ...blockOptions(call, app) };
   return live<number>(call, app, {
     stream,
-    subscribe,
+    share: options.share,
+    follow: (signal) => app.store.followStream(stream, { ...options, signal }),
     idOf: (event) => numberText((event.link ?? event).number),
     placeText: numberText,
   });
@@ -47,21 +48,21 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
 export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Reply {
   const { text, isInclusive } = startOf(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
-  const subscribe = (signal: AbortSignal) =>
-    app.store.subscribeToAll({
-      after,
-      isInclusive,
-      resolveLinks,
-      signal,
-      share: app.server.replyShareOf?.(call.request),
-      ...(filter && { filter }),
-    });
+  const options = { after, isInclusive, resolveLinks, ...blockOptions(call, app), ...(filter && { filter }) } as const;
   return live<AllPosition>(call, app, {
     stream: '$all',
-    subscribe,
+    share: options.share,
+    follow: (signal) => app.store.followAll({ ...options, signal }),
     idOf: positionText,
     placeText: ({ commit, prepare }) => `${commit}/${prepare}`,
   });
+}
+
+function blockOptions(call: Call, app: App): { readonly bytesMax: number; readonly share: ByteShare | undefined } {
+  return {
+    bytesMax: Math.min(LIVE_BLOCK_BYTES, app.options.readPageBytesMax),
+    share: app.server.replyShareOf?.(call.request),
+  };
 }
 
 interface Start {
@@ -89,9 +90,11 @@ function streamPosition({ text, isInclusive }: Start): number | 'end' {
 
 /** What is followed, and how it is read. */
 interface Source<Place> {
-  /** Whose access list is asked again for each event: it may change while the subscription goes on. */
+  /** Whose access list is asked again for each page: it may change while the subscription goes on. */
   readonly stream: string;
-  subscribe(signal: AbortSignal): AsyncIterable<SubscriptionMessage<Place>>;
+  /** What the pages, and the text made of them, are counted in. */
+  readonly share: ByteShare | undefined;
+  follow(signal: AbortSignal): AsyncIterable<SubscriptionPage<Place>>;
   idOf(event: StoredEvent): string;
   placeText(place: Place): string;
 }
@@ -99,10 +102,8 @@ interface Source<Place> {
 function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, call.request.signal]);
-  const messages = source.subscribe(signal)[Symbol.asyncIterator]();
+  const pieces = piecesOf(call, app, source, signal);
   let lastSentMs = app.world.clock.monotonicMs();
-  /** What has not been sent of the message under way. */
-  let rest: Iterator<Uint8Array> | null = null;
   /** The reader has taken everything. */
   let isWaiting = false;
   const body = new ReadableStream<Uint8Array>(
@@ -112,29 +113,21 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
         comments(controller).catch((error: unknown) => controller.error(error));
       },
       async pull(controller) {
-        const piece = rest?.next();
-        if (piece !== undefined && piece.done !== true) {
-          controller.enqueue(piece.value);
-          return;
-        }
-        rest = null;
         isWaiting = true;
-        const text = await nextText(messages, source, call, app);
+        const piece = await pieces.next();
         isWaiting = false;
         if (signal.aborted) return;
         lastSentMs = app.world.clock.monotonicMs();
-        if (text.content.length > 0)
-          controller.enqueue(typeof text.content === 'string' ? encodeText(text.content) : text.content);
-        rest = text.rest;
-        if (text.isLast) {
-          ending.abort();
-          controller.close();
+        if (piece.done !== true) {
+          controller.enqueue(piece.value);
+          return;
         }
+        ending.abort();
+        controller.close();
       },
       async cancel() {
         ending.abort();
-        rest = null;
-        await messages.return?.();
+        await pieces.return();
       },
       // Nothing is read before the reader has taken what there was.
     },
@@ -153,7 +146,7 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
     if (!ending.signal.aborted) {
       ending.abort();
       controller.close();
-      await messages.return?.();
+      await pieces.return();
     }
   }
   const headers = {
@@ -166,62 +159,66 @@ function live<Place>(call: Call, app: App, source: Source<Place>): Reply {
   return { status: 200, statusText: 'OK', headers, body };
 }
 
-interface Piece {
-  readonly content: string | Uint8Array;
-  /** Behind the content, of what is too long to be made at once. */
-  readonly rest: Iterator<Uint8Array> | null;
-  readonly isLast: boolean;
-}
-
-/** Behind the `id` of a large event. */
-function* restOf(event: StoredEvent): Generator<Uint8Array, void, undefined> {
-  const out = new JsonBytes();
-  for (const pieces = writeLinePieces(out, event); pieces.next().done !== true;) yield out.take();
-  out.text('\n\n');
-  yield out.take();
-}
-
-async function nextText<Place>(
-  messages: AsyncIterator<SubscriptionMessage<Place>>,
-  { stream, idOf, placeText }: Source<Place>,
+async function* piecesOf<Place>(
   call: Call,
   app: App,
-): Promise<Piece> {
+  source: Source<Place>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   try {
-    const next = await messages.next();
-    if (next.done === true) return { content: '', rest: null, isLast: true };
-    if (next.value.kind === 'caught-up')
-      return {
-        content: `event: caught-up\n${next.value.after === null ? '' : `id: ${placeText(next.value.after)}\n`}data: {}\n\n`,
-        rest: null,
-        isLast: false,
-      };
-    await checkReader(call, app, stream);
-    if (next.value.kind === 'checkpoint')
-      return {
-        content: `event: checkpoint\nid: ${placeText(next.value.after)}\ndata: {}\n\n`,
-        rest: null,
-        isLast: false,
-      };
-    const event = await oneWithoutForbidden(call, app, next.value.event);
-    const start = `id: ${idOf(event)}\ndata: `;
-    if (!isOnePiece(event)) return { content: start, rest: restOf(event), isLast: false };
-    const content = written((out) => {
-      out.text(start);
-      writeLine(out, event);
-      out.text('\n\n');
-    });
-    return { content, rest: null, isLast: false };
+    for await (const page of source.follow(signal)) {
+      const { events, checkpoints, isCaughtUp, after } = page;
+      if (events.length > 0 || checkpoints.length > 0) await checkReader(call, app, source.stream);
+      await withoutForbidden(call, app, events);
+      yield* textOf(page, source);
+      // A piece of its own, by which a function finds the end of its reply.
+      if (isCaughtUp)
+        yield encodeText(`event: caught-up\n${after === null ? '' : `id: ${source.placeText(after)}\n`}data: {}\n\n`);
+    }
   } catch (error) {
     const known = error instanceof SkuaError ? error : null;
     if (known === null || outcomeOf(known.code).status === 500)
       app.world.log.error('subscription failed', { path: call.path, error });
     const problem =
       known ?? new SkuaError('io_error', 'The subscription failed inside the server. Reconnect to resume.');
-    return {
-      content: `event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`,
-      rest: null,
-      isLast: true,
-    };
+    yield encodeText(`event: error\ndata: ${problemText(problem, outcomeOf(problem.code).reason)}\n\n`);
+  }
+}
+
+/**
+ * A page as text: one block, but for what is too long to be made at once. The events of a block are let go before it is
+ * sent: they are views of what was read around them, and would keep all that for a client that takes nothing.
+ */
+function* textOf<Place>(
+  { events, checkpoints }: SubscriptionPage<Place>,
+  { share, idOf, placeText }: Source<Place>,
+): Generator<Uint8Array, void, undefined> {
+  let i = 0;
+  let said = 0;
+  const block = (out: JsonBytes) => {
+    for (; ; i++) {
+      for (; said < checkpoints.length && checkpoints[said]!.behind <= i; said++)
+        out.text(`event: checkpoint\nid: ${placeText(checkpoints[said]!.after)}\ndata: {}\n\n`);
+      const event = events[i];
+      if (event === undefined || !isOnePiece(event)) return;
+      out.text(`id: ${idOf(event)}\ndata: `);
+      writeLine(out, event);
+      out.text('\n\n');
+    }
+  };
+  for (;;) {
+    const bytes = written(block);
+    const large = events[i++];
+    if (large === undefined) {
+      events.length = 0;
+      share?.resize(bytes.length);
+    }
+    if (bytes.length > 0) yield bytes;
+    if (large === undefined) return;
+    const out = new JsonBytes();
+    out.text(`id: ${idOf(large)}\ndata: `);
+    for (const pieces = writeLinePieces(out, large); pieces.next().done !== true;) yield out.take();
+    out.text('\n\n');
+    yield out.take();
   }
 }

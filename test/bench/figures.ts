@@ -28,6 +28,7 @@ import { objectRequests } from './figures/object-requests.ts';
 import { proof } from './figures/proof.ts';
 import { readForward } from './figures/read-forward.ts';
 import { readHttp } from './figures/read-http.ts';
+import { slowSubscribers } from './figures/slow-subscribers.ts';
 import { scaleGrowth } from './figures/scale-growth.ts';
 import { scaleMemory } from './figures/scale-memory.ts';
 import { scaleStart } from './figures/scale-start.ts';
@@ -79,6 +80,7 @@ export const FIGURES: readonly Figure[] = [
   hostileRequests,
   hostileInput,
   bytesInFlight,
+  slowSubscribers,
   edgeAttacks,
   clusterStart,
   clusterAppend,

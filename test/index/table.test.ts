@@ -62,6 +62,40 @@ describe('index table', () => {
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
   });
 
+  it('is read through by one buffer for each pass, however long it is', async () => {
+    const storage = new MemoryStorage();
+    const path = 'index/00000000-0000-4000-8000-000000000001';
+    const entries = 150_000;
+    await writeTable(
+      storage,
+      path,
+      Array.from({ length: entries }, (_, i) => ({ key: keyOf(`s-${i % 300}`), version: (i / 300) | 0, position: i })),
+    );
+    const buffers = new Set<ArrayBufferLike>();
+    let fresh = 0;
+    const open = storage.open.bind(storage);
+    storage.open = async (...args) => {
+      const file = await open(...args);
+      const read = file.read.bind(file);
+      // As on a disk, where a read without a buffer makes one.
+      file.read = (position, length, into) => {
+        if (into === undefined) fresh += length;
+        else buffers.add(into.buffer);
+        return read(position, length, into);
+      };
+      return file;
+    };
+    expect(await verify(storage, path)).toBeNull();
+    // Midpoints are held, and the header and the digest are short.
+    expect([buffers.size, fresh < midpointCount(entries, 16) * 24 + 1_024]).toEqual([2, true]);
+    buffers.clear();
+    fresh = 0;
+    // Fewer midpoints than are stored, and a filter for which there is no room.
+    const { reader } = await openReader(storage, path, 14, new BloomBudget(0));
+    expect([buffers.size, fresh < 65_536]).toEqual([2, true]);
+    await reader.close();
+  });
+
   it('has midpoints where the format puts them', () => {
     expect([0, 1, 3, 65_536, 2_000_000, 100_000_000].map((n) => midpointCount(n, 16))).toEqual([
       0, 2, 3, 65_536, 65_536, 524_288,

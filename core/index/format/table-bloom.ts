@@ -92,8 +92,10 @@ async function checkCached(file: StorageFile, cache: BlockCache): Promise<TableB
   const { size } = file;
   const header = readBloomHeader(await file.read(0, LINE_BYTES), size);
   if (header === null) return null;
+  // One buffer: new ones would wait for the garbage collector by the dozen.
+  const buffer = new Uint8Array(Math.min(READ_BYTES, size));
   for (let at = LINE_BYTES; at < size; at += READ_BYTES) {
-    const bytes = await file.read(at, Math.min(READ_BYTES, size - at));
+    const bytes = await file.read(at, Math.min(READ_BYTES, size - at), buffer);
     for (let line = 0; line < bytes.length; line += LINE_BYTES) if (!isLineSound(bytes, line)) return null;
   }
   return new CachedBloom(file, cache, header.logicalBytes * 8);

@@ -142,8 +142,10 @@ export async function checkMd5(
 ): Promise<boolean> {
   const digest: Digest = digests.md5();
   const end = file.size - MD5_BYTES;
+  // One buffer: new ones, a MiB each, would wait for the garbage collector by the dozen.
+  const buffer = new Uint8Array(Math.max(0, Math.min(READ_BYTES, end)));
   for (let at = 0; at < end; at += READ_BYTES) {
-    digest.update(await file.read(at, Math.min(READ_BYTES, end - at)));
+    digest.update(await file.read(at, Math.min(READ_BYTES, end - at), buffer));
     await each(Math.min(at + READ_BYTES, end));
   }
   const stored = await file.read(end, MD5_BYTES);

@@ -340,13 +340,15 @@ export class Midpoints {
   async #collect(path: string, file: StorageFile, shape: TableShape): Promise<void> {
     const entry = new TableEntry();
     const perBlock = Math.floor(READ_BYTES / shape.entryBytes);
-    let block: Uint8Array = new Uint8Array(0);
+    // One buffer: new ones would wait for the garbage collector by the dozen.
+    const buffer = new Uint8Array(Math.min(perBlock, shape.entries) * shape.entryBytes);
+    let block: Uint8Array = buffer.subarray(0, 0);
     let loaded = -1;
     for (let k = 0; k < this.#count; k++) {
       const index = midpointIndex(k, this.#count, this.#entries);
       if (Math.floor(index / perBlock) !== loaded) {
         loaded = Math.floor(index / perBlock);
-        block = await file.read(HEADER_BYTES + loaded * perBlock * shape.entryBytes, perBlock * shape.entryBytes);
+        block = await file.read(HEADER_BYTES + loaded * perBlock * shape.entryBytes, buffer.length, buffer);
       }
       const at = (index - loaded * perBlock) * shape.entryBytes;
       if (at + shape.entryBytes > block.length) throw tableCorrupt(path, 'ends in the middle of its entries');

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest';
+import { ByteBudget } from '../../../core/base/byte-budget.ts';
+import { ANY } from '../../../core/streams/api.ts';
+import { LIVE_BLOCK_BYTES } from '../../../handlers/streams/subscribe-events.ts';
+import { event, setUp } from '../../streams/setup.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { ATOM, harness, numbered } from '../harness.ts';
 import { AS, secured } from '../secured.ts';
 
 const SSE = 'text/event-stream';
 const LINES = 'application/x-ndjson';
+const MIB = 1_048_576;
 const settle = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);
@@ -216,9 +222,9 @@ describe('server-sent events', () => {
 
   test('a checkpoint has an id and is no event; neither is the mark of a place without any', async () => {
     const h = harness();
-    h.store.subscribeToAll = async function* () {
-      yield { kind: 'checkpoint', after: { commit: 700, prepare: 650 } } as const;
-      yield { kind: 'caught-up', after: null } as const;
+    h.store.followAll = async function* () {
+      const checkpoints = [{ behind: 0, after: { commit: 700, prepare: 650 } }];
+      yield { events: [], checkpoints, isCaughtUp: true, after: null, isAwaited: false };
     };
     const events = reader(
       await h.raw('GET', '/streams/$all/filtered?context=streamid&type=prefix&data=t', { accept: SSE }),
@@ -279,22 +285,60 @@ describe('server-sent events', () => {
     },
   );
 
-  test('a slow reader is not sent more than it takes', async () => {
+  test('a checkpoint stands where it was found among the events of a page', async () => {
     const h = harness();
-    await h.fill('s', ...numbered(500));
-    let delivered = 0;
-    const subscribe = h.store.subscribeToStream.bind(h.store);
-    h.store.subscribeToStream = async function* (...args) {
-      for await (const message of subscribe(...args)) {
-        delivered++;
-        yield message;
-      }
+    await h.fill('s', ...numbered(2));
+    const follow = h.store.followAll.bind(h.store);
+    h.store.followAll = async function* (options) {
+      const checkpoints = [0, 1, 2].map((behind) => ({ behind, after: { commit: behind, prepare: behind } }));
+      for await (const page of follow(options)) yield page.events.length === 0 ? page : { ...page, checkpoints };
     };
-    const events = reader(await h.raw('GET', '/streams/s', { accept: SSE }));
-    await events.next();
-    await settle();
-    expect(delivered).toBeLessThan(5);
+    const events = reader(await h.raw('GET', '/streams/$all', { accept: SSE }));
+    const ids: (string | undefined)[] = [];
+    for (let i = 0; i < 5; i++) ids.push((await events.next())!.id);
+    expect(ids).toEqual(['0/0', expect.any(String), '1/1', expect.any(String), '2/2']);
     await events.cancel();
+  });
+
+  test('of a reader that takes nothing one block of text is held, and none of its events', async () => {
+    const { store } = setUp();
+    await store.append(
+      's',
+      ANY,
+      Array.from({ length: 400 }, () => event('x'.repeat(1_000))),
+    );
+    const budget = new ByteBudget(
+      { of: 'replies', totalBytes: MIB, reserveBytes: 0, smallBytes: 262_144, waitersMax: 1, waitMs: 1 },
+      new ManualClock(0),
+    );
+    const share = budget.share();
+    const h = harness({ store, replyShareOf: () => share });
+    const pages: { readonly events: readonly unknown[]; readonly count: number }[] = [];
+    const follow = store.followStream.bind(store);
+    Object.assign(store, {
+      async *followStream(...args: Parameters<typeof follow>) {
+        for await (const page of follow(...args)) {
+          pages.push({ events: page.events, count: page.events.length });
+          yield page;
+        }
+      },
+    });
+    const source = (await h.raw('GET', '/streams/s', { accept: SSE })).body!.getReader();
+    let count = 0;
+    for (let read = 1; count < 400; read++) {
+      const { value } = await source.read();
+      await settle();
+      expect([pages.length, pages.at(-1)!.events.length]).toEqual([read, 0]);
+      count += pages.at(-1)!.count;
+      expect(pages.at(-1)!.count * 1_000).toBeLessThanOrEqual(LIVE_BLOCK_BYTES);
+      expect(share.heldBytes).toBe(value!.length);
+    }
+    await source.read();
+    const next = source.read();
+    await settle();
+    expect(share.heldBytes).toBe(0);
+    await source.cancel();
+    await next;
   });
 });
 
