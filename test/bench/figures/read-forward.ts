@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { MemoryLease } from '../../../core/base/memory-use.ts';
 import type { AllPosition, EventStore } from '../../../core/streams/api.ts';
 import { PAGE_EVENTS_MAX } from '../../../core/streams/api.ts';
 import { alternate, row } from '../figure.ts';
@@ -11,11 +10,9 @@ import { CONTIGUOUS_STREAM, INTERLEAVED_STREAM, sharedLog } from '../shared-log.
 /** Reads all pages of a stream; gives the count of its events. */
 async function readStream(store: EventStore, stream: string): Promise<number> {
   let events = 0;
-  const use = new MemoryLease();
   for (let from = 0; ;) {
-    const page = await store.readStream(stream, { direction: 'forward', from, count: PAGE_EVENTS_MAX, use });
+    const page = await store.readStream(stream, { direction: 'forward', from, count: PAGE_EVENTS_MAX });
     for (const event of page.events) touch(event);
-    use.release();
     events += page.events.length;
     if (page.isEnd) return events;
     from = page.nextEventNumber;
@@ -24,11 +21,9 @@ async function readStream(store: EventStore, stream: string): Promise<number> {
 
 async function readAll(store: EventStore): Promise<number> {
   let events = 0;
-  const use = new MemoryLease();
   for (let from: AllPosition | 'start' = 'start'; ;) {
-    const page = await store.readAll({ direction: 'forward', from, count: PAGE_EVENTS_MAX, use });
+    const page = await store.readAll({ direction: 'forward', from, count: PAGE_EVENTS_MAX });
     for (const event of page.events) touch(event);
-    use.release();
     events += page.events.length;
     if (page.isEnd) return events;
     from = page.next;
@@ -71,7 +66,7 @@ async function compare(
 
 export const readForward: Figure = {
   name: 'read-forward',
-  how: `A log of a million events: 100 streams whose events alternate, and in its middle one of 200 000 events that lie behind one another. Pages of ${PAGE_EVENTS_MAX} events are read in the process of the store, one after another, and every field of every event is touched; then the page is let go, as replies do. The limit reads the same ranges in blocks of 1 MiB with calls that block, builds the same plain event (position, number, stream, type and id as strings, data as a view) and touches every field; for a stream it is told the places of its records. Both find the files in the system's page cache.`,
+  how: `A log of a million events: 100 streams whose events alternate, and in its middle one of 200 000 events that lie behind one another. Pages of ${PAGE_EVENTS_MAX} events are read in the process of the store, one after another, and every field of every event is touched. The limit reads the same ranges in blocks of 1 MiB with calls that block, builds the same plain event (position, number, stream, type and id as strings, data as a view) and touches every field; for a stream it is told the places of its records. Both find the files in the system's page cache.`,
   async run(settings) {
     const log = await sharedLog(settings);
     const open = await openFolder(log.folder);
