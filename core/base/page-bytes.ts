@@ -1,6 +1,5 @@
 import type { ByteShare } from './byte-budget.ts';
 import { SkuaError } from './errors.ts';
-import type { MemoryUse } from './memory-use.ts';
 
 /** What an event costs beside its data and metadata: the object, its id, and its place in an answer. */
 export const EVENT_OVERHEAD_BYTES = 256;
@@ -27,8 +26,6 @@ export interface PageLimits {
   readonly addressBytes?: number | undefined;
   /** What the page holds is taken from this share, and is the reader's to give back; null where it is on no account. */
   readonly share: ByteShare | null;
-  /** How long the reader looks at the bytes of the events. */
-  readonly use: MemoryUse;
   /** The reading ends when it aborts. */
   readonly signal?: AbortSignal;
 }

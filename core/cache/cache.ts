@@ -1,4 +1,3 @@
-import { KEPT, LOOKED_AT, type MemoryUse, type SharedMemory } from '../base/memory-use.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { RandomReads } from './random-reads.ts';
 import type { Miss } from '../base/step.ts';
@@ -7,8 +6,6 @@ import type { Miss } from '../base/step.ts';
 export const BLOCK_BYTES = 65_536;
 /** Blocks fetched at once when a file is read sequentially: 1 MiB. */
 const READ_AHEAD_BLOCKS = 16;
-/** Memory that nothing looks at any more is kept for the next reads, so many bytes for each length of theirs. */
-const FREE_BYTES_MAX = 4_194_304;
 /**
  * Blocks of a remote file before and behind the one that is wanted, which are fetched with it: what is wanted next
  * often lies there.
@@ -19,15 +16,14 @@ const REMOTE_BLOCKS_BEHIND = 1;
 const ASSEMBLED_BLOCKS_MAX = 4;
 /** Spans (large records) kept at once. */
 const SPANS_MAX = 4;
-const NO_BYTES = new Uint8Array(0);
 /** Keys are file number * FILE_STRIDE + block number: files up to 4 TiB. */
 const FILE_STRIDE = 2 ** 26;
 
 /** What one read brought. Its blocks are views of the same memory, and are therefore forgotten together. */
-interface Load extends SharedMemory {
+interface Load {
   readonly firstKey: number;
   readonly count: number;
-  readonly bytes: Uint8Array;
+  readonly sizeBytes: number;
   used: boolean;
 }
 interface Entry {
@@ -58,15 +54,7 @@ export class BlockCache {
   #usedBytes = 0;
   #nextFile = 0;
   #lastKey = -1;
-  #lastBytes: Uint8Array = NO_BYTES;
-  #lastLoad: Load | null = null;
-  /** Memory that nothing looks at, for one block and for a whole read ahead. */
-  readonly #free: ReadonlyMap<number, Uint8Array[]> = new Map([
-    [BLOCK_BYTES, []],
-    [READ_AHEAD_BLOCKS * BLOCK_BYTES, []],
-  ]);
-  /** What was made here; all else that is read may be memory of the storage's. */
-  readonly #own = new WeakSet<ArrayBufferLike>();
+  #lastBytes: Uint8Array = new Uint8Array(0);
   readonly #inFlight = new Map<number, Miss>();
   #spans: Span[] = [];
   /** @internal */ readonly lone: RandomReads;
@@ -93,13 +81,10 @@ export class BlockCache {
   }
 
   /** @internal */
-  block(file: CachedFile, index: number, isSparse: boolean, wanted: number, use: MemoryUse): Uint8Array | Miss {
+  block(file: CachedFile, index: number, isSparse: boolean, wanted = 1): Uint8Array | Miss {
     const key = file.id * FILE_STRIDE + index;
     // Records come by the hundred from one block: the last one needs no search.
-    if (key === this.#lastKey) {
-      use.sees(this.#lastLoad!);
-      return this.#lastBytes;
-    }
+    if (key === this.#lastKey) return this.#lastBytes;
     const entry = this.#entries.get(key);
     if (entry === undefined) return this.#miss(file, index, key, isSparse, wanted);
     entry.load.used = true;
@@ -111,8 +96,6 @@ export class BlockCache {
     }
     this.#lastKey = key;
     this.#lastBytes = entry.bytes;
-    this.#lastLoad = entry.load;
-    use.sees(entry.load);
     return entry.bytes;
   }
 
@@ -127,7 +110,7 @@ export class BlockCache {
       return this.#missAround(file, index, wanted);
     const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
     file.expectedMiss = index + count;
-    const got = this.#read(file, index, count);
+    const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
     if (got instanceof Uint8Array) {
       file.answersAtOnce = true;
       return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
@@ -146,7 +129,13 @@ export class BlockCache {
     const to = index + Math.max(1, Math.min(this.#runLength(file, index), Math.max(wanted, 1 + REMOTE_BLOCKS_BEHIND)));
     file.expectedMiss = to;
     this.misses++;
-    return this.#load(file, from, to - from, Promise.resolve(this.#read(file, from, to - from)), -1);
+    return this.#load(
+      file,
+      from,
+      to - from,
+      Promise.resolve(file.file.read(from * BLOCK_BYTES, (to - from) * BLOCK_BYTES)),
+      -1,
+    );
   }
 
   /**
@@ -174,30 +163,24 @@ export class BlockCache {
     // What would push out what was just loaded is left for later.
     for (let index = from; index < end && this.#inFlight.size * BLOCK_BYTES < this.#capacityBytes / 2;) {
       const count = Math.min(this.#runLength(file, index), end - index);
-      if (count > 0) this.#load(file, index, count, Promise.resolve(this.#read(file, index, count)), -1).catch(mayFail);
+      if (count > 0)
+        this.#load(
+          file,
+          index,
+          count,
+          Promise.resolve(file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES)),
+          -1,
+        ).catch(mayFail);
       index += Math.max(1, count);
     }
   }
 
   #loadAhead(file: CachedFile, index: number, count: number): void {
-    const got = this.#read(file, index, count);
+    const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
     if (!(got instanceof Uint8Array))
       this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0).catch(
         mayFail,
       );
-  }
-
-  /** Reads of the usual lengths come into memory that was used before, where there is some. */
-  #read(file: CachedFile, index: number, count: number): Uint8Array | Promise<Uint8Array> {
-    const free = file.answersAtOnce || file.file.isRemote === true ? undefined : this.#free.get(count * BLOCK_BYTES);
-    const into = free === undefined ? undefined : (free.pop() ?? this.#made(count * BLOCK_BYTES));
-    return file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES, into);
-  }
-
-  #made(length: number): Uint8Array {
-    const memory = new Uint8Array(length);
-    this.#own.add(memory.buffer);
-    return memory;
   }
 
   /** @internal Whether the block is there or on its way. */
@@ -246,7 +229,7 @@ export class BlockCache {
 
   #keep(firstKey: number, firstIndex: number, count: number, bytes: Uint8Array, readOnAt: number): void {
     // The load counts as used, so that it is not the first to go before the reader that waits has seen it.
-    const load: Load = { firstKey, count, bytes, used: true, leases: 0, isKept: false };
+    const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
     let kept = 0;
     for (let i = 0; i < count && (i === 0 || i * BLOCK_BYTES < bytes.length); i++) {
       if (this.#entries.has(firstKey + i)) continue;
@@ -259,7 +242,7 @@ export class BlockCache {
       });
     }
     if (kept === 0) return;
-    this.#usedBytes += load.bytes.length;
+    this.#usedBytes += load.sizeBytes;
     while (this.#usedBytes > this.#capacityBytes && this.#ring.length > 0) this.#evictOne();
     this.#ring.push(load);
   }
@@ -279,27 +262,14 @@ export class BlockCache {
     }
   }
 
-  /** Memory that readers may still have views of is theirs. */
-  #letGo({ bytes, isKept, leases }: Load): void {
-    if (isKept || leases > 0 || !this.#own.has(bytes.buffer)) return;
-    const memory = new Uint8Array(bytes.buffer);
-    const free = this.#free.get(memory.length)!;
-    if ((free.length + 1) * memory.length <= FREE_BYTES_MAX) free.push(memory);
-  }
-
   /** Forgets the load at a place of the ring; the last one takes its place. */
   #drop(at: number): void {
     const load = this.#ring[at]!;
     for (let key = load.firstKey; key < load.firstKey + load.count; key++) {
       if (this.#entries.get(key)?.load === load) this.#entries.delete(key);
+      if (key === this.#lastKey) this.#lastKey = -1;
     }
-    if (load === this.#lastLoad) {
-      this.#lastKey = -1;
-      this.#lastLoad = null;
-      this.#lastBytes = NO_BYTES;
-    }
-    this.#letGo(load);
-    this.#usedBytes -= load.bytes.length;
+    this.#usedBytes -= load.sizeBytes;
     const last = this.#ring.pop()!;
     if (last !== load) this.#ring[at] = last;
   }
@@ -364,10 +334,10 @@ export class CachedFile {
 
   /**
    * Block `index` (shorter at the end of the file). Nothing is read ahead of a sparse reader. `wanted` blocks from it
-   * on will be needed together. `use` says how long the caller looks at it.
+   * on will be needed together.
    */
-  block(index: number, isSparse = false, wanted = 1, use: MemoryUse = KEPT): Uint8Array | Miss {
-    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse, wanted, use);
+  block(index: number, isSparse = false, wanted = 1): Uint8Array | Miss {
+    return index === this.#tailIndex ? this.#tail : this.#cache.block(this, index, isSparse, wanted);
   }
 
   /** Begins to load block `index`, unless it is there. */
@@ -418,20 +388,20 @@ export class CachedFile {
 
   /**
    * Exactly the bytes [offset, offset + length), fewer only at the end of the file. The result is a view: never write
-   * to it. `use` says how long the caller looks at it.
+   * to it.
    */
-  bytes(offset: number, length: number, use: MemoryUse = KEPT): Uint8Array | Miss {
+  bytes(offset: number, length: number): Uint8Array | Miss {
     const first = Math.floor(offset / BLOCK_BYTES);
     const start = offset - first * BLOCK_BYTES;
     if (start + length <= BLOCK_BYTES) {
-      const block = this.block(first, false, 1, use);
+      const block = this.block(first);
       return block instanceof Promise ? block : block.subarray(start, start + length);
     }
     const last = Math.floor((offset + length - 1) / BLOCK_BYTES);
     if (last - first >= ASSEMBLED_BLOCKS_MAX) return this.#cache.span(this, offset, length);
     const parts: Uint8Array[] = [];
     for (let i = first; i <= last; i++) {
-      const block = this.block(i, false, last - i + 1, LOOKED_AT);
+      const block = this.block(i, false, last - i + 1);
       if (block instanceof Promise) return block;
       parts.push(block);
     }

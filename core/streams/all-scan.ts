@@ -1,5 +1,4 @@
 import { equalBytes } from '../base/bytes.ts';
-import { KEPT } from '../base/memory-use.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import {
@@ -89,13 +88,10 @@ export abstract class AllScan {
    * fewer where the filter's expression has much to do, or the scan has passed over more than `bytesMax`.
    */
   step(slice: number, bytesMax: number): Outcome | typeof PAUSE {
-    const { ids, frame } = this.lookup;
-    frame.use = this.#bytes.limits.use;
     try {
       return this.#step(slice, bytesMax);
     } finally {
-      frame.use = KEPT;
-      ids.settle();
+      this.lookup.ids.settle();
     }
   }
 

@@ -1,5 +1,4 @@
 import type { ByteShare } from '../base/byte-budget.ts';
-import type { MemoryUse } from '../base/memory-use.ts';
 import { SkuaError } from '../base/errors.ts';
 import type { RedactionView } from './redactions/redactions.ts';
 export type { EventIndex } from './lookup/lookup.ts';
@@ -272,11 +271,6 @@ export interface PageOptions {
    * nothing is counted.
    */
   readonly share?: ByteShare | undefined;
-  /**
-   * How long the caller looks at data and metadata of the events. Under a lease they are gone with its release, and
-   * what they stood in is read into again; left out, they are the caller's for good.
-   */
-  readonly use?: MemoryUse;
 }
 
 export interface ReadStreamOptions extends PageOptions {

@@ -1,6 +1,5 @@
 import { END, HIT, isMiss, type Miss } from '../base/step.ts';
 import { viewAt } from '../base/bytes.ts';
-import { KEPT, LOOKED_AT } from '../base/memory-use.ts';
 import { guidToText } from '../base/guid.ts';
 import type { EntryList } from '../index/format/entries.ts';
 import {
@@ -142,13 +141,10 @@ export class PageScan {
 
   /** HIT when all is found. At most `slice` entries are looked at. */
   step(slice: number): typeof HIT | typeof PAUSE | Miss {
-    const { ids, frame } = this.#lookup;
-    frame.use = this.#bytes === null ? LOOKED_AT : this.#bytes.limits.use;
     try {
       return this.#step(this.#lookup, slice);
     } finally {
-      frame.use = KEPT;
-      ids.settle();
+      this.#lookup.ids.settle();
     }
   }
 

@@ -1,6 +1,6 @@
 import { SkuaError } from '../base/errors.ts';
 import { END, HIT, isMiss, untilHit } from '../base/step.ts';
-import { COMMIT, lookingFrame, RecordFrame } from '../log/format/records.ts';
+import { COMMIT, RecordFrame } from '../log/format/records.ts';
 import type { AllPage, AllPosition, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
 import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
 import { resolveLinks } from './resolve-links.ts';
@@ -209,7 +209,7 @@ async function nextRecord(
   { lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext,
   position: number,
 ): Promise<number> {
-  const frame = lookingFrame();
+  const frame = new RecordFrame();
   let at = reader.chunkStart(position);
   for (let passed = 1; (await untilHit(() => reader.readForward(at, frame))) === HIT; passed++) {
     if (frame.position >= position) return frame.position;
@@ -232,6 +232,6 @@ async function lastPosition(context: StoreContext): Promise<number> {
 
 /** Position of the last record before another in the log; null where there is none. */
 export async function lastBefore(context: StoreContext, end: number): Promise<number | null> {
-  const frame = lookingFrame();
+  const frame = new RecordFrame();
   return (await untilHit(() => context.lookup.reader.readBackward(end, frame))) === HIT ? frame.position : null;
 }

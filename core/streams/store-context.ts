@@ -8,7 +8,6 @@ import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
 import type { EventIndex, Lookup } from './lookup/lookup.ts';
 import { deletedError, isMetastream, notFoundError, originalOf } from './format/names.ts';
-import { KEPT } from '../base/memory-use.ts';
 import type { PageLimits } from '../base/page-bytes.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -96,7 +95,7 @@ export interface StoreContext {
 
 export function pageLimits(
   { options }: StoreContext,
-  { bytesMax, payloads, addressBytes, share, use = KEPT }: PageOptions,
+  { bytesMax, payloads, addressBytes, share }: PageOptions,
 ): PageLimits {
   return {
     bytesMax: bytesMax ?? options.readPageBytes,
@@ -104,7 +103,6 @@ export function pageLimits(
     hasPayloads: payloads !== false,
     addressBytes,
     share: share ?? null,
-    use,
   };
 }
 

@@ -1,5 +1,4 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import { MemoryLease } from '../../core/base/memory-use.ts';
 import type { AllFilter, AllPosition, PageOptions, StoredEvent } from '../../core/streams/api.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -22,7 +21,7 @@ const LINES_PAGE_BYTES = 1_048_576;
 
 /** The lines of a page that has been read. */
 export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: Representation): Reply {
-  return document(call, streamText([{ events, lease: null }].values()), chosen.contentType, changing(app, null));
+  return document(call, streamText([events].values()), chosen.contentType, changing(app, null));
 }
 
 /**
@@ -39,26 +38,18 @@ export async function streamLines(
   const from = startNumber(call);
   const limit = limitOf(call);
   const read = async (at: number, count: number) => {
-    const lease = new MemoryLease();
     const page = await readAllowed(call, app, stream, () =>
-      app.store.readStream(stream, {
-        direction: 'forward',
-        from: at,
-        count,
-        resolveLinks,
-        ...blockOptions(call, app),
-        use: lease,
-      }),
+      app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app) }),
     );
     if (resolveLinks) await withoutForbidden(call, app, page.events);
-    return { ...page, lease };
+    return page;
   };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
-  async function* lines(): AsyncGenerator<Read> {
+  async function* lines(): AsyncGenerator<StoredEvent[]> {
     let left = limit;
     for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
-      yield page;
+      yield page.events;
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -76,7 +67,6 @@ export async function allLines(
   const from = startPosition(call) ?? 'start';
   const limit = limitOf(call);
   const read = async (at: AllPosition | 'start', count: number) => {
-    const lease = new MemoryLease();
     const page = await readAllowed(call, app, '$all', () =>
       app.store.readAll({
         direction: 'forward',
@@ -84,19 +74,18 @@ export async function allLines(
         count,
         resolveLinks,
         ...blockOptions(call, app),
-        use: lease,
         ...(filter && { filter }),
       }),
     );
     if (resolveLinks) await withoutForbidden(call, app, page.events);
-    return { ...page, lease };
+    return page;
   };
   const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
-  async function* lines(): AsyncGenerator<Read> {
+  async function* lines(): AsyncGenerator<StoredEvent[]> {
     let left = limit;
     for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
-      yield page;
+      yield page.events;
       if (page.isEnd || left <= 0) return;
     }
   }
@@ -111,12 +100,6 @@ function blockOptions(call: Call, app: App): PageOptions {
   };
 }
 
-/** Events that become lines, and the lease under which they were read; null where they were not. */
-interface Read {
-  readonly events: StoredEvent[];
-  readonly lease: MemoryLease | null;
-}
-
 /** Lines are handed on in pieces of about this many bytes. */
 const PIECE_BYTES = 65_536;
 
@@ -124,7 +107,7 @@ const PIECE_BYTES = 65_536;
  * Writes the lines of events, and stops whenever a piece is full. The events are let go in the end: the next ones are
  * read before a caller could let go of these.
  */
-function* linesOf(out: JsonBytes, { events, lease }: Read): Generator<void, void, undefined> {
+function* linesOf(out: JsonBytes, events: StoredEvent[]): Generator<void, void, undefined> {
   for (const event of events) {
     if (isOnePiece(event)) writeLine(out, event);
     else
@@ -134,7 +117,6 @@ function* linesOf(out: JsonBytes, { events, lease }: Read): Generator<void, void
     if (out.length >= PIECE_BYTES) yield;
   }
   events.length = 0;
-  lease?.release();
 }
 
 function startNumber(call: Call): number {
@@ -173,7 +155,7 @@ function limitOf(call: Call): number {
 }
 
 /** A body from the lines of one read after another, made only as fast as it is read. */
-function streamText(reads: AsyncIterator<Read> | Iterator<Read>): ReadableStream<Uint8Array> {
+function streamText(reads: AsyncIterator<StoredEvent[]> | Iterator<StoredEvent[]>): ReadableStream<Uint8Array> {
   const out = new JsonBytes();
   let lines: Iterator<void> | null = null;
   return new ReadableStream<Uint8Array>(

@@ -5,13 +5,13 @@ import type { Ids } from '../../ports/ids.ts';
 import { type BlockVisitor, type Chunk, type RecordVisitor, scanChunk } from '../chunk/chunk.ts';
 import type { LogReader, ReadFor } from '../log-reader.ts';
 import { HEADER_BYTES } from '../format/chunk-format.ts';
-import { lookingFrame, type RecordFrame } from '../format/records.ts';
+import { RecordFrame } from '../format/records.ts';
 
 /** The chunks in force, by logical chunk number, and reading across them. */
 export class ChunkTable implements LogReader {
   readonly chunkSize: number;
   readonly #chunks: (Chunk | undefined)[] = [];
-  readonly #probe = lookingFrame();
+  readonly #probe = new RecordFrame();
   /**
    * Position after the last record that readers see: durable, and known to the index. Where appends go on may lie
    * further.

@@ -1,5 +1,4 @@
 import { i32 } from '../../base/bytes.ts';
-import { LOOKED_AT } from '../../base/memory-use.ts';
 import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../../cache/cache.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
@@ -173,7 +172,7 @@ export class Chunk {
     } else if (actual > this.physicalBytes) actual = this.physicalBytes;
     if (actual === 0) return END;
     if (actual < FRAME_BYTES) throw this.corrupt(actual, 'no room for a record');
-    const suffix = this.file.bytes(HEADER_BYTES + actual - 4, 4, LOOKED_AT);
+    const suffix = this.file.bytes(HEADER_BYTES + actual - 4, 4);
     if (suffix instanceof Promise) return suffix;
     const length = i32(suffix, 0);
     if (!isRecordLength(length) || length + FRAME_BYTES > actual)
@@ -210,13 +209,13 @@ export class Chunk {
     const raw = HEADER_BYTES + actual;
     const alone = what !== 'run' ? this.file.alone(raw, Math.min(ALONE_BYTES, this.physicalBytes - actual)) : null;
     const index = Math.floor(raw / BLOCK_BYTES);
-    const block = alone ?? this.file.block(index, what === 'sparse', 1, frame.use);
+    const block = alone ?? this.file.block(index, what === 'sparse');
     if (block instanceof Promise) return block;
     const offset = alone === null ? raw - index * BLOCK_BYTES : 0;
     let length: number;
     if (offset + 4 <= block.length) length = i32(block, offset);
     else {
-      const prefix = this.file.bytes(raw, 4, LOOKED_AT);
+      const prefix = this.file.bytes(raw, 4);
       if (prefix instanceof Promise) return prefix;
       length = i32(prefix, 0);
     }
@@ -227,7 +226,7 @@ export class Chunk {
     if (offset + length + FRAME_BYTES > block.length) {
       const whole =
         (alone === null ? null : this.file.readNow(raw, length + FRAME_BYTES)) ??
-        this.file.bytes(raw, length + FRAME_BYTES, frame.use);
+        this.file.bytes(raw, length + FRAME_BYTES);
       if (whole instanceof Promise) return whole;
       bytes = whole;
       at = 0;
@@ -277,7 +276,7 @@ export class Chunk {
   }
 
   #mapEntry(index: number): Uint8Array | Miss {
-    return this.file.bytes(this.#mapAt + index * this.mapEntryBytes, this.mapEntryBytes, LOOKED_AT);
+    return this.file.bytes(this.#mapAt + index * this.mapEntryBytes, this.mapEntryBytes);
   }
 
   corrupt(actual: number, what: string): SkuaError {

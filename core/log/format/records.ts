@@ -1,5 +1,4 @@
 import { SkuaError } from '../../base/errors.ts';
-import { KEPT, LOOKED_AT, type MemoryUse } from '../../base/memory-use.ts';
 import { guidToText } from '../../base/guid.ts';
 import { i32, i64, putI32, putI64, u32, wordsOf } from '../../base/bytes.ts';
 import { decodeText, internText } from '../../base/text.ts';
@@ -50,8 +49,6 @@ export class RecordFrame {
   position = 0;
   /** Global log position after the record: where the next forward read starts. */
   next = 0;
-  /** How long whoever reads into this frame looks at the bytes of records. */
-  use: MemoryUse = KEPT;
 
   get type(): number {
     return this.bytes[this.at]!;
@@ -63,13 +60,6 @@ export class RecordFrame {
   get ownPosition(): number {
     return i64(this.bytes, this.at + 2);
   }
-}
-
-/** A frame whose bytes nothing looks at behind the step that filled it. */
-export function lookingFrame(): RecordFrame {
-  const frame = new RecordFrame();
-  frame.use = LOOKED_AT;
-  return frame;
 }
 
 /** Whether a record can be so long: what stands before it is looked at before the place behind it is. */

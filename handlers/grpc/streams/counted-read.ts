@@ -44,7 +44,7 @@ export async function readStream(
       from,
       count: Math.min(left, pageEvents),
       resolveLinks: reply.form.resolvesLinks,
-      ...reply.leasedPage(),
+      ...reply.pageOptions,
     });
     const found = page.events.length;
     left -= found;
@@ -109,7 +109,7 @@ export async function readAll(
         count: Math.min(left, PAGE_EVENTS),
         resolveLinks: reply.form.resolvesLinks,
         ...(filter && { filter }),
-        ...reply.leasedPage(),
+        ...reply.pageOptions,
       })
       .catch(translated);
     left -= page.events.length;

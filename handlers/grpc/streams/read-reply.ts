@@ -1,6 +1,5 @@
 import type { ByteShare } from '../../../core/base/byte-budget.ts';
-import { MemoryLease } from '../../../core/base/memory-use.ts';
-import type { PageOptions, StoredEvent } from '../../../core/streams/api.ts';
+import type { StoredEvent } from '../../../core/streams/api.ts';
 import { checkReader, withoutForbidden } from '../../streams/access.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcEnding } from '../call.ts';
@@ -22,8 +21,6 @@ export class Reply {
   readonly #call: GrpcCall;
   /** Whose access list is asked. */
   readonly #stream: string;
-  /** Of the page that is made into messages. */
-  readonly #lease = new MemoryLease();
 
   constructor(call: GrpcCall, stream: string, form: EventForm) {
     this.#call = call;
@@ -40,18 +37,12 @@ export class Reply {
     };
   }
 
-  /** The same for a page whose events `block` lets go, before the next one is read. */
-  leasedPage(): PageOptions {
-    return { ...this.pageOptions, use: this.#lease };
-  }
-
   /** The events as messages. They are let go. */
   async block(events: StoredEvent[]): Promise<Uint8Array> {
     if (this.form.resolvesLinks) await withoutForbidden(this.#call.call, this.#call.app, events);
     const { transport } = this.#call;
     const block = eventBlock(events, this.form, null, (bytes) => transport.memory(bytes));
     events.length = 0;
-    this.#lease.release();
     return block;
   }
 
