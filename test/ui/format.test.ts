@@ -50,6 +50,23 @@ test('what is no time, no number and no time zone throws nothing', async () => {
   expect(formats.zonedMinutes('Nowhere/At-all')(0)).toContain('1970');
 });
 
+test('how long ago something was is told in the units of durations, in any language of the browser', async () => {
+  const { durationText, relativeText, roughText } = await formatsOf('en-US');
+  const hour = 3_600_000;
+  const plain = (text: string) => text.replaceAll('\u00a0', ' ');
+  expect([-4_000, -40_000, -61_000, -2.6 * hour, 2 * hour, 30 * hour].map((ms) => plain(relativeText(ms, 0)))).toEqual([
+    'just now',
+    '40 s ago',
+    '1 min ago',
+    '3 h ago',
+    'in 2 h',
+    'in 1 d',
+  ]);
+  expect(plain(durationText(2.6 * hour))).toBe('2 h 36 min');
+  expect(plain(roughText(2.6 * hour))).toBe('3 h');
+  expect(plain((await formatsOf('de-DE')).relativeText(-2 * hour, 0))).toBe('2 h ago');
+});
+
 test('nothing else of the page asks for a locale', async () => {
   const files = (await readdir(PAGE, { recursive: true })).filter((file) => /\.tsx?$/.test(file));
   expect(files.length).toBeGreaterThan(100);

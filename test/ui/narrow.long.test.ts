@@ -13,6 +13,10 @@ const CUT = `[...document.querySelectorAll('main :is(.stat, .stat *, .table-scro
   .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible' && !one.matches('.hidden-visually'))
   .map((one) => one.className + ': ' + one.textContent.slice(0, 60))`;
 
+/** Tables that are wider than what they scroll in. */
+const WIDER = `[...document.querySelectorAll('.table-scroller')].filter((one) => one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.querySelector('table').getAttribute('aria-label'))`;
+
 atNode('a window as wide as a phone', (ui) => {
   test('tables, event types and tiles are whole', async () => {
     const { append } = filler(ui);
@@ -43,6 +47,36 @@ atNode('a window as wide as a phone', (ui) => {
     // The stream stands there, too, below the type.
     await page.goto(`${ui.url}/ui/all`);
     for (const type of TYPES) await page.getByRole('cell', { name: new RegExp(`^${type}\\s*${STREAM}`) }).waitFor();
+  });
+
+  test('long names give way: no column leaves the window, and short names are whole', async () => {
+    const { append, createUser } = filler(ui);
+    const long = 'customer-account-ledger-of-a-very-long-winded-organisation'.padEnd(200, 'x');
+    await append(long, [{ n: 1 }], { type: 'a-type'.padEnd(180, 'y') });
+    await ui.ask('PUT', `/subscriptions/${long}/${'group-of-many-words'.padEnd(180, 'z')}`, {});
+    await ui.ask('PUT', `/subscriptions/${STREAM}/builders`, {});
+    await createUser('someone.with.a.long.name@organisation.example.org', ['a-group-with-a-long-name', '$ops']);
+    await createUser('auditor', []);
+    const page = await ui.open('/options');
+    for (const width of [PHONE.width, 1_280]) {
+      await page.setViewportSize({ width, height: PHONE.height });
+      for (const path of ['/subscriptions', '/users', '/streams', `/streams/${long}`, '/all']) {
+        await page.goto(`${ui.url}/ui${path}`);
+        await page.locator('tbody tr').first().waitFor();
+        expect([width, path, await page.evaluate(WIDER)]).toEqual([width, path, []]);
+      }
+    }
+    // One line each: a word that is broken takes two.
+    await page.setViewportSize(PHONE);
+    for (const [path, name] of [
+      ['/users', 'admin'],
+      ['/users', 'auditor'],
+      ['/subscriptions', 'builders'],
+    ] as const) {
+      await page.goto(`${ui.url}/ui${path}`);
+      const box = await page.locator('td').getByText(name, { exact: true }).filter({ visible: true }).boundingBox();
+      expect([name, box!.height < 30]).toEqual([name, true]);
+    }
   });
 
   test('of each time it says how long ago it was, and when', async () => {

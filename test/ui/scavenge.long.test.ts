@@ -158,6 +158,8 @@ atNode(
       const { scavengeId, scavengeResult } = await last();
       expect(scavengeResult).toBe('Success');
       await page.locator('.badge', { hasText: 'Success' }).waitFor();
+      // When, how long and how much.
+      for (const name of ['Ended', 'Took', 'Reclaimed']) await page.getByText(name, { exact: true }).waitFor();
 
       await page.getByRole('tab', { name: 'History' }).click();
       await page.getByRole('row', { name: new RegExp(`Success.*${scavengeId.slice(0, 8)}`) }).waitFor();

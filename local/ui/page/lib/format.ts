@@ -9,7 +9,6 @@ const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumSignificantDigits: 3 });
 const three = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 });
 const percents = new Intl.NumberFormat(LOCALE, { style: 'percent', maximumFractionDigits: 1 });
-const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' });
 
 /**
  * The language of the browser; undefined for the default where `Intl` can't take it. Chromium without a locale, as in
@@ -111,16 +110,19 @@ function pair(ms: number, large: number, largeName: string, small: number, small
   return `${whole.format(count)}\u00a0${largeName}${rest === 0 ? '' : ` ${rest}\u00a0${smallName}`}`;
 }
 
-/** `5 minutes ago`, `in 3 days`. */
+/** `5 min ago`, `in 3 d`: in the units of durations, the largest alone. */
 export function relativeText(ms: number, nowMs: number): string {
   const away = ms - nowMs;
   const size = Math.abs(away);
   if (!isTime(size)) return NOTHING;
   if (size < 5 * SECOND_MS) return 'just now';
-  if (size < MINUTE_MS) return relative.format(Math.round(away / SECOND_MS), 'second');
-  if (size < HOUR_MS) return relative.format(Math.round(away / MINUTE_MS), 'minute');
-  if (size < DAY_MS) return relative.format(Math.round(away / HOUR_MS), 'hour');
-  return relative.format(Math.round(away / DAY_MS), 'day');
+  return away < 0 ? `${roughText(size)}\u00a0ago` : `in\u00a0${roughText(size)}`;
+}
+
+/** A duration of some seconds or more in its largest unit alone: `2 h`. */
+export function roughText(ms: number): string {
+  const unit = [DAY_MS, HOUR_MS, MINUTE_MS].find((one) => ms >= one) ?? SECOND_MS;
+  return durationText(Math.round(ms / unit) * unit);
 }
 
 /** `Nov 28, 2026, 9:15:04 AM`. */

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { bytesText, clockText, durationText, minuteText, numberText, percentText, shortText } from '../lib/format.ts';
 import { colourOf, paintedTheme } from '../lib/theme.ts';
+import { withSteps } from './steps.ts';
 
 export type Unit = 'count' | 'perSecond' | 'bytes' | 'bytesPerSecond' | 'ms' | 'share';
 
@@ -43,8 +44,6 @@ const SIDE_GAP_PX = 6;
 /** Within less than this minutes alone would come twice. */
 const SECONDS_SPAN = 240;
 const SERIES_COLOURS = 6;
-/** More lines are named in a row of their own. */
-const ROW_SERIES = 2;
 
 export function unitText(value: number | null | undefined, unit: Unit): string {
   if (value == null) return '–';
@@ -81,11 +80,16 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
   const painted = paintedTheme.value;
   const labels = series.map(({ label }) => label).join('\n');
   const data = useRef<uPlot.AlignedData>([[]]);
-  data.current = [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values as (number | null)[])];
+  const drawn = withSteps(
+    times,
+    series.map(({ values }) => values),
+    spanMs ?? (times.at(-1) ?? 0) - (times[0] ?? 0),
+  );
+  data.current = [drawn.times.map((ms) => ms / 1_000), ...(drawn.lines as (number | null)[][])];
   const span = useRef(spanMs);
   span.current = spanMs;
   // A line has two ends.
-  const isEmpty = !series.some(({ values }) => values.filter((value) => value !== null).length > 1);
+  const isEmpty = !drawn.lines.some((line) => line.filter((value) => value !== null).length > 1);
   const empty = useRef(isEmpty);
   empty.current = isEmpty;
 
@@ -119,7 +123,7 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
 
   return (
     <figure class="chart">
-      <figcaption class={`chart-head${series.length > ROW_SERIES ? ' many' : ''}`}>
+      <figcaption class="chart-head">
         <span class="chart-title">{title}</span>
         <ul class="legend" ref={legend} aria-hidden="true">
           {series.map(({ label }, i) => (

@@ -7,10 +7,12 @@ import type { ComponentChildren } from 'preact';
 const UNSEEN =
   /[\p{Cc}\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|(?<![\p{Extended_Pictographic}\ufe0f\p{Emoji_Modifier}])\u200d/gu;
 const LONGEST = 200;
+/** Where a name may go on in another line: behind a separator, and between the words of a name like `OrderPlaced`. */
+const JOINT = /(?<=[\p{L}\p{N}][\p{P}\p{S}]{1,3})(?=[\p{L}\p{N}])|(?<=\p{Ll})(?=\p{Lu})/u;
 
 /**
  * A name that a client has chosen, isolated: nothing of it changes how the text around it is read, and what can't be
- * seen stands there by its number.
+ * seen stands there by its number. Where it is too long for a line it is broken between its words.
  */
 export function Name({ text, isWhole = false }: { readonly text: string; readonly isWhole?: boolean }) {
   const isCut = !isWhole && text.length > LONGEST;
@@ -19,7 +21,7 @@ export function Name({ text, isWhole = false }: { readonly text: string; readonl
   let from = 0;
   for (const { 0: unseen, index } of shown.matchAll(UNSEEN)) {
     parts.push(
-      shown.slice(from, index),
+      ...breakable(shown.slice(from, index)),
       <span
         key={index}
         class="unseen"
@@ -27,6 +29,11 @@ export function Name({ text, isWhole = false }: { readonly text: string; readonl
     );
     from = index + unseen.length;
   }
-  parts.push(shown.slice(from));
+  parts.push(...breakable(shown.slice(from)));
   return <bdi title={isCut ? text : undefined}>{parts}</bdi>;
+}
+
+/** A name, or an address, with the places where a line may end. */
+export function breakable(text: string): readonly ComponentChildren[] {
+  return text.split(JOINT).flatMap((word, i) => (i === 0 ? [word] : [<wbr />, word]));
 }

@@ -2,13 +2,16 @@ const WIDTH = 120;
 const HEIGHT = 28;
 /** More points than this can't be told apart. */
 const POINTS_MAX = 120;
+/** Fewer than this are drawn as steps: slanted lines between them would be mountains. */
+const POINTS_FEW = 30;
 
 /**
  * A line without axes, which is no more than a hint: its figure stands beside it, so that it is hidden from screen
  * readers.
  */
 export function Sparkline({ points }: { readonly points: readonly (number | null)[] }) {
-  const some = thinned(points);
+  const some = thinned(withoutCuts(points));
+  const isStepped = some.length < POINTS_FEW;
   const known = some.filter((value) => value !== null);
   const most = Math.max(...known);
   const least = Math.min(...known, 0);
@@ -18,14 +21,16 @@ export function Sparkline({ points }: { readonly points: readonly (number | null
   let firstX = 0;
   let area = '';
   for (const [i, value] of some.entries()) {
-    const x = some.length < 2 ? 0 : (i / (some.length - 1)) * WIDTH;
+    const x = isStepped ? (i / some.length) * WIDTH : (i / Math.max(1, some.length - 1)) * WIDTH;
     if (value === null) {
       if (isOpen) area += `V${HEIGHT}H${firstX}z`;
       isOpen = false;
       continue;
     }
     const y = HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4);
-    const step = `${isOpen ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`;
+    const [to, height] = [x.toFixed(1), y.toFixed(1)];
+    const end = isStepped ? `H${(((i + 1) / some.length) * WIDTH).toFixed(1)}` : '';
+    const step = `${!isOpen ? `M${to} ${height}` : isStepped ? `V${height}` : `L${to} ${height}`}${end}`;
     if (!isOpen) firstX = Number(x.toFixed(1));
     line += step;
     area += step;
@@ -48,6 +53,11 @@ export function Sparkline({ points }: { readonly points: readonly (number | null
       )}
     </svg>
   );
+}
+
+/** Where one value alone is missing, a line of this size does not show it. */
+function withoutCuts(points: readonly (number | null)[]): readonly (number | null)[] {
+  return points.filter((value, i) => value !== null || points[i - 1] === null || points[i + 1] === null);
 }
 
 /** The most of each run of neighbours, so that no peak is lost. */

@@ -14,6 +14,8 @@ export interface Column<Row> {
   readonly width?: string;
   /** Left out where there is little room. */
   readonly isMinor?: boolean;
+  /** Names may be long: they give way to all that stands beside them, and are cut where they must be. */
+  readonly isName?: boolean;
   /** May take several lines; only in tables that are not virtual. */
   readonly isLong?: boolean;
 }
@@ -155,6 +157,9 @@ export function Table<Row>({
       {...(isVirtual && { style: { maxHeight: height } })}
     >
       <table
+        style={{
+          '--name-share': `${100 / columns.filter(({ isName, isMinor }) => isName === true && isMinor !== true).length}%`,
+        }}
         class={`table${onOpen === undefined ? '' : ' opens'}`}
         aria-label={label}
         aria-rowcount={sorted.length + 1}
@@ -163,7 +168,7 @@ export function Table<Row>({
           {columns.map((column) => (
             <col
               key={column.name}
-              class={column.isMinor === true ? 'minor' : ''}
+              class={classOf(column)}
               style={column.width === undefined ? {} : { width: column.width }}
             />
           ))}
@@ -219,8 +224,10 @@ export function Table<Row>({
   );
 }
 
-function classOf<Row>({ align, isMinor, isLong }: Column<Row>): string {
-  return `${align === 'end' ? 'end ' : ''}${isMinor === true ? 'minor ' : ''}${isLong === true ? 'long' : ''}`;
+function classOf<Row>({ align, isMinor, isName, isLong }: Column<Row>): string {
+  return [align === 'end' && 'end', isMinor === true && 'minor', isName === true && 'name', isLong === true && 'long']
+    .filter((name) => name !== false)
+    .join(' ');
 }
 
 function HeadCell<Row>({

@@ -3,6 +3,7 @@ import { connection } from '../api/connection-state.ts';
 import { logout, session } from '../api/page-session.ts';
 import { setTheme, theme } from '../lib/theme.ts';
 import type { Theme } from '../lib/theme.ts';
+import { Dotted } from '../parts/dotted.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { toast } from '../parts/toast.tsx';
@@ -93,8 +94,7 @@ function User() {
         <>
           <strong class="break">{who.user}</strong>
           <span class="faint small">
-            {role}
-            {who.groups.length > 0 && ` · ${who.groups.join(', ')}`}
+            <Dotted items={[role, who.groups.length > 0 ? who.groups.join(', ') : null]} />
           </span>
         </>
       }

@@ -1,4 +1,5 @@
 import { Badge, Status } from '../../parts/badge.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -23,7 +24,7 @@ export function Cycle({
 }) {
   const done = nodes.filter(({ state }) => state === 'completed').length;
   const columns: readonly Column<NodeOutcome>[] = [
-    { name: 'node', title: 'Member', render: ({ node }) => <strong>{node}</strong> },
+    { name: 'node', title: 'Member', width: '40%', isName: true, render: NodeName },
     {
       name: 'state',
       title: 'State',
@@ -76,5 +77,13 @@ export function Cycle({
         Cycle <code>{id}</code>
       </p>
     </div>
+  );
+}
+
+function NodeName({ node }: NodeOutcome) {
+  return (
+    <strong class="truncate" title={node}>
+      <Name text={node} />
+    </strong>
   );
 }

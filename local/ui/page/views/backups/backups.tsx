@@ -3,7 +3,7 @@ import { del } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
-import { bytesText, countText, durationText, msOf } from '../../lib/format.ts';
+import { bytesText, countText, durationText, msOf, roughText } from '../../lib/format.ts';
 import { now } from '../../lib/now.ts';
 import { Bytes } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
@@ -278,7 +278,7 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
           ) : unshippedBytes === 0 ? (
             'no writes since'
           ) : (
-            <Time at={restorable.at} show="absolute" />
+            <Time at={restorable.at} show="near" />
           )
         }
         {...(restorable === null && { tone: 'bad' as const })}
@@ -290,7 +290,7 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
             newest === null ? (
               'all'
             ) : (
-              'since the newest backup'
+              roughText(now.value - Date.parse(newest.createdAt))
             )
           ) : (
             <Bytes value={unshippedBytes} />
@@ -298,7 +298,7 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
         }
         note={
           unshippedBytes === null
-            ? 'the log is not shipped'
+            ? 'written since the newest backup: the log is not shipped'
             : unshippedBytes === 0
               ? 'everything is in the repository'
               : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`
@@ -308,25 +308,25 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
       <Stat
         label="Newest backup"
         value={newest === null ? 'none' : <Time at={newest.createdAt} show="relative" />}
-        note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="absolute" />}
+        note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="near" />}
         {...(newest === null && { tone: 'bad' as const })}
       />
       <Stat
         label="Last successful drill"
         value={provenAt === null ? 'never' : <Time at={provenAt} show="relative" />}
-        note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="absolute" />}
+        note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="near" />}
         {...(isProvenOld && { tone: 'warn' as const })}
       />
       <Stat
         label="Last verification"
-        value={verified === null ? '–' : <Time at={verified.at} show="relative" />}
+        value={verified === null ? 'none' : <Time at={verified.at} show="relative" />}
         note={
           verified === null ? (
-            'none since startup'
+            'since the node started'
           ) : (
             <>
               {verified.errors === 0 ? 'no errors found' : `${countText(verified.errors, 'error')} found`},{' '}
-              <Time at={verified.at} show="absolute" />
+              <Time at={verified.at} show="near" />
             </>
           )
         }

@@ -48,6 +48,7 @@ export function BackupList({
     {
       name: 'created',
       title: 'Created',
+      width: '14rem',
       render: ({ createdAt }) => <Time at={createdAt} show="exact" />,
       sortBy: ({ createdAt }) => createdAt,
     },

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import {
   absoluteText,
   bytesText,
+  clockText,
   dayText,
   minuteText,
   msOf,
@@ -59,10 +60,8 @@ export function Timeline({
 }) {
   const [span, setSpan] = useState<number | null>(null);
   const nowMs = now.value;
-  const oldest = Math.min(
-    ...backups.map(({ createdAt }) => Date.parse(createdAt)),
-    ...restorable.map(({ fromMs }) => fromMs),
-  );
+  const firstBackupMs = Math.min(...backups.map(({ createdAt }) => Date.parse(createdAt)));
+  const oldest = Math.min(firstBackupMs, ...restorable.map(({ fromMs }) => fromMs));
   // Some room before the first one, and never so little that seconds would look like days.
   const from = span === null ? oldest - Math.max(HOUR_MS / 12, (nowMs - oldest) * 0.04) : nowMs - span;
   const whole = Math.max(1, nowMs - from);
@@ -186,6 +185,11 @@ export function Timeline({
             {wish.kind === 'newest' ? 'Latest' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}
           </li>
         </ul>
+        {oldest < firstBackupMs && (
+          <p class="faint small">
+            A backup holds the log from its beginning, so points in time before the first backup can be restored, too.
+          </p>
+        )}
       </div>
     </Card>
   );
@@ -212,5 +216,7 @@ function marksOf(backups: readonly Backup[], from: number, whole: number): reado
 }
 
 function tickText(ms: number, whole: number): string {
+  // Steps of minutes and some seconds would look uneven without these.
+  if (whole <= HOUR_MS) return clockText(ms);
   return whole <= 1.5 * DAY_MS ? minuteText(ms) : whole <= 8 * DAY_MS ? weekdayMinuteText(ms) : dayText(ms);
 }

@@ -258,8 +258,8 @@ function Lines({
           <div class="log-older">
             <Button isSmall icon="up" isBusy={isLoading} onClick={() => void older()}>
               {rows.length > drawn
-                ? `Show older (${numberText(rows.length - drawn)})`
-                : `Load older (${numberText(tail.older)} on the node)`}
+                ? `Show ${countText(rows.length - drawn, 'older line')}`
+                : `Load older lines (${numberText(tail.older)} more on the node)`}
             </Button>
           </div>
         )}

@@ -8,6 +8,7 @@ import { Card, ViewHead } from '../../parts/card.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
+import { breakable } from '../../parts/name.tsx';
 import { RangeChoice, useNodePast, usePast } from '../../parts/past.tsx';
 import type { NodePast } from '../../parts/past.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
@@ -77,7 +78,7 @@ export default function Metrics({ query }: ViewProps) {
                   action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>}
                 />
               )}
-              <div class="columns">
+              <div class="columns charts">
                 {pinned.map((family) => (
                   <Shown
                     key={family.name}
@@ -190,8 +191,8 @@ function Choice({
                       )
                     }
                   />
-                  <span class="grow truncate">{shortName(family.name)}</span>
-                  <span class="faint small">{latestText(family)}</span>
+                  <span class="grow break">{breakable(shortName(family.name))}</span>
+                  <span class="faint small nowrap">{latestText(family)}</span>
                 </label>
               ))}
             </fieldset>

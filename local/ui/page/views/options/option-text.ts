@@ -15,6 +15,11 @@ export function sourceText(option: OptionView): string {
   );
 }
 
+/** What a table of options has as a part of a sentence, as one. */
+export function sentenceOf(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
+}
+
 export function shownValue({ value, isSecret }: OptionView): string {
   if (value === '') return '(empty)';
   return isSecret === true ? '••••••••' : value;

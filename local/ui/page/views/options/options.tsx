@@ -5,11 +5,13 @@ import { setQuery } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
+import { Dotted } from '../../parts/dotted.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
+import { breakable } from '../../parts/name.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
-import { isDefault, shownValue, sourceText } from './option-text.ts';
+import { isDefault, sentenceOf, shownValue, sourceText } from './option-text.ts';
 import type { OptionView } from '../../../../../handlers/documents/node.ts';
 
 const EVERY_MS = 60_000;
@@ -105,22 +107,25 @@ function Line({ option }: { readonly option: OptionView }) {
   return (
     <li class={isSet ? 'set' : ''}>
       <div class="option-name">
-        <code class="break">{name}</code>
+        <code class="break">{breakable(name)}</code>
         {isReloadable === true && (
           <Badge title="Takes effect when the configuration is reloaded; no restart needed.">reloadable</Badge>
         )}
         {deprecationMessage !== null && <Badge tone="warn">deprecated</Badge>}
       </div>
       <div class="option-value">
-        <code class="break">{shownValue(option)}</code>
+        <code class="break">{breakable(shownValue(option))}</code>
         <span class="small faint">
-          {sourceText(option)}
-          {isSet && defaultValue != null && defaultValue !== '' && (
-            <>
-              {' '}
-              · default <code>{defaultValue}</code>
-            </>
-          )}
+          <Dotted
+            items={[
+              sourceText(option),
+              isSet && defaultValue != null && defaultValue !== '' ? (
+                <>
+                  default <code>{defaultValue}</code>
+                </>
+              ) : null,
+            ]}
+          />
         </span>
       </div>
       <div class="option-about">
@@ -128,16 +133,15 @@ function Line({ option }: { readonly option: OptionView }) {
           {description}.
           {possibleValues !== null && possibleValues.length > 0 && ` One of ${possibleValues.join(', ')}.`}
         </p>
-        {deprecationMessage !== null && <p class="small option-old">{deprecationMessage}</p>}
+        {deprecationMessage !== null && <p class="small option-old">{sentenceOf(deprecationMessage)}</p>}
         {commandLine !== undefined && (
           <p class="small faint break">
-            <code>{commandLine}</code>
-            {environment !== undefined && (
-              <>
-                {' '}
-                · <code>{environment}</code>
-              </>
-            )}
+            <Dotted
+              items={[
+                commandLine === null ? null : <code>{breakable(commandLine)}</code>,
+                environment == null ? null : <code>{breakable(environment)}</code>,
+              ]}
+            />
           </p>
         )}
       </div>

@@ -1,5 +1,5 @@
 import type { LoadedCertificate, OverviewView } from '../../../../../handlers/documents/node.ts';
-import { countText } from '../../lib/format.ts';
+import { numberText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Card } from '../../parts/card.tsx';
@@ -35,14 +35,17 @@ export function Certificates({
                 {certificate.subject}
               </strong>
               <Badge tone={toneOf(certificate.daysLeft)}>
-                {certificate.daysLeft < 0 ? 'expired' : `${countText(certificate.daysLeft, 'day')} left`}
+                {certificate.daysLeft < 0 ? 'expired' : `${numberText(certificate.daysLeft)}\u00a0d left`}
               </Badge>
             </div>
             <div class="small muted">
-              {certificate.kind} · until <Time at={certificate.notAfter} show="absolute" />
+              {certificate.kind}, until <Time at={certificate.notAfter} show="absolute" />
+            </div>
+            <div class="small faint truncate" title={certificate.serial}>
+              Serial {certificate.serial}
             </div>
             <div class="small faint truncate" title={certificate.thumbprint}>
-              Serial {certificate.serial} · {certificate.thumbprint}
+              Thumbprint {certificate.thumbprint}
             </div>
           </li>
         ))}

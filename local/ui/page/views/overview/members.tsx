@@ -3,6 +3,7 @@ import { Bytes, Num } from '../../parts/amount.tsx';
 import { Badge, Status } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Card } from '../../parts/card.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -20,15 +21,17 @@ export function Members({ gossip: { members, serverIp, serverPort } }: { readonl
     {
       name: 'address',
       title: 'Member',
+      width: '28%',
+      isName: true,
       render: (member) => (
         <span class="row">
-          <span class="mono">
-            {member.httpEndPointIp}:{member.httpEndPointPort}
+          <span class="mono truncate" title={addressOf(member)}>
+            <Name text={addressOf(member)} />
           </span>
           {isHere(member) && <Badge tone="accent">this one</Badge>}
         </span>
       ),
-      sortBy: (member) => `${member.httpEndPointIp}:${member.httpEndPointPort}`,
+      sortBy: addressOf,
     },
     {
       name: 'state',
@@ -102,4 +105,8 @@ function Lag({ bytes }: { readonly bytes: number }) {
       <Bytes value={bytes} />
     </span>
   );
+}
+
+function addressOf({ httpEndPointIp, httpEndPointPort }: MemberDocument): string {
+  return `${httpEndPointIp}:${httpEndPointPort}`;
 }

@@ -8,6 +8,7 @@ import { Card, ViewHead } from '../../parts/card.tsx';
 import { unitText } from '../../parts/chart.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
+import { Dotted } from '../../parts/dotted.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Bytes, Num } from '../../parts/amount.tsx';
 import { Stat } from '../../parts/stat.tsx';
@@ -41,14 +42,20 @@ function Known({ data }: { readonly data: OverviewView }) {
   const { node: kept, past } = useOverviewPast();
   const { values } = past.hour;
   const points = (name: string) => values[name] ?? [];
+  // What is not known at this moment (nothing was appended, or it was asked for once) is what it was last.
+  const last = (value: number | null, name: string) => value ?? points(name).findLast((one) => one !== null) ?? null;
   return (
     <>
       <ViewHead
         title="Overview"
         about={
-          <>
-            {node.address} · version {node.version} · up {durationText(Math.floor(node.uptimeSeconds) * 1_000)}
-          </>
+          <Dotted
+            items={[
+              node.address,
+              `version ${node.version}`,
+              `up ${durationText(Math.floor(node.uptimeSeconds) * 1_000)}`,
+            ]}
+          />
         }
       >
         <Badge
@@ -68,25 +75,25 @@ function Known({ data }: { readonly data: OverviewView }) {
       <div class="tiles of-six">
         <Stat
           label="Appends"
-          value={unitText(activity.appendsPerSecond, 'perSecond')}
-          note={`${shortText(activity.eventsWrittenPerSecond)} events/s`}
+          value={unitText(last(activity.appendsPerSecond, 'appends'), 'perSecond')}
+          note={`${shortText(last(activity.eventsWrittenPerSecond, 'written'))} events/s`}
           points={points('appends')}
         />
         <Stat
           label="Events read"
-          value={unitText(activity.eventsReadPerSecond, 'perSecond')}
-          note={`${bytesText(activity.bytesReadPerSecond)}/s`}
+          value={unitText(last(activity.eventsReadPerSecond, 'read'), 'perSecond')}
+          note={`${bytesText(last(activity.bytesReadPerSecond, 'bytesRead'))}/s`}
           points={points('read')}
         />
         <Stat
           label="Append latency, p99"
-          value={durationText(inMs(activity.appendP99Seconds))}
+          value={durationText(last(inMs(activity.appendP99Seconds), 'appendP99'))}
           note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`}
           points={points('appendP99')}
         />
         <Stat
           label="HTTP requests"
-          value={unitText(activity.requestsPerSecond, 'perSecond')}
+          value={unitText(last(activity.requestsPerSecond, 'requests'), 'perSecond')}
           note={`${shortText(connections)} connections`}
           points={points('requests')}
         />

@@ -28,11 +28,16 @@ export function Warnings({ warnings }: { readonly warnings: readonly NodeWarning
                   )
                 }
               >
-                {warning.todo}
+                {withCode(warning.todo)}
               </Notice>
             </li>
           );
         })}
     </ul>
   );
+}
+
+/** A text in which what is to be typed stands between backticks. */
+function withCode(text: string) {
+  return text.split('`').map((part, i) => (i % 2 === 0 ? part : <code key={i}>{part}</code>));
 }

@@ -1,6 +1,7 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
-import { absoluteText, msOf } from '../../lib/format.ts';
+import { absoluteText, durationText, msOf } from '../../lib/format.ts';
+import { Bytes } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
@@ -8,9 +9,14 @@ import { EmptyState, Notice } from '../../parts/empty-state.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Button } from '../../parts/button.tsx';
+import { Name } from '../../parts/name.tsx';
+import { Time } from '../../parts/time.tsx';
 import { olderText } from './resumed-point-note.ts';
 import type { LastDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
+import { HISTORY_PATH } from './history.tsx';
+import { runsOf } from './past-runs.ts';
 import { RESULT_TONES } from './results.ts';
+import type { Feed } from './scavenge-feed.ts';
 import { LAST_PATH } from './scavenge-view.ts';
 import type { Run } from './scavenge-view.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
@@ -93,16 +99,24 @@ function Phases({ phase }: { readonly phase: string | null }) {
 
 function LastRun({ run }: { readonly run: Run }) {
   const last = usePolled<LastDocument>(LAST_PATH, LAST_EVERY_MS);
+  // When, how long and how much stands in the history, which is absent before the first run.
+  const isKnown = last.data.value !== null && last.data.value.scavengeResult !== NONE_YET;
+  const history = usePolled<Feed>(isKnown ? HISTORY_PATH : null, LAST_EVERY_MS);
+  const runs = useMemo(() => runsOf(history.data.value?.entries ?? []), [history.data.value]);
   const answered = run.current.atMs.value !== null;
   // It may have ended a moment ago.
   useEffect(() => {
-    if (answered) void last.refresh();
+    if (!answered) return;
+    void last.refresh();
+    if (isKnown) void history.refresh();
   }, [answered]);
   return (
-    <Card title="Last scavenge" note="since the node was started">
+    <Card title="Last scavenge">
       <Loading polled={last} what="The last scavenge">
-        {(data) =>
-          data.scavengeResult === NONE_YET ? (
+        {(data) => {
+          const { scavengeResult: result } = data;
+          const past = runs.find(({ scavengeId }) => scavengeId === data.scavengeId);
+          return result === NONE_YET ? (
             <EmptyState
               icon="scavenge"
               title="No scavenge since the node started"
@@ -114,19 +128,23 @@ function LastRun({ run }: { readonly run: Run }) {
             <div class="stack">
               <Definitions
                 items={[
-                  ['Result', <Badge tone={RESULT_TONES[data.scavengeResult] ?? 'plain'}>{data.scavengeResult}</Badge>],
+                  ['Result', <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>],
+                  past === undefined ? null : ['Ended', <Time at={past.endedAt} show="exact" />],
+                  past === undefined ? null : ['Took', durationText(past.elapsedMs)],
+                  past === undefined ? null : ['Reclaimed', <Bytes value={past.spaceSaved} />],
+                  past?.node == null ? null : ['Node', <Name text={past.node} />],
                   ['Run', <code class="break">{data.scavengeId}</code>],
                   data.error === undefined ? null : ['Error', <span class="break">{data.error}</span>],
                 ]}
               />
               <div>
                 <Button isSmall href="/scavenge?tab=history">
-                  What it reclaimed
+                  What it did
                 </Button>
               </div>
             </div>
-          )
-        }
+          );
+        }}
       </Loading>
     </Card>
   );

@@ -18,7 +18,7 @@ const TABS = [
   { name: 'run', label: 'Run' },
   { name: 'dry-run', label: 'Dry run' },
   { name: 'history', label: 'History' },
-  { name: 'explain', label: 'Explain a stream' },
+  { name: 'explain', label: 'Explain' },
   { name: 'erasure', label: 'Prove erasure' },
 ] as const;
 

@@ -4,6 +4,7 @@ import { setQuery } from '../../lib/router.ts';
 import { Status } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
+import { Dotted } from '../../parts/dotted.tsx';
 import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
@@ -75,16 +76,16 @@ export default function All({ query }: ViewProps) {
           </label>
           <span class="push row wrap">
             <span class="muted small nowrap">
-              {rows.length > 0 && countText(rows.length, 'event')}
-              {feed.isLive && (
-                <>
-                  {' '}
-                  ·{' '}
-                  <Status tone="ok" isLive>
-                    live
-                  </Status>
-                </>
-              )}
+              <Dotted
+                items={[
+                  rows.length > 0 ? countText(rows.length, 'event') : null,
+                  feed.isLive ? (
+                    <Status tone="ok" isLive>
+                      live
+                    </Status>
+                  ) : null,
+                ]}
+              />
             </span>
             <Pager
               onNewest={isNewest ? null : () => show(null)}

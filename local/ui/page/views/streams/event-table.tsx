@@ -67,6 +67,7 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
             title: 'Stream',
             width: '28%',
             isMinor: true,
+            isName: true,
             render: ({ stream }: Row) => <StreamLink stream={stream} />,
           },
         ]
@@ -74,7 +75,8 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
     {
       name: 'type',
       title: 'Type',
-      width: showsStream ? 'max(12.5rem, 18vw)' : 'max(7.5rem, 20vw)',
+      isName: true,
+      width: showsStream ? 'max(10rem, 15vw)' : 'max(7.5rem, 20vw)',
       render: (row) => <TypeCell row={row} showsStream={showsStream} />,
     },
     {

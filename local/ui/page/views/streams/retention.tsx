@@ -3,12 +3,11 @@ import { get } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
 import { mayUse } from '../../api/page-session.ts';
-import { bytesText, countText, numberText } from '../../lib/format.ts';
+import { bytesText, countText, durationText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import type { ExplanationDocument } from '../../../../../handlers/documents/scavenging.ts';
 import type { StreamMetadata } from './stream-metadata.ts';
-import { spanText } from './span.ts';
 
 /** What the metadata do, in words, and on demand what that means for the events that are there. */
 export function Retention({ stream, metadata }: { readonly stream: string; readonly metadata: StreamMetadata }) {
@@ -73,7 +72,7 @@ function rulesOf({ maxCount, maxAge, truncateBefore, isDeleted }: StreamMetadata
     ];
   const sentences = [
     maxCount === null ? null : `It keeps the last ${countText(maxCount, 'event')}.`,
-    maxAge === null ? null : `It keeps events for ${spanText(maxAge)}.`,
+    maxAge === null ? null : `It keeps events for ${durationText(maxAge * 1_000)}.`,
     truncateBefore === null || truncateBefore === 0
       ? null
       : `Events before number ${numberText(truncateBefore)} are truncated.`,

@@ -1,5 +1,3 @@
-import { countText } from '../../lib/format.ts';
-
 /** Spans of time in the greatest unit that fits without a rest. */
 
 export const UNITS = [
@@ -12,9 +10,4 @@ export type Unit = (typeof UNITS)[number];
 
 export function unitOf(seconds: number): Unit {
   return UNITS.find((unit) => seconds % unit.seconds === 0) ?? UNITS[3];
-}
-
-export function spanText(seconds: number): string {
-  const unit = unitOf(seconds);
-  return countText(seconds / unit.seconds, unit.one);
 }

@@ -6,6 +6,7 @@ import { Card } from '../../parts/card.tsx';
 import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Status } from '../../parts/badge.tsx';
+import { Dotted } from '../../parts/dotted.tsx';
 import { EventTable } from './event-table.tsx';
 import { readPage } from './event-feed.ts';
 import type { Source } from './event-feed.ts';
@@ -13,6 +14,7 @@ import { JumpTo } from './jump-to.tsx';
 import { addressOf } from './name-search.ts';
 import { Pager } from './pager.tsx';
 import { Refused } from './refused.tsx';
+import { readMetadata } from './stream-metadata.ts';
 import { useFeed } from './use-feed.ts';
 
 export const PAGE_SIZES = [50, 200, 1_000] as const;
@@ -78,16 +80,16 @@ export function StreamEvents({
           {isFollowed ? 'Following' : 'Follow'}
         </Button>
         <span class="muted small stream-range">
-          {rangeText(rows.length, newest, oldest)}
-          {feed.isLive && (
-            <>
-              {' '}
-              ·{' '}
-              <Status tone="ok" isLive>
-                live
-              </Status>
-            </>
-          )}
+          <Dotted
+            items={[
+              newest === null || oldest === null ? null : rangeText(rows.length, newest, oldest),
+              feed.isLive ? (
+                <Status tone="ok" isLive>
+                  live
+                </Status>
+              ) : null,
+            ]}
+          />
         </span>
         <span class="push row wrap">
           <JumpTo onJump={(number) => setQuery({ from: String(number), at: String(number) })} />
@@ -158,6 +160,7 @@ export function StreamEvents({
           chosen={asked}
           empty={
             <Nothing
+              stream={stream}
               isAbsent={error !== null}
               isNewest={isNewest}
               isFollowed={feed.isLive}
@@ -193,6 +196,7 @@ function Failure({
 }
 
 function Nothing({
+  stream,
   isAbsent,
   isNewest,
   isFollowed,
@@ -200,6 +204,7 @@ function Nothing({
   onOldest,
   onAppend,
 }: {
+  readonly stream: string;
   readonly isAbsent: boolean;
   readonly isNewest: boolean;
   readonly isFollowed: boolean;
@@ -207,6 +212,16 @@ function Nothing({
   readonly onOldest: () => void;
   readonly onAppend?: () => void;
 }) {
+  const [isDeleted, setDeleted] = useState(false);
+  useEffect(() => {
+    const ending = new AbortController();
+    // Metadata that may not be read says nothing, and neither does the page.
+    readMetadata(stream, ending.signal).then(
+      (metadata) => setDeleted(metadata.isDeleted),
+      () => {},
+    );
+    return () => ending.abort();
+  }, [stream]);
   if (!isNewest) {
     return (
       <EmptyState
@@ -225,8 +240,10 @@ function Nothing({
   }
   return (
     <EmptyState
-      icon="streams"
-      title={isAbsent ? 'There is no such stream' : 'No event is left in this stream'}
+      icon={isDeleted ? 'trash' : 'streams'}
+      title={
+        isDeleted ? 'This stream is deleted' : isAbsent ? 'There is no such stream' : 'No event is left in this stream'
+      }
       action={
         onAppend !== undefined && (
           <Button icon="plus" kind="primary" onClick={onAppend}>
@@ -235,16 +252,17 @@ function Nothing({
         )
       }
     >
-      {isAbsent
-        ? 'Nothing was ever written to it, or it was deleted. The first event creates it.'
-        : 'Its events are past the retention set in its metadata.'}
+      {isDeleted
+        ? 'Its events can no longer be read, and the next scavenge removes them from disk. An append brings the stream back, at the next event number.'
+        : isAbsent
+          ? 'Nothing was ever written to it. The first event creates it.'
+          : 'Its events are past the retention set in its metadata.'}
       {isFollowed && ' New events appear here.'}
     </EmptyState>
   );
 }
 
-function rangeText(count: number, newest: number | null, oldest: number | null): string {
-  if (newest === null || oldest === null) return '';
+function rangeText(count: number, newest: number, oldest: number): string {
   return count === 1
     ? `Event ${numberText(newest)}`
     : `${countText(count, 'event')}, ${numberText(newest)} to ${numberText(oldest)}`;

@@ -6,6 +6,7 @@ import { goTo, hrefOf, setQuery } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
+import { Dotted } from '../../parts/dotted.tsx';
 import { EmptyState, ErrorState } from '../../parts/empty-state.tsx';
 import { Locked } from '../../parts/locked.tsx';
 import { Name } from '../../parts/name.tsx';
@@ -232,12 +233,19 @@ function Footer({
         </div>
       )}
       <span class="muted small grow" role={isLooking ? undefined : 'status'}>
-        {countText(streams.length, 'stream')}
-        {hidden > 0 && `, ${countText(hidden, 'more not shown: no read access', 'more not shown: no read access')}`}
-        {looked !== null &&
-          (isWhole ? ' · the whole log was searched' : ` · ${percentText(shareOf(looked))} of the log searched`)}
-        {isFull && ' · search for a name to see others'}
-        {error !== null && ` · ${error.message}`}
+        <Dotted
+          items={[
+            countText(streams.length, 'stream'),
+            hidden > 0 ? `${numberText(hidden)} more not shown: no read access` : null,
+            looked === null
+              ? null
+              : isWhole
+                ? 'the whole log was searched'
+                : `${percentText(shareOf(looked))} of the log searched`,
+            isFull ? 'search for a name to see others' : null,
+            error === null ? null : error.message,
+          ]}
+        />
       </span>
       {isLooking ? (
         <Button isSmall icon="stop" onClick={stop}>
@@ -264,7 +272,7 @@ function shareOf({ bytes, ofBytes }: { readonly bytes: number; readonly ofBytes:
 
 function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocument>[] {
   return [
-    { name: 'stream', title: 'Stream', render: (row) => <StreamCell row={row} /> },
+    { name: 'stream', title: 'Stream', isName: true, render: (row) => <StreamCell row={row} /> },
     {
       name: 'last',
       title: 'Last event',
@@ -296,7 +304,7 @@ function StreamCell({ row: { stream, isDeleted } }: { readonly row: StreamDocume
   return (
     <span class="row cell">
       {isReachable(stream) ? (
-        <a class="plain-link truncate" href={hrefOf(viewOf(stream))}>
+        <a class="plain-link truncate" href={hrefOf(viewOf(stream))} title={stream}>
           <Name text={stream} />
         </a>
       ) : (

@@ -5,8 +5,13 @@ import type { Lag } from './groups.ts';
 
 /** What a row and the heading of a group have in common. */
 
-export function GroupStatus({ status }: { readonly status: string }) {
-  const { word, tone, title } = statusOf(status);
+interface StatusProps {
+  readonly status: string;
+  readonly consumers: number;
+}
+
+export function GroupStatus({ status, consumers }: StatusProps) {
+  const { word, tone, title } = statusOf(status, consumers);
   return (
     <span title={title}>
       <Status tone={tone}>{word}</Status>
@@ -14,8 +19,8 @@ export function GroupStatus({ status }: { readonly status: string }) {
   );
 }
 
-export function GroupBadge({ status }: { readonly status: string }) {
-  const { word, tone, title } = statusOf(status);
+export function GroupBadge({ status, consumers }: StatusProps) {
+  const { word, tone, title } = statusOf(status, consumers);
   return (
     <Badge tone={tone} title={title}>
       {word}

@@ -45,11 +45,21 @@ function placeOf(text: string): number | null {
 }
 
 /** `Live`, `Behind`, either with `, OutstandingPageRequest`, or `NotReady`, in words that one need not look up. */
-export function statusOf(status: string): {
+export function statusOf(
+  status: string,
+  consumers: number,
+): {
   readonly word: string;
-  readonly tone: 'ok' | 'info' | 'warn';
+  readonly tone: 'ok' | 'info' | 'warn' | 'plain';
   readonly title: string;
 } {
+  if (consumers === 0 && /^(Live|Behind)/.test(status))
+    return {
+      word: 'No consumers',
+      tone: 'plain',
+      title:
+        'No consumer is connected, so it sends nothing. HTTP clients, which fetch request by request, do not count.',
+    };
   if (status.startsWith('Live'))
     return { word: 'Live', tone: 'ok', title: 'It has caught up and takes events as they are written.' };
   if (status.startsWith('Behind'))

@@ -13,6 +13,7 @@ import { Definitions } from '../../parts/definitions.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { EmptyState, ErrorState } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -160,9 +161,10 @@ const columnsFor = (replayed: ReadonlySet<number>): readonly Column<EmbeddedEntr
     name: 'type',
     title: 'Type',
     width: '22%',
+    isName: true,
     render: ({ eventType }) => (
-      <span class="truncate cell-name" title={eventType}>
-        {eventType}
+      <span class="truncate" title={eventType}>
+        <Name text={eventType} />
       </span>
     ),
   },
@@ -171,18 +173,21 @@ const columnsFor = (replayed: ReadonlySet<number>): readonly Column<EmbeddedEntr
     title: 'Event',
     width: '20%',
     isMinor: true,
+    isName: true,
     render: ({ title }) => (
-      <span class="truncate cell-name muted" title={title}>
-        {title}
+      <span class="truncate muted" title={title}>
+        <Name text={title} />
       </span>
     ),
   },
   {
     name: 'why',
     title: 'Reason',
+    width: '30%',
+    isName: true,
     render: (entry) => (
       <span class="row">
-        <span class="truncate cell-wide" title={reasonOf(entry)}>
+        <span class="truncate" title={reasonOf(entry)}>
           {reasonOf(entry)}
         </span>
         {replayed.has(entry.positionEventNumber) && (

@@ -18,6 +18,7 @@ import { Loading } from '../../parts/loading.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { RangeChoice, useNodePast, usePast } from '../../parts/past.tsx';
 import { Stat } from '../../parts/stat.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
@@ -86,7 +87,7 @@ export default function Subscription({ params, query }: ViewProps) {
           )
         }
       >
-        {known !== null && <GroupBadge status={known.status} />}
+        {known !== null && <GroupBadge status={known.status} consumers={known.connectionCount} />}
       </ViewHead>
       <Loading polled={details} what="The group" lines={8}>
         {(info) => (
@@ -311,18 +312,22 @@ const CONSUMERS: readonly Column<Consumer>[] = [
   {
     name: 'name',
     title: 'Connection',
+    width: '26%',
+    isName: true,
     render: ({ connectionName, from }) => (
-      <span class="truncate cell-name" title={connectionName}>
-        {connectionName === '' ? from : connectionName}
+      <span class="truncate" title={connectionName}>
+        <Name text={connectionName === '' ? from : connectionName} />
       </span>
     ),
   },
   {
     name: 'from',
     title: 'From',
+    width: '22%',
     isMinor: true,
+    isName: true,
     render: ({ from, username }) => (
-      <span class="truncate cell-name">
+      <span class="truncate" title={username === '' ? from : `${from} as ${username}`}>
         {from}
         {username !== '' && <span class="faint"> as {username}</span>}
       </span>

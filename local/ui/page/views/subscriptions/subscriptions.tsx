@@ -13,13 +13,14 @@ import { Loading } from '../../parts/loading.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { Stat } from '../../parts/stat.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { GroupDialog } from './group-dialog.tsx';
 import { GroupStatus, LagText, Parked } from './group-line.tsx';
-import { lagOf } from './groups.ts';
+import { lagOf, statusOf } from './groups.ts';
 import type { SummaryDocument } from '../../../../../handlers/documents/subscriptions.ts';
 
 const EVERY_MS = 3_000;
@@ -198,20 +199,29 @@ const COLUMNS: readonly Column<SummaryDocument>[] = [
   {
     name: 'group',
     title: 'Group',
+    width: '28%',
+    isName: true,
     render: ({ eventStreamId, groupName }) => (
-      <a class="truncate cell-name" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>
-        {groupName}
-      </a>
+      <>
+        <a class="truncate" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>
+          <Name text={groupName} />
+        </a>
+        <span class="only-narrow truncate faint small">
+          <Name text={eventStreamId} />
+        </span>
+      </>
     ),
     sortBy: ({ groupName }) => groupName,
   },
   {
     name: 'stream',
     title: 'Stream',
-    width: '26%',
+    width: '28%',
+    isName: true,
+    isMinor: true,
     render: ({ eventStreamId }) => (
-      <span class="truncate cell-name" title={eventStreamId}>
-        {eventStreamId}
+      <span class="truncate" title={eventStreamId}>
+        <Name text={eventStreamId} />
       </span>
     ),
     sortBy: ({ eventStreamId }) => eventStreamId,
@@ -219,9 +229,9 @@ const COLUMNS: readonly Column<SummaryDocument>[] = [
   {
     name: 'status',
     title: 'Status',
-    width: '8rem',
-    render: ({ status }) => <GroupStatus status={status} />,
-    sortBy: ({ status }) => status,
+    width: '9rem',
+    render: ({ status, connectionCount }) => <GroupStatus status={status} consumers={connectionCount} />,
+    sortBy: ({ status, connectionCount }) => statusOf(status, connectionCount).word,
   },
   {
     name: 'consumers',

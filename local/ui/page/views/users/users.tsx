@@ -12,6 +12,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { toast } from '../../parts/toast.tsx';
@@ -94,9 +95,13 @@ function List({ query }: { readonly query: URLSearchParams }) {
     {
       name: 'login',
       title: 'User name',
+      width: '24%',
+      isName: true,
       render: (user) => (
         <span class="row">
-          <strong class="truncate">{user.loginName}</strong>
+          <strong class="truncate" title={user.loginName}>
+            <Name text={user.loginName} />
+          </strong>
           {user.loginName === me && <Badge tone="accent">you</Badge>}
           {user.disabled && <Badge tone="warn">disabled</Badge>}
         </span>
@@ -106,20 +111,31 @@ function List({ query }: { readonly query: URLSearchParams }) {
     {
       name: 'name',
       title: 'Full name',
+      width: '22%',
       isMinor: true,
-      render: ({ fullName }) => fullName ?? <span class="faint">–</span>,
+      isName: true,
+      render: ({ fullName }) =>
+        fullName === null ? (
+          <span class="faint">–</span>
+        ) : (
+          <span class="truncate" title={fullName}>
+            <Name text={fullName} />
+          </span>
+        ),
       sortBy: ({ fullName }) => fullName,
     },
     {
       name: 'groups',
       title: 'Groups',
+      width: '30%',
+      isName: true,
       render: ({ groups }) =>
         groups.length === 0 ? (
           <span class="faint">–</span>
         ) : (
           <span class="row wrap">
             {groups.map((group) => (
-              <Badge key={group} tone={group === '$admins' ? 'info' : 'plain'}>
+              <Badge key={group} title={group} tone={group === '$admins' ? 'info' : 'plain'}>
                 {group}
               </Badge>
             ))}

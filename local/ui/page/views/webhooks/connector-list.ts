@@ -54,11 +54,18 @@ export interface Outcome {
   readonly text: string;
 }
 
+/** How the sorts are called, wherever they are shown. */
+export const SORTS: Readonly<Record<Outcome['sort'], string>> = {
+  taken: 'Accepted',
+  skipped: 'Skipped',
+  refused: 'Refused',
+};
+
 const OUTCOMES: Readonly<Record<string, Outcome>> = {
-  accepted: { sort: 'taken', text: 'Accepted, written after the answer' },
-  written: { sort: 'taken', text: 'Written' },
-  duplicate: { sort: 'taken', text: 'Repeated delivery, not written again' },
-  challenge: { sort: 'taken', text: 'Answered the sender that somebody is there' },
+  accepted: { sort: 'taken', text: 'Accepted, to be written after the answer' },
+  written: { sort: 'taken', text: 'Accepted and written' },
+  duplicate: { sort: 'taken', text: 'Accepted as a repeat, not written again' },
+  challenge: { sort: 'taken', text: 'Accepted as a check of the address' },
   skipped: { sort: 'skipped', text: 'Skipped by the script' },
   'refused-type': { sort: 'refused', text: 'Content type is not JSON' },
   'refused-body': { sort: 'refused', text: 'Body too long, or too slow' },

@@ -58,9 +58,11 @@ const COLUMNS: readonly Column<RejectionDocument>[] = [
   {
     name: 'delivery',
     title: 'Delivery',
+    width: '18%',
     isMinor: true,
+    isName: true,
     render: ({ deliveryId }) => (
-      <span class="truncate cell-name muted" title={deliveryId}>
+      <span class="truncate muted" title={deliveryId}>
         {deliveryId ?? '–'}
       </span>
     ),

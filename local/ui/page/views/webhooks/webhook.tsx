@@ -24,7 +24,7 @@ import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { CallsChart } from './calls-chart.tsx';
 import { ConnectorForm } from './connector-form.tsx';
-import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, stateOf } from './connector-list.ts';
+import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, SORTS, stateOf } from './connector-list.ts';
 import type { AllCalls, Calls, Connector } from './connector-list.ts';
 import { Rejections } from './rejections.tsx';
 import { schemeOf } from './scheme-fields.ts';
@@ -246,7 +246,7 @@ function useMeasured(id: string, calls: Calls, atMs: number | null): void {
 function Overview({ connector, calls }: { readonly connector: Connector; readonly calls: Calls }) {
   const history = historyOf(`webhook ${connector.connectorId}`).value;
   const rates = (['taken', 'skipped', 'refused'] as const).map((name) => ({
-    label: name[0]!.toUpperCase() + name.slice(1),
+    label: SORTS[name],
     values: rateOf(history, history.values[name]),
   }));
   const refused = countOf(calls, 'refused');
@@ -262,7 +262,11 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
           value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`}
           note={`${numberText(calls.calls)} since the node started`}
         />
-        <Stat label="Accepted" value={<Num value={countOf(calls, 'taken')} />} note="accepted or written" />
+        <Stat
+          label="Accepted"
+          value={<Num value={countOf(calls, 'taken')} />}
+          note="written, or answered before that"
+        />
         <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script returned no stream" />
         <Stat
           label="Refused"
@@ -288,7 +292,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
                 <>
                   {stateOf(connector).word}{' '}
                   <span class="faint">
-                    since <Time at={connector.stateUpdateTime} />
+                    since <Time at={connector.stateUpdateTime} show="exact" />
                   </span>
                 </>,
               ],

@@ -12,6 +12,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { Stat } from '../../parts/stat.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import type { ViewProps } from '../../views.ts';
@@ -165,11 +166,22 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'name',
     title: 'Connector',
+    width: '36%',
+    isName: true,
     render: ({ connector: { connectorId, name } }) => (
-      <span class="truncate cell-name">
-        <a href={hrefOf(pathTo('webhooks', connectorId))}>{name}</a>
-        {name !== connectorId && <span class="faint"> {connectorId}</span>}
-      </span>
+      <>
+        <span class="truncate" title={name === connectorId ? name : `${name} (${connectorId})`}>
+          <a href={hrefOf(pathTo('webhooks', connectorId))}>
+            <Name text={name} />
+          </a>
+          {name !== connectorId && <span class="faint only-wide"> {connectorId}</span>}
+        </span>
+        {name !== connectorId && (
+          <span class="only-narrow truncate faint small">
+            <Name text={connectorId} />
+          </span>
+        )}
+      </>
     ),
     sortBy: ({ connector }) => connector.name,
   },

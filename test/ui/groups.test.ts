@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest';
+import { statusOf } from '../../local/ui/page/views/subscriptions/groups.ts';
+
+test('a group that nobody takes from is neither live nor catching up', () => {
+  expect(statusOf('Live', 0)).toMatchObject({ word: 'No consumers', tone: 'plain' });
+  expect(statusOf('Behind,OutstandingPageRequest', 0)).toMatchObject({ word: 'No consumers', tone: 'plain' });
+  expect(statusOf('Live,OutstandingPageRequest', 1)).toMatchObject({ word: 'Live', tone: 'ok' });
+  expect(statusOf('Behind', 2)).toMatchObject({ word: 'Catching up', tone: 'info' });
+  expect(statusOf('NotReady', 0)).toMatchObject({ word: 'Not ready', tone: 'warn' });
+});

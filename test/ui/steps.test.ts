@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { withSteps } from '../../local/ui/page/parts/steps.ts';
+
+test('points far apart become steps, each value over the time since the one before it, the first over as much', () => {
+  expect(withSteps([100, 200, 300], [[1, 5, 2]], 200)).toEqual({
+    times: [0, 100, 101, 200, 201, 300],
+    lines: [[1, 1, 5, 5, 2, 2]],
+  });
+});
+
+test('points near each other stay as they are, behind such that are not', () => {
+  expect(withSteps([0, 1, 2], [[1, 2, 3]], 3_600)).toEqual({ times: [0, 1, 2], lines: [[1, 2, 3]] });
+  expect(withSteps([0, 1_000, 1_001], [[1, 2, 3]], 3_600)).toEqual({
+    times: [-1_000, 0, 1, 1_000, 1_001],
+    lines: [[1, 1, 2, 2, 3]],
+  });
+});
+
+test('behind a time of which nothing is known nothing is drawn up to the next value', () => {
+  expect(
+    withSteps(
+      [0, 100, 200],
+      [
+        [1, null, 3],
+        [1, 2, null],
+      ],
+      200,
+    ),
+  ).toEqual({
+    times: [-100, 0, 1, 100, 101, 200],
+    lines: [
+      [1, 1, null, null, null, 3],
+      [1, 1, 2, 2, null, null],
+    ],
+  });
+});
+
+test('no points, and a single one, are no steps', () => {
+  expect(withSteps([], [[]], 0)).toEqual({ times: [], lines: [[]] });
+  expect(withSteps([5], [[1]], 0)).toEqual({ times: [5], lines: [[1]] });
+});
