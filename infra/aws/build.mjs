@@ -15,8 +15,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
  */
 export const FUNCTIONS = [
   { name: 'webhook', hasSandbox: true, bytesMax: 1_000_000 },
-  { name: 'admin', hasSandbox: true, bytesMax: 1_700_000 },
-  { name: 'streams', hasSandbox: false, bytesMax: 1_260_000 },
+  { name: 'admin', hasSandbox: true, bytesMax: 1_720_000 },
+  { name: 'streams', hasSandbox: false, bytesMax: 1_290_000 },
   { name: 'tick', hasSandbox: false, bytesMax: 1_300_000 },
 ];
 
