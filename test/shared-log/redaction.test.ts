@@ -98,6 +98,13 @@ test('is seen by instances that follow the tail, begin with it, begin with files
   expect(await shown(before)).toBe(EMPTY);
   await fromFiles.store.append('orders', ANY, eventsOf(bucket.ids, 1, 10));
   await compactionTick(bucket.world());
+  // An instance that knows the mark and misses a commit once more has it once.
+  for (let number = 1; number < 30; number++) await bucket.objects.remove([commitKey(number)]);
+  bucket.clock.advance(10 * MINUTE_MS);
+  for (const instance of [writer, warm, asleep]) {
+    expect(await shown(instance)).toBe(EMPTY);
+    expect(instance.store.redactions.count).toBe(1);
+  }
   expect((await manifestOf(bucket.objects)).format).toBe(2);
   expect(await shown(await bucket.open())).toBe(EMPTY);
 });
