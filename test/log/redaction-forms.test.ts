@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeText } from '../../core/base/text.ts';
-import { emptied, isEmptied, isRedacted, isSameRecord, keptMetadata, redacted } from '../../core/log/format/redaction.ts';
+import {
+  emptied,
+  isEmptied,
+  isRedacted,
+  isSameRecord,
+  keptMetadata,
+  redacted,
+} from '../../core/log/format/redaction.ts';
 import {
   encodePrepare,
   FLAG_COMMITTED,
@@ -52,7 +59,8 @@ function parsed(bytes: Uint8Array): readonly [RecordFrame, PrepareFields] {
 }
 
 /** What a run leaves of the record, as it is where there is nothing to lose. */
-const marked = (bytes: Uint8Array, dropped: readonly string[]): Uint8Array => redacted(...parsed(bytes), dropped) ?? bytes;
+const marked = (bytes: Uint8Array, dropped: readonly string[]): Uint8Array =>
+  redacted(...parsed(bytes), dropped) ?? bytes;
 const metadataOf = (bytes: Uint8Array): Uint8Array => {
   const [, { metadataAt, metadataLength }] = parsed(bytes);
   return bytes.slice(metadataAt, metadataAt + metadataLength);
@@ -94,8 +102,7 @@ test('the forms that a scavenge leaves depend on record and marks alone, and are
         expect(marked(empty, both)).toBe(empty);
         if (two !== whole) expect([isRedacted(...parsed(two)), isEmptied(...parsed(two))]).toEqual([true, false]);
         const forms = [whole, one, two, empty];
-        for (const a of forms)
-          for (const b of forms) expect(isSameRecord(a, 0, b, 0, whole.length)).toBe(true);
+        for (const a of forms) for (const b of forms) expect(isSameRecord(a, 0, b, 0, whole.length)).toBe(true);
       },
     ),
     { seed: 43, numRuns: 1_500 },

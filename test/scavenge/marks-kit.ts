@@ -25,7 +25,11 @@ export function linkTo(id: string, stream: string, number: number): NewEvent {
 }
 
 /** What a reader sees of an event. */
-export function contentOf({ isRedacted, data, metadata }: Pick<StoredEvent, 'isRedacted' | 'data' | 'metadata'>): string {
+export function contentOf({
+  isRedacted,
+  data,
+  metadata,
+}: Pick<StoredEvent, 'isRedacted' | 'data' | 'metadata'>): string {
   return `${isRedacted ? 'redacted' : 'whole'} ${Buffer.from(data).toString('latin1')} ${Buffer.from(metadata).toString('latin1')}`;
 }
 
@@ -56,7 +60,8 @@ export async function readEveryWay(store: EventStore, streams: readonly string[]
       note('subscription', await untilCaughtUp(store.subscribeToStream(stream, { after: -1 })));
     }
   }
-  for (const direction of ['forward', 'backward'] as const) note(`all ${direction}`, await readWholeAll(store, direction, 7));
+  for (const direction of ['forward', 'backward'] as const)
+    note(`all ${direction}`, await readWholeAll(store, direction, 7));
   const { events } = await store.readAll({ direction: 'forward', from: 'start', count: 4_000, resolveLinks: true });
   note('all with links', events);
   note('all by subscription', await untilCaughtUp(store.subscribeToAll({ after: 'start' })));
@@ -68,9 +73,7 @@ export async function readEveryWay(store: EventStore, streams: readonly string[]
   return ways;
 }
 
-async function untilCaughtUp(
-  messages: AsyncIterable<SubscriptionMessage<unknown>>,
-): Promise<StoredEvent[]> {
+async function untilCaughtUp(messages: AsyncIterable<SubscriptionMessage<unknown>>): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   for await (const message of messages) {
     if (message.kind === 'event') events.push(message.event);
@@ -80,7 +83,11 @@ async function untilCaughtUp(
 }
 
 /** Names of the files that hold the text. Shares nothing with what is searched. */
-export async function filesWith(storage: Storage, text: string, folders = ['', 'index', 'index/scavenging']): Promise<string[]> {
+export async function filesWith(
+  storage: Storage,
+  text: string,
+  folders = ['', 'index', 'index/scavenging'],
+): Promise<string[]> {
   const found: string[] = [];
   for (const folder of folders) {
     for (const name of await storage.list(folder)) {

@@ -55,7 +55,7 @@ async function writeRaw(storage: FaultyStorage, events: readonly RawEvent[]): Pr
   const log = await openTestLog(storage);
   for (const { stream, number, flags, data } of events) {
     const id = new Uint8Array(16);
-    guidFromText(idOf(500 + number % 100), id, 0);
+    guidFromText(idOf(500 + (number % 100)), id, 0);
     const parts = [encodeText(stream), encodeText('$metadata'), encodeText(data)] as const;
     const out = new Uint8Array(prepareFrameBytes(parts[0].length, parts[1].length, parts[2].length, 0));
     encodePrepare(out, 0, {
@@ -144,7 +144,14 @@ describe('what another program wrote of the stream of marks', () => {
   it.each<[string, readonly RawEvent[]]>([
     [
       'metadata that let none be seen',
-      [{ stream: `$$${MARKS_STREAM}`, number: 0, flags: FLAG_DATA | FLAG_JSON, data: '{"$maxCount":1,"$tb":99,"$maxAge":1}' }],
+      [
+        {
+          stream: `$$${MARKS_STREAM}`,
+          number: 0,
+          flags: FLAG_DATA | FLAG_JSON,
+          data: '{"$maxCount":1,"$tb":99,"$maxAge":1}',
+        },
+      ],
     ],
     [
       'metadata that delete it',

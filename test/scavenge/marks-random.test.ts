@@ -222,14 +222,17 @@ class History {
   async #look(before: Ways | null): Promise<Ways> {
     const now = await readEveryWay(this.#world.open.store, [...STREAMS, LINKS], LINKS);
     for (const [way, contents] of now) {
-      if (before !== null && !way.startsWith('all')) expect([...contents.keys()], way).toEqual([...before.get(way)!.keys()]);
+      if (before !== null && !way.startsWith('all'))
+        expect([...contents.keys()], way).toEqual([...before.get(way)!.keys()]);
       for (const [key, content] of contents) {
         const written = this.#written.get(key);
         if (written !== undefined) expect(content, `${way} ${key}`).toBe(contentNow(written));
         else expect(key).toMatch(/@links$|^9007199254740991@/);
       }
       // What is visible in a stream is in the log.
-      if (way.startsWith('all')) for (const key of now.get('forward')?.keys() ?? []) expect(contents.has(key) || key.endsWith(LINKS), `${way} ${key}`).toBe(true);
+      if (way.startsWith('all'))
+        for (const key of now.get('forward')?.keys() ?? [])
+          expect(contents.has(key) || key.endsWith(LINKS), `${way} ${key}`).toBe(true);
     }
     return now;
   }

@@ -63,7 +63,9 @@ function expectHidden(before: Ways, after: Ways, when: string): void {
       const shown = now.get(key)!;
       if (!content.includes(MARKER)) expect(shown, `${way} ${when}`).toBe(content);
       else
-        expect(shown, `${way} ${when}`).toMatch(/^redacted {2}\{"\$correlationId":"c-[-0-9a-f]{36}","\$causationId":"x"\}$/);
+        expect(shown, `${way} ${when}`).toMatch(
+          /^redacted {2}\{"\$correlationId":"c-[-0-9a-f]{36}","\$causationId":"x"\}$/,
+        );
     }
   }
 }
