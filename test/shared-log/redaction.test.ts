@@ -109,6 +109,22 @@ test('is seen by instances that follow the tail, begin with it, begin with files
   expect(await shown(await bucket.open())).toBe(EMPTY);
 });
 
+test('all marks are in the table, in whichever tick they came to it', async () => {
+  const bucket = new Bucket();
+  await compactionTick(bucket.world());
+  const writer = await bucket.open();
+  await bucket.fill(writer);
+  for (const number of [2, 0, 3]) {
+    await redact(writer.store, bucket.ids, 'ann', { stream: 'orders', numbers: [number], reason: 'a card' });
+    await compactionTick(bucket.world());
+  }
+  for (let number = 1; number < 30; number++) await bucket.objects.remove([commitKey(number)]);
+  const { store } = await bucket.open();
+  expect(store.redactions.count).toBe(3);
+  const { events } = await store.readStream('orders', { direction: 'forward', from: 0, count: 9 });
+  expect(events.map(({ isRedacted }) => isRedacted)).toEqual([true, false, true, true]);
+});
+
 test('is in no object any more when a scavenge has run and its time is over', async () => {
   const bucket = new Bucket();
   await compactionTick(bucket.world());
