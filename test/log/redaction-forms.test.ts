@@ -14,6 +14,7 @@ import {
   FLAG_COMMITTED,
   FLAG_DATA,
   FLAG_JSON,
+  FLAG_STREAM_DELETE,
   FRAME_BYTES,
   parsePrepare,
   prepareFrameBytes,
@@ -27,15 +28,17 @@ const KEYS = ['$a', '$b', '$c'];
 const STREAM = encodeText('orders');
 const TYPE = encodeText('paid');
 
-function framed(data: Uint8Array, metadata: Uint8Array): Uint8Array {
-  const out = new Uint8Array(prepareFrameBytes(STREAM.length, TYPE.length, data.length, metadata.length));
+const WHOLE = FLAG_DATA | 6 | FLAG_COMMITTED | FLAG_JSON;
+
+function framed(data: Uint8Array, metadata: Uint8Array, flags = WHOLE, stream = STREAM): Uint8Array {
+  const out = new Uint8Array(prepareFrameBytes(stream.length, TYPE.length, data.length, metadata.length));
   encodePrepare(out, 0, {
     position: 77,
-    flags: FLAG_DATA | 6 | FLAG_COMMITTED | FLAG_JSON,
+    flags,
     transactionPosition: 77,
     transactionOffset: 0,
     expectedVersion: 2,
-    stream: STREAM,
+    stream,
     eventId: new Uint8Array(16).fill(7),
     correlationId: new Uint8Array(16),
     timestampMs: 1_790_000_000_000,
@@ -107,4 +110,15 @@ test('the forms that a scavenge leaves depend on record and marks alone, and are
     ),
     { seed: 43, numRuns: 1_500 },
   );
+});
+
+test.each([
+  ['a whole event', WHOLE, 'orders', true],
+  ['an event of a stream of the store', WHOLE, '$own', false],
+  ['metadata of a stream', WHOLE, '$$orders', false],
+  ['a part of an explicit transaction', WHOLE & ~FLAG_COMMITTED, 'orders', false],
+  ['a tombstone', (WHOLE & ~FLAG_DATA) | FLAG_STREAM_DELETE, 'orders', false],
+])('a mark has an effect on a whole event alone: %s', (_, flags, stream, expected) => {
+  const record = framed(encodeText('{"a":1}'), encodeText(''), flags, encodeText(stream));
+  expect(isRedactable(...parsed(record))).toBe(expected);
 });
