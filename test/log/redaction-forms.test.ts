@@ -4,6 +4,7 @@ import { encodeText } from '../../core/base/text.ts';
 import {
   emptied,
   isEmptied,
+  isRedactable,
   isRedacted,
   isSameRecord,
   keptMetadata,
