@@ -1,4 +1,5 @@
 import { equalBytes } from '../base/bytes.ts';
+import { isSkuaError } from '../base/errors.ts';
 import { guidFromText } from '../base/guid.ts';
 import { encodeText } from '../base/text.ts';
 import { isRedactable, redacted } from '../log/format/redaction.ts';
@@ -59,8 +60,16 @@ export class NewMarks {
   async #hasContent({ position, id, keys }: Mark): Promise<boolean> {
     const frame = this.#frame;
     const fields = this.#fields;
-    if (!(await this.#chunks.record(position, frame)) || frame.type !== PREPARE) return false;
-    parsePrepare(frame, fields);
+    try {
+      if (!(await this.#chunks.record(position, frame)) || frame.type !== PREPARE) return false;
+      parsePrepare(frame, fields);
+    } catch (error) {
+      // A mark may name a place at which no record begins, and must not keep scavenges from their end. Where the record
+      // is damaged instead, the chunk's rewriting finds out, and nothing has to be rewritten twice: a position map tells
+      // where records begin.
+      if (isSkuaError(error, 'log_corrupt')) return true;
+      throw error;
+    }
     guidFromText(id, this.#id, 0);
     return (
       equalBytes(frame.bytes, fields.eventIdAt, this.#id, 0, 16) &&

@@ -195,7 +195,7 @@ class Store implements EventStoreInternals {
   }
 
   addMarks(marks: MarkColumns): void {
-    this.#context.lookup.redactions.addAll(marks);
+    this.#context.lookup.redactions.addMissing(marks);
   }
 
   loadMarks(): Promise<void> {

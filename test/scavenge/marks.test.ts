@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { encodeText, decodeText } from '../../core/base/text.ts';
 import { MARKS_STREAM } from '../../core/streams/format/marks.ts';
-import { redact, type RedactRequest } from '../../core/streams/redact/redact.ts';
+import { markEvent, redact, type RedactRequest } from '../../core/streams/redact/redact.ts';
 import { codeOf } from '../streams/setup.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { readWholeAll, readWholeStream as readWhole } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { checkErasure } from '../../core/scavenge/erasure/erasure.ts';
 import { errorsIn } from './chunk-kit.ts';
-import { openWorld, runToEnd, type World } from './control-kit.ts';
+import { openWorld, runToEnd, setMetadata, type World } from './control-kit.ts';
 import { readRawLog } from './raw-log.ts';
 
 /** Marks of redaction: what readers see, and what a scavenge leaves in the files. */
@@ -190,6 +190,48 @@ describe('a marked event', () => {
   });
 });
 
+describe('a mark that another program wrote', () => {
+  const wrong = async (world: World, position: number): Promise<void> => {
+    const mark = { stream: 'orders', number: 0, id: idOf(99), position, by: 'x', reason: 'x', keys: [] };
+    await world.open.store.append(MARKS_STREAM, ANY, [markEvent(ids, mark)]);
+  };
+
+  it.each([
+    ['within a record', 300],
+    ['behind the last record of its chunk', 65_500],
+    ['behind the end of the log', 9 * 65_536],
+    ['in no log', Number.MAX_SAFE_INTEGER],
+  ])('%s keeps no scavenge from its end', async (_, position) => {
+    const world = await filled({ disableMerging: true });
+    await mark(world);
+    await wrong(world, position);
+    for (let run = 0; run < 2; run++) {
+      await runToEnd(world);
+      expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
+      await expectEmpty(world);
+    }
+    expect(await filesWithMarker(world)).toEqual([]);
+    await world.open.close();
+  });
+});
+
+describe('the last event of a deleted stream', () => {
+  it('is not shown again, neither by its mark nor by metadata that a later run meets', async () => {
+    const world = await filled({ disableMerging: true });
+    const { store } = world.open;
+    await mark(world, { numbers: [5] });
+    await store.deleteStream('orders', ANY, 'soft');
+    const all = async () =>
+      (await readWholeAll(store, 'forward', 9)).filter(({ stream }) => stream === 'orders').map(seen);
+    await runToEnd(world);
+    expect(await all()).toEqual([]);
+    await setMetadata(world.open, 'orders', {});
+    await runToEnd(world, { threshold: -1 });
+    expect(await all()).toEqual([]);
+    await world.open.close();
+  });
+});
+
 describe('the search for what remains', () => {
   it('takes a redacted event for residue, and its mark; before a scavenge its record is a trace', async () => {
     const world = await filled();
@@ -256,7 +298,7 @@ describe('refused', () => {
   });
 
   it('no mark reaches an event of another id at its position', async () => {
-    const world = await filled();
+    const world = await filled({ disableMerging: true });
     const event = await world.open.store.readEvent('orders', 2);
     await mark(world);
     const [markEvent] = await readWholeStream(world.open.store, MARKS_STREAM, 'forward', 1);
@@ -273,6 +315,16 @@ describe('refused', () => {
     await expectEmpty(world);
     await runToEnd(world);
     await expectEmpty(world);
+    // The first chunk has lost what it had to lose: what remains weighs nothing, when all marks are met again.
+    expect(await world.storage.list('')).toContain('chunk-000000.000001');
     await world.open.close();
+    const fresh = await openWorld({
+      storage: world.storage,
+      seed: 2,
+      scavenge: { repairHistory: false, disableMerging: true },
+    });
+    await runToEnd(fresh);
+    expect(await fresh.storage.list('')).toContain('chunk-000000.000001');
+    await fresh.open.close();
   });
 });

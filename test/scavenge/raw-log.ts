@@ -109,15 +109,16 @@ function prepareOf(frame: RecordFrame): RawPrepare {
 
 /**
  * The bytes that a record has once a scavenge has emptied it: all of it stays but what data and metadata held, and the
- * flag tells.
+ * flag tells. With 0xFF for `byte` those of a redacted one whose metadata are none of the store's.
  */
-export function emptiedBytes({ bytes, prepare }: RawRecord): string {
+export function emptiedBytes({ bytes, prepare }: RawRecord, byte = 0): string {
   const out = Buffer.from(bytes, 'latin1');
   const { dataBytes, metadataBytes } = prepare!;
   const size = dataBytes + metadataBytes;
   out.writeUInt16LE(out.readUInt16LE(10) | 0x200, 10);
   const dataAt = out.length - 4 - size;
   out.writeInt32LE(size, dataAt - 4);
-  out.fill(0, dataAt);
+  out.fill(byte, dataAt, dataAt + size);
+  out.writeInt32LE(0, dataAt + size);
   return out.toString('latin1');
 }

@@ -98,8 +98,31 @@ test('is seen by instances that follow the tail, begin with it, begin with files
   expect(await shown(before)).toBe(EMPTY);
   await fromFiles.store.append('orders', ANY, eventsOf(bucket.ids, 1, 10));
   await compactionTick(bucket.world());
+  // An instance that knows the mark and misses a commit once more has it once.
+  for (let number = 1; number < 30; number++) await bucket.objects.remove([commitKey(number)]);
+  bucket.clock.advance(10 * MINUTE_MS);
+  for (const instance of [writer, warm, asleep]) {
+    expect(await shown(instance)).toBe(EMPTY);
+    expect(instance.store.redactions.count).toBe(1);
+  }
   expect((await manifestOf(bucket.objects)).format).toBe(2);
   expect(await shown(await bucket.open())).toBe(EMPTY);
+});
+
+test('all marks are in the table, in whichever tick they came to it', async () => {
+  const bucket = new Bucket();
+  await compactionTick(bucket.world());
+  const writer = await bucket.open();
+  await bucket.fill(writer);
+  for (const number of [2, 0, 3]) {
+    await redact(writer.store, bucket.ids, 'ann', { stream: 'orders', numbers: [number], reason: 'a card' });
+    await compactionTick(bucket.world());
+  }
+  for (let number = 1; number < 30; number++) await bucket.objects.remove([commitKey(number)]);
+  const { store } = await bucket.open();
+  expect(store.redactions.count).toBe(3);
+  const { events } = await store.readStream('orders', { direction: 'forward', from: 0, count: 9 });
+  expect(events.map(({ isRedacted }) => isRedacted)).toEqual([true, false, true, true]);
 });
 
 test('is in no object any more when a scavenge has run and its time is over', async () => {

@@ -66,16 +66,21 @@ export function isRedactable({ bytes }: RecordFrame, fields: PrepareFields): boo
  */
 export function keptMetadata(metadata: Uint8Array, dropped: readonly string[]): Uint8Array {
   if (metadata.length === 0) return NO_BYTES;
-  const kept = (jsonMembers(decodeText(metadata)) ?? [])
+  const text = decodeText(metadata);
+  // What is not UTF-8 would grow where it is written anew, and what of it has room would depend on what goes.
+  if (encodeText(text).length !== metadata.length) return NO_BYTES;
+  const kept = (jsonMembers(text) ?? [])
     .filter(({ key }) => key.startsWith('$') && !dropped.includes(key))
     .map(({ key, raw }) => `${JSON.stringify(key)}:${raw}`);
-  const bytes = kept.length === 0 ? NO_BYTES : encodeText(`{${kept.join(',')}}`);
-  // What is not UTF-8 may grow where it is written anew.
-  return bytes.length <= metadata.length ? bytes : NO_BYTES;
+  return kept.length === 0 ? NO_BYTES : encodeText(`{${kept.join(',')}}`);
 }
 
-/** The framed record that takes the place of the event in `frame` under a mark; null where it has nothing to lose. */
+/**
+ * The framed record that takes the place of the event in `frame` under a mark; null where it has nothing to lose. An
+ * emptied one has not, and would be shown again.
+ */
 export function redacted(frame: RecordFrame, fields: PrepareFields, dropped: readonly string[]): Uint8Array | null {
+  if (isEmptied(frame, fields)) return null;
   const { metadataAt, metadataLength, dataLength } = fields;
   const kept = keptMetadata(viewAt(frame.bytes, metadataAt, metadataLength), dropped);
   // An event that never had any content would take the form of an emptied one.

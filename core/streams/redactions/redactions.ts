@@ -25,7 +25,7 @@ export interface MarkColumns {
   readonly markedAt: Float64Array;
   /** On-disk ids, 16 bytes each. */
   readonly ids: Uint8Array;
-  /** By position. */
+  /** By position alone, whichever id a mark there has: so names hide too much rather than too little. */
   readonly keys: readonly (readonly [position: number, keys: readonly string[]])[];
 }
 
@@ -65,6 +65,7 @@ export class Redactions implements RedactionView {
   #ids = new Uint8Array(MARKS_MIN * ID_BYTES);
   /** Where each mark itself lies in the log; -1 for those that are not in it yet. */
   #markedAt = new Float64Array(MARKS_MIN);
+  #lastMarkedAt = -1;
   /** In order of the positions: these, and the numbers. */
   #ordered = new Float64Array(MARKS_MIN);
   #numbers = new Int32Array(MARKS_MIN);
@@ -84,10 +85,16 @@ export class Redactions implements RedactionView {
     return marks;
   }
 
-  addAll({ positions, markedAt, ids, keys }: MarkColumns): void {
+  addAll({ positions, markedAt, ids, keys }: MarkColumns, behind = -1): void {
     const named = new Map(keys);
     for (const [i, position] of positions.entries())
-      this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NO_NAMES }, markedAt[i]!);
+      if (markedAt[i]! < 0 || markedAt[i]! > behind)
+        this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NO_NAMES }, markedAt[i]!);
+  }
+
+  /** Of all marks of the log up to somewhere, adds those that are not known. Marks are learnt in the order of the log. */
+  addMissing(marks: MarkColumns): void {
+    this.addAll(marks, this.#lastMarkedAt);
   }
 
   /** `markedAt`: position of the mark in the log. A second mark of an event adds the metadata that it names. */
@@ -98,6 +105,7 @@ export class Redactions implements RedactionView {
     this.#positions[number] = position;
     guidFromText(id, this.#ids, number * ID_BYTES);
     this.#markedAt[number] = markedAt;
+    this.#lastMarkedAt = Math.max(this.#lastMarkedAt, markedAt);
     this.#below = this.#above = -1;
   }
 
@@ -160,10 +168,9 @@ export class Redactions implements RedactionView {
     this.#above = this.#place === this.count ? Infinity : ordered[this.#place]!;
   }
 
-  /** Place in the order of the first position that is not below this one. */
-  #search(position: number): number {
+  /** Place in the order, of which `high` are there, of the first position that is not below this one. */
+  #search(position: number, high = this.count): number {
     let low = 0;
-    let high = this.count;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.#ordered[middle]! < position) low = middle + 1;
@@ -172,24 +179,24 @@ export class Redactions implements RedactionView {
     return low;
   }
 
-  /** One that came alone is moved to its place; where many have come all are sorted. */
+  /** Those that have come are sorted, and what is above each of them makes room: the greatest comes first. */
   #putInOrder(): void {
     const { count } = this;
     if (this.#inOrder === count) return;
-    if (this.#inOrder === count - 1) {
-      const number = count - 1;
-      const position = this.#positions[number]!;
-      this.#ordered[number] = Infinity;
-      const place = this.#search(position);
-      this.#ordered.copyWithin(place + 1, place, number);
-      this.#numbers.copyWithin(place + 1, place, number);
-      this.#ordered[place] = position;
-      this.#numbers[place] = number;
-    } else {
-      const numbers = this.#numbers.subarray(0, count);
-      for (let number = 0; number < count; number++) numbers[number] = number;
-      numbers.sort((a, b) => this.#positions[a]! - this.#positions[b]!);
-      for (let place = 0; place < count; place++) this.#ordered[place] = this.#positions[numbers[place]!]!;
+    const ordered = this.#ordered;
+    const numbers = this.#numbers;
+    const added = new Int32Array(count - this.#inOrder);
+    for (let i = 0; i < added.length; i++) added[i] = this.#inOrder + i;
+    added.sort((a, b) => this.#positions[a]! - this.#positions[b]!);
+    let left = this.#inOrder;
+    for (let i = added.length - 1; i >= 0; i--) {
+      const position = this.#positions[added[i]!]!;
+      const place = this.#search(position, left);
+      ordered.copyWithin(place + i + 1, place, left);
+      numbers.copyWithin(place + i + 1, place, left);
+      ordered[place + i] = position;
+      numbers[place + i] = added[i]!;
+      left = place;
     }
     this.#inOrder = count;
   }

@@ -55,6 +55,8 @@ export class Clients {
 
   #newRequest(): Request {
     const { random, judge } = this.#world;
+    const mark = this.#world.redacts && random.chance(0.2) ? this.#newMark() : null;
+    if (mark !== null) return mark;
     const stream = random.chance(0.65) ? random.pick(KEPT) : random.pick(LIMITED);
     const token = random.chance(0.15) ? `n${++this.#tokens}` : null;
     if (!KEPT.includes(stream)) {
@@ -93,6 +95,20 @@ export class Clients {
       events,
       token,
     };
+  }
+
+  /** Names one of the events that the log has. */
+  #newMark(): Request | null {
+    const { random, judge } = this.#world;
+    const { truth } = judge;
+    const records = truth.streams.get(random.pick([...KEPT, ...LIMITED])) ?? [];
+    if (records.length === 0) return null;
+    const { id, position, prepare } = random.pick(records);
+    const { stream, number, isTombstone } = prepare!;
+    if (isTombstone) return null;
+    const data = Buffer.from(JSON.stringify({ stream, number, id, position, by: 'ann', reason: 'a card' }));
+    const event = { ...this.newEvent(''), type: '$redaction', isJson: true, data };
+    return { stream: '$redactions', what: 'append', expected: ANY, events: [event], token: null };
   }
 
   newEvent(data: string, bytes = this.#bytes()): NewEvent {

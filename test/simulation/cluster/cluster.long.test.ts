@@ -73,6 +73,16 @@ describe('members of a cluster over one bucket', () => {
       expect(sum(name), name).toBeGreaterThan(0);
   });
 
+  test('show nothing of what is redacted, wherever its mark came by, and scavenge it at whatever time', async () => {
+    const sums = { redacted: 0, blackened: 0, powerLosses: 0, sharedScavenges: 0, restored: 0, pushed: 0 };
+    for (const seed of seedsFrom(3_000, bySize(1, 6, 100))) {
+      const { problems, counts, history } = await simulate(seed, true);
+      expect(problems, history.slice(-60).join('\n')).toEqual([]);
+      for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += counts[name]!;
+    }
+    for (const [name, sum] of Object.entries(sums)) expect(sum, name).toBeGreaterThan(0);
+  });
+
   test('the same seed gives the same log, another one another', async () => {
     const [first, again, other] = [await simulated(4), await simulate(4), await simulated(5)];
     expect(again).toEqual(first);

@@ -39,6 +39,8 @@ const COUNTED = [
   'cutBack',
   'expired',
   'hungUp',
+  'redacted',
+  'blackened',
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 
@@ -121,6 +123,17 @@ export class Judge {
     return this.truth.streams.get(stream)?.findLast(({ commit }) => commit <= commits)?.prepare!.number ?? -1;
   }
 
+  /** A member that shows the log up to `end` shows nothing of an event that has a mark before, and all of any other. */
+  hides(who: string, end: number, { position, stream, number, data, isRedacted }: StoredEvent): void {
+    const markedAt = this.truth.marks.get(position);
+    const what = `${who} shows event ${number} of ${stream} at ${position}`;
+    if (markedAt === undefined ? isRedacted : markedAt < end && !(isRedacted && data.length === 0))
+      this.problem(
+        `${what} ${isRedacted ? 'as redacted' : 'as it was'}, with ${data.length} bytes, and its mark is at ${markedAt}`,
+      );
+    if (isRedacted) this.count('redacted');
+  }
+
   /**
    * A member shows events of `$all`: each must be in the log, and what is missing between them must be what a scavenge
    * may have removed.
@@ -129,7 +142,9 @@ export class Judge {
     const { truth } = this;
     const shown = new Set<number>();
     let last = from - 1;
-    for (const { position, id, stream, number } of events) {
+    for (const event of events) {
+      const { position, id, stream, number } = event;
+      this.hides(who, to, event);
       if (position <= last) this.problem(`${who} shows the event at ${position} behind ${last}`);
       last = position;
       shown.add(position);

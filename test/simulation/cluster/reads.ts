@@ -39,7 +39,9 @@ export async function checkStream(world: World, member: SimMember, stream: strin
     }
   }
   const truth = judge.truth.streams.get(stream) ?? [];
-  for (const { number, id, position } of events) {
+  for (const event of events) {
+    const { number, id, position } = event;
+    judge.hides(who, leastEnd, event);
     const record = judge.truth.byPosition.get(position);
     if (record?.id !== id || record.prepare!.stream !== stream || record.prepare!.number !== number)
       judge.problem(`${who} shows ${id} at ${position} as event ${number} of ${stream}, which the log does not`);

@@ -55,7 +55,7 @@ export async function put(
       const { position } = await store.deleteStream(stream, expected, what, ...(fence === null ? [] : [fence]));
       return { kind: 'done', first: -1, position, code: '' };
     }
-    const isStamped = !stream.startsWith('$$');
+    const isStamped = !stream.startsWith('$');
     const events = request.events.map((event) => ({
       ...event,
       ...(isStamped && { data: stamped(event.data, epoch, token, arrivedMs) }),

@@ -28,8 +28,9 @@ const CHAOS_MS = 90_000;
 const PEACE_MS = LONG_MS + 15_000;
 const CHECK_EVERY_MS = 15_000;
 
-export async function simulate(seed: number): Promise<SimResult> {
-  const world = new World(seed);
+/** `redacts`: clients redact events, too. */
+export async function simulate(seed: number, redacts = false): Promise<SimResult> {
+  const world = new World(seed, redacts);
   await run(world);
   const { judge } = world;
   let hash = 17;

@@ -65,6 +65,8 @@ export class TrueLog {
   readonly byPosition = new Map<number, TrueRecord>();
   readonly byId = new Map<string, TrueRecord>();
   readonly streams = new Map<string, TrueRecord[]>();
+  /** Where the first mark of redaction of a record lies, by the position of that. */
+  readonly marks = new Map<number, number>();
   readonly epochs: TrueEpoch[] = [];
   /** Commits of requests that carry no event ids, by what they were named by their senders. */
   readonly tokens = new Map<string, number>();
@@ -127,6 +129,7 @@ export class TrueLog {
   #addEvent(record: TrueRecord, { stream, number, data }: TruePrepare, complain: Complaint): void {
     let events = this.streams.get(stream);
     if (events === undefined) this.streams.set(stream, (events = []));
+    if (stream === '$redactions') this.#addMark(record.position, data);
     const last = events.at(-1)?.prepare?.number ?? -1;
     if (last === TOMBSTONE) complain(`event ${number} of ${stream} follows its tombstone`);
     else if (number !== TOMBSTONE && number !== last + 1)
@@ -154,6 +157,19 @@ export class TrueLog {
     this.tokens.set(token, record.commit);
   }
 
+  #addMark(markedAt: number, data: string): void {
+    const { position, id } = JSON.parse(data) as { position: number; id: string };
+    if (this.byPosition.get(position)?.id === id && !this.marks.has(position)) this.marks.set(position, markedAt);
+  }
+
+  /** Whether a scavenge may have redacted the record: a point lies behind its mark. */
+  isRedactedBy(position: number): boolean {
+    const markedAt = this.marks.get(position);
+    return (
+      markedAt !== undefined && (this.streams.get('$scavengePoints') ?? []).some((point) => point.position > markedAt)
+    );
+  }
+
   /**
    * Whether the stream has the event there. It may have it elsewhere, too: when one member has scavenged the first, a
    * repeat is new to it, and the member that still has the first knows it again.
@@ -166,7 +182,7 @@ export class TrueLog {
   cutTo(number: number): void {
     const commits = this.commits.slice(0, number);
     for (const all of [this.commits, this.records, this.epochs]) all.length = 0;
-    for (const map of [this.byPosition, this.byId, this.streams, this.tokens, this.#points]) map.clear();
+    for (const map of [this.byPosition, this.byId, this.streams, this.marks, this.tokens, this.#points]) map.clear();
     this.#doomed = new Set();
     this.#emptied = new Set();
     for (const commit of commits) this.#add(commit, () => {});

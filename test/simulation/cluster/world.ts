@@ -34,13 +34,16 @@ export class World {
     readonly withoutNonce: boolean;
     readonly cut: ReadonlySet<string>;
   };
+  /** Clients redact events, too. */
+  readonly redacts: boolean;
   bucket: MemoryObjects;
   isPeace = false;
   /** The bucket as it was at some time. */
   past: { readonly bucket: MemoryObjects; readonly commits: number } | null = null;
   #names = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, redacts: boolean) {
+    this.redacts = redacts;
     this.random = new Random(seed);
     this.ids = new SeededIds(seed);
     this.bucket = new MemoryObjects({ clock: { nowMs: () => EPOCH_MS + this.timeline.now } });
