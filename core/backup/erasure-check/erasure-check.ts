@@ -182,7 +182,7 @@ function piecePart(repository: Repository, at: number, piece: ShippedPiece): Par
 
 /**
  * The files that a backup restores, by their paths; the log with what was shipped after it, and `writer.chk` that says
- * where it ends.
+ * where it ends. Not the table of marks: it has ids and positions of redacted events, which their marks in the log have.
  */
 function filesOfBackup(
   repository: Repository,
