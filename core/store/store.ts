@@ -109,6 +109,8 @@ export interface StoreLogOptions {
   readonly zeroAheadBytes?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
   readonly writeEpoch?: boolean;
+  /** Append the marks of redaction that a restore left beside the log. Default: where epochs are written. */
+  readonly appendRestored?: boolean;
   /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
   readonly isRestoring?: boolean;
   /** The directory may be a replica of a cluster's log (`openLog`). Default false. */
@@ -268,10 +270,11 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     await store.loadMarks();
     let restored = await findRestored({ ...world, reader: log.table, known: store.redactions });
     hideRestored(store, restoredColumns(restored ?? []));
+    const { writeEpoch = true, appendRestored: appendsRestored = writeEpoch } = options.log ?? {};
     if (shared !== undefined) await shared.opened(store);
-    else if (options.log?.writeEpoch ?? true) {
-      await beginEpoch(ids, log, store);
-      if (restored !== null) await appendRestored(store, world, restored);
+    else if (writeEpoch) await beginEpoch(ids, log, store);
+    if (restored !== null && shared === undefined && appendsRestored) {
+      await appendRestored(store, world, restored);
       restored = null;
     }
     const hashChain = await openHashChain({ ...world, table: log.table }, options.beginsProofs ?? false);

@@ -94,7 +94,7 @@ async function look(root: string, { index }: Options, io: Io): Promise<Holding> 
       formerLogId: await readLogId(opened.storage),
       logEnd: checkpoints.writer,
       lastCommitPosition,
-      marks: store.redactions.columns(...ALL_MARKS),
+      marks: allMarks(store.redactions, opened.open.restoredMarks),
       lastEvent:
         last === undefined
           ? null

@@ -168,13 +168,17 @@ export const manifestShape: Shape<Manifest> = also(
       record<ManifestFile>({ ...file(pathOf(isMarksPath, `"${MARKS_FILE}"`)), sizeBytes: whole(0, MARKS_BYTES_MAX) }),
     ),
   }),
-  (manifest) => wrongFormat(manifest) ?? wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest),
+  (manifest) =>
+    wrongFormat(manifest) ?? wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest),
 );
 
 function wrongFormat({ format, redactions }: Manifest): Wrong | null {
   return (format === 2) === (redactions !== undefined)
     ? null
-    : { member: 'format', why: `is ${format}, and there is ${redactions === undefined ? 'no' : 'a'} table of redactions` };
+    : {
+        member: 'format',
+        why: `is ${format}, and there is ${redactions === undefined ? 'no' : 'a'} table of redactions`,
+      };
 }
 
 function wrongTime({ createdMs, madeMs = 0 }: Manifest): Wrong | null {

@@ -61,6 +61,7 @@ export async function marksOfStopped(world: StoppedWorld, { table, end }: Transa
       if (frame.type !== PREPARE) return;
       parsePrepare(frame, fields);
       if (!fields.isCommitted || !fields.isEvent || streamOf(frame, fields) !== MARKS_STREAM) return;
+      if (fields.eventNumber < redactions.loadedTo) return;
       const found = committedMark(shownData(frame, fields), frame.position);
       if (found !== null) redactions.add(found.mark, found.position);
     });
