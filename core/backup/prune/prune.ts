@@ -19,8 +19,8 @@ export interface PruneOptions {
   /** Null keeps all backups that `isErased` leaves. */
   readonly keep: Retention | null;
   /**
-   * Also drop what holds log from before a scavenge, or the content of an event that a scavenge has redacted. It is not known any more whether what earlier prunes dropped held
-   * such log, so that all that no backup needs goes at once.
+   * Also drop what holds log from before a scavenge, or the content of an event that a scavenge has redacted. It is not
+   * known any more whether what earlier prunes dropped held such log, so that all that no backup needs goes at once.
    */
   readonly isErased?: boolean;
   /** Also drop all backups of this node, which is no more: its newest would stay for ever. */

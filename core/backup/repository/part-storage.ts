@@ -46,7 +46,8 @@ function piecePart(repository: Repository, at: number, piece: ShippedPiece): Par
 
 /**
  * The files that a backup restores, by their paths; the log with what was shipped after it, and `writer.chk` that says
- * where it ends. Not the table of marks: it has ids and positions of redacted events, which their marks in the log have.
+ * where it ends. Not the table of marks: it has ids and positions of redacted events, and so have their marks in the
+ * log.
  */
 export function filesOfBackup(
   repository: Repository,

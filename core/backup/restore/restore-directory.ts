@@ -68,9 +68,9 @@ export async function clearForRestore(storage: Storage, from: string): Promise<v
 /**
  * Opens what was restored as a node does, without writing to its log: that does what `truncate.chk` asks, builds the
  * index or brings it up to the log, and proves that the directory can be opened; `verifyIndex` for tables whose
- * checksums that were not compared. Of the marks of redaction beside the log it leaves those for events that are there,
- * and have none, and resolves with how many these are. The caller holds the lock. Throws `backup_failed` when the log ends somewhere else
- * than at `position`, and what opening a store throws.
+ * checksums were not compared. Of the marks of redaction beside the log it leaves those for events that are there, and
+ * have none; resolves with how many these are. The caller holds the lock. Throws `backup_failed` when the log ends
+ * somewhere else than at `position`, and what opening a store throws.
  */
 export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<number> {
   const {
