@@ -30,7 +30,7 @@ it('drops backups of any node that hold what a scavenge has redacted, but the ne
   };
   const node = new MemoryStorage();
   // The first has the event in the chunk that is being written, the second in a completed one.
-  await within(node, writeOrders);
+  await within(node, (open) => writeOrders(open));
   await backUp(node, repository, 1);
   await within(node, (open) => append(open, 'filler', 40));
   await backUp(node, repository, 2);
@@ -50,7 +50,7 @@ it('drops backups of any node that hold what a scavenge has redacted, but the ne
   expect(await erased()).toEqual(['1 erased', '2 erased', '4 erased']);
   // A node whose log has another event there keeps its backups.
   const stranger = new MemoryStorage();
-  await within(stranger, (open) => write(open, 77, 'elsewhere'));
+  await within(stranger, (open) => writeOrders(open, 70));
   await backUp(stranger, repository, 6);
   await within(stranger, (open) => write(open, 78, 'elsewhere'));
   await backUp(stranger, repository, 7);

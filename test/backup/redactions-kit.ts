@@ -30,8 +30,8 @@ export async function write({ store }: DirectoryStore, n: number, text: string, 
 }
 
 /** Four events in a stream, of which one has the marker. */
-export async function writeOrders(open: DirectoryStore): Promise<void> {
-  for (let n = 0; n < 4; n++) await write(open, n, n === SECRET ? MARKER : `${n}`);
+export async function writeOrders(open: DirectoryStore, firstId = 0): Promise<void> {
+  for (let n = 0; n < 4; n++) await write(open, firstId + n, n === SECRET ? MARKER : `${n}`);
 }
 
 export function redactSecret({ store }: DirectoryStore, more: Partial<RedactRequest> = {}): ReturnType<typeof redact> {

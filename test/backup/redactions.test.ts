@@ -12,6 +12,7 @@ import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import { MARKS_STREAM } from '../../core/streams/format/marks.ts';
 import { decodeMarks, MARKS_FILE } from '../../core/streams/format/marks-table.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
+import { putFile } from '../log/kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 import { backUpNode } from '../support/backup/backup-kit.ts';
 import { backUp, restoreOptions, restoreWorld, verifyErrors } from '../support/backup/restore-kit.ts';
@@ -57,7 +58,7 @@ async function redacted(): Promise<Redacted> {
   const objects = new MemoryObjects();
   const repository = await openTestRepository(objects);
   const storage = new MemoryStorage();
-  await within(storage, writeOrders);
+  await within(storage, (open) => writeOrders(open));
   const first = (await backUp(storage, repository, 1)).id;
   await within(storage, redactSecret);
   const second = (await backUp(storage, repository, 2)).id;
@@ -88,6 +89,11 @@ describe('a backup', () => {
     // Without an index the log tells.
     for (const name of await storage.list('index')) await storage.remove(`index/${name}`);
     expect((await backUp(storage, repository, 5)).redactions!.blob).toBe(stopped.redactions!.blob);
+    // One that is damaged stays as it is.
+    await putFile(storage, 'index/indexmap', new Uint8Array(40));
+    const damaged = await everyFile(storage);
+    expect((await backUp(storage, repository, 6)).redactions!.blob).toBe(stopped.redactions!.blob);
+    expect(await everyFile(storage)).toEqual(damaged);
     expect(manifestShape({ ...stopped, format: 1 }, '')).toMatchObject({ member: 'format' });
     expect(manifestShape({ ...(await repository.manifest(first)), format: 2 }, '')).toMatchObject({ member: 'format' });
     expect(await verifyRepository({ repository })).toMatchObject({ findings: 0 });
@@ -204,7 +210,8 @@ describe('a restore of an older backup', () => {
     await within(storage, (open) => write(open, 0, '0'));
     const first = (await backUp(storage, repository, 1)).id;
     await within(storage, (open) => write(open, 1, MARKER), still);
-    await within(storage, (open) => redactSecret(open, { numbers: [1] }), still);
+    await within(storage, (open) => write(open, 5, 'y'), still);
+    await within(storage, (open) => redactSecret(open, { numbers: [1, 2] }), still);
     await backUp(storage, repository, 2);
     const target = new MemoryStorage();
     expect(await restored({ repository }, first, target)).toMatchObject({ redacted: 0 });
@@ -212,11 +219,18 @@ describe('a restore of an older backup', () => {
     await within(target, (open) => write(open, 2, MARKER), still);
     const positions = async (of: Storage) =>
       (await readRawLog(of)).filter(({ prepare }) => prepare?.stream === 'orders').map(({ position }) => position);
-    expect(await positions(target)).toEqual(await positions(storage));
+    expect(await positions(target)).toEqual((await positions(storage)).slice(0, 2));
     const third = (await backUp(target, repository, 3)).id;
     const again = new MemoryStorage();
     expect(await restored({ repository }, third, again)).toMatchObject({ redacted: 0 });
     expect(await within(again, orders)).toEqual(['{"card":"0"}', `{"card":"${MARKER}"}`]);
+    // Nor does it matter that none begins there.
+    const longer = new MemoryStorage();
+    await restored({ repository }, first, longer);
+    for (const n of [3, 4]) await within(longer, (open) => write(open, n, 'x'.repeat(99), 'other'), still);
+    expect(await positions(longer)).toHaveLength(1);
+    const fourth = (await backUp(longer, repository, 4)).id;
+    expect(await restored({ repository }, fourth, new MemoryStorage())).toMatchObject({ redacted: 0 });
   });
 
   it('warns where newer marks can not be read', async () => {

@@ -54,7 +54,7 @@ function filesWithMarker(directory: string): string[] {
 }
 
 test('what was redacted behind a backup is empty in its restore, and gone with a scavenge', async () => {
-  await within(disk('data'), writeOrders);
+  await within(disk('data'), (open) => writeOrders(open));
   const first = await backUp('data');
   await within(disk('data'), redactSecret);
   await backUp('data');
@@ -88,7 +88,7 @@ test('another event at the same position of another history stays readable', asy
 });
 
 test('a copy of files takes redactions from a file of lines', async () => {
-  await within(disk('data'), writeOrders);
+  await within(disk('data'), (open) => writeOrders(open));
   await json('backup', 'copy', '--full', '--db', at('data'), '--to', at('copy'));
   const [event] = (await within(disk('data'), redactSecret)).events;
   const restored = async (name: string, ...more: string[]) =>
