@@ -194,16 +194,19 @@ describe('the search for what remains', () => {
   it('takes a redacted event for residue, and its mark; before a scavenge its record is a trace', async () => {
     const world = await filled();
     await mark(world);
+    let marks: unknown[] = [];
     const search = async (): Promise<{ traces: number; redacted: number; what: string[] }> => {
       const found: string[] = [];
       const run = checkErasure({ storage: world.storage, events: [idOf(3)] });
       for (;;) {
         const next = await run.next();
         if (next.done === true) return { traces: next.value.traces, redacted: next.value.redacted, what: found };
+        if (next.value.kind !== 'progress' && next.value.mark !== undefined) marks = [next.value.mark];
         if (next.value.kind !== 'progress') found.push(`${next.value.kind}: ${next.value.what}`);
       }
     };
     expect(await search()).toMatchObject({ traces: 1, redacted: 0 });
+    expect(marks).toEqual([{ stream: 'orders', number: 3, by: 'ann', reason: 'card number' }]);
     await runToEnd(world);
     expect(await search()).toEqual({
       traces: 0,

@@ -1,3 +1,4 @@
+import { JsonScanner } from '../../base/json-scanner.ts';
 import { guidFromText } from '../../base/guid.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 
@@ -37,9 +38,20 @@ export function encodeMark({ stream, number, id, position, by, reason, keys }: M
   );
 }
 
-/** Whether an id between these texts is that of the event which a mark names. */
-export function isInMark(before: string, after: string): boolean {
-  return before.endsWith('"id":"') && /^","position":\d+,"by":"/.test(after);
+/** More than the data of a mark have before its id, and behind it. */
+export const MARK_REACH_BYTES = 16_384;
+
+/** The mark that has its id between these texts; null where there is none, or that id is of something else. */
+export function markAround(before: string, id: string, behind: string): Mark | null {
+  const from = before.lastIndexOf('{"stream":');
+  if (from < 0 || !before.endsWith('"id":"')) return null;
+  const scanner = new JsonScanner(`${before.slice(from)}${id}${behind}`);
+  try {
+    scanner.skipBrackets();
+  } catch {
+    return null;
+  }
+  return decodeMark(encodeText(scanner.text.slice(0, scanner.at)));
 }
 
 /** Null for what is no mark: such an event has no effect, and none can be written. */
