@@ -3,6 +3,7 @@ import { isChunkName } from '../ports/own-names.ts';
 import { VerifyRun } from './verify/verify-run.ts';
 import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './verify/verify-run.ts';
 import { verifyChunks } from './verify/verify-chunks.ts';
+import { MARKS_FILE, readMarksTable } from '../streams/format/marks-table.ts';
 import { verifyIndex } from './verify/verify-index.ts';
 
 export interface VerifySummary {
@@ -39,6 +40,7 @@ export async function* verifyDirectory(
     yield* run.take();
     if (log) yield* verifyIndex(run, log);
     yield* verifyScavengeDatabase(run);
+    await verifyMarks(run);
     yield* run.take();
   } finally {
     await run.close();
@@ -54,6 +56,22 @@ export async function* verifyDirectory(
     warnings: run.warnings,
     notes: run.notes,
   };
+}
+
+/** What a restore left beside the log for the next start. */
+async function verifyMarks(run: VerifyRun): Promise<void> {
+  try {
+    const marks = await readMarksTable(run.storage, MARKS_FILE, run.digests);
+    if (marks === null) return;
+    run.note(
+      'redactions_waiting',
+      MARKS_FILE,
+      {},
+      `${MARKS_FILE} has ${marks.positions.length} redactions of a restore, which the next start writes to the log. Another program would show these events: start Skua on the directory, and run a scavenge, before it moves elsewhere.`,
+    );
+  } catch (error) {
+    run.addError(error, MARKS_FILE);
+  }
 }
 
 const DATABASE = 'index/scavenging/scavenging.db';

@@ -1,6 +1,13 @@
 import { type StoreHold, takeHold } from './hold/hold.ts';
 import { shippableLog, type ShippableLog } from './shippable-log/shippable-log.ts';
 import { ensureNodeId } from './format/node-id.ts';
+import {
+  allMarks,
+  appendRestored,
+  findRestored,
+  hideRestored,
+  restoredColumns,
+} from './restored-marks/restored-marks.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
@@ -33,7 +40,7 @@ import {
   type ScavengeView,
 } from '../scavenge/api.ts';
 import { createScavenger } from '../scavenge/scavenge.ts';
-import type { EventStore } from '../streams/api.ts';
+import type { EventStore, MarkColumns } from '../streams/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
 import {
   createEventStore,
@@ -102,6 +109,8 @@ export interface StoreLogOptions {
   readonly zeroAheadBytes?: number;
   /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
   readonly writeEpoch?: boolean;
+  /** Append the marks of redaction that a restore left beside the log. Default: where epochs are written. */
+  readonly appendRestored?: boolean;
   /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
   readonly isRestoring?: boolean;
   /** The directory may be a replica of a cluster's log (`openLog`). Default false. */
@@ -215,6 +224,8 @@ export interface DirectoryStore extends Store {
   shippableLog(): ShippableLog;
   /** The hash chain over the log, by which is proved that nothing was changed; null without one. */
   readonly hashChain: HashChain | null;
+  /** Marks of redaction that a restore left beside the log, and that are not in it: this opening writes nothing. */
+  readonly restoredMarks: MarkColumns;
 }
 
 const CACHE_DEFAULT_BYTES = 67_108_864;
@@ -257,8 +268,15 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     undo.push(() => store.close());
     await store.primeRecentIds();
     await store.loadMarks();
+    let restored = await findRestored({ ...world, reader: log.table, known: store.redactions });
+    hideRestored(store, restoredColumns(restored ?? []));
+    const { writeEpoch = true, appendRestored: appendsRestored = writeEpoch } = options.log ?? {};
     if (shared !== undefined) await shared.opened(store);
-    else if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
+    else if (writeEpoch) await beginEpoch(ids, log, store);
+    if (restored !== null && shared === undefined && appendsRestored) {
+      await appendRestored(store, world, restored);
+      restored = null;
+    }
     const hashChain = await openHashChain({ ...world, table: log.table }, options.beginsProofs ?? false);
     const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
     const scavenger = createScavenger({
@@ -274,7 +292,8 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
       config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });
     undo.push(() => scavenger.close());
-    return new RunningStore(options, { log, cache, index, store, scavenger, proofChain: hashChain }, undo);
+    const restoredMarks = restoredColumns(restored ?? []);
+    return new RunningStore(options, { log, cache, index, store, scavenger, hashChain, restoredMarks }, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step().catch(() => {});
     throw error;
@@ -330,7 +349,8 @@ interface StoreParts {
   readonly index: StreamIndex;
   readonly store: EventStoreInternals;
   readonly scavenger: Scavenger;
-  readonly proofChain: HashChain | null;
+  readonly hashChain: HashChain | null;
+  readonly restoredMarks: MarkColumns;
 }
 
 class RunningStore implements DirectoryStore {
@@ -338,6 +358,7 @@ class RunningStore implements DirectoryStore {
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
   readonly hashChain: HashChain | null;
+  readonly restoredMarks: MarkColumns;
   readonly failed: Promise<SkuaError>;
   readonly #world: StoreWorld;
   readonly #log: TransactionLog;
@@ -355,12 +376,13 @@ class RunningStore implements DirectoryStore {
 
   constructor(
     options: OpenStoreOptions,
-    { log, cache, index, store, scavenger, proofChain }: StoreParts,
+    { log, cache, index, store, scavenger, hashChain, restoredMarks }: StoreParts,
     undo: readonly (() => Promise<unknown>)[],
   ) {
     this.store = store;
     this.scavenger = scavenger;
-    this.hashChain = proofChain;
+    this.hashChain = hashChain;
+    this.restoredMarks = restoredMarks;
     this.chunkSizeBytes = log.chunkSize;
     this.#world = options.world;
     this.#log = log;
@@ -379,7 +401,7 @@ class RunningStore implements DirectoryStore {
     this.#background = Promise.all([
       this.#flushExistence(),
       (options.log?.verifyChunks ?? true) ? this.#scrub() : null,
-      proofChain?.run(this.#stopping.signal),
+      hashChain?.run(this.#stopping.signal),
     ]);
   }
 
@@ -464,6 +486,7 @@ class RunningStore implements DirectoryStore {
       scavenger: this.scavenger,
       index: this.#index,
       log: this.#log,
+      marks: () => allMarks(this.#internals.redactions, this.restoredMarks),
     });
     for (const held of this.#holds) if (held.isReleased) this.#holds.delete(held);
     this.#holds.add(hold);

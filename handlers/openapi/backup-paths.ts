@@ -176,6 +176,7 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
             'bloom-filter',
             'scavenge-database',
             'proof',
+            'redactions',
             'checkpoint',
             'chunk',
             'ongoing-chunk',

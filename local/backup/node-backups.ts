@@ -238,6 +238,7 @@ function pruneIn({ settings, clock, log }: OpenBackupsOptions, repository: NodeR
       keep,
       clock,
       ids: systemIds,
+      digests: nodeDigests,
       signal,
     });
     log.info('expired backups were removed', { removed: removed.length, kept: kept.length });

@@ -133,7 +133,7 @@ export const restoreCommand = defineCommand({
   name: 'restore',
   summary: 'Restore a backup into the directory of a stopped node',
   details:
-    'Verifies every byte, then opens the result once to make sure that a node will start on it. Until the restore is complete no node starts on the directory; repeat the command with --force to complete it. Without --backup, --to-position and --to-time the newest state is restored. A point in log that was scavenged since can only be restored from a backup made before the scavenge; otherwise the command names the nearest restore points, and --at-or-before takes the one before. The directory gets a new node id, so the next copy of its files has to be a full one.',
+    'Verifies every byte, then opens the result once to make sure that a node will start on it. Until the restore is complete no node starts on the directory; repeat the command with --force to complete it. Without --backup, --to-position and --to-time the newest state is restored. A point in log that was scavenged since can only be restored from a backup made before the scavenge; otherwise the command names the nearest restore points, and --at-or-before takes the one before. Events that were redacted in any newer backup of the repository are restored as redacted; --redactions names others, which a file copy needs for all that is newer than itself. The directory gets a new node id, so the next copy of its files has to be a full one.',
   options: restoreOptions,
   examples: [
     { line: 'skua restore --from ./backups --db ./data', does: 'The newest state of a repository' },

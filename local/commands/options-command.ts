@@ -226,6 +226,7 @@ export const restoreOptions = {
   'at-or-before': flag('With --to-time, if that time cannot be restored: take the nearest restore point before it'),
   force: flag('First remove the data in the directory'),
   'allow-damaged': flag('Restore what is intact in a damaged backup, and report what is lost'),
+  redactions: text('FILE', null, 'More redactions to apply: lines of JSON, as GET /streams/%24redactions returns them'),
   'audit-log': auditOption,
   parallel: parallelOption,
   ...reach,

@@ -388,6 +388,7 @@ export async function runBackupPrune({ options, given }: Input<typeof backupPrun
         isDryRun,
         clock: systemClock,
         ids: systemIds,
+        digests: nodeDigests,
         signal,
       }),
     ),

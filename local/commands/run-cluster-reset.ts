@@ -1,10 +1,10 @@
 import * as path from 'node:path';
+import { allMarks } from '../../core/store/restored-marks/restored-marks.ts';
 import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import { readLogId, removeLogId, writeLogId } from '../../core/cluster/replica/identity/identity.ts';
 import { beginLog, requireNone } from '../../core/cluster/reset/reset.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';
 import type { MarkColumns } from '../../core/streams/api.ts';
-import { ALL_MARKS } from '../../core/streams/redactions/redactions.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { ObjectLocation, ObjectStore } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
@@ -94,7 +94,7 @@ async function look(root: string, { index }: Options, io: Io): Promise<Holding> 
       formerLogId: await readLogId(opened.storage),
       logEnd: checkpoints.writer,
       lastCommitPosition,
-      marks: store.redactions.columns(...ALL_MARKS),
+      marks: allMarks(store.redactions, opened.open.restoredMarks),
       lastEvent:
         last === undefined
           ? null

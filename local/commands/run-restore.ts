@@ -19,6 +19,7 @@ import {
   withRepository,
   withRestoreWorld,
 } from '../backup/backup-world.ts';
+import { readRedactions } from '../backup/given-redactions.ts';
 import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
@@ -42,6 +43,7 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
   checkChoice(options);
   const root = path.resolve(options.db);
   await refuseFile(root, '--db');
+  const redactions = options.redactions === null ? null : await readRedactions(options.redactions);
   const started = systemClock.monotonicMs();
   const target = new FilesystemStorage({
     root,
@@ -55,6 +57,7 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
         signal,
         force: options.force,
         parallel: options.parallel,
+        ...(redactions !== null && { redactions }),
         onProgress: (state) => show(progress, state),
       };
       const isOfFiles = await isCopy(place, options);
@@ -193,7 +196,7 @@ export function showRestore(
   wantedMs: number | null = null,
 ): void {
   const { green, yellow, red } = coloursFor(io.stdout, io.env);
-  const { backupId, position, earlierMs, files, bytes, nodeId, warnings, skipped } = report;
+  const { backupId, position, earlierMs, files, bytes, redacted, nodeId, warnings, skipped } = report;
   const what = backupId === null ? 'the copy' : `backup ${backupId}`;
   const verdict = skipped.some(({ lost }) => lost !== null) ? yellow('Partly done') : green('Done');
   line(
@@ -209,6 +212,11 @@ export function showRestore(
     io.stdout,
     `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next file copy has to be a full one.`,
   );
+  if (redacted > 0)
+    line(
+      io.stdout,
+      `${counted(redacted, 'event')} had been redacted later, and will read as empty. The next scavenge removes the content.`,
+    );
   for (const { key, path, reason, lost } of skipped) {
     const loss =
       lost === null

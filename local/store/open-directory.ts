@@ -84,7 +84,12 @@ export async function openDirectory(
       store: {
         ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }),
         beginsProofs,
-        log: { writeEpoch: false, verifyChunks: false, isReplica: appendsNothing },
+        log: {
+          writeEpoch: false,
+          verifyChunks: false,
+          isReplica: appendsNothing,
+          appendRestored: !appendsNothing && !looksOnly,
+        },
         ...(scavenge !== undefined && { scavenge }),
       },
       onProgress: (state) => progress.update(openingState(state)),

@@ -88,6 +88,7 @@ async function race(
   const prune = async () => {
     const repository = await openTestRepository(steps.objects('prune', fork));
     return await pruneRepository({
+      digests: nodeDigests,
       repository,
       keep: null,
       isErased,

@@ -14,6 +14,7 @@ import { ANY } from '../../core/streams/api.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { FakeLog } from '../support/backup/fake-log.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -33,6 +34,7 @@ function prune(
     keep: LAST,
     clock: new ManualClock(nowMs, 'microtask'),
     ids: new SeededIds(3),
+    digests: nodeDigests,
     ...more,
   });
 }

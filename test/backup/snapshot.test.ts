@@ -3,6 +3,7 @@ import { snapshotOfDirectory, takeSnapshot } from '../../core/store/snapshot/sna
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
+import { NO_MARKS } from '../../core/streams/redactions/redactions.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -145,7 +146,8 @@ test('a map that changes while it is read is read again', async () => {
       return size;
     },
   });
-  const log = async () => ({ takenMs: 0, checkpoints: { writer: 0, chaser: 0, epoch: -1, proposal: -1 }, chunks: [] });
+  const checkpoints = { writer: 0, chaser: 0, epoch: -1, proposal: -1 };
+  const log = async () => ({ takenMs: 0, checkpoints, chunks: [], marks: NO_MARKS });
   const snapshot = await takeSnapshot({
     storage: changing,
     digests: nodeDigests,

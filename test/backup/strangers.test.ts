@@ -1,3 +1,4 @@
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -141,6 +142,7 @@ describe.each([
     expect(next.value.traces).toBe(0);
     for (const nowMs of [TEST_NOW_MS + 1e9, TEST_NOW_MS + 2e9]) {
       await pruneRepository({
+        digests: nodeDigests,
         repository,
         keep: { last: 1, hourly: 0, daily: 0, weekly: 0 },
         isErased: true,

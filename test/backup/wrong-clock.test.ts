@@ -73,6 +73,7 @@ describe('a clock that was ahead for one backup', () => {
     for (const ms of TIMES) ids.push(await backUpAt(storage, repository, ms));
     const clock = new ManualClock(TIMES.at(-1)! + 1_000, 'microtask');
     const { removed } = await pruneRepository({
+      digests: nodeDigests,
       repository,
       clock,
       ids: new SeededIds(3),
@@ -102,7 +103,13 @@ describe('a clock that was ahead for one backup', () => {
       yield Uint8Array.of(1, 2, 3);
     });
     const prune = (nowMs: number) =>
-      pruneRepository({ repository, clock: new ManualClock(nowMs, 'microtask'), ids: new SeededIds(4), keep: null });
+      pruneRepository({
+        digests: nodeDigests,
+        repository,
+        clock: new ManualClock(nowMs, 'microtask'),
+        ids: new SeededIds(4),
+        keep: null,
+      });
     expect(await prune(AHEAD_MS)).toMatchObject({ blobsRemoved: 0, blobsWaiting: 1 });
     expect(await prune(FIRST_MS)).toMatchObject({ blobsRemoved: 0, blobsWaiting: 1 });
     expect(await prune(FIRST_MS + 2 * DAY_MS)).toMatchObject({ blobsRemoved: 1 });

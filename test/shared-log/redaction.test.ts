@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { listAll, type ObjectStore } from '../../core/ports/object-store.ts';
 import type { ObjectInstance } from '../../core/shared-log/api.ts';
 import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { commitKey } from '../../core/shared-log/format/object-keys.ts';
+import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { ANY } from '../../core/streams/api.ts';
+import { decodeMarks } from '../../core/streams/format/marks-table.ts';
 import { redact } from '../../core/streams/redact/redact.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';
@@ -162,4 +166,25 @@ test('a table of marks that is damaged, or gone, opens nothing', async () => {
   expect(await bucket.open().catch(codeOf)).toBe('log_corrupt');
   await bucket.objects.remove([key!]);
   expect(await bucket.open().catch(codeOf)).toBe('log_corrupt');
+});
+
+test('is told by what a backup takes of the bucket, wherever its mark lies', async () => {
+  const bucket = new Bucket();
+  await compactionTick(bucket.world());
+  const writer = await bucket.open();
+  await bucket.fill(writer);
+  const told = async (): Promise<number> => {
+    const source = await objectSource(bucket.world(), OPTIONS, new MemoryStorage());
+    const { content } = source.snapshot.files.find(({ kind }) => kind === 'redactions') ?? {};
+    await source.release();
+    return content === undefined ? 0 : decodeMarks('', content, nodeDigests).positions.length;
+  };
+  expect(await told()).toBe(0);
+  await bucket.redact(writer);
+  expect(await told()).toBe(1);
+  await compactionTick(bucket.world());
+  expect(await told()).toBe(1);
+  await redact(writer.store, bucket.ids, 'ann', { stream: 'orders', numbers: [0], reason: 'a card' });
+  expect(await told()).toBe(2);
+  await writer.close();
 });

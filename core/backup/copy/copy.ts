@@ -12,6 +12,7 @@ import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts
 import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/chain-layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
+import { MARKS_FILE } from '../../streams/format/marks-table.ts';
 import { NODE_ID_FILE, readNodeId } from '../../store/format/node-id.ts';
 import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../../store/api.ts';
 import { copyIndexPart, type CopySource } from './index-part.ts';
@@ -104,6 +105,7 @@ async function copyLocked(options: CopyOptions): Promise<CopyReport> {
     await copyLogPart(source, target);
   }
   await copyProofs(source, target);
+  await copyMarks(source, target);
   await storage.remove(COPY_MARKER);
   const { copied, kept, removed, bytesCopied } = target;
   return { mode, nodeId, logEnd: checkpoints.writer, wasUnfinished, copied, kept, removed, bytesCopied };
@@ -171,6 +173,13 @@ async function copyProofs(source: BackupSource, target: CopyTarget): Promise<voi
     if (await hasProof(source, target.storage, file)) target.keep(file);
     else await target.copy(file);
   }
+}
+
+/** The log of a directory that was restored, and not started since, lacks some of them. */
+async function copyMarks(source: BackupSource, target: CopyTarget): Promise<void> {
+  const file = source.snapshot.files.find(({ kind }) => kind === 'redactions');
+  if (file !== undefined) await target.copy(file);
+  else if ((await target.storage.size(MARKS_FILE)) !== null) await target.remove(MARKS_FILE);
 }
 
 async function hasProof(source: BackupSource, storage: Storage, { path, sizeBytes }: SnapshotFile): Promise<boolean> {

@@ -230,8 +230,9 @@ async function backUpFiles(
   const createdMs = Math.max(madeMs, (previous?.createdMs ?? 0) + 1);
   const ofKinds = (...kinds: SnapshotFile['kind'][]) => others.filter((_, i) => kinds.includes(files[i]!.kind));
   const proofs = ofKinds('proof') as ManifestProof[];
+  const [redactions] = ofKinds('redactions');
   return {
-    format: 1,
+    format: redactions === undefined ? 1 : 2,
     id,
     nodeId,
     createdMs,
@@ -248,6 +249,7 @@ async function backUpFiles(
     ),
     scavengeDb: databaseOf(ofKinds('scavenge-database')),
     ...(proofs.length > 0 && { proofs }),
+    ...(redactions !== undefined && { redactions }),
   };
 }
 

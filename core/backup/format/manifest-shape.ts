@@ -8,6 +8,7 @@ import {
 } from '../../log/format/chunk-format.ts';
 import { isProofName, PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/chain-layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
+import { MARKS_FILE } from '../../streams/format/marks-table.ts';
 import {
   also,
   flag,
@@ -55,6 +56,10 @@ export function isProofPath(path: string): boolean {
   return isIn(PROOF_FOLDER, path, isProofName);
 }
 
+export function isMarksPath(path: string): boolean {
+  return path === MARKS_FILE;
+}
+
 function isIn(folder: string, path: string, isName: (name: string) => boolean): boolean {
   return path.startsWith(`${folder}/`) && isName(path.slice(folder.length + 1));
 }
@@ -65,6 +70,8 @@ export const FILE_BYTES_MAX = 4_398_046_511_104;
 const INDEX_FILES_MAX = 40_003;
 /** A file of leaves for each chunk, a receipt for each rewriting, and the chain. */
 const PROOFS_MAX = 1_000_001;
+/** A table of marks is read at once: a million of them, each of which names some metadata. */
+const MARKS_BYTES_MAX = 268_435_456;
 /** Of the data of a chunk: its header counts them with 31 bits. */
 export const CHUNK_BYTES_MAX = 2_147_483_647;
 /** Pieces of the chunk that is being written: far more than backups make of it. */
@@ -136,7 +143,7 @@ const index = record<ManifestIndex>({ commitCheckpoint: whole(-1), files: listOf
 
 export const manifestShape: Shape<Manifest> = also(
   record<Manifest>({
-    format: oneOf(1),
+    format: oneOf(1, 2),
     id: uuid,
     nodeId: uuid,
     createdMs: moment,
@@ -157,9 +164,22 @@ export const manifestShape: Shape<Manifest> = also(
         PROOFS_MAX,
       ),
     ),
+    redactions: optional(
+      record<ManifestFile>({ ...file(pathOf(isMarksPath, `"${MARKS_FILE}"`)), sizeBytes: whole(0, MARKS_BYTES_MAX) }),
+    ),
   }),
-  (manifest) => wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest),
+  (manifest) =>
+    wrongFormat(manifest) ?? wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest),
 );
+
+function wrongFormat({ format, redactions }: Manifest): Wrong | null {
+  return (format === 2) === (redactions !== undefined)
+    ? null
+    : {
+        member: 'format',
+        why: `is ${format}, and there is ${redactions === undefined ? 'no' : 'a'} table of redactions`,
+      };
+}
 
 function wrongTime({ createdMs, madeMs = 0 }: Manifest): Wrong | null {
   return madeMs <= createdMs ? null : { member: 'madeMs', why: `is ${madeMs}, behind createdMs, ${createdMs}` };
@@ -203,7 +223,7 @@ function wrongTail({ tail: last, chunkSizeBytes }: Manifest): Wrong | null {
 }
 
 /** On a file system that takes large letters for small ones, two names are one. */
-function namedTwice({ chunks, tail: last, index: of, scavengeDb, proofs = [] }: Manifest): Wrong | null {
+function namedTwice({ chunks, tail: last, index: of, scavengeDb, proofs = [], redactions }: Manifest): Wrong | null {
   const seen = new Set<string>();
   const lists: readonly (readonly [string, readonly { readonly path: string }[]])[] = [
     ['chunks', chunks],
@@ -211,6 +231,7 @@ function namedTwice({ chunks, tail: last, index: of, scavengeDb, proofs = [] }: 
     ['index.files', of?.files ?? []],
     ['scavengeDb', scavengeDb === null ? [] : [scavengeDb]],
     ['proofs', proofs],
+    ['redactions', redactions === undefined ? [] : [redactions]],
   ];
   for (const [member, files] of lists) {
     for (const [i, { path }] of files.entries()) {

@@ -7,7 +7,8 @@ import type { SnapshotCheckpoints } from '../../store/api.ts';
  * never changed. Sizes and positions in bytes, times in milliseconds since 1970.
  */
 export interface Manifest {
-  readonly format: 1;
+  /** 2 where there is a table of marks: what knows none must not restore it, and show what was redacted. */
+  readonly format: 1 | 2;
   /** Text of a UUID. */
   readonly id: string;
   /** `node-id` of the directory that was backed up. */
@@ -34,6 +35,8 @@ export interface Manifest {
   readonly scavengeDb: ManifestFile | null;
   /** `proofs/*`; left out where there is no chain of hashes over the log, and by older versions. */
   readonly proofs?: readonly ManifestProof[];
+  /** `redactions`: all marks of redaction of the log, or more; left out where there are none. */
+  readonly redactions?: ManifestFile;
 }
 
 /** Content that is stored once, under an id that follows from it. */
@@ -111,6 +114,8 @@ export interface ManifestSummary {
   readonly shippedMs: number;
   /** Bytes of the files that it restores. */
   readonly sizeBytes: number;
+  /** The table of the marks of redaction; left out where there are none. */
+  readonly redactions?: BlobRef;
 }
 
 /**
@@ -128,6 +133,8 @@ export interface ShippedPiece {
   readonly to: number;
   /** All that was acknowledged until then stands before `to`. */
   readonly shippedMs: number;
+  /** There are marks of redaction in it. Left out where there are none. */
+  readonly hasMarks?: boolean;
 }
 
 /** Where a manifest stands, and what that tells of it. */
@@ -171,6 +178,7 @@ export function* blobsOf(manifest: Manifest): Generator<BlobRef, void, undefined
   if (manifest.index !== null) yield* manifest.index.files;
   if (manifest.scavengeDb !== null) yield manifest.scavengeDb;
   yield* manifest.proofs ?? [];
+  if (manifest.redactions !== undefined) yield manifest.redactions;
 }
 
 export function sizeOf(manifest: Manifest): number {
@@ -183,7 +191,7 @@ export function summaryOf(
   manifest: Manifest,
   shipped: { readonly to: number; readonly shippedMs: number } | null,
 ): ManifestSummary {
-  const { id, nodeId, cause } = manifest;
+  const { id, nodeId, cause, redactions } = manifest;
   const createdMs = madeMsOf(manifest);
   const logEnd = logEndOf(manifest);
   return {
@@ -195,6 +203,7 @@ export function summaryOf(
     shippedEnd: shipped?.to ?? logEnd,
     shippedMs: shipped?.shippedMs ?? createdMs,
     sizeBytes: sizeOf(manifest),
+    ...(redactions !== undefined && { redactions }),
   };
 }
 

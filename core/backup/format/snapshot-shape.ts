@@ -7,6 +7,7 @@ import {
   FILE_BYTES_MAX,
   isChunkPath,
   isIndexPath,
+  isMarksPath,
   isProofPath,
 } from './manifest-shape.ts';
 import type { Snapshot, SnapshotFile, SnapshotKind } from '../../store/api.ts';
@@ -26,6 +27,7 @@ const NAMES: Readonly<Record<SnapshotKind, (path: string) => boolean>> = {
   'bloom-filter': isIndexPath,
   'scavenge-database': (path) => path === DATABASE_PATH || path === `${DATABASE_PATH}-wal`,
   proof: isProofPath,
+  redactions: isMarksPath,
   checkpoint: (path) => CHECKPOINT.test(path),
   chunk: isChunkPath,
   'ongoing-chunk': isChunkPath,

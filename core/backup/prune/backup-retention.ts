@@ -101,7 +101,8 @@ function holdsOther(manifest: Manifest, shippedEnd: number | undefined, scavenge
   );
 }
 
-function newestOfEach(manifests: readonly Manifest[]): Map<string, Manifest> {
+/** By node. */
+export function newestOfEach(manifests: readonly Manifest[]): Map<string, Manifest> {
   const newest = new Map<string, Manifest>();
   for (const manifest of manifests)
     if (manifest.createdMs >= (newest.get(manifest.nodeId)?.createdMs ?? -Infinity))

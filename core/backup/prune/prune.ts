@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
 import { aheadOfNewest, blobsOf, madeMsOf } from '../format/snapshot-manifest.ts';
@@ -9,16 +10,17 @@ import { mapOf, moment, record } from '../../base/shape.ts';
 import { PruneIntent, runningBackups } from '../notes/notes.ts';
 import type { RunningBackup } from '../notes/notes.ts';
 import { endWhenAborted } from '../repository/repository-objects.ts';
-import { heldFromBeforeScavenges, restorableFrom, retained } from './backup-retention.ts';
+import { heldFromBeforeScavenges, newestOfEach, restorableFrom, retained } from './backup-retention.ts';
 import type { Restorable, Retention } from './backup-retention.ts';
+import { heldMarkedContent } from './marked-content.ts';
 
 export interface PruneOptions {
   readonly repository: Repository;
   /** Null keeps all backups that `isErased` leaves. */
   readonly keep: Retention | null;
   /**
-   * Also drop what holds log from before a scavenge. It is not known any more whether what earlier prunes dropped held
-   * such log, so that all that no backup needs goes at once.
+   * Also drop what holds log from before a scavenge, or the content of an event that a scavenge has redacted. It is not
+   * known any more whether what earlier prunes dropped held such log, so that all that no backup needs goes at once.
    */
   readonly isErased?: boolean;
   /** Also drop all backups of this node, which is no more: its newest would stay for ever. */
@@ -27,6 +29,7 @@ export interface PruneOptions {
   readonly isDryRun?: boolean;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly digests: Digests;
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
 }
@@ -69,7 +72,8 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
   checkForgotten(repository, manifests, options.forgottenNode ?? null);
   const summaries = await repository.backups(() => {});
   const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
-  const { kept, removed } = decide(manifests, summaries, options);
+  const erased = options.isErased === true ? await erasedIn(manifests, shippedEnds, options) : new Set<string>();
+  const { kept, removed } = decide(manifests, summaries, erased, options);
   if (intent !== null) {
     for (const { id } of removed) {
       endWhenAborted(signal);
@@ -118,17 +122,28 @@ function checkForgotten({ place }: Repository, manifests: readonly Manifest[], n
     );
 }
 
+/** Ids of the backups that hold what is erased. The newest of its node stays whatever it holds. */
+async function erasedIn(
+  manifests: readonly Manifest[],
+  shippedEnds: ReadonlyMap<string, number>,
+  { repository, digests }: PruneOptions,
+): Promise<Set<string>> {
+  const erased = await heldMarkedContent(repository, manifests, digests);
+  for (const { id } of newestOfEach(manifests).values()) erased.delete(id);
+  for (const { id } of heldFromBeforeScavenges(manifests, shippedEnds)) erased.add(id);
+  return erased;
+}
+
 function decide(
   manifests: readonly Manifest[],
   summaries: readonly ManifestSummary[],
-  { keep, isErased = false, forgottenNode = null }: PruneOptions,
+  erased: ReadonlySet<string>,
+  { keep, forgottenNode = null }: PruneOptions,
 ): { kept: Set<string>; removed: PruneReport['removed'][number][] } {
   const kept = keep === null ? new Set(manifests.map(({ id }) => id)) : retained(manifests, keep);
   // Until shipping has caught up behind the newest, the end of the log is with one before it.
   for (const ofNode of Map.groupBy(summaries, ({ nodeId }) => nodeId).values())
     for (const { id } of aheadOfNewest(ofNode)) kept.add(id);
-  const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
-  const erased = new Set(isErased ? heldFromBeforeScavenges(manifests, shippedEnds).map(({ id }) => id) : []);
   const whyOf = ({ id, nodeId }: Manifest): PruneReport['removed'][number]['why'] | null => {
     if (nodeId === forgottenNode) return 'forgotten';
     if (erased.has(id)) return 'erased';

@@ -20,7 +20,7 @@ import { PIECE_BYTES_MAX } from '../../store/shippable-log/shippable-log.ts';
  * | Offset | Size | Field |
  * |---|---|---|
  * | 0 | 8 | `SkuaShip` |
- * | 8 | 1 | version, 1 |
+ * | 8 | 1 | version: 1, or 2 where there are marks of redaction in it |
  * | 9 | 1 | 1 sealed, 2 zstd |
  * | 10 | 2 | 0 |
  * | 12 | 4 | bytes between the end of the log before it and its beginning: 0 unless a chunk was completed there |
@@ -32,6 +32,8 @@ import { PIECE_BYTES_MAX } from '../../store/shippable-log/shippable-log.ts';
  */
 const MAGIC = encodeText('SkuaShip');
 const VERSION = 1;
+/** What knows no marks must not restore it, and show what was redacted. */
+const VERSION_WITH_MARKS = 2;
 const HEADER_BYTES = 48;
 const SEALED = 1;
 const COMPRESSED = 2;
@@ -71,7 +73,7 @@ export async function ship(world: ShippedWorld, piece: ShippedPiece, bytes: Uint
   const body = isCompressed ? packed : bytes;
   const header = new Uint8Array(HEADER_BYTES);
   header.set(MAGIC);
-  header[8] = VERSION;
+  header[8] = piece.hasMarks === true ? VERSION_WITH_MARKS : VERSION;
   header[9] = (world.sealer === null ? 0 : SEALED) | (isCompressed ? COMPRESSED : 0);
   putI32(header, 12, gap | 0);
   putI64(header, 16, piece.from);
@@ -191,7 +193,12 @@ function decodeHeader(
   b: Uint8Array,
 ): { piece: ShippedPiece; flags: number; crc: number } {
   const { place } = world.objects;
-  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION)
+  const version = b[8]!;
+  if (
+    b.length < HEADER_BYTES ||
+    !equalBytes(b, 0, MAGIC, 0, MAGIC.length) ||
+    (version !== VERSION && version !== VERSION_WITH_MARKS)
+  )
     throw damaged(place, key, 'does not start like shipped log');
   if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44))
     throw damaged(place, key, 'has a header that does not match its checksum');
@@ -202,6 +209,7 @@ function decodeHeader(
     from: i64(b, 16),
     to: i64(b, 24),
     shippedMs: i64(b, 32),
+    ...(version === VERSION_WITH_MARKS && { hasMarks: true }),
   };
   if (
     pieceKey(manifestId, piece.from) !== key ||

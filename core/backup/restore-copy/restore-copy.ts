@@ -23,6 +23,9 @@ import { isProofName, PROOF_FOLDER } from '../../integrity/format/chain-layout.t
 import { writeContent } from '../../ports/write-content.ts';
 import { DATABASE_PATH, isIndexPath } from '../format/manifest-shape.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
+import { MARKS_FILE, readMarksTable } from '../../streams/format/marks-table.ts';
+import { NO_MARKS } from '../../streams/redactions/redactions.ts';
+import { putFoundMarks } from '../restore/newer-marks.ts';
 import { clearForRestore, DATA_FOLDERS, dryStart, requireEmpty, requireRoom } from '../restore/restore-directory.ts';
 import {
   damagedBefore,
@@ -44,6 +47,9 @@ export interface CopyRestoreOptions extends RestoreWorld {
 
 const READ_BYTES = 1_048_576;
 const CHECKPOINTS = ['writer.chk', 'chaser.chk', 'epoch.chk', 'proposal.chk'] as const;
+
+const UNKNOWN_REDACTIONS =
+  'A file copy knows no redactions that are newer than itself: if there were any, restore it again with --redactions, or those events can be read.';
 
 /**
  * Restores a copy of files: all of them, then `chaser.chk` as `truncate.chk`, by which the dry start cuts off what was
@@ -184,7 +190,7 @@ class CopyRestore {
   }
 
   async run(): Promise<RestoreReport> {
-    const { target, ids } = this.#options;
+    const { source, target, ids, digests, redactions } = this.#options;
     const parallel = parallelOf(this.#options, true, false);
     const { checkpoints, chunks, index, warnings } = this.#copy;
     await inParallel(chunks.length, parallel, (i) =>
@@ -193,6 +199,8 @@ class CopyRestore {
     await inParallel(index.length, parallel, (i) =>
       this.#reading(index[i]!, (file) => writeFile(target, index[i]!, this.#contentOf(file, file.size), file.size)),
     );
+    const own = await readMarksTable(source, MARKS_FILE, digests);
+    await putFoundMarks(target, [own ?? NO_MARKS, redactions ?? NO_MARKS], digests);
     const nodeId = await renewNodeId(target, ids);
     const position = Math.min(checkpoints['chaser.chk'], checkpoints['writer.chk']);
     for (const name of CHECKPOINTS.filter((one) => one !== 'writer.chk'))
@@ -200,7 +208,7 @@ class CopyRestore {
     await writeCheckpoint(target, 'truncate.chk', checkpoints['chaser.chk']);
     await writeCheckpoint(target, 'writer.chk', checkpoints['writer.chk']);
     const existenceFilterBytes = await existenceBytesOf(this.#options.target);
-    await dryStart(
+    const redacted = await dryStart(
       existenceFilterBytes === null
         ? this.#options
         : { ...this.#options, start: { existenceFilterBytes, ...this.#options.start } },
@@ -214,7 +222,8 @@ class CopyRestore {
       nodeId,
       files: chunks.length + index.length + CHECKPOINTS.length + 1,
       bytes: this.#bytes,
-      warnings,
+      redacted,
+      warnings: redactions === undefined ? [...warnings, UNKNOWN_REDACTIONS] : warnings,
       skipped: [],
     };
   }

@@ -4,6 +4,7 @@ import { isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
 import { openStore } from '../../store/store.ts';
+import { MARKS_FILE, writeMarksTable } from '../../streams/format/marks-table.ts';
 import { endRestoreWhenAborted, type RestoreWorld } from './restore-files.ts';
 
 /** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
@@ -67,10 +68,11 @@ export async function clearForRestore(storage: Storage, from: string): Promise<v
 /**
  * Opens what was restored as a node does, without writing to its log: that does what `truncate.chk` asks, builds the
  * index or brings it up to the log, and proves that the directory can be opened; `verifyIndex` for tables whose
- * checksums that were not compared. The caller holds the lock. Throws `backup_failed` when the log ends somewhere else
- * than at `position`, and what opening a store throws.
+ * checksums were not compared. Of the marks of redaction beside the log it leaves those for events that are there, and
+ * have none; resolves with how many these are. The caller holds the lock. Throws `backup_failed` when the log ends
+ * somewhere else than at `position`, and what opening a store throws.
  */
-export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<void> {
+export async function dryStart(world: RestoreWorld, position: number, verifyIndex = false): Promise<number> {
   const {
     ids,
     digests,
@@ -93,6 +95,7 @@ export async function dryStart(world: RestoreWorld, position: number, verifyInde
     },
   });
   const end = open.status().checkpoints.writer;
+  const { restoredMarks } = open;
   await open.close();
   if (end !== position)
     throw new SkuaError(
@@ -100,6 +103,10 @@ export async function dryStart(world: RestoreWorld, position: number, verifyInde
       `The restored log ends at ${end} instead of ${position}: the backup is incomplete. Restore from another backup, and run \`skua backup verify\` on this one.`,
       { expected: position, actual: end },
     );
+  const redacted = restoredMarks.positions.length;
+  if (redacted > 0) await writeMarksTable(world.target, MARKS_FILE, restoredMarks, digests);
+  else await world.target.remove(MARKS_FILE);
+  return redacted;
 }
 
 /** The same storage for work under a lock that the caller holds. */

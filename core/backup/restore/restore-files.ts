@@ -9,6 +9,7 @@ import type { Ids } from '../../ports/ids.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
+import type { MarkColumns } from '../../streams/api.ts';
 import type { StoreIndexOptions, StoreWorld } from '../../store/store.ts';
 import { type Watch, writeContent } from '../../ports/write-content.ts';
 import type { Repository } from '../repository/api.ts';
@@ -34,6 +35,8 @@ export interface RestoreWorld {
   readonly digests: Digests;
   readonly clock: Clock;
   readonly start: DryStart;
+  /** Marks of redaction to apply where their events are restored, besides those that the restore finds by itself. */
+  readonly redactions?: MarkColumns;
   /**
    * Files that are written at the same time. Default 2 from a directory by one thread, else 4; RESTORE_PARALLEL_MAX at
    * most.
@@ -90,6 +93,8 @@ export interface RestoreReport {
   readonly nodeId: string;
   readonly files: number;
   readonly bytes: number;
+  /** Events that read as empty, since they were redacted where the restored log does not reach. */
+  readonly redacted: number;
   readonly warnings: readonly string[];
   /** What was damaged and left out: empty unless damage was allowed. */
   readonly skipped: readonly Skipped[];

@@ -7,8 +7,10 @@ import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestFile } from '../format/snapshot-manifest.ts';
 import type { BackupLanes } from '../repository/repository.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
+import { NO_MARKS } from '../../streams/redactions/redactions.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
+import { type FoundMarks, marksOfRepository, putFoundMarks } from './newer-marks.ts';
 import { clearForRestore, dryStart, requireEmpty, requireRoom } from './restore-directory.ts';
 import { filesAtOnce, restoreFile, writeCheckpoint } from './restore-files.ts';
 import type { FileRestore, RestoreReport, RestoreWorld, Skipped } from './restore-files.ts';
@@ -45,6 +47,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   const { repository, choice, target, force = false } = options;
   if (!force) await requireEmpty(target);
   const plan = await chooseRestore(repository, choice, options);
+  const newer = await marksOfRepository(repository, plan.manifest, options.digests);
   if (!force) await requireRoom(target, bytesOf(plan, options.indexless === true));
   // What is refused up to here leaves no folder and no lock.
   const lock = await target.lock();
@@ -54,7 +57,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
       await clearForRestore(target, repository.place);
       await requireRoom(target, bytesOf(plan, options.indexless === true));
     } else await putRestoreMarker(target, repository.place);
-    const report = await restorePlan(options, plan);
+    const report = await restorePlan(options, plan, newer);
     await removeRestoreMarker(target);
     return report;
   } finally {
@@ -62,8 +65,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
 }
 
-async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<RestoreReport> {
-  const { repository, target, ids, onProgress } = options;
+async function restorePlan(options: RestoreOptions, plan: RestorePlan, newer: FoundMarks): Promise<RestoreReport> {
+  const { repository, target, ids, digests, redactions = NO_MARKS, onProgress } = options;
   const bytesTotal = bytesOf(plan, options.indexless === true);
   let bytes = 0;
   const onBytes = (count: number): void => {
@@ -72,10 +75,11 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
   };
   const writing: FileRestore = { repository, world: options, lanes: options.lanes, onBytes };
   const { log, skipped, indexFiles } = await writeFiles(options, plan, writing);
+  await putFoundMarks(target, [newer.marks, redactions], digests);
   const nodeId = await renewNodeId(target, ids);
   await writeCheckpoints(options, plan.manifest, log);
   const existenceFilterBytes = await existenceBytesOf(options.target);
-  await dryStart(
+  const redacted = await dryStart(
     existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } },
     log.position,
   );
@@ -86,7 +90,8 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
     nodeId,
     files: log.files + indexFiles,
     bytes,
-    warnings: plan.warnings,
+    redacted,
+    warnings: [...plan.warnings, ...newer.warnings],
     skipped,
   };
 }

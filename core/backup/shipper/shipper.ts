@@ -1,6 +1,7 @@
 import { BytePace } from '../create/store-part.ts';
 import { equalBytes, gather } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { streamHasher } from '../../base/stream-hash.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Repository } from '../repository/api.ts';
 import { logEndOf, madeMsOf } from '../format/snapshot-manifest.ts';
@@ -9,6 +10,7 @@ import { nextChunk } from '../repository/shipped.ts';
 import { RecordWalk } from '../../log/format/record-walk.ts';
 import { goesOnAt, nextPiece } from '../../store/shippable-log/shippable-log.ts';
 import type { ShippableLog } from '../../store/api.ts';
+import { ReadRecords } from '../../streams/committed/committed.ts';
 
 /** After so many pieces a new base is asked for, and after so many more nothing is shipped without one. */
 export const PIECES_MAX = 512;
@@ -68,6 +70,7 @@ export interface ShipOutcome {
 export class Shipper {
   readonly #parts: ShipperParts;
   readonly #pace: BytePace;
+  readonly #records = new ReadRecords(streamHasher);
   readonly #startedMs: number;
   #place: ShippingPosition | null = null;
   /**
@@ -235,6 +238,7 @@ export class Shipper {
       from,
       to: from + bytes.length,
       shippedMs,
+      ...(this.#records.read(bytes, from).marks.length > 0 && { hasMarks: true }),
     };
     const outcome = await repository.ship(piece, bytes).catch((error: unknown) => {
       if (isSkuaError(error, 'outcome_unknown')) return 'unknown' as const;

@@ -146,6 +146,9 @@ class Member implements MemberStore {
   get hashChain(): DirectoryStore['hashChain'] {
     return this.#opening?.open.hashChain ?? null;
   }
+  get restoredMarks(): DirectoryStore['restoredMarks'] {
+    return this.#current().restoredMarks;
+  }
   status(): ReturnType<DirectoryStore['status']> {
     return this.#current().status();
   }

@@ -188,13 +188,14 @@ export class TickBackups {
   /** The backup is there: what could not be removed is removed after the next one. */
   async #prune(repository: Repository, deadlineMs: number): Promise<void> {
     const {
-      world: { clock, ids, log },
+      world: { clock, ids, digests, log },
       keep,
     } = this.#parts;
     if (keep === null) return;
     const { signal, look } = this.#until(deadlineMs - END_MS);
     try {
-      const { removed, kept } = await pruneRepository({ repository, keep, clock, ids, signal, onProgress: look });
+      const options = { repository, keep, clock, ids, digests, signal, onProgress: look };
+      const { removed, kept } = await pruneRepository(options);
       log.info('expired backups were removed', { removed: removed.length, kept: kept.length });
     } catch (error) {
       log.warn('old backups could not be removed from the repository; the next backup tries again', {

@@ -17,6 +17,7 @@ import { newestManifest, newestManifestNumber, type ObjectManifest } from '../fo
 import { listTail, readTail } from '../tail/tail.ts';
 import { ObjectStorage } from '../tick/tick-storage.ts';
 import { TickLog } from '../tick/tick-log.ts';
+import { TickMarks } from '../tick/tick-marks.ts';
 
 /** Bytes copied at once of the chunk that is being filled. */
 const COPY_BYTES = 1_048_576;
@@ -33,6 +34,7 @@ interface Overlay {
   readonly cache: BlockCache;
   /** When the tail was listed: everything acknowledged before is in it. Milliseconds since 1970. */
   readonly takenMs: number;
+  readonly marks: TickMarks;
   /** Position at which the log goes on: behind the last record, or at the next chunk where this one was ended. */
   readonly end: number;
   /** Closes the files. What is in the scratch storage is the business of the caller. */
@@ -57,14 +59,15 @@ export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions,
     const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
     const storage = ObjectStorage.of(manifest, objects, temporary);
     const log = TickLog.of(manifest, { storage, scratch: temporary, objects, digests, ids: world.ids, cache });
+    const marks = new TickMarks(storage, digests);
     const takenMs = Math.floor(world.clock.nowMs());
     try {
-      if (await takeTail(world, options, log, manifest)) {
+      if (await takeTail(world, options, log, marks, manifest)) {
         await copyFilling(log, storage);
         const end = log.endsChunk
           ? Math.ceil(log.logEnd / manifest.chunkSizeBytes) * manifest.chunkSizeBytes
           : log.logEnd;
-        return { manifest, storage, log, cache, takenMs, end, close: () => log.close() };
+        return { manifest, storage, log, cache, takenMs, marks, end, close: () => log.close() };
       }
     } catch (error) {
       await discard(log, storage);
@@ -86,6 +89,7 @@ async function takeTail(
   { objects, digests }: ObjectWorld,
   options: ObjectLogOptions,
   log: TickLog,
+  marks: TickMarks,
   manifest: ObjectManifest,
 ): Promise<boolean> {
   const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
@@ -101,7 +105,10 @@ async function takeTail(
       { commits: tail.sizes.length, commitsMax: tailCommitsMax, bytes: tail.bytes, bytesMax: tailBytesMax },
     );
   }
-  for await (const commit of readTail(objects, digests, tail)) await log.take(commit);
+  for await (const commit of readTail(objects, digests, tail)) {
+    await log.take(commit);
+    if (commit.hasMarks) marks.take(commit);
+  }
   // A chunk that is full to its last byte is complete, and its file has a footer.
   if (log.filling?.dataBytes === log.table.chunkSize)
     await log.take({
@@ -184,7 +191,7 @@ export async function objectSource(
 }
 
 async function snapshotOf(
-  { manifest, storage, log, end, takenMs }: Overlay,
+  { manifest, storage, log, marks, end, takenMs }: Overlay,
   { digests }: ObjectWorld,
 ): Promise<Snapshot> {
   const { storeId, chunkSizeBytes, scavenge } = manifest;
@@ -194,12 +201,12 @@ async function snapshotOf(
     chunkSizeBytes,
     nodeId: storeId,
     // There are no epochs on object storage.
-    log: () =>
-      Promise.resolve({
-        takenMs,
-        checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1 },
-        chunks: chunksUpTo(log.table, end),
-      }),
+    log: async () => ({
+      takenMs,
+      checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1 },
+      chunks: chunksUpTo(log.table, end),
+      marks: await marks.all(),
+    }),
   });
   return scavenge?.state === 'running'
     ? { ...snapshot, files: snapshot.files.filter(({ kind }) => kind !== 'scavenge-database') }

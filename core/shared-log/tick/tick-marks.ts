@@ -1,5 +1,6 @@
 import { streamHasher } from '../../base/stream-hash.ts';
 import type { Digests } from '../../ports/digests.ts';
+import type { MarkColumns } from '../../streams/api.ts';
 import { ReadRecords } from '../../streams/committed/committed.ts';
 import { readMarksTable, writeMarksTable } from '../../streams/format/marks-table.ts';
 import { ALL_MARKS, Redactions } from '../../streams/redactions/redactions.ts';
@@ -26,11 +27,16 @@ export class TickMarks {
   /** Writes the table anew where there is something to add. */
   async save(): Promise<void> {
     if (this.#taken.count === 0) return;
+    await writeMarksTable(this.#storage, MARKS_PATH, await this.all(), this.#digests);
+    this.#taken = new Redactions();
+  }
+
+  /** Those of the manifest, and those that were taken since. */
+  async all(): Promise<MarkColumns> {
     const marks = new Redactions();
     const table = await readMarksTable(this.#storage, MARKS_PATH, this.#digests);
     if (table !== null) marks.addAll(table);
     marks.addAll(this.#taken.columns(...ALL_MARKS));
-    await writeMarksTable(this.#storage, MARKS_PATH, marks.columns(...ALL_MARKS), this.#digests);
-    this.#taken = new Redactions();
+    return marks.columns(...ALL_MARKS);
   }
 }

@@ -8,6 +8,7 @@ import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
+import type { MarkColumns } from '../../streams/api.ts';
 import { chunksUpTo, takeSnapshot } from '../snapshot/snapshot.ts';
 import type { LogState } from '../snapshot/snapshot.ts';
 import { StorageSource } from '../source/source.ts';
@@ -29,6 +30,7 @@ interface HoldParts {
   readonly scavenger: Pick<Scavenger, 'hold'>;
   readonly index: Pick<StreamIndex, 'holdFiles'>;
   readonly log: TransactionLog;
+  readonly marks: () => MarkColumns;
   /** Text of a UUID. */
   readonly nodeId: string;
 }
@@ -60,12 +62,13 @@ export async function takeHold(parts: HoldParts): Promise<StoreHold> {
 }
 
 /** End and files of the log are taken in one step, between two appends. */
-async function logState({ log, clock }: HoldParts): Promise<LogState> {
+async function logState({ log, clock, marks }: HoldParts): Promise<LogState> {
   const { end, table, checkpoints } = log;
   const state: LogState = {
     takenMs: clock.nowMs(),
     chunks: chunksUpTo(table, end),
     checkpoints: { writer: end, chaser: end, epoch: checkpoints.epoch.value, proposal: checkpoints.proposal.value },
+    marks: marks(),
   };
   await log.flushCheckpoints();
   return state;

@@ -14,6 +14,8 @@ import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
+import type { MarkColumns } from '../../streams/api.ts';
+import { encodeMarks, MARKS_FILE } from '../../streams/format/marks-table.ts';
 import { ensureNodeId } from '../format/node-id.ts';
 import {
   StorageSource,
@@ -23,6 +25,7 @@ import {
   type SnapshotFile,
   type SnapshotKind,
 } from '../source/source.ts';
+import { marksOfStopped } from '../stopped-marks/stopped-marks.ts';
 
 /** How often the index map is read anew when it names files that have gone meanwhile. */
 const MAP_READS_MAX = 16;
@@ -44,6 +47,8 @@ export interface LogState {
   readonly checkpoints: SnapshotCheckpoints;
   /** Chunk files in force up to the end of the log, ascending. */
   readonly chunks: readonly SnapshotFile[];
+  /** The marks of redaction up to there, or more. */
+  readonly marks: MarkColumns;
 }
 
 /**
@@ -53,14 +58,21 @@ export interface LogState {
 export async function takeSnapshot(parts: SnapshotParts): Promise<Snapshot> {
   const index = await listIndex(parts.storage, parts.digests);
   const proofs = await listProofs(parts.storage);
-  const { takenMs, checkpoints, chunks } = await parts.log();
+  const { takenMs, checkpoints, chunks, marks } = await parts.log();
   return {
     nodeId: parts.nodeId,
     takenMs,
     chunkSizeBytes: parts.chunkSizeBytes,
     checkpoints,
-    files: [...index, ...proofs, ...checkpointFiles(checkpoints), ...chunks],
+    files: [...index, ...proofs, ...marksFile(marks, parts.digests), ...checkpointFiles(checkpoints), ...chunks],
   };
+}
+
+/** So that a restore of an older state learns of them without the log. */
+function marksFile(marks: MarkColumns, digests: Digests): SnapshotFile[] {
+  if (marks.positions.length === 0) return [];
+  const content = encodeMarks(marks, digests);
+  return [{ path: MARKS_FILE, kind: 'redactions', sizeBytes: content.length, content }];
 }
 
 /** The chunk files that hold the log up to `end`; of the one that is being written, what lies before it. */
@@ -237,13 +249,8 @@ export async function snapshotOfDirectory(world: DirectoryWorld): Promise<Backup
 }
 
 /** Opens the log, which recovers it, and closes it again, which leaves the checkpoints at its end. */
-async function recovered({
-  storage,
-  clock,
-  ids,
-  digests,
-  log,
-}: DirectoryWorld): Promise<LogState & { readonly chunkSizeBytes: number }> {
+async function recovered(world: DirectoryWorld): Promise<LogState & { readonly chunkSizeBytes: number }> {
+  const { storage, clock, ids, digests, log } = world;
   const opened = await openLog({ storage, clock, ids, digests, log, cache: new BlockCache(0), isReplica: true });
   try {
     const { end, table, checkpoints, chunkSize } = opened;
@@ -252,6 +259,7 @@ async function recovered({
       chunkSizeBytes: chunkSize,
       chunks: chunksUpTo(table, end),
       checkpoints: { writer: end, chaser: end, epoch: checkpoints.epoch.value, proposal: checkpoints.proposal.value },
+      marks: await marksOfStopped(world, opened),
     };
   } finally {
     await opened.close();

@@ -54,6 +54,8 @@ export type SnapshotKind =
    * `proofs/*`: never changed, but a leaves file may take the place of one of the same name when the log was cut back
    */
   | 'proof'
+  /** `redactions`: the table of marks, where there are any. It is made for the snapshot. */
+  | 'redactions'
   /** `*.chk` of the log */
   | 'checkpoint'
   | 'chunk'

@@ -8,8 +8,8 @@ import type { Storage } from '../../ports/storage.ts';
 import type { MarkColumns } from '../redactions/redactions.ts';
 
 /**
- * All marks of a log in one file, so that they are there by one read: for logs in a bucket, whose manifests name it,
- * and in backups. Integers little-endian:
+ * All marks of a log in one file, so that they are there by one read: for logs in a bucket, whose manifests name it, in
+ * backups, and in a directory that was restored from one that knows less of them. Integers little-endian:
  *
  * | Offset | Size | Field |
  * |---|---|---|
@@ -20,6 +20,7 @@ import type { MarkColumns } from '../redactions/redactions.ts';
  * | 16 + 32 n | k | JSON: pairs of a position and names of metadata, for marks that name some |
  * | 16 + 32 n + k | 4 | CRC-32 of all before |
  */
+export const MARKS_FILE = 'redactions';
 const MAGIC = Uint8Array.from('SkuaMark', (letter) => letter.charCodeAt(0));
 const VERSION = 1;
 const HEADER_BYTES = 16;

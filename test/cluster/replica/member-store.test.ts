@@ -4,6 +4,9 @@ import { CHUNK_BYTES, Cluster, event } from './kit.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { HookedObjects } from '../../shared-log/setup.ts';
 import { ANY } from '../../../core/streams/api.ts';
+import { MARKS_FILE, writeMarksTable } from '../../../core/streams/format/marks-table.ts';
+import { ALL_MARKS, Redactions } from '../../../core/streams/redactions/redactions.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -36,6 +39,25 @@ describe('a member', () => {
     await one.close();
     await two.close();
     expect(await readRawLog(one.storage)).toEqual(await readRawLog(two.storage));
+  });
+
+  test('hides what a restore left marks for beside its log, which it leaves there', async () => {
+    const cluster = new Cluster();
+    const one = await cluster.open();
+    await one.store.append('parcels', -1, [event('a', '{"card":1}'), event('b', '{"card":2}')]);
+    const { preparePosition, id } = await one.store.readEvent('parcels', 1);
+    await one.close();
+    const marks = new Redactions();
+    marks.add({ position: preparePosition, id, keys: [] }, 0);
+    await writeMarksTable(one.storage, MARKS_FILE, marks.columns(...ALL_MARKS), nodeDigests);
+    const again = await cluster.open(one.storage);
+    const { events } = await again.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 });
+    expect(events.map(({ isRedacted, data }) => `${isRedacted} ${data.length}`)).toEqual(['false 10', 'true 0']);
+    const hold = await again.hold();
+    expect(hold.snapshot.files.map(({ kind }) => kind)).toContain('redactions');
+    await hold.release();
+    await again.close();
+    expect(await again.storage.list('')).toContain(MARKS_FILE);
   });
 
   test('asks the bucket before it tells a refusal, but for one that nothing of others could change', async () => {

@@ -77,8 +77,9 @@ export async function backUpNode(
 /** The content of every file as a backup holds it; of the chunk that was being written, its header and data. */
 export async function filesOf(repository: Repository, manifest: Manifest): Promise<Map<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>();
-  const { chunks, index, scavengeDb, tail, proofs = [] } = manifest;
-  for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs])
+  const { chunks, index, scavengeDb, tail, proofs = [], redactions } = manifest;
+  const optional = [scavengeDb, redactions ?? null].filter((file) => file !== null);
+  for (const file of [...chunks, ...(index?.files ?? []), ...optional, ...proofs])
     files.set(file.path, await collect(repository.readBlob(file)));
   if (tail !== null) {
     const parts: Uint8Array[] = [Uint8Array.from(Buffer.from(tail.header, 'hex'))];
