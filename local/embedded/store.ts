@@ -3,8 +3,6 @@ import type { BackupJobArgs, BackupJobResult, RepositorySpec } from '../../core/
 import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { idNeedles } from '../../core/scavenge/needles/needles.ts';
-import type { RedactOutcome } from '../../core/streams/redact/redact.ts';
-import { findRedacted, redact } from '../../core/streams/redact/redact.ts';
 import { checkReadableName, metastreamOf } from '../../core/streams/format/names.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import { nodeCompression } from '../../infra/node-compression.ts';
@@ -43,10 +41,9 @@ import type { Backend } from './backend.ts';
 import { appendResult, bytesEvents, expectedNumber, inWords, positionAt } from './embedded-events.ts';
 import { metadataEvent, readMetadata } from './embedded-metadata.ts';
 import { followAll, followStream, readAllStreams, readStream } from './reading.ts';
+import { redactEvents } from './redacting.ts';
 import { scavengeNow } from './scavenging.ts';
 
-/** In a mark: a program of its own has no users. */
-const BY = 'embedded';
 /** Bytes of a key of a repository. */
 const KEY_BYTES = 32;
 
@@ -136,36 +133,9 @@ export class OpenedStore implements Store {
     return { position: positionAt(position) };
   }
 
-  async redact(
-    stream: string,
-    { events = [], ids = [], reason, metadata = [], preview = false }: RedactOptions,
-  ): Promise<RedactResult> {
+  async redact(stream: string, options: RedactOptions): Promise<RedactResult> {
     this.#checkOpen();
-    const refusal = checkReadableName(stream);
-    if (refusal !== null) throw refusal;
-    if (
-      typeof reason !== 'string' ||
-      ![ids, metadata].every((texts) => texts.every((text) => typeof text === 'string'))
-    )
-      throw new SkuaError('bad_option', 'ids, reason and metadata are texts: give a reason, at least.');
-    const request = { stream, numbers: events, ids, reason, metadata };
-    const { store } = this.#backend;
-    const work: Promise<Pick<RedactOutcome, 'events' | 'position'>> = preview
-      ? findRedacted(store, request).then((taken) => ({ events: taken, position: null }))
-      : redact(store, systemIds, BY, request);
-    const found = await spoken(work);
-    return {
-      stream,
-      events: found.events.map(({ number, id, type, dataBytes, metadataBytes, wasRedacted }) => ({
-        version: number,
-        id,
-        type,
-        dataBytes,
-        metadataBytes,
-        wasRedacted,
-      })),
-      position: found.position === null ? null : positionAt(found.position),
-    };
+    return spoken(redactEvents(this.#backend.store, stream, options));
   }
 
   async info(stream: string): Promise<StreamInfo> {

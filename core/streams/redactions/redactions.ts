@@ -1,7 +1,8 @@
 import { equalBytes } from '../../base/bytes.ts';
 import { guidFromText, guidToText } from '../../base/guid.ts';
-import { isRedactable } from '../../log/format/redaction.ts';
-import { FRAME_BYTES, type PrepareFields, type RecordFrame } from '../../log/format/records.ts';
+import { isRedactable, keptMetadata } from '../../log/format/redaction.ts';
+import { FRAME_BYTES, type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
+import type { StoredEvent } from '../api.ts';
 import type { Mark } from '../format/marks.ts';
 
 /** Marks that are accepted; the memory of each is for ever. */
@@ -13,6 +14,7 @@ const MARKS_MIN = 64;
 const SLOTS_PER_MARK = 2;
 const NOTHING: readonly string[] = [];
 const NO_KEYS: MarkedKeys = { keys: NOTHING };
+const NO_BYTES = new Uint8Array(0);
 
 /** What a mark says of its event beside that it has one. */
 export interface MarkedKeys {
@@ -43,8 +45,18 @@ export const ALL_MARKS = [0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] a
 
 /** What others may know of the marks. */
 export interface RedactionView {
-  /** How many there are. It only grows: an answer that was made with another count may show what is hidden now. */
+  /** How many there are. */
   readonly count: number;
+  /**
+   * How much is hidden: marks, and names of metadata in them. It only grows: an answer that was made at another
+   * revision may show what is hidden now.
+   */
+  readonly revision: number;
+  /**
+   * An event that was read earlier as it reads now: what was marked since is hidden. What holds events for longer than
+   * it takes to answer passes them through this as it lets them go.
+   */
+  shown(event: StoredEvent): StoredEvent;
   /** Whether the event at this position of the log, with this id (UUID text), has a mark. */
   has(position: number, id: string): boolean;
   /** The marks of records from `from` to before `to` that themselves lie before `before`, for a job. */
@@ -66,13 +78,14 @@ export class Redactions implements RedactionView {
   /** Open addressing: number of the mark and 1; 0 for none. */
   #slots = new Int32Array(MARKS_MIN * SLOTS_PER_MARK);
   readonly #keys = new Map<number, readonly string[]>();
+  #hiddenKeys = 0;
   readonly #id = new Uint8Array(ID_BYTES);
 
   /** `markedAt`: position of the mark in the log. A second mark of an event adds the metadata that it names. */
   add({ position, id, keys }: Pick<Mark, 'position' | 'id' | 'keys'>, markedAt: number): void {
     guidFromText(id, this.#id, 0);
     const known = this.#find(position, this.#id, 0);
-    if (keys.length > 0) this.#keys.set(position, [...new Set([...(this.#keys.get(position) ?? []), ...keys])]);
+    if (keys.length > 0) this.#hide(position, keys);
     if (known >= 0) {
       // One that came with the files of a restore, and is in the log now.
       if (this.#markedAt[known]! < 0) this.#markedAt[known] = markedAt;
@@ -83,6 +96,39 @@ export class Redactions implements RedactionView {
     this.#ids.set(this.#id, this.count * ID_BYTES);
     this.#markedAt[this.count] = markedAt;
     this.#put(this.count++);
+  }
+
+  #hide(position: number, keys: readonly string[]): void {
+    const before = this.#keys.get(position) ?? NOTHING;
+    const hidden = [...new Set([...before, ...keys])];
+    this.#keys.set(position, hidden);
+    this.#hiddenKeys += hidden.length - before.length;
+  }
+
+  get revision(): number {
+    return this.count + this.#hiddenKeys;
+  }
+
+  shown(event: StoredEvent): StoredEvent {
+    if (this.count === 0) return event;
+    const { link } = event;
+    // A link that was marked leads nowhere.
+    if (link !== null && this.#marks(link)) return this.shown(link);
+    if (!this.#marks(event)) return event;
+    const keys = this.#keys.get(event.preparePosition) ?? NOTHING;
+    return {
+      ...event,
+      isRedacted: true,
+      data: NO_BYTES,
+      metadata: keptMetadata(event.metadata, keys),
+    };
+  }
+
+  /** As `of` for an event that has been read: one of an explicit transaction has the position of its commit. */
+  #marks({ stream, number, id, position, preparePosition }: StoredEvent): boolean {
+    return (
+      this.has(preparePosition, id) && position === preparePosition && number !== TOMBSTONE && !stream.startsWith('$')
+    );
   }
 
   has(position: number, id: string): boolean {
