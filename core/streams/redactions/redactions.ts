@@ -2,7 +2,6 @@ import { equalBytes } from '../../base/bytes.ts';
 import { guidFromText, guidToText } from '../../base/guid.ts';
 import { isRedactable, keptMetadata } from '../../log/format/redaction.ts';
 import { FRAME_BYTES, type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
-import type { StoredEvent } from '../api.ts';
 import type { Mark } from '../format/marks.ts';
 
 /** Marks that are accepted; the memory of each is for ever. */
@@ -43,6 +42,17 @@ export const NO_MARKS: MarkColumns = {
 /** For `columns`: of all records, wherever they lie. */
 export const ALL_MARKS = [0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
 
+/** What of an event decides whether a mark is for it, and what a mark hides. */
+export interface ReadEvent<E> {
+  readonly stream: string;
+  readonly number: number;
+  readonly id: string;
+  readonly metadata: Uint8Array;
+  readonly position: number;
+  readonly preparePosition: number;
+  readonly link: E | null;
+}
+
 /** What others may know of the marks. */
 export interface RedactionView {
   /** How many there are. */
@@ -56,7 +66,7 @@ export interface RedactionView {
    * An event that was read earlier as it reads now: what was marked since is hidden. What holds events for longer than
    * it takes to answer passes them through this as it lets them go.
    */
-  shown(event: StoredEvent): StoredEvent;
+  shown<E extends ReadEvent<E>>(event: E): E;
   /** Whether the event at this position of the log, with this id (UUID text), has a mark. */
   has(position: number, id: string): boolean;
   /** The marks of records from `from` to before `to` that themselves lie before `before`, for a job. */
@@ -109,7 +119,7 @@ export class Redactions implements RedactionView {
     return this.count + this.#hiddenKeys;
   }
 
-  shown(event: StoredEvent): StoredEvent {
+  shown<E extends ReadEvent<E>>(event: E): E {
     if (this.count === 0) return event;
     const { link } = event;
     // A link that was marked leads nowhere.
@@ -125,7 +135,7 @@ export class Redactions implements RedactionView {
   }
 
   /** As `of` for an event that has been read: one of an explicit transaction has the position of its commit. */
-  #marks({ stream, number, id, position, preparePosition }: StoredEvent): boolean {
+  #marks({ stream, number, id, position, preparePosition }: ReadEvent<unknown>): boolean {
     return (
       this.has(preparePosition, id) && position === preparePosition && number !== TOMBSTONE && !stream.startsWith('$')
     );
