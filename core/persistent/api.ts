@@ -243,6 +243,8 @@ export interface PersistentSubscriptionsEngine extends PersistentSubscriptions {
   stop(): Promise<void>;
   /** What all groups are at; it does not count as a measurement. For metrics. */
   figures(): Promise<readonly GroupInfo[]>;
+  /** The same as far as it is in memory, without the age of what is parked; null while no groups are loaded. */
+  figuresNow(): readonly GroupInfo[] | null;
 }
 
 /** Stream with the checkpoints of a group. */

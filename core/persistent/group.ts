@@ -266,6 +266,10 @@ export class Group implements ConsumerGroup {
     const oldestParkedMs = await this.parked.oldestMs().catch(() => null);
     return figuresOf(this, this.#parts.store, false, oldestParkedMs);
   }
+
+  figuresNow(): GroupInfo {
+    return figuresOf(this, this.#parts.store, false, null);
+  }
 }
 
 interface FiguresParts {

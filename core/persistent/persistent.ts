@@ -386,6 +386,10 @@ class Engine implements PersistentSubscriptionsEngine {
     return Promise.all([...this.#groups.values()].map((group) => group.figures()));
   }
 
+  figuresNow(): readonly GroupInfo[] | null {
+    return this.#state === 'running' ? [...this.#groups.values()].map((group) => group.figuresNow()) : null;
+  }
+
   async replayParked(stream: string, group: string, stopAt: number | null): Promise<void> {
     const running = await this.#group(stream, group);
     if (stopAt !== null && stopAt < 0)

@@ -17,44 +17,37 @@ import type { Lookup, StreamKey } from './lookup/lookup.ts';
 import { LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
 import { isEmptied, keptMetadata } from '../log/format/redaction.ts';
+import type { MarkedKeys } from './redactions/redactions.ts';
 import { type Retention, shownData } from './format/retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * The event in a parsed prepare. All events are made here, so that they have one shape. Without a payload it keeps
- * nothing of the record's bytes.
+ * The event in a parsed prepare. All events are made here, so that they have one shape, and none is shown that has a
+ * mark of redaction. Without a payload it keeps nothing of the record's bytes.
  */
 export function storedEvent(
-  { frame, fields: f, redactions }: Lookup,
+  lookup: Lookup,
   stream: string,
   number: number,
   commitPosition: number,
   hasPayload = true,
-  id = guidToText(frame.bytes, f.eventIdAt),
+  id = guidToText(lookup.frame.bytes, lookup.fields.eventIdAt),
 ): StoredEvent & { id: string } {
+  const { frame, fields: f } = lookup;
   const b = frame.bytes;
   const flags = f.flags;
   const type = internText(b, f.typeAt, f.typeLength);
-  const mark = redactions.count === 0 ? null : redactions.of(frame, f);
-  const metadata = !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength);
-  return {
+  const event = {
     stream,
     number,
     type,
     id,
     isJson: (flags & FLAG_JSON) !== 0,
-    isRedacted: mark !== null || (flags & FLAG_REDACTED) !== 0,
+    isRedacted: (flags & FLAG_REDACTED) !== 0,
     // Without the data of a link it is not known where the link leads.
-    data:
-      mark !== null
-        ? NO_BYTES
-        : hasPayload
-          ? shownData(frame, f)
-          : type === LINK_TYPE
-            ? shownData(frame, f).slice()
-            : NO_BYTES,
-    metadata: mark === null ? metadata : keptMetadata(metadata, mark.keys),
+    data: hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES,
+    metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength),
     position: commitPosition,
     preparePosition: frame.position,
     createdMs: timestampMsAt(b, f.timestampAt),
@@ -62,6 +55,16 @@ export function storedEvent(
     link: null,
     linkTargetMissing: false,
   };
+  return lookup.redactions.isClear(frame.position) ? event : hiddenBy(lookup.redactions.of(frame, f), event);
+}
+
+function hiddenBy<Event extends Pick<StoredEvent, 'isRedacted' | 'data' | 'metadata'>>(
+  mark: MarkedKeys | null,
+  event: Event,
+): Event {
+  return mark === null
+    ? event
+    : { ...event, isRedacted: true, data: NO_BYTES, metadata: keptMetadata(event.metadata, mark.keys) };
 }
 
 /** The step did its share: let other work run and take it again. */

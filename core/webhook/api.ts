@@ -93,7 +93,7 @@ export interface InboundCall {
 }
 
 /** Statuses of our own, and those that a connector may have chosen for calls that its script skips. */
-export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504;
+export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 422 | 500 | 503 | 504;
 
 /** A status; or, to a sender that sends a challenge, with the text that it wants back. */
 export type IngestAnswer = IngestStatus | { readonly status: IngestStatus; readonly text: string };

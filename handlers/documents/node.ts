@@ -186,7 +186,7 @@ export interface ActivityView {
  * What the node did in the last 24 hours, a step a minute, as far as it has run: kept in memory, by each member for
  * itself.
  */
-export interface ActivityHistoryView {
+export interface HistoryView<Line extends string = string> {
   /** Since when it has been measured: the start of the node, or 24 hours ago. */
   readonly since: string;
   readonly stepSeconds: number;
@@ -196,15 +196,20 @@ export interface ActivityHistoryView {
    * As many of each as there are times: means of the step, and p99 of what came in it. Null where nothing was done of
    * which there could be a p99, and where the node slept or its clock was set.
    */
-  readonly values: Readonly<
-    Record<
-      | Exclude<keyof ActivityView, 'windowSeconds' | 'totals'>
-      /** Of one core. */
-      | 'cpuShare',
-      readonly (number | null)[]
-    >
-  >;
+  readonly values: Readonly<Record<Line, readonly (number | null)[]>>;
 }
+
+export type ActivityHistoryView = HistoryView<
+  | Exclude<keyof ActivityView, 'windowSeconds' | 'totals'>
+  /** Of one core. */
+  | 'cpuShare'
+>;
+
+/** Of the calls for one connector: rates by what became of them. */
+export type WebhookHistoryView = HistoryView<'takenPerSecond' | 'skippedPerSecond' | 'refusedPerSecond'>;
+
+/** Of one group: messages sent, how far it lies behind, and what is not acknowledged. */
+export type GroupHistoryView = HistoryView<'sentPerSecond' | 'lag' | 'inFlight'>;
 
 /** What became of calls of senders since the start, and lately, as above. */
 export interface WebhooksView {

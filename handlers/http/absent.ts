@@ -12,7 +12,7 @@ const ABSENT: readonly { readonly path: RegExp; readonly what: string }[] = [
   },
   {
     path: /^\/subscriptions(?:\/|$)/,
-    what: 'Persistent subscriptions have no such path, and functions do not support them. Follow a stream with Accept: text/event-stream, and keep the last id seen',
+    what: 'Persistent subscriptions have no such path here. Where nobody leads there are none at all: in functions, and on a node over object storage that is no member of a cluster. Follow a stream with Accept: text/event-stream, and keep the last id seen',
   },
   {
     path: /^\/ui(?:\/|$)/,

@@ -5,6 +5,8 @@ import type {
   ActivityHistoryView,
   AuditView,
   ChunkProofView,
+  GroupHistoryView,
+  HistoryView,
   InfoDocument,
   LogLineLevel,
   LogView,
@@ -15,6 +17,7 @@ import type {
   OverviewView,
   ReloadResult,
   StartUpWork,
+  WebhookHistoryView,
   WebhooksView,
 } from '../documents/node.ts';
 
@@ -62,6 +65,16 @@ export interface LogQuery {
 /** A tree of statistics, as deep as its keys have dashes. */
 export type StatsTree = { readonly [key: string]: string | number | StatsTree };
 
+/** The last 24 hours, as the node has kept them in memory. */
+export interface NodeHistory {
+  activity(): ActivityHistoryView;
+  /** Of the metrics that the page shows at first: rates of counters and quantiles of histograms, by `name{labels}`. */
+  metrics(): HistoryView;
+  /** Null throughout for a connector, or a group, of which nothing is kept. */
+  connector(id: string): WebhookHistoryView;
+  group(stream: string, group: string): GroupHistoryView;
+}
+
 export interface NodeControl {
   readonly version: string;
   /** UUID of this run of the node. */
@@ -73,7 +86,9 @@ export interface NodeControl {
   member(): GossipMember;
   /** All that this node knows, itself included. */
   members(): readonly GossipMember[];
-  /** Null once the node serves. */
+  /** Until it has served for the first time. */
+  readonly isStarting: boolean;
+  /** Null while the node serves. */
   startUpWork(): StartUpWork | null;
   /** Null where there is nothing to prove, or not yet. */
   chunkProofs(): ChunkProofView | null;
@@ -82,8 +97,7 @@ export interface NodeControl {
   /** The files of the log; without the files where `since` is their version. */
   chunkMap(since: string | null): ChunkMapView;
   overview(): Promise<OverviewView>;
-  /** The last 24 hours. */
-  activityHistory(): ActivityHistoryView;
+  readonly history: NodeHistory;
   webhooks(): WebhooksView;
   /** The last lines of the log. */
   log(query: LogQuery): LogView;

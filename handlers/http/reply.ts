@@ -143,7 +143,7 @@ const OPAQUE: ReadonlyMap<string, number> = new Map([
 const FEED_OPAQUE = 1_747_451_192;
 
 /**
- * Without quotes. `redactions`: their revision before what is answered was read, so that no answer that was made
+ * Without quotes. `redactions`: how many there were before what is answered was read, so that no answer that was made
  * before the next one counts as the same.
  */
 export function etagOf(version: number, representation: Representation, redactions: number): string {

@@ -16,11 +16,12 @@ import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { GossipMember, NodeControl } from '../http/node-control.ts';
 import { isOpenedInBrowser } from '../http/browsers.ts';
-import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document, redirect } from '../http/reply.ts';
+import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document, jsonReply, redirect } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
 import { nodeOf } from '../http/presence.ts';
 import { inRoom } from '../http/room.ts';
+import { METRIC_HISTORY_DOC } from '../openapi/inspection-paths.ts';
 import { NODE_DOCS } from '../openapi/node-paths.ts';
 import { noConnections, stats } from './statistics.ts';
 
@@ -29,11 +30,14 @@ const JSON_HEADERS = { ...NOT_STORED, 'content-type': 'application/json; charset
 /** Seconds after which to look again while a node starts. */
 const RETRY_AFTER = { 'retry-after': '5' };
 
-/** `/health/live`: 204 once the node has initialised, until then 503; always empty. */
-export const live: Handler = (_call, app) => liveReply(workOf(app) === null);
+/**
+ * `/health/live`: 204 once the node has started, until then 503; always empty. What only keeps it from serving, such as
+ * a bucket that does not answer, says `/health/ready`: a restart would not help.
+ */
+export const live: Handler = (_call, app) => liveReply(app.node?.isStarting !== true);
 
-export function liveReply(isReady: boolean): Reply {
-  if (isReady) return { status: 204, statusText: 'No Content', headers: NOT_STORED, body: null };
+export function liveReply(isStarted: boolean): Reply {
+  if (isStarted) return { status: 204, statusText: 'No Content', headers: NOT_STORED, body: null };
   return {
     status: 503,
     statusText: 'Server Is Not Ready',
@@ -249,6 +253,12 @@ const metrics: Handler = async (call, app) => {
   return document(call, body, contentType, ASK_AGAIN);
 };
 
+/** GET `/metrics/history`: what charts of metrics begin with. */
+const metricHistory: Handler = (call, app) => {
+  negotiate(call, JSON_ONLY);
+  return jsonReply(call, nodeOf(call, app).history.metrics());
+};
+
 const GET = 'GET, OPTIONS';
 const STATISTICS = 'disableStatsOnHttp';
 const LIVE = operation('probe', 'here', live, NODE_DOCS.live);
@@ -279,6 +289,12 @@ export const NODE_ROUTES = area({ tag: 'Node' }, [
     offBy: STATISTICS,
     methods: GET,
     operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) },
+  },
+  {
+    path: '/metrics/history',
+    offBy: STATISTICS,
+    methods: GET,
+    operations: { GET: operation('statistics', 'here', inRoom(metricHistory), METRIC_HISTORY_DOC) },
   },
   {
     path: '/stats',

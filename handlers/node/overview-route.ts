@@ -15,7 +15,7 @@ const overview: Handler = async (call, app) => {
 /** GET `/admin/overview/history`: what charts begin with. */
 const activityHistory: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  return jsonReply(call, nodeOf(call, app).activityHistory());
+  return jsonReply(call, nodeOf(call, app).history.activity());
 };
 
 /** The paths of the overview. */

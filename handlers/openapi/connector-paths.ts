@@ -333,6 +333,7 @@ export const WEBHOOK_DOC: OperationDoc = {
     415: status(
       'The content type is not JSON. For a form, the answer is a problem document that says what to set at the sender.',
     ),
+    422: status('The stream is deleted for ever, so the event can never be written (connectors with `waitForWrite`).'),
     500: status(
       'The script failed, took too long, or named an invalid stream or event type, or a stream that the connector may not write to.',
     ),

@@ -18,11 +18,14 @@ import type {
   ActivityHistoryView,
   ActivityView,
   DiskView,
+  GroupHistoryView,
+  HistoryView,
   LogLevelDocument,
   LogLineView,
   LogView,
   NodeWarning,
   OverviewView,
+  WebhookHistoryView,
   WebhooksView,
 } from '../documents/node.ts';
 import type { StreamDocument, StreamsDocument } from '../documents/streams.ts';
@@ -33,6 +36,19 @@ import type { OperationDoc, Schema } from '../http/route.ts';
 
 const NUMBER: Schema = { type: 'number' };
 const RATE: Schema = { type: ['number', 'null'] };
+
+const NOT_MEASURED =
+  'One value per time; null where nothing was measured, as while the machine slept or its clock was set.';
+
+/** The last 24 hours of some lines. */
+function historyOf(values: Schema): Schema {
+  return documentOf<HistoryView>({
+    since: { ...TIME, description: 'When the values begin: the start of the node, or 24 hours ago.' },
+    stepSeconds: COUNT,
+    times: { ...arrayOf(COUNT), description: 'Ends of the steps in Unix milliseconds, rising.' },
+    values,
+  });
+}
 
 export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
   ChunkMap: documentOf<ChunkMapView>({
@@ -101,11 +117,8 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     ),
   }),
   LogLevel: documentOf<LogLevelDocument>({ level: oneOf(...LOG_LEVELS) }),
-  ActivityHistory: documentOf<ActivityHistoryView>({
-    since: { ...TIME, description: 'When the values begin: the start of the node, or 24 hours ago.' },
-    stepSeconds: COUNT,
-    times: { ...arrayOf(COUNT), description: 'Ends of the steps in Unix milliseconds, rising.' },
-    values: documentOf<ActivityHistoryView['values']>(
+  ActivityHistory: historyOf(
+    documentOf<ActivityHistoryView['values']>(
       {
         appendsPerSecond: arrayOf(RATE),
         eventsWrittenPerSecond: arrayOf(RATE),
@@ -117,9 +130,33 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
         requestP99Seconds: arrayOf(RATE),
         cpuShare: { ...arrayOf(RATE), description: 'CPU time of the process, as a share of one core.' },
       },
-      'One value per time; null where nothing was measured, as while the machine slept or its clock was set.',
+      NOT_MEASURED,
     ),
+  ),
+  MetricHistory: historyOf({
+    type: 'object',
+    additionalProperties: arrayOf(RATE),
+    description: `By \`name{label="value", …}\`. Of counters the rates, of histograms over all labels the values below which half and 99 % lie, with the label \`quantile\`. ${NOT_MEASURED}`,
   }),
+  WebhookHistory: historyOf(
+    documentOf<WebhookHistoryView['values']>(
+      { takenPerSecond: arrayOf(RATE), skippedPerSecond: arrayOf(RATE), refusedPerSecond: arrayOf(RATE) },
+      NOT_MEASURED,
+    ),
+  ),
+  SubscriptionHistory: historyOf(
+    documentOf<GroupHistoryView['values']>(
+      {
+        sentPerSecond: arrayOf(RATE),
+        lag: {
+          ...arrayOf(RATE),
+          description: 'Between the checkpoint and the last known event: events, or for `$all` bytes of the log.',
+        },
+        inFlight: { ...arrayOf(RATE), description: 'Messages sent and not yet acknowledged.' },
+      },
+      NOT_MEASURED,
+    ),
+  ),
   Overview: documentOf<OverviewView>({
     time: TIME,
     node: documentOf<OverviewView['node']>({
@@ -308,9 +345,24 @@ export const ACTIVITY_HISTORY_DOC: OperationDoc = {
   responses: { 200: ok('The history.', json(ref('ActivityHistory'))), ...problems(400, 406) },
 };
 
+export const METRIC_HISTORY_DOC: OperationDoc = {
+  summary: 'Main metrics of the last 24 hours',
+  description:
+    'Of events, appends, HTTP requests (the 12 busiest series) and cache lookups: one value a minute, of the node that is asked, from its start on. Kept in memory: a restart begins anew.',
+  responses: { 200: ok('The history.', json(ref('MetricHistory'))), ...problems(400, 406) },
+};
+
 export const WEBHOOK_ACTIVITY_DOC: OperationDoc = {
   summary: 'Webhook calls by outcome',
   description:
     'Of the node that is asked, since its start and in about the last 10 seconds; rates are null until two answers lie far enough apart.',
   responses: { 200: ok('By connector.', json(ref('WebhookActivity'))), ...problems(400, 406) },
+};
+
+export const WEBHOOK_HISTORY_DOC: OperationDoc = {
+  summary: 'Calls for a connector in the last 24 hours',
+  description:
+    'Taken, skipped by its script, and refused: one value a minute, of the node that is asked. Kept in memory, of 10 connectors, the busiest ones; null where nothing is known.',
+  parameters: [{ ...query('connector', 'Id of the connector.', TEXT, 'orders'), required: true }],
+  responses: { 200: ok('The history.', json(ref('WebhookHistory'))), ...problems(400, 406) },
 };

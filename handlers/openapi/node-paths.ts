@@ -169,9 +169,9 @@ const readiness: OperationDoc = {
 
 export const NODE_DOCS = {
   live: {
-    summary: 'Whether the node serves',
+    summary: 'Whether the node has started; a restart would not help against what it lacks then',
     responses: {
-      204: ok('It serves.', undefined, NO_STORE),
+      204: ok('It has started.', undefined, NO_STORE),
       503: ok('It is starting.', undefined, { ...NO_STORE, ...RETRY_AFTER }),
     },
   },

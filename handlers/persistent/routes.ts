@@ -3,8 +3,8 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { featureOf } from '../http/presence.ts';
-import { adminJson, commonHeaders } from '../http/reply.ts';
+import { featureOf, nodeOf } from '../http/presence.ts';
+import { adminJson, commonHeaders, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { baseOf, decodeSegment } from '../http/url.ts';
@@ -79,6 +79,14 @@ const details: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const { stream, group } = groupIn(call);
   return adminJson(call, 200, detailsDocument(call, await groups.info(stream, group)));
+};
+
+/** GET `/subscriptions/{stream}/{group}/history`: what charts of a group begin with. */
+const history: Handler = (call, app) => {
+  featureOf(call, app, 'subscriptions');
+  negotiate(call, JSON_ONLY);
+  const { stream, group } = groupIn(call);
+  return jsonReply(call, nodeOf(call, app).history.group(stream, group));
 };
 
 /** PUT `/subscriptions/{stream}/{group}`: what is left out is as clients have it. */
@@ -219,6 +227,11 @@ export const SUBSCRIPTION_ROUTES = area({ tag: 'Subscriptions', feature: 'subscr
     path: `${GROUP}/info`,
     methods: GET,
     operations: { GET: operation('authenticated', 'leader', inRoom(details), SUBSCRIPTION_DOCS.details) },
+  },
+  {
+    path: `${GROUP}/history`,
+    methods: GET,
+    operations: { GET: operation('authenticated', 'leader', inRoom(history), SUBSCRIPTION_DOCS.history) },
   },
   {
     path: `${GROUP}/replayParked`,

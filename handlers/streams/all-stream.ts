@@ -60,7 +60,7 @@ async function backward(
   filter: AllFilter | undefined,
   chosen: Representation,
 ): Promise<Reply> {
-  const redactions = app.store.redactions.revision;
+  const redactions = app.store.redactions.count;
   const isHead = token === 'head';
   const from = isHead ? 'end' : tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
@@ -96,7 +96,7 @@ async function forward(
   filter: AllFilter | undefined,
   chosen: Representation,
 ): Promise<Reply> {
-  const redactions = app.store.redactions.revision;
+  const redactions = app.store.redactions.count;
   const from = tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);

@@ -63,7 +63,7 @@ export async function backwardPage(
   chosen: Representation,
 ): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.revision;
+  const redactions = app.store.redactions.count;
   const isHead = event === 'head';
   const from = isHead ? 'end' : numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
@@ -98,7 +98,7 @@ export async function forwardPage(
   chosen: Representation,
 ): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.revision;
+  const redactions = app.store.redactions.count;
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
@@ -222,7 +222,7 @@ async function eventReply(
   chosen: Representation,
 ): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.revision;
+  const redactions = app.store.redactions.count;
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
   const found = await oneWithoutForbidden(

@@ -3,9 +3,9 @@ import { caOf, nodeOf } from './command.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
+import { startCommand } from './started-by.ts';
 import { explainTls } from './tls-failure.ts';
 import { Trust } from './trust.ts';
-import { bundled } from '../../infra/runtime/version.ts';
 
 /** Longest time in milliseconds that a call may take, unless it is one that waits. */
 const CALL_MS_MAX = 30_000;
@@ -100,7 +100,7 @@ export class NodeClient {
       const reason = cause?.code ?? cause?.message ?? (error as Error).message;
       throw new CommandError(
         'node_unreachable',
-        `No node answers at ${this.base} (${reason}). Start one in another terminal with \`${bundled('.') === null ? 'npm start' : 'npx skua start --disable-tls'}\`, or name another one with --node URL.`,
+        `No node answers at ${this.base} (${reason}). Start one in another terminal with \`${startCommand(process.env)}\`, or name another one with --node URL, or in SKUA_NODE.`,
         EXIT.unreachable,
       );
     }

@@ -8,8 +8,9 @@ import { CommandError } from '../../infra/runtime/failure.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
+import { commandName } from '../cli/started-by.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
-import { bundled, VERSION } from '../../infra/runtime/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 import type { clusterTryOptions } from './options-command.ts';
 
 const SECRET_BYTES = 32;
@@ -89,7 +90,6 @@ function banner(members: readonly TryOutMember[], storage: string, io: Io): void
   ) as [string, string, string];
   const event = `[{"eventId":"${randomUUID()}","eventType":"letter-posted","data":{"to":"Oslo"}}]`;
   const curl = 'curl -u admin:changeit';
-  const skua = bundled('.') === null ? 'npm run skua --' : 'npx skua';
   line(
     io.stdout,
     [
@@ -102,7 +102,7 @@ function banner(members: readonly TryOutMember[], storage: string, io: Io): void
       `${curl} -i ${third}/streams/letters/head`,
       `${curl} -N ${first}/streams/letters -H 'Accept: text/event-stream'`,
       dim('# see the leader and the lag of the others; then kill -9 the process of the leader, and look again'),
-      `${skua} cluster status --node ${first} --watch`,
+      `${commandName(io.env)} cluster status --node ${first} --watch`,
       '',
       dim('Ctrl+C stops all.'),
     ].join('\n'),

@@ -11,6 +11,7 @@ import { runScavengeDemo } from '../demo/demo-scavenge.ts';
 import type { ScavengeReport } from '../demo/demo-scavenge.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { NodeClient } from '../cli/node-client.ts';
+import { commandName } from '../cli/started-by.ts';
 import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { demoOptions } from './options-command.ts';
 
@@ -181,7 +182,7 @@ function showLeft(
     [`explain ${stream}`, 'what would go of it, and why'],
     ['scavenge start --dry-run', 'what would go of all streams; changes nothing'],
     ['scavenge start --wait', 'let it go'],
-  ].map(([words, does]) => [`npx skua ${words}${at}`, does!] as const);
+  ].map(([words, does]) => [`${commandName(io.env)} ${words}${at}`, does!] as const);
   const width = Math.max(...commands.map(([command]) => command.length));
   line(
     io.stdout,

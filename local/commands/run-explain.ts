@@ -136,7 +136,7 @@ export function showExplanation(
 ): void {
   const { bold, red, green, dim, yellow } = coloursFor(io.stdout, io.env);
   const out = (text = '') => line(io.stdout, text);
-  out(`${bold(shown(stream))}: ${lastEventNumber < 0 ? 'no events' : `last event ${numberText(lastEventNumber)}`}`);
+  out(`${bold(shown(stream))}: ${lastText(lastEventNumber)}`);
   const unreadable = ignored.find(({ key }) => key === null);
   out(
     `metadata: ${metadata !== null ? JSON.stringify(metadata) : unreadable !== undefined ? shown(unreadable.value) : dim('none')}`,
@@ -152,7 +152,7 @@ export function showExplanation(
   if (removed.length === 0)
     out(green(`A scavenge would remove ${redacted === undefined && marked === undefined ? 'nothing' : 'no event'}.`));
   else {
-    out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)}):`));
+    out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)} of records):`));
     for (const text of tableLines(
       REMOVED,
       removed.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]),
@@ -201,11 +201,18 @@ export function showExplanation(
   }
 }
 
+function lastText(number: number): string {
+  if (number < 0) return 'no events';
+  return number >= Number.MAX_SAFE_INTEGER ? 'deleted for ever' : `last event ${numberText(number)}`;
+}
+
 function ruleText({ rule, value }: Explanation['rules'][number]): string {
   return value === true ? rule : `${rule} ${typeof value === 'number' ? numberText(value) : String(value)}`;
 }
 
 function rangeText({ from, to }: { readonly from: number; readonly to: number }): string {
+  // The tombstone's number says nothing to a reader.
+  if (from >= Number.MAX_SAFE_INTEGER) return 'the last';
   return from === to ? numberText(from) : `${numberText(from)} to ${numberText(to)}`;
 }
 

@@ -158,16 +158,19 @@ async function report<S extends ErasureSummary>(
 ): Promise<ExitCode> {
   const { json } = sought;
   const waiting = new Findings(io);
+  const redactions = new Map<string, NonNullable<ErasureFinding['mark']>>();
   const summary = await followSearch(
     search,
     io,
     ({ bytesDone, bytesTotal }) => ({ label: 'searching', bytesDone, bytesTotal }),
     (found) => {
+      if (found.mark !== undefined) redactions.set(`${found.mark.number}@${found.mark.stream}`, found.mark);
       if (json) line(io.stdout, JSON.stringify(found));
       else waiting.tell(found);
     },
   );
   waiting.end();
+  if (!json) for (const mark of redactions.values()) line(io.stdout, redactionText(mark));
   line(
     io.stdout,
     json
@@ -175,6 +178,7 @@ async function report<S extends ErasureSummary>(
           kind: 'summary',
           ...where,
           ...summary,
+          ...(redactions.size > 0 && { redactions: [...redactions.values()] }),
           ...(sought.stream !== null && { streamKnown: isKnown(summary) }),
         })
       : summaryText(summary, Object.values(where)[0]!, sought, io),
@@ -210,6 +214,11 @@ class Findings {
     this.#file = null;
     this.#more = 0;
   }
+}
+
+/** What was asked, and who asked. */
+function redactionText({ stream, number, by, reason }: NonNullable<ErasureFinding['mark']>): string {
+  return `Event ${number} of ${JSON.stringify(stream)} was redacted by ${by}: ${reason}`;
 }
 
 function findingText({ kind, file, offset, what }: ErasureFinding, io: Io): string {

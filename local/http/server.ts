@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { systemClock } from '../../infra/system-clock.ts';
+import { startOption } from '../cli/started-by.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { CountedCall } from './call-limits.ts';
@@ -26,6 +27,7 @@ import type { CertificateSet } from '../tls/certificate-set.ts';
 import { guardHandshakes } from '../tls/handshakes.ts';
 import type { Handshakes } from '../tls/handshakes.ts';
 
+const PORT_MAX = 65_535;
 /** Longest head of a request in bytes; beyond it 431. */
 const HEAD_BYTES_MAX = 32_768;
 /** Idle connections are kept this long: longer than proxies keep theirs, so that those close first. */
@@ -302,13 +304,13 @@ function listenError(error: NodeJS.ErrnoException, hostname: string, port: numbe
     case 'EADDRINUSE':
       return new CommandError(
         'port_in_use',
-        `Port ${port} of ${hostname} is in use by another process. Stop that one, or choose another port with --node-port (0 takes any free one).`,
+        `Port ${port} of ${hostname} is in use by another process. Stop that one, or choose another port: \`${startOption(`--node-port ${port < PORT_MAX ? port + 1 : 0}`)}\` (0 takes any free one).`,
         EXIT.unreachable,
       );
     case 'EACCES':
       return new CommandError(
         'port_denied',
-        `The system does not allow this user to listen on port ${port}. Choose a port above 1023 with --node-port.`,
+        `The system does not allow this user to listen on port ${port}. Choose a port above 1023: \`${startOption('--node-port 2113')}\`.`,
         EXIT.unreachable,
       );
     case 'EADDRNOTAVAIL':

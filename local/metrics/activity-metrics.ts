@@ -94,7 +94,7 @@ export class WebhookActivity {
   readonly #looks: Looks<ReadonlyMap<string, SeenConnector>>;
 
   constructor(metrics: Metrics, clock: Pick<Clock, 'monotonicMs'>) {
-    this.#looks = new Looks(clock, () => seenIn(metrics));
+    this.#looks = new Looks(clock, () => callsIn(metrics));
   }
 
   view(): WebhooksView {
@@ -122,7 +122,7 @@ export class WebhookActivity {
 }
 
 /** Calls for connectors that do not run have none, and are those of ''. */
-function seenIn(metrics: Metrics): ReadonlyMap<string, SeenConnector> {
+export function callsIn(metrics: Metrics): ReadonlyMap<string, SeenConnector> {
   const seen = new Map<string, SeenConnector>();
   for (const { labels, value } of metrics.figuresOf(CALLS)) {
     const connectorId = labels['connector'] ?? '';

@@ -1,3 +1,4 @@
+import type { MeterLabels } from '../../core/ports/meter.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { Collector, Metrics } from './metrics.ts';
 
@@ -14,10 +15,8 @@ function storeMetrics(open: Pick<Store, 'status'>): Collector {
     const positions = { ...checkpoints, index: indexCheckpoint, streamExistenceFilter: existenceCheckpoint };
     for (const [name, position] of Object.entries(positions))
       metrics.gauge('eventstore_checkpoints', position, { ...NONE, name });
-    metrics.total('eventstore_cache_hits_misses_total', cache.hits, { cache: 'chunk', kind: 'hits' });
-    metrics.total('eventstore_cache_hits_misses_total', cache.misses, { cache: 'chunk', kind: 'misses' });
-    metrics.total('eventstore_cache_hits_misses_total', streams.stateHits, { cache: 'stream-info', kind: 'hits' });
-    metrics.total('eventstore_cache_hits_misses_total', streams.stateMisses, { cache: 'stream-info', kind: 'misses' });
+    for (const [labels, count] of cacheLookups({ cache, streams }))
+      metrics.total('eventstore_cache_hits_misses_total', count, labels);
     metrics.gauge('eventstore_cache_resources_bytes', cache.capacityBytes, { cache: 'chunk', kind: 'capacity' });
     metrics.gauge('eventstore_cache_resources_bytes', cache.usedBytes, { cache: 'chunk', kind: 'size' });
     metrics.gauge('eventstore_cache_resources_entries', streams.statesInMemory, {
@@ -38,6 +37,23 @@ function storeMetrics(open: Pick<Store, 'status'>): Collector {
     if (ageMs === null) metrics.clear('eventstore_log_oldest_proof_age_seconds');
     else metrics.gauge('eventstore_log_oldest_proof_age_seconds', ageMs / 1_000);
   };
+}
+
+/** How often something was looked for in a cache, and found or not. */
+export interface LookupCounts {
+  readonly cache: Pick<Status['cache'], 'hits' | 'misses'>;
+  readonly streams: Pick<Status['streams'], 'stateHits' | 'stateMisses'>;
+}
+
+type Status = ReturnType<Store['status']>;
+
+export function cacheLookups({ cache, streams }: LookupCounts): readonly (readonly [MeterLabels, number])[] {
+  return [
+    [{ cache: 'chunk', kind: 'hits' }, cache.hits],
+    [{ cache: 'chunk', kind: 'misses' }, cache.misses],
+    [{ cache: 'stream-info', kind: 'hits' }, streams.stateHits],
+    [{ cache: 'stream-info', kind: 'misses' }, streams.stateMisses],
+  ];
 }
 
 /** What the collectors below ask of the node. */

@@ -76,6 +76,6 @@ function ageSeconds({ oldestParkedMs }: GroupInfo, clock: Clock): number {
 }
 
 /** The number, or the commit position of `C:1024/P:1024`. */
-function numberOf(position: string): number {
+export function numberOf(position: string): number {
   return Number(/^C:(-?\d+)\//.exec(position)?.[1] ?? position);
 }

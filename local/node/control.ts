@@ -6,7 +6,6 @@ import type { Store, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import type {
-  ActivityHistoryView,
   AuditView,
   ChunkProofView,
   LogLineLevel,
@@ -38,7 +37,7 @@ export interface NodeControlParts {
   readonly audit: () => AuditView | null;
   readonly log: Pick<NodeLog, 'recent' | 'setLevel'>;
   readonly overview: () => Promise<OverviewView>;
-  readonly activityHistory: NodeControl['activityHistory'];
+  readonly history: NodeControl['history'];
   readonly webhooks: () => WebhooksView;
 }
 
@@ -125,6 +124,9 @@ export class SingleNode implements NodeControl {
         };
   }
 
+  get isStarting(): boolean {
+    return this.#parts.startUpWork() !== null;
+  }
   startUpWork(): StartUpWork | null {
     return this.#parts.startUpWork();
   }
@@ -137,8 +139,8 @@ export class SingleNode implements NodeControl {
   overview(): Promise<OverviewView> {
     return this.#parts.overview();
   }
-  activityHistory(): ActivityHistoryView {
-    return this.#parts.activityHistory();
+  get history(): NodeControl['history'] {
+    return this.#parts.history;
   }
   webhooks(): WebhooksView {
     return this.#parts.webhooks();

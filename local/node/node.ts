@@ -48,7 +48,7 @@ import {
 } from '../http/http-request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
-import { Activity, seenNow, WebhookActivity } from '../metrics/activity-metrics.ts';
+import { Activity, WebhookActivity } from '../metrics/activity-metrics.ts';
 import { DayHistory } from '../metrics/day-history.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { Collector, Metrics } from '../metrics/metrics.ts';
@@ -81,6 +81,7 @@ import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
 import { openProof } from '../proof/open-hash-chain.ts';
 import { openSubscriptions } from '../persistent/open-subscriptions.ts';
+import type { OpenSubscriptions } from '../persistent/open-subscriptions.ts';
 import { pageFiles } from '../ui/built-page.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import { background } from '../../core/base/background.ts';
@@ -184,6 +185,7 @@ class Node implements RunningNode {
   #openDirectory: DirectoryStore | null = null;
   readonly #failed = Promise.withResolvers<SkuaError>();
   #backups: OpenBackups | null = null;
+  #subscriptions: OpenSubscriptions | null = null;
   #security: RunningSecurity | null = null;
   #fetch: Fetch;
   #grpc: Grpc = notReadyGrpc;
@@ -215,8 +217,10 @@ class Node implements RunningNode {
     });
     this.#history = new DayHistory({
       clock: machineClock,
-      see: () => seenNow(this.#metrics),
+      metrics: this.#metrics,
       cpuSeconds: () => cpuSeconds().total,
+      lookups: () => this.#node?.open?.status() ?? null,
+      groups: () => this.#subscriptions?.figuresNow() ?? null,
     });
     this.#audit =
       values.AuditLog === null && !values.AuditStream
@@ -252,7 +256,7 @@ class Node implements RunningNode {
       audit: () => this.#audit?.view ?? null,
       log,
       overview: () => this.#overview.view(),
-      activityHistory: () => this.#history.view(),
+      history: this.#history,
       webhooks: () => webhooks.view(),
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
@@ -528,7 +532,7 @@ class Node implements RunningNode {
     this.#serving.defer(() => backups.end());
     // Nodes share objects without one that leads. What groups have done can still be written, and told to their
     // consumers.
-    const subscriptions =
+    const subscriptions = (this.#subscriptions =
       objects === null
         ? this.#serving.use(
             openSubscriptions({
@@ -538,7 +542,7 @@ class Node implements RunningNode {
               clock: dataClock,
             }),
           )
-        : null;
+        : null);
     const parts: readonly (Part | null)[] = [scavenges, member, backups, proof, subscriptions];
     for (const part of parts)
       if (part?.metrics !== undefined) this.#servedFrom.defer(this.#metrics.collect(part.metrics));

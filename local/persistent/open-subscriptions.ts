@@ -1,6 +1,6 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import { leadAuthority } from '../../core/cluster/authority/authority.ts';
-import type { PersistentSubscriptions, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
+import type { GroupInfo, PersistentSubscriptions, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
 import { createPersistentSubscriptions } from '../../core/persistent/persistent.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -28,6 +28,8 @@ export interface OpenSubscriptions extends AsyncDisposable {
   readonly groups: PersistentSubscriptions;
   /** Of all groups that run here. */
   readonly metrics: Collector;
+  /** The same as it is in memory; null while none runs here. */
+  figuresNow(): readonly GroupInfo[] | null;
   /** The node serves: from here on groups run wherever, and as long as, it leads. */
   start(): void;
 }
@@ -43,6 +45,7 @@ export function openSubscriptions({ store, cluster, log, clock }: OpenSubscripti
     return {
       groups: engine,
       metrics: subscriptionMetrics(() => engine.figures(), clock),
+      figuresNow: () => engine.figuresNow(),
       start: () => engine.start(),
       [Symbol.asyncDispose]: () => engine.stop(),
     };
@@ -53,6 +56,7 @@ export function openSubscriptions({ store, cluster, log, clock }: OpenSubscripti
   return {
     groups: engine,
     metrics: subscriptionMetrics(() => engine.figures(), clock),
+    figuresNow: () => engine.figuresNow(),
     start: () => lead.follow(),
     [Symbol.asyncDispose]: () => lead.close(),
   };

@@ -209,7 +209,7 @@ export function showEnding(ending: Ending, json: boolean, io: Io): ExitCode {
     return isDone ? EXIT.ok : EXIT.failed;
   }
   const time = seconds === null ? '' : ` after ${elapsedText(seconds)}`;
-  const space = bytesReclaimed === null ? '' : ` ${bytesText(bytesReclaimed)} reclaimed.`;
+  const space = bytesReclaimed === null ? '' : ` ${bytesText(bytesReclaimed)} of files reclaimed.`;
   if (isDone && olderPoint !== undefined) {
     line(
       io.stdout,
@@ -277,7 +277,7 @@ export function showDryRun(
   const verdict =
     totals.chunksExecuted === 0
       ? 'A scavenge would not rewrite any chunk'
-      : `A scavenge would rewrite ${counted(totals.chunksExecuted, 'chunk file')} of ${countText(totals.chunks)} and give back about ${green(bytesText(totals.bytesReclaimable))} of ${bytesText(totals.bytes)}`;
+      : `A scavenge would rewrite ${counted(totals.chunksExecuted, 'chunk file')} of ${countText(totals.chunks)} and give back about ${green(bytesText(totals.bytesReclaimable))} of ${bytesText(totals.bytes)} of chunk files${totals.discardable > 0 && totals.bytesReclaimable === 0 ? ', which have whole blocks of 4 KiB' : ''}`;
   if (totals.redactable > 0)
     line(
       io.stdout,

@@ -79,11 +79,14 @@ export interface TestNode extends AsyncDisposable {
    */
   readonly url: string;
   /**
-   * For clients of gRPC, such as `EventStoreDBClient.connectionString`. Where there are users it logs in as `admin`;
+   * For `EventStoreDBClient.connectionString` and other gRPC clients, of either generation: the scheme is `esdb`, which
+   * newer ones take with a warning. Where there are users it logs in as `admin`;
    * mind that the clients for Node.js send names and passwords over TLS only, so that they need `tls` where they need
    * `users`. With TLS it names a file with the certificate, which is there until `stop()`.
    */
   readonly connectionString: string;
+  /** The same with the scheme `kurrentdb`, for `KurrentDBClient.connectionString` and other clients that know it. */
+  readonly kurrentConnectionString: string;
   /** With `tls` the certificate of the node in PEM, which is its own authority; else null. */
   readonly certificate: string | null;
   /** The folder with the files of the node; null in memory. */

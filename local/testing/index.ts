@@ -16,7 +16,7 @@ export { REMOVED_MAX } from './test-limits.ts';
  *
  * @example
  * const node = await startTestNode({ seed: { 'order-1': [{ type: 'placed', data: { total: 12 } }] } });
- * const client = EventStoreDBClient.connectionString(node.connectionString);
+ * const client = KurrentDBClient.connectionString(node.kurrentConnectionString);
  * // …
  * await node.stop();
  */

@@ -95,6 +95,7 @@ class ProcessNode implements TestNode {
   readonly #parts: Parts;
   readonly url: string;
   readonly connectionString: string;
+  readonly kurrentConnectionString: string;
   readonly store: NodeStore;
   /** What is done with the node as a whole is done one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -104,7 +105,9 @@ class ProcessNode implements TestNode {
     this.#parts = parts;
     this.url = parts.running.url;
     this.store = new NodeStore(storeOf(parts.running));
-    this.connectionString = connectionStringOf(parts);
+    const address = addressOf(parts);
+    this.connectionString = `esdb://${address}`;
+    this.kurrentConnectionString = `kurrentdb://${address}`;
     // As for any node: a user with the right to do so has asked for its end.
     background(parts.running.shutdownAsked.then(() => this.stop()));
   }
@@ -190,13 +193,14 @@ class ProcessNode implements TestNode {
   }
 }
 
-function connectionStringOf({ running: { url }, asked: { hasUsers, isSecure, adminPassword }, folder }: Parts): string {
+/** A connection string behind its scheme. */
+function addressOf({ running: { url }, asked: { hasUsers, isSecure, adminPassword }, folder }: Parts): string {
   const login = hasUsers ? `admin:${encodeURIComponent(adminPassword)}@` : '';
   const { host, port } = new URL(url);
   // TLS asks for a server by its name, and Node.js warns a client that asks for an address.
   return isSecure
-    ? `esdb://${login}localhost:${port}?tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!.path, CERTIFICATE))}`
-    : `esdb://${login}${host}?tls=false`;
+    ? `${login}localhost:${port}?tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!.path, CERTIFICATE))}`
+    : `${login}${host}?tls=false`;
 }
 
 /** Nothing of a test node keeps the process alive, but for work that a test waits for. */

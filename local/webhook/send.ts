@@ -138,6 +138,10 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [408, 'The receiver waited too long for the body, or it came too slowly. Send it again.'],
   [413, 'The body is larger than the receiver accepts.'],
   [415, 'The receiver accepts JSON only. Leave out --content-type, or give application/json.'],
+  [
+    422,
+    'Nothing is written: the script named a stream that is deleted for ever. Have it return another name, or null.',
+  ],
   [429, 'The receiver accepts no more calls for now. Try again later.'],
   [
     500,

@@ -36,6 +36,24 @@ async function backUpAt(storage: Storage, repository: Repository, nowMs: number)
 /** Ten days, on the third of which the clock is years ahead. */
 const TIMES = Array.from({ length: 10 }, (_, day) => (day === 2 ? AHEAD_MS : FIRST_MS + day * DAY_MS));
 
+describe('a clock before 1970', () => {
+  const advice = { code: 'backup_failed', message: expect.stringMatching(/^The clock says 1969-12-31.*Set the clock/) };
+
+  it('makes no backup, and says that the clock is to be set right', async () => {
+    const repository = await openTestRepository(new MemoryObjects());
+    await expect(backUpAt(new MemoryStorage(), repository, -1)).rejects.toMatchObject(advice);
+    expect(await repository.backups()).toEqual([]);
+  });
+
+  it('makes no repository, which could never be opened', async () => {
+    const objects = new MemoryObjects();
+    await expect(openTestRepository(objects, {}, { clock: new ManualClock(-1, 'microtask') })).rejects.toMatchObject(
+      advice,
+    );
+    await openTestRepository(objects);
+  });
+});
+
 describe('a clock that was ahead for one backup', () => {
   it('leaves the times of the others, and the order in which they were made', async () => {
     const repository = await openTestRepository(new MemoryObjects());

@@ -53,7 +53,13 @@ let seeds = 100;
 async function reset(objects: ObjectStore, more: Partial<ResetOptions> = {}, storage = copy) {
   const source = await stopped(storage);
   try {
-    return await beginLog({ world: worldOf(objects, newClock(), seeds++), source, lastCommitPosition, marks: NO_MARKS, ...more });
+    return await beginLog({
+      world: worldOf(objects, newClock(), seeds++),
+      source,
+      lastCommitPosition,
+      marks: NO_MARKS,
+      ...more,
+    });
   } finally {
     await source.release();
   }

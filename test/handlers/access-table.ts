@@ -273,6 +273,7 @@ const NODE: Record<string, OperationExpectation> = {
   'GET /sys/subsystems': is('operators'),
   'GET /gossip': is('gossip'),
   'GET /metrics': is('statistics'),
+  'GET /metrics/history': is('statistics'),
   'GET /stats': is('statistics'),
   'GET /stats/replication': is('statistics'),
   'GET /stats/tcp': is('statistics'),
@@ -330,6 +331,7 @@ const SUBSCRIPTIONS: Record<string, OperationExpectation> = {
   'GET /subscriptions/restart': is('authenticated', 404),
   'GET /subscriptions/:stream': is('authenticated', 200, { params: GROUP }),
   'GET /subscriptions/:stream/:group/info': is('authenticated', 200, { params: GROUP }),
+  'GET /subscriptions/:stream/:group/history': is('authenticated', 200, { params: GROUP }),
   'GET /subscriptions/:stream/:group': is('authenticated', 200, { params: GROUP }),
   'GET /subscriptions/:stream/:group/:count': is('authenticated', 200, { params: { ...GROUP, count: '2' } }),
   'PUT /subscriptions/:stream/:group': is('operators', 201, { params: { ...GROUP, group: 'newcomers' }, body: {} }),
@@ -370,6 +372,7 @@ const INSPECTION: Record<string, OperationExpectation> = {
   'GET /admin/overview': is('operators'),
   'GET /admin/overview/history': is('operators'),
   'GET /admin/webhooks': is('operators'),
+  'GET /admin/webhooks/history': is('operators', 200, { query: 'connector=parcels' }),
   'PUT /admin/log/level': is('operators', 200, { body: { level: 'debug' } }),
 };
 

@@ -47,6 +47,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'POST /subscriptions/restart',
     'GET /subscriptions/:stream',
     'GET /subscriptions/:stream/:group/info',
+    'GET /subscriptions/:stream/:group/history',
     'POST /subscriptions/:stream/:group/replayParked',
     'POST /subscriptions/:stream/:group/reset',
     'POST /subscriptions/:stream/:group/ack',
@@ -133,6 +134,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'GET /info/options',
     'GET /gossip',
     'GET /metrics',
+    'GET /metrics/history',
     'GET /stats',
     'GET /stats/replication',
     'GET /stats/tcp',
@@ -156,6 +158,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'GET /admin/overview',
     'GET /admin/overview/history',
     'GET /admin/webhooks',
+    'GET /admin/webhooks/history',
     'PUT /admin/log/level',
   ],
 };

@@ -115,7 +115,7 @@ describe('what the reference has and we have not', () => {
     ['/projections/onetime?name=x', 'Projections'],
     ['/projection/$by_category/statistics', 'Projections'],
     ['/projections/', 'Projections'],
-    ['/subscriptions', 'Persistent subscriptions'],
+    ['/subscriptions', 'Persistent subscriptions.*in functions, and on a node over object storage'],
     ['/subscriptions/s/group/info', 'Persistent subscriptions'],
     ['/web', 'web page'],
     ['/web/index.html', 'web page'],

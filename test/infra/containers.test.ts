@@ -298,7 +298,7 @@ describe('manifests of Kubernetes', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
     expect([startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet)).toEqual([
       { path: '/health/live', port: 'http' },
-      { path: '/ping', port: 'http' },
+      { path: '/health/live', port: 'http' },
       { path: '/health/ready', port: 'http' },
     ]);
     expect(startupProbe.periodSeconds * startupProbe.failureThreshold!).toBe(6 * 3_600);

@@ -191,7 +191,11 @@ class Reader {
     }
     const { code, out, err } = await spawned.ended;
     expect({ code, err: code === 0 ? '' : err }, `${section}: ${command}`).toEqual({ code: 0, err: '' });
-    if (isCurl) expect(err).toBe('');
+    if (isCurl) {
+      expect(err).toBe('');
+      // Else the prompt, or the next answer, goes on in the same line: `-w '\\n'`.
+      expect(out.endsWith('\n'), command).toBe(true);
+    }
     for (const text of expected)
       expect(url === null ? out : out.replaceAll(url, 'http://127.0.0.1:2113')).toContain(text);
   }

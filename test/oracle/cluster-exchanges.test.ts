@@ -139,7 +139,7 @@ function memberThen(index: number): {
     audit: () => null,
     log: { recent: (query) => fake.log(query), setLevel: () => {} },
     overview: () => fake.overview(),
-    activityHistory: () => fake.activityHistory(),
+    history: fake.history,
     webhooks: () => fake.webhooks(),
   });
   node.joined({ log: new FakeMemberLog() } as unknown as MemberStore, Object.assign(membership, { refusal: null }));

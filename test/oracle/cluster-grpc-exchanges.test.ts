@@ -89,7 +89,7 @@ function nodeAt(port: number): { readonly node: ClusterNode; readonly membership
     audit: () => null,
     log: { recent: (query) => fake.log(query), setLevel: () => {} },
     overview: () => fake.overview(),
-    activityHistory: () => fake.activityHistory(),
+    history: fake.history,
     webhooks: () => fake.webhooks(),
   });
   node.joined({ log: new FakeMemberLog() } as unknown as MemberStore, Object.assign(membership, { refusal: null }));

@@ -205,6 +205,15 @@ describe('what was deleted', () => {
   });
 });
 
+test('what groups are at is known at once while they are loaded, and asking measures nothing', async () => {
+  const { engine } = await running({}, 10);
+  await engine.take('s', 'g', 4);
+  expect(engine.figuresNow()).toEqual(await engine.figures());
+  expect(engine.figuresNow()).toMatchObject([{ group: 'g', totalItems: 4, countSinceLastMeasurement: 4 }]);
+  await engine.stop();
+  expect(engine.figuresNow()).toBeNull();
+});
+
 describe('a group', () => {
   test('from the end begins there, and where an update says as long as nothing was done', async () => {
     const made = await running({ from: 'end' });

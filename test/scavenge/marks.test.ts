@@ -7,6 +7,7 @@ import { codeOf } from '../streams/setup.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { readWholeAll, readWholeStream as readWhole } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
+import { checkErasure } from '../../core/scavenge/erasure/erasure.ts';
 import { errorsIn } from './chunk-kit.ts';
 import { openWorld, runToEnd, type World } from './control-kit.ts';
 import { readRawLog } from './raw-log.ts';
@@ -185,6 +186,36 @@ describe('a marked event', () => {
     expect(seen(await store.readEvent('links', 0, true))).toEqual(EMPTY);
     expect(store.redactions.count).toBe(1);
     expect((await readWholeStream(store, MARKS_STREAM, 'forward', 5)).length).toBe(1);
+    await world.open.close();
+  });
+});
+
+describe('the search for what remains', () => {
+  it('takes a redacted event for residue, and its mark; before a scavenge its record is a trace', async () => {
+    const world = await filled();
+    await mark(world);
+    let marks: unknown[] = [];
+    const search = async (): Promise<{ traces: number; redacted: number; what: string[] }> => {
+      const found: string[] = [];
+      const run = checkErasure({ storage: world.storage, events: [idOf(3)] });
+      for (;;) {
+        const next = await run.next();
+        if (next.done === true) return { traces: next.value.traces, redacted: next.value.redacted, what: found };
+        if (next.value.kind !== 'progress' && next.value.mark !== undefined) marks = [next.value.mark];
+        if (next.value.kind !== 'progress') found.push(`${next.value.kind}: ${next.value.what}`);
+      }
+    };
+    expect(await search()).toMatchObject({ traces: 1, redacted: 0 });
+    expect(marks).toEqual([{ stream: 'orders', number: 3, by: 'ann', reason: 'card number' }]);
+    await runToEnd(world);
+    expect(await search()).toEqual({
+      traces: 0,
+      redacted: 1,
+      what: expect.arrayContaining([
+        `residue: the id of event ${idOf(3)}, number 3 in stream 'orders', in its record, whose content a scavenge has removed`,
+        `residue: the id of event ${idOf(3)}, in the mark that redacts it`,
+      ]) as string[],
+    });
     await world.open.close();
   });
 });

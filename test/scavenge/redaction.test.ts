@@ -259,7 +259,7 @@ describe('the last event of a soft-deleted stream', () => {
     const ofStream = await proved(world, { stream: 'gone' });
     expect(ofStream.summary).toMatchObject({ traces: 0, redacted: 1 });
     expect(ofStream.findings.map(({ what }) => what)).toContain(
-      "event 0 of 'gone', whose data and metadata a scavenge has removed",
+      "event 0 of 'gone', whose content a scavenge has removed",
     );
     const ofId = await proved(world, { events: [ID] });
     expect(ofId).toMatchObject({ summary: { traces: 0, residues: 1, redacted: 1 }, findings: [{ kind: 'residue' }] });

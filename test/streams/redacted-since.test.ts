@@ -162,16 +162,16 @@ describe('an event that was marked since it was read', () => {
   });
 });
 
-describe('the revision of redactions', () => {
-  it('grows with each mark that hides something, and is the same after all of them were read again', async () => {
+describe('the count of redactions, which ETags have', () => {
+  it('grows with each mark, also one that hides more of an event, and is the same after all of them were read again', async () => {
     const { store } = await filled();
-    const revisions = [store.redactions.revision];
+    const counts = [store.redactions.count];
     for (const metadata of [[], ['$causationId'], ['$causationId', '$correlationId']]) {
       await mark(store, metadata, [1]);
-      revisions.push(store.redactions.revision);
+      counts.push(store.redactions.count);
     }
-    expect(revisions).toEqual([0, 1, 2, 3]);
+    expect(counts).toEqual([0, 1, 2, 3]);
     const again = Redactions.of(store.redactions.columns(0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
-    expect(again.revision).toBe(3);
+    expect(again.count).toBe(3);
   });
 });

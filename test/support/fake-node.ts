@@ -7,15 +7,16 @@ import type {
   LogView,
   NodeState,
   OptionView,
-  ActivityHistoryView,
   OverviewView,
   ReloadResult,
   StartUpWork,
   WebhooksView,
 } from '../../handlers/documents/node.ts';
-import type { GossipMember, LogQuery, NodeControl, StatsTree } from '../../handlers/http/node-control.ts';
+import type { GossipMember, LogQuery, NodeControl, NodeHistory, StatsTree } from '../../handlers/http/node-control.ts';
 
 export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
+
+const FAKE_STEPS = { since: '2031-04-02T09:14:00.000Z', stepSeconds: 60, times: [1_932_887_700_000] };
 
 /** A node around the handlers that remembers what it was told and shows what a test gave it. */
 export class FakeNode implements NodeControl {
@@ -28,6 +29,7 @@ export class FakeNode implements NodeControl {
     fakeOption('DefaultAdminPassword', '********', 'string', 'Environment Variables'),
     fakeOption('MemDb', 'false', 'boolean'),
   ];
+  isStarting = false;
   work: StartUpWork | null = null;
   proofs: ChunkProofView | null = null;
   auditNow: AuditView | null = null;
@@ -142,11 +144,9 @@ export class FakeNode implements NodeControl {
     return this.webhooksNow;
   }
 
-  activityHistory(): ActivityHistoryView {
-    return {
-      since: '2031-04-02T09:14:00.000Z',
-      stepSeconds: 60,
-      times: [1_932_887_700_000],
+  readonly history: NodeHistory = {
+    activity: () => ({
+      ...FAKE_STEPS,
       values: {
         appendsPerSecond: [1],
         eventsWrittenPerSecond: [2],
@@ -158,8 +158,17 @@ export class FakeNode implements NodeControl {
         requestP99Seconds: [null],
         cpuShare: [0.08],
       },
-    };
-  }
+    }),
+    metrics: () => ({ ...FAKE_STEPS, values: { 'eventstore_io_events_total{activity="read"}': [3] } }),
+    connector: (id) => ({
+      ...FAKE_STEPS,
+      values: { takenPerSecond: [id === 'parcels' ? 0.4 : null], skippedPerSecond: [0], refusedPerSecond: [0.1] },
+    }),
+    group: (stream, group) => ({
+      ...FAKE_STEPS,
+      values: { sentPerSecond: [stream.length], lag: [group.length], inFlight: [null] },
+    }),
+  };
 
   async overview(): Promise<OverviewView> {
     return {

@@ -14,7 +14,7 @@ export interface Workplace {
 
 const PROJECTS = path.join(ROOT, 'test/testing/projects');
 /** Of this repository's own packages, linked: nothing is fetched. */
-const LINKED = ['@eventstore/db-client', 'vitest'];
+const LINKED = ['@eventstore/db-client', '@kurrent/kurrentdb-client', 'vitest'];
 
 /** The package as strangers get it: packed and installed. */
 export async function workplace(): Promise<Workplace> {

@@ -64,7 +64,9 @@ export function suite({ test, testing, client }: SuiteParts): void {
 
   withNode('without options anybody may do everything, over HTTP and by its store', {}, async (node) => {
     assert.match(node.url, /^http:\/\/127\.0\.0\.1:\d+$/);
-    assert.equal(node.connectionString, `esdb://${node.url.slice('http://'.length)}?tls=false`);
+    const address = `${node.url.slice('http://'.length)}?tls=false`;
+    assert.equal(node.connectionString, `esdb://${address}`);
+    assert.equal(node.kurrentConnectionString, `kurrentdb://${address}`);
     assert.equal(node.certificate, null);
     assert.equal(node.folder, null);
     const body = JSON.stringify([{ eventId: crypto.randomUUID(), eventType: 'placed', data: { total: 12 } }]);
@@ -157,6 +159,7 @@ export function suite({ test, testing, client }: SuiteParts): void {
       );
       // An address would make the client warn: TLS asks by name.
       assert.ok(first.connectionString.startsWith('esdb://admin:changeit@localhost:'));
+      assert.ok(first.kurrentConnectionString.startsWith('kurrentdb://admin:changeit@localhost:'));
     } finally {
       await Promise.all(nodes.map((node) => node.stop()));
     }

@@ -394,3 +394,28 @@ export async function caught(what: Locator, isOver: () => Promise<boolean>): Pro
     .toBe(true);
   expect(seen, 'It was over before the page had shown it.').toBe(true);
 }
+
+const MINUTE_MS = 60_000;
+const STEPS = 300;
+const OLDER = 200;
+
+/** From here on the node says that it has kept these lines for 300 minutes: 7 700 at first, 3 300 in the last 100. */
+export async function withPast(page: Page, path: string, names: readonly string[]): Promise<void> {
+  const nowMs = Date.now();
+  const times = Array.from({ length: STEPS }, (_, i) => nowMs - (STEPS - i) * MINUTE_MS);
+  const line = times.map((_, i) => (i < OLDER ? 7_700 : 3_300));
+  await page.route(path, async (route) => {
+    const response = await route.fetch();
+    const real = (await response.json()) as { values: object };
+    const values = Object.fromEntries([...Object.keys(real.values), ...names].map((name) => [name, line]));
+    await route.fulfill({ json: { ...real, since: new Date(times[0]!).toISOString(), times, values } });
+  });
+}
+
+/** A chart by its title, as the table that people get who can't see lines. */
+export function chartTable(page: Page, title: string): Locator {
+  return page
+    .getByRole('figure')
+    .filter({ has: page.getByText(title, { exact: true }) })
+    .getByRole('table');
+}

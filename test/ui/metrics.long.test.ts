@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { atNode, SIZE_NAMES } from './kit.ts';
+import { atNode, chartTable, sees, SIZE_NAMES, withPast } from './kit.ts';
 
 atNode('metrics', (ui) => {
   test('all that /metrics has can be chosen and found; what was chosen stays', async () => {
@@ -25,6 +25,38 @@ atNode('metrics', (ui) => {
     await page.getByRole('searchbox', { name: 'Find metrics' }).fill('chunk files in use');
     await chart('log_chunks').waitFor();
     expect(await page.getByRole('figure').count()).toBe(1);
+  });
+
+  test('charts begin with what the node kept; what it keeps nothing of, and all without a history, with the page', async () => {
+    const page = await ui.open('/options');
+    const line = 'eventstore_io_events_total{activity="written"}';
+    await withPast(page, '**/metrics/history', [
+      line,
+      'eventstore_append_duration_seconds{quantile="0.99"}',
+      'eventstore_http_requests_total{method="GET", status="200", area="info"}',
+    ]);
+    await page.goto(
+      `${ui.url}/ui/metrics?show=eventstore_io_events_total,eventstore_append_duration_seconds,eventstore_log_chunks`,
+    );
+    const text = (name: string) => chartTable(page, name).innerText();
+    await expect.poll(() => text('io_events_total')).toMatch(/written\s.*3\.3k\/s/i);
+    expect(await text('io_events_total')).not.toMatch(/7\.7k/i);
+    // Seconds, of which charts are in milliseconds.
+    await expect.poll(() => text('append_duration_seconds')).toMatch(/99 %\s.*55.min/);
+    await page.getByRole('radio', { name: '24 hours' }).click();
+    await expect.poll(() => text('io_events_total')).toMatch(/written\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
+    await expect.poll(() => text('log_chunks')).toMatch(/value\s+1\s+1\s+1/);
+    await sees(page, 'Data since');
+    await page.getByRole('radio', { name: 'Last hour' }).click();
+    await page.unrouteAll({ behavior: 'wait' });
+
+    ui.allow(/status of 404/);
+    await page.route('**/metrics/history', (route) => route.fulfill({ status: 404, json: { code: 'not_found' } }));
+    await page.reload();
+    await expect.poll(() => text('log_chunks')).toMatch(/value\s+1\s+1\s+1/);
+    await expect.poll(() => text('io_events_total')).toMatch(/written\s+[\d.]+\/s/);
+    expect(await page.getByText('Data since').count()).toBe(0);
+    await page.unrouteAll({ behavior: 'wait' });
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {

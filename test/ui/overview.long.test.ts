@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { atCluster, atNode, SIZE_NAMES, sees } from './kit.ts';
+import { atCluster, atNode, chartTable, SIZE_NAMES, sees, withPast } from './kit.ts';
 
 const tile = (page: Page, label: string) =>
   page
@@ -79,22 +79,9 @@ atNode('the overview of a node', (ui, node) => {
 
   test('charts begin with what the node kept, of the last hour or of 24, and say since when', async () => {
     const page = await ui.open('/options');
-    const MINUTE_MS = 60_000;
-    const nowMs = Date.now();
-    const times = Array.from({ length: 300 }, (_, i) => nowMs - (300 - i) * MINUTE_MS);
-    const line = (before: number, lately: number) => times.map((_, i) => (i < 200 ? before : lately));
-    await page.route('**/admin/overview/history', async (route) => {
-      const response = await route.fetch();
-      const real = (await response.json()) as { values: object };
-      const values = Object.fromEntries(Object.keys(real.values).map((name) => [name, line(7_700, 3_300)]));
-      await route.fulfill({ json: { ...real, since: new Date(times[0]!).toISOString(), times, values } });
-    });
+    await withPast(page, '**/admin/overview/history', []);
     await page.goto(`${ui.url}/ui`);
-    const events = page
-      .getByRole('figure')
-      .filter({ has: page.getByText('Events', { exact: true }) })
-      .getByRole('table');
-    const written = () => events.innerText();
+    const written = () => chartTable(page, 'Events').innerText();
     await expect.poll(written).toMatch(/written\s.*3\.3k\/s/i);
     expect(await written()).not.toMatch(/7\.7k/i);
     await page.getByRole('radio', { name: '24 hours' }).click();

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
-import { ADMIN, atCluster, atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
+import { ADMIN, atCluster, atNode, chartTable, SIZE_NAMES, PASSWORD, sees, withPast } from './kit.ts';
 import type { Ui } from './kit.ts';
 
 const ran = promisify(execFile);
@@ -153,6 +153,20 @@ atNode('subscriptions', (ui) => {
     await sees(page, 'There is no such group');
   });
 
+  test('the chart of a group begins with what the node kept, for everybody who may see the group', async () => {
+    await ui.ask('POST', '/users', { loginName: 'looker', fullName: 'Looker', groups: [], password: PASSWORD });
+    await ui.ask('PUT', pathOf('past/of', 'a group'), {});
+    const page = await ui.open('/subscriptions', { user: 'looker' });
+    await withPast(page, `**${pathOf('past/of', 'a group')}/history`, []);
+    await page.goto(`${ui.url}/ui${pathOf('past/of', 'a group')}`);
+    const sent = () => chartTable(page, 'Messages sent').innerText();
+    await expect.poll(sent).toMatch(/Sent\s.*3\.3k\/s/i);
+    expect(await sent()).not.toMatch(/7\.7k/i);
+    await page.getByRole('radio', { name: '24 hours' }).click();
+    await expect.poll(sent).toMatch(/Sent\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
   test('who may read but not change finds no way to', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
     await ui.ask('PUT', pathOf('seen', 'by-reader'), {});
@@ -193,6 +207,23 @@ atNode(
 );
 
 atCluster('subscriptions of a cluster', (ui, cluster) => {
+  test('a member that does not lead has the history of a group from the leader', async () => {
+    const follower = cluster().members.find(({ url }) => new URL(url).port !== new URL(ui.url).port)!;
+    const { request } = await ui.open('/subscriptions', { user: ADMIN });
+    const headers = { authorization: `Basic ${Buffer.from('admin:changeit').toString('base64')}` };
+    const path = pathOf('led', 'elsewhere');
+    expect((await request.put(ui.url + path, { headers, data: {} })).status()).toBe(201);
+    const sinceAt = async (url: string) =>
+      (
+        (await (await request.get(`${url.replace('http:', 'https:')}${path}/history`, { headers })).json()) as {
+          since: string;
+        }
+      ).since;
+    // Each member has begun at a moment of its own.
+    expect(await sinceAt(follower.url)).toBe(await sinceAt(ui.url));
+    expect((await request.delete(ui.url + path, { headers })).status()).toBe(200);
+  });
+
   test('the program that is shown makes a group of $all, with TLS and a password', () =>
     withAllGroup(ui, 'everything', ADMIN, async (program) => {
       const [, authority] = /(tlsCaFile=[^&]+)/.exec(cluster().connectionString('kurrentdb', 'leader', false))!;

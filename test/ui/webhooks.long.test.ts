@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
-import { atNode, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
+import { atNode, chartTable, SIZE_NAMES, PASSWORD, sees, withPast } from './kit.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const SECRET = 'only we two know';
@@ -189,6 +189,22 @@ atNode(
       await save();
       await expect.poll(async () => (await call('changed', '{"n":3}', SECRET)).status).toBe(401);
       expect((await call('changed', '{"n":4}', 'a new one')).status).toBe(201);
+    });
+
+    test('the chart of its calls begins with what the node kept, and goes on with what the page sees', async () => {
+      await make('past', 'const route = () => null;');
+      const page = await ui.open('/webhooks');
+      await withPast(page, '**/admin/webhooks/history?connector=past', []);
+      await page.goto(`${ui.url}/ui/webhooks/past`);
+      const calls = () => chartTable(page, 'Calls').innerText();
+      await expect.poll(calls).toMatch(/Skipped\s.*3\.3k\/s/i);
+      expect(await calls()).not.toMatch(/7\.7k/i);
+      // The page's own looks are the last ones.
+      await expect.poll(calls).toMatch(/Skipped\s+0\/s\s+0\/s\s+3\.3k\/s/i);
+      await page.getByRole('radio', { name: '24 hours' }).click();
+      await expect.poll(calls).toMatch(/Refused\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
+      await page.getByRole('radio', { name: 'Last hour' }).click();
+      await page.unrouteAll({ behavior: 'wait' });
     });
 
     test('it is stopped, renamed, reset and deleted', async () => {

@@ -10,7 +10,7 @@ import type { Digests } from '../../ports/digests.ts';
 import { PROOF_HEAD_BYTES } from '../../integrity/format/chain-layout.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
-import { blobsOf } from '../format/snapshot-manifest.ts';
+import { blobsOf, checkClock } from '../format/snapshot-manifest.ts';
 import type {
   Manifest,
   ManifestChunk,
@@ -94,6 +94,7 @@ export interface CreatedBackup {
  */
 export async function createBackup(options: CreateBackupOptions): Promise<CreatedBackup> {
   const { repository, clock, ids, signal } = options;
+  checkClock(clock.nowMs());
   const startedMs = clock.monotonicMs();
   const id = options.backupId ?? guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
   const store = new PartStore(options);

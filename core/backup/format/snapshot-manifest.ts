@@ -1,3 +1,5 @@
+import { SkuaError } from '../../base/errors.ts';
+import { timestampText } from '../../base/time.ts';
 import type { SnapshotCheckpoints } from '../../store/api.ts';
 
 /**
@@ -138,6 +140,18 @@ export interface ManifestKey {
 /** When a backup was made, by the clock of the node. Its `createdMs` says where it stands among the node's backups. */
 export function madeMsOf({ createdMs, madeMs = createdMs }: Pick<Manifest, 'createdMs' | 'madeMs'>): number {
   return madeMs;
+}
+
+/**
+ * Backups lie in the order of their times, which begin with 1970: a clock before that is refused before anything is
+ * written.
+ */
+export function checkClock(nowMs: number): void {
+  if (nowMs < 0)
+    throw new SkuaError(
+      'backup_failed',
+      `The clock says ${timestampText(Math.floor(nowMs), 0)}, and backups have times from 1970 on. Set the clock of this machine right, and repeat the backup.`,
+    );
 }
 
 /** End of the log that a manifest holds. */

@@ -13,6 +13,7 @@ import type { Shape } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { RepositoryOptions, RepositoryWorld } from './api.ts';
 import { REPOSITORY_KEY } from '../format/repository-keys.ts';
+import { checkClock } from '../format/snapshot-manifest.ts';
 
 /** Bytes that sealing adds: the nonce in front and the tag behind. */
 export const SEAL_BYTES = AES_GCM_NONCE_BYTES + AES_GCM_TAG_BYTES;
@@ -254,6 +255,7 @@ async function createFile(
       `There is no backup repository in ${place}. Check the name; \`skua backup create\` makes one.`,
       { place },
     );
+  checkClock(world.clock.nowMs());
   await objects.begin?.();
   const made = encodeObject(codec, REPOSITORY_KEY, newFile(options, world));
   for (let look = 0; look < LOOKS_MAX; look++) {

@@ -14,7 +14,8 @@ import {
   RECORD_BYTES_MAX,
   RecordFrame,
 } from '../../log/format/records.ts';
-import { isEmptied } from '../../log/format/redaction.ts';
+import { isEmptied, isRedacted } from '../../log/format/redaction.ts';
+import { type Mark, MARK_REACH_BYTES, markAround } from '../../streams/format/marks.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { FileFacts, FileWindow } from '../format/scavenge-files.ts';
 import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../needles/needles.ts';
@@ -36,6 +37,8 @@ export interface ErasureFinding {
   readonly what: string;
   /** Where an event was found by its id: the stream of its record, which the caller need not have known. */
   readonly stream?: string;
+  /** The mark that redacts an event, where its id was found in one. */
+  readonly mark?: Pick<Mark, 'stream' | 'number' | 'by' | 'reason'>;
 }
 
 /** Findings of one kind in one file, which are told as one. */
@@ -116,7 +119,12 @@ export class ErasureJudge {
     return findings;
   }
 
-  #add(kind: 'trace' | 'residue', offset: number, what: string, stream?: string): void {
+  #add(
+    kind: 'trace' | 'residue',
+    offset: number,
+    what: string,
+    more: Pick<ErasureFinding, 'stream' | 'mark'> = {},
+  ): void {
     const count = kind === 'trace' ? ++this.traces : ++this.residues;
     if (count > this.#findingsMax) return;
     const { path, leftover, dataEnd, behind } = this.#facts;
@@ -126,7 +134,7 @@ export class ErasureJudge {
       file: path,
       offset,
       what: where === null ? what : `${what}, ${where}`,
-      ...(stream !== undefined && { stream }),
+      ...more,
     });
   }
 
@@ -156,6 +164,9 @@ export class ErasureJudge {
   }
 
   async #judgeId(id: string, form: 'binary' | 'text', offset: number, window: FileWindow): Promise<void> {
+    const mark = form === 'text' ? await markAt(id, offset, window) : null;
+    if (mark !== null)
+      return this.#add('residue', offset, `the id of event ${id}, in the mark that redacts it`, { mark });
     const found = form === 'binary' ? await recordAtEventId(window, offset) : null;
     if (found === null)
       return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
@@ -164,14 +175,14 @@ export class ErasureJudge {
       return this.#addEmptied(
         record,
         `the id of event ${id}, number ${record.eventNumber} in stream '${stream}', in its record`,
-        stream,
+        { stream },
       );
     const number = record.eventNumber === null ? 'of an explicit transaction' : `number ${record.eventNumber}`;
     this.#add(
       'trace',
       record.offset,
       `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`,
-      stream,
+      { stream },
     );
   }
 
@@ -211,9 +222,9 @@ export class ErasureJudge {
       this.#tally('mention', nameAt, (count) => `the name '${this.#name}', ${times(count)} in other data`);
   }
 
-  #addEmptied(record: StrayRecord, what: string, stream?: string): void {
+  #addEmptied(record: StrayRecord, what: string, more?: Pick<ErasureFinding, 'stream'>): void {
     this.#emptied.add(`${this.#facts.path} ${record.offset}`);
-    this.#add('residue', record.offset, `${what}, whose data and metadata a scavenge has removed`, stream);
+    this.#add('residue', record.offset, `${what}, whose content a scavenge has removed`, more);
   }
 
   #judgeRecord(record: StrayRecord): void {
@@ -311,8 +322,8 @@ interface StrayRecord {
 }
 
 /**
- * Whether a scavenge has left nothing of the event but position, number, id and type: asked of its very bytes, all of
- * which must be there.
+ * Whether a scavenge has left nothing of the event but position, number, id, type, and of a redacted one the metadata
+ * that stay: asked of its very bytes, all of which must be there.
  */
 async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: StrayRecord): Promise<boolean> {
   if ((flags & FLAG_REDACTED) === 0) return false;
@@ -329,7 +340,20 @@ async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: St
     if (isSkuaError(error)) return false;
     throw error;
   }
-  return isEmptied(frame, fields);
+  return isEmptied(frame, fields) || isRedacted(frame, fields);
+}
+
+/** The mark that has the id found at `offset` of the file; null where it stands in none. */
+async function markAt(
+  id: string,
+  offset: number,
+  window: FileWindow,
+): Promise<NonNullable<ErasureFinding['mark']> | null> {
+  const from = Math.max(0, offset - MARK_REACH_BYTES);
+  const before = decodeText(await window.peek(from, offset - from));
+  const behind = decodeText(await window.peek(offset + id.length, MARK_REACH_BYTES));
+  const mark = markAround(before, id, behind);
+  return mark === null ? null : { stream: mark.stream, number: mark.number, by: mark.by, reason: mark.reason };
 }
 
 /**

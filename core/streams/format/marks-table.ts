@@ -8,8 +8,8 @@ import type { Storage } from '../../ports/storage.ts';
 import type { MarkColumns } from '../redactions/redactions.ts';
 
 /**
- * All marks of a log in one file, so that they are there by one read: for logs in a bucket, whose manifests name it, and
- * in backups. Integers little-endian:
+ * All marks of a log in one file, so that they are there by one read: for logs in a bucket, whose manifests name it,
+ * and in backups. Integers little-endian:
  *
  * | Offset | Size | Field |
  * |---|---|---|

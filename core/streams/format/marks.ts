@@ -1,3 +1,4 @@
+import { JsonScanner } from '../../base/json-scanner.ts';
 import { guidFromText } from '../../base/guid.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 
@@ -35,6 +36,22 @@ export function encodeMark({ stream, number, id, position, by, reason, keys }: M
   return encodeText(
     JSON.stringify({ stream, number, id, position, by, reason, ...(keys.length > 0 && { metadata: keys }) }),
   );
+}
+
+/** More than the data of a mark have before its id, and behind it. */
+export const MARK_REACH_BYTES = 16_384;
+
+/** The mark that has its id between these texts; null where there is none, or that id is of something else. */
+export function markAround(before: string, id: string, behind: string): Mark | null {
+  const from = before.lastIndexOf('{"stream":');
+  if (from < 0 || !before.endsWith('"id":"')) return null;
+  const scanner = new JsonScanner(`${before.slice(from)}${id}${behind}`);
+  try {
+    scanner.skipBrackets();
+  } catch {
+    return null;
+  }
+  return decodeMark(encodeText(scanner.text.slice(0, scanner.at)));
 }
 
 /** Null for what is no mark: such an event has no effect, and none can be written. */

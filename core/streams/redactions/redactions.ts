@@ -1,7 +1,7 @@
 import { equalBytes } from '../../base/bytes.ts';
 import { guidFromText, guidToText } from '../../base/guid.ts';
 import { isRedactable, keptMetadata } from '../../log/format/redaction.ts';
-import { FRAME_BYTES, type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
+import { type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
 import type { Mark } from '../format/marks.ts';
 
 /** Marks that are accepted; the memory of each is for ever. */
@@ -9,10 +9,8 @@ export const MARKS_MAX = 1_000_000;
 
 const ID_BYTES = 16;
 const MARKS_MIN = 64;
-/** Slots of the table for each mark that there is room for. */
-const SLOTS_PER_MARK = 2;
-const NOTHING: readonly string[] = [];
-const NO_KEYS: MarkedKeys = { keys: NOTHING };
+const NO_NAMES: readonly string[] = [];
+const NO_KEYS: MarkedKeys = { keys: NO_NAMES };
 const NO_BYTES = new Uint8Array(0);
 
 /** What a mark says of its event beside that it has one. */
@@ -21,7 +19,7 @@ export interface MarkedKeys {
   readonly keys: readonly string[];
 }
 
-/** Marks in a form that goes to another thread, in order of the log. */
+/** Marks in a form that goes to another thread, in order of the positions of what they mark. */
 export interface MarkColumns {
   /** Of the marked records, and of the marks themselves. */
   readonly positions: Float64Array;
@@ -55,109 +53,116 @@ export interface ReadEvent<E> {
 
 /** What others may know of the marks. */
 export interface RedactionView {
-  /** How many there are. */
+  /** How many there are. It only grows: an answer that was made with another count may show what is hidden now. */
   readonly count: number;
-  /**
-   * How much is hidden: marks, and names of metadata in them. It only grows: an answer that was made at another
-   * revision may show what is hidden now.
-   */
-  readonly revision: number;
-  /**
-   * An event that was read earlier as it reads now: what was marked since is hidden. What holds events for longer than
-   * it takes to answer passes them through this as it lets them go.
-   */
-  shown<E extends ReadEvent<E>>(event: E): E;
   /** Whether the event at this position of the log, with this id (UUID text), has a mark. */
   has(position: number, id: string): boolean;
+  /**
+   * An event that was read earlier as it reads now: what was marked since is hidden. What holds events for as long as
+   * its reader likes passes them through this as it lets them go.
+   */
+  shown<E extends ReadEvent<E>>(event: E): E;
   /** The marks of records from `from` to before `to` that themselves lie before `before`, for a job. */
   columns(from: number, to: number, before: number): MarkColumns;
 }
 
 /**
  * The marks of the log, by position and id of the events that they name: a position alone would hit another event where
- * a log was put back to an older state and grew differently since. 36 bytes a mark.
+ * a log was put back to an older state and grew differently since. 40 bytes a mark.
+ *
+ * Positions lie in order beside the numbers of their marks, which are in order of arrival. Marks that come one behind
+ * the other, as at a start, are put in order when the first question comes.
  */
 export class Redactions implements RedactionView {
   count = 0;
   /** Number of the first event of the stream of marks that has not been read from the log. */
   loadedTo = 0;
+  /** By number. */
   #positions = new Float64Array(MARKS_MIN);
   #ids = new Uint8Array(MARKS_MIN * ID_BYTES);
   /** Where each mark itself lies in the log; -1 for those that are not in it yet. */
   #markedAt = new Float64Array(MARKS_MIN);
-  /** Open addressing: number of the mark and 1; 0 for none. */
-  #slots = new Int32Array(MARKS_MIN * SLOTS_PER_MARK);
+  /** In order of the positions: these, and the numbers. */
+  #ordered = new Float64Array(MARKS_MIN);
+  #numbers = new Int32Array(MARKS_MIN);
+  /** Marks that are in order; those behind them have come since. */
+  #inOrder = 0;
+  /** No mark lies between the positions `#below` and `#above`; the latter is at `#place` of the order. */
+  #below = -1;
+  #above = Infinity;
+  #place = 0;
   readonly #keys = new Map<number, readonly string[]>();
-  #hiddenKeys = 0;
   readonly #id = new Uint8Array(ID_BYTES);
+
+  /** What `columns` gave. */
+  static of(columns: MarkColumns): Redactions {
+    const marks = new Redactions();
+    marks.addAll(columns);
+    return marks;
+  }
+
+  addAll({ positions, markedAt, ids, keys }: MarkColumns): void {
+    const named = new Map(keys);
+    for (const [i, position] of positions.entries())
+      this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NO_NAMES }, markedAt[i]!);
+  }
 
   /** `markedAt`: position of the mark in the log. A second mark of an event adds the metadata that it names. */
   add({ position, id, keys }: Pick<Mark, 'position' | 'id' | 'keys'>, markedAt: number): void {
-    guidFromText(id, this.#id, 0);
-    const known = this.#find(position, this.#id, 0);
-    if (keys.length > 0) this.#hide(position, keys);
-    if (known >= 0) {
-      // One that came with the files of a restore, and is in the log now.
-      if (this.#markedAt[known]! < 0) this.#markedAt[known] = markedAt;
-      return;
-    }
+    if (keys.length > 0) this.#keys.set(position, [...new Set([...(this.#keys.get(position) ?? []), ...keys])]);
     if (this.count === this.#positions.length) this.#grow();
-    this.#positions[this.count] = position;
-    this.#ids.set(this.#id, this.count * ID_BYTES);
-    this.#markedAt[this.count] = markedAt;
-    this.#put(this.count++);
-  }
-
-  #hide(position: number, keys: readonly string[]): void {
-    const before = this.#keys.get(position) ?? NOTHING;
-    const hidden = [...new Set([...before, ...keys])];
-    this.#keys.set(position, hidden);
-    this.#hiddenKeys += hidden.length - before.length;
-  }
-
-  get revision(): number {
-    return this.count + this.#hiddenKeys;
+    const number = this.count++;
+    this.#positions[number] = position;
+    guidFromText(id, this.#ids, number * ID_BYTES);
+    this.#markedAt[number] = markedAt;
+    this.#below = this.#above = -1;
   }
 
   shown<E extends ReadEvent<E>>(event: E): E {
     if (this.count === 0) return event;
     const { link } = event;
     // A link that was marked leads nowhere.
-    if (link !== null && this.#marks(link)) return this.shown(link);
-    if (!this.#marks(event)) return event;
-    const keys = this.#keys.get(event.preparePosition) ?? NOTHING;
-    return {
-      ...event,
-      isRedacted: true,
-      data: NO_BYTES,
-      metadata: keptMetadata(event.metadata, keys),
-    };
+    if (link !== null && this.#isFor(link)) return this.shown(link);
+    if (!this.#isFor(event)) return event;
+    const keys = this.#keys.get(event.preparePosition) ?? NO_NAMES;
+    return { ...event, isRedacted: true, data: NO_BYTES, metadata: keptMetadata(event.metadata, keys) };
   }
 
   /** As `of` for an event that has been read: one of an explicit transaction has the position of its commit. */
-  #marks({ stream, number, id, position, preparePosition }: ReadEvent<unknown>): boolean {
+  #isFor({ stream, number, id, position, preparePosition }: ReadEvent<unknown>): boolean {
     return (
       this.has(preparePosition, id) && position === preparePosition && number !== TOMBSTONE && !stream.startsWith('$')
     );
   }
 
   has(position: number, id: string): boolean {
-    return guidFromText(id, this.#id, 0) && this.#find(position, this.#id, 0) >= 0;
+    return guidFromText(id, this.#id, 0) && !this.isClear(position) && this.#isMarked(this.#id, 0);
+  }
+
+  /**
+   * Whether no mark is for a record at this position. Readers go from record to record, so that most questions are
+   * answered by the stretch of the one before.
+   */
+  isClear(position: number): boolean {
+    if (position > this.#below && position < this.#above) return true;
+    this.#moveTo(position);
+    return position !== this.#above;
   }
 
   /** The mark of the event in `frame`, whose fields have been parsed; null where there is none, or it can have none. */
   of(frame: RecordFrame, fields: PrepareFields): MarkedKeys | null {
-    if (this.#find(frame.position, frame.bytes, fields.eventIdAt) < 0 || !isRedactable(frame, fields)) return null;
+    if (this.isClear(frame.position)) return null;
+    if (!this.#isMarked(frame.bytes, fields.eventIdAt) || !isRedactable(frame, fields)) return null;
     const keys = this.#keys.size === 0 ? undefined : this.#keys.get(frame.position);
     return keys === undefined ? NO_KEYS : { keys };
   }
 
   columns(from: number, to: number, before: number): MarkColumns {
+    this.#putInOrder();
     const chosen: number[] = [];
-    for (let i = 0; i < this.count; i++) {
-      const position = this.#positions[i]!;
-      const markedAt = this.#markedAt[i]!;
-      if (position >= from && position < to && markedAt >= 0 && markedAt < before) chosen.push(i);
+    for (let place = this.#search(from); place < this.count && this.#ordered[place]! < to; place++) {
+      const number = this.#numbers[place]!;
+      if (this.#markedAt[number]! >= 0 && this.#markedAt[number]! < before) chosen.push(number);
     }
     const ids = new Uint8Array(chosen.length * ID_BYTES);
     chosen.forEach((mark, i) => ids.set(this.#ids.subarray(mark * ID_BYTES, (mark + 1) * ID_BYTES), i * ID_BYTES));
@@ -171,57 +176,68 @@ export class Redactions implements RedactionView {
     };
   }
 
-  /** What `columns` gave. */
-  static of(columns: MarkColumns): Redactions {
-    const marks = new Redactions();
-    marks.addAll(columns);
-    return marks;
+  /** Whether one of the marks for the position `#above` has this id. */
+  #isMarked(ids: Uint8Array, at: number): boolean {
+    for (let place = this.#place; place < this.count && this.#ordered[place] === this.#above; place++)
+      if (equalBytes(this.#ids, this.#numbers[place]! * ID_BYTES, ids, at, ID_BYTES)) return true;
+    return false;
   }
 
-  addAll({ positions, markedAt, ids, keys }: MarkColumns): void {
-    const named = new Map(keys);
-    for (const [i, position] of positions.entries())
-      this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NOTHING }, markedAt[i]!);
+  /** Finds the stretch without a mark that the position is in, or ends. */
+  #moveTo(position: number): void {
+    this.#putInOrder();
+    const ordered = this.#ordered;
+    const next = this.#place + 1;
+    const isNext = this.#above >= 0 && position > this.#above && (next >= this.count || position <= ordered[next]!);
+    this.#place = isNext ? Math.min(next, this.count) : this.#search(position);
+    this.#below = this.#place === 0 ? -1 : ordered[this.#place - 1]!;
+    this.#above = this.#place === this.count ? Infinity : ordered[this.#place]!;
   }
 
-  #find(position: number, ids: Uint8Array, at: number): number {
-    const slots = this.#slots;
-    const mask = slots.length - 1;
-    for (let slot = slotOf(position, mask); ; slot = (slot + 1) & mask) {
-      const mark = slots[slot]! - 1;
-      if (mark < 0) return -1;
-      if (this.#positions[mark] === position && equalBytes(this.#ids, mark * ID_BYTES, ids, at, ID_BYTES)) return mark;
+  /** Place in the order of the first position that is not below this one. */
+  #search(position: number): number {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#ordered[middle]! < position) low = middle + 1;
+      else high = middle;
     }
+    return low;
   }
 
-  #put(mark: number): void {
-    const mask = this.#slots.length - 1;
-    let slot = slotOf(this.#positions[mark]!, mask);
-    while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
-    this.#slots[slot] = mark + 1;
+  /** One that came alone is moved to its place; where many have come all are sorted. */
+  #putInOrder(): void {
+    const { count } = this;
+    if (this.#inOrder === count) return;
+    if (this.#inOrder === count - 1) {
+      const number = count - 1;
+      const position = this.#positions[number]!;
+      this.#ordered[number] = Infinity;
+      const place = this.#search(position);
+      this.#ordered.copyWithin(place + 1, place, number);
+      this.#numbers.copyWithin(place + 1, place, number);
+      this.#ordered[place] = position;
+      this.#numbers[place] = number;
+    } else {
+      const numbers = this.#numbers.subarray(0, count);
+      for (let number = 0; number < count; number++) numbers[number] = number;
+      numbers.sort((a, b) => this.#positions[a]! - this.#positions[b]!);
+      for (let place = 0; place < count; place++) this.#ordered[place] = this.#positions[numbers[place]!]!;
+    }
+    this.#inOrder = count;
   }
 
   #grow(): void {
     const room = this.#positions.length * 2;
-    const positions = new Float64Array(room);
-    positions.set(this.#positions);
-    const ids = new Uint8Array(room * ID_BYTES);
-    ids.set(this.#ids);
-    const markedAt = new Float64Array(room);
-    markedAt.set(this.#markedAt);
-    this.#positions = positions;
-    this.#ids = ids;
-    this.#markedAt = markedAt;
-    this.#slots = new Int32Array(room * SLOTS_PER_MARK);
-    for (let mark = 0; mark < this.count; mark++) this.#put(mark);
+    const larger = <Column extends Float64Array | Int32Array | Uint8Array>(column: Column, out: Column): Column => {
+      out.set(column);
+      return out;
+    };
+    this.#positions = larger(this.#positions, new Float64Array(room));
+    this.#ids = larger(this.#ids, new Uint8Array(room * ID_BYTES));
+    this.#markedAt = larger(this.#markedAt, new Float64Array(room));
+    this.#ordered = larger(this.#ordered, new Float64Array(room));
+    this.#numbers = larger(this.#numbers, new Int32Array(room));
   }
-}
-
-const SPREAD = 0x9e3779b1;
-
-/** Records lie `FRAME_BYTES` apart at least, and mostly at the same distance: multiplication spreads them. */
-function slotOf(position: number, mask: number): number {
-  const high = Math.floor(position / 4_294_967_296);
-  const mixed = Math.imul((position >>> 0) ^ Math.imul(high, FRAME_BYTES + 1), SPREAD);
-  return (mixed ^ (mixed >>> 15)) & mask;
 }

@@ -125,6 +125,7 @@ export class Intake {
         : 'The connector stopped before the write was confirmed. The event may have been written.';
     this.rejections.lost({
       status: settings.waitForWrite ? confirmed(outcome).status : 202,
+      code: outcome.kind === 'failed' ? outcome.code : outcome.kind,
       reason,
       headerNames,
       deliveryId,
@@ -164,6 +165,7 @@ type CallOutcome =
   | 'script-unavailable'
   | 'refused-route'
   | 'refused-stream'
+  | 'stream-deleted'
   | 'full'
   | 'stopping'
   | 'write-failed'
@@ -222,10 +224,12 @@ export function confirmed(outcome: WriteOutcome): Verdict {
       return { status: 201, outcome: 'written', reason: null };
     case 'stopped':
       return { status: 503, outcome: 'stopping', reason: null };
-    // The list changed between the question and the write's turn.
     case 'failed':
+      // Nothing is wrong with script or server. Not 410, by which some senders take the whole address for gone.
+      if (outcome.code === 'stream_deleted') return { status: 422, outcome: 'stream-deleted', reason: null };
       return {
         status: outcome.isPassing ? 503 : 500,
+        // The list changed between the question and the write's turn.
         outcome: outcome.code === 'access_denied' ? 'refused-stream' : 'write-failed',
         reason: null,
       };

@@ -38,6 +38,11 @@ interface Rejection {
   readonly deliveryId: string | null;
 }
 
+/** An accepted delivery whose event was not written, and why by a code. */
+interface Loss extends Rejection {
+  readonly code: string;
+}
+
 interface RejectionsParts {
   readonly store: EventStore;
   readonly clock: Clock;
@@ -49,7 +54,7 @@ interface RejectionsParts {
 export class Rejections {
   readonly #parts: RejectionsParts;
   readonly #underWay = new Set<Promise<void>>();
-  readonly #losses: Rejection[] = [];
+  readonly #losses: Loss[] = [];
   #minuteFromMs = Number.NEGATIVE_INFINITY;
   #inMinute = 0;
   #suppressed = 0;
@@ -79,8 +84,8 @@ export class Rejections {
   }
 
   /** Notes an accepted delivery whose event is lost, in the background. */
-  lost(rejection: Rejection): void {
-    this.#losses.push(rejection);
+  lost(loss: Loss): void {
+    this.#losses.push(loss);
     if (this.#losses.length === 1) this.#later(this.#writeLosses());
   }
 
@@ -89,6 +94,11 @@ export class Rejections {
     await TURN;
     while (this.#losses.length > 0) {
       const losses = this.#losses.slice(0, EVENTS_A_WRITE);
+      this.#parts.log.warn('the events of webhook calls were not written: the stream of rejections says why', {
+        rejections: this.#parts.stream,
+        count: losses.length,
+        codes: [...new Set(losses.map(({ code }) => code))],
+      });
       await this.#write(
         losses.map((each) => this.#eventOf(each, 0)),
         losses,

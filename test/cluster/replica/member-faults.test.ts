@@ -163,12 +163,12 @@ describe('a newer format', () => {
     await one.store.append('s', ANY, [event('newer')]);
     const key = commitKey(2);
     const bytes = (await cluster.objects.get(key))!;
-    bytes[8] = 2;
+    bytes[8] = 3;
     putI32(bytes, 76, nodeDigests.crc32(bytes.subarray(0, 76)) | 0);
     await cluster.objects.put(key, bytes);
     await expect(two.log.refresh()).rejects.toMatchObject({
       code: 'format_too_new',
-      data: { format: 2, formatMax: 1 },
+      data: { format: 3, formatMax: 2 },
     });
     expect(two.log.applied).toBe(1);
     await one.close();

@@ -54,7 +54,16 @@ async function headOver(change: (log: ReplicaParts['log']) => ReplicaParts['log'
 }
 
 function commit(number: number, start: number, records: Uint8Array, end = start + records.length): Commit {
-  return { number, writer: new Uint8Array(16), nonce: new Uint8Array(16), start, end, endsChunk: false, hasMarks: false, records };
+  return {
+    number,
+    writer: new Uint8Array(16),
+    nonce: new Uint8Array(16),
+    start,
+    end,
+    endsChunk: false,
+    hasMarks: false,
+    records,
+  };
 }
 
 test('a commit that fits is taken in at exactly its place', async () => {

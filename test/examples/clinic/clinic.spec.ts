@@ -27,7 +27,7 @@ afterAll(async () => {
 
 function open(): Promise<Clinic> {
   const labSecret = `whsec_${Buffer.from(KEY).toString('base64')}`;
-  return openClinic({ skua: node.connectionString.replace('esdb:', 'kurrentdb:'), agenda, labSecret, port: 0 });
+  return openClinic({ skua: node.kurrentConnectionString, agenda, labSecret, port: 0 });
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<[status: number, body: unknown]> {
@@ -98,7 +98,7 @@ test('a patient who is erased is nowhere any more, and does not come back', asyn
   expect(await ask('DELETE', '/patients/4')).toMatchObject([200, proofs]);
   expect(await ask('GET', '/patients/4')).toMatchObject([410, {}]);
   expect(await register('4', 'Dorothea')).toMatchObject([410, {}]);
-  expect(await report('4', 'too late')).toBe(500);
+  expect(await report('4', 'too late')).toBe(422);
   await agendaIs('2030-01-09', [{ name: null }]);
   expect(await readFile(agenda, 'latin1')).not.toContain('Dorothea');
 });

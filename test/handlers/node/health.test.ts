@@ -42,12 +42,21 @@ describe('/health', () => {
 
   test('of a node that still has work to do before it serves', async () => {
     const node = new FakeNode();
+    node.isStarting = true;
     node.work = WORK;
     const { get, send } = harness({ node });
     for (const method of ['GET', 'HEAD']) expect((await send(method, '/health/live')).status).toBe(503);
     const ready = await get('/health/ready');
     expect([ready.status, ready.json()]).toEqual([503, { status: 'starting', ...WORK }]);
     expect(ready.headers.get('retry-after')).toBe('5');
+  });
+
+  test('of a member that lives without its bucket', async () => {
+    const node = new FakeNode();
+    node.work = { ...WORK, phase: 'storage_unreachable' };
+    const { get, send } = harness({ node });
+    for (const method of ['GET', 'HEAD']) expect((await send(method, '/health/live')).status).toBe(204);
+    expect((await get('/health/ready')).json()).toMatchObject({ phase: 'storage_unreachable' });
   });
 
   test('of a node that goes away: alive, but not ready', async () => {

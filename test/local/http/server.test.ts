@@ -269,7 +269,11 @@ describe('addresses that can not be used', () => {
     const { port } = await serve(() => new Response('ok'));
     await expect(
       startServer({ hostname: '127.0.0.1', port, fetch: () => new Response('ok'), log }),
-    ).rejects.toMatchObject({ code: 'port_in_use', exitCode: 3, message: expect.stringContaining('--node-port') });
+    ).rejects.toMatchObject({
+      code: 'port_in_use',
+      exitCode: 3,
+      message: expect.stringContaining(`--node-port ${port + 1}`),
+    });
   });
   test('an address of another machine', async () => {
     await expect(

@@ -117,7 +117,7 @@ describe('start', () => {
     await end('Success');
     expect(await running).toEqual({
       code: 0,
-      out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed.\n`,
+      out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB of files reclaimed.\n`,
       err: '',
     });
   });
@@ -132,7 +132,10 @@ describe('start', () => {
     await io.written(/\[##############----------\] 58 %, (?:\d+ s left, )?chunk execution: 200\.0 MiB of 400\.0 MiB, /);
     await end('Success');
     const { code, out } = await running;
-    expect({ code, out }).toEqual({ code: 0, out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed.\n` });
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `Done after 4.5 s: scavenge ${FIRST}. 150.0 MiB of files reclaimed.\n`,
+    });
     expect(io.err.endsWith('\r\u001B[2K')).toBe(true);
   });
 });
@@ -175,7 +178,7 @@ describe('watch', () => {
     await end('Stopped');
     expect(await run('scavenge watch')).toEqual({
       code: 1,
-      out: `Stopped after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. The next start resumes where it stopped.\n`,
+      out: `Stopped after 4.5 s: scavenge ${FIRST}. 150.0 MiB of files reclaimed. The next start resumes where it stopped.\n`,
       err: '',
     });
   });
@@ -219,7 +222,7 @@ describe('status', () => {
     const { code, out } = await run('scavenge status');
     expect({ code, out }).toEqual({
       code: 0,
-      out: `No scavenge is running. The last one:\nFailed after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. Error while scavenging DB: no space. The next start resumes where it failed.\n`,
+      out: `No scavenge is running. The last one:\nFailed after 4.5 s: scavenge ${FIRST}. 150.0 MiB of files reclaimed. Error while scavenging DB: no space. The next start resumes where it failed.\n`,
     });
   });
 });
@@ -244,7 +247,7 @@ describe('an older point', () => {
   };
   const NOTE =
     'It resumes the scavenge of 2026-11-22T00:00:00Z, up to that time (position 41654); what was deleted or has expired since needs another run.\n';
-  const done = (id: string, time = ' after 4.5 s', space = ' 150.0 MiB reclaimed.') =>
+  const done = (id: string, time = ' after 4.5 s', space = ' 150.0 MiB of files reclaimed.') =>
     `Done up to 2026-11-22T00:00:00Z${time}: scavenge ${id}.${space} It resumed the scavenge of that time: what was deleted or has expired since needs another run.\n`;
   beforeEach(() => {
     scavenger.waitingNow = waiting;
@@ -489,11 +492,21 @@ describe('dry run', () => {
         'all                                    5,200        927    1.0 GiB     70.6 MiB  2 of 4',
         '1 chunk file with nothing to remove.',
         '',
-        'A scavenge would rewrite 2 chunk files of 4 and give back about 70.6 MiB of 1.0 GiB (threshold 500: removable events in lighter chunks stay on disk). Nothing was changed.',
+        'A scavenge would rewrite 2 chunk files of 4 and give back about 70.6 MiB of 1.0 GiB of chunk files (threshold 500: removable events in lighter chunks stay on disk). Nothing was changed.',
         '',
       ].join('\n'),
     );
     expect(scavenger.started).toEqual([{ options: { threshold: 500 }, isDry: true }]);
+  });
+
+  test('of records that free no block of a chunk file, why nothing is given back', async () => {
+    const running = run('scavenge start --dry-run');
+    await scavenger.begun();
+    const totals = { ...report.totals, discardable: 2, bytesReclaimable: 0 };
+    scavenger.reports.set(FIRST, { ...report, threshold: 0, totals });
+    expect((await running).out).toContain(
+      'give back about 0 B of 1.0 GiB of chunk files, which have whole blocks of 4 KiB. Nothing was changed.',
+    );
   });
 
   test('--json is exact', async () => {
@@ -567,7 +580,7 @@ describe('explain', () => {
         'metadata: {"$maxCount":3,"$tb":5}',
         'rules:    $tb 5, $maxCount 3',
         '',
-        'A scavenge would remove 9 events (18.0 KiB):',
+        'A scavenge would remove 9 events (18.0 KiB of records):',
         '  events  count      size  because of',
         '  0 to 4      5  10.0 KiB  $tb',
         '  5 to 9      4   8.0 KiB  $maxCount',
@@ -618,8 +631,10 @@ describe('explain', () => {
     });
     expect((await run('explain gone --json')).out).toContain('"lastEventNumber": 9223372036854775807,');
     const { out } = await run('explain gone');
-    expect(out).toContain('gone: last event 9223372036854775807\nmetadata: none\nrules:    tombstone\n');
+    expect(out).toContain('gone: deleted for ever\nmetadata: none\nrules:    tombstone\n');
     expect(out).toContain('A scavenge would remove nothing.');
+    expect(out).toContain('\n  the last      1  tombstone\n');
+    expect(out).not.toContain('9223372036854775807');
   });
 
   test('no such stream: 1', async () => {
@@ -684,7 +699,9 @@ describe('what a node may answer', () => {
     expect(await run(words)).toMatchObject({
       code: 3,
       out: '',
-      err: expect.stringMatching(/^error node_unreachable: No node answers at .*npm start.*--node URL\.\n$/),
+      err: expect.stringMatching(
+        /^error node_unreachable: No node answers at .*npm start.*--node URL, or in SKUA_NODE\.\n$/,
+      ),
     });
   });
 });

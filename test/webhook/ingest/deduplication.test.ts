@@ -126,13 +126,13 @@ describe('one delivery', () => {
     const rig = await openRig();
     rig.active.start('parcels', { waitForWrite: true });
     await rig.opened.store.deleteStream('gone', -2, 'hard');
-    expect(await rig.send({ stream: 'gone' }, by('d-1'))).toBe(500);
+    expect(await rig.send({ stream: 'gone' }, by('d-1'))).toBe(422);
     expect(await rig.send({ stream: 'here' }, by('d-1'))).toBe(201);
     expect((await rig.read('here')).length).toBe(1);
     expect((await rig.read(DELIVERIES)).map(({ type }) => type)).toEqual(['$webhook-delivery']);
     await until(async () => (await rig.read(REJECTIONS)).length === 1);
     expect((await rig.read(REJECTIONS)).map(dataOf)).toMatchObject([
-      { status: 500, deliveryId: 'd-1', reason: expect.stringContaining('stream_deleted') },
+      { status: 422, deliveryId: 'd-1', reason: expect.stringContaining('stream_deleted') },
     ]);
   });
 });
@@ -299,7 +299,7 @@ describe('deliveries that wait together', () => {
     for (const gone of ['gone-0', 'gone-1']) await rig.opened.store.deleteStream(gone, -2, 'hard');
     const bodies = Array.from({ length: 60 }, (_, n) => ({ stream: n % 4 === 2 ? `gone-${n % 3}` : `s-${n % 3}`, n }));
     const isGone = ({ stream }: { stream: string }) => stream === 'gone-0' || stream === 'gone-1';
-    expect(await together(rig, bodies)).toEqual([201, ...bodies.map((body) => (isGone(body) ? 500 : 201))]);
+    expect(await together(rig, bodies)).toEqual([201, ...bodies.map((body) => (isGone(body) ? 422 : 201))]);
     const names = [...new Set(bodies.filter((body) => !isGone(body)).map(({ stream }) => stream))];
     for (const name of names)
       expect((await rig.read(name)).map((each) => dataOf(each)['n'])).toEqual(

@@ -310,8 +310,8 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'the stream is deleted for ever',
-    status: 500,
-    outcome: 'write-failed',
+    status: 422,
+    outcome: 'stream-deleted',
     settings: WAIT,
     prepare: (rig) => rig.opened.store.deleteStream('a', -2, 'hard'),
   },

@@ -1,4 +1,4 @@
-import type { ActivityHistoryView } from '../../../../handlers/documents/node.ts';
+import type { HistoryView } from '../../../../handlers/documents/node.ts';
 import type { History } from './history.ts';
 
 const HOUR_MS = 3_600_000;
@@ -7,8 +7,14 @@ const CUT_MS = 120_000;
 /** Values further apart than so many steps have something missing between. */
 const STEPS_APART = 2;
 
-/** The history of the node as charts take it: where steps are missing, the line is cut. */
-export function dayOf({ times, values, stepSeconds }: ActivityHistoryView): History {
+/** A line of the node's history by its name, and by how much its values are multiplied. */
+export type LineNames = Readonly<Record<string, string | readonly [name: string, factor: number]>>;
+
+/**
+ * The history of the node as charts take it, lines by the names that the page has for them: where steps are missing,
+ * the line is cut.
+ */
+export function dayOf({ times, values, stepSeconds }: HistoryView, names: LineNames): History {
   const gapMs = stepSeconds * 1_000 * STEPS_APART;
   // Where each value comes from; null for the cut between two.
   const from: (number | null)[] = [];
@@ -16,26 +22,24 @@ export function dayOf({ times, values, stepSeconds }: ActivityHistoryView): Hist
     if (i > 0 && times[i]! - times[i - 1]! > gapMs) from.push(null);
     from.push(i);
   }
-  const of = (line: readonly (number | null)[], factor = 1) =>
-    from.map((i) => (i === null || line[i] == null ? null : line[i] * factor));
+  const of = (line: readonly (number | null)[] | undefined, factor: number) =>
+    from.map((i) => (i === null || line?.[i] == null ? null : line[i] * factor));
   return {
     times: from.map((i, at) => (i === null ? times[from[at - 1]!]! + 1 : times[i]!)),
-    values: {
-      appends: of(values.appendsPerSecond),
-      written: of(values.eventsWrittenPerSecond),
-      read: of(values.eventsReadPerSecond),
-      bytesWritten: of(values.bytesWrittenPerSecond),
-      bytesRead: of(values.bytesReadPerSecond),
-      requests: of(values.requestsPerSecond),
-      appendP99: of(values.appendP99Seconds, 1_000),
-      requestP99: of(values.requestP99Seconds, 1_000),
-      cpu: of(values.cpuShare),
-    },
+    values: Object.fromEntries(
+      Object.entries(names).map(([own, name]) =>
+        typeof name === 'string' ? [own, of(values[name], 1)] : [own, of(values[name[0]], name[1])],
+      ),
+    ),
   };
 }
 
-/** What the page saw in the last hour, behind what the node kept of the time before. */
-export function joined(day: History, live: History): History {
+/**
+ * What the page saw in the last hour, behind what the node kept of the time before. The first look tells no rates: it
+ * would be a gap between the two.
+ */
+export function joined(day: History, seen: History): History {
+  const live = day.times.length === 0 ? seen : withoutFirst(seen);
   const lastMs = live.times.at(-1) ?? day.times.at(-1) ?? 0;
   const firstMs = live.times[0] ?? Infinity;
   const start = day.times.findIndex((ms) => ms >= lastMs - HOUR_MS);
@@ -52,5 +56,14 @@ export function joined(day: History, live: History): History {
   return {
     times: [...day.times.slice(begin, stop), ...cut.map(() => day.times[stop - 1]! + 1), ...live.times],
     values: Object.fromEntries([...names].map((name) => [name, [...before(name), ...cut, ...after(name)]])),
+  };
+}
+
+function withoutFirst(live: History): History {
+  const lines = Object.values(live.values);
+  if (live.times.length < 2 || lines.some((line) => line[0] != null)) return live;
+  return {
+    times: live.times.slice(1),
+    values: Object.fromEntries(Object.entries(live.values).map(([name, line]) => [name, line.slice(1)])),
   };
 }

@@ -1,6 +1,7 @@
 import type { Family, Sample } from '../../lib/exposition.ts';
 import { rateOf } from '../../lib/history.ts';
 import type { History } from '../../lib/history.ts';
+import type { LineNames } from '../../lib/joined.ts';
 import { unitText } from '../../parts/chart.tsx';
 import type { Series, Unit } from '../../parts/chart.tsx';
 import { keyOf } from './samples.ts';
@@ -11,6 +12,8 @@ export interface Lines {
   /** What is drawn, in words. */
   readonly about: string;
   readonly series: readonly Series[];
+  /** What the node calls the same in its history, by label. */
+  readonly names: LineNames;
   /** Lines that there was no room for. */
   readonly left: number;
 }
@@ -28,7 +31,12 @@ export function linesOf(family: Family, history: History): Lines {
     const shown = isTotal
       ? rateOf(history, values)
       : values.map((value) => (value === null || !Number.isFinite(value) ? null : value * unit.factor));
-    return { label: labelOf(sample), values: shown, size: Math.abs(shown.findLast((value) => value !== null) ?? 0) };
+    return {
+      label: labelOf(sample),
+      name: keyOf(sample),
+      values: shown,
+      size: Math.abs(shown.findLast((value) => value !== null) ?? 0),
+    };
   });
   // Those that say most; the order of the node among them, so that colours stay.
   const sizes = all.map(({ size }) => size).sort((one, other) => other - one);
@@ -38,6 +46,7 @@ export function linesOf(family: Family, history: History): Lines {
     unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name,
     about: isTotal ? 'rate per second' : '',
     series: chosen,
+    names: Object.fromEntries(chosen.map(({ label, name }) => [label, name])),
     left: all.length - chosen.length,
   };
 }
@@ -66,7 +75,7 @@ function quantileLines(family: Family, history: History): Lines {
   const bounds = [...buckets.keys()].sort((one, other) => one - other);
   const isTime = family.name.endsWith('seconds');
   const series = QUANTILES.map((share) => ({
-    label: share === 0.5 ? 'median' : `${share * 100} %`,
+    label: quantileLabel(share),
     values: history.times.map((_, i) => {
       // Each bucket of the text counts those below it too.
       const grown = bounds.map((bound) => {
@@ -82,8 +91,15 @@ function quantileLines(family: Family, history: History): Lines {
     unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count',
     about: 'interpolated within the buckets',
     series,
+    names: Object.fromEntries(
+      QUANTILES.map((share) => [quantileLabel(share), [`${family.name}{quantile="${share}"}`, isTime ? 1_000 : 1]]),
+    ),
     left: 0,
   };
+}
+
+function quantileLabel(share: number): string {
+  return share === 0.5 ? 'median' : `${share * 100} %`;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import type { Family } from '../../lib/exposition.ts';
 import { countText } from '../../lib/format.ts';
-import { shownSpanMs } from '../../lib/history.ts';
 import { keep, kept } from '../../lib/kept.ts';
 import { setQuery } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
@@ -9,12 +8,15 @@ import { Card, ViewHead } from '../../parts/card.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
+import { RangeChoice, useNodePast, usePast } from '../../parts/past.tsx';
+import type { NodePast } from '../../parts/past.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
 import { latestText, linesOf } from './metric-lines.ts';
 import { metrics, metricsHistory } from './samples.ts';
 
 const CHOSEN = 'metrics';
+const DAY_PATH = '/metrics/history';
 const PREFIX = 'eventstore_';
 const FIRST = [
   'eventstore_io_events_total',
@@ -28,6 +30,7 @@ const FOUND_MAX = 24;
 /** Charts of all that the node measures. Those that were chosen stand above, and stay between visits. */
 export default function Metrics({ query }: ViewProps) {
   const polled = metrics();
+  const node = useNodePast(DAY_PATH);
   const filter = query.get('q') ?? '';
   const chosen = useMemo(
     () =>
@@ -46,7 +49,7 @@ export default function Metrics({ query }: ViewProps) {
     <>
       <ViewHead
         title="Metrics"
-        about="Measurements since this page was opened, up to one hour; the overview has 24 hours of the main ones. Scrapers get the same metrics at /metrics."
+        about="Measurements of the node, for the main ones up to 24 hours back; all others begin when this page is opened. Scrapers get the same metrics at /metrics."
       />
       <div class="toolbar">
         <SearchField
@@ -55,6 +58,7 @@ export default function Metrics({ query }: ViewProps) {
           value={filter}
           onInput={(text) => setQuery({ q: text })}
         />
+        <RangeChoice past={node} />
       </div>
       <Loading polled={polled} what="The metrics" lines={8}>
         {(families) => {
@@ -78,6 +82,7 @@ export default function Metrics({ query }: ViewProps) {
                   <Shown
                     key={family.name}
                     family={family}
+                    node={node}
                     isChosen={chosen.includes(family.name)}
                     onToggle={() =>
                       choose(
@@ -105,23 +110,30 @@ export default function Metrics({ query }: ViewProps) {
 
 function Shown({
   family,
+  node,
   isChosen,
   onToggle,
 }: {
   readonly family: Family;
+  readonly node: NodePast;
   readonly isChosen: boolean;
   readonly onToggle: () => void;
 }) {
   const history = metricsHistory.value;
-  const { unit, about, series, left } = linesOf(family, history);
+  const { unit, about, series, names, left } = useMemo(() => linesOf(family, history), [family, history]);
+  const live = useMemo(
+    () => ({ times: history.times, values: Object.fromEntries(series.map(({ label, values }) => [label, values])) }),
+    [series],
+  );
+  const { times, values, spanMs } = usePast(node, names, live);
   return (
     <Card>
       <Chart
         title={shortName(family.name)}
-        times={history.times}
-        series={series}
+        times={times}
+        series={series.map(({ label }) => ({ label, values: values[label] ?? [] }))}
         unit={unit}
-        spanMs={shownSpanMs(history)}
+        {...(spanMs !== undefined && { spanMs })}
         syncKey="metrics"
         actions={
           <Button

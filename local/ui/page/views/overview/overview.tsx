@@ -13,7 +13,7 @@ import { Bytes, Num } from '../../parts/amount.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
 import { inMs } from '../../shell/sampler.ts';
-import { Charts, usePast } from './charts.tsx';
+import { Charts, useOverviewPast } from './charts.tsx';
 import { Disk, LOW_SHARE } from './disk.tsx';
 import { Members } from './members.tsx';
 import { Certificates, Licence } from './credentials.tsx';
@@ -38,7 +38,7 @@ export default function Overview() {
 function Known({ data }: { readonly data: OverviewView }) {
   const { node, log, disk, activity, process, connections, certificates, licence, warnings } = data;
   const gossip = usePolled<GossipDocument>(node.isMember ? '/gossip' : null, EVERY_MS);
-  const past = usePast();
+  const { node: kept, past } = useOverviewPast();
   const { values } = past.hour;
   const points = (name: string) => values[name] ?? [];
   return (
@@ -109,7 +109,7 @@ function Known({ data }: { readonly data: OverviewView }) {
           {(known) => <Members gossip={known} />}
         </Loading>
       )}
-      <Charts past={past} />
+      <Charts node={kept} past={past} />
       <div class="masonry">
         <Card title="Log and index">
           <Definitions

@@ -5,6 +5,7 @@ import { usePolled } from '../../api/polled.ts';
 import { mayUse } from '../../api/page-session.ts';
 import { countText, durationText, numberText, shortText } from '../../lib/format.ts';
 import { historyOf, record } from '../../lib/history.ts';
+import type { LineNames } from '../../lib/joined.ts';
 import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -15,6 +16,7 @@ import { Definitions } from '../../parts/definitions.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Menu } from '../../parts/menu.tsx';
+import { RangeChoice, useNodePast, usePast } from '../../parts/past.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
@@ -30,6 +32,8 @@ import { ReplayDialog } from './replay-dialog.tsx';
 import { ResetDialog } from './reset-dialog.tsx';
 
 const EVERY_MS = 2_000;
+/** By the names of the node's history. */
+const LINES: LineNames = { rate: 'sentPerSecond', lag: 'lag', flight: 'inFlight' };
 type Open = 'edit' | 'reset' | 'replay';
 
 /** One group: what it does, its readers, and what it has parked. */
@@ -109,7 +113,7 @@ export default function Subscription({ params, query }: ViewProps) {
             ) : tab === 'settings' ? (
               <Settings info={info} />
             ) : (
-              <Overview name={`subscription ${path}`} info={info} />
+              <Overview path={path} info={info} />
             )}
           </Tabs>
         )}
@@ -205,10 +209,10 @@ async function remove(stream: string, group: string, parked: number): Promise<vo
   goTo('/subscriptions');
 }
 
-function Overview({ name, info }: { readonly name: string; readonly info: DetailsDocument }) {
-  const { times, values } = historyOf(name).value;
+function Overview({ path, info }: { readonly path: string; readonly info: DetailsDocument }) {
+  const node = useNodePast(`${path}/history`);
+  const { hour, times, values, spanMs } = usePast(node, LINES, historyOf(`subscription ${path}`).value);
   const lag = lagOf(info, info.config.startPosition);
-  const flights = times.map((_, i) => values['flight']?.[i] ?? null);
   return (
     <div class="stack">
       <div class="tiles">
@@ -216,19 +220,19 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
           label="Lag"
           value={<LagText lag={lag} />}
           note={lag === null ? 'known after the first checkpoint' : `${LAG_UNITS[lag.unit]} behind the end`}
-          points={values['lag'] ?? []}
+          points={hour.values['lag'] ?? []}
         />
         <Stat
           label="In flight"
           value={<Num value={info.totalInFlightMessages} />}
           note="sent, not yet acknowledged"
-          points={flights}
+          points={hour.values['flight'] ?? []}
         />
         <Stat
           label="Sent"
           value={`${shortText(info.averageItemsPerSecond)}/s`}
           note={`${numberText(info.totalItemsProcessed)} since startup`}
-          points={values['rate'] ?? []}
+          points={hour.values['rate'] ?? []}
         />
         <Stat
           label="Parked"
@@ -278,12 +282,16 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
           }
         />
       </Card>
+      <div class="toolbar">
+        <RangeChoice past={node} />
+      </div>
       <Card>
         <Chart
           title="Messages sent"
           times={times}
           series={[{ label: 'Sent', values: values['rate'] ?? [] }]}
           unit="perSecond"
+          {...(spanMs !== undefined && { spanMs })}
         />
       </Card>
     </div>

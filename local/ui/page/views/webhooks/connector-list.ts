@@ -69,6 +69,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'script-unavailable': { sort: 'refused', text: 'No capacity to run the script' },
   'refused-route': { sort: 'refused', text: 'The script named an invalid stream or type' },
   'refused-stream': { sort: 'refused', text: 'The script named a stream that is not allowed' },
+  'stream-deleted': { sort: 'refused', text: 'The script named a stream that is deleted for ever' },
   full: { sort: 'refused', text: 'Too many accepted calls waited to be written' },
   stopping: { sort: 'refused', text: 'The connector was stopping' },
   'write-failed': { sort: 'refused', text: 'The event could not be written' },

@@ -9,7 +9,6 @@ import { Num } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
-import { Chart } from '../../parts/chart.tsx';
 import { Command } from '../../parts/command.tsx';
 import { confirm } from '../../parts/confirm.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
@@ -23,6 +22,7 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
+import { CallsChart } from './calls-chart.tsx';
 import { ConnectorForm } from './connector-form.tsx';
 import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, stateOf } from './connector-list.ts';
 import type { AllCalls, Calls, Connector } from './connector-list.ts';
@@ -271,9 +271,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
           {...(refused > 0 && { tone: 'warn' as const })}
         />
       </div>
-      <Card>
-        <Chart title="Calls" times={history.times} series={rates} unit="perSecond" />
-      </Card>
+      <CallsChart id={connector.connectorId} seen={history} rates={rates} />
       <div class="columns">
         <Card title="Calls by outcome" note="since the node started">
           {outcomes.length === 0 ? (
