@@ -60,6 +60,7 @@ export const CHANGES: readonly Change[] = [
   change('POST', '/admin/scavenge?dryRun=true'),
   change('POST', '/admin/scavenge'),
   change('POST', '/admin/erasure', { stream: 'orders' }),
+  change('POST', '/admin/redact', { stream: 'orders', events: [0], reason: 'r' }),
   change('PUT', '/admin/log/level', { level: 'debug' }),
   change('POST', '/admin/mergeindexes'),
   change('POST', '/admin/reloadconfig'),
