@@ -15,6 +15,7 @@ import { openApiRoute } from './openapi/document.ts';
 import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
 import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge-routes.ts';
 import { ERASURE_ROUTES } from './scavenging/erasure-routes.ts';
+import { REDACT_ROUTES } from './scavenging/redact-routes.ts';
 import { SCAVENGE_ROUTES } from './scavenging/scavenge-routes.ts';
 import { STREAM_NAMES_ROUTES } from './streams/stream-name-search.ts';
 import { STREAM_ROUTES } from './streams/routes.ts';
@@ -37,6 +38,7 @@ const INSPECTION_ROUTES: readonly Route[] = [
 export const ROUTES: readonly Route[] = [
   ...STREAM_ROUTES,
   ...SCAVENGE_ROUTES,
+  ...REDACT_ROUTES,
   ...AUTO_SCAVENGE_ROUTES,
   ...BACKUP_ROUTES,
   ...BACKUP_CHECK_ROUTES,

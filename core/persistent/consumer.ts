@@ -1,5 +1,6 @@
 import type { ConnectOptions, Delivery, GroupConsumer, NackAction } from './api.ts';
 import type { SkuaError } from '../base/errors.ts';
+import type { StoredEvent } from '../streams/api.ts';
 import type { EngineLimits, Held } from './group-limits.ts';
 import { Measurement } from './measurement.ts';
 import type { Message } from './message.ts';
@@ -7,6 +8,8 @@ import type { Message } from './message.ts';
 /** What a consumer asks of its group. */
 export interface ConsumerGroup {
   readonly subscriptionId: string;
+  /** The event of a message as it reads now. */
+  shown(event: StoredEvent): StoredEvent;
   ack(ids: readonly string[], consumer: Consumer): void;
   nack(ids: readonly string[], action: NackAction, reason: string, consumer: Consumer): void;
   left(consumer: Consumer): void;
@@ -100,7 +103,7 @@ export class Consumer implements GroupConsumer {
       const { event } = message;
       // The message may have been taken back: its time was over before the consumer took it.
       if (message.consumer !== this || message.state !== 'sent' || event === null) continue;
-      deliveries.push({ event, retryCount: message.retryCount });
+      deliveries.push({ event: this.#group.shown(event), retryCount: message.retryCount });
       message.event = null;
       this.#held.bytes -= message.bytes;
     }

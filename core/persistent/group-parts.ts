@@ -9,7 +9,15 @@ import type { EngineLimits, Held } from './group-limits.ts';
 /** What groups read, and wait for. */
 export type GroupStore = Pick<
   EventStore,
-  'end' | 'readStream' | 'readEvent' | 'readAll' | 'streamInfo' | 'streamInfoNow' | 'waitForStream' | 'waitForLog'
+  | 'end'
+  | 'redactions'
+  | 'readStream'
+  | 'readEvent'
+  | 'readAll'
+  | 'streamInfo'
+  | 'streamInfoNow'
+  | 'waitForStream'
+  | 'waitForLog'
 >;
 
 export interface EngineParts {

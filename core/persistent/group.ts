@@ -1,3 +1,4 @@
+import type { StoredEvent } from '../streams/api.ts';
 import { TOMBSTONE } from '../log/format/records.ts';
 import { ALL_STREAM, droppedError, maximumError, tooManyConsumers } from './api.ts';
 import type { ConnectionInfo, ConnectOptions, Delivery, GroupInfo, NackAction } from './api.ts';
@@ -127,6 +128,10 @@ export class Group implements ConsumerGroup {
       message = next;
     }
     this.#proceed(false);
+  }
+
+  shown(event: StoredEvent): StoredEvent {
+    return this.#parts.store.redactions.shown(event);
   }
 
   took(): void {

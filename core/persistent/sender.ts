@@ -127,7 +127,7 @@ export class Sender {
   }
 
   #hand(message: Message): Delivery {
-    const event = message.event!;
+    const event = this.#of.parts.store.redactions.shown(message.event!);
     this.#of.ledger.dropEvent(message);
     message.state = 'sent';
     this.measurement.sent();

@@ -21,6 +21,7 @@ export type AuditAction =
   // Data
   | 'stream.delete'
   | 'stream.tombstone'
+  | 'event.redact'
   | 'scavenge.start'
   | 'scavenge.stop'
   | 'auto-scavenge.pause'

@@ -422,11 +422,11 @@ class Store implements EventStoreInternals {
     stream: string,
     options: SubscribeStreamOptions,
   ): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
-    return messagesOf(this.followStream(stream, options), options);
+    return messagesOf(this.followStream(stream, options), this.redactions, options);
   }
 
   subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
-    return messagesOf(this.followAll(options), options);
+    return messagesOf(this.followAll(options), this.redactions, options);
   }
 
   followStream(

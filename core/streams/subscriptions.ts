@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import type { SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from './api.ts';
+import type { RedactionView, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from './api.ts';
 
 /**
  * A reader that waits for a stream, or for the log. A wake-up that comes while the reader does not wait is kept for its
@@ -110,9 +110,13 @@ export function closedError(): SkuaError {
   return new SkuaError('store_closed', 'The store has been closed: reopen it.');
 }
 
-/** What is in the pages of a subscription, one after the other. */
+/**
+ * What is in the pages of a subscription, one after the other. The reader sets the pace: what was redacted meanwhile is
+ * shown as it is then.
+ */
 export async function* messagesOf<Place>(
   pages: AsyncIterable<SubscriptionPage<Place>>,
+  redactions: RedactionView,
   { signal, share }: Pick<SubscribeStreamOptions, 'signal' | 'share'>,
 ): AsyncGenerator<SubscriptionMessage<Place>, void, undefined> {
   for await (const { events, checkpoints, isCaughtUp, after } of pages) {
@@ -123,7 +127,7 @@ export async function* messagesOf<Place>(
         if (signal?.aborted === true) return;
       }
       if (i === events.length) break;
-      yield { kind: 'event', event: events[i]! };
+      yield { kind: 'event', event: redactions.shown(events[i]!) };
       if (signal?.aborted === true) return;
     }
     if (!isCaughtUp) continue;

@@ -26,6 +26,7 @@ import { ERASURE_SCHEMAS } from './erasure-paths.ts';
 import { INSPECTION_SCHEMAS } from './inspection-paths.ts';
 import { NODE_SCHEMAS } from './node-paths.ts';
 import { PAGE_SCHEMAS } from './page-paths.ts';
+import { REDACTION_SCHEMAS } from './redaction-paths.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './schema-parts.ts';
 import { STREAM_SCHEMAS } from './stream-paths.ts';
 import { SUBSCRIPTION_SCHEMAS } from './subscription-paths.ts';
@@ -142,6 +143,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
         ...NODE_SCHEMAS,
         ...INSPECTION_SCHEMAS,
         ...ERASURE_SCHEMAS,
+        ...REDACTION_SCHEMAS,
       },
       parameters: Object.fromEntries(
         Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)]),

@@ -2,6 +2,7 @@ import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { USER_STREAM_PREFIX } from '../../core/security/format/user.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
 import { parseMetadata } from '../../core/streams/format/metadata.ts';
+import { MARKS_STREAM } from '../../core/streams/format/marks.ts';
 import { SETTINGS_STREAM } from '../../core/streams/format/names.ts';
 import type { App, Audited } from '../http/context.ts';
 import { noteForAudit } from '../http/context.ts';
@@ -11,11 +12,12 @@ interface AuditedWrite {
   audited: Audited | null;
 }
 
-/** Rights that are changed by writing to a stream, whatever route that goes by. */
+/** Rights that are changed, and events that are redacted, by writing to a stream, whatever route that goes by. */
 export function auditWrite(call: AuditedWrite, stream: string): void {
   if (!stream.startsWith('$')) return;
   if (stream.startsWith('$$')) call.audited = { action: 'access-list.change', target: stream.slice(2), details: null };
   else if (stream === SETTINGS_STREAM) call.audited = { action: 'access-list.change', target: stream, details: null };
+  else if (stream === MARKS_STREAM) call.audited = { action: 'event.redact', target: stream, details: null };
   else if (stream.startsWith(USER_STREAM_PREFIX))
     call.audited = { action: 'user.write', target: stream.slice(USER_STREAM_PREFIX.length), details: null };
 }

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { AllFilter, AllPosition, PageOptions, StoredEvent } from '../../core/streams/api.ts';
+import type { AllFilter, AllPosition, PageOptions, RedactionView, StoredEvent } from '../../core/streams/api.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { integer64 } from '../http/http-headers.ts';
@@ -21,7 +21,7 @@ const LINES_PAGE_BYTES = 1_048_576;
 
 /** The lines of a page that has been read. */
 export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: Representation): Reply {
-  return document(call, streamText([events].values()), chosen.contentType, changing(app, null));
+  return document(call, streamText(app, [events].values()), chosen.contentType, changing(app, null));
 }
 
 /**
@@ -53,7 +53,7 @@ export async function streamLines(
       if (page.isEnd || left <= 0) return;
     }
   }
-  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+  return document(call, streamText(app, lines()), chosen.contentType, changing(app, null));
 }
 
 /** `$all` from a position on. */
@@ -89,7 +89,7 @@ export async function allLines(
       if (page.isEnd || left <= 0) return;
     }
   }
-  return document(call, streamText(lines()), chosen.contentType, changing(app, null));
+  return document(call, streamText(app, lines()), chosen.contentType, changing(app, null));
 }
 
 /** Bytes that a long reply reads at once, on its own account: it holds them until the client has taken all. */
@@ -107,8 +107,10 @@ const PIECE_BYTES = 65_536;
  * Writes the lines of events, and stops whenever a piece is full. The events are let go in the end: the next ones are
  * read before a caller could let go of these.
  */
-function* linesOf(out: JsonBytes, events: StoredEvent[]): Generator<void, void, undefined> {
-  for (const event of events) {
+function* linesOf(out: JsonBytes, events: StoredEvent[], redactions: RedactionView): Generator<void, void, undefined> {
+  for (const read of events) {
+    // Others may have been redacted while the client took the last piece.
+    const event = redactions.shown(read);
     if (isOnePiece(event)) writeLine(out, event);
     else
       for (const pieces = writeLinePieces(out, event); pieces.next().done !== true;)
@@ -155,7 +157,10 @@ function limitOf(call: Call): number {
 }
 
 /** A body from the lines of one read after another, made only as fast as it is read. */
-function streamText(reads: AsyncIterator<StoredEvent[]> | Iterator<StoredEvent[]>): ReadableStream<Uint8Array> {
+function streamText(
+  { store: { redactions } }: App,
+  reads: AsyncIterator<StoredEvent[]> | Iterator<StoredEvent[]>,
+): ReadableStream<Uint8Array> {
   const out = new JsonBytes();
   let lines: Iterator<void> | null = null;
   return new ReadableStream<Uint8Array>(
@@ -168,7 +173,7 @@ function streamText(reads: AsyncIterator<StoredEvent[]> | Iterator<StoredEvent[]
             controller.close();
             return;
           }
-          lines = linesOf(out, read.value);
+          lines = linesOf(out, read.value, redactions);
         }
         controller.enqueue(out.take());
       },

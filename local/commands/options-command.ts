@@ -313,6 +313,18 @@ export const proveErasedOptions = {
   json: flag('One JSON object per line: findings, then the summary'),
 };
 
+export const redactOptions = {
+  node: nodeOption,
+  ca: caOption,
+  event: texts('N', 'Redact the event with this number; can be repeated'),
+  id: texts('UUID', 'Redact the event with this id; can be repeated. Give numbers or ids, not both'),
+  reason: text('TEXT', null, 'Why; it is kept in the log, so leave out what is to be removed'),
+  metadata: texts('NAME', 'Remove this event metadata, too, whose name begins with $; can be repeated'),
+  preview: flag('Only show which events it would take'),
+  yes: flag('Do not ask for confirmation'),
+  json: reportJson,
+};
+
 export const proofExportOptions = {
   db: text('DIR', './data', 'Data directory of a stopped node'),
   index: indexOption,

@@ -119,7 +119,18 @@ const KEPT: readonly Column[] = [
 
 /** What would go from a stream, by which rule, and what would stay and why. */
 export function showExplanation(
-  { stream, lastEventNumber, metadata, ignored = [], rules, removed, kept, redacted, waiting }: ExplanationDocument,
+  {
+    stream,
+    lastEventNumber,
+    metadata,
+    ignored = [],
+    rules,
+    removed,
+    kept,
+    marked,
+    redacted,
+    waiting,
+  }: ExplanationDocument,
   ways: Ways,
   io: Io,
 ): void {
@@ -138,7 +149,8 @@ export function showExplanation(
   const bytes = removed.reduce((sum, each) => sum + each.bytes, 0);
   const count = removed.reduce((sum, each) => sum + each.count, 0);
   out();
-  if (removed.length === 0) out(green(`A scavenge would remove ${redacted === undefined ? 'nothing' : 'no event'}.`));
+  if (removed.length === 0)
+    out(green(`A scavenge would remove ${redacted === undefined && marked === undefined ? 'nothing' : 'no event'}.`));
   else {
     out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)} of records):`));
     for (const text of tableLines(
@@ -147,6 +159,8 @@ export function showExplanation(
     ))
       out(`  ${text}`);
   }
+  if (marked !== undefined)
+    out(red(`It would empty ${counted(marked.count, 'redacted event')} (${bytesText(marked.bytes)}).`));
   if (redacted !== undefined)
     out(
       red(

@@ -3,6 +3,7 @@ import {
   autoScavengeOptions,
   explainOptions,
   proveErasedOptions,
+  redactOptions,
   scavengeOfflineOptions,
   scavengeStartOptions,
   scavengeStatusOptions,
@@ -143,6 +144,30 @@ export const explainCommand = defineCommand({
     { line: 'skua explain parcels --storage s3://bucket/prefix', does: 'Read a bucket that is in use' },
   ],
   run: async (input, io) => (await import('./run-explain.ts')).runExplain(input, io),
+});
+
+export const redactCommand = defineCommand({
+  name: 'redact',
+  summary: 'Remove the content of single events and keep their number, id and type',
+  details:
+    'Of a running node, as one of its administrators; in a cluster any member. The events read as empty at once, everywhere. The next scavenge removes their content from the files; backups made before that keep it until they are pruned. Event metadata whose names begin with $ stays unless --metadata names it. This cannot be undone. Shows what it would take, and asks on a terminal; elsewhere it needs --yes. The stream $redactions records who redacted which event, and why. Refused for tombstones, for parts of explicit transactions, and for streams whose names begin with $.',
+  positionals: [{ name: 'STREAM', help: 'the stream of the events' }],
+  options: redactOptions,
+  examples: [
+    {
+      line: 'skua redact orders-7 --event 0 --reason "wrong address" --preview',
+      does: 'Show what it would take; changes nothing',
+    },
+    {
+      line: 'skua redact orders-8 --event 0 --event 1 --reason "wrong address" --yes',
+      does: 'Two events, without asking',
+    },
+    {
+      line: "skua redact orders-8 --event 1 --reason lost --metadata '$correlationId' --yes --json",
+      does: 'With a piece of its metadata; for a program',
+    },
+  ],
+  run: async (input, io) => (await import('./run-redact.ts')).runRedact(input, io),
 });
 
 export const proveErasedCommand = defineCommand({

@@ -87,11 +87,11 @@ export interface RecordedEvent<Data = unknown, Metadata = unknown> {
    * were redacted.
    */
   readonly data: Data;
-  /** As `data`. */
+  /** As `data`; of a redacted event what was kept: members whose names begin with `$`. */
   readonly metadata: Metadata;
   /** `data` is a JSON value. */
   readonly isJson: boolean;
-  /** Its payload was taken out of the log, and the event left. */
+  /** Its content was taken away (`redact`), and the event left. */
   readonly isRedacted: boolean;
   /** Its place among all events: where to go on after it. */
   readonly position: Position;
@@ -327,6 +327,36 @@ export interface ScavengeResult {
   readonly goneBy: Date | null;
 }
 
+/** What `redact` takes. */
+export interface RedactOptions {
+  /** Versions of the events, or else `ids`; 1 000 at most. */
+  readonly events?: readonly number[];
+  /** Ids of the events. The last million events of the stream are looked through for them. */
+  readonly ids?: readonly string[];
+  /** Why, in 1 to 1 000 characters. It is kept in the log: leave out what is to go. */
+  readonly reason: string;
+  /** Metadata of the events whose names begin with `$` stay, but for these; 8 at most. */
+  readonly metadata?: readonly string[];
+  /** Only tell which events it would take. Default false. */
+  readonly preview?: boolean;
+}
+
+/** What a redaction has taken, or would take. */
+export interface RedactResult {
+  readonly stream: string;
+  readonly events: readonly {
+    readonly version: number;
+    readonly id: string;
+    readonly type: string;
+    readonly dataBytes: number;
+    readonly metadataBytes: number;
+    /** It had been redacted before, and nothing was written for it. */
+    readonly wasRedacted: boolean;
+  }[];
+  /** Of the last mark in the stream `$redactions`; null where none was written. */
+  readonly position: Position | null;
+}
+
 /** What a scavenge that began now would do to a stream, and by which rule. */
 export interface Explanation {
   readonly stream: string;
@@ -490,6 +520,17 @@ export interface Store {
    * @throws as `append`.
    */
   delete(stream: string, options?: DeleteOptions): Promise<{ readonly position: Position }>;
+
+  /**
+   * Takes the content of single events away: they read as empty from now on (`isRedacted`), and keep version, id, type
+   * and metadata that begin with `$`. Their content is gone from the files after a `scavenge`; backups that were made
+   * before keep it. It can't be undone. The stream `$redactions` tells of each.
+   *
+   * @throws `bad_option` where nothing is named, or not as it has to be; `stream_not_found`, `event_not_found` (data:
+   * stream, number or id), `stream_deleted`; `not_redactable` (data: stream, number) for tombstones, parts of explicit
+   * transactions, and events of streams that begin with `$`; `redactions_full`; what `append` rejects with.
+   */
+  redact(stream: string, options: RedactOptions): Promise<RedactResult>;
 
   /**
    * What a stream is, without reading its events.

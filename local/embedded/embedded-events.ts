@@ -73,6 +73,7 @@ export function inWords(error: unknown): unknown {
   // The data have words here, which the core's own have not.
   if (isSkuaError(error, 'wrong_expected_version'))
     return new SkuaError<ErrorCode>(error.code, error.message, worded(error.data), error);
+  if (isSkuaError(error, 'bad_request')) return new SkuaError('bad_option', error.message, error.data, error);
   if (isSkuaError(error, 'consistency_violation'))
     return new SkuaError<ErrorCode>(
       error.code,
@@ -104,14 +105,15 @@ function wordOf(expected: number): Expected {
 export function recordedEvent<Data, Metadata>(event: StoredEvent): RecordedEvent<Data, Metadata> {
   const { stream, number, type, id, isRedacted, link } = event;
   const data = isRedacted ? UNSEEN : valueOf(event.data, event.isJson);
-  const metadata = isRedacted ? UNSEEN : valueOf(event.metadata, true);
+  const metadata = valueOf(event.metadata, true);
   return {
     stream,
     version: number,
     type,
     id,
     data: data.value as Data,
-    metadata: metadata.value as Metadata,
+    // Of a redacted event what was kept is JSON; other bytes are what a tool has written over it.
+    metadata: (isRedacted && !metadata.isJson ? undefined : metadata.value) as Metadata,
     isJson: data.isJson,
     isRedacted,
     position: placeOf(event),

@@ -46,7 +46,7 @@ export async function* readStream<D, M>(
     for (const event of page.events) {
       signal?.throwIfAborted();
       left--;
-      yield recordedEvent(event);
+      yield recordedEvent(store.redactions.shown(event));
     }
     if (page.isEnd || page.nextEventNumber < 0) return;
     from = page.nextEventNumber;
@@ -77,7 +77,7 @@ export async function* readAllStreams<D, M>(
     for (const event of page.events) {
       signal?.throwIfAborted();
       left--;
-      yield recordedEvent(event);
+      yield recordedEvent(store.redactions.shown(event));
     }
     if (page.isEnd) return;
     from = page.next;

@@ -24,6 +24,8 @@ import type {
   ReadOptions,
   RecordedEvent,
   RecordedMetadata,
+  RedactOptions,
+  RedactResult,
   ScavengeOptions,
   ScavengeResult,
   SetMetadataOptions,
@@ -39,6 +41,7 @@ import type { Backend } from './backend.ts';
 import { appendResult, bytesEvents, expectedNumber, inWords, positionAt } from './embedded-events.ts';
 import { metadataEvent, readMetadata } from './embedded-metadata.ts';
 import { followAll, followStream, readAllStreams, readStream } from './reading.ts';
+import { redactEvents } from './redacting.ts';
 import { scavengeNow } from './scavenging.ts';
 
 /** Bytes of a key of a repository. */
@@ -128,6 +131,11 @@ export class OpenedStore implements Store {
       this.#backend.store.deleteStream(stream, expectedNumber(expected), hard ? 'hard' : 'soft'),
     );
     return { position: positionAt(position) };
+  }
+
+  async redact(stream: string, options: RedactOptions): Promise<RedactResult> {
+    this.#checkOpen();
+    return spoken(redactEvents(this.#backend.store, stream, options));
   }
 
   async info(stream: string): Promise<StreamInfo> {

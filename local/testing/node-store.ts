@@ -13,6 +13,8 @@ import type {
   ReadOptions,
   RecordedEvent,
   RecordedMetadata,
+  RedactOptions,
+  RedactResult,
   ScavengeOptions,
   ScavengeResult,
   SetMetadataOptions,
@@ -78,6 +80,9 @@ export class NodeStore implements Store {
   }
   delete(stream: string, options?: DeleteOptions): Promise<{ readonly position: Position }> {
     return this.#current.delete(stream, options);
+  }
+  redact(stream: string, options: RedactOptions): Promise<RedactResult> {
+    return this.#current.redact(stream, options);
   }
   info(stream: string): Promise<StreamInfo> {
     return this.#current.info(stream);

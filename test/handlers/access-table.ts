@@ -196,6 +196,7 @@ const STREAMS: Record<string, StreamExpectation> = {
 
 const ADMIN: Record<string, OperationExpectation> = {
   'POST /admin/scavenge': is('operators'),
+  'POST /admin/redact': is('administrators', 404, { body: { stream: 'nothing', events: [0], reason: 'test' } }),
   'GET /admin/scavenge/current': is('operators'),
   'DELETE /admin/scavenge/current': is('operators'),
   'GET /admin/scavenge/last': is('operators'),

@@ -17,6 +17,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'POST /users',
     'PUT /users/%24current',
     'DELETE /users/%24current',
+    'POST /admin/redact',
     'PUT /users/:login',
     'DELETE /users/:login',
     'POST /users/:login/command/enable',

@@ -202,6 +202,37 @@ atNode('streams', (ui: Ui) => {
     await expect.poll(() => new URL(page.url()).pathname).toBe('/ui/streams/parcels/0');
   });
 
+  test('an event is redacted by administrators alone, after a look at what would go', async () => {
+    // Whether a projection gathers what belongs together is asked for by its name.
+    ui.allow(/status of 404/);
+    await append('cards', [{ card: 'of Ann' }], { metadata: { who: 'Ann', $correlationId: 'c-1', $causationId: 'x' } });
+    await createUser('looker', ['$ops']);
+    const page = await ui.open('/streams/cards/0');
+    await page.getByRole('button', { name: 'Redact…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Redact the event' });
+    await dialog.getByLabel('Reason').fill('request 4711');
+    await dialog.getByLabel('Remove the metadata $causationId, too').check();
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    await dialog.getByText(/Event 0 of cards, ticked: .* of which \$correlationId stays\./).waitFor();
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    expect(await dialog.getByLabel('Reason').inputValue()).toBe('request 4711');
+    expect(await (await ui.ask('GET', '/streams/cards/0', undefined, { accept: 'application/json' })).text()).toContain(
+      'of Ann',
+    );
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    await dialog.getByRole('button', { name: 'Redact', exact: true }).click();
+    await sees(page, 'The data was redacted.');
+    await sees(page, /until the next scavenge/);
+    expect(await page.getByRole('main').innerText()).toContain('c-1');
+    expect(await page.getByRole('main').innerText()).not.toMatch(/Ann|causationId/);
+    await append('cards', [{ card: 'of Bo' }]);
+    const other = await ui.open('/streams/cards/1', { user: 'looker', password: 'a Password of tests 2' });
+    await other.locator('.json').first().getByText('of Bo').waitFor();
+    expect(await other.getByRole('button', { name: 'Redact…' }).count()).toBe(0);
+    const marks = await ui.ask('GET', '/streams/%24redactions', undefined, { accept: 'application/x-ndjson' });
+    expect(await marks.text()).toMatch(/request 4711.*causationId/);
+  });
+
   test('the events of a correlation that a projection has gathered are one link away', async () => {
     const correlation = '99999999-2222-4333-8444-555555555555';
     const [cause] = await append('steps', [{ step: 1 }, { step: 2 }], { metadata: { $correlationId: correlation } });

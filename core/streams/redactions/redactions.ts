@@ -1,7 +1,7 @@
 import { equalBytes } from '../../base/bytes.ts';
 import { guidFromText, guidToText } from '../../base/guid.ts';
-import { isRedactable } from '../../log/format/redaction.ts';
-import type { PrepareFields, RecordFrame } from '../../log/format/records.ts';
+import { isRedactable, keptMetadata } from '../../log/format/redaction.ts';
+import { type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
 import type { Mark } from '../format/marks.ts';
 
 /** Marks that are accepted; the memory of each is for ever. */
@@ -11,6 +11,7 @@ const ID_BYTES = 16;
 const MARKS_MIN = 64;
 const NO_NAMES: readonly string[] = [];
 const NO_KEYS: MarkedKeys = { keys: NO_NAMES };
+const NO_BYTES = new Uint8Array(0);
 
 /** What a mark says of its event beside that it has one. */
 export interface MarkedKeys {
@@ -39,12 +40,28 @@ export const NO_MARKS: MarkColumns = {
 /** For `columns`: of all records, wherever they lie. */
 export const ALL_MARKS = [0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
 
+/** What of an event decides whether a mark is for it, and what a mark hides. */
+export interface ReadEvent<E> {
+  readonly stream: string;
+  readonly number: number;
+  readonly id: string;
+  readonly metadata: Uint8Array;
+  readonly position: number;
+  readonly preparePosition: number;
+  readonly link: E | null;
+}
+
 /** What others may know of the marks. */
 export interface RedactionView {
   /** How many there are. It only grows: an answer that was made with another count may show what is hidden now. */
   readonly count: number;
   /** Whether the event at this position of the log, with this id (UUID text), has a mark. */
   has(position: number, id: string): boolean;
+  /**
+   * An event that was read earlier as it reads now: what was marked since is hidden. What holds events for as long as
+   * its reader likes passes them through this as it lets them go.
+   */
+  shown<E extends ReadEvent<E>>(event: E): E;
   /** The marks of records from `from` to before `to` that themselves lie before `before`, for a job. */
   columns(from: number, to: number, before: number): MarkColumns;
 }
@@ -107,6 +124,23 @@ export class Redactions implements RedactionView {
     this.#markedAt[number] = markedAt;
     this.#lastMarkedAt = Math.max(this.#lastMarkedAt, markedAt);
     this.#below = this.#above = -1;
+  }
+
+  shown<E extends ReadEvent<E>>(event: E): E {
+    if (this.count === 0) return event;
+    const { link } = event;
+    // A link that was marked leads nowhere.
+    if (link !== null && this.#isFor(link)) return this.shown(link);
+    if (!this.#isFor(event)) return event;
+    const keys = this.#keys.get(event.preparePosition) ?? NO_NAMES;
+    return { ...event, isRedacted: true, data: NO_BYTES, metadata: keptMetadata(event.metadata, keys) };
+  }
+
+  /** As `of` for an event that has been read: one of an explicit transaction has the position of its commit. */
+  #isFor({ stream, number, id, position, preparePosition }: ReadEvent<unknown>): boolean {
+    return (
+      this.has(preparePosition, id) && position === preparePosition && number !== TOMBSTONE && !stream.startsWith('$')
+    );
   }
 
   has(position: number, id: string): boolean {

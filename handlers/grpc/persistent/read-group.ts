@@ -1,5 +1,5 @@
 import type { Delivery, GroupConsumer, NackAction, PersistentSubscriptions } from '../../../core/persistent/api.ts';
-import type { StoredEvent } from '../../../core/streams/api.ts';
+import type { RedactionView, StoredEvent } from '../../../core/streams/api.ts';
 import { mayProcess } from '../../persistent/group-changes.ts';
 import { checkReader, withoutForbidden } from '../../streams/access.ts';
 import { send } from '../call.ts';
@@ -95,7 +95,7 @@ async function deliveryBlocks(
   const events: StoredEvent[] = deliveries.map(({ event }) => event);
   const links = events.map((event) => event.link !== null || event.linkTargetMissing);
   if (links.includes(true)) {
-    for (let i = 0; i < events.length; i++) if (links[i]) events[i] = ofLink(events[i]!);
+    for (let i = 0; i < events.length; i++) if (links[i]) events[i] = { ...events[i]! };
     await withoutForbidden(call, app, events);
   }
   // A link that leads to nothing for this caller is sent as a link, also by groups that resolve none: what they park is
@@ -106,12 +106,15 @@ async function deliveryBlocks(
     deliveries,
     isStructured,
     events.map((event, i) => links[i]! && event.link === null),
+    app.store.redactions,
   );
 }
 
-/** A resolved event has the positions of its link. */
-function ofLink(event: StoredEvent): StoredEvent {
-  const { position, preparePosition } = event.link ?? event;
+/** As it reads now: the client may have taken its time. A resolved event has the positions of its link. */
+function sentEvent(read: StoredEvent, redactions: RedactionView): StoredEvent {
+  const event = redactions.shown(read);
+  if (event.link === null) return event;
+  const { position, preparePosition } = event.link;
   return { ...event, position, preparePosition };
 }
 
@@ -121,6 +124,7 @@ function* blocks(
   deliveries: readonly Delivery[],
   isStructured: boolean,
   isLinkOnly: readonly boolean[],
+  redactions: RedactionView,
 ): Generator<Uint8Array, void, undefined> {
   for (let from = 0; from < events.length;) {
     const resolvesLinks = isLinkOnly[from]!;
@@ -128,7 +132,7 @@ function* blocks(
     for (let bytes = 0; to < events.length && isLinkOnly[to] === resolvesLinks && bytes < BLOCK_BYTES; to++)
       bytes += bytesOf(events[to]!);
     yield eventBlock(
-      events.slice(from, to),
+      events.slice(from, to).map((event) => sentEvent(event, redactions)),
       { isStructured, resolvesLinks },
       deliveries.slice(from, to).map(({ retryCount }) => retryCount),
       (count) => transport.memory(count),

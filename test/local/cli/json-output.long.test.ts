@@ -63,6 +63,7 @@ const CALLS: readonly {
   { words: 'auto-scavenge resume' },
   { words: 'cluster status' },
   { words: 'explain s' },
+  { words: 'redact s --event 0 --reason r --yes' },
   { words: 'backup copy --full --to @copy' },
   { words: 'backup copy --differential --to @copy', isSlow: true },
   { words: 'backup copy --snapshot' },
@@ -104,7 +105,7 @@ const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {
   const takesNode =
-    /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|demo)/.test(text) ||
+    /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|redact|demo)/.test(text) ||
     text === 'explain s';
   return [...plainWords(text), '--json', ...(takesNode ? ['--node', node.url] : [])];
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
-import type { OpenStoreOptions, Position, RecordedEvent, Store } from '../../../local/embedded/index.ts';
+import type { OpenStoreOptions, Position, RecordedEvent, RedactOptions, Store } from '../../../local/embedded/index.ts';
 
 /**
  * What `skua/embedded` promises, for the sources and for the packed package alike. `embedded` is asked when tests run.
@@ -315,12 +315,55 @@ export function storeTests(embedded: () => typeof Embedded): void {
         ['bad_option', () => store.backup({ to: directory(), key: Uint8Array.of(1) })],
         ['stream_not_found', () => store.explain('refused')],
         ['bad_option', () => store.scavenge({ threads: 0 })],
+        ['bad_option', () => store.redact('refused', { reason: 'r' })],
+        ['bad_option', () => store.redact('refused', { events: [0], reason: '' })],
+        ['bad_option', () => store.redact('refused', { events: [0] } as unknown as RedactOptions)],
+        ['stream_not_found', () => store.redact('refused', { events: [0], reason: 'r' })],
+        ['not_redactable', () => store.redact('$redactions', { events: [0], reason: 'r' })],
+        ['invalid_mark', () => store.append('$redactions', placed(1))],
       ];
       for (const [code, work] of refusals) {
         expect([code, await codeOf(work())]).toEqual([code, code]);
         expect(Object.keys(embedded().STORE_ERRORS)).toContain(code);
       }
       expect(await store.info('refused')).toEqual({ stream: 'refused', state: 'none', version: null });
+    });
+
+    test('a redacted event reads as empty at once, and a scavenge removes its content', async () => {
+      const secret = `secret ${'of one card '.repeat(9)}`;
+      const metadata = { who: secret, $correlationId: 'c-1', $causationId: 'c-0' };
+      await store.append('paid', [placed(1), { type: 'Paid', data: { secret }, metadata }, placed(3)]);
+      const [, { id }] = (await all(store.read('paid'))) as [RecordedEvent, RecordedEvent];
+      const wanted = { ids: [id], reason: 'card number', metadata: ['$causationId'] };
+      const shown = await store.redact('paid', { ...wanted, preview: true });
+      expect(shown).toMatchObject({ stream: 'paid', events: [{ version: 1, id, type: 'Paid', wasRedacted: false }] });
+      expect(shown.position).toBeNull();
+      expect((await all(store.read('paid')))[1]).toMatchObject({ data: { secret }, isRedacted: false });
+
+      const done = await store.redact('paid', wanted);
+      expect(done.events).toEqual(shown.events);
+      const [mark] = await all(store.read('$redactions', { direction: 'backward', limit: 1 }));
+      expect(mark!.position).toEqual(done.position);
+      expect(mark!.data).toMatchObject({ stream: 'paid', number: 1, id, reason: 'card number', by: 'embedded' });
+      const empty = { version: 1, data: undefined, metadata: { $correlationId: 'c-1' }, isRedacted: true };
+      const check = async () => {
+        const events = await all(store.read('paid'));
+        expect(events.map(({ data, isRedacted }) => [data, isRedacted])).toEqual([
+          [placed(1).data, false],
+          [undefined, true],
+          [placed(3).data, false],
+        ]);
+        expect(events[1]).toMatchObject({ ...empty, id, type: 'Paid' });
+        expect((await all(store.readAll())).find((event) => event.id === id)).toMatchObject(empty);
+      };
+      await check();
+      await store.scavenge();
+      await check();
+      expect(await codeOf(store.redact('paid', { events: [7], reason: 'r' }))).toBe('event_not_found');
+      expect(await store.redact('paid', { events: [1], reason: 'r' })).toMatchObject({
+        events: [{ version: 1, wasRedacted: true }],
+        position: null,
+      });
     });
 
     test('a scavenge frees what is deleted, and it is proved; what stays is read as before', async () => {

@@ -35,6 +35,7 @@ export const CHANGES: readonly Change[] = [
     [{ eventId: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', eventType: 'planted', data: {} }],
     EVENTS_TYPE,
   ),
+  change('POST', '/admin/redact', { stream: 'orders', events: [0], reason: 'r' }),
   change(
     'POST',
     '/streams/orders/metadata',

@@ -97,6 +97,22 @@ describe('a consumer', () => {
     reader.cancel();
   });
 
+  test('gets what was redacted while it was on its way without its content, also behind a link', async () => {
+    const { reader, give, store } = await connected();
+    const [own, target] = [eventAt(0), eventAt(1)];
+    for (const { preparePosition: position, id } of [own, target]) store.redactions.add({ position, id, keys: [] }, 9);
+    give(own, { ...target, link: linkTo(target) }, eventAt(2));
+    const sent = (await reader.until(4)).slice(1).map(({ event }) => event);
+    expect(sent.map(({ event, link }) => [event.data, link?.data])).toEqual([
+      [undefined, undefined],
+      [undefined, expect.any(String)],
+      ['eyJhIjoxfQ==', undefined],
+    ]);
+    // A resolved event has the positions of its link.
+    expect(sent[1].commit_position).toBe('900');
+    reader.cancel();
+  });
+
   test('gets ids in the structured form where it asks for that, or for none', async () => {
     for (const uuid_option of [{ structured: {} }, {}]) {
       const { reader, give } = await connected({ ...OF_G, uuid_option });

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ViewProps } from '../../views.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
 import { numberText } from '../../lib/format.ts';
@@ -13,11 +14,13 @@ import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Time } from '../../parts/time.tsx';
+import { toast } from '../../parts/toast.tsx';
 import { readPage } from './event-feed.ts';
 import { addressOf, isReachable, viewOf } from './name-search.ts';
 import { JsonOrText, Payload } from './payload.tsx';
 import { readEvent } from './read-event.ts';
 import type { ShownEvent } from './read-event.ts';
+import { keptNames, RedactDialog } from './redact-dialog.tsx';
 import { Refused } from './refused.tsx';
 import { Related, tieOf } from './related.tsx';
 
@@ -127,7 +130,13 @@ function Shown({
           <Skeleton lines={8} />
         </Card>
       ) : (
-        <Parts key={key} stream={stream} event={event} resolvesLinks={resolvesLinks} />
+        <Parts
+          key={key}
+          stream={stream}
+          event={event}
+          resolvesLinks={resolvesLinks}
+          onChanged={() => setAttempt(attempt + 1)}
+        />
       )}
     </>
   );
@@ -169,11 +178,14 @@ function Parts({
   stream,
   event: { line, number, isResolved, link },
   resolvesLinks,
+  onChanged,
 }: {
   readonly stream: string;
   readonly event: ShownEvent;
   readonly resolvesLinks: boolean;
+  readonly onChanged: () => void;
 }) {
+  const [isRedacting, setRedacting] = useState(false);
   const tie = tieOf(line.metaData);
   const name = `metadata-${number}.json`;
   return (
@@ -218,7 +230,16 @@ function Parts({
           {(tie.causation !== null || tie.correlation !== null) && <Related key={line.eventId} line={line} tie={tie} />}
         </div>
         <div class="stack">
-          <Card title="Event">
+          <Card
+            title="Event"
+            actions={
+              isRedactable(line) && (
+                <Button kind="quiet" isSmall icon="erase" onClick={() => setRedacting(true)}>
+                  Redact…
+                </Button>
+              )
+            }
+          >
             <Definitions
               items={[
                 [
@@ -242,6 +263,16 @@ function Parts({
                 ['Position', <span class="mono">{line.position}</span>],
               ]}
             />
+            <RedactDialog
+              line={line}
+              isOpen={isRedacting}
+              onClose={() => setRedacting(false)}
+              onDone={(remains) => {
+                setRedacting(false);
+                toast(remains);
+                onChanged();
+              }}
+            />
           </Card>
           <Card title="Metadata">
             {line.metaData === null || line.metaData === '' ? (
@@ -259,6 +290,11 @@ function Parts({
       </div>
     </>
   );
+}
+
+/** Administrators may; events of the store's own streams are refused, and of one that is redacted little is left. */
+function isRedactable({ streamId, isRedacted, metaData }: ShownEvent['line']): boolean {
+  return mayUse('administrators') && !streamId.startsWith('$') && (!isRedacted || keptNames(metaData).length > 0);
 }
 
 /** The number of the event before or behind, over what is gone. */
