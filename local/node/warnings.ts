@@ -96,7 +96,7 @@ function accessWarnings({ isInsecure, hasDefaultPasswords, hasTls, isReachable }
       code: 'no-tls',
       severity: isReachable ? 'warning' : 'info',
       message: 'TLS is off: passwords and events are sent in clear text.',
-      todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine terminate TLS.',
+      todo: 'Give the node a certificate (`CertificateFile`) and start it without `--disable-tls`, or let a proxy on this machine terminate TLS.',
       view: 'options',
     });
   return warnings;

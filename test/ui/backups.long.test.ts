@@ -59,7 +59,7 @@ atNode(
       await page.getByRole('button', { name: 'Back up now' }).waitFor();
       const drills = await page.getByRole('row', { name: /Drill Passed/ }).count();
       await page.getByRole('button', { name: 'Drill', exact: true }).click();
-      await page.getByRole('dialog', { name: 'Drill' }).getByRole('button', { name: 'Begin' }).click();
+      await page.getByRole('dialog', { name: 'Drill' }).getByRole('button', { name: 'Start the drill' }).click();
       await caught(
         page.getByRole('progressbar', { name: 'Drill' }),
         async () => (await page.getByRole('row', { name: /Drill Passed/ }).count()) > drills,

@@ -75,3 +75,12 @@ test('nothing else of the page asks for a locale', async () => {
     if (/\bIntl\.|\.toLocale|navigator\.language/.test(await readFile(new URL(file, PAGE), 'utf8'))) asking.push(file);
   expect(asking).toEqual(['lib/format.ts']);
 });
+
+test('hours have no zero before them, on axes as in tables', async () => {
+  const { clockText, minuteText } = await formatsOf('en-US');
+  const nine = new Date(2026, 10, 28, 9, 15, 4).getTime();
+  expect([clockText(nine), minuteText(nine)].map((text) => text.replace('\u202f', ' '))).toEqual([
+    '9:15:04 AM',
+    '9:15 AM',
+  ]);
+});

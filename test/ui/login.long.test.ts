@@ -80,7 +80,7 @@ atNode('logging in', (ui) => {
     });
     const page = await ui.open('/users', { user: 'reader', password: 'a Password 2' });
     await sees(page, "You don't have permission");
-    await sees(page, /for members of \$admins.*logged in as reader in readers/);
+    await sees(page, /for members of \$admins.*logged in as reader, a member of readers/);
     await page.getByRole('navigation').getByRole('link', { name: 'Options , locked' }).waitFor();
   });
 

@@ -7,6 +7,8 @@ const STREAM = 'customer-subscriptions-eu-central-1234567';
 const TYPES = ['OrderPaymentAuthorisationRequested', 'customer-subscription-renewal-reminder-sent'];
 /** Rows beyond which a table draws only those in sight, all of them as high. */
 const LONG_ROWS = 160;
+const LONG = 'customer-account-ledger-of-a-very-long-winded-organisation'.padEnd(200, 'x');
+const LONG_GROUP = 'group-of-many-words'.padEnd(180, 'z');
 
 /** What is wider than its place, and cut there. */
 const CUT = `[...document.querySelectorAll('main :is(.stat, .stat *, .table-scroller, td, td *)')]
@@ -16,6 +18,10 @@ const CUT = `[...document.querySelectorAll('main :is(.stat, .stat *, .table-scro
 /** Tables that are wider than what they scroll in. */
 const WIDER = `[...document.querySelectorAll('.table-scroller')].filter((one) => one.scrollWidth > one.clientWidth + 1)
   .map((one) => one.querySelector('table').getAttribute('aria-label'))`;
+
+/** What a dialog has more of than its width has room for. */
+const WIDE_DIALOG = `[...document.querySelectorAll('dialog[open] :is(.dialog-head, .dialog-body)')]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.className)`;
 
 atNode('a window as wide as a phone', (ui) => {
   test('tables, event types and tiles are whole', async () => {
@@ -51,16 +57,15 @@ atNode('a window as wide as a phone', (ui) => {
 
   test('long names give way: no column leaves the window, and short names are whole', async () => {
     const { append, createUser } = filler(ui);
-    const long = 'customer-account-ledger-of-a-very-long-winded-organisation'.padEnd(200, 'x');
-    await append(long, [{ n: 1 }], { type: 'a-type'.padEnd(180, 'y') });
-    await ui.ask('PUT', `/subscriptions/${long}/${'group-of-many-words'.padEnd(180, 'z')}`, {});
+    await append(LONG, [{ n: 1 }], { type: 'a-type'.padEnd(180, 'y') });
+    await ui.ask('PUT', `/subscriptions/${LONG}/${LONG_GROUP}`, {});
     await ui.ask('PUT', `/subscriptions/${STREAM}/builders`, {});
     await createUser('someone.with.a.long.name@organisation.example.org', ['a-group-with-a-long-name', '$ops']);
     await createUser('auditor', []);
     const page = await ui.open('/options');
     for (const width of [PHONE.width, 1_280]) {
       await page.setViewportSize({ width, height: PHONE.height });
-      for (const path of ['/subscriptions', '/users', '/streams', `/streams/${long}`, '/all']) {
+      for (const path of ['/subscriptions', '/users', '/streams', `/streams/${LONG}`, '/all']) {
         await page.goto(`${ui.url}/ui${path}`);
         await page.locator('tbody tr').first().waitFor();
         expect([width, path, await page.evaluate(WIDER)]).toEqual([width, path, []]);
@@ -76,6 +81,28 @@ atNode('a window as wide as a phone', (ui) => {
       await page.goto(`${ui.url}/ui${path}`);
       const box = await page.locator('td').getByText(name, { exact: true }).filter({ visible: true }).boundingBox();
       expect([name, box!.height < 30]).toEqual([name, true]);
+    }
+  });
+
+  test('dialogs about long names are as wide as they have room, and their cross stays in sight', async () => {
+    await ui.ask('PUT', `/subscriptions/${LONG}/${LONG_GROUP}`, {});
+    const page = await ui.open(`/subscriptions/${LONG}/${LONG_GROUP}`);
+    await page.setViewportSize(PHONE);
+    const dialog = page.getByRole('dialog');
+    for (const open of [
+      () => page.getByRole('button', { name: 'Settings' }).click(),
+      async () => {
+        await page.locator('main .menu button').first().click();
+        await page.getByRole('menuitem', { name: 'Delete' }).click();
+      },
+    ]) {
+      await open();
+      const cross = await dialog.getByRole('button', { name: 'Close' }).boundingBox();
+      expect(cross!.x).toBeGreaterThan(0);
+      expect(cross!.x + cross!.width).toBeLessThan(PHONE.width);
+      expect(await page.evaluate(WIDE_DIALOG)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'hidden' });
     }
   });
 

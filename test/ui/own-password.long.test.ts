@@ -19,7 +19,7 @@ atNode('the own password', (ui) => {
     await change.click();
     expect(await dialog.getByText('This field is required.').count()).toBe(3);
     await dialog.getByLabel('Current password').fill('another one');
-    await dialog.getByLabel('Password', { exact: true }).fill(CHOSEN);
+    await dialog.getByLabel('New password', { exact: true }).fill(CHOSEN);
     await dialog.getByLabel('Repeat password').fill('something else');
     await change.click();
     await dialog.getByText('The passwords do not match.').waitFor();

@@ -5,6 +5,12 @@ import { ADMIN, atNode, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
 const GONE = 'The node is not responding; retrying.';
+/** Whether nothing lies over the alert of the dialog. */
+const SEEN_ALERT = `(() => {
+  const alert = document.querySelector('dialog[open] [role=alert]');
+  const { x, y, width, height } = alert.getBoundingClientRect();
+  return alert.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+})()`;
 
 const append = (ui: Ui, stream: string, type: string) =>
   ui.ask('POST', `/streams/${stream}`, [{ eventId: randomUUID(), eventType: type, data: {} }], {
@@ -91,12 +97,15 @@ atNode('a node that is started again', (ui, node) => {
     await page.getByRole('cell', { name: 'admin you' }).waitFor();
     await page.getByRole('button', { name: 'New user' }).click();
     const dialog = page.getByRole('dialog', { name: 'New user' });
+    await page.setViewportSize({ width: 1_280, height: 640 });
     await dialog.getByLabel('User name').fill('patient');
     await dialog.getByLabel('Password', { exact: true }).fill('a Password 5');
     await dialog.getByLabel('Repeat password').fill('a Password 5');
     await node.stop();
     await dialog.getByRole('button', { name: 'Create user' }).click();
     await dialog.getByRole('alert').waitFor();
+    // In sight, although the dialog is longer than the window.
+    expect(await page.evaluate(SEEN_ALERT)).toBe(true);
     await node.start();
     await page.getByText(GONE).waitFor({ state: 'hidden' });
     // What was typed is still there.

@@ -39,3 +39,8 @@ test('no points, and a single one, are no steps', () => {
   expect(withSteps([], [[]], 0)).toEqual({ times: [], lines: [[]] });
   expect(withSteps([5], [[1]], 0)).toEqual({ times: [5], lines: [[1]] });
 });
+
+test('of a minute of values two seconds apart, give or take, all are steps', () => {
+  const { lines } = withSteps([0, 2_000, 3_950, 6_010], [[1, 2, 3, 4]], 60_000);
+  expect(lines).toEqual([[1, 1, 2, 2, 3, 3, 4, 4]]);
+});

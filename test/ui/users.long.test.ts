@@ -55,7 +55,7 @@ atNode('users', (ui) => {
     await act('Reset password');
     const reset = page.getByRole('dialog', { name: 'Reset password' });
     await reset.getByRole('button', { name: 'Generate one' }).click();
-    const password = await reset.getByLabel('Password', { exact: true }).inputValue();
+    const password = await reset.getByLabel('New password', { exact: true }).inputValue();
     expect(password).toMatch(/^[A-Za-z2-9]{20}$/);
     await reset.getByRole('button', { name: 'Set password' }).click();
     await reset.waitFor({ state: 'hidden' });

@@ -144,10 +144,10 @@ export const exactClockText = timesAs({
   second: '2-digit',
   fractionalSecondDigits: 3,
 });
-/** `09:15 AM`. */
-export const minuteText = timesAs({ hour: '2-digit', minute: '2-digit' });
-/** `Sat 09:15 AM`. */
-export const weekdayMinuteText = timesAs({ weekday: 'short', hour: '2-digit', minute: '2-digit' });
+/** `9:15 AM`. */
+export const minuteText = timesAs({ hour: 'numeric', minute: '2-digit' });
+/** `Sat 9:15 AM`. */
+export const weekdayMinuteText = timesAs({ weekday: 'short', hour: 'numeric', minute: '2-digit' });
 /** `Nov 28, 2026`. */
 export const dayText = timesAs({ dateStyle: 'medium' });
 

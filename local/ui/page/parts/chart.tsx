@@ -41,8 +41,8 @@ const END_PX = 28;
 /** Room of the labels at the left side, at least: so that charts one below another begin at the same place. */
 const SIDE_PX = 62;
 const SIDE_GAP_PX = 6;
-/** Within less than this minutes alone would come twice. */
-const SECONDS_SPAN = 240;
+/** In seconds. Where labels are nearer to each other than this, minutes alone would come twice. */
+const MINUTE = 60;
 const SERIES_COLOURS = 6;
 
 export function unitText(value: number | null | undefined, unit: Unit): string {
@@ -179,12 +179,14 @@ function most(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((one, other) => Math.max(one, other));
 }
 
-/** The values under the pointer, or the last ones. */
+/** The values under the pointer, or the last ones that are known. */
 function showAt(legend: HTMLUListElement | null, data: uPlot.AlignedData, index: number | null, unit: Unit): void {
   if (legend === null) return;
-  const at = index ?? data[0].length - 1;
-  for (const [i, item] of [...legend.children].entries())
-    item.querySelector('output')!.textContent = unitText(data[i + 1]?.[at], unit);
+  for (const [i, item] of [...legend.children].entries()) {
+    const values = data[i + 1] as readonly (number | null)[] | undefined;
+    const value = index === null ? values?.findLast((one) => one != null) : values?.[index];
+    item.querySelector('output')!.textContent = unitText(value, unit);
+  }
 }
 
 function optionsFor(
@@ -233,11 +235,11 @@ function optionsFor(
         size: 24 * factor,
         space: 80 * factor,
         gap: 4,
-        values: (plot, ticks) =>
+        values: (plot, ticks, _axis, _space, step) =>
           ticks.map((tick) =>
             empty.current || isAtEdge(plot, tick, factor)
               ? null
-              : (isShort(plot) ? clockText : minuteText)(tick * 1_000),
+              : (step < MINUTE ? clockText : minuteText)(tick * 1_000),
           ),
       },
       {
@@ -280,11 +282,6 @@ function sideOf({ ctx, axes }: uPlot, labels: readonly (string | null)[] | null,
 function isAtEdge(plot: uPlot, tick: number, factor: number): boolean {
   const px = plot.valToPos(tick, 'x');
   return px < EDGE_PX * factor || px > plot.over.clientWidth - (END_PX - PADDING_PX) * factor;
-}
-
-function isShort({ scales }: uPlot): boolean {
-  const { min, max } = scales['x']!;
-  return min != null && max != null && max - min < SECONDS_SPAN;
 }
 
 /** Steps of durations in milliseconds: from a microsecond to ten days, whole seconds, minutes and hours. */

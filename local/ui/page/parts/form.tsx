@@ -82,18 +82,20 @@ export function Form({
       }}
     >
       <Wrong.Provider value={wrong}>{children}</Wrong.Provider>
-      <div role="alert" class="form-error">
-        {failure !== null && (
-          <>
-            <Icon name="error" size={16} />
-            <span class="break">
-              {errorText(failure)}
-              {failure.hint !== null && ` ${failure.hint}`}
-            </span>
-          </>
-        )}
+      <div class="form-buttons">
+        <div role="alert" class="form-error">
+          {failure !== null && (
+            <>
+              <Icon name="error" size={16} />
+              <span class="break">
+                {errorText(failure)}
+                {failure.hint !== null && ` ${failure.hint}`}
+              </span>
+            </>
+          )}
+        </div>
+        {buttons(isBusy)}
       </div>
-      <div class="form-buttons">{buttons(isBusy)}</div>
     </form>
   );
 }

@@ -4,13 +4,13 @@ import { NEEDS_TEXT } from '../lib/needs-text.ts';
 import { EmptyState } from './empty-state.tsx';
 
 /** In place of what the user may not see: which role is lacking, and which users can give it. */
-export function Locked({ needs, what }: { readonly needs: Need; readonly what: string }) {
+export function Locked({ needs }: { readonly needs: Need }) {
   const who = session.value!;
   return (
     <EmptyState isWhole icon="lock" title="You don't have permission">
-      {what} is for {NEEDS_TEXT[needs]}. You are logged in as <strong>{who.user}</strong>
-      {who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}. An administrator can add
-      you to a group under Users.
+      This is for {NEEDS_TEXT[needs]}. You are logged in as <strong>{who.user}</strong>
+      {who.groups.length === 0 ? ', a member of no group' : `, a member of ${who.groups.join(', ')}`}. An administrator
+      can add you to a group under Users.
     </EmptyState>
   );
 }

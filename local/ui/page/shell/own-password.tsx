@@ -53,7 +53,7 @@ export function OwnPassword() {
           )}
         >
           <p class="muted">
-            Of <strong class="break">{user}</strong>. You are logged out everywhere once this is done.
+            This logs <strong class="break">{user}</strong> out everywhere, here too.
           </p>
           <Field
             name="current"
@@ -63,7 +63,7 @@ export function OwnPassword() {
             isRequired
             isFocused
           />
-          <Password />
+          <Password label="New password" />
         </Form>
       )}
     </Dialog>

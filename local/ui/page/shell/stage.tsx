@@ -32,7 +32,7 @@ export function Stage() {
   if (!mayUse(found.view.needs))
     return (
       <div class="stage">
-        <Locked needs={found.view.needs} what={found.view.title} />
+        <Locked needs={found.view.needs} />
       </div>
     );
   // Another user sees the view from its beginning.

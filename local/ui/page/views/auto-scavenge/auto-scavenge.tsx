@@ -212,7 +212,7 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
             {lastCycle === null ? (
               <EmptyState icon="scavenge" title="No cycle has completed yet">
                 {schedule === null
-                  ? 'Set a schedule, and the first cycle starts automatically.'
+                  ? 'The first one starts automatically once there is a schedule.'
                   : 'Once one has, its result on each member is shown here.'}
               </EmptyState>
             ) : (

@@ -107,7 +107,7 @@ export function DrillDialog({
           <>
             <Button onClick={onClose}>Cancel</Button>
             <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={newest === undefined}>
-              Begin
+              Start the drill
             </Button>
           </>
         )}

@@ -99,7 +99,7 @@ function quantileLines(family: Family, history: History): Lines {
 }
 
 function quantileLabel(share: number): string {
-  return share === 0.5 ? 'median' : `${share * 100} %`;
+  return share === 0.5 ? 'median' : `p${share * 100}`;
 }
 
 /**
@@ -116,8 +116,12 @@ function quantile(bounds: readonly number[], counts: readonly number[], share: n
   return to === Infinity ? from : from + ((to - from) * (wanted - before)) / (counts[at]! - before);
 }
 
-/** As it is now, for the list: the sum over all labels; of histograms, how often. */
+/**
+ * As it is now, for the list: the sum over all labels; of histograms, how often. Gauges can't be added up (ages, times,
+ * the same memory in several kinds): of several it says how many.
+ */
 export function latestText(family: Family): string {
+  if (family.type === 'gauge' && family.samples.length > 1) return `${family.samples.length} series`;
   const isHistogram = family.type === 'histogram';
   const name = isHistogram ? `${family.name}_count` : family.name;
   const sum = family.samples.reduce((total, sample) => total + (sample.name === name ? sample.value : 0), 0);

@@ -47,7 +47,8 @@ export function Members({ gossip: { members, serverIp, serverPort } }: { readonl
       name: 'lag',
       title: 'Behind',
       align: 'end',
-      render: (member) => <Lag bytes={end - member.writerCheckpoint} />,
+      render: (member) =>
+        member === leader ? <span class="faint">–</span> : <Lag bytes={end - member.writerCheckpoint} />,
       sortBy: (member) => end - member.writerCheckpoint,
     },
     {
@@ -99,7 +100,7 @@ function toneOf({ state, isAlive }: MemberDocument): Tone {
 
 function Lag({ bytes }: { readonly bytes: number }) {
   return bytes <= 0 ? (
-    <span class="faint">–</span>
+    <span class="faint">nothing</span>
   ) : (
     <span title="Distance of the log positions">
       <Bytes value={bytes} />

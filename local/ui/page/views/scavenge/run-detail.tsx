@@ -106,9 +106,11 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
   }, [run.scavengeId]);
   const sum = (what: string) => steps?.filter((step) => step.what === what) ?? [];
   const won = (list: readonly Step[]) => list.reduce((total, step) => total + (step.won ?? 0), 0);
-  const chunks = sum('Chunk rewritten');
-  const merges = sum('Chunks merged');
-  const tables = sum('Index table');
+  const kinds = [
+    { list: sum('Chunk rewritten'), one: 'chunk rewritten', many: 'chunks rewritten' },
+    { list: sum('Chunks merged'), one: 'merge' },
+    { list: sum('Index table'), one: 'index table' },
+  ].filter(({ list }) => list.length > 0);
   return (
     <>
       <Definitions
@@ -126,15 +128,13 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
           ['Duration', durationText(run.elapsedMs)],
           ['Node', run.node ?? '–'],
           ['Run', <code class="break">{run.scavengeId}</code>],
-          steps === null
+          kinds.length === 0
             ? null
             : [
                 'Of this',
-                <>
-                  {countText(chunks.length, 'chunk')} rewritten: {bytesText(won(chunks))};{' '}
-                  {countText(merges.length, 'merge')}: {bytesText(won(merges))};{' '}
-                  {countText(tables.length, 'index table')}: {bytesText(won(tables))}
-                </>,
+                kinds
+                  .map(({ list, one, many }) => `${countText(list.length, one, many)}: ${bytesText(won(list))}`)
+                  .join('; '),
               ],
         ]}
       />

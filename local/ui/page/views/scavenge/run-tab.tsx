@@ -154,9 +154,9 @@ function Waiting({ point }: { readonly point: ResumedPointDocument }) {
   const ms = msOf(point.effectiveNow);
   return (
     <Notice tone="info" title={point.why === 'unfinished' ? 'A scavenge was not finished' : 'A scavenge point waits'}>
-      The next start resumes where it stopped, up to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}
-      , with the threshold {point.threshold}. What has become removable since is left to the run after it; “Start fresh”
-      abandons the unfinished one instead.
+      The next start {point.why === 'unfinished' ? 'resumes where it stopped' : 'takes the point of another member'}, up
+      to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}, with the threshold {point.threshold}. What
+      has become removable since is left to the run after it; “Start fresh” scavenges up to now instead.
     </Notice>
   );
 }

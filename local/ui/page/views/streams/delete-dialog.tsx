@@ -91,7 +91,7 @@ function Asked({
           </label>
         ))}
       </fieldset>
-      <div class="row wrap break">
+      <div class="row">
         <code class="typed-name">
           <Name text={stream} isWhole />
         </code>

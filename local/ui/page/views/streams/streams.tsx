@@ -91,7 +91,7 @@ export default function Streams({ query }: ViewProps) {
             <List found={found} wanted={wanted} onAppend={() => setAppending(true)} />
           </>
         ) : (
-          <Locked needs="operators" what="The list of streams" />
+          <Locked needs="operators" />
         )}
       </Card>
       <AppendDialog

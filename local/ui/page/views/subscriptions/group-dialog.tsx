@@ -154,7 +154,7 @@ function GroupForm({ edited, onClose, onDone }: Omit<GroupDialogProps, 'isOpen'>
             spellcheck={false}
             about={
               <>
-                It need not exist yet. With <code>$all</code>(the whole log) this shows how to create such a group.
+                It need not exist yet. With <code>$all</code> (the whole log) this shows how to create such a group.
               </>
             }
           />

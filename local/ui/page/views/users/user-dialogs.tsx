@@ -98,7 +98,7 @@ export function ResetPassword({ user, onClose, onDone }: { readonly user: UserDo
           <p class="muted">
             The current password of <strong class="break">{user.loginName}</strong> stops working immediately.
           </p>
-          <Password isFocused />
+          <Password label="New password" isFocused />
         </Form>
       )}
     </Dialog>
@@ -131,14 +131,20 @@ function chosenGroups(values: Values): string[] {
 }
 
 /** A new password, typed twice, or made up: a made-up one is shown, since a person has to pass it on. */
-export function Password({ isFocused = false }: { readonly isFocused?: boolean }) {
+export function Password({
+  label = 'Password',
+  isFocused = false,
+}: {
+  readonly label?: string;
+  readonly isFocused?: boolean;
+}) {
   const [made, setMade] = useState<string | null>(null);
   if (made !== null) {
     return (
       <div class="stack tight">
         <Field
           name="password"
-          label="Password"
+          label={label}
           value={made}
           about="Copy it now: it can't be shown again."
           isRequired
@@ -158,7 +164,7 @@ export function Password({ isFocused = false }: { readonly isFocused?: boolean }
     <div class="stack tight">
       <Field
         name="password"
-        label="Password"
+        label={label}
         type="password"
         autocomplete="new-password"
         isRequired
