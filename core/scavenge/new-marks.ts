@@ -65,8 +65,8 @@ export class NewMarks {
       parsePrepare(frame, fields);
     } catch (error) {
       // A mark may name a place at which no record begins, and must not keep scavenges from their end. Where the record
-      // is damaged instead, the chunk's rewriting finds out, and nothing has to be rewritten twice: a position map tells
-      // where records begin.
+      // is damaged instead, the chunk's rewriting finds out, and nothing has to be rewritten twice: a position map
+      // tells where records begin.
       if (isSkuaError(error, 'log_corrupt')) return true;
       throw error;
     }

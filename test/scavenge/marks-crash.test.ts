@@ -17,8 +17,8 @@ import { filesWith, linkTo, MARKER, paid, readEveryWay, type Ways } from './mark
 import { checkClosed } from './random-check.ts';
 
 /**
- * The power fails at any storage operation of a life in which events are redacted, the store is opened again, scavenged,
- * redacted once more, and scavenged again.
+ * The power fails at any storage operation of a life in which events are redacted, the store is opened again,
+ * scavenged, redacted once more, and scavenged again.
  */
 
 const EVERY = bySize(23, 7, 1);

@@ -109,7 +109,7 @@ export class Redactions implements RedactionView {
         this.add({ position, id: guidToText(ids, i * ID_BYTES), keys: named.get(position) ?? NO_NAMES }, markedAt[i]!);
   }
 
-  /** Of all marks of the log up to somewhere, adds those that are not known. Marks are learnt in the order of the log. */
+  /** Of all marks of the log up to somewhere, adds those that are not known. They are learnt in order of the log. */
   addMissing(marks: MarkColumns): void {
     this.addAll(marks, this.#lastMarkedAt);
   }

@@ -1,6 +1,6 @@
 /**
- * A step that takes more of the width than this is seen as one. What the page asks for every two seconds takes more of a
- * minute each time, however late answers are: else steps and slanted lines would take turns.
+ * A step that takes more of the width than this is seen as one. What the page asks for every two seconds takes more of
+ * a minute each time, however late answers are: else steps and slanted lines would take turns.
  */
 const WIDE_SHARE = 1 / 40;
 
