@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
-import type { OpenStoreOptions, Position, RecordedEvent, RedactOptions, Store } from '../../../local/embedded/index.ts';
+import type {
+  OpenStoreOptions,
+  Position,
+  RecordedEvent,
+  RedactOptions,
+  RedactResult,
+  Store,
+} from '../../../local/embedded/index.ts';
 
 /**
  * What `skua/embedded` promises, for the sources and for the packed package alike. `embedded` is asked when tests run.
@@ -337,6 +344,10 @@ export function storeTests(embedded: () => typeof Embedded): void {
       const wanted = { ids: [id], reason: 'card number', metadata: ['$causationId'] };
       const shown = await store.redact('paid', { ...wanted, preview: true });
       expect(shown).toMatchObject({ stream: 'paid', events: [{ version: 1, id, type: 'Paid', wasRedacted: false }] });
+      const [{ dataBytes, metadataBytes }] = shown.events as [RedactResult['events'][number]];
+      expect([dataBytes, metadataBytes]).toEqual(
+        [{ secret }, metadata].map((value) => Buffer.byteLength(JSON.stringify(value))),
+      );
       expect(shown.position).toBeNull();
       expect((await all(store.read('paid')))[1]).toMatchObject({ data: { secret }, isRedacted: false });
 
