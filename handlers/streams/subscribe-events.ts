@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { encodeText } from '../../core/base/text.ts';
 import type { ByteShare } from '../../core/base/byte-budget.ts';
-import type { AllFilter, AllPosition, StoredEvent, SubscriptionPage } from '../../core/streams/api.ts';
+import type { AllFilter, AllPosition, RedactionView, StoredEvent, SubscriptionPage } from '../../core/streams/api.ts';
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -170,7 +170,7 @@ async function* piecesOf<Place>(
       const { events, checkpoints, isCaughtUp, after } = page;
       if (events.length > 0 || checkpoints.length > 0) await checkReader(call, app, source.stream);
       await withoutForbidden(call, app, events);
-      yield* textOf(page, source);
+      yield* textOf(page, source, app.store.redactions);
       // A piece of its own, by which a function finds the end of its reply.
       if (isCaughtUp)
         yield encodeText(`event: caught-up\n${after === null ? '' : `id: ${source.placeText(after)}\n`}data: {}\n\n`);
@@ -192,14 +192,20 @@ async function* piecesOf<Place>(
 function* textOf<Place>(
   { events, checkpoints }: SubscriptionPage<Place>,
   { share, idOf, placeText }: Source<Place>,
+  redactions: RedactionView,
 ): Generator<Uint8Array, void, undefined> {
+  // Some may have been redacted while lists of access were read, or the client took what came before.
+  const at = (place: number): StoredEvent | undefined => {
+    const read = events[place];
+    return read === undefined ? undefined : redactions.shown(read);
+  };
   let i = 0;
   let said = 0;
   const block = (out: JsonBytes) => {
     for (; ; i++) {
       for (; said < checkpoints.length && checkpoints[said]!.behind <= i; said++)
         out.text(`event: checkpoint\nid: ${placeText(checkpoints[said]!.after)}\ndata: {}\n\n`);
-      const event = events[i];
+      const event = at(i);
       if (event === undefined || !isOnePiece(event)) return;
       out.text(`id: ${idOf(event)}\ndata: `);
       writeLine(out, event);
@@ -208,13 +214,14 @@ function* textOf<Place>(
   };
   for (;;) {
     const bytes = written(block);
-    const large = events[i++];
-    if (large === undefined) {
+    const isLast = i === events.length;
+    if (isLast) {
       events.length = 0;
       share?.resize(bytes.length);
     }
     if (bytes.length > 0) yield bytes;
-    if (large === undefined) return;
+    if (isLast) return;
+    const large = at(i++)!;
     const out = new JsonBytes();
     out.text(`id: ${idOf(large)}\ndata: `);
     for (const pieces = writeLinePieces(out, large); pieces.next().done !== true;) yield out.take();

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ANY, type EventStore, type StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
+import { layer } from '../../core/streams/layer/layer.ts';
 import { redact } from '../../core/streams/redact/redact.ts';
 import { Redactions } from '../../core/streams/redactions/redactions.ts';
 import { createApp } from '../../handlers/app.ts';
@@ -31,6 +32,20 @@ async function filled(count = 3): Promise<{ store: EventStore; clock: ManualCloc
   await store.append('s', ANY, events);
   return { store, clock };
 }
+
+const appOver = (store: EventStore, clock: ManualClock) =>
+  createApp(
+    contextOf({
+      store,
+      clock,
+      ids,
+      scavenger: new FakeScavenger(),
+      log: silentLog,
+      meter: silentMeter,
+      security: null,
+      node: null,
+    }),
+  );
 
 const mark = (store: EventStore, metadata: readonly string[] = [], numbers: readonly number[] = [0, 1, 2]) =>
   redact(store, ids, 'ann', { stream: 's', numbers, reason: 'r', metadata });
@@ -127,18 +142,7 @@ describe('an event that was marked since it was read', () => {
 
   it('is empty in lines that a client takes in its own time', async () => {
     const { store, clock } = await filled(300);
-    const app = createApp(
-      contextOf({
-        store,
-        clock,
-        ids,
-        scavenger: new FakeScavenger(),
-        log: silentLog,
-        meter: silentMeter,
-        security: null,
-        node: null,
-      }),
-    );
+    const app = appOver(store, clock);
     const reply = await app(
       new Request('http://127.0.0.1:2113/streams/s', { headers: { accept: 'application/x-ndjson' } }),
     );
@@ -159,6 +163,29 @@ describe('an event that was marked since it was read', () => {
     const redacted = lines.map((line) => (JSON.parse(line) as { isRedacted: boolean }).isRedacted);
     expect(redacted).toEqual(redacted.map((_, n) => n >= sent && n < 256));
     expect(lines.slice(sent, 256).filter((line) => line.includes(SECRET))).toEqual([]);
+  });
+
+  it('is empty among server-sent events that a client takes in its own time', async () => {
+    const { store, clock } = await filled(2);
+    const { events } = await store.readStream('s', { direction: 'forward', from: 0, count: 2 });
+    // Too large to be sent with the one before.
+    const page = [events[0]!, { ...events[1]!, data: encodeText(`"${SECRET.repeat(9_000)}"`) }];
+    const held = layer(store, {
+      follow: async function* <T>() {
+        yield { events: page, checkpoints: [], isCaughtUp: true, after: null } as T;
+      },
+    });
+    const app = appOver(held, clock);
+    const reply = await app(
+      new Request('http://127.0.0.1:2113/streams/s', { headers: { accept: 'text/event-stream' } }),
+    );
+    const reader = reply.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+    expect(decodeText((await reader.read()).value!)).toContain(SECRET);
+    await mark(store, [], [1]);
+    let rest = '';
+    for (let part = await reader.read(); part.done !== true; part = await reader.read()) rest += decodeText(part.value);
+    expect(rest).toContain('"isRedacted":true');
+    expect(rest).not.toContain(SECRET);
   });
 });
 
