@@ -11,6 +11,7 @@ import { Trust } from './trust.ts';
 const CALL_MS_MAX = 30_000;
 /** Characters of an unexpected answer that are shown. */
 const SHOWN_LENGTH_MAX = 500;
+const LOGIN = 'Commands take them from SKUA_USER and SKUA_PASSWORD, or from the address of the node.';
 
 interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -117,7 +118,7 @@ export async function expectStatus(response: Response, statuses: readonly number
     throw new AnswerError(
       response.status,
       code,
-      `${sentence(detail)}${typeof hint === 'string' ? ` ${hint}` : ''}`,
+      `${sentence(detail)}${typeof hint === 'string' ? ` ${hint}` : ''}${code === 'not_authenticated' ? ` ${LOGIN}` : ''}`,
       exitCodeOf(response.status),
       problem,
     );

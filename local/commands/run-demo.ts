@@ -8,6 +8,7 @@ import type { DemoReport, LeftReport, StreamReport } from '../demo/play-demo.ts'
 import { CONNECTOR_ID, DemoConnector } from '../demo/connector.ts';
 import { loadStreams } from '../demo/demo-payloads.ts';
 import { runScavengeDemo } from '../demo/demo-scavenge.ts';
+import { ScavengeClient } from '../scavenge/scavenge-client.ts';
 import type { ScavengeReport } from '../demo/demo-scavenge.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { NodeClient } from '../cli/node-client.ts';
@@ -52,11 +53,16 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
   if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge, left }, null, 2));
   else {
     showScavenge(scavenge, options.db, io);
-    // An earlier run's is gone once somebody has scavenged.
-    if (!left.wasBefore || scavenge.removable > 0) showLeft(left, options, io);
+    if (await isStillThere(node, left.stream)) showLeft(left, options, io);
   }
   const isErased = scavenge.erasure === null || scavenge.erasure.after.length === 0;
   return report.isSame && isErased && (scavenge.result ?? 'Success') === 'Success' ? EXIT.ok : EXIT.failed;
+}
+
+/** Whether the next scavenge has something to remove: what an earlier run left is gone once somebody has scavenged. */
+async function isStillThere(node: NodeClient, stream: string): Promise<boolean> {
+  const { removed, redacted } = (await new ScavengeClient(node).explain(stream)).value;
+  return removed.length > 0 || redacted !== undefined;
 }
 
 const POSTING = 'posting webhooks';

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { emptyBuilt } from '../../infra/packaging/built.mjs';
-import { buildPage, compressed, PAGE_BYTES_MAX } from './build.mjs';
+import { buildPage, compressed } from './build.mjs';
 
 const PAGE_FILE = /^(index\.html|assets\/[\w.-]+)(\.br|\.gz)?$/;
 
@@ -13,7 +13,7 @@ export function isPageFile(file) {
 
 /**
  * Into `outdir`: `index.html`, which a node sends with other addresses in it, and the folder `assets`, compressed.
- * Resolves with the size, `bytes` compressed by gzip and their limit, and `sources`, the files that it was made of.
+ * Resolves with the size, `bytes` compressed by gzip, and `sources`, the files that it was made of.
  */
 export async function writePage(outdir) {
   await emptyBuilt(outdir, isPageFile);
@@ -32,5 +32,5 @@ export async function writePage(outdir) {
       ].map(([suffix, data]) => writeFile(path.join(outdir, 'assets', name + suffix), data)),
     );
   }
-  return { bytes, bytesMax: PAGE_BYTES_MAX, sources };
+  return { bytes, sources };
 }

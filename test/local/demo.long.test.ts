@@ -136,6 +136,23 @@ test('all is posted with signatures, read back, compared, scavenged and erased, 
   const last = await ran(['demo', '--node', node.url]);
   expect(last.out).toContain('nothing to remove: no scavenge is needed.');
   expect(last.out).not.toContain('npx skua');
+
+  // Of what other streams leave nothing is told as if it were the demo's.
+  const login = { authorization: `Basic ${btoa('admin:changeit')}` };
+  const other = `${node.url}/streams/other`;
+  await fetch(other, {
+    method: 'POST',
+    headers: {
+      ...login,
+      'content-type': 'application/json',
+      'es-eventtype': 'made',
+      'es-eventid': '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4',
+    },
+    body: '{}',
+  });
+  expect((await fetch(other, { method: 'DELETE', headers: { ...login, 'es-harddelete': 'true' } })).status).toBe(204);
+  expect(await dryRun()).toBeGreaterThan(0);
+  expect((await ran(['demo', '--node', node.url])).out).not.toContain('An earlier run has deleted');
 });
 
 test('on a terminal a bar shows how much was posted, and goes', async () => {

@@ -30,7 +30,10 @@ export interface Packed {
   readonly clone: string;
   readonly installed: string;
   /** What `npm pack` told about it. */
-  readonly told: { readonly filename: string; readonly files: readonly { readonly path: string }[] };
+  readonly told: {
+    readonly filename: string;
+    readonly files: readonly { readonly path: string; readonly size: number }[];
+  };
   /** For commands: this Node.js is the first on the path, and after it what the package brings. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Runs a line of a shell. */

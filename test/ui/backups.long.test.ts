@@ -166,7 +166,7 @@ atNode('a node without a repository', (ui) => {
   test('says what to set, in each way in which options are given', async () => {
     const page = await ui.open('/backups');
     const command = page.locator('.command code');
-    await sees(page, 'If this node is lost, so is its data');
+    await sees(page, 'Without a backup, a lost node is lost data');
     expect(await command.innerText()).toContain('--backup-repository s3://my-bucket/backups');
     await page.getByRole('tab', { name: 'Environment' }).click();
     expect(await command.innerText()).toContain('SERVER_BACKUP__REPOSITORY=');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PAGE_BYTES_MAX } from '../../../local/ui/build.mjs';
 import { ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
 
@@ -14,6 +15,8 @@ test('the installed package serves the page from its own files, which npm has pa
     paths.filter((file) => /^dist\/ui\/(?:index\.html|assets\/[\w-]+\.(?:js|css|svg))(?:\.br|\.gz)?$/.test(file))
       .length,
   ).toBeGreaterThan(8);
+  const page = all.told.files.filter(({ path }) => path.startsWith('dist/ui/') && path.endsWith('.gz'));
+  expect(page.reduce((sum, { size }) => sum + size, 0)).toBeLessThanOrEqual(PAGE_BYTES_MAX);
   expect((await ok(all.shell('cat node_modules/skua/dist/THIRD-PARTY.txt', { cwd: all.installed }).ended)).out).toMatch(
     /^preact \d/m,
   );

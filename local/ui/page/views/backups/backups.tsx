@@ -59,7 +59,10 @@ export default function Backups() {
       {(known) =>
         known.repository === null ? (
           <>
-            <ViewHead title="Backups" about="This node has no backups yet." />
+            <ViewHead
+              title="Backups"
+              about="The node has no repository of its own. Of backups that were made by command it knows nothing."
+            />
             <NotConfigured />
           </>
         ) : (

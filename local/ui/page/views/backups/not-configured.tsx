@@ -28,7 +28,7 @@ export function NotConfigured() {
   const shown = WAYS.find(({ name }) => name === way)!;
   return (
     <Card>
-      <EmptyState icon="backup" title="If this node is lost, so is its data">
+      <EmptyState icon="backup" title="Without a backup, a lost node is lost data">
         Set a repository – a bucket, or a directory on another disk – and restart the node. It then makes backups on a
         schedule and ships new log every few seconds in between, so that you can restore to any point in time.
       </EmptyState>
