@@ -9,7 +9,8 @@ import type {
   Scavenger,
   ScavengeStarted,
 } from '../../scavenge/api.ts';
-import type { EventStore } from '../../streams/api.ts';
+import type { EventStore, RedactionView } from '../../streams/api.ts';
+import { Redactions } from '../../streams/redactions/redactions.ts';
 import { type Call, layer, performWrite } from '../../streams/layer/layer.ts';
 import type { MemberLog } from '../api.ts';
 import { replicaClosed } from './member-log.ts';
@@ -42,6 +43,7 @@ export function switchingStore(
       throw told(store, error);
     }
   };
+  let redactions: RedactionView = new Redactions();
   const members = {
     /**
      * Also where the copy has ended its chunk since its last commit, which readers see; and while it is opened again it
@@ -50,8 +52,9 @@ export function switchingStore(
     get end() {
       return Math.max(open()?.end ?? 0, log.end);
     },
+    /** Those of the last opening while there is none: what was read from it may still be on its way to readers. */
     get redactions() {
-      return current().redactions;
+      return (redactions = open()?.redactions ?? redactions);
     },
     streamInfoNow: (stream: string) => open()?.streamInfoNow?.(stream) ?? null,
   };

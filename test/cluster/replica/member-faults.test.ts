@@ -4,6 +4,8 @@ import { SkuaError } from '../../../core/base/errors.ts';
 import { commitKey } from '../../../core/shared-log/format/object-keys.ts';
 import { nodeDigests } from '../../../infra/node-digests.ts';
 import { ANY } from '../../../core/streams/api.ts';
+import { redact } from '../../../core/streams/redact/redact.ts';
+import { SeededIds } from '../../support/seeded-ids.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
@@ -98,6 +100,9 @@ describe('what is under way while a copy is opened again', () => {
     const disk = new FaultyStorage();
     const one = await cluster.open(disk);
     await one.store.append('s', ANY, [event('before')]);
+    await redact(one.store, new SeededIds(9), 'ann', { stream: 's', numbers: [0], reason: 'r' });
+    const [read] = (await one.store.readStream('s', FORWARD)).events;
+    const held = { ...read!, isRedacted: false };
     const following = (async () => {
       for await (const _ of one.store.subscribeToStream('s', { after: -1, signal: new AbortController().signal }));
     })();
@@ -119,7 +124,13 @@ describe('what is under way while a copy is opened again', () => {
       () => 0,
       () => one.store.end,
     );
+    // What was read before is on its way to consumers meanwhile, and marks hide it all the same.
+    const heldMeanwhile = second.then(
+      () => null,
+      () => one.store.redactions.shown(held),
+    );
     await passing(cluster, first);
+    expect(await heldMeanwhile).toMatchObject({ isRedacted: true });
     await expect(second).rejects.toMatchObject({ code: 'not_ready' });
     await expect(reading).rejects.toMatchObject({ code: 'not_ready' });
     expect(await endMeanwhile).toBeGreaterThanOrEqual(end);
