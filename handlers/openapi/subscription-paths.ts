@@ -234,7 +234,7 @@ export const SUBSCRIPTION_DOCS = {
     summary: 'What a group did in the last 24 hours',
     description: `A value a minute, since the member that answers has led. Kept in memory, of 10 groups, the busiest ones; null where nothing is known. ${LEADER}`,
     parameters: [GROUP],
-    responses: { 200: ok('The history.', json(ref('SubscriptionHistory'))), ...problems(400, 404, 406) },
+    responses: { 200: ok('The history.', json(ref('SubscriptionHistory'))), ...problems(400, 406) },
   },
   create: {
     summary: 'Create a group',

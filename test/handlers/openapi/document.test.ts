@@ -631,6 +631,13 @@ function casesOf(method: string, template: string, operation: OperationObject, {
         if (erasure.list().every(({ state }) => state !== 'running')) erasure.start({ stream: 'orders', events: [] });
       });
   }
+  if (template === '/admin/redact')
+    for (const [what, stream] of [
+      ['of no stream', 'missing'],
+      ['of a stream of the store', '$settings'],
+      ['of a stream that is gone', 'gone'],
+    ] as const)
+      add(what, { ...base, body: JSON.stringify({ stream, events: [0], reason: 'request 4711' }) });
   if (template.startsWith('/admin/backup')) {
     if (template.endsWith('/check'))
       add('a check is under way', base, ({ checks }) => {
@@ -668,8 +675,13 @@ const UNREACHED: Readonly<Record<string, readonly number[]>> = {
   'get /subscriptions/viewparkedmessages/{stream}/{group}/{event}/forward/{count}': [410],
   // Seen in test/cluster/forward/writes.test.ts and in test/local/cluster/member-calls.test.ts.
   'post /cluster/append': [200, 410, 413],
-  // Seen in test/handlers/connectors/webhook-routes.test.ts, with bodies that are slow or long.
-  'post /webhook/{connector}': [408, 413],
+  // Seen in test/handlers/connectors/webhook-routes.test.ts, with bodies that are slow or long; and, of a
+  // stream that is gone, in test/webhook/ingest/deduplication.test.ts.
+  'post /webhook/{connector}': [408, 413, 422],
+  // Of a node that starts; seen in test/handlers/node/health.test.ts.
+  'get /health/live': [503],
+  // Of a full disk, as appends have it.
+  'post /admin/redact': [507],
   // For sinks, of which there are none.
   'post /connectors/{connector}/start/{position}': [200],
   'post /connectors/{connector}/reset/{position}': [200],
