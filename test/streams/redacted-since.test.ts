@@ -201,4 +201,24 @@ describe('the count of redactions, which ETags have', () => {
     const again = Redactions.of(store.redactions.columns(0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
     expect(again.count).toBe(3);
   });
+
+  it.each(['/streams/s', '/streams/s/head/backward/20'])(
+    'is in the ETag of %s, so that no caller keeps the content',
+    async (path) => {
+      const { store, clock } = await filled();
+      const app = appOver(store, clock);
+      const get = (etag = '') =>
+        app(
+          new Request(`http://127.0.0.1:2113${path}`, {
+            headers: { accept: 'application/json', ...(etag !== '' && { 'if-none-match': etag }) },
+          }),
+        );
+      const etag = (await get()).headers.get('etag')!;
+      expect((await get(etag)).status).toBe(304);
+      await mark(store);
+      const after = await get(etag);
+      expect([after.status, (await after.text()).includes(SECRET)]).toEqual([200, false]);
+      expect((await get(after.headers.get('etag')!)).status).toBe(304);
+    },
+  );
 });
