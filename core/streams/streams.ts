@@ -129,10 +129,7 @@ export interface EventStoreInternals extends EventStore {
    * decision refuses with.
    */
   writeEpoch(epoch: EpochInput | EpochDecision): Promise<number>;
-  /**
-   * Reads the marks of redaction that the log has. Call it before the first read, and when the log has come on by
-   * records that this process has not seen.
-   */
+  /** Reads the marks of redaction that the log has. Call it before the first read. */
   loadMarks(): Promise<void>;
   /** Takes marks that were read elsewhere. */
   addMarks(marks: MarkColumns): void;

@@ -5,7 +5,7 @@ import { inParallel } from '../../base/in-parallel.ts';
 import { INDEX_MAP_PATH, parseIndexMap } from '../../index/format/index-map.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { MarkColumns } from '../../streams/api.ts';
-import { encodeMarks } from '../../streams/format/marks-table.ts';
+import { encodeMarks, MARKS_FILE } from '../../streams/format/marks-table.ts';
 import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -13,13 +13,7 @@ import type { Ids } from '../../ports/ids.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { probe } from '../../shared-log/prefix/prefix.ts';
 import { newFileKey, newUuid } from '../../shared-log/format/object-keys.ts';
-import {
-  createManifest,
-  INLINE_BYTES_MAX,
-  MARKS_PATH,
-  newestManifest,
-  TABLE_NAME,
-} from '../../shared-log/format/manifest.ts';
+import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
 import type {
   ObjectChunk,
   ObjectFile,
@@ -237,7 +231,7 @@ class Uploads {
     const content = encodeMarks(marks, digests);
     const key = this.#newKey();
     await objects.put(key, content, this.#options.signal);
-    return { name: MARKS_PATH, key, sizeBytes: content.length };
+    return { name: MARKS_FILE, key, sizeBytes: content.length };
   }
 
   #newKey(): string {

@@ -25,6 +25,7 @@ import {
   words,
   wrongText,
 } from '../../base/shape.ts';
+import { MARKS_FILE } from '../../streams/format/marks-table.ts';
 import type { Shape } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
@@ -188,9 +189,6 @@ export interface ObjectScavengeProgress {
   readonly bytesReclaimed: number;
 }
 
-/** The table of all marks of redaction below the boundary; in every manifest of format 2. */
-export const MARKS_PATH = 'redactions';
-
 /** A file up to this size stands in the manifest itself. */
 export const INLINE_BYTES_MAX = 8_192;
 
@@ -227,7 +225,7 @@ const chunkName = text(/^chunk-\d{6}\.\d{6}$/, 'the name of a chunk file');
 const fileName: Shape<string> = (value, member) =>
   value === INDEX_MAP_PATH ||
   value === `${DATABASE_FOLDER}/scavenging.db` ||
-  value === MARKS_PATH ||
+  value === MARKS_FILE ||
   (typeof value === 'string' && INDEX_NAME.test(value))
     ? null
     : { member, why: 'is not the name of an index file, of the scavenge database, or of the table of redactions' };
@@ -404,7 +402,7 @@ function firstWrong(m: ObjectManifest, number: number): string | null {
   // Instances search tables by range, so one that stood in the manifest itself would be overlooked.
   for (const { name, key } of m.files)
     if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
-  const marks = m.files.find(({ name }) => name === MARKS_PATH);
+  const marks = m.files.find(({ name }) => name === MARKS_FILE);
   if ((m.format === 2) !== (typeof marks?.key === 'string')) return 'table of redactions for its format';
   let nextChunk = 0;
   for (const chunk of m.chunks) {

@@ -14,7 +14,6 @@ import {
   INLINE_BYTES_MAX,
   keysOf,
   type ObjectChunk,
-  MARKS_PATH,
   type ObjectErasure,
   type ObjectFile,
   type ObjectManifest,
@@ -23,6 +22,7 @@ import {
   type ObjectScavenge,
   type ObjectSegment,
 } from '../format/manifest.ts';
+import { MARKS_FILE } from '../../streams/format/marks-table.ts';
 import type { ObjectStorage } from './tick-storage.ts';
 import { STATE_PATH } from './scavenge-slice.ts';
 import type { TickLog } from './tick-log.ts';
@@ -77,7 +77,7 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
   const next: Omit<ObjectManifest, 'dropped'> = {
     ...base,
-    format: named.some(({ name }) => name === MARKS_PATH) ? 2 : base.format,
+    format: named.some(({ name }) => name === MARKS_FILE) ? 2 : base.format,
     number: base.number + 1,
     writtenMs,
     boundary: log.boundary,
@@ -146,7 +146,7 @@ async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]
   const map = await loadIndexMap(storage, world.digests);
   const tables = (map?.levels.flat() ?? []).map((name) => `${INDEX_FOLDER}/${name}`);
   const found: NamedFile[] = [];
-  for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH, MARKS_PATH]) {
+  for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH, MARKS_FILE]) {
     const sizeBytes = await storage.size(name);
     // Instances search tables by range, whatever their size: so only the map stands in the manifest itself.
     if (sizeBytes !== null)

@@ -7,8 +7,8 @@ import type { Look, LastCommit } from '../head/head.ts';
 import type { Stamp } from '../../ports/stamp.ts';
 import { Head } from '../head/head.ts';
 import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
-import { MARKS_PATH, type ObjectManifest } from '../format/manifest.ts';
-import { decodeMarks } from '../../streams/format/marks-table.ts';
+import type { ObjectManifest } from '../format/manifest.ts';
+import { decodeMarks, MARKS_FILE } from '../../streams/format/marks-table.ts';
 import { applyToIndex, ReadRecords } from '../../streams/committed/committed.ts';
 import { background } from '../../base/background.ts';
 
@@ -114,7 +114,7 @@ export class ViewHead extends Head implements CurrentView {
    */
   override async prepare(manifest: ObjectManifest): Promise<boolean> {
     const isSeen = this.#knowsMarks && manifest.boundary <= this.known + 1;
-    const key = isSeen ? null : (manifest.files.find(({ name }) => name === MARKS_PATH)?.key ?? null);
+    const key = isSeen ? null : (manifest.files.find(({ name }) => name === MARKS_FILE)?.key ?? null);
     if (key !== null) {
       const bytes = await this.world.objects.get(key);
       if (bytes === null) return false;
@@ -130,7 +130,7 @@ export class ViewHead extends Head implements CurrentView {
     throw new SkuaError(
       'log_corrupt',
       `The table of redactions that manifest ${this.manifest.number} of ${this.world.objects.place} names is gone. Restore it from a version or a backup of the bucket.`,
-      { path: MARKS_PATH },
+      { path: MARKS_FILE },
     );
   }
 

@@ -16,7 +16,7 @@ import type { MarkColumns } from '../redactions/redactions.ts';
  * | 0 | 8 | `SkuaMark` |
  * | 8 | 4 | version, 1 |
  * | 12 | 4 | number of marks, n |
- * | 16 | 32 n | of each, in order of the log: position of the marked record, position of the mark, on-disk id |
+ * | 16 | 32 n | of each, ascending: position of the marked record, position of the mark, on-disk id |
  * | 16 + 32 n | k | JSON: pairs of a position and names of metadata, for marks that name some |
  * | 16 + 32 n + k | 4 | CRC-32 of all before |
  */
