@@ -8,14 +8,17 @@ import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildFunctions, isFunctionFile, REQUIRE, sizeLines } from './infra/aws/build.mjs';
 import { emptyBuilt } from './infra/packaging/built.mjs';
+import { writeNeutral } from './infra/packaging/neutral.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
-import { PEER_NAMES, PEERS, REQUIRED, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
+import { NEUTRAL, PEER_NAMES, PEERS, REQUIRED, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
 import { writeTypes } from './infra/packaging/types.mjs';
 import { isPageFile, writePage } from './local/ui/write.mjs';
 
 const pathOf = createRequire(import.meta.url).resolve;
 const sources = ['node_modules/@octokit/webhooks-examples/package.json', 'node_modules/quickjs-wasi/package.json'];
 const isAll = !process.argv.includes('--functions');
+/** Surfaces that need Node.js, and share their parts with the program. */
+const FOR_NODE = SURFACES.filter((surface) => !NEUTRAL.includes(surface));
 
 /** What looks at the version of Node.js: for `import`, and for `require`. */
 const NODE_CHECKS = ['node-check.js', 'node-check.cjs'];
@@ -38,21 +41,12 @@ function refuseNamelessParts({ outputs }) {
 }
 
 /**
- * What other programs import begins with a look at the version of Node.js. Before the parts, which are in whatever order
+ * What other programs import and Node.js runs begins with a look at the version of Node.js. Before the parts, which are in whatever order
  * suits them, and in the line that has no source.
  */
 async function checkNodeFirst(surface) {
   const file = `dist/${surface}.js`;
   await writeFile(file, `import"./node-check.js";${await readFile(file, 'utf8')}`);
-}
-
-/** The text of what is not ours is left out of a source map: nobody steps through it, and it is most of all. */
-async function trimMap(file) {
-  const map = JSON.parse(await readFile(file, 'utf8'));
-  map.sourcesContent = map.sources.map((source, i) =>
-    source.includes('node_modules/') ? null : map.sourcesContent[i],
-  );
-  await writeFile(file, JSON.stringify(map));
 }
 
 /** Whether a path in `dist` is one that a build gives, or what is built writes there: code that Node.js has compiled, and the deployment. */
@@ -84,7 +78,7 @@ if (isAll) {
       main: 'local/installed.mjs',
       worker: 'infra/jobs/job-worker.ts',
       'sandbox-worker': 'infra/quickjs/script-worker.ts',
-      ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])),
+      ...Object.fromEntries(FOR_NODE.map((surface) => [surface, sourceOf(surface)])),
     },
     external: PEERS,
     alias: PEER_NAMES,
@@ -100,16 +94,9 @@ if (isAll) {
     minifySyntax: true,
     banner: { js: REQUIRE },
     legalComments: 'none',
-    // For whoever debugs a program of which this is a part.
-    sourcemap: 'linked',
     metafile: true,
     logLevel: 'warning',
   });
-  await Promise.all(
-    Object.keys(metafile.outputs)
-      .filter((file) => file.endsWith('.map'))
-      .map(trimMap),
-  );
   for (const file of NODE_CHECKS)
     await build({
       entryPoints: ['local/node-check.mjs'],
@@ -120,7 +107,11 @@ if (isAll) {
       target: 'node12',
       logLevel: 'warning',
     });
-  await Promise.all(SURFACES.map(checkNodeFirst));
+  await Promise.all(FOR_NODE.map(checkNodeFirst));
+  const neutral = await writeNeutral('dist');
+  sources.push(...neutral.flatMap((bundle) => bundle.sources));
+  for (const { surface, bytes } of neutral)
+    console.error(`  dist/${surface}.js ${(bytes / 1_000).toFixed(1)} kB compressed`);
   await writeTypes('dist/types');
   for (const surface of REQUIRED) await copyFile(`local/${surface}/${surface}.cjs`, `dist/${surface}.cjs`);
   sources.push(...Object.keys(metafile.inputs));

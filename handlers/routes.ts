@@ -15,8 +15,11 @@ import { openApiRoute } from './openapi/document.ts';
 import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
 import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge-routes.ts';
 import { ERASURE_ROUTES } from './scavenging/erasure-routes.ts';
+import { ATTRIBUTE_INDEX_ROUTES } from './node/attribute-index-routes.ts';
 import { REDACT_ROUTES } from './scavenging/redact-routes.ts';
 import { SCAVENGE_ROUTES } from './scavenging/scavenge-routes.ts';
+import { CHECKPOINT_ROUTES } from './streams/checkpoint-route.ts';
+import { DCB_ROUTES } from './streams/dcb-routes.ts';
 import { STREAM_NAMES_ROUTES } from './streams/stream-name-search.ts';
 import { STREAM_ROUTES } from './streams/routes.ts';
 import { PAGE_ROUTES } from './ui/page.ts';
@@ -37,8 +40,11 @@ const INSPECTION_ROUTES: readonly Route[] = [
 /** Every path, in the order in which they are tried; the first that matches answers. */
 export const ROUTES: readonly Route[] = [
   ...STREAM_ROUTES,
+  ...DCB_ROUTES,
+  ...CHECKPOINT_ROUTES,
   ...SCAVENGE_ROUTES,
   ...REDACT_ROUTES,
+  ...ATTRIBUTE_INDEX_ROUTES,
   ...AUTO_SCAVENGE_ROUTES,
   ...BACKUP_ROUTES,
   ...BACKUP_CHECK_ROUTES,

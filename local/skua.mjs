@@ -1,7 +1,8 @@
-#!/usr/bin/env -S node --max-semi-space-size=16
+#!/usr/bin/env -S node --max-semi-space-size=16 --initial-old-space-size=64
 // Starts the command line: the sources in a checkout, the bundle in an installed package. Where the machine's own
-// Node.js is too old it takes the one that the project pins, or that was installed beside the package. The flag keeps
-// the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks.
+// Node.js is too old it takes the one that the project pins, or that was installed beside the package. The flags keep
+// the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks, and let so much
+// memory be there before the whole heap is collected that long reads do not cause that again and again.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,6 +14,9 @@ import { isNewEnough, NODE_MIN, refuseNode, SOURCES_NODE_MIN } from './node-vers
 const sources = new URL('./main.ts', import.meta.url);
 const isCheckout = existsSync(sources);
 const program = isCheckout ? sources : new URL('../dist/main.js', import.meta.url);
+
+/** As in the first line. */
+const FLAGS = ['--max-semi-space-size=16', '--initial-old-space-size=64'];
 
 const min = isCheckout ? SOURCES_NODE_MIN : NODE_MIN;
 
@@ -34,7 +38,7 @@ function pinnedNode() {
 }
 
 function runUnder(node) {
-  const child = spawn(node, ['--max-semi-space-size=16', fileURLToPath(program), ...process.argv.slice(2)], {
+  const child = spawn(node, [...FLAGS, fileURLToPath(program), ...process.argv.slice(2)], {
     stdio: 'inherit',
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {

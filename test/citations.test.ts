@@ -110,7 +110,7 @@ function* unresolved(file: string, text: string): Generator<readonly [at: number
 }
 
 /** What pages call programs of their readers. */
-const NO_SOURCES = ['erasure.test.mjs'];
+const NO_SOURCES = ['erasure.test.mjs', 'sessions.test.mjs'];
 const SOURCE = /`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|tsx|mjs))`/g;
 
 /** Sources that a page names, with or without the folders before them, and that are nowhere. */

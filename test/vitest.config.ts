@@ -25,10 +25,10 @@ const POLL_MS = 300_000;
 
 /**
  * What files have in them that leave something behind in the modules that they share with others or in what is global,
- * or run the tests of another file.
+ * as functions do, which open their store once a process by its environment, or run the tests of another file.
  */
 const KEEPS_TO_ITSELF =
-  /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'|from '@(eventstore|kurrent|event-driven-io)\//;
+  /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'|from '@(eventstore|kurrent|event-driven-io)\/|^import \{[^}]*\bfunctions\b[^}]*\} from/m;
 
 /**
  * What the tests import: loaded by Node.js as a node does it. Rewritten by the runner, as test files are, each use of

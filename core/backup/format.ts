@@ -15,6 +15,7 @@ import {
 } from '../ports/file-format.ts';
 import type { Shape } from '../base/shape.ts';
 import { decodeText } from '../base/text.ts';
+import { keptMarksShape } from './kept-marks/kept-marks.ts';
 import { unreferencedShape } from './prune/prune.ts';
 import { blobFile, openBlob, type ReaderWorld } from './repository/blob-reader.ts';
 import { decodeBlobHeader, HEADER_BYTES } from './format/blob-format.ts';
@@ -230,5 +231,11 @@ export const BACKUP_FORMATS: readonly FileFormat[] = [
   ),
   documentFormat('proven-backup', 'backup tested by a drill', /(?<=^|\/)proven$/, testedShape),
   documentFormat('unreferenced-blobs', 'content that no backup needs', /(?<=^|\/)unreferenced$/, unreferencedShape),
+  documentFormat(
+    'kept-redactions',
+    'redactions known from backups of a forgotten node',
+    /(?<=^|\/)kept-redactions\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+    keptMarksShape,
+  ),
   documentFormat('suspect-blobs', 'damaged content', /(?<=^|\/)suspect$/, suspectShape),
 ];

@@ -1,6 +1,6 @@
 /**
- * Base64 (RFC 4648 section 4), with padding. For short values: both directions go through a text of one character a
- * byte.
+ * Base64 (RFC 4648 section 4), with padding. Both directions go through a text of one character a byte; for short
+ * values, where they are encoded.
  */
 
 export function encodeBase64(bytes: Uint8Array): string {
@@ -10,7 +10,10 @@ export function encodeBase64(bytes: Uint8Array): string {
 /** The bytes of the text, or null when it is no Base64. */
 export function decodeBase64(text: string): Uint8Array | null {
   try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const characters = atob(text);
+    const bytes = new Uint8Array(characters.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i);
+    return bytes;
   } catch {
     return null;
   }

@@ -54,12 +54,29 @@ export interface ErrorData {
   };
   // Streams
   readonly wrong_expected_version: { readonly stream: string; readonly expected: number; readonly actual: number };
+  readonly condition_failed: { readonly stream: string; readonly number: number; readonly position: number };
+  readonly checkpoint_unknown: {
+    readonly position: { readonly commit: number; readonly prepare: number };
+    readonly why: string;
+  };
   readonly consistency_violation: { readonly violations: readonly StreamViolation[] };
   readonly stream_deleted: { readonly stream: string; readonly isSoftDeleted?: true };
   readonly stream_not_found: { readonly stream: string };
+  readonly stream_is_view: { readonly stream: string };
   readonly invalid_metadata: { readonly stream: string; readonly key: string | null; readonly mustBe?: string };
   readonly event_too_large: { readonly index: number; readonly size: number; readonly limit: number };
+  readonly bad_tags: { readonly index: number; readonly tags: number; readonly bytes: number };
   readonly batch_too_large: { readonly size: number; readonly limit: number };
+  // Projections
+  readonly projection_failed: {
+    readonly projection: string;
+    readonly stream: string;
+    readonly version: number;
+    readonly type: string;
+    readonly id: string;
+    readonly position: { readonly commit: number; readonly prepare: number };
+  };
+  readonly projection_running: Nothing;
   // Persistent subscriptions
   readonly persistent_subscription_exists: Group;
   readonly persistent_subscription_not_found: { readonly stream: string; readonly group?: string };
@@ -169,10 +186,21 @@ interface SkuaErrorConstructor {
   readonly prototype: SkuaError;
 }
 
+/** By which an error is known whatever bundle its class is of: a program may load several, each with one of its own. */
+const BRAND: unique symbol = Symbol.for('skua.error');
+
 /** The constructor checks the data by the code, which a class alone can't. */
 export const SkuaError = class extends Error {
   readonly code: ErrorCode;
   readonly data: LooseData;
+
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return typeof error === 'object' && error !== null && BRAND in error;
+  }
+
+  get [BRAND](): true {
+    return true;
+  }
 
   constructor(code: ErrorCode, message: string, data: LooseData = {}, cause?: unknown) {
     super(
@@ -256,16 +284,26 @@ export type ErrorCode =
   | 'consistency_violation'
   | 'stream_deleted'
   | 'stream_not_found'
+  | 'stream_is_view'
   | 'event_not_found'
   | 'not_redactable'
   | 'redactions_full'
   | 'access_denied'
   | 'invalid_stream_name'
   | 'invalid_event'
+  | 'event_invalid'
+  | 'event_unknown'
   | 'invalid_expected_version'
   | 'invalid_mark'
   | 'invalid_metadata'
   | 'event_too_large'
+  | 'bad_tags'
+  | 'checkpoint_unknown'
+  | 'condition_failed'
+  | 'condition_too_broad'
+  | 'index_building'
+  | 'index_off'
+  | 'position_unknown'
   | 'batch_too_large'
   | 'body_too_large'
   | 'batch_empty'
@@ -278,6 +316,9 @@ export type ErrorCode =
   | 'invalid_expression'
   | 'unsupported_expression'
   | 'expression_too_large'
+  // Projections
+  | 'projection_failed'
+  | 'projection_running'
   // Persistent subscriptions
   | 'persistent_subscription_exists'
   | 'persistent_subscription_not_found'
@@ -336,7 +377,11 @@ export type ErrorCode =
   | 'not_here'
   | 'method_not_allowed'
   | 'range_not_satisfiable'
-  | 'page_unavailable';
+  | 'page_unavailable'
+  // A client of a server
+  | 'unreachable'
+  | 'unexpected_reply'
+  | 'reply_too_large';
 
 /**
  * What the code itself ensures where data become durable does not hold: nothing more may be written, so that nothing is

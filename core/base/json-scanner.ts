@@ -159,21 +159,36 @@ export function jsonMembers(text: string): JsonMember[] | null {
   } catch {
     return null;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  // From here on the text is known to be well-formed, so scanning only has to find where things end.
+  return typeof value !== 'object' || value === null || Array.isArray(value) ? null : [...membersOf(text)];
+}
+
+/** The members of the object in `text`, which is known to be well-formed: scanning only has to find where they end. */
+export function* membersOf(text: string): Generator<JsonMember, void, undefined> {
   const scanner = new JsonScanner(text);
-  const members: JsonMember[] = [];
   scanner.take(123);
   while (scanner.peek() === 34) {
     const key = scanner.string();
     scanner.take(58);
-    scanner.peek();
-    const from = scanner.at;
-    scanner.skipValue();
-    members.push({ key, raw: text.slice(from, scanner.at) });
+    yield { key, raw: valueAt(scanner) };
     scanner.take(44);
   }
-  return members;
+}
+
+/** The same of the elements of an array. */
+export function* elementsOf(text: string): Generator<string, void, undefined> {
+  const scanner = new JsonScanner(text);
+  scanner.take(91);
+  while (scanner.peek() !== 93) {
+    yield valueAt(scanner);
+    scanner.take(44);
+  }
+}
+
+function valueAt(scanner: JsonScanner): string {
+  scanner.peek();
+  const from = scanner.at;
+  scanner.skipValue();
+  return scanner.text.slice(from, scanner.at);
 }
 
 /** Well-formed JSON text without the white space between its tokens. */

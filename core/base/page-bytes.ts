@@ -38,8 +38,11 @@ export interface PageLimits {
 export class PageBytes {
   readonly limits: PageLimits;
   isFull = false;
-  /** Bytes of data and metadata of the events of the page, of links those of their own. */
-  shown = 0;
+  /**
+   * Bytes of data and metadata of the events that were read, of links those of their own, also where the page is
+   * without them.
+   */
+  read = 0;
   #bytes = 0;
   #scanned = 0;
   /** Bytes that need no further look at the budget. */
@@ -99,7 +102,7 @@ export class PageBytes {
   /** Begins anew, with nothing taken. */
   restart(): void {
     this.isFull = false;
-    this.shown = 0;
+    this.read = 0;
     this.#bytes = 0;
     this.#scanned = 0;
   }

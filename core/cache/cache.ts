@@ -1,4 +1,5 @@
 import type { StorageFile } from '../ports/storage.ts';
+import { type PassedLoad, PassedLoads } from './passed-loads.ts';
 import { RandomReads } from './random-reads.ts';
 import type { Miss } from '../base/step.ts';
 
@@ -12,22 +13,30 @@ const READ_AHEAD_BLOCKS = 16;
  */
 const REMOTE_BLOCKS_BEFORE = 2;
 const REMOTE_BLOCKS_BEHIND = 1;
+/**
+ * Blocks of a remote file that are fetched at once at most, 4 MiB, where one run follows another, each twice as long as
+ * the last.
+ */
+const REMOTE_RUN_BLOCKS_MAX = 64;
+/** A miss so many blocks before what was fetched last goes on downwards. */
+const REMOTE_GAP_BLOCKS_MAX = 4;
 /** A range over more blocks than this is read as one span instead of being put together from blocks. */
 const ASSEMBLED_BLOCKS_MAX = 4;
 /** Spans (large records) kept at once. */
 const SPANS_MAX = 4;
+const NO_BYTES = new Uint8Array(0);
 /** Keys are file number * FILE_STRIDE + block number: files up to 4 TiB. */
 const FILE_STRIDE = 2 ** 26;
 
 /** What one read brought. Its blocks are views of the same memory, and are therefore forgotten together. */
-interface Load {
-  readonly firstKey: number;
+interface Load extends PassedLoad {
   readonly count: number;
-  readonly sizeBytes: number;
   used: boolean;
+  /** It came back soon after it had gone as passed, and leaves the cache as all else does. */
+  isKept: boolean;
 }
 interface Entry {
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array;
   readonly load: Load;
   /** A reader that asks for this block will want those from `readOnFrom` on, too: they are loaded then; -1 for none. */
   readOnFrom: number;
@@ -51,10 +60,11 @@ export class BlockCache {
   readonly #entries = new Map<number, Entry>();
   readonly #ring: Load[] = [];
   #hand = 0;
+  readonly #passed: PassedLoads<Load>;
   #usedBytes = 0;
   #nextFile = 0;
   #lastKey = -1;
-  #lastBytes: Uint8Array = new Uint8Array(0);
+  #lastBytes: Uint8Array = NO_BYTES;
   readonly #inFlight = new Map<number, Miss>();
   #spans: Span[] = [];
   /** @internal */ readonly lone: RandomReads;
@@ -66,6 +76,7 @@ export class BlockCache {
 
   constructor(capacityBytes: number) {
     this.#capacityBytes = Math.max(capacityBytes, 64 * BLOCK_BYTES);
+    this.#passed = new PassedLoads(this.#capacityBytes, BLOCK_BYTES);
     this.lone = new RandomReads(Math.floor(this.#capacityBytes / BLOCK_BYTES));
   }
 
@@ -87,12 +98,15 @@ export class BlockCache {
     if (key === this.#lastKey) return this.#lastBytes;
     const entry = this.#entries.get(key);
     if (entry === undefined) return this.#miss(file, index, key, isSparse, wanted);
-    entry.load.used = true;
+    const { load } = entry;
+    load.used = true;
+    if (load.isPassed) this.#passed.remove(load);
     this.hits++;
     if (entry.readOnFrom >= 0 && !isSparse) {
       const from = entry.readOnFrom;
       entry.readOnFrom = -1;
       this.#readAhead(file, from);
+      if (file.file.isRemote !== true) this.#pass(key - 1);
     }
     this.#lastKey = key;
     this.#lastBytes = entry.bytes;
@@ -108,7 +122,7 @@ export class BlockCache {
     // A block that still grows must not be part of a longer read.
     if (isRemote && !isSequential && !isSparse && index < file.wholeBlocks())
       return this.#missAround(file, index, wanted);
-    const count = isSequential ? Math.max(1, this.#runLength(file, index)) : 1;
+    const count = isSequential ? Math.max(1, this.#nextRun(file, index)) : 1;
     file.expectedMiss = index + count;
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
     if (got instanceof Uint8Array) {
@@ -122,12 +136,19 @@ export class BlockCache {
     return loading;
   }
 
-  /** Where every read is a request, some blocks cost little more than one. */
+  /**
+   * Where every read is a request, some blocks cost little more than one. A reader that goes downwards, as one of index
+   * entries does that ascend, gets longer and longer runs.
+   */
   #missAround(file: CachedFile, index: number, wanted: number): Miss {
+    const isDownwards = index < file.lastFrom && file.lastFrom - index <= REMOTE_GAP_BLOCKS_MAX;
+    const before = isDownwards ? Math.min(file.runBefore * 2, this.#runMax) : REMOTE_BLOCKS_BEFORE;
     let from = index;
-    while (index - from < REMOTE_BLOCKS_BEFORE && from > 0 && !this.holds(file, from - 1)) from--;
+    while (index - from < before && from > 0 && !this.holds(file, from - 1)) from--;
     const to = index + Math.max(1, Math.min(this.#runLength(file, index), Math.max(wanted, 1 + REMOTE_BLOCKS_BEHIND)));
     file.expectedMiss = to;
+    file.lastFrom = from;
+    file.runBefore = before;
     this.misses++;
     return this.#load(
       file,
@@ -143,15 +164,24 @@ export class BlockCache {
    * before.
    */
   #readAhead(file: CachedFile, index: number): void {
-    const count = this.#runLength(file, index);
+    let from = index;
+    // A block that is there already must not end the reading ahead: each of those behind it would be waited for.
+    if (file.file.isRemote !== true) {
+      const end = index + READ_AHEAD_BLOCKS;
+      while (from < end && this.holds(file, from)) from++;
+      if (from === end) return;
+    }
+    const count = this.#nextRun(file, from);
     if (count === 0) return;
-    file.expectedMiss = index + count;
-    this.#loadAhead(file, index, count);
+    file.expectedMiss = from + count;
+    const readOnAt = file.file.isRemote !== true ? 0 : count === 1 ? -1 : count >> 1;
+    this.#loadAhead(file, from, count, readOnAt);
   }
 
   /** @internal */
   prefetch(file: CachedFile, index: number): void {
-    if (!file.answersAtOnce && index < file.wholeBlocks() && !this.holds(file, index)) this.#loadAhead(file, index, 1);
+    if (!file.answersAtOnce && index < file.wholeBlocks() && !this.holds(file, index))
+      this.#loadAhead(file, index, 1, -1);
   }
 
   /**
@@ -175,12 +205,9 @@ export class BlockCache {
     }
   }
 
-  #loadAhead(file: CachedFile, index: number, count: number): void {
+  #loadAhead(file: CachedFile, index: number, count: number, readOnAt: number): void {
     const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
-    if (!(got instanceof Uint8Array))
-      this.#load(file, index, count, got, count === 1 ? -1 : file.file.isRemote === true ? count >> 1 : 0).catch(
-        mayFail,
-      );
+    if (!(got instanceof Uint8Array)) this.#load(file, index, count, got, readOnAt).catch(mayFail);
   }
 
   /** @internal Whether the block is there or on its way. */
@@ -189,17 +216,27 @@ export class BlockCache {
     return this.#entries.has(key) || this.#inFlight.has(key);
   }
 
+  /** As `#runLength`, for a run that goes on from the one before it. */
+  #nextRun(file: CachedFile, index: number): number {
+    if (file.file.isRemote !== true) return this.#runLength(file, index);
+    const goesOn = index === file.runEnd;
+    file.runAhead = goesOn ? Math.min(file.runAhead * 2, this.#runMax) : READ_AHEAD_BLOCKS;
+    const count = this.#runLength(file, index, file.runAhead);
+    file.runEnd = index + count;
+    return count;
+  }
+
+  /** Blocks of the longest run: an eighth of the cache. */
+  get #runMax(): number {
+    return Math.min(REMOTE_RUN_BLOCKS_MAX, Math.floor(this.#capacityBytes / BLOCK_BYTES / 8));
+  }
+
   /**
-   * Blocks from `index` that may be read at once: up to READ_AHEAD_BLOCKS, an eighth of the cache, and the first that
-   * is known.
+   * Blocks from `index` that may be read at once: up to `wanted`, an eighth of the cache, and the first that is known.
    */
-  #runLength(file: CachedFile, index: number): number {
+  #runLength(file: CachedFile, index: number, wanted = READ_AHEAD_BLOCKS): number {
     const key = file.id * FILE_STRIDE + index;
-    const limit = Math.min(
-      READ_AHEAD_BLOCKS,
-      Math.floor(this.#capacityBytes / BLOCK_BYTES / 8),
-      file.wholeBlocks() - index,
-    );
+    const limit = Math.min(wanted, Math.floor(this.#capacityBytes / BLOCK_BYTES / 8), file.wholeBlocks() - index);
     let count = 0;
     while (count < limit && !this.#entries.has(key + count) && !this.#inFlight.has(key + count)) count++;
     return count;
@@ -229,7 +266,8 @@ export class BlockCache {
 
   #keep(firstKey: number, firstIndex: number, count: number, bytes: Uint8Array, readOnAt: number): void {
     // The load counts as used, so that it is not the first to go before the reader that waits has seen it.
-    const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true };
+    const isKept = this.#passed.isBack(firstKey, this.hits);
+    const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true, isKept, isPassed: false };
     let kept = 0;
     for (let i = 0; i < count && (i === 0 || i * BLOCK_BYTES < bytes.length); i++) {
       if (this.#entries.has(firstKey + i)) continue;
@@ -262,11 +300,28 @@ export class BlockCache {
     }
   }
 
+  /** A sequential reader goes on behind this block. Of a remote file all is kept: reading it again is a request. */
+  #pass(key: number): void {
+    const load = this.#entries.get(key)?.load;
+    if (load === undefined || load.isKept || load.isPassed || load.count === 1) return;
+    this.#passed.add(load);
+    for (let oldest = this.#passed.surplus; oldest !== null; oldest = this.#passed.surplus) {
+      this.#drop(this.#ring.indexOf(oldest));
+      this.#passed.gone(oldest, this.hits);
+    }
+  }
+
   /** Forgets the load at a place of the ring; the last one takes its place. */
   #drop(at: number): void {
     const load = this.#ring[at]!;
+    if (load.isPassed) this.#passed.remove(load);
     for (let key = load.firstKey; key < load.firstKey + load.count; key++) {
-      if (this.#entries.get(key)?.load === load) this.#entries.delete(key);
+      const entry = this.#entries.get(key);
+      if (entry?.load === load) {
+        this.#entries.delete(key);
+        // An entry that has grown old is not collected for long, and would have young bytes grow old with it.
+        entry.bytes = NO_BYTES;
+      }
       if (key === this.#lastKey) this.#lastKey = -1;
     }
     this.#usedBytes -= load.sizeBytes;
@@ -316,6 +371,11 @@ export class CachedFile {
   readonly file: StorageFile;
   /** @internal */ readonly id: number;
   /** @internal The block whose miss would continue a sequential read. */ expectedMiss = -1;
+  /** @internal Of a remote file: where the last run upwards ended, and how many blocks it was to have. */ runEnd = -1;
+  /** @internal */ runAhead = 0;
+  /** @internal The first block of what was fetched last for a reader downwards, and how many before it. */ lastFrom =
+    -1;
+  /** @internal */ runBefore = 0;
   /** @internal */ detached = false;
   /** @internal The storage holds the file in memory: reading ahead would only copy. */ answersAtOnce = false;
   /** The last, still growing block of the ongoing chunk, which its writer keeps; -1 when there is none. */

@@ -34,7 +34,7 @@ const READ_BYTES = 1_048_576;
 const TABLE: FileFormat = {
   kind: 'index-table',
   title: 'index table',
-  names: [/(?<=^|\/)index\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
+  names: [/(?<=^|\/)(?:index|attributes\/(?:names|correlations|tags))\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
   lastNames: [/(?<=^|\/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
   begins: (head) =>
     head.length >= HEADER_BYTES &&
@@ -197,12 +197,13 @@ const MAP: FileFormat = {
   async *parts({ file, world: { digests } }) {
     const bytes = await wholeOf(file);
     try {
-      const { commitCheckpoint, prepareCheckpoint, levels } = parseIndexMap(bytes, digests);
+      const { commitCheckpoint, prepareCheckpoint, levels, anchor } = parseIndexMap(bytes, digests);
       yield section('index map', {
         commitPosition: commitCheckpoint,
         preparePosition: prepareCheckpoint,
         levels: levels.length,
         tables: levels.flat().length,
+        ...(anchor !== undefined && { anchor }),
       });
       for (const [level, tables] of levels.entries())
         for (const [place, table] of tables.entries())

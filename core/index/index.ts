@@ -7,10 +7,16 @@ import type { Ids } from '../ports/ids.ts';
 import type { JobProgress, Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
-import { Background } from './background-work.ts';
+import { Background } from './background-work/background-work.ts';
 import { type EntryList, IndexEntry } from './format/entries.ts';
 import { ExistenceFilter, buildExistence } from './existence-filter.ts';
-import { checkSettings, DEFAULT_INDEX_SETTINGS, type IndexSettings } from './index-settings.ts';
+import {
+  checkSettings,
+  DEFAULT_INDEX_SETTINGS,
+  type IndexHome,
+  type IndexSettings,
+  STREAM_INDEX_HOME,
+} from './index-settings.ts';
 import type { MemTableColumns } from './mem-table/mem-table.ts';
 import { MemTables } from './mem-table/mem-tables.ts';
 import { Merging } from './tables/merging.ts';
@@ -18,7 +24,7 @@ import { type StreamHasher, streamHasher } from '../base/stream-hash.ts';
 import { type EntryBatch, readBatches } from './format/table-scan.ts';
 import { scavengeTables, type TableScavenge } from './tables/table-scavenge.ts';
 import { scrubTables } from './tables/table-scrub.ts';
-import { TableStore } from './tables/table-store.ts';
+import { type Anchoring, TableStore } from './tables/table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
 const FROZEN_MAX = 1;
@@ -48,6 +54,9 @@ export interface StreamIndexOptions {
   /** As `TableStore` has it. */
   readonly whyAnother?: (path: string) => Promise<string | null>;
   readonly hasher?: StreamHasher;
+  /** Default: the stream index's. */
+  readonly home?: IndexHome;
+  readonly anchoring?: Anchoring;
   readonly onProgress?: (progress: JobProgress) => void;
 }
 
@@ -126,11 +135,18 @@ export class StreamIndex {
    * merged from now on. Throws `bad_option`.
    */
   static async open(options: StreamIndexOptions): Promise<StreamIndex> {
-    const { ports, logEnd, whyAnother, onProgress } = options;
+    const { ports, logEnd, whyAnother, anchoring, onProgress, home = STREAM_INDEX_HOME } = options;
     const settings: IndexSettings = { ...DEFAULT_INDEX_SETTINGS, ...options.settings };
     checkSettings(settings);
     const tables = await TableStore.open(
-      { ports, settings, logEnd, ...(whyAnother !== undefined && { whyAnother }) },
+      {
+        ports,
+        settings,
+        home,
+        logEnd,
+        ...(whyAnother !== undefined && { whyAnother }),
+        ...(anchoring !== undefined && { anchoring }),
+      },
       onProgress === undefined ? {} : { onProgress },
     );
     const logicalBytes = settings.existenceFilterBytes;
@@ -164,6 +180,14 @@ export class StreamIndex {
   /** Entries that are in no table yet. */
   get entriesInMemory(): number {
     return this.#memory.count;
+  }
+  /** Bytes of the tables' files. */
+  get tableBytes(): number {
+    return this.#tables.newestFirst.reduce((sum, { fileBytes }) => sum + fileBytes, 0);
+  }
+  /** Memtables wait to be written, and `ready` has writers wait. */
+  get isFull(): boolean {
+    return this.#memory.waiting > FROZEN_MAX;
   }
   /** Position of the last prepare that is in the tables; -1 when there are none. */
   get prepareCheckpoint(): number {
@@ -258,6 +282,22 @@ export class StreamIndex {
     return HIT;
   }
 
+  /**
+   * Of an index of positions: those of the hash from `from` on upwards, or downwards, nearest first, `count` of them or
+   * all that there are; HIT, also with none.
+   */
+  run(hi: number, lo: number, from: number, isUpwards: boolean, count: number, out: number[]): Outcome {
+    out.length = 0;
+    if (!isUpwards) this.#memory.run(hi, lo, from, isUpwards, count, out);
+    // What lies beyond the tables' end is in none of them.
+    if (!isUpwards || from <= this.commitCheckpoint) {
+      const outcome = this.#tables.ofPositions.run(hi, lo, from, isUpwards, count, out);
+      if (isMiss(outcome)) return outcome;
+    }
+    if (isUpwards) this.#memory.run(hi, lo, from, isUpwards, count, out);
+    return HIT;
+  }
+
   /** False only when the stream has no events. True for all streams without a filter, or while it is incomplete. */
   mightContain(hi: number, lo: number): boolean {
     return this.#existence === null || this.#existence.mightContain(hi, lo);
@@ -318,6 +358,22 @@ export class StreamIndex {
     this.#memory.freeze();
     await this.#writing.idle();
     await this.#merging.idle();
+  }
+
+  /**
+   * Writes all entries as tables, and has the map name the last transaction that was added, if it had entries or none.
+   */
+  async saveAll(): Promise<void> {
+    this.#memory.freeze();
+    await this.#writing.idle();
+    await this.saveEnd();
+  }
+
+  /** Has the map name the last transaction that was added, where no entry waits to be written. */
+  async saveEnd(): Promise<void> {
+    const { commitPosition, preparePosition, count } = this.#memory;
+    if (count === 0 && commitPosition > this.commitCheckpoint)
+      await this.#tables.advance({ commit: commitPosition, prepare: preparePosition });
   }
 
   /** Merges all tables into one, in the background; see `Merging.all`. Returns the id of the work. */

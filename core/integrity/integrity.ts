@@ -4,6 +4,7 @@ import { VerifyRun } from './verify/verify-run.ts';
 import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './verify/verify-run.ts';
 import { verifyChunks } from './verify/verify-chunks.ts';
 import { MARKS_FILE, readMarksTable } from '../streams/format/marks-table.ts';
+import { verifyAttributes } from './verify/verify-attributes.ts';
 import { verifyIndex } from './verify/verify-index.ts';
 
 export interface VerifySummary {
@@ -20,7 +21,7 @@ export interface VerifySummary {
 
 /**
  * Checks a stopped data directory without changing it: checkpoints, chunk files with their checksums, every record,
- * position maps, the index against the log, and the scavenge database. Yields findings, notes on what no checksum
+ * position maps, the indexes against the log, and the scavenge database. Yields findings, notes on what no checksum
  * covers, and progress, and returns the counts. Throws `directory_locked` while a node uses the directory, and
  * `file_not_found` when there is no database in it.
  */
@@ -38,7 +39,10 @@ export async function* verifyDirectory(
   try {
     const log = yield* verifyChunks(run, names);
     yield* run.take();
-    if (log) yield* verifyIndex(run, log);
+    if (log) {
+      yield* verifyIndex(run, log);
+      yield* verifyAttributes(run, log);
+    }
     yield* verifyScavengeDatabase(run);
     await verifyMarks(run);
     yield* run.take();

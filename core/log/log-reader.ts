@@ -33,7 +33,7 @@ export interface LogReader {
    * Reads the first record at or after `position`, which is a record's start, a record's end or a chunk boundary. END
    * at the log's end.
    */
-  readForward(position: number, frame: RecordFrame): Outcome;
+  readForward(position: number, frame: RecordFrame, what?: ReadFor): Outcome;
   /** Reads the last record that ends at or before `position`, which is such a boundary too. END at the log's start. */
   readBackward(position: number, frame: RecordFrame): Outcome;
   /**
@@ -41,6 +41,8 @@ export interface LogReader {
    * the log.
    */
   isBoundary(position: number): Outcome;
+  /** True where records may be missing since a scavenge has removed them. */
+  isScavengedAt(position: number): boolean;
   /**
    * The nearest position at or before `position`, which lies in the log, at which a record certainly may begin: where
    * its chunk does.

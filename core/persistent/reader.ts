@@ -1,5 +1,6 @@
 import { isSkuaError } from '../base/errors.ts';
-import type { AllFilter, StoredEvent } from '../streams/api.ts';
+import type { AllFilter, StoredEvent, StreamPage } from '../streams/api.ts';
+import { namesIndex, queryOfIndex } from '../streams/event-query/event-query.ts';
 import { ALL_STREAM, parkedStreamOf } from './api.ts';
 import type { GroupFilter } from './api.ts';
 import type { Message } from './message.ts';
@@ -29,6 +30,8 @@ export async function filterOf(
   filter: GroupFilter | null,
 ): Promise<AllFilter | null> {
   if (filter === null) return null;
+  if ('prefixes' in filter && filter.on === 'stream' && namesIndex(filter.prefixes))
+    return { on: 'stream', query: queryOfIndex(filter.prefixes) };
   return 'prefixes' in filter
     ? { on: filter.on, prefixes: filter.prefixes }
     : { on: filter.on, regex: await matcherOf(filter.expression) };
@@ -68,6 +71,7 @@ export class GroupReader {
         resolveLinks,
         bytesMax,
       });
+      if (page.hasGaps === true) return gapped(page, after);
       // The end of a stream that was cut at its head may lie before what its group waits for.
       const next = Math.max(page.nextEventNumber, from.commit);
       return {
@@ -140,6 +144,18 @@ export class GroupReader {
       throw error;
     }
   }
+}
+
+/** Of a view: its pages begin where they were asked for, with what is seen already or behind it. */
+function gapped({ events, nextEventNumber, isEnd }: StreamPage, after: Position): GroupPage {
+  return {
+    events: events.filter((event) => positionOf(event, false).commit !== after.commit),
+    next: {
+      from: { commit: nextEventNumber, prepare: 0 },
+      after: { commit: Math.max(after.commit, nextEventNumber - 1), prepare: 0 },
+    },
+    isEnd,
+  };
 }
 
 function wanted(events: readonly StoredEvent[], after: Position, isAll: boolean): readonly StoredEvent[] {

@@ -2,6 +2,10 @@ import { timestampText } from '../base/time.ts';
 
 /** Who did what from where, for those who have to answer for a node afterwards. */
 
+/** Where entries are events of the log, of a type that ends with their action. */
+export const AUDIT_STREAM = '$audit';
+export const AUDIT_TYPE_PREFIX = '$audit.';
+
 export type AuditAction =
   // Who came in, or tried to; sampled
   | 'login'
@@ -22,6 +26,7 @@ export type AuditAction =
   | 'stream.delete'
   | 'stream.tombstone'
   | 'event.redact'
+  | 'index.set'
   | 'scavenge.start'
   | 'scavenge.stop'
   | 'auto-scavenge.pause'

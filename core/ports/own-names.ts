@@ -14,6 +14,14 @@ const CHUNK = /^chunk-\d{6}\.\d{6}$/;
 const TABLE = /^\{guid\}$/;
 const TABLE_FILE = /^\{guid\}(\.bloomfilter)?$/;
 
+/** Of an index: its map, tables and filters, and what it leaves beside them. */
+const INDEX_FILES: readonly RegExp[] = [
+  /^indexmap(\.\{guid\}\.indexmap\.tmp|\.copy\.tmp)?$/,
+  /^\{guid\}(\.bloomfilter)?(\.copy\.tmp)?$/,
+  /^proven-tables(\.tmp|\.copy\.tmp)?$/,
+  /^\.forceverify$/,
+];
+
 /**
  * By folder, '' for the data directory itself: names of files that may go, or get another content; `{guid}` stands for
  * the text of any. What ends with `.tmp` is to replace the file before it, or was not finished, with `.copy.tmp` by a
@@ -32,15 +40,11 @@ const REMOVABLE: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^\{guid\}\.tmp$/,
     ],
   ],
-  [
-    'index',
-    [
-      /^indexmap(\.\{guid\}\.indexmap\.tmp|\.copy\.tmp)?$/,
-      /^\{guid\}(\.bloomfilter)?(\.copy\.tmp)?$/,
-      /^proven-tables(\.tmp|\.copy\.tmp)?$/,
-      /^\.forceverify$/,
-    ],
-  ],
+  ['index', INDEX_FILES],
+  // Tables of the attribute indexes.
+  ['attributes/names', INDEX_FILES],
+  ['attributes/correlations', INDEX_FILES],
+  ['attributes/tags', INDEX_FILES],
   ['index/stream-existence', [/^streamExistenceFilter\.(dat|chk)(\.tmp|\.copy\.tmp)?$/]],
   ['index/scavenging', [/^scavenging\.db(-wal|-shm|-journal)?(\.copy\.tmp)?$/]],
   // Of a tick: what it adds to a chunk that is being written.

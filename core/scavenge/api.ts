@@ -1,3 +1,4 @@
+import type { Attributes } from '../attributes/attributes.ts';
 import type { BlockCache } from '../cache/cache.ts';
 import type { StreamIndex } from '../index/index.ts';
 import type { HashChain } from '../integrity/api.ts';
@@ -310,6 +311,8 @@ export type ScavengeStore = Pick<
 interface ScavengedData {
   readonly store: ScavengeStore;
   readonly index: StreamIndex;
+  /** The attribute indexes; left out, or null, without them. */
+  readonly attributes?: Pick<Attributes, 'open'> | null;
   readonly table: ChunkTable;
   readonly cache: BlockCache;
   /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */

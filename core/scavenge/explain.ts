@@ -18,7 +18,8 @@ import { ignoredMetadata, METASTREAM_METADATA, parseMetadata } from '../streams/
 import { isMetastream, metastreamOf, originalOf } from '../streams/format/names.ts';
 import { isEmptied, isWholeEvent, keptMetadata, redacted } from '../log/format/redaction.ts';
 import { viewAt } from '../base/bytes.ts';
-import { type MarkColumns, NO_MARKS, Redactions } from '../streams/redactions/redactions.ts';
+import { type MarkColumns, NO_MARKS } from '../streams/format/mark-columns.ts';
+import { Redactions } from '../streams/redactions/redactions.ts';
 import {
   isSoftDeleted,
   keepsTransactionRecord,

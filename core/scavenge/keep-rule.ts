@@ -9,7 +9,8 @@ import {
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { emptied, isEmptied, redacted } from '../log/format/redaction.ts';
-import { type MarkColumns, NO_MARKS, Redactions } from '../streams/redactions/redactions.ts';
+import { type MarkColumns, NO_MARKS } from '../streams/format/mark-columns.ts';
+import { Redactions } from '../streams/redactions/redactions.ts';
 import { StoredRetention } from '../streams/format/retention.ts';
 import { type RunSettings, storedRetention } from './sources/run-settings.ts';
 

@@ -182,11 +182,26 @@ export class RunLog {
     this.#debug(`Merge pass ${pass} made ${merges} merged chunks.`);
   }
 
-  table(report: TableReport): void {
+  /** `attributeIndex`: whose table it is; null for the stream index. */
+  table(report: TableReport, attributeIndex: string | null): void {
     this.#info(
-      `Index table ${report.level}-${report.index} ${report.error === '' ? 'done' : `not done: ${report.error}`} in ${timeSpanText(report.elapsedMs)}: ${report.entriesDeleted} entries removed, ${report.entriesKept} remain.`,
+      `Index table ${attributeIndex === null ? '' : `${attributeIndex} `}${report.level}-${report.index} ${report.error === '' ? 'done' : `not done: ${report.error}`} in ${timeSpanText(report.elapsedMs)}: ${report.entriesDeleted} entries removed, ${report.entriesKept} remain.`,
       { spaceSaved: report.spaceSaved },
     );
+  }
+
+  indexUnwritten(name: string, error: unknown): void {
+    this.#log.warn(
+      `SCAVENGING: What the attribute index ${name} has in memory could not be written; its entries of removed records stay until a later scavenge.`,
+      { ScavengeId: this.#scavengeId, error: String(error) },
+    );
+  }
+
+  indexGone(name: string, error: unknown): void {
+    this.#log.warn(`SCAVENGING: The attribute index ${name} was switched off, or is built anew; it is left alone.`, {
+      ScavengeId: this.#scavengeId,
+      error: String(error),
+    });
   }
 
   pauseBegins(ms: number): void {

@@ -1,4 +1,4 @@
-import type { Authorize, UnchangedStream } from '../streams/api.ts';
+import type { Authorize, EventAccess, UnchangedStream } from '../streams/api.ts';
 import type { StoredFormat } from './passwords.ts';
 import type { Principal } from '../base/principal.ts';
 export type { Licence, LicenceConfig } from './licence/licence.ts';
@@ -115,6 +115,11 @@ export interface StreamAccess {
   readonly allowsAnonymous: boolean;
   /** Throws, or rejects, unless the action is allowed. Returns nothing to wait for where that is known at once. */
   check(principal: Principal, action: StreamAction, stream: string): void | Promise<void>;
+  /**
+   * Which events of all streams the caller may read, each by the list of its stream; null where that is all of them.
+   * Throws where nothing could allow it to read any.
+   */
+  readerOf(principal: Principal): EventAccess | null;
   /**
    * For writes, which are decided when they take their place in the log: what to hand to the store; null where the
    * caller may write whatever the access list says. Throws where nothing could allow it.

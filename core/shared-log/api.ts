@@ -1,3 +1,4 @@
+import type { AttributeIndexStatus } from '../attributes/api.ts';
 import type { ChunkMap } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
@@ -66,6 +67,7 @@ export interface ObjectFigures {
   /** Entries in them; of those that have not been opened, as many as fit. */
   readonly indexTableEntries: number;
   readonly indexEntriesInMemory: number;
+  readonly attributes: readonly AttributeIndexStatus[];
   readonly chunks: number;
   readonly cache: {
     readonly hits: number;

@@ -28,6 +28,7 @@ import { stampOf } from '../ports/stamp.ts';
 import { ObjectCommitLog } from './commit-log/commit-log.ts';
 import { ViewHead } from './view/view-head.ts';
 import { Poller, Refresher } from './refresh/refresh.ts';
+import { ViewAttributes } from './view/view-attributes.ts';
 import { type ObjectView, ViewIndex, ViewLogReader } from './view/view.ts';
 
 /**
@@ -64,7 +65,9 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
   const internals = createEventStore({
     reader: new ViewLogReader(head),
     commitLog,
+    logId: manifest.storeId,
     index: new ViewIndex(head, streamHasher),
+    attributes: new ViewAttributes(head),
     clock,
     ids,
     log,
@@ -134,14 +137,19 @@ class Instance implements ObjectInstance {
   }
 }
 
-function figuresOf({ manifest, tables, mem, table, lastPosition }: ObjectView, cache: BlockCache): ObjectFigures {
+function figuresOf(
+  { manifest, entries, attributes, table, lastPosition }: ObjectView,
+  cache: BlockCache,
+): ObjectFigures {
   const { hits, misses, usedBytes, capacityBytes } = cache;
+  const { tables, mem } = entries;
   return {
     indexCheckpoint: tables.length === 0 ? -1 : manifest.logEnd,
     lastCommitPosition: lastPosition,
     indexTables: tables.length,
-    indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0),
+    indexTableEntries: tables.reduce((sum, one) => sum + one.entries, 0),
     indexEntriesInMemory: mem.count,
+    attributes: attributes.status(table.end),
     chunks: [...table.all()].length,
     cache: { hits, misses, usedBytes, capacityBytes },
   };

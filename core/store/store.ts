@@ -1,3 +1,6 @@
+import type { AttributeIndexStatus } from '../attributes/api.ts';
+import type { Attributes } from '../attributes/attributes.ts';
+import { StoreAttributes } from './attribute-indexes/attribute-indexes.ts';
 import { type StoreHold, takeHold } from './hold/hold.ts';
 import { shippableLog, type ShippableLog } from './shippable-log/shippable-log.ts';
 import { ensureNodeId } from './format/node-id.ts';
@@ -6,6 +9,7 @@ import {
   appendRestored,
   findRestored,
   hideRestored,
+  type RestoredMark,
   restoredColumns,
 } from './restored-marks/restored-marks.ts';
 import { BlockCache } from '../cache/cache.ts';
@@ -54,6 +58,7 @@ export interface OpenStoreOptions {
   readonly world: StoreWorld;
   readonly log?: StoreLogOptions;
   readonly index?: StoreIndexOptions;
+  readonly attributes?: StoreAttributeOptions;
   readonly scavenge?: StoreScavengeOptions;
   /**
    * Begin a hash chain over the log where there is none (`core/integrity/chain/`). One that is there goes on in any
@@ -69,6 +74,8 @@ export interface OpenStoreOptions {
 
 /** How a store is opened whose directory is a replica of a shared log. The steps come in this order. */
 export interface SharedOpening {
+  /** Of the shared log. */
+  readonly logId: string;
   /** The directory is locked, and nothing of it is open. */
   prepare(): Promise<void>;
   /** What takes the place of the directory's own end of the log. */
@@ -141,6 +148,13 @@ export interface StoreIndexOptions {
   readonly hasher?: StreamHasher;
 }
 
+/** Of each attribute index; defaults: `ATTRIBUTE_INDEX_SETTINGS`. */
+export interface StoreAttributeOptions {
+  readonly memTableEntriesMax?: number;
+  readonly tablesPerLevelMax?: number;
+  readonly mergedEntriesMax?: number;
+}
+
 export interface StoreScavengeOptions {
   /** The scavenge database, which the jobs must find too. Default: the one in memory that belongs to the storage. */
   readonly states?: ScavengeStates;
@@ -176,6 +190,8 @@ export interface StoreStatus {
   /** Merges of index tables since the start. */
   readonly indexMerges: number;
   readonly isIndexMerging: boolean;
+  /** All of them, in one order; none where the store is open only to be looked at. */
+  readonly attributes: readonly AttributeIndexStatus[];
   readonly chunks: number;
   /**
    * Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that
@@ -224,8 +240,12 @@ export interface DirectoryStore extends Store {
   shippableLog(): ShippableLog;
   /** The hash chain over the log, by which is proved that nothing was changed; null without one. */
   readonly hashChain: HashChain | null;
-  /** Marks of redaction that a restore left beside the log, and that are not in it: this opening writes nothing. */
+  /** The attribute indexes; null in a store that is open only to be looked at. */
+  readonly attributes: Attributes | null;
+  /** Marks of redaction that a restore left beside the log, and that are not in it yet. They hide their events. */
   readonly restoredMarks: MarkColumns;
+  /** Appends them, as the scavenger's points are, and removes what the restore left. Errors: those of appending. */
+  appendRestored(): Promise<void>;
 }
 
 const CACHE_DEFAULT_BYTES = 67_108_864;
@@ -250,14 +270,25 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     undo.push(() => log.close());
     const index = await openIndex(options, cache, log);
     undo.push(() => index.close());
+    const { writeEpoch = true, appendRestored: appendsRestored = writeEpoch } = options.log ?? {};
+    const attributes = new StoreAttributes({
+      world,
+      cache,
+      log,
+      isWritten: shared !== undefined || writeEpoch,
+      settings: { ...options.attributes, verify: options.index?.verify ?? true },
+    });
+    undo.push(() => attributes.close(false));
     const store = createEventStore({
       reader: log.table,
       commitLog: (await shared?.commitLog(log, index)) ?? log,
+      logId: shared?.logId,
       index,
       clock,
       ids,
       log: world.log,
       meter,
+      attributes: attributes.follower,
       options: {
         ...(appendBytesMax !== undefined && { appendBytesMax }),
         ...(recentIds !== undefined && { recentIds }),
@@ -268,21 +299,22 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     undo.push(() => store.close());
     await store.primeRecentIds();
     await store.loadMarks();
+    await attributes.begin(store);
     let restored = await findRestored({ ...world, reader: log.table, known: store.redactions });
     hideRestored(store, restoredColumns(restored ?? []));
-    const { writeEpoch = true, appendRestored: appendsRestored = writeEpoch } = options.log ?? {};
     if (shared !== undefined) await shared.opened(store);
     else if (writeEpoch) await beginEpoch(ids, log, store);
     if (restored !== null && shared === undefined && appendsRestored) {
-      await appendRestored(store, world, restored);
-      restored = null;
+      if (await appendRestored(store, world, restored)) restored = null;
     }
     const hashChain = await openHashChain({ ...world, table: log.table }, options.beginsProofs ?? false);
     const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
+    const written = shared?.scavengeStore(store) ?? store;
     const scavenger = createScavenger({
       data: {
-        store: shared?.scavengeStore(store) ?? store,
+        store: written,
         index,
+        attributes: attributes.attributes,
         table: log.table,
         cache,
         withNextChunk: (work) => log.withNextChunk(work),
@@ -292,8 +324,11 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
       config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });
     undo.push(() => scavenger.close());
-    const restoredMarks = restoredColumns(restored ?? []);
-    return new RunningStore(options, { log, cache, index, store, scavenger, hashChain, restoredMarks }, undo);
+    return new RunningStore(
+      options,
+      { log, cache, index, attributes, store, written, scavenger, hashChain, restored },
+      undo,
+    );
   } catch (error) {
     for (const step of undo.reverse()) await step().catch(() => {});
     throw error;
@@ -347,10 +382,14 @@ interface StoreParts {
   readonly log: TransactionLog;
   readonly cache: BlockCache;
   readonly index: StreamIndex;
+  readonly attributes: StoreAttributes;
   readonly store: EventStoreInternals;
   readonly scavenger: Scavenger;
   readonly hashChain: HashChain | null;
-  readonly restoredMarks: MarkColumns;
+  /** By which the store writes for itself. */
+  readonly written: ScavengeStore;
+  /** What a restore left and is not in the log; null where it left nothing, or all is. */
+  readonly restored: readonly RestoredMark[] | null;
 }
 
 class RunningStore implements DirectoryStore {
@@ -358,13 +397,17 @@ class RunningStore implements DirectoryStore {
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
   readonly hashChain: HashChain | null;
-  readonly restoredMarks: MarkColumns;
+  readonly attributes: Attributes | null;
   readonly failed: Promise<SkuaError>;
   readonly #world: StoreWorld;
   readonly #log: TransactionLog;
   readonly #cache: BlockCache;
   readonly #index: StreamIndex;
+  readonly #attributes: StoreAttributes;
   readonly #internals: EventStoreInternals;
+  readonly #written: ScavengeStore;
+  #restored: readonly RestoredMark[] | null;
+  #appending: Promise<void> | null = null;
   readonly #undo: readonly (() => Promise<unknown>)[];
   readonly #stopping = new AbortController();
   readonly #background: Promise<unknown>;
@@ -376,18 +419,21 @@ class RunningStore implements DirectoryStore {
 
   constructor(
     options: OpenStoreOptions,
-    { log, cache, index, store, scavenger, hashChain, restoredMarks }: StoreParts,
+    { log, cache, index, attributes, store, written, scavenger, hashChain, restored }: StoreParts,
     undo: readonly (() => Promise<unknown>)[],
   ) {
     this.store = store;
     this.scavenger = scavenger;
     this.hashChain = hashChain;
-    this.restoredMarks = restoredMarks;
+    this.#written = written;
+    this.#restored = restored;
+    this.attributes = attributes.attributes;
     this.chunkSizeBytes = log.chunkSize;
     this.#world = options.world;
     this.#log = log;
     this.#cache = cache;
     this.#index = index;
+    this.#attributes = attributes;
     this.#internals = store;
     this.#undo = undo;
     this.#chunkMap = new ChunkMap({ table: () => log.table, isCold: false, ids: options.world.ids });
@@ -416,6 +462,22 @@ class RunningStore implements DirectoryStore {
           this.#world.log.warn('the stream existence filter could not be written', { error: String(error) }),
         );
     }
+  }
+
+  get restoredMarks(): MarkColumns {
+    return restoredColumns(this.#restored ?? []);
+  }
+
+  appendRestored(): Promise<void> {
+    this.#appending ??= this.#appendRestored().finally(() => {
+      this.#appending = null;
+    });
+    return this.#appending;
+  }
+
+  async #appendRestored(): Promise<void> {
+    if (this.#restored === null) return;
+    if (await appendRestored(this.#written, this.#world, this.#restored)) this.#restored = null;
   }
 
   chunkMap(since: string | null): ChunkMapView {
@@ -451,6 +513,7 @@ class RunningStore implements DirectoryStore {
       indexEntriesInMemory: this.#index.entriesInMemory,
       indexMerges: this.#index.merges,
       isIndexMerging: this.#index.isMerging,
+      attributes: this.#attributes.status(),
       chunks: [...table.all()].length,
       checksummedTo: this.#log.checksummedTo,
       proofs: scrubFigures(table, this.#world.clock.nowMs()),
@@ -506,6 +569,7 @@ class RunningStore implements DirectoryStore {
     // A scavenge is ended while all that it works on is still there, and before the merge that it may be waiting for.
     const scavenged = this.scavenger.close();
     this.#index.endMerges();
+    this.#attributes.end();
     await scavenged;
     await this.#background;
     await this.#internals.close();
@@ -517,6 +581,7 @@ class RunningStore implements DirectoryStore {
     await this.#index.flushExistence().catch(() => {});
     // After a failure nothing is believed that this process has seen.
     if (!this.#hasFailed) await this.#index.saveScrubbed();
+    await this.#attributes.close(!this.#hasFailed);
     let failure: unknown = null;
     for (const step of [...this.#undo].reverse())
       await step().catch((error: unknown) => {

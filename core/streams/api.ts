@@ -1,9 +1,10 @@
 import type { ByteShare } from '../base/byte-budget.ts';
 import { SkuaError } from '../base/errors.ts';
-import type { RedactionView } from './redactions/redactions.ts';
+import type { RedactionView } from './redactions/redaction-view.ts';
 export type { EventIndex } from './lookup/lookup.ts';
 export type { Retention, RetentionRule, StoredRetention } from './format/retention.ts';
-export type { MarkColumns, RedactionView } from './redactions/redactions.ts';
+export type { MarkColumns } from './format/mark-columns.ts';
+export type { RedactionView } from './redactions/redaction-view.ts';
 
 /**
  * What the store offers to handlers and other parts of the core. Event numbers and positions are safe integers;
@@ -59,7 +60,33 @@ export interface StreamCheck {
   readonly authorize?: Authorize | undefined;
 }
 
+/** An event matches a query where it matches an item of it; without items all events match. */
+export interface ConditionQuery {
+  /** At most QUERY_ITEMS_MAX. */
+  readonly items: readonly ConditionItem[];
+}
+
+/** Of any of the types, and with all of the tags. Limits as in EventQuery. */
+export interface ConditionItem {
+  readonly types?: readonly string[];
+  readonly tags?: readonly string[];
+}
+
+/**
+ * No event that counts and matches has come behind a position (core/streams/CONDITIONS.md). Events of streams
+ * whose names begin with `$` don't count.
+ */
+export interface AppendCondition {
+  readonly failIfEventsMatch: ConditionQuery;
+  /**
+   * Commit position of the last event that was looked at, or how far a read has looked; -1, the default, for nothing.
+   * What stands there does not count, so the log must have reached it.
+   */
+  readonly after?: number;
+}
+
 export interface AppendToStreamsOptions {
+  readonly condition?: AppendCondition | undefined;
   /** What has to hold before anything is written. */
   readonly checks?: readonly StreamCheck[];
   /** False where not all ids are the client's own: then nothing is taken for a repeat. Default true. */
@@ -151,6 +178,8 @@ export interface StreamPage {
   readonly isCut: boolean;
   /** The read reached the end of the stream (forward) or its beginning (backward). */
   readonly isEnd: boolean;
+  /** The stream is a view: its numbers rise, and don't count (core/streams/link-views). */
+  readonly hasGaps?: boolean;
   readonly metadata: StreamMetadata;
 }
 
@@ -188,6 +217,46 @@ export interface AllFilter {
   readonly prefixes?: readonly string[];
   readonly regex?: TextMatcher;
   readonly excludeSystemEvents?: boolean;
+  /** Beside what else the filter asks for. Where it is there, what retention hides is hidden. */
+  readonly query?: EventQuery;
+  /**
+   * Events as conditions count them (CONDITIONS.md): of streams whose names don't begin with `$`, and without what
+   * retention hides.
+   */
+  readonly forDecisions?: boolean;
+}
+
+/**
+ * Events by what they are (core/attributes/README.md): of the category AND of any of the types AND with the correlation
+ * AND with all of the tags; at least one of these. What is redacted counts no more. Or `anyOf` alone.
+ */
+export interface EventQuery {
+  /** What stands before the first `-` of the name of the stream: without a `-`, and not empty. */
+  readonly category?: string;
+  /** 1 to QUERY_TYPES_MAX. */
+  readonly types?: readonly string[];
+  /** 1 to ATTRIBUTE_BYTES_MAX bytes of UTF-8, as each of the tags has. */
+  readonly correlation?: string;
+  /** 1 to TAGS_MAX. */
+  readonly tags?: readonly string[];
+  /** Those that any of these asks for: 1 to QUERY_ITEMS_MAX, each without `anyOf`. */
+  readonly anyOf?: readonly EventQuery[];
+}
+
+/** Items that one query can have. */
+export const QUERY_ITEMS_MAX = 32;
+/** Types that one query can name. */
+export const QUERY_TYPES_MAX = 64;
+
+/**
+ * Which events a reader by query may see, each by the list of its stream: what it may not is left out, as if it was not
+ * there.
+ */
+export interface EventAccess {
+  /** Called before each page is read, so that `allows` knows what it needs. What it throws ends the reading. */
+  begin(): void | Promise<void>;
+  /** `metadata` are those of the stream; of a metadata stream those of the stream it belongs to. */
+  allows(stream: string, metadata: StreamMetadata): boolean;
 }
 
 /**
@@ -248,6 +317,34 @@ export interface StreamEnd {
   readonly metadataVersion: number;
 }
 
+/** Where a reader is, by which a log tells whether it is its own (CHECKPOINTS.md). Plain JSON. */
+export interface Checkpoint {
+  /** Of the last record that was passed. */
+  readonly position: AllPosition;
+  /** Of the event there; null where it was gone, there is another record, or its reader was not told. */
+  readonly id: string | null;
+  /** The newest one at or before the position: its number in its stream, the position of its record, its id. */
+  readonly epoch: { readonly number: number; readonly position: number; readonly id: string } | null;
+  /** Id of the log, where it has one. */
+  readonly log: string | null;
+}
+
+export interface CheckpointOptions {
+  /** Default: that of `after`, else of the log's last record. */
+  readonly position?: AllPosition;
+  /** Of the event that the reader has seen there. */
+  readonly id?: string;
+  /** The checkpoint that came before, which must be of this log, and not behind the position. */
+  readonly after?: Checkpoint;
+}
+
+export interface CheckpointAnswer {
+  /** Null where nothing is asked for in a log without records. */
+  readonly checkpoint: Checkpoint | null;
+  /** Where the log ends. */
+  readonly end: number;
+}
+
 /** How much a page may hold, and for which reader. */
 export interface PageOptions {
   /**
@@ -280,6 +377,8 @@ export interface ReadStreamOptions extends PageOptions {
   /** 1 to PAGE_EVENTS_MAX. */
   readonly count: number;
   readonly resolveLinks?: boolean;
+  /** Of a view: which of the events that it points to are seen. Default: all. Other streams don't ask it. */
+  readonly access?: EventAccess | undefined;
 }
 
 export interface ReadAllOptions extends PageOptions {
@@ -291,6 +390,8 @@ export interface ReadAllOptions extends PageOptions {
   /** Forward: where no record begins at `from`, the next one is meant. */
   readonly orNext?: boolean;
   readonly filter?: AllFilter;
+  /** With a query: which of its events are seen. Default: all. */
+  readonly access?: EventAccess | undefined;
   /**
    * What one page looks at, whether or not it keeps it; less than the store's own limits. The page then ends early, and
    * leads on.
@@ -352,6 +453,8 @@ export interface SubscribeStreamOptions {
   /** Number of the last event already seen (exclusive); -1 from the beginning; `end` for new events only. */
   readonly after: number | 'end';
   readonly resolveLinks?: boolean;
+  /** As in ReadStreamOptions. */
+  readonly access?: EventAccess | undefined;
   readonly signal?: AbortSignal;
   /** As in PageOptions; default 1 MiB. */
   readonly bytesMax?: number;
@@ -365,6 +468,8 @@ export interface SubscribeAllOptions {
   readonly isInclusive?: boolean;
   readonly resolveLinks?: boolean;
   readonly filter?: AllFilter;
+  /** As in ReadAllOptions. */
+  readonly access?: EventAccess | undefined;
   /** With a filter: instead of a checkpoint wherever much was looked at and nothing of it is wanted. */
   readonly checkpoints?: CheckpointRule | undefined;
   readonly signal?: AbortSignal;
@@ -403,7 +508,9 @@ export interface EventStore {
   /**
    * Appends events to a stream, durably and all or nothing. No events at all check the expected version, and leave a
    * record that says so and is no event. Errors: `invalid_stream_name`, `invalid_expected_version`, `invalid_event`,
-   * `event_too_large`, `batch_too_large`, `invalid_metadata` (data: stream, key, mustBe; of metadata and `$settings`
+   * `event_too_large`, `bad_tags` (`$tags` in metadata beyond TAGS_MAX or ATTRIBUTE_BYTES_MAX), `batch_too_large`,
+   * `stream_is_view` (what begins with `$ce-`, `$et-` or `$bc-`),
+   * `invalid_metadata` (data: stream, key, mustBe; of metadata and `$settings`
    * that would not be understood), `wrong_expected_version` (data: expected, actual), `stream_deleted`, `too_busy`,
    * `disk_full`, `writer_stopped`, and what `authorize` refuses with.
    */
@@ -418,7 +525,9 @@ export interface EventStore {
    * Appends to several streams in one commit, all or nothing, in the order of the writes. Whatever is expected is
    * compared with what was there before the first of them. The same ids again are a repeat where all of them are known,
    * and a conflict where only some are. Errors: as `append`, `batch_empty`, `bad_request` (too many streams, or one of
-   * them with several expectations), and `consistency_violation` (data: violations) with all checks that do not hold;
+   * them with several expectations), with a condition `condition_failed` (data: stream, number, position),
+   * `position_unknown`, `index_off`, `index_building`, `condition_too_broad`, and `consistency_violation` (data:
+   * violations) with all checks that do not hold;
    * `stream_deleted` says by `isSoftDeleted` whether the stream can come back.
    */
   appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult>;
@@ -441,10 +550,16 @@ export interface EventStore {
   readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent>;
 
   /**
-   * Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`; with a share
-   * `too_busy`, `aborted`.
+   * Errors: `invalid_position` (not the start or end of a record), `invalid_count`, `page_too_large`, `bad_request` (a
+   * query beyond its limits); with a share `too_busy`, `aborted`.
    */
   readAll(options: ReadAllOptions): Promise<AllPage>;
+
+  /**
+   * The checkpoint of a reader that has come to a position; with `after` alone, whether that one is of this log.
+   * Errors: `checkpoint_unknown` (data: position, why), `bad_request`.
+   */
+  checkpoint(options: CheckpointOptions): Promise<CheckpointAnswer>;
 
   /** State of a stream without reading its events; `lastEventNumber` -1 when it has none. */
   streamInfo(stream: string): Promise<StreamInfo>;
@@ -487,6 +602,7 @@ export const KINDS = {
   readStream: 'read',
   readEvent: 'read',
   readAll: 'read',
+  checkpoint: 'read',
   streamInfo: 'read',
   streamInfoNow: 'now',
   subscribeToStream: 'follow',
@@ -515,11 +631,16 @@ type KindOf<Member> = Member extends (...args: infer Args) => infer Result
  * another thread or member.
  */
 export interface StoreWrite {
-  /** `streams` is `appendToStreams`; the others write to one stream, `soft` and `hard` without events. */
-  readonly kind: 'append' | 'streams' | 'soft' | 'hard';
+  /**
+   * `streams` is `appendToStreams`, `conditional` the same with a condition, so that a program that knows none refuses
+   * it; the others write to one stream, `soft` and `hard` without events.
+   */
+  readonly kind: 'append' | 'streams' | 'conditional' | 'soft' | 'hard';
   readonly writes: readonly StreamWrite[];
   readonly checks: readonly StreamCheck[];
   readonly isRepeatable: boolean;
+  /** Of a `conditional` one. */
+  readonly condition?: AppendCondition | undefined;
 }
 
 /** What a store answers a write with, by its kind. */

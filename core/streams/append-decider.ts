@@ -26,6 +26,8 @@ import {
 } from './append-request.ts';
 import { parseMetadata, SOFT_DELETE_JSON, UNREADABLE_METADATA, withTruncateBefore } from './format/metadata.ts';
 import { deletedError, METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
+import type { Conditions } from './conditions.ts';
+import { checkRoomForMarks } from './load-marks/load-marks.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { ComparedEvents, RepeatCheck, RepeatScope } from './repeat-check.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
@@ -39,6 +41,7 @@ interface DeciderParts {
   readonly recent: RecentIds;
   readonly repeat: RepeatCheck;
   readonly log: CommitLog;
+  readonly conditions: Conditions;
 }
 
 /** Decides one request after the other against the latest state, and writes what is to be written into the group. */
@@ -47,12 +50,14 @@ export class AppendDecider {
   readonly #recent: RecentIds;
   readonly #log: CommitLog;
   readonly #repeat: RepeatCheck;
+  readonly #conditions: Conditions;
   #scope: RepeatScope | null = null;
   /** Of a request to several streams: the verdicts on its first ones, and where the repeats among them were written. */
   readonly #verdicts: Verdict[] = [];
   #repeated: StreamOutcome[] = [];
 
-  constructor({ states, recent, repeat, log }: DeciderParts) {
+  constructor({ states, recent, repeat, log, conditions }: DeciderParts) {
+    this.#conditions = conditions;
     this.#states = states;
     this.#recent = recent;
     this.#repeat = repeat;
@@ -76,8 +81,8 @@ export class AppendDecider {
 
   /**
    * One step for a request. NEW, REPEAT, REFUSED: the request is decided, and what is new of it is in the group. FULL:
-   * its turn comes in the next chunk. WAIT: its turn comes behind the group, which is not empty then. A promise: its
-   * next step comes behind that.
+   * its turn comes in the next chunk. WAIT: its turn comes behind the group, which is not empty then. AGAIN: it leaves
+   * the queue until its condition has been searched. A promise: its next step comes behind that.
    */
   decide(request: AppendRequest, group: AppendGroup): Decided {
     const state = this.#states.load(request.owner);
@@ -172,9 +177,11 @@ export class AppendDecider {
   #writeEvents(request: EventsRequest, state: StreamState, group: AppendGroup): Verdict {
     const { isMeta, expected, events } = request;
     const json = revival(state.latest, isMeta, request);
+    const last = lastNumberOf(state.latest, isMeta);
+    const full = checkRoomForMarks(request.stream, last, events.length);
+    if (full !== null) return request.refuse(full);
     const room = this.#room(request, request.bytes + (json === null ? 0 : metadataBytes(state, json)), group);
     if (room !== VERDICT.NEW) return room;
-    const last = lastNumberOf(state.latest, isMeta);
     put(request, isMeta, isByIds(expected), state, group);
     request.accept({
       firstEventNumber: last + 1,
@@ -275,8 +282,10 @@ export class AppendDecider {
       });
       return VERDICT.REPEAT;
     }
-    const refusal = this.#violation(request) ?? this.#conflict(request);
-    return refusal === null ? this.#writeStreams(request, group) : request.refuse(refusal);
+    const refusal = this.#violation(request) ?? this.#conflict(request) ?? this.#full(request);
+    if (refusal !== null) return request.refuse(refusal);
+    const verdict = request.search === null ? VERDICT.NEW : this.#conditions.decide(request, request.search, group);
+    return verdict === VERDICT.NEW ? this.#writeStreams(request, group) : verdict;
   }
 
   /** Null once the states of all streams are there. */
@@ -318,6 +327,14 @@ export class AppendDecider {
     if (isRepeatable) return this.#compare(part, state, group);
     const isNoneAgain = expected === NO_STREAM && !isMeta && state.latest.isSoftDeleted;
     return isByIds(expected) || isNoneAgain ? VERDICT.NEW : VERDICT.CONFLICT;
+  }
+
+  #full({ parts }: StreamsRequest): SkuaError | null {
+    for (const { stream, owner, isMeta, events } of parts) {
+      const full = checkRoomForMarks(stream, lastNumberOf(this.#states.get(owner)!.latest, isMeta), events.length);
+      if (full !== null) return full;
+    }
+    return null;
   }
 
   /** All checks that do not hold. */

@@ -1,3 +1,5 @@
+import type { AttributeSetting } from '../attributes/api.ts';
+import { decodeSetting, SETTING_STREAM } from '../attributes/format/setting.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import { putI32 } from '../base/bytes.ts';
 import { EventColumns } from '../index/intake/intake.ts';
@@ -57,6 +59,9 @@ export class AppendGroup implements CommittedRecords {
   /** Its last epoch record. */
   epoch: EpochRecord | null = null;
   readonly marks: CommittedMark[] = [];
+  setting: AttributeSetting | null = null;
+  /** How often it was begun: what is known of its bytes counts until it is begun anew. */
+  begun = 0;
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;
@@ -108,11 +113,13 @@ export class AppendGroup implements CommittedRecords {
 
   /** Begins a group at the end of the log. */
   begin(start: number, { ms, ticks }: RecordTimestamp): void {
+    this.begun++;
     this.start = start;
     this.length = 0;
     this.events.clear();
     this.epoch = null;
     this.marks.length = 0;
+    this.setting = null;
     this.requests.length = 0;
     // Nothing was written of what was decided for them, where a group has ended without a commit.
     for (const state of this.#touched) state.draft = null;
@@ -215,6 +222,7 @@ export class AppendGroup implements CommittedRecords {
       this.events.note(key, last + i + 1, this.#lastPosition, i === final);
     }
     if (key.name === MARKS_STREAM) this.#noteMarks(events);
+    if (key.name === SETTING_STREAM) for (const { data } of events) this.setting = decodeSetting(data) ?? this.setting;
     this.#lastEventPosition = this.#lastPosition;
   }
 
@@ -343,6 +351,7 @@ export class AppendGroup implements CommittedRecords {
     let changed = 0;
     for (const state of this.#touched) {
       const isWritten = state.draft !== state.committed;
+      if (state.draft!.metadataVersion !== state.committed.metadataVersion) states.metadataChanges++;
       state.committed = state.draft!;
       state.draft = null;
       if (!isWritten) continue;

@@ -1,3 +1,5 @@
+import { ATTRIBUTE_BYTES_MAX, TAGS_MAX } from '../attributes/format/attribute-keys.ts';
+import { oddityOfTags } from '../attributes/format/attribute-texts.ts';
 import { SkuaError } from '../base/errors.ts';
 import { guidFromText, guidIsEmpty } from '../base/guid.ts';
 import { EPOCH_STREAM } from '../log/format/epochs.ts';
@@ -19,6 +21,7 @@ import {
   STREAMS_PER_WRITE_MAX,
   type StreamWrite,
 } from './api.ts';
+import type { ConditionSearch } from './condition-search.ts';
 import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './format/names.ts';
 
 /** One request to write, from its arrival to its answer. */
@@ -45,6 +48,8 @@ export const VERDICT = {
   FULL: 6,
   /** The request depends on the group in flight: that is committed first, then the request is decided anew. */
   WAIT: 7,
+  /** Something must be read that is not in memory: the request leaves the queue meanwhile, and comes again. */
+  AGAIN: 8,
 } as const;
 
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
@@ -237,6 +242,8 @@ export class StreamsRequest extends PendingRequest<AppendToStreamsResult> {
   readonly runs: readonly StreamRun[];
   readonly checks: readonly CheckedStream[];
   readonly isRepeatable: boolean;
+  /** Null where there is no condition. */
+  search: ConditionSearch | null = null;
   /** Bytes that streams may need that come back by what the request itself writes to their metadata. */
   readonly revivalBytes: number;
 
@@ -389,7 +396,7 @@ export class EventChecks {
     this.#types = types;
   }
 
-  /** Throws `invalid_event` or `event_too_large`. */
+  /** Throws `invalid_event`, `event_too_large` or `bad_tags`. */
   check(stream: string, events: readonly NewEvent[]): CheckedEvents {
     const nameBytes = utf8Length(stream);
     const ids = this.#roomFor(events.length * 16);
@@ -414,6 +421,14 @@ export class EventChecks {
           'event_too_large',
           `Event ${i} has ${size} bytes of data and metadata, and the limit is ${EVENT_BYTES_MAX}: store large content elsewhere and refer to it.`,
           { index: i, size, limit: EVENT_BYTES_MAX },
+        );
+      }
+      const beyond = event.metadata.length === 0 ? null : oddityOfTags(event.metadata);
+      if (beyond !== null) {
+        throw new SkuaError(
+          'bad_tags',
+          `Event ${i} of the request has ${beyond} in $tags of its metadata, and the limits are ${TAGS_MAX} tags of ${ATTRIBUTE_BYTES_MAX} bytes: give fewer, or shorter ones.`,
+          { index: i, tags: TAGS_MAX, bytes: ATTRIBUTE_BYTES_MAX },
         );
       }
       bytes += prepareFrameBytes(nameBytes, type.length, event.data.length, event.metadata.length);

@@ -1,6 +1,7 @@
 import { brokenInvariant, type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Meter } from '../ports/meter.ts';
 import { AppendDecider } from './append-decider.ts';
+import type { Conditions } from './conditions.ts';
 import { AppendGroup } from './append-group.ts';
 import { AppendQueue, type AppendRequest, type EventTypes, VERDICT, type Verdict } from './append-request.ts';
 import { applyCommitted, type CommittedParts, type CommittedRecords } from './committed/committed.ts';
@@ -37,6 +38,7 @@ interface AppenderParts {
   readonly types: EventTypes;
   /** The parts that learn of a group once it is durable. */
   readonly committed: CommittedParts;
+  readonly conditions: Conditions;
 }
 
 /** The one owner of the log's end: takes waiting requests in order and commits them in groups. */
@@ -59,7 +61,7 @@ export class Appender {
   /** The chunk is to be completed before anything else is written. */
   #mustComplete = false;
 
-  constructor({ deps, options, lookup, types, committed }: AppenderParts) {
+  constructor({ deps, options, lookup, types, committed, conditions }: AppenderParts) {
     const { states, recent } = committed;
     this.#deps = deps;
     this.#options = options;
@@ -71,6 +73,7 @@ export class Appender {
       recent,
       repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents),
       log: deps.commitLog,
+      conditions,
     });
     this.#shared =
       deps.commitLog.shared === undefined ? null : new SharedLogPolicy(deps.commitLog.shared, this.#group, this.#queue);
@@ -225,6 +228,11 @@ export class Appender {
       if (typeof verdict !== 'number') return verdict;
       if (verdict === VERDICT.FULL) return 'chunk-full';
       if (verdict === VERDICT.WAIT) return 'open';
+      if (verdict === VERDICT.AGAIN) {
+        this.#queue.shift();
+        this.#searchAgain(request);
+        continue;
+      }
       this.#take(request, group);
       if (request.endsChunk && verdict === VERDICT.NEW) return 'chunk-ends';
     }
@@ -246,6 +254,16 @@ export class Appender {
       collected = this.#collect(group, request);
     }
     return collected;
+  }
+
+  /** What the request's condition lacks is read while others are decided. */
+  #searchAgain(request: AppendRequest): void {
+    const search = request.kind === 'append-to-streams' ? request.search : null;
+    if (search === null) throw brokenInvariant('A request without a condition was to be searched for', {});
+    search.prepare().then(
+      () => this.enqueue(request),
+      (error: unknown) => request.reject(error),
+    );
   }
 
   /** The request is decided: it moves from the queue into the group. */

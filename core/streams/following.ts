@@ -10,6 +10,7 @@ import type {
   SubscriptionPage,
 } from './api.ts';
 import { CheckpointCount } from './checkpoint-count.ts';
+import { checkQuery } from './event-query/event-query.ts';
 import { resolveLinks } from './resolve-links.ts';
 import { FloorSearch, runSearch } from './lookup/lookup.ts';
 import { checkNumber, checkReadableName, deletedError, isMetastream } from './format/names.ts';
@@ -25,6 +26,8 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 }
 
 const NO_CHECKPOINTS: readonly never[] = [];
+/** Bytes that stand for a record where it is not known how many were jumped over. */
+const RECORD_BYTES = 256;
 
 /**
  * A subscription pulls pages. Its waiter is armed before the state is looked at, so what is written after that look
@@ -163,37 +166,51 @@ export async function* followAll(
   waiters: Waiters,
   options: SubscribeAllOptions,
 ): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
-  const { signal, filter } = options;
+  const { signal, filter, access } = options;
+  const query = filter?.query;
+  if (query !== undefined) checkQuery(query);
   const waiter = waiters.add(null);
   const limits = subscriptionLimits(context, options);
   try {
+    // What an index rules out is not counted, event by event.
     const count =
-      filter === undefined || options.checkpoints === undefined ? undefined : new CheckpointCount(options.checkpoints);
+      filter === undefined || query !== undefined || options.checkpoints === undefined
+        ? undefined
+        : new CheckpointCount(options.checkpoints);
+    const checkpointRecords = Math.min(
+      options.checkpoints?.intervalEvents ?? Infinity,
+      context.options.checkpointRecords,
+    );
     let isLive = false;
     let unsaid = 0;
     let { from, isAfter, seen } = await placeOf(context, options);
     let bytes = new PageBytes(limits);
     while (!isAborted(signal)) {
       waiter.arm();
-      const page = { count: context.options.subscriptionPageEvents, filter, bytes, checkpoints: count };
+      const page = { count: context.options.subscriptionPageEvents, filter, access, bytes, checkpoints: count };
       const part = await readAllPart(context, { from, isAfter, page, withLinks: options.resolveLinks === true });
       if (part === null) {
         await bytes.waitForRoom();
         continue;
       }
       const { events, isEnd } = part;
+      const passed = query === undefined ? 0 : Math.floor((part.next.commit - from.commit) / RECORD_BYTES);
       from = part.next;
       isAfter = false;
       seen = part.last ?? seen;
-      unsaid = events.length > 0 ? 0 : unsaid + part.examined;
+      unsaid = events.length > 0 ? 0 : unsaid + Math.max(part.examined, passed);
+      const isCaughtUp = isEnd && !isLive;
+      isLive = isEnd;
+      const isDue = count === undefined && filter !== undefined && unsaid >= checkpointRecords;
+      // What was jumped over has been seen, too; a place among the events of a transaction says enough.
+      if (query !== undefined && (isDue || isCaughtUp) && from.prepare === 0)
+        seen = (await beforeOf(context, from.commit)) ?? seen;
       let checkpoints: readonly SubscriptionCheckpoint<AllPosition>[] = count?.found ?? NO_CHECKPOINTS;
       // Else a reader that comes back would look at all that again.
-      if (count === undefined && filter !== undefined && seen !== null && unsaid >= context.options.checkpointRecords) {
+      if (isDue && seen !== null) {
         unsaid = 0;
         checkpoints = [{ behind: 0, after: seen }];
       }
-      const isCaughtUp = isEnd && !isLive;
-      isLive = isEnd;
       if (isCaughtUp) count?.goLive();
       if (events.length > 0 || checkpoints.length > 0 || isCaughtUp) {
         yield { events, checkpoints, isCaughtUp, after: seen, isAwaited: false };

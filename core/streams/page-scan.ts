@@ -244,7 +244,7 @@ export function pageEvent(
   const event = storedEvent(lookup, stream, number, commitPosition, hasPayloads, '');
   lookup.ids.add(lookup.frame.bytes, lookup.fields.eventIdAt, event);
   if (!hasPayloads) bytes.note(event.data.length);
-  bytes.shown += event.data.length + event.metadata.length;
+  bytes.read += lookup.fields.dataLength + lookup.fields.metadataLength;
   return event;
 }
 

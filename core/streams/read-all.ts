@@ -1,9 +1,15 @@
 import { SkuaError } from '../base/errors.ts';
 import { END, HIT, isMiss, untilHit } from '../base/step.ts';
 import { COMMIT, RecordFrame } from '../log/format/records.ts';
-import type { AllPage, AllPosition, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
-import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
+import type { AllFilter, AllPage, AllPosition, EventAccess, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
+import type { AllScan, AllScanPage } from './all-scan.ts';
+import { BackwardScan } from './backward-scan.ts';
+import { Candidates } from './candidates.ts';
+import type { CheckpointCount } from './checkpoint-count.ts';
+import { EventJudge } from './event-judge.ts';
+import { ForwardScan } from './forward-scan.ts';
 import { resolveLinks } from './resolve-links.ts';
+import { PlainStreams } from './plain-streams.ts';
 import { PageBytes } from '../base/page-bytes.ts';
 import { countRead, pageLimits, type StoreContext } from './store-context.ts';
 
@@ -35,9 +41,10 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   if (options.orNext === true && isForward) from = await orNext(context, asked);
   else await checkPosition(context, asked);
   const bytes = new PageBytes(pageLimits(context, options));
-  const { count, filter } = options;
-  const page = { count, filter, bytes };
   for (;;) {
+    const began = options.access?.begin();
+    if (began !== undefined) await began;
+    const page = pageOf(context, { ...options, bytes }, from);
     const scan = isForward ? new ForwardScan(lookup, from, page, false) : new BackwardScan(lookup, from, page);
     const part = await readPart(
       context,
@@ -63,6 +70,33 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
  */
 const MATCHING_STEPS_MAX = 67_108_864;
 
+/** What is asked of a page. */
+interface AskedPage {
+  readonly count: number;
+  readonly filter?: AllFilter | undefined;
+  readonly access?: EventAccess | undefined;
+  readonly bytes: PageBytes;
+  readonly checkpoints?: CheckpointCount | undefined;
+  readonly direction: 'forward' | 'backward';
+}
+
+function pageOf(
+  { states, attributes, clock, lookup, options }: StoreContext,
+  { count, filter, access, bytes, checkpoints, direction }: AskedPage,
+  from: AllPosition,
+): AllScanPage {
+  const query = filter?.query;
+  const isNearEnd = direction === 'forward' && lookup.reader.end - from.commit <= options.readThroughBytes;
+  const plain = new PlainStreams(lookup, attributes);
+  return {
+    count,
+    judge: filter === undefined ? null : new EventJudge(filter, { states, plain, access, nowMs: clock.nowMs() }),
+    candidates: query === undefined || isNearEnd ? null : Candidates.of(query, attributes),
+    bytes,
+    checkpoints,
+  };
+}
+
 /** Events of `$all` in a row. */
 interface AllPart {
   readonly events: StoredEvent[];
@@ -75,7 +109,7 @@ interface NextPart {
   readonly from: AllPosition;
   /** The event at `from` is not wanted. */
   readonly isAfter: boolean;
-  readonly page: AllScanPage;
+  readonly page: Omit<AskedPage, 'direction'>;
   readonly withLinks: boolean;
 }
 
@@ -97,7 +131,10 @@ export async function readAllPart(
 ): Promise<SubscribedPart | null> {
   const { checkpointRecords, allScanRecordsMax, readScanBytesMax } = context.options;
   page.checkpoints?.begin(withLinks);
-  const scan = new ForwardScan(context.lookup, from, page, isAfter);
+  const began = page.access?.begin();
+  if (began !== undefined) await began;
+  const asked = pageOf(context, { ...page, direction: 'forward' }, from);
+  const scan = new ForwardScan(context.lookup, from, asked, isAfter);
   const part = await readPart(context, scan, page.bytes, withLinks, true, {
     recordsMax: page.filter === undefined ? allScanRecordsMax : Math.min(checkpointRecords, allScanRecordsMax),
     bytesMax: readScanBytesMax,
@@ -133,7 +170,7 @@ async function readPart(
   const isEnd = await runScan(context, scan, bytes, limits);
   if (bytes.lacksRoom) return null;
   const { events } = scan;
-  countRead(context.meter, events, bytes.shown);
+  countRead(context.meter, events, bytes.read);
   const cut = withLinks ? await resolveLinks(context, events, bytes) : null;
   if (bytes.lacksRoom) return null;
   bytes.settle();
@@ -188,7 +225,7 @@ async function checkBoundary(context: StoreContext, from: AllPosition, position:
   if (!(await isBoundary(context, position))) throw invalidPosition(from, 'is not where a record starts');
 }
 
-async function isBoundary({ lookup: { reader } }: StoreContext, position: number): Promise<boolean> {
+export async function isBoundary({ lookup: { reader } }: StoreContext, position: number): Promise<boolean> {
   return (await untilHit(() => reader.isBoundary(position))) !== END;
 }
 
@@ -205,7 +242,7 @@ async function orNext(context: StoreContext, from: AllPosition): Promise<AllPosi
  * Where the first record at or after a position begins, or the log ends: records show where the next one is, so they
  * are passed from the beginning of the chunk on.
  */
-async function nextRecord(
+export async function nextRecord(
   { lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext,
   position: number,
 ): Promise<number> {

@@ -79,6 +79,11 @@ export class RecordTime {
     this.#isKnown = false;
   }
 
+  /** The latest of the clock and the time of the last record: by which it is decided what has expired. */
+  get latestMs(): number {
+    return Math.max(this.#clock.nowMs(), this.#lastMs);
+  }
+
   /** Time of the next record. */
   next(): RecordTimestamp {
     const now = this.#clock.nowMs();

@@ -1,3 +1,4 @@
+import type { AttributeFollower, AttributeIndexes } from '../attributes/api.ts';
 import type { LogReader } from '../log/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -15,7 +16,11 @@ import type { StreamStates } from './stream-states.ts';
 export interface EventStoreDeps {
   readonly reader: LogReader;
   readonly commitLog: CommitLog;
+  /** Id of the log, where it has one apart from its epochs. */
+  readonly logId?: string | undefined;
   readonly index: EventIndex;
+  /** Default: none, so that queries read all of the log. */
+  readonly attributes?: AttributeFollower;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -62,6 +67,8 @@ export interface EventStoreOptions {
   readonly checkpointRecords: number;
   /** Expired events of a stream that one page passes over at most to find where the next one starts. */
   readonly expiredScanEventsMax: number;
+  /** Bytes before the end of the log that a query reads through, rather than ask an index for what is in them. */
+  readonly readThroughBytes: number;
 }
 
 export const DEFAULT_OPTIONS: EventStoreOptions = {
@@ -82,12 +89,14 @@ export const DEFAULT_OPTIONS: EventStoreOptions = {
   allScanRecordsMax: 65_536,
   checkpointRecords: 16_384,
   expiredScanEventsMax: 16_384,
+  readThroughBytes: 65_536,
 };
 
 /** What all reading needs. */
 export interface StoreContext {
   readonly lookup: Lookup;
   readonly states: StreamStates;
+  readonly attributes: AttributeIndexes;
   readonly clock: Clock;
   readonly meter: Meter;
   readonly options: EventStoreOptions;

@@ -38,6 +38,8 @@ export class StreamStates {
   #young = new Map<string, Packed>();
   #old = new Map<string, Packed>();
   readonly #loading = new Map<string, Loading>();
+  /** Changes of metadata that were committed, whatever streams they are of; more where some may have been missed. */
+  metadataChanges = 0;
   /** Of `load`, since the start. */
   hits = 0;
   misses = 0;
@@ -115,6 +117,7 @@ export class StreamStates {
 
   /** Forgets all streams. What is being read is read again. */
   clear(): void {
+    this.metadataChanges++;
     this.#whole.clear();
     this.#young.clear();
     this.#old.clear();

@@ -1,3 +1,4 @@
+import { type AttributeSetting, NO_ATTRIBUTES } from '../attributes/api.ts';
 import type { ByteShare } from '../base/byte-budget.ts';
 import { SkuaError } from '../base/errors.ts';
 import { TOMBSTONE } from '../log/format/records.ts';
@@ -8,6 +9,8 @@ import type {
   AppendToStreamsOptions,
   AppendToStreamsResult,
   Authorize,
+  CheckpointAnswer,
+  CheckpointOptions,
   EventStore,
   NewEvent,
   ReadAllOptions,
@@ -49,7 +52,11 @@ import {
   type StoreContext,
   viewOf,
 } from './store-context.ts';
+import { checkCondition } from './condition-search.ts';
+import { Conditions } from './conditions.ts';
+import { checkQuery } from './event-query/event-query.ts';
 import { followAll, followStream } from './following.ts';
+import { LinkViews, readLink } from './link-views/link-views.ts';
 import { resolveLink, resolveLinks } from './resolve-links.ts';
 import { Lookup } from './lookup/lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './format/metadata.ts';
@@ -59,15 +66,20 @@ import {
   checkReadableName,
   checkWritableName,
   isMetastream,
+  isViewName,
   POINT_TYPE,
   POINTS_STREAM,
 } from './format/names.ts';
 import { MARKS_STREAM } from './format/marks.ts';
 import { readAllPage } from './read-all.ts';
+import { checkAttributeSetting, loadSetting, settingStays } from './load-setting/load-setting.ts';
+import { SETTING_STREAM } from '../attributes/format/setting.ts';
 import { checkMarks, loadMarks, marksStay } from './load-marks/load-marks.ts';
-import type { MarkColumns, RedactionView } from './redactions/redactions.ts';
+import type { MarkColumns } from './format/mark-columns.ts';
+import type { RedactionView } from './redactions/redaction-view.ts';
 import { readPage, readVisible } from './read-stream.ts';
 import { primeRecentIds, RecentIds } from './recent-ids.ts';
+import { checkpointOf } from './reader-checkpoint.ts';
 import { RecordTime } from './record-time.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
@@ -131,6 +143,8 @@ export interface EventStoreInternals extends EventStore {
   writeEpoch(epoch: EpochInput | EpochDecision): Promise<number>;
   /** Reads the marks of redaction that the log has. Call it before the first read. */
   loadMarks(): Promise<void>;
+  /** The newest setting of attribute indexes that the log has; null where it has none. */
+  loadSetting(): Promise<AttributeSetting | null>;
   /** Takes marks that were read elsewhere. */
   addMarks(marks: MarkColumns): void;
   /**
@@ -158,15 +172,24 @@ class Store implements EventStoreInternals {
   readonly #waiters: Waiters;
   readonly #committed: CommittedParts;
   readonly #checks: EventChecks;
+  readonly #conditions: Conditions;
   readonly #appender: Appender;
+  readonly #views: LinkViews;
 
   constructor(deps: EventStoreDeps) {
     this.#deps = deps;
     this.#options = { ...DEFAULT_OPTIONS, ...deps.options };
     const lookup = new Lookup(deps.reader, deps.index);
-    const states = new StreamStates(lookup, deps.index.hasher, this.#options.streamStatesMax);
-    this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
+    // Its own, so that a scan can ask for a state while it looks at a record.
+    const states = new StreamStates(
+      new Lookup(deps.reader, deps.index),
+      deps.index.hasher,
+      this.#options.streamStatesMax,
+    );
+    const { clock, meter, attributes = NO_ATTRIBUTES } = deps;
+    this.#context = { lookup, states, attributes, clock, meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
+    this.#views = new LinkViews(this.#context, this.#waiters, deps.log);
     this.#committed = {
       index: deps.index,
       states,
@@ -176,11 +199,29 @@ class Store implements EventStoreInternals {
       reader: deps.reader,
       waiters: this.#waiters,
       redactions: lookup.redactions,
+      attributes,
       onEpoch: deps.onEpoch,
     };
     const types = new EventTypes();
     this.#checks = new EventChecks(types);
-    this.#appender = new Appender({ deps, options: this.#options, lookup, types, committed: this.#committed });
+    const { shared } = deps.commitLog;
+    const { times } = this.#committed;
+    this.#conditions = new Conditions({
+      lookup,
+      states,
+      attributes,
+      clock,
+      nowMs: () => times.latestMs,
+      confirm: shared === undefined ? null : () => shared.confirm(),
+    });
+    this.#appender = new Appender({
+      deps,
+      options: this.#options,
+      lookup,
+      types,
+      committed: this.#committed,
+      conditions: this.#conditions,
+    });
   }
 
   get end(): number {
@@ -195,9 +236,13 @@ class Store implements EventStoreInternals {
     this.#context.lookup.redactions.addMissing(marks);
   }
 
+  loadSetting(): Promise<AttributeSetting | null> {
+    return loadSetting(this.#context.lookup);
+  }
+
   loadMarks(): Promise<void> {
-    const { lookup } = this.#context;
-    return loadMarks(lookup, lookup.redactions);
+    const { lookup, clock } = this.#context;
+    return loadMarks(lookup, lookup.redactions, clock);
   }
 
   figures(): StreamFigures {
@@ -243,7 +288,7 @@ class Store implements EventStoreInternals {
   }
 
   #checkMeaning(stream: string, events: readonly NewEvent[]): SkuaError | null {
-    return checkMeaning(stream, events) ?? checkMarks(stream, events, this.redactions.count);
+    return checkMeaning(stream, events) ?? checkMarks(stream, events) ?? checkAttributeSetting(stream, events);
   }
 
   async appendToStreams(
@@ -261,7 +306,8 @@ class Store implements EventStoreInternals {
         );
     }
     for (const { stream, expectedVersion } of options.checks ?? []) {
-      const refusal = checkReadableName(stream) ?? checkExpected(expectedVersion);
+      const refusal =
+        (isViewName(stream) ? checkWritableName(stream) : checkReadableName(stream)) ?? checkExpected(expectedVersion);
       if (refusal !== null) throw refusal;
     }
     const refusal = checkBytes(
@@ -269,7 +315,14 @@ class Store implements EventStoreInternals {
       this.#options.appendBytesMax,
     );
     if (refusal !== null) throw refusal;
-    return this.#send(new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events)));
+    const { condition } = options;
+    if (condition !== undefined) checkCondition(condition);
+    const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
+    if (condition !== undefined) {
+      request.search = this.#conditions.searchFor(request, condition);
+      await request.search.prepare();
+    }
+    return this.#send(request);
   }
 
   async deleteStream(
@@ -281,6 +334,7 @@ class Store implements EventStoreInternals {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
     if (stream === MARKS_STREAM) throw marksStay(stream);
+    if (stream === SETTING_STREAM) throw settingStays(stream);
     if (isMetastream(stream))
       throw new SkuaError(
         'access_denied',
@@ -332,12 +386,16 @@ class Store implements EventStoreInternals {
   async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
     checkPage(options.count);
     if (options.from !== 'end') checkNumber(options.from);
+    if (isViewName(stream)) {
+      checkName(stream);
+      return this.#views.read(stream, options);
+    }
     const bytes = new PageBytes(pageLimits(this.#context, options));
     for (;;) {
       const view = await this.#readable(stream);
       const page = await readPage(this.#context, view, options, bytes);
       if (!bytes.lacksRoom) {
-        countRead(this.#deps.meter, page.events, bytes.shown);
+        countRead(this.#deps.meter, page.events, bytes.read);
         const cut = options.resolveLinks === true ? await resolveLinks(this.#context, page.events, bytes) : null;
         if (!bytes.lacksRoom) {
           bytes.settle();
@@ -350,6 +408,10 @@ class Store implements EventStoreInternals {
 
   async readEvent(stream: string, number: number | 'last', withLinks = false, share?: ByteShare): Promise<StoredEvent> {
     if (number !== 'last') checkNumber(number);
+    if (isViewName(stream)) {
+      checkName(stream);
+      return readLink(this, stream, number, { resolveLinks: withLinks, share });
+    }
     const bytes = new PageBytes(pageLimits(this.#context, { bytesMax: 0, share }));
     for (;;) {
       const view = await this.#readable(stream);
@@ -389,25 +451,30 @@ class Store implements EventStoreInternals {
         );
       }
     }
+    if (options.filter?.query !== undefined) checkQuery(options.filter.query);
     return readAllPage(this.#context, options);
   }
 
   async #readable(stream: string): Promise<StreamView> {
-    const refusal = checkReadableName(stream);
-    if (refusal !== null) throw refusal;
+    checkName(stream);
     const view = await viewOf(this.#context, stream);
     assertReadable(view);
     return view;
   }
 
+  checkpoint(options: CheckpointOptions): Promise<CheckpointAnswer> {
+    const { reader, logId = null } = this.#deps;
+    return checkpointOf({ reader, events: this, logId }, options);
+  }
+
   async streamInfo(stream: string): Promise<StreamInfo> {
-    const refusal = checkReadableName(stream);
-    if (refusal !== null) throw refusal;
+    checkName(stream);
+    if (isViewName(stream)) return this.#views.info(stream);
     return infoOf(stream, await stateOf(this.#context, stream));
   }
 
   streamInfoNow(stream: string): StreamInfo | null {
-    if (checkReadableName(stream) !== null) return null;
+    if (isViewName(stream) || checkReadableName(stream) !== null) return null;
     const state = stateOf(this.#context, stream);
     if (!(state instanceof Promise)) return infoOf(stream, state);
     // A caller that asks again with a promise gets the error.
@@ -430,7 +497,17 @@ class Store implements EventStoreInternals {
     stream: string,
     options: SubscribeStreamOptions,
   ): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
-    return followStream(this.#context, this.#waiters, stream, options);
+    return isViewName(stream)
+      ? this.#followView(stream, options)
+      : followStream(this.#context, this.#waiters, stream, options);
+  }
+
+  async *#followView(
+    stream: string,
+    options: SubscribeStreamOptions,
+  ): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
+    checkName(stream);
+    yield* this.#views.follow(stream, options);
   }
 
   followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
@@ -438,7 +515,10 @@ class Store implements EventStoreInternals {
   }
 
   async waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
-    return this.#wait(stream, signal, () => false);
+    // What comes to a view is written to other streams: the caller looks whether there is something.
+    return isViewName(stream)
+      ? this.#wait(null, signal, endsBehind(this, this.end))
+      : this.#wait(stream, signal, () => false);
   }
 
   async waitForLog(position: number, signal: AbortSignal): Promise<boolean> {
@@ -481,6 +561,16 @@ function infoOf(stream: string, state: StreamState): StreamInfo {
     metadata: isMeta ? METASTREAM_METADATA : committed.metadata,
     metadataVersion: isMeta ? -1 : committed.metadataVersion,
   };
+}
+
+/** Throws unless a stream can have the name. */
+function checkName(stream: string): void {
+  const refusal = checkReadableName(stream);
+  if (refusal !== null) throw refusal;
+}
+
+function endsBehind(store: { readonly end: number }, position: number): () => boolean {
+  return () => store.end > position;
 }
 
 /** Whichever writer a scavenge point comes from, it ends its chunk. */

@@ -159,8 +159,8 @@ function reportDocument(report: CheckReport): VerifiedDocument | DrillDocument {
     events,
     indexEntries,
     bytes,
-    restoreSeconds: restoreMs / 1_000,
-    verifySeconds: verifyMs / 1_000,
+    restoreSeconds: Math.round(restoreMs) / 1_000,
+    verifySeconds: Math.round(verifyMs) / 1_000,
     findings: findings.map(({ file, severity, message }) => ({ where: file, kind: severity, message })),
   };
 }

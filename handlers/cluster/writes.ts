@@ -76,7 +76,7 @@ async function decide(
 }
 
 function written(
-  { kind, writes, checks, isRepeatable, unchanged }: CarriedWrite,
+  { kind, writes, checks, isRepeatable, unchanged, condition }: CarriedWrite,
   lists: Lists,
   fence: Authorize,
   copy: ClusterFeature['copy'],
@@ -86,6 +86,7 @@ function written(
   return performWrite(copy, {
     kind,
     isRepeatable,
+    condition,
     writes: writes.map((each) => ({ ...each, authorize: guarded(each.stream) })),
     checks: checks.map(({ stream, expectedVersion, isAsked }) => ({
       stream,

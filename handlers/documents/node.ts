@@ -37,6 +37,16 @@ export interface ReadinessDocument extends Partial<StartUpWork> {
   readonly status: 'ready' | 'starting' | 'stopping';
   readonly log?: ChunkProofView;
   readonly audit?: AuditView;
+  /** Those that are being built: reads by what they index scan meanwhile. */
+  readonly building?: readonly BuildingView[];
+}
+
+/** How far an attribute index is. */
+export interface BuildingView {
+  readonly index: 'names' | 'correlations' | 'tags';
+  /** Positions in the log. */
+  readonly coveredTo: number;
+  readonly logEnd: number;
 }
 
 /** GET `/gossip`. */

@@ -16,6 +16,8 @@ export interface ProblemDocument {
   readonly backupId?: string;
   /** Of metadata: the key that is not what it must be; null for all of them. */
   readonly key?: string | null;
+  /** What a program needs to react, of the codes of appends and reads that promise it (PROMISED_DATA). */
+  readonly data?: Readonly<Record<string, unknown>>;
   /** Of an order that comes late: the attempt that was seen before. */
   readonly seen?: number;
   /** What could not be loaded, and why. */

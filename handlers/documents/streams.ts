@@ -27,8 +27,15 @@ export interface EventMembers {
 /** A line of NDJSON, and the `data` of a server-sent event. */
 export interface LineDocument extends EventMembers {
   readonly updated: string;
-  /** `commit/prepare` */
+  /** `commit/prepare`; as `updated`, of the link where the event was reached by one. */
   readonly position: string;
+  /** Of the event itself, where it was reached by a link. */
+  readonly eventUpdated?: string;
+  readonly eventPosition?: string;
+  /** Data that are no JSON; absent where there are none, or they were redacted. */
+  readonly dataBase64?: string;
+  /** Metadata that are no JSON. */
+  readonly metaDataBase64?: string;
 }
 
 export interface FeedLinkDocument {

@@ -18,6 +18,9 @@ for (const [character, escape] of ['""', '\\\\', '\bb', '\ff', '\nn', '\rr', '\t
 
 const BILLION = 1_000_000_000;
 const encoder = new TextEncoder();
+const BASE64 = encoder.encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
+/** `=` */
+const PADDING = 61;
 
 /**
  * Text of a reply, written as bytes one behind the other. An event has dozens of parts: as texts each would be made,
@@ -111,6 +114,23 @@ export class JsonBytes {
       rest = tenth;
     }
     this.length += count;
+  }
+
+  /**
+   * A stretch of bytes as Base64, without quotes. Padded where its length is no multiple of three: as part of a whole
+   * only the last one may be such.
+   */
+  base64(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    const out = this.#withRoom(Math.ceil((to - from) / 3) * 4);
+    let at = this.length;
+    for (let i = from; i < to; i += 3) {
+      const group = (bytes[i]! << 16) | (i + 1 < to ? bytes[i + 1]! << 8 : 0) | (i + 2 < to ? bytes[i + 2]! : 0);
+      out[at++] = BASE64[group >> 18]!;
+      out[at++] = BASE64[(group >> 12) & 63]!;
+      out[at++] = i + 1 < to ? BASE64[(group >> 6) & 63]! : PADDING;
+      out[at++] = i + 2 < to ? BASE64[group & 63]! : PADDING;
+    }
+    this.length = at;
   }
 
   /** All that was written; what follows begins anew. */

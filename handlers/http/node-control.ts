@@ -1,5 +1,6 @@
 /** What the handlers need of the node that they run in, beyond its store. */
 
+import type { AttributeIndexDocument } from '../documents/attribute-indexes.ts';
 import type { ChunkMapView } from '../../core/log/api.ts';
 import type {
   ActivityHistoryView,
@@ -92,6 +93,8 @@ export interface NodeControl {
   startUpWork(): StartUpWork | null;
   /** Null where there is nothing to prove, or not yet. */
   chunkProofs(): ChunkProofView | null;
+  /** None where the node keeps no attribute indexes of its own. */
+  attributeIndexes(): readonly AttributeIndexDocument[];
   /** Null where there is no audit. */
   audit(): AuditView | null;
   /** The files of the log; without the files where `since` is their version. */

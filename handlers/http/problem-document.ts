@@ -46,11 +46,20 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   batch_too_large: TOO_LARGE,
   body_too_large: { ...TOO_LARGE, headers: { connection: 'close' } },
   invalid_stream_name: BAD_REQUEST,
+  bad_tags: BAD_REQUEST,
+  stream_is_view: BAD_REQUEST,
   invalid_event: BAD_REQUEST,
   invalid_expected_version: BAD_REQUEST,
   invalid_metadata: BAD_REQUEST,
   invalid_mark: BAD_REQUEST,
   not_redactable: CONFLICT,
+  condition_failed: CONFLICT,
+  consistency_violation: CONFLICT,
+  position_unknown: CONFLICT,
+  checkpoint_unknown: CONFLICT,
+  index_off: CONFLICT,
+  index_building: UNAVAILABLE,
+  condition_too_broad: { status: 422, reason: 'Condition too broad' },
   redactions_full: CONFLICT,
   invalid_count: BAD_REQUEST,
   invalid_position: BAD_REQUEST,
@@ -168,6 +177,18 @@ function shown(value: unknown): unknown {
     : value;
 }
 
+/** Whose data are shown, beside the text; they hold nothing but what the caller sent, numbers and limits. */
+const PROMISED_DATA: ReadonlySet<ErrorCode> = new Set([
+  'checkpoint_unknown',
+  'wrong_expected_version',
+  'consistency_violation',
+  'condition_failed',
+  'event_too_large',
+  'batch_too_large',
+  'bad_tags',
+  'invalid_event',
+]);
+
 /**
  * The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and
  * what it is about.
@@ -182,6 +203,7 @@ export function problemText(error: SkuaError, reason: string): string {
     ...(isSkuaError(error, 'invalid_metadata') && { key: shown(error.data.key) }),
     scavengeId: error.data['scavengeId'],
     backupId: error.data['backupId'],
+    ...(PROMISED_DATA.has(error.code) && { data: error.data }),
     ...(isSkuaError(error, 'late_order') && { seen: error.data.seen }),
     ...placeOf(error),
     ...(usersError !== undefined && { success: false, error: usersError }),

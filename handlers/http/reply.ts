@@ -6,6 +6,8 @@ import type { App, Call, Reply, ReplyBody } from './context.ts';
 import type { Representation } from './negotiate.ts';
 import { numberText } from './url.ts';
 
+/** Of what was written; after a read for a decision how far it looked, which is what `after` of a condition takes. */
+export const POSITION_HEADER = 'es-position';
 export const PLAIN = 'text/plain; charset=utf-8';
 
 /** The response of the web platform. */
@@ -143,10 +145,10 @@ const OPAQUE: ReadonlyMap<string, number> = new Map([
 const FEED_OPAQUE = 1_747_451_192;
 
 /**
- * Without quotes. `redactions`: how many there were before what is answered was read, so that no answer that was made
+ * Without quotes. `redactions`: their version before what is answered was read, so that no answer that was made
  * before the next one counts as the same.
  */
-export function etagOf(version: number, representation: Representation, redactions: number): string {
+export function etagOf(version: number | string, representation: Representation, redactions: number): string {
   const opaque = OPAQUE.get(representation.mediaType) ?? 0;
   return redactions === 0 ? `${version};${opaque}` : `${version}.${redactions};${opaque}`;
 }

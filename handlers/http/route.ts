@@ -48,7 +48,7 @@ export interface ParameterDoc {
   readonly required?: boolean;
   readonly schema: Schema;
   /** A value that works, as it stands in a URL or header once escaped. */
-  readonly example: string | number | boolean;
+  readonly example: string | number | boolean | readonly string[];
 }
 
 export interface BodyDoc {

@@ -1,6 +1,7 @@
 import { timestampText } from '../../core/base/time.ts';
 import type {
   AuditView,
+  BuildingView,
   ChunkProofView,
   GossipDocument,
   InfoDocument,
@@ -55,6 +56,9 @@ export const ready: Handler = (_call, app) => {
   return readyReply(isStopping ? 'stopping' : null, workOf(app), {
     log: app.node?.chunkProofs() ?? null,
     audit: app.node?.audit() ?? null,
+    building: (app.node?.attributeIndexes() ?? [])
+      .filter(({ state }) => state === 'building')
+      .map(({ name, coveredTo, logEnd }) => ({ index: name, coveredTo, logEnd })),
   });
 };
 
@@ -62,17 +66,24 @@ export const ready: Handler = (_call, app) => {
 interface ReadyDetails {
   readonly log: ChunkProofView | null;
   readonly audit: AuditView | null;
+  /** Attribute indexes. */
+  readonly building: readonly BuildingView[];
 }
 
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
 export function readyReply(
   ending: 'stopping' | null,
   work: StartUpWork | null,
-  { log, audit }: ReadyDetails = { log: null, audit: null },
+  { log, audit, building }: ReadyDetails = { log: null, audit: null, building: [] },
 ): Reply {
   const isReady = ending === null && work === null;
   const body: ReadinessDocument = isReady
-    ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) }
+    ? {
+        status: 'ready',
+        ...(log !== null && { log }),
+        ...(audit !== null && { audit }),
+        ...(building.length > 0 && { building }),
+      }
     : ending !== null
       ? { status: ending }
       : { status: 'starting', ...work };

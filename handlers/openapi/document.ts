@@ -20,12 +20,15 @@ import { prefixOf } from '../http/url.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration-paths.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge-paths.ts';
 import { BACKUP_SCHEMAS } from './backup-paths.ts';
+import { CHECKPOINT_SCHEMAS } from './checkpoint-paths.ts';
 import { CLUSTER_SCHEMAS } from './cluster-paths.ts';
 import { CONNECTOR_SCHEMAS } from './connector-paths.ts';
 import { ERASURE_SCHEMAS } from './erasure-paths.ts';
 import { INSPECTION_SCHEMAS } from './inspection-paths.ts';
 import { NODE_SCHEMAS } from './node-paths.ts';
 import { PAGE_SCHEMAS } from './page-paths.ts';
+import { ATTRIBUTE_INDEX_SCHEMAS } from './attribute-index-paths.ts';
+import { DCB_SCHEMAS } from './dcb-paths.ts';
 import { REDACTION_SCHEMAS } from './redaction-paths.ts';
 import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './schema-parts.ts';
 import { STREAM_SCHEMAS } from './stream-paths.ts';
@@ -53,6 +56,7 @@ const PROBLEM: Schema = {
       type: ['string', 'null'],
       description: 'The key of the metadata that is not what it must be; null for all of them.',
     },
+    data: { type: 'object', description: 'What a program needs to react, where the code promises it.' },
     file: { type: ['string', 'null'], description: 'The file that could not be loaded.' },
     reason: { type: 'string', description: 'Why it could not be loaded.' },
     success: { type: 'boolean', description: 'Of users routes: false.' },
@@ -144,6 +148,9 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
         ...INSPECTION_SCHEMAS,
         ...ERASURE_SCHEMAS,
         ...REDACTION_SCHEMAS,
+        ...ATTRIBUTE_INDEX_SCHEMAS,
+        ...CHECKPOINT_SCHEMAS,
+        ...DCB_SCHEMAS,
       },
       parameters: Object.fromEntries(
         Object.entries(PARAMETERS).map(([name, parameter]) => [name, parameterObject(parameter)]),

@@ -20,6 +20,7 @@ import {
 } from './schema-parts.ts';
 import type {
   AuditView,
+  BuildingView,
   ChunkProofView,
   GossipDocument,
   InfoDocument,
@@ -112,9 +113,18 @@ export const NODE_SCHEMAS: Readonly<Record<string, Schema>> = {
       'remainingSeconds?': { type: ['number', 'null'], description: 'Null while unknown.' },
       'log?': ref('ChunkProofs'),
       'audit?': ref('AuditHealth'),
+      'building?': {
+        ...arrayOf(ref('IndexBuilding')),
+        description: 'Attribute indexes that do not cover the whole log yet.',
+      },
     },
     'While the node is starting, its progress; then how much of its log is verified, and whether its audit is being written.',
   ),
+  IndexBuilding: documentOf<BuildingView>({
+    index: oneOf('names', 'correlations', 'tags'),
+    coveredTo: { ...COUNT, description: 'Position in the log.' },
+    logEnd: COUNT,
+  }),
   AuditHealth: documentOf<AuditView>({
     failing: { ...BOOLEAN, description: 'Actions are currently not being recorded.' },
     entriesLost: { ...COUNT, description: 'Entries since startup that could not be recorded.' },

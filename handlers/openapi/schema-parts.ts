@@ -1,4 +1,5 @@
-import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
+import { ATTRIBUTE_BYTES_MAX, TAGS_MAX } from '../../core/attributes/format/attribute-keys.ts';
+import { PAGE_EVENTS_MAX, QUERY_TYPES_MAX } from '../../core/streams/api.ts';
 import type { HeaderDoc, MediaDocs, ParameterDoc, ResponseDoc, Schema } from '../http/route.ts';
 
 /** Building blocks of the OpenAPI document: what more than one operation takes or answers. */
@@ -148,6 +149,7 @@ export function segment(
 }
 
 const ALSO = (name: string): string => `\`Kurrent-${name}\` means the same.`;
+const ATTRIBUTE: Schema = { type: 'string', minLength: 1, maxLength: ATTRIBUTE_BYTES_MAX };
 const NUMBER: Schema = { type: 'integer', minimum: 0 };
 const POSITION_PATTERN = '^[0-9A-Fa-f]{32}$';
 
@@ -206,15 +208,27 @@ export const PARAMETERS = {
   ),
   from: query(
     'from',
-    'With `application/x-ndjson` and `text/event-stream`: the number of the first event wanted. With `text/event-stream` also `end`: only new events.',
+    'With `application/x-ndjson` and `text/event-stream`: the number of the first event wanted; `start` or `end`. With `text/event-stream` `end` means: only new events.',
     TEXT,
     '0',
   ),
   fromPosition: query(
     'from',
-    'With `application/x-ndjson` and `text/event-stream`: the position of the first event wanted, as `C/P` in decimal or 32 hexadecimal digits. With `text/event-stream` also `end`: only new events.',
+    'With `application/x-ndjson` and `text/event-stream`: the position of the first event wanted, as `C/P` in decimal or 32 hexadecimal digits; `start` or `end`. Backward it is the one before. With `text/event-stream` `end` means: only new events.',
     TEXT,
     '0/0',
+  ),
+  afterPosition: query(
+    'after',
+    'With `application/x-ndjson`, in the place of `from`: the position of an event, behind which the first one wanted is.',
+    TEXT,
+    '0/0',
+  ),
+  direction: query(
+    'direction',
+    'With `application/x-ndjson`: from which side the events come. Default `forward`.',
+    oneOf('forward', 'backward'),
+    'forward',
   ),
   limit: query('limit', 'With `application/x-ndjson`: most events to send.', { type: 'integer', minimum: 1 }, 100),
   context: {
@@ -235,6 +249,36 @@ export const PARAMETERS = {
     required: true,
   },
   excludeSystemEvents: query('exclude-system-events', 'Leave out events whose type begins with `$`.', BOOLEAN, true),
+  category: query(
+    'category',
+    'Only events of streams of this category: what stands before the first `-` of their names.',
+    { type: 'string', minLength: 1, pattern: '^[^-]*$' },
+    'parcels',
+  ),
+  eventTypes: query(
+    'eventType',
+    'Only events of this type; repeated, of any of the types.',
+    { ...arrayOf({ type: 'string', minLength: 1 }), minItems: 1, maxItems: QUERY_TYPES_MAX },
+    ['parcel-weighed'],
+  ),
+  correlation: query(
+    'correlation',
+    `Only events with this \`$correlationId\` in their metadata: 1 to ${ATTRIBUTE_BYTES_MAX} bytes of UTF-8.`,
+    ATTRIBUTE,
+    'order-42',
+  ),
+  tags: query(
+    'tag',
+    `Only events with this text among \`$tags\` of their metadata; repeated, with all of them. Each has 1 to ${ATTRIBUTE_BYTES_MAX} bytes of UTF-8.`,
+    { ...arrayOf(ATTRIBUTE), minItems: 1, maxItems: TAGS_MAX },
+    ['express'],
+  ),
+  items: query(
+    'items',
+    'In the place of the other four: the items of a condition, as JSON. Just what it counts is read, from behind any position.',
+    TEXT,
+    '[{"types":["parcel-weighed"],"tags":["express"]}]',
+  ),
   resolveLinks: header(
     'ES-ResolveLinkTos',
     `Show the event that a link points to in place of the link. Default true for streams, false for \`$all\` and metadata. ${ALSO('ResolveLinkTos')}`,

@@ -3,6 +3,7 @@ import {
   BINARY,
   BOOLEAN,
   CACHING,
+  COUNT,
   CURRENT_VERSION,
   documentOf,
   failing,
@@ -30,6 +31,14 @@ import type {
   LineDocument,
   PageDocument,
 } from '../documents/streams.ts';
+import type {
+  AppendedDocument,
+  AppendedStream,
+  AppendsBody,
+  StreamAppendBody,
+  StreamInfoDocument,
+  WholeNewEvent,
+} from '../documents/together.ts';
 import type { MembersOf } from './schema-parts.ts';
 import type { MediaDocs, OperationDoc, ParameterDoc, ResponseDoc, Schema } from '../http/route.ts';
 
@@ -43,6 +52,7 @@ const EVENT_NUMBER: Schema = {
 };
 const NAME_OR_NAMES: Schema = { anyOf: [TEXT, arrayOf(TEXT)] };
 const NULL: Schema = { type: 'null' };
+const POSITION: Schema = { type: 'string', pattern: '^\\d+/\\d+$' };
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 
 /** Members of `embed=rich` and beyond, and of lines. */
@@ -156,10 +166,41 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
     {
       ...RICH,
       updated: TIME,
-      position: { type: 'string', pattern: '^\\d+/\\d+$', description: 'Commit and prepare position in the log.' },
+      position: { ...POSITION, description: 'Commit and prepare position in the log.' },
+      'eventUpdated?': { ...TIME, description: 'Of the event itself, where it was reached by a link.' },
+      'eventPosition?': { ...POSITION, description: 'As `eventUpdated`.' },
+      'dataBase64?': { ...TEXT, description: 'Data that are no JSON.' },
+      'metaDataBase64?': { ...TEXT, description: 'Metadata that are no JSON.' },
     },
     'An event as a line of JSON, and in the `data` of server-sent events.',
   ),
+  WholeNewEvent: documentOf<WholeNewEvent>({
+    type: { type: 'string', minLength: 1 },
+    'id?': UUID,
+    'data?': {},
+    'dataBase64?': { ...TEXT, description: 'Instead of `data`: bytes that are no JSON.' },
+    'metadata?': {},
+    'metadataBase64?': TEXT,
+  }),
+  StreamAppend: documentOf<StreamAppendBody>({
+    stream: TEXT,
+    'expected?': { anyOf: [oneOf('any', 'none', 'exists'), EVENT_NUMBER], default: 'any' },
+    events: { ...arrayOf(ref('WholeNewEvent')), minItems: 1 },
+  }),
+  Appends: documentOf<AppendsBody>({
+    appends: { ...arrayOf(ref('StreamAppend')), minItems: 1 },
+    'condition?': ref('DcbCondition'),
+  }),
+  Appended: documentOf<AppendedDocument>({
+    streams: arrayOf(documentOf<AppendedStream>({ stream: TEXT, version: COUNT, position: COUNT })),
+    position: { ...COUNT, description: 'Of the last event of all.' },
+    isRepeat: BOOLEAN,
+  }),
+  StreamInfo: documentOf<StreamInfoDocument>({
+    stream: TEXT,
+    state: oneOf('none', 'live', 'deleted', 'tombstoned'),
+    version: { type: ['integer', 'null'] },
+  }),
   StreamDescription: object({
     title: TEXT,
     description: TEXT,
@@ -216,6 +257,14 @@ const READING = problems(400, 404, 406, 410);
 const READING_ALL = problems(400, 406);
 
 const page: ResponseDoc = ok('The page.', FEED, CACHING);
+const backwardPage: ResponseDoc = ok('The page.', FEED, {
+  ...CACHING,
+  Link: {
+    description:
+      'With `Accept: application/x-ndjson`: the page with older events, as `rel="next"`. Without it there are none.',
+    schema: TEXT,
+  },
+});
 const head: ResponseDoc = ok(
   'The newest events, all events as lines, or a subscription.',
   { ...FEED, ...LIVE },
@@ -226,6 +275,12 @@ const P = PARAMETERS;
 const FEED_PARAMETERS: readonly ParameterDoc[] = [P.feedFormat, P.embed, P.resolveLinks, P.ifNoneMatch];
 const FORWARD_PARAMETERS: readonly ParameterDoc[] = [...FEED_PARAMETERS, P.longPoll];
 const FILTER: readonly ParameterDoc[] = [P.context, P.type, P.data, P.excludeSystemEvents];
+/** Events by what they are, each by the access list of its own stream: no right to `$all` is needed. */
+const QUERY: readonly ParameterDoc[] = [P.category, P.eventTypes, P.correlation, P.tags, P.items];
+/** Of lines and subscriptions that go over all streams. */
+const LINES_OF_ALL: readonly ParameterDoc[] = [P.fromPosition, P.afterPosition, P.direction, P.limit, P.lastPosition];
+const QUERYING =
+  'With `category`, `eventType`, `correlation` or `tag` only events that are all of what is asked for, or with `items` any of these, which the caller may read in their own streams and which retention does not hide.';
 const WRITE_PARAMETERS: readonly ParameterDoc[] = [P.expectedVersion, P.requireLeader];
 const FOLLOWING =
   'With `Accept: application/x-ndjson` all events as lines of JSON; with `Accept: text/event-stream` a subscription that continues with new events.';
@@ -251,37 +306,45 @@ const WRITING = {
   400: failing('Something in the request is wrong, or the stream has another version than expected.', CURRENT_VERSION),
 };
 
+const POSITION_OF_DELETE = {
+  description: 'Of the event that deletes it.',
+  required: true,
+  schema: { type: 'integer', minimum: 0 },
+} as const;
+
 export const STREAM_DOCS = {
   readAll: {
     summary: 'The newest events of all streams',
-    description: FOLLOWING,
-    parameters: [...FEED_PARAMETERS, P.fromPosition, P.limit, P.lastPosition],
+    description: `${FOLLOWING} ${QUERYING}`,
+    parameters: [...QUERY, P.excludeSystemEvents, ...FEED_PARAMETERS, ...LINES_OF_ALL],
     responses: { 200: head, 304: NOT_MODIFIED, ...READING_ALL },
   },
   pageAllBackward: {
     summary: 'A page of all streams, going backward',
-    parameters: FEED_PARAMETERS,
-    responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
+    description: QUERYING,
+    parameters: [...QUERY, P.excludeSystemEvents, ...FEED_PARAMETERS],
+    responses: { 200: backwardPage, 304: NOT_MODIFIED, ...READING_ALL },
   },
   pageAllForward: {
     summary: 'A page of all streams, going forward',
-    parameters: [FROM_POSITION, ...FORWARD_PARAMETERS],
+    description: QUERYING,
+    parameters: [FROM_POSITION, ...QUERY, P.excludeSystemEvents, ...FORWARD_PARAMETERS],
     responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
   },
   readFiltered: {
     summary: 'The newest events that pass a filter',
     description: FOLLOWING,
-    parameters: [...FILTER, ...FEED_PARAMETERS, P.fromPosition, P.limit, P.lastPosition],
+    parameters: [...FILTER, ...QUERY, ...FEED_PARAMETERS, ...LINES_OF_ALL],
     responses: { 200: head, 304: NOT_MODIFIED, ...READING_ALL },
   },
   pageFilteredBackward: {
     summary: 'A filtered page of all streams, going backward',
-    parameters: [...FILTER, ...FEED_PARAMETERS],
+    parameters: [...FILTER, ...QUERY, ...FEED_PARAMETERS],
     responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
   },
   pageFilteredForward: {
     summary: 'A filtered page of all streams, going forward',
-    parameters: [FROM_POSITION, ...FILTER, ...FORWARD_PARAMETERS],
+    parameters: [FROM_POSITION, ...FILTER, ...QUERY, ...FORWARD_PARAMETERS],
     responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL },
   },
   append: {
@@ -308,6 +371,35 @@ export const STREAM_DOCS = {
       ...WRITING,
     },
   },
+  appendTogether: {
+    summary: 'Append to one stream or several, with events as they are',
+    description:
+      'All or nothing. Any JSON value is kept as its text, bytes come as Base64. `{stream, expected, events}` is an append to one stream; `{appends}` one to several, each with what is expected of it before anything is written (409 `consistency_violation` where that does not hold), and maybe on a condition, which asks for the right to read `$all`. Streams by which rights are changed are written alone.',
+    parameters: [P.requireLeader],
+    body: {
+      required: true,
+      content: json(
+        { anyOf: [ref('StreamAppend'), ref('Appends')] },
+        {
+          appends: [{ stream: 'parcels', expected: 'any', events: [{ type: 'parcel-weighed', data: { grams: 750 } }] }],
+        },
+      ),
+    },
+    responses: {
+      200: ok('Written; or it had been written before, by a request with the same ids.', json(ref('Appended'))),
+      ...problems(406),
+      ...WRITING,
+      409: failing(
+        'A stream is at another version than expected, an event that matches the condition has come, or that can not be told.',
+      ),
+      422: failing('The search for events that match looked at too many.'),
+    },
+  },
+  readInfo: {
+    summary: 'Whether a stream is there, and its last event',
+    description: 'Of a stream that was deleted and can be written again the version is that of its last event.',
+    responses: { 200: ok('What it is now.', json(ref('StreamInfo'))), ...problems(400, 406) },
+  },
   appendIncoming: {
     summary: 'Append one event under an id, repeatably',
     parameters: [...WRITE_PARAMETERS, { ...P.eventType, required: true }],
@@ -318,18 +410,22 @@ export const STREAM_DOCS = {
     summary: 'Delete a stream',
     description: 'Soft delete: it can be written to again, and event numbers continue. Hard delete: for ever.',
     parameters: [...WRITE_PARAMETERS, P.hardDelete],
-    responses: { 204: ok('Deleted.'), ...problems(410, 507), 400: WRITING[400] },
+    responses: {
+      204: ok('Deleted.', undefined, { 'ES-Position': POSITION_OF_DELETE }),
+      ...problems(410, 507),
+      400: WRITING[400],
+    },
   },
   readStream: {
     summary: 'The newest events of a stream',
     description: FOLLOWING,
-    parameters: [...FEED_PARAMETERS, P.from, P.limit, P.lastEventId, P.requireLeader],
+    parameters: [...FEED_PARAMETERS, P.from, P.direction, P.limit, P.lastEventId, P.requireLeader],
     responses: { 200: head, 304: NOT_MODIFIED, ...READING },
   },
   pageBackward: {
     summary: 'A page of a stream, going backward',
     parameters: FEED_PARAMETERS,
-    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+    responses: { 200: backwardPage, 304: NOT_MODIFIED, ...READING },
   },
   pageForward: {
     summary: 'A page of a stream, going forward',
@@ -382,7 +478,7 @@ export const STREAM_DOCS = {
   pageMetadataBackward: {
     summary: 'A page of metadata events, going backward',
     parameters: FEED_PARAMETERS,
-    responses: { 200: page, 304: NOT_MODIFIED, ...READING },
+    responses: { 200: backwardPage, 304: NOT_MODIFIED, ...READING },
   },
   pageMetadataForward: {
     summary: 'A page of metadata events, going forward',

@@ -1,8 +1,8 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { StreamAction } from '../../core/security/api.ts';
-import type { Authorize, StoredEvent } from '../../core/streams/api.ts';
+import type { Authorize, EventAccess, StoredEvent } from '../../core/streams/api.ts';
 import { parseLink } from '../../core/streams/format/links.ts';
-import { isMetastream } from '../../core/streams/format/names.ts';
+import { isMetastream, isViewName } from '../../core/streams/format/names.ts';
 import type { App, Call } from '../http/context.ts';
 
 /** The access list of a stream decides what each caller may do with it. With security off nothing is asked. */
@@ -10,6 +10,32 @@ import type { App, Call } from '../http/context.ts';
 /** Throws, or rejects, unless the caller may do this. There is nothing to wait for where that is known at once. */
 export function checkStream(call: Call, app: App, action: StreamAction, stream: string): void | Promise<void> {
   return app.security === null ? undefined : app.security.access.check(call.principal, action, stream);
+}
+
+/**
+ * For a read by query: which of its events the caller may see, each by the list of its stream; no list of `$all` is
+ * asked. The user is looked at again before each page. Throws where the caller may see nothing at all.
+ */
+export function eventAccess(call: Call, app: App): EventAccess | undefined {
+  if (app.security === null) return undefined;
+  const reader = app.security.access.readerOf(call.principal);
+  return {
+    begin: async () => {
+      await checkCaller(call, app);
+      await reader?.begin();
+    },
+    allows: (stream, metadata) => reader === null || reader.allows(stream, metadata),
+  };
+}
+
+/** Of a view: which of its events the caller may see. Undefined for other streams, whose own list is asked. */
+export function viewAccess(call: Call, app: App, stream: string): EventAccess | undefined {
+  return isViewName(stream) ? eventAccess(call, app) : undefined;
+}
+
+/** Throws, or rejects, unless the caller may read the stream; a view is there for all, who see of it what they may. */
+export function checkReading(call: Call, app: App, stream: string): void | Promise<void> {
+  return isViewName(stream) ? eventAccess(call, app)?.begin() : checkStream(call, app, 'read', stream);
 }
 
 /** What decides a write in its turn, null for nothing. Throws, or rejects, where nothing could allow the write. */
@@ -24,7 +50,8 @@ export function authorizeWrite(
 
 /** Reads as long as the caller may read the stream. A reply that goes on for long asks again for each of its parts. */
 export async function readAllowed<T>(call: Call, app: App, stream: string, read: () => Promise<T>): Promise<T> {
-  await checkReader(call, app, stream);
+  // Of a view the caller is looked at where its page is read.
+  if (!isViewName(stream)) await checkReader(call, app, stream);
   return read();
 }
 

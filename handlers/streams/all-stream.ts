@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { AllFilter, AllPosition } from '../../core/streams/api.ts';
-import { allFeed, embedLevelOf } from './atom-feed.ts';
+import type { AllFilter, AllPage, AllPosition, ReadAllOptions } from '../../core/streams/api.ts';
+import { allFeed, embedLevelOf, olderPageOfAll } from './atom-feed.ts';
 import { changing, etagOf, unchanging } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
@@ -9,7 +9,8 @@ import { heldRead } from './long-poll.ts';
 import { expressionOf } from './expression.ts';
 import { FEED_KINDS, HEAD_KINDS, negotiate } from '../http/negotiate.ts';
 import type { Representation } from '../http/negotiate.ts';
-import { checkStream, readAllowed, withoutForbidden } from './access.ts';
+import { withoutForbidden } from './access.ts';
+import { ALL_STREAM, type AllReading, allReading, EXCLUDE_SYSTEM } from './all-reading.ts';
 import { allLines, pageLines, parsePosition } from './event-lines.ts';
 import { countOf, described, feedReply, PAGE_EVENTS_DEFAULT, pageOptions, readHeaders } from './read-events.ts';
 import { subscribeToAll } from './subscribe-events.ts';
@@ -17,39 +18,32 @@ import { subscribeToAll } from './subscribe-events.ts';
 /** Most prefixes in one filter. */
 export const FILTER_PREFIXES_MAX = 1_000;
 
-/** Its access list decides about `$all` as a whole; events in it are not looked at one by one. */
-const ALL_STREAM = '$all';
-
-export const allHead: Handler = (call, app) => headOf(call, app, unfiltered);
-export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', unfiltered);
-export const allForward: Handler = (call, app) => pageOf(call, app, 'forward', unfiltered);
+export const allHead: Handler = (call, app) => headOf(call, app, null);
+export const allBackward: Handler = (call, app) => pageOf(call, app, 'backward', null);
+export const allForward: Handler = (call, app) => pageOf(call, app, 'forward', null);
 export const filteredHead: Handler = (call, app) => headOf(call, app, filterOf);
 export const filteredBackward: Handler = (call, app) => pageOf(call, app, 'backward', filterOf);
 export const filteredForward: Handler = (call, app) => pageOf(call, app, 'forward', filterOf);
 
-/** Asked only once the caller is known to be allowed to read: compiling an expression is work for others. */
-type FilterOf = (call: Call, app: App) => Promise<AllFilter> | undefined;
-
-const unfiltered: FilterOf = () => undefined;
+/** Null for the routes that have no filter of their own. */
+type FilterOf = ((call: Call, app: App) => Promise<AllFilter>) | null;
 
 async function headOf(call: Call, app: App, filtered: FilterOf): Promise<Reply> {
   const chosen = negotiate(call, HEAD_KINDS);
-  await checkStream(call, app, 'read', ALL_STREAM);
-  const filter = await filtered(call, app);
-  if (chosen.kind === 'lines') return allLines(call, app, readHeaders(call, false), filter, chosen);
-  if (chosen.kind === 'live') return subscribeToAll(call, app, readHeaders(call, false), filter);
-  return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, filter, chosen);
+  const reading = await allReading(call, app, filtered);
+  if (chosen.kind === 'lines') return allLines(call, app, readHeaders(call, false), reading, chosen);
+  if (chosen.kind === 'live') return subscribeToAll(call, app, readHeaders(call, false), reading);
+  return backward(call, app, 'head', PAGE_EVENTS_DEFAULT, reading, chosen);
 }
 
 async function pageOf(call: Call, app: App, direction: 'forward' | 'backward', filtered: FilterOf): Promise<Reply> {
   const chosen = negotiate(call, FEED_KINDS);
-  await checkStream(call, app, 'read', ALL_STREAM);
-  const filter = await filtered(call, app);
+  const reading = await allReading(call, app, filtered);
   const { position = '' } = call.params;
   const count = countOf(call.params['count'] ?? '');
   return direction === 'forward'
-    ? forward(call, app, position, count, filter, chosen)
-    : backward(call, app, position, count, filter, chosen);
+    ? forward(call, app, position, count, reading, chosen)
+    : backward(call, app, position, count, reading, chosen);
 }
 
 async function backward(
@@ -57,10 +51,10 @@ async function backward(
   app: App,
   token: string,
   count: number,
-  filter: AllFilter | undefined,
+  reading: AllReading,
   chosen: Representation,
 ): Promise<Reply> {
-  const redactions = app.store.redactions.count;
+  const redactions = app.store.redactions.version;
   const isHead = token === 'head';
   const from = isHead ? 'end' : tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
@@ -72,18 +66,23 @@ async function backward(
     count,
     resolveLinks,
     ...pageOptions(call, app, chosen, level),
-    ...(filter && { filter }),
+    ...wanted(reading),
   });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
-  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
+  if (chosen.kind === 'lines') {
+    // A filter of its own route stands in the query of the caller, who repeats it.
+    const older = reading.isFiltered ? null : olderPageOfAll(call, page, count, reading.search);
+    return pageLines(call, app, page.events, chosen, older);
+  }
   const isFixed = from !== 'end' && from.commit <= page.lastCommitPosition;
-  const caching = isFixed ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen, redactions));
+  const caching = isFixed ? unchanging(app) : changing(app, etagOf(versionOf(page, reading), chosen, redactions));
   const asked = {
     direction: 'backward',
     isHead,
     count,
     token: isHead ? null : token.toUpperCase(),
-    isFiltered: filter !== undefined,
+    isFiltered: reading.isFiltered,
+    search: reading.search,
   } as const;
   return feedReply(call, app, caching, chosen, () => allFeed(call, page, asked, level, chosen.author));
 }
@@ -93,27 +92,27 @@ async function forward(
   app: App,
   token: string,
   count: number,
-  filter: AllFilter | undefined,
+  reading: AllReading,
   chosen: Representation,
 ): Promise<Reply> {
-  const redactions = app.store.redactions.count;
+  const redactions = app.store.redactions.version;
   const from = tokenPosition(token);
   if (chosen.kind === 'description') return described(call, app, ALL_STREAM, chosen);
   const resolveLinks = readHeaders(call, false);
   const level = embedLevelOf(queryOf(call, 'embed'));
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
-    read: () =>
-      readAllowed(call, app, ALL_STREAM, () =>
-        app.store.readAll({
-          direction: 'forward',
-          from,
-          count,
-          resolveLinks,
-          ...pageOptions(call, app, chosen, level),
-          ...(filter && { filter }),
-        }),
-      ),
+    read: async () => {
+      await reading.check();
+      return app.store.readAll({
+        direction: 'forward',
+        from,
+        count,
+        resolveLinks,
+        ...pageOptions(call, app, chosen, level),
+        ...wanted(reading),
+      });
+    },
     isWaiting: (read) => read.isEnd && read.events.length === 0,
     // Only the end as it was before the read counts: what came during it has been read.
     arrival: (signal) => app.store.waitForLog(app.store.end, signal),
@@ -122,15 +121,32 @@ async function forward(
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
   const caching =
-    page.events.length === count ? unchanging(app) : changing(app, etagOf(page.lastCommitPosition, chosen, redactions));
+    page.events.length === count
+      ? unchanging(app)
+      : changing(app, etagOf(versionOf(page, reading), chosen, redactions));
   const asked = {
     direction: 'forward',
     isHead: false,
     count,
     token: token.toUpperCase(),
-    isFiltered: filter !== undefined,
+    isFiltered: reading.isFiltered,
+    search: reading.search,
   } as const;
   return feedReply(call, app, caching, chosen, () => allFeed(call, page, asked, level, chosen.author));
+}
+
+function wanted({ filter, access }: AllReading): Pick<ReadAllOptions, 'filter' | 'access'> {
+  return { ...(filter && { filter }), access };
+}
+
+/**
+ * What tells a page from another one at the same address. What retention hides from a query changes without anything
+ * being written: then other events come first or last, or fewer.
+ */
+function versionOf({ lastCommitPosition, events }: AllPage, { search }: AllReading): number | string {
+  if (search === '') return lastCommitPosition;
+  const places = [events[0], events.at(-1)].map((event) => event?.preparePosition ?? 0);
+  return [lastCommitPosition, events.length, ...places].join('-');
 }
 
 function tokenPosition(token: string): AllPosition {
@@ -157,7 +173,7 @@ async function filterOf(call: Call, app: App): Promise<AllFilter> {
       'Invalid data please provide a comma-separated list of prefixes or a regular expression.',
     );
   const on = context === 'streamid' ? 'stream' : 'type';
-  const excludeSystemEvents = queryOf(call, 'exclude-system-events')?.toLowerCase() === 'true';
+  const excludeSystemEvents = queryOf(call, EXCLUDE_SYSTEM)?.toLowerCase() === 'true';
   if (type === 'regex') return { on, regex: await expressionOf(data, app), excludeSystemEvents };
   const prefixes = data.split(',').filter((prefix) => prefix !== '');
   if (prefixes.length === 0 || prefixes.length > FILTER_PREFIXES_MAX)

@@ -16,7 +16,7 @@ import {
 } from '../http/http-headers.ts';
 import { postedKind } from '../http/negotiate.ts';
 import type { PostedKind } from '../http/negotiate.ts';
-import { created, empty, redirect } from '../http/reply.ts';
+import { created, empty, POSITION_HEADER, redirect } from '../http/reply.ts';
 import { baseOf, decodeSegment, streamUrl } from '../http/url.ts';
 import { authorizeWrite } from './access.ts';
 import { auditWrite, noteMetadata } from './audit-write.ts';
@@ -179,6 +179,7 @@ export const deleteHandler: Handler = async (call, app) => {
   checkRequireLeader(headers);
   const kind = hardDeleteOf(headers) ? 'hard' : 'soft';
   if (kind === 'hard') noteForAudit(call, { action: 'stream.tombstone' });
-  await app.store.deleteStream(stream, expected, kind, authorize ?? undefined);
-  return empty(call, 204, 'Stream deleted');
+  const { position } = await app.store.deleteStream(stream, expected, kind, authorize ?? undefined);
+  const reply = empty(call, 204, 'Stream deleted');
+  return { ...reply, headers: { ...reply.headers, [POSITION_HEADER]: String(position) } };
 };

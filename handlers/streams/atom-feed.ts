@@ -116,7 +116,8 @@ export function streamFeed(
   if (isForward) {
     // A page that passed over expired events leads on behind what it shows, or behind where it looked, not through each
     // of them.
-    const hasJumped = page.isCut || page.events.length > 0 || page.metadata.maxAge !== undefined;
+    const hasJumped =
+      page.hasGaps === true || page.isCut || page.events.length > 0 || page.metadata.maxAge !== undefined;
     if (from > 0) links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${from - 1}/backward/${n}`]);
     if (page.events.length > 0 || !page.isEnd)
       links.push([
@@ -124,14 +125,8 @@ export function streamFeed(
         `${url}/${hasJumped ? page.nextEventNumber : Math.min(from + n - 1, last) + 1}/forward/${n}`,
       ]);
   } else {
-    // A page that passed over expired events leads on to where there is something again, not through each of them.
-    const older = page.isCut
-      ? page.nextEventNumber
-      : page.events.length > 0
-        ? from - n
-        : Math.min(from - n, page.nextEventNumber);
-    if (!page.isEnd && older >= 0)
-      links.push(['last', `${url}/0/forward/${n}`], ['next', `${url}/${older}/backward/${n}`]);
+    const older = olderPage(call, page, n);
+    if (older !== null) links.push(['last', `${url}/0/forward/${n}`], ['next', older]);
     links.push(['previous', `${url}/${Math.min(from, last) + 1}/forward/${n}`]);
   }
   links.push(['metadata', `${url}/metadata`]);
@@ -153,6 +148,20 @@ export function streamFeed(
   );
 }
 
+/** Where a backward page of a stream leads on; null at its oldest event. */
+export function olderPage(call: Call, page: StreamPage, count: number): string | null {
+  const { from, nextEventNumber, isCut, isEnd, hasGaps = false, events } = page;
+  // A page that passed over expired events leads on to where there is something again, not through each of them.
+  const older =
+    isCut || hasGaps ? nextEventNumber : events.length > 0 ? from - count : Math.min(from - count, nextEventNumber);
+  return isEnd || older < 0 ? null : `${streamUrl(call, page.stream)}/${older}/backward/${count}`;
+}
+
+/** The same of `$all`; `search` is the query that the next page needs, too. */
+export function olderPageOfAll(call: Call, page: AllPage, count: number, search: string): string | null {
+  return page.isEnd ? null : `${baseOf(call)}/streams/%24all/${positionToken(page.next)}/backward/${count}${search}`;
+}
+
 /** Half of a position that stands for "after every record of this commit". */
 const AFTER_ALL = '7FFFFFFFFFFFFFFF';
 
@@ -160,15 +169,16 @@ const AFTER_ALL = '7FFFFFFFFFFFFFFF';
 export function allFeed(
   call: Call,
   page: AllPage,
-  asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean },
+  asked: PageRequest & { readonly token: string | null; readonly isFiltered: boolean; readonly search: string },
   level: EmbedLevel,
   author: string,
 ): FeedDocument {
   const url = `${baseOf(call)}/streams/%24all${asked.isFiltered ? '/filtered' : ''}`;
-  const n = asked.count;
+  const { search } = asked;
+  const n = `${asked.count}${search}`;
   const start = asked.token ?? positionToken(page.from);
   const links: [string, string][] = [
-    ['self', url],
+    ['self', url + search],
     ['first', `${url}/head/backward/${n}`],
   ];
   const last: [string, string] = ['last', `${url}/${'0'.repeat(32)}/forward/${n}`];
@@ -196,7 +206,7 @@ export function allFeed(
     call,
     {
       title: 'All events',
-      id: url,
+      id: url + search,
       streamId: null,
       headOfStream: false,
       selfUrl: null,
@@ -512,16 +522,23 @@ const NO_PAYLOADS = new Payloads();
 const LINE_NAMES = richNames('', ':');
 const UPDATED = encodeText('"updated":"');
 const POSITION = encodeText('","position":"');
-const LINE_END = encodeText('"}');
+const QUOTE_END = encodeText('"');
+const LINE_END = encodeText('}');
+const EVENT_UPDATED = encodeText(',"eventUpdated":"');
+const EVENT_POSITION = encodeText('","eventPosition":"');
+const DATA_BYTES = encodeText(',"dataBase64":"');
+const METADATA_BYTES = encodeText(',"metaDataBase64":"');
 
 /**
- * One event as one line of JSON: the members of `embed=body`, then `updated` and `position`. For NDJSON and server-sent
- * events.
+ * One event as one line of JSON: the members of `embed=body`, then `updated` and `position`, and what else there is.
+ * For NDJSON and server-sent events.
  */
 export function writeLine(out: JsonBytes, event: StoredEvent): void {
   out.text('{');
   writeRich(out, event, 'body', LINE_NAMES, NO_PAYLOADS);
-  writeLineEnd(out, event);
+  writePlaces(out, event);
+  if (hasBytes(event)) for (const pieces = writeBytes(out, event); pieces.next().done !== true;);
+  out.raw(LINE_END);
 }
 
 /**
@@ -537,18 +554,54 @@ export function* writeLinePieces(out: JsonBytes, event: StoredEvent): Generator<
   out.raw(LINE_NAMES.linkMetadata);
   yield* writePieces(out, event.link === null ? null : event.link.metadata);
   writeEnd(out, event, 'body', event.isJson, LINE_NAMES);
-  writeLineEnd(out, event);
+  writePlaces(out, event);
+  if (hasBytes(event)) yield* writeBytes(out, event);
+  out.raw(LINE_END);
 }
 
-function writeLineEnd(out: JsonBytes, event: StoredEvent): void {
-  const place = event.link ?? event;
-  out.raw(UPDATED);
+function writePlaces(out: JsonBytes, event: StoredEvent): void {
+  writePlace(out, event.link ?? event, UPDATED, POSITION);
+  if (event.link !== null) writePlace(out, event, EVENT_UPDATED, EVENT_POSITION);
+}
+
+/** Whether there is what a line shows no text of that would be all. */
+function hasBytes({ isJson, isRedacted, data, metadata }: StoredEvent): boolean {
+  return !isRedacted && ((!isJson && data.length > 0) || isNoJson(metadata));
+}
+
+function* writeBytes(out: JsonBytes, event: StoredEvent): Generator<void, void, undefined> {
+  if (!event.isJson && event.data.length > 0) yield* writeBase64(out, event.data, DATA_BYTES);
+  if (isNoJson(event.metadata)) yield* writeBase64(out, event.metadata, METADATA_BYTES);
+}
+
+function writePlace(out: JsonBytes, place: StoredEvent, updated: Uint8Array, position: Uint8Array): void {
+  out.raw(updated);
   writeTime(out, place);
-  out.raw(POSITION);
+  out.raw(position);
   out.number(place.position);
   out.text('/');
   out.number(place.preparePosition);
-  out.raw(LINE_END);
+  out.raw(QUOTE_END);
+}
+
+/** Characters with which a JSON value can begin, and white space. */
+const JSON_BEGINS: ReadonlySet<number> = new Set(encodeText('{["-0123456789tfn \n\r\t'));
+
+/** What begins as no JSON value does: of such the text that a line shows need not be all. */
+function isNoJson(bytes: Uint8Array): boolean {
+  return bytes.length > 0 && !JSON_BEGINS.has(bytes[0]!);
+}
+
+/** Bytes that are written in one stretch; a multiple of three, as those of a text in Base64 must be. */
+const BYTES_PIECE = 49_152;
+
+function* writeBase64(out: JsonBytes, bytes: Uint8Array, name: Uint8Array): Generator<void, void, undefined> {
+  out.raw(name);
+  for (let at = 0; at < bytes.length; at += BYTES_PIECE) {
+    out.base64(bytes, at, Math.min(at + BYTES_PIECE, bytes.length));
+    yield;
+  }
+  out.raw(QUOTE_END);
 }
 
 /** Bytes as a JSON string, or `null`. */

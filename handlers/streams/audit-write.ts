@@ -1,3 +1,4 @@
+import { SETTING_STREAM } from '../../core/attributes/format/setting.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { USER_STREAM_PREFIX } from '../../core/security/format/user.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
@@ -18,6 +19,7 @@ export function auditWrite(call: AuditedWrite, stream: string): void {
   if (stream.startsWith('$$')) call.audited = { action: 'access-list.change', target: stream.slice(2), details: null };
   else if (stream === SETTINGS_STREAM) call.audited = { action: 'access-list.change', target: stream, details: null };
   else if (stream === MARKS_STREAM) call.audited = { action: 'event.redact', target: stream, details: null };
+  else if (stream === SETTING_STREAM) call.audited = { action: 'index.set', target: stream, details: null };
   else if (stream.startsWith(USER_STREAM_PREFIX))
     call.audited = { action: 'user.write', target: stream.slice(USER_STREAM_PREFIX.length), details: null };
 }

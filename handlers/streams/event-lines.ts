@@ -1,27 +1,36 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { AllFilter, AllPosition, PageOptions, RedactionView, StoredEvent } from '../../core/streams/api.ts';
+import type { AllPosition, PageOptions, RedactionView, StoredEvent } from '../../core/streams/api.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { integer64 } from '../http/http-headers.ts';
 import { JsonBytes } from '../http/json-bytes.ts';
 import type { Representation } from '../http/negotiate.ts';
 import { changing, document } from '../http/reply.ts';
-import { checkStream, readAllowed, withoutForbidden } from './access.ts';
+import { checkReading, readAllowed, viewAccess, withoutForbidden } from './access.ts';
+import type { AllReading } from './all-reading.ts';
 import { isOnePiece, writeLine, writeLinePieces } from './atom-feed.ts';
 
 /**
- * NDJSON: one event a line, oldest first unless a backward page was asked for. A page route gives its page; the routes
- * of a whole stream give everything from `?from=` (inclusive; the beginning without it), at most `?limit=` events, to
- * the end as it is when they get there.
+ * NDJSON: one event a line, oldest first unless a backward page or `?direction=backward` was asked for. A page route
+ * gives its page; the routes of a whole stream give everything from `?from=` (inclusive, but backward in `$all`; where
+ * the direction begins without it) or behind `?after=` (`$all`), at most `?limit=` events, to the end as it is when
+ * they get there.
  */
 
 /** Events read at once behind an endless reply, and their bytes. */
 const LINES_PAGE_EVENTS = 256;
 const LINES_PAGE_BYTES = 1_048_576;
 
-/** The lines of a page that has been read. */
-export function pageLines(call: Call, app: App, events: StoredEvent[], chosen: Representation): Reply {
-  return document(call, streamText(app, [events].values()), chosen.contentType, changing(app, null));
+/** The lines of a page that has been read. `older`: where a backward page leads on, in the header `Link`. */
+export function pageLines(
+  call: Call,
+  app: App,
+  events: StoredEvent[],
+  chosen: Representation,
+  older: string | null = null,
+): Reply {
+  const reply = document(call, streamText(app, [events].values()), chosen.contentType, changing(app, null));
+  return older === null ? reply : { ...reply, headers: { ...reply.headers, link: `<${older}>; rel="next"` } };
 }
 
 /**
@@ -34,12 +43,21 @@ export async function streamLines(
   resolveLinks: boolean,
   chosen: Representation,
 ): Promise<Reply> {
-  await checkStream(call, app, 'read', stream);
-  const from = startNumber(call);
+  await checkReading(call, app, stream);
+  const access = viewAccess(call, app, stream);
+  const direction = directionOf(call);
+  const from = startNumber(call, direction);
   const limit = limitOf(call);
-  const read = async (at: number, count: number) => {
+  const read = async (at: number | 'end', count: number) => {
     const page = await readAllowed(call, app, stream, () =>
-      app.store.readStream(stream, { direction: 'forward', from: at, count, resolveLinks, ...blockOptions(call, app) }),
+      app.store.readStream(stream, {
+        direction,
+        from: at,
+        count,
+        resolveLinks,
+        access,
+        ...blockOptions(call, app),
+      }),
     );
     if (resolveLinks) await withoutForbidden(call, app, page.events);
     return page;
@@ -50,7 +68,7 @@ export async function streamLines(
     for (let page = first; ; page = await read(page.nextEventNumber, Math.min(left, LINES_PAGE_EVENTS))) {
       left -= page.events.length;
       yield page.events;
-      if (page.isEnd || left <= 0) return;
+      if (page.isEnd || page.nextEventNumber < 0 || left <= 0) return;
     }
   }
   return document(call, streamText(app, lines()), chosen.contentType, changing(app, null));
@@ -61,26 +79,35 @@ export async function allLines(
   call: Call,
   app: App,
   resolveLinks: boolean,
-  filter: AllFilter | undefined,
+  { filter, access, check }: AllReading,
   chosen: Representation,
 ): Promise<Reply> {
-  const from = startPosition(call) ?? 'start';
+  const direction = directionOf(call);
+  const after = afterOf(call);
+  const from = after ?? startPosition(call, direction);
   const limit = limitOf(call);
-  const read = async (at: AllPosition | 'start', count: number) => {
-    const page = await readAllowed(call, app, '$all', () =>
-      app.store.readAll({
-        direction: 'forward',
-        from: at,
-        count,
-        resolveLinks,
-        ...blockOptions(call, app),
-        ...(filter && { filter }),
-      }),
-    );
+  const read = async (at: AllPosition | 'start' | 'end', count: number) => {
+    await check();
+    const page = await app.store.readAll({
+      direction,
+      from: at,
+      count,
+      resolveLinks,
+      access,
+      ...blockOptions(call, app),
+      ...(filter && { filter }),
+      // A position to which a decision looked is the place of no event, as a rule.
+      ...(filter?.forDecisions === true && { orNext: true }),
+    });
     if (resolveLinks) await withoutForbidden(call, app, page.events);
     return page;
   };
-  const first = await read(from, Math.min(limit, LINES_PAGE_EVENTS));
+  const first = await read(from, Math.min(after === null ? limit : limit + 1, LINES_PAGE_EVENTS));
+  if (after !== null) {
+    const [event] = first.events;
+    if (event !== undefined && isAt(event.link ?? event, after)) first.events.shift();
+    else first.events.length = Math.min(first.events.length, limit);
+  }
   async function* lines(): AsyncGenerator<StoredEvent[]> {
     let left = limit;
     for (let page = first; ; page = await read(page.next, Math.min(left, LINES_PAGE_EVENTS))) {
@@ -121,17 +148,37 @@ function* linesOf(out: JsonBytes, events: StoredEvent[], redactions: RedactionVi
   events.length = 0;
 }
 
-function startNumber(call: Call): number {
-  const text = queryOf(call, 'from');
-  if (text === undefined || text === '') return 0;
+type Direction = 'forward' | 'backward';
+
+function directionOf(call: Call): Direction {
+  const text = queryOf(call, 'direction') || 'forward';
+  if (text !== 'forward' && text !== 'backward')
+    throw new SkuaError('bad_request', `direction is '${text}': it must be forward or backward.`);
+  return text;
+}
+
+function startNumber(call: Call, direction: Direction): number | 'end' {
+  const text = queryOf(call, 'from') || (direction === 'forward' ? 'start' : 'end');
+  if (text === 'start') return 0;
+  if (text === 'end') return text;
   const number = integer64(text);
   if (number === null || number < 0) throw new SkuaError('invalid_event_number', `'${text}' is not valid event number`);
   return number;
 }
 
-function startPosition(call: Call): AllPosition | null {
-  const text = queryOf(call, 'from');
+function startPosition(call: Call, direction: Direction): AllPosition | 'start' | 'end' {
+  const text = queryOf(call, 'from') || (direction === 'forward' ? 'start' : 'end');
+  return text === 'start' || text === 'end' ? text : parsePosition(text);
+}
+
+/** Behind which event the lines begin; it need not be one that a filter wants. */
+function afterOf(call: Call): AllPosition | null {
+  const text = queryOf(call, 'after');
   return text === undefined || text === '' ? null : parsePosition(text);
+}
+
+function isAt({ position, preparePosition }: StoredEvent, { commit, prepare }: AllPosition): boolean {
+  return position === commit && preparePosition === prepare;
 }
 
 /** A `$all` position: `C/P` in decimal, or 32 hex digits. Throws `invalid_position`. */

@@ -40,7 +40,7 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Reply
   const chosen = negotiate(call, EVENT_KINDS);
   const stream = metadataStreamOf(call);
   await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.count;
+  const redactions = app.store.redactions.version;
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
   const resolveLinks = readHeaders(call, false);

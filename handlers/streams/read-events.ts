@@ -1,8 +1,10 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
-import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
+import type { PageOptions, StoredEvent, StreamPage } from '../../core/streams/api.ts';
+import { isViewName } from '../../core/streams/format/names.ts';
+import { readLink } from '../../core/streams/link-views/link-views.ts';
 import { EventDocument } from './event-document.ts';
-import { embedLevelOf, embedsPayloads, streamFeed } from './atom-feed.ts';
+import { embedLevelOf, embedsPayloads, olderPage, streamFeed } from './atom-feed.ts';
 import type { EmbedLevel } from './atom-feed.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
@@ -17,7 +19,7 @@ import { counted, hold } from '../http/room.ts';
 import { atOnce } from '../http/turns.ts';
 import { baseOf, decodeSegment, escapeName, prefixOf, SLASH_HINT } from '../http/url.ts';
 import { heldRead } from './long-poll.ts';
-import { checkStream, oneWithoutForbidden, readAllowed, withoutForbidden } from './access.ts';
+import { checkReading, oneWithoutForbidden, readAllowed, viewAccess, withoutForbidden } from './access.ts';
 import { pageLines, streamLines } from './event-lines.ts';
 import { subscribeToStream } from './subscribe-events.ts';
 
@@ -62,8 +64,8 @@ export async function backwardPage(
   resolves: boolean,
   chosen: Representation,
 ): Promise<Reply> {
-  await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.count;
+  await checkReading(call, app, stream);
+  const redactions = app.store.redactions.version;
   const isHead = event === 'head';
   const from = isHead ? 'end' : numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
@@ -74,14 +76,15 @@ export async function backwardPage(
     from,
     count,
     resolveLinks,
+    access: viewAccess(call, app, stream),
     ...pageOptions(call, app, chosen, level),
   });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
-  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
+  if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen, olderPage(call, page, count));
   const isFixed = !isHead && page.from <= page.lastEventNumber;
   const caching = isFixed
     ? unchanging(app)
-    : changing(app, etagOf(page.lastEventNumber, chosen, redactions), page.metadata.cacheControl);
+    : changing(app, etagOf(versionOf(page), chosen, redactions), page.metadata.cacheControl);
   return feedReply(call, app, caching, chosen, () =>
     streamFeed(call, page, { direction: 'backward', isHead, count }, level, chosen.author),
   );
@@ -97,12 +100,13 @@ export async function forwardPage(
   resolves: boolean,
   chosen: Representation,
 ): Promise<Reply> {
-  await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.count;
+  await checkReading(call, app, stream);
+  const redactions = app.store.redactions.version;
   const from = numberOf(event);
   if (chosen.kind === 'description') return described(call, app, stream, chosen);
   const resolveLinks = readHeaders(call, resolves);
   const level = embedLevelOf(queryOf(call, 'embed'));
+  const access = viewAccess(call, app, stream);
   const page = await heldRead(call, app, {
     seconds: longPollSecondsOf(call.request.headers),
     read: () =>
@@ -112,22 +116,31 @@ export async function forwardPage(
           from,
           count,
           resolveLinks,
+          access,
           ...pageOptions(call, app, chosen, level),
         }),
       ),
-    isWaiting: (read) => from > read.lastEventNumber,
+    isWaiting: (read) => (read.hasGaps === true ? read.isEnd && read.events.length === 0 : from > read.lastEventNumber),
     arrival: (signal) => app.store.waitForStream(stream, signal),
-    endsAtOnce: true,
+    // What is written need not be anything of a view.
+    endsAtOnce: !isViewName(stream),
   });
   if (resolveLinks) await withoutForbidden(call, app, page.events);
   if (chosen.kind === 'lines') return pageLines(call, app, page.events, chosen);
-  const isFixed = from + count - 1 <= page.lastEventNumber;
+  const isFixed = page.hasGaps === true ? page.events.length === count : from + count - 1 <= page.lastEventNumber;
   const caching = isFixed
     ? unchanging(app)
-    : changing(app, etagOf(page.lastEventNumber, chosen, redactions), page.metadata.cacheControl);
+    : changing(app, etagOf(versionOf(page), chosen, redactions), page.metadata.cacheControl);
   return feedReply(call, app, caching, chosen, () =>
     streamFeed(call, page, { direction: 'forward', isHead: false, count }, level, chosen.author),
   );
+}
+
+/** What tells a page from another one at the same address: what is hidden of a view changes without its last event. */
+function versionOf({ hasGaps, lastEventNumber, events }: StreamPage): number | string {
+  if (hasGaps !== true) return lastEventNumber;
+  const numbers = [events[0], events.at(-1)].map((event) => (event === undefined ? 0 : (event.link ?? event).number));
+  return [lastEventNumber, events.length, ...numbers].join('-');
 }
 
 /** How much a page may hold for its answer, on whose account, and whether the answer shows data of events. */
@@ -221,14 +234,19 @@ async function eventReply(
   resolves: boolean,
   chosen: Representation,
 ): Promise<Reply> {
-  await checkStream(call, app, 'read', stream);
-  const redactions = app.store.redactions.count;
+  await checkReading(call, app, stream);
+  const redactions = app.store.redactions.version;
   const isHead = event === 'head';
   const number = isHead ? 'last' : numberOf(event);
+  const resolveLinks = readHeaders(call, resolves);
+  const share = app.server.replyShareOf?.(call.request);
+  const access = viewAccess(call, app, stream);
   const found = await oneWithoutForbidden(
     call,
     app,
-    await app.store.readEvent(stream, number, readHeaders(call, resolves), app.server.replyShareOf?.(call.request)),
+    await (access === undefined
+      ? app.store.readEvent(stream, number, resolveLinks, share)
+      : readLink(app.store, stream, number, { resolveLinks, share, access })),
   );
   if (found.linkTargetMissing)
     throw new SkuaError(

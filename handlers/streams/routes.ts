@@ -5,8 +5,12 @@ import { area, operation } from '../http/route.ts';
 import type { Operation } from '../http/route.ts';
 import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './all-stream.ts';
 import { appendHandler, appendIncoming, appendMetadata, deleteHandler } from './append-events.ts';
+import { appendTogether } from './append-together.ts';
+import { streamInfo } from './info-route.ts';
 import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './metadata-routes.ts';
 
+const APPEND_TOGETHER = operation('stream', 'writes', appendTogether, DOCS.appendTogether);
+const READ_INFO = operation('stream', 'here', streamInfo, DOCS.readInfo);
 const READ_ALL = operation('stream', 'here', allHead, DOCS.readAll);
 const APPEND = operation('stream', 'writes', appendHandler, DOCS.append);
 const DELETE_STREAM = operation('stream', 'writes', deleteHandler, DOCS.deleteStream, 'stream.delete');
@@ -40,6 +44,7 @@ const STREAM = '/streams/:stream';
  * without AtomPub, too.
  */
 export const STREAM_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', heedsRequiresLeader: true }, [
+  { path: '/streams', methods: 'POST, OPTIONS', operations: { POST: APPEND_TOGETHER } },
   {
     path: ALL,
     methods: 'POST, DELETE, GET, GET, OPTIONS',
@@ -81,6 +86,7 @@ export const STREAM_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', hee
     methods: 'GET, POST, GET, OPTIONS',
     operations: { GET: READ_METADATA, POST: SET_METADATA },
   },
+  { path: `${STREAM}/info`, methods: 'GET, OPTIONS', operations: { GET: READ_INFO } },
   { path: `${STREAM}/:event`, methods: 'GET, OPTIONS', operations: { GET: READ_EVENT } },
   { path: `${STREAM}/incoming/:guid`, methods: 'POST, GET, OPTIONS', operations: { POST: APPEND_INCOMING } },
   { path: `${STREAM}/metadata/:event`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_METADATA_EVENT } },

@@ -1,17 +1,19 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { encodeText } from '../../core/base/text.ts';
 import type { ByteShare } from '../../core/base/byte-budget.ts';
-import type { AllFilter, AllPosition, RedactionView, StoredEvent, SubscriptionPage } from '../../core/streams/api.ts';
+import type { AllPosition, RedactionView, StoredEvent, SubscriptionPage } from '../../core/streams/api.ts';
+import { isViewName } from '../../core/streams/format/names.ts';
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Reply } from '../http/context.ts';
+import type { AllReading } from './all-reading.ts';
 import { isOnePiece, positionText, writeLine, writeLinePieces } from './atom-feed.ts';
 import { parsePosition } from './event-lines.ts';
 import { integer64 } from '../http/http-headers.ts';
 import { JsonBytes, written } from '../http/json-bytes.ts';
 import { numberText } from '../http/url.ts';
 import { outcomeOf, problemText } from '../http/problem-document.ts';
-import { checkReader, checkStream, withoutForbidden } from './access.ts';
+import { checkReader, checkReading, viewAccess, withoutForbidden } from './access.ts';
 
 /**
  * Server-sent events. Each event is an unnamed message (so that `onmessage` gets all types) with its number, or `C/P`
@@ -31,13 +33,16 @@ export const LIVE_BLOCK_BYTES = 16_384;
 const IDLE_COMMENT_MS = 15_000;
 
 export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Reply> {
-  await checkStream(call, app, 'read', stream);
+  await checkReading(call, app, stream);
+  const access = viewAccess(call, app, stream);
   const after = streamPosition(startOf(call));
-  const info = await app.store.streamInfo(stream);
-  if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
-  const options = { after, resolveLinks, ...blockOptions(call, app) };
+  const isView = isViewName(stream);
+  if (!isView && (await app.store.streamInfo(stream)).isTombstoned)
+    throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
+  const options = { after, resolveLinks, access, ...blockOptions(call, app) };
   return live<number>(call, app, {
-    stream,
+    // Of a view the caller is looked at where its page is read.
+    check: () => (isView ? undefined : checkReader(call, app, stream)),
     share: options.share,
     follow: (signal) => app.store.followStream(stream, { ...options, signal }),
     idOf: (event) => numberText((event.link ?? event).number),
@@ -45,12 +50,24 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
   });
 }
 
-export function subscribeToAll(call: Call, app: App, resolveLinks: boolean, filter: AllFilter | undefined): Reply {
+export function subscribeToAll(
+  call: Call,
+  app: App,
+  resolveLinks: boolean,
+  { filter, access, check }: AllReading,
+): Reply {
   const { text, isInclusive } = startOf(call);
   const after = text === null ? 'start' : text === 'end' ? 'end' : parsePosition(text);
-  const options = { after, isInclusive, resolveLinks, ...blockOptions(call, app), ...(filter && { filter }) } as const;
+  const options = {
+    after,
+    isInclusive,
+    resolveLinks,
+    access,
+    ...blockOptions(call, app),
+    ...(filter && { filter }),
+  } as const;
   return live<AllPosition>(call, app, {
-    stream: '$all',
+    check,
     share: options.share,
     follow: (signal) => app.store.followAll({ ...options, signal }),
     idOf: positionText,
@@ -90,8 +107,8 @@ function streamPosition({ text, isInclusive }: Start): number | 'end' {
 
 /** What is followed, and how it is read. */
 interface Source<Place> {
-  /** Whose access list is asked again for each page: it may change while the subscription goes on. */
-  readonly stream: string;
+  /** The access list is asked again for each page: it may change while the subscription goes on. */
+  check(): void | Promise<void>;
   /** What the pages, and the text made of them, are counted in. */
   readonly share: ByteShare | undefined;
   follow(signal: AbortSignal): AsyncIterable<SubscriptionPage<Place>>;
@@ -168,7 +185,7 @@ async function* piecesOf<Place>(
   try {
     for await (const page of source.follow(signal)) {
       const { events, checkpoints, isCaughtUp, after } = page;
-      if (events.length > 0 || checkpoints.length > 0) await checkReader(call, app, source.stream);
+      if (events.length > 0 || checkpoints.length > 0) await source.check();
       await withoutForbidden(call, app, events);
       yield* textOf(page, source, app.store.redactions);
       // A piece of its own, by which a function finds the end of its reply.

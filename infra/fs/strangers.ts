@@ -57,7 +57,7 @@ async function look({ at, folder, entries, beside, found }: Look): Promise<void>
   for (const entry of entries) {
     const name = folder === '' ? entry.name : `${folder}/${entry.name}`;
     const location = path.join(at, entry.name);
-    if (OWN_FOLDERS.includes(name)) {
+    if (OWN_FOLDERS.some((own) => own === name || own.startsWith(`${name}/`))) {
       // A link to another disk is a folder, too; a file in place of a folder is none of ours.
       const inside = await entriesOf(location);
       if (entry.isFile()) found.push(name);

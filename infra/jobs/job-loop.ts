@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { JOBS } from '../../core/jobs/jobs.ts';
+import { loadJob } from '../../core/jobs/api.ts';
 import { jobAborted, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
@@ -23,8 +23,6 @@ const SLEEP_SLICE_MS_MAX = 100;
 
 const setup = workerData as WorkerSetup;
 const port = parentPort!;
-const jobs: Readonly<Record<string, Job>> =
-  setup.jobsUrl === undefined ? JOBS : ((await import(setup.jobsUrl)) as { JOBS: Record<string, Job> }).JOBS;
 const storage = new FilesystemStorage({ root: setup.root, indexRoot: setup.indexRoot, isBlocking: setup.isBackground });
 // A long job that no request waits for digests beside its work.
 const lane = setup.isBackground ? new DigestLane(new URL(setup.workerUrl), setup.givesWay) : null;
@@ -66,6 +64,11 @@ function fail(error: unknown): void {
   }
 }
 
+/** A job of a module that takes the place of the core's. */
+async function jobOf(url: string, name: string): Promise<Job | undefined> {
+  return ((await import(url)) as { JOBS: Record<string, Job> }).JOBS[name];
+}
+
 async function run(message: RunMessage): Promise<void> {
   const throttle = new ProgressThrottle();
   const endWhenAborted = () => {
@@ -95,7 +98,7 @@ async function run(message: RunMessage): Promise<void> {
     checkpoint: async () => endWhenAborted(),
   };
   try {
-    const job = jobs[message.name];
+    const job = await (setup.jobsUrl === undefined ? loadJob(message.name) : jobOf(setup.jobsUrl, message.name));
     if (job === undefined) throw jobUnknown(message.name);
     const result = await job(message.args as never, context);
     throttle.flush();

@@ -29,8 +29,11 @@ const INDEX_THREADS = 1;
  * changed.
  */
 const UPKEEP_THREADS = 5;
-/** Merges follow one another at once, or not for minutes: in milliseconds, how long a thread waits for the next. */
-const UPKEEP_IDLE_MS = 1_000;
+/**
+ * In milliseconds, how long a thread waits for the next merge, which comes within seconds while much is appended: the
+ * start of a thread costs as much as to merge some millions of entries.
+ */
+const UPKEEP_IDLE_MS = 20_000;
 /** Four chunks at a time, and one request for an explanation meanwhile. */
 const SCAVENGE_THREADS = 5;
 /**

@@ -20,9 +20,10 @@ const IDLE_MS_MAX = 30_000;
  */
 const HEAP_MIB_MAX = 128;
 const YOUNG_MIB_MAX = 6;
-// What the command line sets for the main thread, whose heap has it already, would count for workers too and overrule
-// this.
+// What the command line sets for the main thread, whose heap has it already, would count for workers too, and overrule
+// this or let each of them keep as much garbage.
 setFlagsFromString('--max-semi-space-size=0');
+setFlagsFromString('--initial-old-space-size=0');
 
 interface WorkerPoolOptions {
   /** Folders of the FilesystemStorage that every worker builds for itself. */

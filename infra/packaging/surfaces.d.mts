@@ -1,4 +1,5 @@
 export const SURFACES: readonly string[];
+export const NEUTRAL: readonly string[];
 export const PEERS: readonly string[];
 export const PEER_NAMES: Readonly<Record<string, string>>;
 export const REQUIRED: readonly string[];

@@ -3,12 +3,28 @@
 // types.mjs), and a test compares them with `exports`.
 
 /** Folders below local/. */
-export const SURFACES = ['embedded', 'testing', 'emmett'];
+export const SURFACES = [
+  'embedded',
+  'testing',
+  'emmett',
+  'dcb',
+  'client',
+  'events',
+  'project',
+  'project-postgres',
+  'project-sqlite',
+];
+
+/**
+ * Those of them that run wherever there is `fetch`: browsers, the edge, any version of any runtime. Each is one file
+ * that imports nothing (neutral.mjs).
+ */
+export const NEUTRAL = ['client', 'events', 'project', 'project-postgres', 'project-sqlite'];
 
 /**
  * Packages that a program brings itself, where it imports a surface that is made for them: they are not in the bundles.
  */
-export const PEERS = ['@event-driven-io/emmett'];
+export const PEERS = ['@event-driven-io/emmett', '@dcb-es/event-store'];
 
 /**
  * Other names that the sources have for them: two versions of Emmett are installed here, since another package wants an

@@ -1,3 +1,5 @@
+import { systemClock } from '../system-clock.ts';
+
 /** Where a command writes, what it may look at, and the process that it runs in; tests give their own. */
 export interface Io {
   readonly stdout: Output;
@@ -6,6 +8,8 @@ export interface Io {
   readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly process: Surroundings;
+  /** Of a clock that never goes back, in milliseconds: bars are drawn by it. */
+  monotonicMs(): number;
 }
 
 /** What befalls the process from outside, and its way out. */
@@ -44,6 +48,7 @@ export const processIo: Io = {
   stderr: process.stderr,
   env: process.env,
   process,
+  monotonicMs: () => systemClock.monotonicMs(),
   // Made when it is first asked for, which most commands never do.
   get stdin() {
     return process.stdin;
@@ -95,6 +100,7 @@ export function safeIo(io: Io): Io {
     stderr: safe(io.stderr),
     env: io.env,
     process: io.process,
+    monotonicMs: () => io.monotonicMs(),
     get stdin() {
       return io.stdin!;
     },

@@ -177,9 +177,7 @@ export interface Work {
 export async function runInterruptibly<T>(message: string, io: Io, work: (parts: Work) => Promise<T>): Promise<T> {
   const interrupt = listenForInterrupt(message, io);
   const progress = new Progress({
-    output: io.stderr,
-    env: io.env,
-    clock: systemClock,
+    io,
     onLine: (text) => line(io.stderr, text),
   });
   try {

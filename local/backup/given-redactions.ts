@@ -2,7 +2,8 @@ import { open } from 'node:fs/promises';
 import { encodeText } from '../../core/base/text.ts';
 import type { MarkColumns } from '../../core/streams/api.ts';
 import { decodeMark, type Mark } from '../../core/streams/format/marks.ts';
-import { ALL_MARKS, MARKS_MAX, Redactions } from '../../core/streams/redactions/redactions.ts';
+import { ALL_MARKS } from '../../core/streams/format/mark-columns.ts';
+import { MARKS_MAX, Redactions } from '../../core/streams/redactions/redactions.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 

@@ -1,4 +1,3 @@
-import { systemClock } from '../../infra/system-clock.ts';
 import { line } from '../../infra/runtime/io.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 import { Progress } from './progress.ts';
@@ -17,9 +16,7 @@ export async function followSearch<Said extends { readonly kind: string }, Summa
   tell: (found: Exclude<Said, Far<Said>>) => void,
 ): Promise<Summary> {
   const progress = new Progress({
-    output: io.stderr,
-    env: io.env,
-    clock: systemClock,
+    io,
     onLine: (message) => line(io.stderr, message),
   });
   try {

@@ -1,6 +1,5 @@
-import type { Clock } from '../../core/ports/clock.ts';
 import { CLEAR_LINE, coloursFor, draw } from '../../infra/runtime/io.ts';
-import type { Io, Output } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 
 /** A bar is redrawn at most this often. */
 const REDRAW_MS = 100;
@@ -46,10 +45,8 @@ interface ProgressFigures extends ProgressState {
 }
 
 interface ProgressOptions {
-  /** The bar is drawn here if it is a terminal. */
-  readonly output: Output;
-  readonly env: Io['env'];
-  readonly clock: Clock;
+  /** The bar is drawn on its stderr if that is a terminal. */
+  readonly io: Pick<Io, 'stderr' | 'env' | 'monotonicMs'>;
   /** What to do with a line of progress where there is no terminal. */
   readonly onLine: (text: string, figures: ProgressFigures) => void;
 }
@@ -100,11 +97,12 @@ export class Progress {
 
   constructor(options: ProgressOptions) {
     this.#options = options;
-    this.#isTerminal = options.output.isTTY === true && options.env['TERM'] !== 'dumb';
+    const { stderr, env } = options.io;
+    this.#isTerminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
   }
 
   update(state: ProgressState): void {
-    const now = this.#options.clock.monotonicMs();
+    const now = this.#options.io.monotonicMs();
     if (state.label !== this.#label) this.#begin(state, now);
     // What was counted anew, or grew while it was counted, does not take back what was shown.
     this.#done = Math.max(this.#done, shareDone(state));
@@ -139,7 +137,7 @@ export class Progress {
 
   /** Takes the bar off the terminal, so that other lines can be written. */
   clear(): void {
-    if (this.#isBarShown) draw(this.#options.output, CLEAR_LINE);
+    if (this.#isBarShown) draw(this.#options.io.stderr, CLEAR_LINE);
     this.#isBarShown = false;
   }
 
@@ -162,7 +160,7 @@ export class Progress {
   }
 
   #draw(figures: ProgressFigures): void {
-    const { output, env } = this.#options;
+    const { stderr: output, env } = this.#options.io;
     const columns = output.columns || COLUMNS_DEFAULT;
     const length = Math.max(BAR_MIN, columns - TEXT_COLUMNS);
     const full = Math.round(figures.done * length);

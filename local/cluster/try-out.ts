@@ -67,6 +67,7 @@ export interface MemberOptions {
 /** What makes this program of Node.js: the sources in a checkout, the bundle in a package. */
 const PROGRAM = [
   '--max-semi-space-size=16',
+  '--initial-old-space-size=64',
   fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url)),
 ];
 

@@ -29,6 +29,8 @@ import {
   scavengeStopCommand,
   scavengeWatchCommand,
 } from './scavenge-command.ts';
+import { indexesSetCommand, indexesStatusCommand } from './indexes-command.ts';
+import { readCommand, streamsCommand } from './read-command.ts';
 import { proofExportCommand, proofVerifyCommand } from './proof.ts';
 import {
   subscriptionsDeleteCommand,
@@ -82,6 +84,8 @@ const startCommand: Command = defineCommand({
 /** Every command, in the order of `--help`. */
 export const COMMANDS: readonly Command[] = [
   startCommand,
+  readCommand,
+  streamsCommand,
   scavengeStartCommand,
   scavengeStopCommand,
   scavengeStatusCommand,
@@ -104,6 +108,8 @@ export const COMMANDS: readonly Command[] = [
   clusterResetCommand,
   explainCommand,
   redactCommand,
+  indexesStatusCommand,
+  indexesSetCommand,
   proveErasedCommand,
   proofExportCommand,
   proofVerifyCommand,

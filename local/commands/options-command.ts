@@ -310,6 +310,7 @@ export const proveErasedOptions = {
   storage: storageOptions.storage,
   ...placeOptions,
   repository: text('R', null, 'Search the backups of this repository instead: a directory, or s3://bucket/prefix'),
+  'allow-unknown': flag('Exit code 0 even where nothing shows that there ever was such a stream or event'),
   json: flag('One JSON object per line: findings, then the summary'),
 };
 
@@ -322,6 +323,28 @@ export const redactOptions = {
   metadata: texts('NAME', 'Remove this event metadata, too, whose name begins with $; can be repeated'),
   preview: flag('Only show which events it would take'),
   yes: flag('Do not ask for confirmation'),
+  json: reportJson,
+};
+
+export const indexesStatusOptions = {
+  node: nodeOption,
+  ca: caOption,
+  watch: flag('Show the progress until all indexes are built'),
+  json: reportJson,
+};
+
+const switchOption = (help: string): Option<'on' | 'off' | null> => ({
+  ...oneOf<'on' | 'off'>(['on', 'off'], 'on', help),
+  fallback: null,
+  fallbackText: 'unchanged',
+});
+
+export const indexesSetOptions = {
+  node: nodeOption,
+  ca: caOption,
+  names: switchOption('Categories and event types'),
+  correlations: switchOption('$correlationId of event metadata'),
+  tags: switchOption('$tags of event metadata'),
   json: reportJson,
 };
 

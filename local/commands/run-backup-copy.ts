@@ -20,6 +20,10 @@ import type { backupCopyOptions } from './options-command.ts';
 const INTERRUPTED =
   'The copy was interrupted, as its file copy-unfinished says. Repeat the command: it copies only what is missing.';
 
+/** So that a differential copy right after a full one does not look as if something were wrong. */
+const ALWAYS_COPIED =
+  'Copied every time, at their full size: the chunk being written, checkpoints, the existence filter of the index, and the scavenge database.';
+
 /** Copies the files of a node into a directory, or says how its volumes have to be snapshot. */
 export async function runBackupCopy({ options }: Input<typeof backupCopyOptions>, io: Io): Promise<ExitCode> {
   const modes = (['full', 'differential', 'snapshot'] as const).filter((mode) => options[mode]);
@@ -77,6 +81,7 @@ function show(
     io.stdout,
     `${counted(copied, 'file')} copied (${bytesText(bytesCopied)}).${others}${wasUnfinished ? ' It completed an unfinished copy.' : ''}`,
   );
+  if (mode === 'differential') line(io.stdout, ALWAYS_COPIED);
   line(io.stdout, `Restore it with \`skua restore --from ${shellWord(to)} --db ./restored\`.`);
 }
 

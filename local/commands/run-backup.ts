@@ -436,6 +436,7 @@ function showPruned(report: PruneReport, options: Options, io: Io): void {
     blobsRemoved,
     bytesRemoved,
     blobsWaiting,
+    redactionsKept,
     isBackupRunning,
     backupsRunning,
     restorableBefore,
@@ -449,6 +450,11 @@ function showPruned(report: PruneReport, options: Options, io: Io): void {
     io.stdout,
     `${isDryRun ? yellow('Dry run') : green('Done')}: ${counted(removed.length, 'backup')} ${verb}, ${kept.length} kept; ${counted(blobsRemoved, 'object')} (${bytesText(bytesRemoved)}) ${verb}.`,
   );
+  if (redactionsKept > 0)
+    line(
+      io.stdout,
+      `${counted(redactionsKept, 'redacted event')} that only the forgotten node's backups knew of ${redactionsKept === 1 ? 'stays' : 'stay'} redacted: the repository ${isDryRun ? 'would keep' : 'keeps'} that in mind for all restores.`,
+    );
   if (blobsWaiting > 0)
     line(
       io.stdout,

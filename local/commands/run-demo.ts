@@ -25,9 +25,7 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
     0,
   );
   const progress = new Progress({
-    output: io.stderr,
-    env: io.env,
-    clock: systemClock,
+    io,
     onLine: (text) => {
       if (!options.json) line(io.stderr, text);
     },
@@ -123,11 +121,11 @@ const FATES = {
   limited: `limited to its newest ${KEPT_EVENTS}`,
 } as const;
 
-function remarkOf({ isSame, refused, fate, wasBefore, before, written }: StreamReport): string {
+function remarkOf({ isSame, refused, fate, wasBefore, written }: StreamReport): string {
   if (refused > 0) return `${refused} refused`;
   if (!isSame) return 'content differs';
   if (fate !== null) return wasBefore ? `${FATES[fate]} before, nothing sent` : `then ${FATES[fate]}`;
-  return before === written ? 'a repeat, nothing new' : '';
+  return written === 0 ? 'a repeat, nothing new' : '';
 }
 
 function showScavenge(

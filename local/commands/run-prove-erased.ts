@@ -2,12 +2,16 @@ import * as path from 'node:path';
 import { checkErasureInRepository } from '../../core/backup/erasure-check/erasure-check.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
+import { timestampText } from '../../core/base/time.ts';
+import type { Storage } from '../../core/ports/storage.ts';
+import { keptAnchor } from '../../core/integrity/kept-anchor/kept-anchor.ts';
 import { checkErasure } from '../../core/scavenge/erasure/erasure.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/api.ts';
 import { checkErasureInObjects } from '../../core/shared-log/erasure-check/erasure-check.ts';
 import type { ObjectErasureFinding, ObjectErasureSummary } from '../../core/shared-log/erasure-check/erasure-check.ts';
 import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { placeOf, repositoryCommand, runningText, whenEndedText, withRepository } from '../backup/backup-world.ts';
 import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
@@ -18,10 +22,18 @@ import { requireDirectory } from '../cli/data-directory.ts';
 import { followSearch } from '../cli/findings.ts';
 import { bytesText } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/open-for-inspection.ts';
+import {
+  CHAIN_ELSEWHERE,
+  type ChainState,
+  chainText,
+  ErasureRecord,
+  NO_CHAIN_KEPT,
+  remainText,
+} from './erasure-record.ts';
 import type { proveErasedOptions } from './options-command.ts';
 
 const SCAVENGE =
-  'A scavenge removes what is deleted or expired; the last event of a stream is removed only by a hard delete.';
+  'A scavenge removes what is deleted or expired, and the content of redacted events; the last event of a stream goes only with a hard delete of the stream.';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 type Options = Input<typeof proveErasedOptions>['options'];
@@ -60,7 +72,7 @@ export async function runProveErased(
 
 function searchObjects(
   place: ObjectLocation,
-  { stream, json }: Options,
+  { stream, json, 'allow-unknown': allowsUnknown }: Options,
   events: readonly string[],
   io: Io,
 ): Promise<ExitCode> {
@@ -68,14 +80,14 @@ function searchObjects(
     report(
       checkErasureInObjects({ world, events, ...(stream !== null && { stream }) }),
       { storage: world.objects.place },
-      { stream, events, advise: adviceOfObjects, json },
+      { stream, advise: adviceOfObjects, chain: async () => ELSEWHERE, allowsUnknown, json },
       io,
     ),
   );
 }
 
 async function searchDirectory(
-  { stream, json, index, db }: Options,
+  { stream, json, index, db, 'allow-unknown': allowsUnknown }: Options,
   events: readonly string[],
   io: Io,
 ): Promise<ExitCode> {
@@ -90,7 +102,14 @@ async function searchDirectory(
     return await report(
       checkErasure({ storage, events, ...(stream !== null && { stream }) }),
       { directory },
-      { stream, events, advise: () => SCAVENGE, json },
+      {
+        stream,
+        searched: ', with the space set aside in them',
+        advise: () => SCAVENGE,
+        chain: () => chainOf(storage),
+        allowsUnknown,
+        json,
+      },
       io,
     );
   } catch (error) {
@@ -101,12 +120,19 @@ async function searchDirectory(
 }
 
 function searchRepository(options: Options, events: readonly string[], io: Io): Promise<ExitCode> {
-  const { stream, json } = options;
+  const { stream, json, 'allow-unknown': allowsUnknown } = options;
   return withRepository(placeOf(options.repository, 'repository', options), options, {}, io, (repository) =>
     report(
       checkErasureInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }),
       { repository: repository.place },
-      { stream, events, advise: (summary) => adviceFor(summary, options), json },
+      {
+        stream,
+        advise: (summary) => adviceFor(summary, options),
+        remains: ({ places }) => remainText(places),
+        chain: async () => ELSEWHERE,
+        allowsUnknown,
+        json,
+      },
       io,
     ),
   );
@@ -123,7 +149,7 @@ function adviceFor({ places, nodes, backupsRunning }: RepositoryErasureSummary, 
   const advice: string[] = [];
   for (const { backupId, nodeId } of newest) {
     advice.push(
-      `The newest backup of node ${nodeId}, ${backupId}, holds traces: delete the events there if you have not yet (the last event of a stream is removed only by a hard delete), scavenge the node, and back it up${nodes > 1 ? `; if the node no longer exists, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`,
+      `The newest backup of node ${nodeId}, ${backupId}, was made before they were removed. Delete or redact the events on the node if you have not yet (the last event of a stream goes only with a hard delete of the stream; a redaction empties any), scavenge it, and back it up again${nodes > 1 ? `; if the node no longer exists, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`,
     );
   }
   const isElsewhere = places.length > newest.length;
@@ -140,12 +166,28 @@ function adviceFor({ places, nodes, backupsRunning }: RepositoryErasureSummary, 
   return advice.join(' ');
 }
 
+const ELSEWHERE: ChainState = { anchor: null, why: CHAIN_ELSEWHERE };
+
+async function chainOf(storage: Storage): Promise<ChainState> {
+  try {
+    const anchor = await keptAnchor(storage, nodeDigests);
+    return anchor === null ? { anchor, why: NO_CHAIN_KEPT } : { anchor };
+  } catch (error) {
+    if (isSkuaError(error, 'proof_damaged')) return { anchor: null, why: error.message };
+    throw error;
+  }
+}
+
 interface Sought<S extends ErasureSummary> {
   readonly stream: string | null;
-  /** Ids. */
-  readonly events: readonly string[];
   /** What removes the traces that were found. */
   readonly advise: (summary: S) => string;
+  /** Where traces are, and until when, a line each. */
+  readonly remains?: (summary: S) => readonly string[];
+  /** What to know about the bytes that were searched. */
+  readonly searched?: string;
+  readonly chain: () => Promise<ChainState>;
+  readonly allowsUnknown: boolean;
   readonly json: boolean;
 }
 
@@ -158,32 +200,43 @@ async function report<S extends ErasureSummary>(
 ): Promise<ExitCode> {
   const { json } = sought;
   const waiting = new Findings(io);
-  const redactions = new Map<string, NonNullable<ErasureFinding['mark']>>();
+  const record = new ErasureRecord();
+  const searchedAt = timestampText(Math.floor(systemClock.nowMs()), 0);
   const summary = await followSearch(
     search,
     io,
     ({ bytesDone, bytesTotal }) => ({ label: 'searching', bytesDone, bytesTotal }),
     (found) => {
-      if (found.mark !== undefined) redactions.set(`${found.mark.number}@${found.mark.stream}`, found.mark);
+      record.note(found);
       if (json) line(io.stdout, JSON.stringify(found));
       else waiting.tell(found);
     },
   );
   waiting.end();
-  if (!json) for (const mark of redactions.values()) line(io.stdout, redactionText(mark));
-  line(
-    io.stdout,
-    json
-      ? JSON.stringify({
-          kind: 'summary',
-          ...where,
-          ...summary,
-          ...(redactions.size > 0 && { redactions: [...redactions.values()] }),
-          ...(sought.stream !== null && { streamKnown: isKnown(summary) }),
-        })
-      : summaryText(summary, Object.values(where)[0]!, sought, io),
-  );
-  return summary.traces === 0 ? EXIT.ok : EXIT.failed;
+  const chain = await sought.chain();
+  if (json) {
+    line(
+      io.stdout,
+      JSON.stringify({
+        kind: 'summary',
+        ...where,
+        ...summary,
+        searchedAt,
+        redactions: record.redactions,
+        deletions: record.deletions,
+        chain: chain.anchor,
+        ...(chain.anchor === null && { chainNote: chain.why }),
+        ...(sought.stream !== null && { streamKnown: isKnown(summary) }),
+      }),
+    );
+  } else {
+    for (const each of record.lines(sought.stream)) line(io.stdout, each);
+    for (const each of sought.remains?.(summary) ?? []) line(io.stdout, each);
+    line(io.stdout, chainText(chain));
+    line(io.stdout, summaryText(summary, Object.values(where)[0]!, { ...sought, searchedAt }, io));
+  }
+  const isProved = summary.traces === 0 && (sought.allowsUnknown || unknownOf(summary, sought.stream).length === 0);
+  return isProved ? EXIT.ok : EXIT.failed;
 }
 
 /**
@@ -216,11 +269,6 @@ class Findings {
   }
 }
 
-/** What was asked, and who asked. */
-function redactionText({ stream, number, by, reason }: NonNullable<ErasureFinding['mark']>): string {
-  return `Event ${number} of ${JSON.stringify(stream)} was redacted by ${by}: ${reason}`;
-}
-
 function findingText({ kind, file, offset, what }: ErasureFinding, io: Io): string {
   const { red, dim, bold } = coloursFor(io.stdout, io.env);
   return `${kind === 'trace' ? red('trace  ') : dim('residue')} ${bold(`${file} at ${offset}`)}: ${what}`;
@@ -237,24 +285,39 @@ function isKnown({ traces, residues }: ErasureSummary): boolean {
   return traces + residues > 0;
 }
 
+/**
+ * What nothing was found of, so that nothing is proved of it: most likely it is misspelt. Of the events of a stream
+ * that is named the stream's own residue tells.
+ */
+function unknownOf(summary: ErasureSummary, stream: string | null): readonly string[] {
+  if (stream === null) return summary.unknownEvents;
+  return isKnown(summary) ? [] : [stream];
+}
+
+const ALLOW_UNKNOWN = ' (with --allow-unknown the exit code is 0)';
+
 function summaryText<S extends ErasureSummary>(
   summary: S,
   place: string,
-  { stream, events, advise }: Sought<S>,
+  { stream, advise, searched = '', searchedAt, allowsUnknown }: Sought<S> & { readonly searchedAt: string },
   io: Io,
 ): string {
   const { files, bytes, traces, residues } = summary;
   const { red, green, yellow } = coloursFor(io.stdout, io.env);
-  const searched = `Searched ${counted(files, 'file')} (${bytesText(bytes)}).`;
-  // Nothing is proved of what never was: most likely the name is misspelt.
-  if (stream !== null && !isKnown(summary)) {
-    return `${place}: ${yellow(`no trace, and no sign that there ever was a stream ${JSON.stringify(stream)}`)}: nothing here names it, neither log nor index, not even a tombstone. This does not prove erasure: check the name. ${searched}`;
+  const how = `Searched ${counted(files, 'file')} (${bytesText(bytes)}${searched}) at ${searchedAt}.`;
+  const allow = allowsUnknown ? '' : ALLOW_UNKNOWN;
+  const unknown = unknownOf(summary, stream);
+  if (stream !== null && unknown.length > 0) {
+    return `${place}: ${yellow(`no trace, and no sign that there ever was a stream ${JSON.stringify(stream)}`)}: nothing here names it, neither log nor index, not even a tombstone. This does not prove erasure: check the name${allow}. ${how}`;
   }
   const verdict = traces === 0 ? green('no trace') : red(counted(traces, 'trace'));
-  // An id, other than a stream, leaves nothing behind.
-  const ofIds =
-    traces === 0 && stream === null
-      ? ` Whether an event with ${events.length === 1 ? 'this id' : 'these ids'} ever existed can't be determined: check the spelling.`
-      : '';
-  return `${place}: ${verdict}, ${counted(residues, 'residue')}. ${searched}${traces === 0 ? ofIds : ` ${advise(summary)}`}`;
+  const more = [
+    ...(traces === 0 ? [] : [advise(summary)]),
+    ...(unknown.length === 0
+      ? []
+      : [
+          `${yellow(`No sign that there ever was ${unknown.length === 1 ? `an event ${unknown[0]}` : `any of ${unknown.length} events, such as ${unknown[0]}`}`)}: a scavenge has removed all of it, or the id is misspelt. This does not prove erasure: check the spelling${allow}.`,
+        ]),
+  ];
+  return [`${place}: ${verdict}, ${counted(residues, 'residue')}. ${how}`, ...more].join(' ');
 }

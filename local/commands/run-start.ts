@@ -42,9 +42,7 @@ async function run(config: Config, io: Io): Promise<ExitCode> {
   const hangUp = listenForHangUp(io.process, log);
   const ending = listenForSignals(io, log);
   const progress = new Progress({
-    output: io.stderr,
-    env: io.env,
-    clock: systemClock,
+    io,
     onLine: (message, { bytesDone, bytesTotal }) => log.info(message, { bytesDone, bytesTotal }),
   });
   try {

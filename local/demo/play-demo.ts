@@ -29,7 +29,7 @@ export interface StreamReport {
   readonly sent: number;
   /** How many of them were refused, for whatever reason. */
   readonly refused: number;
-  /** Visible events after sending. */
+  /** Events that this run has added: none for webhooks that an earlier one has sent. */
   readonly written: number;
   /** Everything sent came back, once, with the same type and bytes. */
   readonly isSame: boolean;
@@ -157,7 +157,7 @@ async function end(
       before,
       sent: 0,
       refused: 0,
-      written: before,
+      written: 0,
       isSame: true,
       fate: earlier,
       wasBefore: true,
@@ -175,7 +175,7 @@ async function end(
     before,
     sent: deliveries.length,
     refused,
-    written: read.length,
+    written: read.length - before,
     isSame: refused === 0 && areSame(deliveries, read),
     fate,
     wasBefore: false,

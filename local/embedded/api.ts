@@ -1,5 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { EventStore, Position } from '../event-store/api.ts';
+
+export type * from '../event-store/api.ts';
+
 /**
  * The store without a server: what `skua/embedded` promises. These types name nothing of the insides, and stay what
  * they are within a major version.
@@ -56,238 +60,6 @@ export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
-}
-
-/** An event to be written. */
-export interface NewEvent {
-  /** 1 to 1 024 characters. Names that begin with `$` are the system's own. */
-  readonly type: string;
-  /**
-   * A JSON value, or bytes as a Uint8Array, which are kept as they are. Left out for none. Together with the metadata 4
-   * MiB at most.
-   */
-  readonly data?: unknown;
-  /** As `data`. */
-  readonly metadata?: unknown;
-  /** A UUID. An append that is repeated with the same ids writes nothing twice. Default: a random one. */
-  readonly id?: string;
-}
-
-/** An event that was written. `Data` and `Metadata` are what the reader says they are: nothing checks them. */
-export interface RecordedEvent<Data = unknown, Metadata = unknown> {
-  /** The stream that holds it; for a resolved link that of its target. */
-  readonly stream: string;
-  /** Number in its stream, from 0 on. */
-  readonly version: number;
-  readonly type: string;
-  /** UUID in lower case. */
-  readonly id: string;
-  /**
-   * The JSON value, or a Uint8Array of its own where the event holds other bytes; undefined where it has none, or they
-   * were redacted.
-   */
-  readonly data: Data;
-  /** As `data`; of a redacted event what was kept: members whose names begin with `$`. */
-  readonly metadata: Metadata;
-  /** `data` is a JSON value. */
-  readonly isJson: boolean;
-  /** Its content was taken away (`redact`), and the event left. */
-  readonly isRedacted: boolean;
-  /** Its place among all events: where to go on after it. */
-  readonly position: Position;
-  /** When it was written, by the clock of the process that did. */
-  readonly createdAt: Date;
-  /** With `resolveLinks`: the link by which it was reached, and what of it there is without its own data; else null. */
-  readonly link: { readonly stream: string; readonly version: number; readonly position: Position } | null;
-}
-
-/**
- * A place among all events; plain JSON, to be stored as it is. Both are bytes of the log, and differ only for events of
- * old explicit transactions.
- */
-export interface Position {
-  readonly commit: number;
-  readonly prepare: number;
-}
-
-/**
- * What a stream has to be for a write: `none` (no events; a deleted stream that can be written again has none),
- * `exists`, the version of its last event, or `any`. An append that is repeated with the same ids is known as one for
- * certain where a version or `none` is expected, else as long as the ids are among those of the last events.
- */
-export type Expected = 'any' | 'none' | 'exists' | number;
-
-/** How an append ended. */
-export interface AppendResult {
-  /** Version of the last event written: what the next append expects. */
-  readonly version: number;
-  /** Version of the first event written. */
-  readonly firstVersion: number;
-  /** Of the last event. */
-  readonly position: Position;
-  /** The same events had been written before; nothing was written now. */
-  readonly isRepeat: boolean;
-}
-
-/** Events for one stream of several. */
-export interface StreamAppend {
-  readonly stream: string;
-  /** One or more. */
-  readonly events: readonly NewEvent[];
-  /** Default `any`. */
-  readonly expected?: Expected;
-}
-
-/** What one stream of an append to several has become. */
-export interface StreamAppended {
-  readonly stream: string;
-  /** Version of its last event. */
-  readonly version: number;
-  /** Of its last event. */
-  readonly position: Position;
-}
-
-/** Which events of a stream are read. */
-export interface ReadOptions {
-  /** Default `forward`. */
-  readonly direction?: 'forward' | 'backward';
-  /** Version of the first event; `start` or `end` of the stream. Default: where the direction begins. */
-  readonly from?: number | 'start' | 'end';
-  /** Most events, 1 or more. Default: all. */
-  readonly limit?: number;
-  /** Give the targets of links instead of the links. Default false. */
-  readonly resolveLinks?: boolean;
-  /** Ends the reading with its reason. */
-  readonly signal?: AbortSignal;
-}
-
-/** Which events of all streams are read. */
-export interface ReadAllOptions {
-  /** Default `forward`. */
-  readonly direction?: 'forward' | 'backward';
-  /**
-   * Forward the first event is the one at this position or behind it, backward the one before it. Default: where the
-   * direction begins.
-   */
-  readonly from?: Position | 'start' | 'end';
-  /** Most events, 1 or more. Default: all. */
-  readonly limit?: number;
-  readonly filter?: Filter;
-  /**
-   * Also the system's own events, whose types begin with `$`: metadata, links, the history of scavenges. Default false.
-   */
-  readonly system?: boolean;
-  /** Give the targets of links instead of the links. Default false. */
-  readonly resolveLinks?: boolean;
-  /** Ends the reading with its reason. */
-  readonly signal?: AbortSignal;
-}
-
-/** Which events are wanted, by the name of their stream or their type; prefixes or an expression. */
-export interface Filter {
-  readonly on: 'stream' | 'type';
-  /** One of them has to begin the name. */
-  readonly prefixes?: readonly string[];
-  /** A regular expression of RE2, which has no look-around and no back references. 1 000 characters at most. */
-  readonly pattern?: string;
-}
-
-/** A subscription to one stream. */
-export interface SubscribeToStreamOptions {
-  /** It need not exist yet. */
-  readonly stream: string;
-  /**
-   * Version of the last event that was seen: what follows is delivered. `start`: all; `end`: new ones only. Default
-   * `start`.
-   */
-  readonly after?: number | 'start' | 'end';
-  /** Give the targets of links instead of the links. Default false. */
-  readonly resolveLinks?: boolean;
-  /** Ends the subscription: the loop over it ends, without an error. */
-  readonly signal?: AbortSignal;
-  /** Called whenever all that there is has been delivered, between two events. */
-  readonly onCaughtUp?: () => void;
-}
-
-/** A subscription to all streams, or those of a filter. */
-export interface SubscribeToAllOptions {
-  readonly stream?: undefined;
-  /**
-   * Position of the last event that was seen: what follows is delivered. `start`: all; `end`: new ones only. Default
-   * `start`.
-   */
-  readonly after?: Position | 'start' | 'end';
-  readonly filter?: Filter;
-  /** Also the system's own events, whose types begin with `$`. Default false. */
-  readonly system?: boolean;
-  /** Give the targets of links instead of the links. Default false. */
-  readonly resolveLinks?: boolean;
-  /** Ends the subscription: the loop over it ends, without an error. */
-  readonly signal?: AbortSignal;
-  /** Called whenever all that there is has been delivered, between two events. */
-  readonly onCaughtUp?: () => void;
-  /**
-   * Called now and then with a position behind which nothing was left out, though no event lies there: to be stored as
-   * the one of an event is.
-   */
-  readonly onCheckpoint?: (position: Position) => void;
-}
-
-/** What `delete` takes. */
-export interface DeleteOptions {
-  /** Default `any`. */
-  readonly expected?: Expected;
-  /**
-   * For ever: the name can't be written again. Default false: the stream has no events, and the next append goes on
-   * behind its last version.
-   */
-  readonly hard?: boolean;
-}
-
-/** What a stream is now. */
-export interface StreamInfo {
-  readonly stream: string;
-  /** `deleted` streams can be written again, `tombstoned` ones can't. */
-  readonly state: 'none' | 'live' | 'deleted' | 'tombstoned';
-  /** Version of its last event, whether or not that is still there; null for one that has none, or is tombstoned. */
-  readonly version: number | null;
-}
-
-/** How long events are kept, which users may see them over a server, and keys of one's own. */
-export interface StreamMetadata {
-  /** Events that are kept, 1 or more: the newest. */
-  readonly maxCount?: number;
-  /** Seconds for which events are kept, 1 or more. */
-  readonly maxAgeSeconds?: number;
-  /** Events before this version are gone. */
-  readonly truncateBefore?: number;
-  /** Seconds for which a server's replies may be cached. */
-  readonly cacheControlSeconds?: number;
-  /** Which users and groups may do what, where the store is served. */
-  readonly access?: StreamAccess;
-  /** Keys of one's own, which don't begin with `$`, with JSON values. */
-  readonly custom?: Readonly<Record<string, unknown>>;
-}
-
-/** Names of users and groups, by what they may do. */
-export interface StreamAccess {
-  readonly read?: readonly string[];
-  readonly write?: readonly string[];
-  readonly delete?: readonly string[];
-  readonly metadataRead?: readonly string[];
-  readonly metadataWrite?: readonly string[];
-}
-
-/** The metadata of a stream, and their own version. */
-export interface RecordedMetadata extends StreamMetadata {
-  /** What `setMetadata` expects; null where none were written. */
-  readonly version: number | null;
-}
-
-/** What `setMetadata` takes. */
-export interface SetMetadataOptions {
-  /** As of an append, of the metadata's own version. Default `any`. */
-  readonly expected?: Expected;
 }
 
 /** What `scavenge` takes. */
@@ -451,76 +223,8 @@ export interface BackupResult {
   readonly bytesNew: number;
 }
 
-/**
- * A store that is open. All its methods may be called at once, any number of times. What they reject with is a
- * `SkuaError` whose `code` is told with each, or the reason of a signal; besides, all reject with `store_closed` once
- * it is closed, and with `io_error` or `log_corrupt` where the storage fails.
- */
-export interface Store {
-  /**
-   * Appends events to a stream, all or nothing, and resolves when they are durable: on disk, or in the bucket.
-   *
-   * @throws `wrong_expected_version` (data: stream, expected, actual: a version or null) where the stream is another
-   * than expected; `stream_deleted` for a tombstoned stream; `batch_empty` without events; `invalid_stream_name`,
-   * `invalid_event`, `invalid_expected_version`, `event_too_large`, `batch_too_large` for what can't be written;
-   * `too_busy` where too much waits already; `disk_full`; `writer_stopped` after a failure of the disk: the store has
-   * to be opened again.
-   */
-  append(
-    stream: string,
-    events: NewEvent | readonly NewEvent[],
-    options?: { readonly expected?: Expected },
-  ): Promise<AppendResult>;
-
-  /**
-   * Appends to several streams at once, all or nothing; 1 000 streams at most. What is expected is compared with what
-   * was there before all of it.
-   *
-   * @throws as `append`, but `consistency_violation` (data: violations, with stream, expected and actual of each) where
-   * streams are others than expected.
-   */
-  appendToStreams(
-    appends: readonly StreamAppend[],
-  ): Promise<{ readonly streams: readonly StreamAppended[]; readonly position: Position; readonly isRepeat: boolean }>;
-
-  /**
-   * Reads a stream, page by page as the loop goes on. Events that its metadata hide are left out.
-   *
-   * @throws `stream_not_found` for a stream without events, or a deleted one; `stream_deleted` for a tombstoned one;
-   * `invalid_stream_name`, `invalid_event_number`, `invalid_count`; the signal's reason.
-   */
-  read<Data = unknown, Metadata = unknown>(
-    stream: string,
-    options?: ReadOptions,
-  ): AsyncIterable<RecordedEvent<Data, Metadata>>;
-
-  /**
-   * Reads all streams in the order in which they were written.
-   *
-   * @throws `invalid_position` for a position that no event has; `invalid_count`; `bad_option`, `invalid_expression`,
-   * `unsupported_expression`, `expression_too_large` for a filter; the signal's reason.
-   */
-  readAll<Data = unknown, Metadata = unknown>(options?: ReadAllOptions): AsyncIterable<RecordedEvent<Data, Metadata>>;
-
-  /**
-   * Delivers what there is, and then what is appended, in order, without gap or duplicate, until its signal aborts or
-   * the loop is left. The reader sets the pace: nothing is buffered beyond a page of 1 MiB.
-   *
-   * @throws `stream_deleted` behind the last event of a stream that is tombstoned; `store_closed` when the store is
-   * closed meanwhile; what `read` and `readAll` reject with.
-   */
-  subscribe<Data = unknown, Metadata = unknown>(
-    options?: SubscribeToStreamOptions | SubscribeToAllOptions,
-  ): AsyncIterable<RecordedEvent<Data, Metadata>>;
-
-  /**
-   * Deletes a stream: its events can't be read from now on. They are gone from the files after a `scavenge`; the last
-   * one goes only with `hard`.
-   *
-   * @throws as `append`.
-   */
-  delete(stream: string, options?: DeleteOptions): Promise<{ readonly position: Position }>;
-
+/** A store that is open in this process: what every `EventStore` does, and the care for its data. */
+export interface Store extends EventStore {
   /**
    * Takes the content of single events away: they read as empty from now on (`isRedacted`), and keep version, id, type
    * and metadata that begin with `$`. Their content is gone from the files after a `scavenge`; backups that were made
@@ -531,28 +235,6 @@ export interface Store {
    * transactions, and events of streams that begin with `$`; `redactions_full`; what `append` rejects with.
    */
   redact(stream: string, options: RedactOptions): Promise<RedactResult>;
-
-  /**
-   * What a stream is, without reading its events.
-   *
-   * @throws `invalid_stream_name`.
-   */
-  info(stream: string): Promise<StreamInfo>;
-
-  /**
-   * The metadata of a stream.
-   *
-   * @throws `stream_deleted` for a tombstoned one; `invalid_stream_name`.
-   */
-  metadata(stream: string): Promise<RecordedMetadata>;
-
-  /**
-   * Replaces the metadata of a stream, which need not exist yet. One that was deleted comes back by it, without the
-   * events that were deleted unless `truncateBefore` says otherwise.
-   *
-   * @throws as `append`; `invalid_metadata` (data: key) for a value that means nothing.
-   */
-  setMetadata(stream: string, metadata: StreamMetadata, options?: SetMetadataOptions): Promise<AppendResult>;
 
   /**
    * Removes from the files what is deleted, expired or limited when it is called, and resolves when that is done. Reads
@@ -591,13 +273,4 @@ export interface Store {
    * never rejects.
    */
   readonly failed: Promise<Error>;
-
-  /**
-   * Finishes what was accepted, stops a scavenge, ends subscriptions, and lets go of the directory. Calling it again
-   * changes nothing.
-   */
-  close(): Promise<void>;
-
-  /** `close`, for `await using`. */
-  [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,63 +1,56 @@
-import { type DataOf, type ErrorCode, isSkuaError, SkuaError } from '../../core/base/errors.ts';
-import { ANY, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
-import type { AppendResult as StoredAppend, NewEvent as BytesEvent, StoredEvent } from '../../core/streams/api.ts';
+import type {
+  AppendResult as StoredAppend,
+  AppendToStreamsOptions,
+  NewEvent as BytesEvent,
+  StoredEvent,
+  StreamWrite,
+} from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
-import type { AppendResult, Expected, NewEvent, Position, RecordedEvent } from './api.ts';
-import type { Conflict } from './embedded-errors.ts';
+import { checkedExpected, checkedList, type GivenEvent, givenEvent, taggedEvents } from '../event-store/given.ts';
+import { EXPECTED_NUMBERS } from '../event-store/words.ts';
+import type { AppendCondition, AppendResult, Expected, NewEvent, Position, RecordedEvent, TaggedEvent } from './api.ts';
 
 /** Between the bytes of the store and what a program works with. */
 
 const NOTHING = new Uint8Array(0);
-const WORDS: Readonly<Record<string, number>> = { any: ANY, none: NO_STREAM, exists: STREAM_EXISTS };
 
 /** Throws `invalid_expected_version`. */
-export function expectedNumber(expected: Expected = 'any'): number {
-  const number = typeof expected === 'number' ? expected : WORDS[expected];
-  if (number === undefined || !Number.isSafeInteger(number) || (typeof expected === 'number' && expected < 0)) {
-    throw new SkuaError(
-      'invalid_expected_version',
-      `'${String(expected)}' is not a valid expectation: give the version of the last event, or any, none or exists.`,
-      { expected },
-    );
-  }
-  return number;
+export function expectedNumber(expected?: Expected): number {
+  const known = checkedExpected(expected);
+  return typeof known === 'number' ? known : EXPECTED_NUMBERS[known];
 }
 
 /** Throws `batch_empty` and `invalid_event`. */
 export function bytesEvents(events: NewEvent | readonly NewEvent[]): BytesEvent[] {
-  const list = Array.isArray(events) ? (events as readonly NewEvent[]) : [events as NewEvent];
-  if (list.length === 0) throw new SkuaError('batch_empty', 'There are no events to append: give one or more.');
-  return list.map(bytesEvent);
+  return checkedList(events).map((event, index) => bytesEvent(givenEvent(event, index)));
 }
 
-function bytesEvent(event: NewEvent, index: number): BytesEvent {
-  const { type, data, metadata, id = crypto.randomUUID() } = event ?? {};
-  // Of another type the core would look at its length, or at its bytes.
-  if (typeof type !== 'string' || typeof id !== 'string')
-    throw invalidEvent(index, 'needs a type, and an id that is a string');
-  const isJson = data !== undefined && !(data instanceof Uint8Array);
-  return { id, type, isJson, data: payload(data, index, 'data'), metadata: payload(metadata, index, 'metadata') };
+/** Each event for its stream, with its tags in its metadata. Throws as `bytesEvents`. */
+function taggedWrites(events: TaggedEvent | readonly TaggedEvent[]): StreamWrite[] {
+  return taggedEvents(events).map(({ stream, event }) => ({
+    stream,
+    expectedVersion: EXPECTED_NUMBERS.any,
+    events: [bytesEvent(event)],
+  }));
 }
 
-function payload(value: unknown, index: number, what: string): Uint8Array {
-  if (value === undefined) return NOTHING;
-  // The caller may write to its own bytes while these wait for the disk.
-  if (value instanceof Uint8Array) return value.slice();
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (error) {
-    throw invalidEvent(
-      index,
-      `has ${what} that is not JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  }
-  if (text === undefined) throw invalidEvent(index, `has ${what} that is not JSON: a ${typeof value}`);
-  return encodeText(text);
+/** What the core is called with for tagged events and their condition. Throws as `taggedWrites`. */
+export function taggedAppend(
+  events: TaggedEvent | readonly TaggedEvent[],
+  { condition }: { readonly condition?: AppendCondition },
+): readonly [StreamWrite[], AppendToStreamsOptions] {
+  const writes = taggedWrites(events);
+  if (condition === undefined) return [writes, {}];
+  const { failIfEventsMatch, after } = condition;
+  return [writes, { condition: { failIfEventsMatch, ...(after !== undefined && { after: after.commit }) } }];
 }
 
-function invalidEvent(index: number, why: string): SkuaError {
-  return new SkuaError('invalid_event', `Event ${index} ${why}.`, { index });
+function bytesEvent({ id, type, data, metadata }: GivenEvent): BytesEvent {
+  return { id, type, isJson: typeof data === 'string', data: bytesOf(data), metadata: bytesOf(metadata) };
+}
+
+function bytesOf(payload: string | Uint8Array | undefined): Uint8Array {
+  return payload === undefined ? NOTHING : typeof payload === 'string' ? encodeText(payload) : payload;
 }
 
 export function positionAt(position: number): Position {
@@ -66,39 +59,6 @@ export function positionAt(position: number): Position {
 
 export function appendResult({ firstEventNumber, lastEventNumber, position, isRepeat }: StoredAppend): AppendResult {
   return { version: lastEventNumber, firstVersion: firstEventNumber, position: positionAt(position), isRepeat };
-}
-
-/** What was expected and what was there, in the words of the caller. */
-export function inWords(error: unknown): unknown {
-  // The data have words here, which the core's own have not.
-  if (isSkuaError(error, 'wrong_expected_version'))
-    return new SkuaError<ErrorCode>(error.code, error.message, worded(error.data), error);
-  if (isSkuaError(error, 'bad_request')) return new SkuaError('bad_option', error.message, error.data, error);
-  if (isSkuaError(error, 'consistency_violation'))
-    return new SkuaError<ErrorCode>(
-      error.code,
-      error.message,
-      { violations: error.data.violations.map(worded) },
-      error,
-    );
-  return error;
-}
-
-function worded({ stream, expected, actual }: DataOf<'wrong_expected_version'>): Conflict {
-  return { stream, expected: wordOf(expected), actual: actual >= 0 ? actual : null };
-}
-
-function wordOf(expected: number): Expected {
-  switch (expected) {
-    case ANY:
-      return 'any';
-    case NO_STREAM:
-      return 'none';
-    case STREAM_EXISTS:
-      return 'exists';
-    default:
-      return expected;
-  }
 }
 
 /** An event of its own: nothing of it is a view of cached bytes. */

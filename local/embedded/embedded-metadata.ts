@@ -1,18 +1,11 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { AccessList, EventStore, StreamMetadata as ParsedMetadata } from '../../core/streams/api.ts';
+import type { EventStore, StreamMetadata as ParsedMetadata } from '../../core/streams/api.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
-import { METADATA_TYPE, metastreamOf } from '../../core/streams/format/names.ts';
-import type { NewEvent, RecordedMetadata, StreamMetadata } from './api.ts';
+import { metastreamOf } from '../../core/streams/format/names.ts';
+import { ACCESS, customMetadata } from '../event-store/metadata-members.ts';
+import type { RecordedMetadata, StreamMetadata } from './api.ts';
 import { recordedEvent } from './embedded-events.ts';
 import { lastEvent } from './reading.ts';
-
-const ACCESS: readonly (readonly [keyof AccessList, string])[] = [
-  ['read', '$r'],
-  ['write', '$w'],
-  ['delete', '$d'],
-  ['metadataRead', '$mr'],
-  ['metadataWrite', '$mw'],
-];
 
 /** What is in force, as the store understands it, and the keys that are the user's own. */
 export async function readMetadata(store: EventStore, stream: string): Promise<RecordedMetadata> {
@@ -25,7 +18,7 @@ export async function readMetadata(store: EventStore, stream: string): Promise<R
   return {
     version: last === null ? null : metadataVersion,
     ...known(metadata),
-    ...(last !== null && custom(recordedEvent(last).data)),
+    ...(last !== null && customMetadata(recordedEvent(last).data)),
   };
 }
 
@@ -39,48 +32,5 @@ function known({ maxCount, maxAge, truncateBefore, cacheControl, acl }: ParsedMe
     ...(acl !== undefined && {
       access: Object.fromEntries(ACCESS.flatMap(([name]) => (acl[name] === undefined ? [] : [[name, acl[name]]]))),
     }),
-  };
-}
-
-function custom(data: unknown): { custom?: Record<string, unknown> } {
-  if (typeof data !== 'object' || data === null || data instanceof Uint8Array) return {};
-  const own = Object.entries(data).filter(([key]) => !key.startsWith('$'));
-  return own.length === 0 ? {} : { custom: Object.fromEntries(own) };
-}
-
-/** Whole numbers, from which on each means something: what is less the store would take, and not heed. */
-const NUMBERS = [
-  ['maxCount', '$maxCount', 1],
-  ['maxAgeSeconds', '$maxAge', 1],
-  ['truncateBefore', '$tb', 0],
-  ['cacheControlSeconds', '$cacheControl', 1],
-] as const;
-
-/** Throws `invalid_metadata`; an access list is checked by the core. */
-export function metadataEvent(stream: string, metadata: StreamMetadata): NewEvent {
-  const { access, custom: own = {} } = metadata;
-  for (const [name, key, min] of NUMBERS) {
-    const value = metadata[name];
-    if (value !== undefined && (!Number.isSafeInteger(value) || value < min))
-      throw new SkuaError(
-        'invalid_metadata',
-        `${name} in the metadata of ${stream} is ${value}; it must be a whole number of ${min} or more.`,
-        { stream, key },
-      );
-  }
-  for (const key of Object.keys(own))
-    if (key.startsWith('$'))
-      throw new SkuaError(
-        'invalid_metadata',
-        `${key} can't be a custom key in the metadata of ${stream}: keys starting with $ are reserved.`,
-        { stream, key },
-      );
-  const list =
-    access === undefined
-      ? undefined
-      : Object.fromEntries(ACCESS.flatMap(([name, key]) => (access[name] === undefined ? [] : [[key, access[name]]])));
-  return {
-    type: METADATA_TYPE,
-    data: { ...own, ...Object.fromEntries(NUMBERS.map(([name, key]) => [key, metadata[name]])), $acl: list },
   };
 }

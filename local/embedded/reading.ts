@@ -1,22 +1,36 @@
-import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
-import type { AllFilter, AllPosition, EventStore, StoredEvent } from '../../core/streams/api.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import type {
+  AllFilter,
+  AllPosition,
+  EventQuery as CoreQuery,
+  EventStore,
+  StoredEvent,
+} from '../../core/streams/api.ts';
+import { checkQuery } from '../../core/streams/event-query/event-query.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
 import type {
+  EventQuery,
   Filter,
-  Position,
   ReadAllOptions,
   ReadOptions,
   RecordedEvent,
   SubscribeToAllOptions,
   SubscribeToStreamOptions,
 } from './api.ts';
+import {
+  checkDirection,
+  checkedItems,
+  checkedPosition,
+  checkedQuery,
+  checkFilter,
+  checkLimit,
+} from '../event-store/given.ts';
+import { inWords } from '../event-store/words.ts';
 import { recordedEvent } from './embedded-events.ts';
 
 /** Events and bytes that are read at once. */
 const PAGE_EVENTS = 256;
 const PAGE_BYTES = 1_048_576;
-/** Prefixes of a filter. */
-const PREFIXES_MAX = 1_000;
 
 /** Throws `store_closed` where the store is. */
 export type CheckOpen = () => void;
@@ -72,6 +86,7 @@ export async function* readAllStreams<D, M>(
       count: Math.min(left, PAGE_EVENTS),
       bytesMax: PAGE_BYTES,
       resolveLinks,
+      orNext: options.items !== undefined,
       ...filter,
     });
     for (const event of page.events) {
@@ -133,69 +148,59 @@ export async function lastEvent(store: EventStore, stream: string): Promise<Stor
   }
 }
 
-function checkDirection(direction: string): void {
-  if (direction !== 'forward' && direction !== 'backward')
-    throw new SkuaError('bad_option', `direction is '${direction}'; it must be forward or backward.`, {
-      option: 'direction',
-      value: direction,
-    });
-}
-
-function checkLimit(limit: number): void {
-  if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1))
-    throw new SkuaError('invalid_count', `limit is ${limit}; it must be a whole number of 1 or more.`, { limit });
-}
-
-function checkedPosition(place: Position | 'start' | 'end'): Position | 'start' | 'end' {
-  if (
-    place === 'start' ||
-    place === 'end' ||
-    (Number.isSafeInteger(place?.commit) && Number.isSafeInteger(place.prepare))
-  )
-    return place;
-  throw new SkuaError(
-    'invalid_position',
-    'A position is start, end, or the position of an event: { commit, prepare }.',
-    {},
-  );
-}
-
 /**
  * What readers don't ask for is not delivered: the system writes more events than most programs, and of a filter that
- * wants none of them a page says nothing.
+ * wants none of them a page says nothing. Types that are named are asked for.
  */
 async function filterOf({
   filter,
   system = false,
+  ...wanted
 }: {
   readonly filter?: Filter;
   readonly system?: boolean;
-}): Promise<{ filter?: AllFilter }> {
-  if (filter === undefined) return system ? {} : { filter: { on: 'type', excludeSystemEvents: true } };
+} & EventQuery): Promise<{ filter?: AllFilter }> {
+  const { items } = wanted;
+  const query = items === undefined ? queryOf(wanted) : queryOfItems(wanted);
+  const decisions = items === undefined ? {} : { forDecisions: true };
+  const excludeSystemEvents = !system && query?.types === undefined && items === undefined;
+  if (filter === undefined) {
+    if (query === null && items === undefined) return system ? {} : { filter: { on: 'type', excludeSystemEvents } };
+    return { filter: { on: 'type', excludeSystemEvents, ...decisions, ...(query !== null && { query }) } };
+  }
+  checkFilter(filter);
   const { on, prefixes, pattern } = filter;
-  if (on !== 'stream' && on !== 'type') throw badFilter(`on is '${String(on)}'; it must be stream or type`);
-  if ((prefixes === undefined) === (pattern === undefined)) throw badFilter('give it either prefixes or a pattern');
-  if (
-    prefixes !== undefined &&
-    (!Array.isArray(prefixes) ||
-      prefixes.length === 0 ||
-      prefixes.length > PREFIXES_MAX ||
-      prefixes.some((prefix) => typeof prefix !== 'string' || prefix === ''))
-  )
-    throw badFilter(`prefixes must be 1 to ${PREFIXES_MAX} non-empty strings`);
   return {
     filter: {
       on,
       ...(prefixes !== undefined && { prefixes }),
       ...(pattern !== undefined && { regex: await expressionOf(pattern, OWNER) }),
-      excludeSystemEvents: !system,
+      excludeSystemEvents,
+      ...decisions,
+      ...(query !== null && { query }),
     },
   };
 }
 
+/** Null where nothing is asked for. */
+function queryOf(wanted: EventQuery): CoreQuery | null {
+  const query = checkedQuery(wanted);
+  return query === null ? null : checked(query);
+}
+
+function queryOfItems(wanted: EventQuery): CoreQuery | null {
+  const anyOf = checkedItems(wanted);
+  return anyOf === null ? null : checked({ anyOf });
+}
+
+function checked(query: CoreQuery): CoreQuery {
+  try {
+    checkQuery(query);
+  } catch (error) {
+    throw isSkuaError(error) ? inWords(error) : error;
+  }
+  return query;
+}
+
 /** What is compiled for stores of this process, apart from what is for a server's requests. */
 const OWNER = {};
-
-function badFilter(why: string): SkuaError {
-  return new SkuaError('bad_option', `The filter can't be used: ${why}.`, { option: 'filter' });
-}

@@ -10,9 +10,12 @@ import { nodeDigests } from '../../infra/node-digests.ts';
 import { systemIds } from '../../infra/system-ids.ts';
 import { nodeKeys } from '../../infra/node-keys.ts';
 import type {
+  AppendCondition,
   AppendResult,
   BackupOptions,
   BackupResult,
+  Checkpoint,
+  CheckpointOptions,
   DeleteOptions,
   ErasureProof,
   Expected,
@@ -36,10 +39,13 @@ import type {
   StreamMetadata,
   SubscribeToAllOptions,
   SubscribeToStreamOptions,
+  TaggedEvent,
 } from './api.ts';
 import type { Backend } from './backend.ts';
-import { appendResult, bytesEvents, expectedNumber, inWords, positionAt } from './embedded-events.ts';
-import { metadataEvent, readMetadata } from './embedded-metadata.ts';
+import { metadataEvent } from '../event-store/metadata-members.ts';
+import { inWords } from '../event-store/words.ts';
+import { appendResult, bytesEvents, expectedNumber, positionAt, taggedAppend } from './embedded-events.ts';
+import { readMetadata } from './embedded-metadata.ts';
 import { followAll, followStream, readAllStreams, readStream } from './reading.ts';
 import { redactEvents } from './redacting.ts';
 import { scavengeNow } from './scavenging.ts';
@@ -61,7 +67,22 @@ export class OpenedStore implements Store {
     this.failed = backend.failed;
   }
 
-  async append(
+  readonly append: Store['append'] = ((first: unknown, second: never, third: never) =>
+    typeof first === 'string'
+      ? this.#append(first, second, third)
+      : this.#appendIf(first as TaggedEvent, second)) as Store['append'];
+
+  async #appendIf(
+    events: TaggedEvent | readonly TaggedEvent[],
+    options: { readonly condition?: AppendCondition } = {},
+  ): Promise<{ readonly position: Position; readonly isRepeat: boolean }> {
+    this.#checkOpen();
+    const [writes, condition] = taggedAppend(events, options);
+    const { position, isRepeat } = await spoken(this.#backend.store.appendToStreams(writes, condition));
+    return { position: positionAt(position), isRepeat };
+  }
+
+  async #append(
     stream: string,
     events: NewEvent | readonly NewEvent[],
     options: { readonly expected?: Expected } = {},
@@ -120,6 +141,11 @@ export class OpenedStore implements Store {
     return options.stream === undefined
       ? followAll(store, () => this.#checkOpen(), options)
       : followStream(store, () => this.#checkOpen(), options);
+  }
+
+  async checkpoint(options: CheckpointOptions = {}): Promise<{ checkpoint: Checkpoint | null; end: number }> {
+    this.#checkOpen();
+    return spoken(this.#backend.store.checkpoint(options));
   }
 
   async delete(
@@ -316,7 +342,7 @@ async function spoken<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw inWords(error);
+    throw isSkuaError(error) ? inWords(error) : error;
   }
 }
 

@@ -1,10 +1,27 @@
 import type {
+  AnyEvent,
   DefaultEventStoreOptions,
+  DefaultRecord,
   Event,
   EventStore,
+  MessageConsumer,
+  MessageProcessor,
+  ProjectorOptions,
+  ReactorOptions,
   ReadEvent,
   ReadEventMetadataWithGlobalPosition,
 } from 'emmett-current';
+import type { ConnectOptions } from '../client/api.ts';
+import type {
+  AppendResult,
+  EventStore as SkuaStore,
+  Expected,
+  NewEvent,
+  ReadOptions,
+  RecordedEvent,
+  SubscribeToAllOptions,
+} from '../event-store/api.ts';
+import type { Model, EventSource as ProjectionSource } from '../project/api.ts';
 
 /**
  * What `skua/emmett` promises: the event store of Emmett (`@event-driven-io/emmett`) over a store of this process, a
@@ -12,37 +29,19 @@ import type {
  */
 
 /**
- * Where the events are: exactly one of a store of `skua/embedded`, an official client, and the address of a node or of
- * functions. The program that made it closes it.
+ * Where the events are: exactly one of an event store, an official client, and the address of a node or of functions.
+ * The program that made it closes it.
  */
-export type EventSource = EmbeddedStore | OfficialClient | HttpSource;
+export type EventSource = UsedEventStore | OfficialClient | HttpSource;
 
-/** What is used of a store of `skua/embedded`. */
-export interface EmbeddedStore {
+/** What is used of a store of `skua/embedded` or `skua/client`, or of one with types of `skua/events`. */
+export interface UsedEventStore extends Pick<SkuaStore, 'info'> {
   append(
     stream: string,
-    events: readonly {
-      readonly id: string;
-      readonly type: string;
-      readonly data?: unknown;
-      readonly metadata?: unknown;
-    }[],
-    options: { readonly expected: 'any' | 'none' | 'exists' | number },
-  ): Promise<{ readonly version: number; readonly position: { readonly commit: number } }>;
-  read(
-    stream: string,
-    options: { readonly from: number; readonly limit?: number },
-  ): AsyncIterable<{
-    readonly id: string;
-    readonly type: string;
-    readonly version: number;
-    readonly position: { readonly commit: number };
-    readonly data: unknown;
-    readonly metadata: unknown;
-  }>;
-  info(
-    stream: string,
-  ): Promise<{ readonly state: 'none' | 'live' | 'deleted' | 'tombstoned'; readonly version: number | null }>;
+    events: NewEvent | readonly NewEvent[],
+    options: { readonly expected: Expected },
+  ): Promise<Pick<AppendResult, 'version' | 'position'>>;
+  read(stream: string, options: ReadOptions): AsyncIterable<RecordedEvent>;
 }
 
 /**
@@ -70,22 +69,8 @@ export interface ClientEvent {
   readonly position?: { readonly commit: bigint } | undefined;
 }
 
-/** A node, or functions, by HTTP. */
-export interface HttpSource {
-  /**
-   * Address, for instance `https://events.example.com:2113`; a path is kept in front of all others. It may carry
-   * credentials.
-   */
-  readonly url: string | URL;
-  /** The user who writes and reads. These credentials win over those of the address. */
-  readonly credentials?: { readonly username: string; readonly password: string };
-  /** Milliseconds that one request may take, its reply included. Default 30 000. */
-  readonly timeoutMs?: number;
-  /**
-   * Sends a request; for instance one that knows your authority, or signs for a platform. Default: the global `fetch`.
-   */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-}
+/** A node, or functions, by HTTP: what `connect` of `skua/client` takes. */
+export type HttpSource = ConnectOptions | (Omit<ConnectOptions, 'url' | 'urls'> & { readonly url: URL });
 
 /** What every event that was read has in its metadata, beside what its writer put there. */
 export type SkuaReadEventMetadata = ReadEventMetadataWithGlobalPosition;
@@ -117,7 +102,54 @@ export type SkuaEventStoreOptions = DefaultEventStoreOptions<SkuaEventStore>;
  * one.
  *
  * Methods reject with `ExpectedVersionConflictError` where a stream is another than expected, with
- * `SkuaEventStoreError` as its codes say, and else with the errors of what is below: a `SkuaError` of the embedded
- * store, or an error of the client.
+ * `SkuaEventStoreError` as its codes say, which of an event store are those of its `SkuaError`, and else with the
+ * errors of an official client.
  */
 export interface SkuaEventStore extends EventStore<SkuaReadEventMetadata> {}
+
+/** What is used of a store of `skua/embedded` or `skua/client`, or of one with types, by a consumer. */
+export type ProjectedEventStore = ProjectionSource;
+
+/** What `getSkuaConsumer` takes: which events its processors get, all of which have to apply. */
+export interface SkuaConsumerOptions extends Pick<
+  SubscribeToAllOptions,
+  'category' | 'correlation' | 'tags' | 'filter'
+> {
+  /** Default: a random one. */
+  readonly consumerId?: string;
+  /** Made by Emmett's `reactor`, `projector`, or those of its packages for databases. */
+  readonly processors?: SkuaConsumer['processors'];
+  /**
+   * Where checkpoints of processors are kept, as those of `skua/project` are: with what handlers write by `context.tx`,
+   * in one transaction, so exactly once, and in a form that is refused in a log that was restored. Where a handler
+   * throws, the events before it in the batch are handled again. Processors must not have `checkpoints` of their own
+   * then, by which they would pass over what was rolled back; one begins where it says, and goes on from what is kept.
+   * Default: each keeps its own, if it has some.
+   */
+  readonly store?: Model<unknown>;
+  /** Told of events whose content was taken away, which reach no processor. */
+  readonly onErased?: (event: SkuaReadEvent) => void | Promise<void>;
+}
+
+/**
+ * A consumer of Emmett: gives the events of all streams to processors, each from its own checkpoint on, or from where
+ * it says, one event at a time.
+ *
+ * `start` resolves when all processors have enough (`stopAfter`, a result `STOP`), or it is stopped, and rejects with
+ * what a handler throws, the error of a `STOP`, or what the store rejects with; all processors stop then. A checkpoint
+ * that is beyond the end of the log is `checkpoint_unknown` (409). Events of an explicit transaction, which only old
+ * logs have, are `not_consumable` (500).
+ *
+ * `stop` waits until the events that are being handled are, and `start` goes on from there. `close` is the same, and
+ * ends the connection that was made for an address.
+ */
+export interface SkuaConsumer extends MessageConsumer {
+  /** Adds a reactor. */
+  reactor<M extends AnyEvent>(
+    options: ReactorOptions<M, SkuaReadEventMetadata>,
+  ): MessageProcessor<M, SkuaReadEventMetadata, DefaultRecord>;
+  /** Adds a projector. */
+  projector<E extends Event>(
+    options: ProjectorOptions<E, SkuaReadEventMetadata>,
+  ): MessageProcessor<E, SkuaReadEventMetadata, DefaultRecord>;
+}

@@ -11,7 +11,8 @@ const AREAS: readonly { readonly likely: RegExp; readonly load: () => Promise<re
     load: async () => (await import('../../core/log/format.ts')).LOG_FORMATS,
   },
   {
-    likely: /indexmap|index\/[0-9a-f]{8}-|bloomfilter|streamExistence|proven-tables|forceverify/,
+    likely:
+      /indexmap|(?:index|names|correlations|tags)\/[0-9a-f]{8}-|bloomfilter|streamExistence|proven-tables|forceverify/,
     load: async () => (await import('../../core/index/format.ts')).INDEX_FORMATS,
   },
   {

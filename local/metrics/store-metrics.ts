@@ -29,6 +29,13 @@ function storeMetrics(open: Pick<Store, 'status'>): Collector {
     metrics.gauge('eventstore_index_table_entries', status.indexTableEntries);
     metrics.gauge('eventstore_index_tables', status.indexTables);
     metrics.total('eventstore_index_merges_total', status.indexMerges);
+    metrics.clear('eventstore_attribute_index_lag_bytes');
+    metrics.clear('eventstore_attribute_index_entries');
+    for (const { name, state, coveredTo, logEnd, entries } of status.attributes) {
+      if (state === 'off') continue;
+      metrics.gauge('eventstore_attribute_index_lag_bytes', Math.max(0, logEnd - coveredTo), { index: name });
+      metrics.gauge('eventstore_attribute_index_entries', entries, { index: name });
+    }
     metrics.gauge('eventstore_log_chunks', status.chunks);
     if (proofs !== null) metrics.gauge('eventstore_log_unproven_bytes', proofs.bytesUnproven);
     if (checksummedTo !== null)

@@ -97,6 +97,16 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_index_memtable_entries: { kind: 'gauge', help: 'Index entries not yet in a table.' },
   eventstore_index_table_entries: { kind: 'gauge', help: 'Index entries in tables.' },
   eventstore_index_tables: { kind: 'gauge', help: 'Index tables.' },
+  eventstore_attribute_index_lag_bytes: {
+    kind: 'gauge',
+    help: 'Bytes of the log that an attribute index does not cover yet.',
+    labels: ['index'],
+  },
+  eventstore_attribute_index_entries: {
+    kind: 'gauge',
+    help: 'Entries of an attribute index.',
+    labels: ['index'],
+  },
   eventstore_index_merges_total: { kind: 'counter', help: 'Merges of index tables.' },
   eventstore_log_chunks: { kind: 'gauge', help: 'Chunk files in use.' },
   eventstore_log_unprotected_bytes: {

@@ -5,6 +5,7 @@ import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { Store, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
+import type { AttributeIndexDocument } from '../../handlers/documents/attribute-indexes.ts';
 import type {
   AuditView,
   ChunkProofView,
@@ -122,6 +123,10 @@ export class SingleNode implements NodeControl {
           bytesUnproven: proofs.bytesUnproven,
           oldestProofSeconds: proofs.oldestProofAgeMs === null ? null : Math.floor(proofs.oldestProofAgeMs / 1_000),
         };
+  }
+
+  attributeIndexes(): readonly AttributeIndexDocument[] {
+    return this.#open?.status().attributes ?? [];
   }
 
   get isStarting(): boolean {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { Storage } from '../../core/ports/storage.ts';
+import { ATTRIBUTE_FOLDERS } from '../../core/attributes/format/attribute-folders.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { HISTORY_STREAM } from '../../core/scavenge/history/history.ts';
 import type { Licence } from '../../core/security/api.ts';
@@ -20,8 +21,8 @@ const INDEX_MS = 60_000;
 /** Trusted roots can be many. */
 const CERTIFICATES_MAX = 20;
 const DAY_MS = 86_400_000;
-/** Folders of the index; its path in the storage, whatever its place on the disk. */
-const INDEX_FOLDERS = ['index', 'index/stream-existence', 'index/scavenging'] as const;
+/** Folders of the indexes; their paths in the storage, whatever their place on the disk. */
+const INDEX_FOLDERS = ['index', 'index/stream-existence', 'index/scavenging', ...ATTRIBUTE_FOLDERS];
 
 export interface OverviewParts {
   readonly version: string;

@@ -78,7 +78,7 @@ function accessWarnings({ isInsecure, hasDefaultPasswords, hasTls, isReachable }
         code: 'insecure',
         severity,
         message: 'Security is off: anyone who can reach the node can do anything.',
-        todo: 'Start it without --insecure, with a certificate, and change the passwords of admin and ops.',
+        todo: 'Start it without `--insecure`, with a certificate, and change the passwords of admin and ops.',
         view: 'options',
       },
     ];
@@ -88,7 +88,7 @@ function accessWarnings({ isInsecure, hasDefaultPasswords, hasTls, isReachable }
       code: 'default-passwords',
       severity: isReachable ? 'error' : 'warning',
       message: 'The user admin or ops has the default password, or an empty one, which everybody knows.',
-      todo: 'Change it: a user by the menu at the top of the page, an administrator among the users.',
+      todo: 'Change it as that user in the menu at the top right, or as an administrator under Users.',
       view: 'users',
     });
   if (!hasTls)
@@ -191,7 +191,7 @@ function backupWarnings({ nowMs, backups, isInMemory }: WarningFacts): NodeWarni
         code: 'no-backup',
         severity: 'warning',
         message: 'The node has no backup repository.',
-        todo: 'Set Backup:Repository and Backup:Schedule, or make backups with `skua backup create`.',
+        todo: 'Set `Backup:Repository` and `Backup:Schedule`, or make backups with `skua backup create`.',
         view: 'backups',
       },
     ];
@@ -201,7 +201,7 @@ function backupWarnings({ nowMs, backups, isInMemory }: WarningFacts): NodeWarni
         code: 'no-backup',
         severity: 'warning',
         message: 'The repository has no known backup of this node.',
-        todo: 'Start one, and set Backup:Schedule.',
+        todo: 'Start one, and set `Backup:Schedule`.',
         view: 'backups',
       },
     ];

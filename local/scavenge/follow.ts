@@ -64,9 +64,7 @@ export class ProgressView {
     this.#options = options;
     const { io } = options;
     this.#progress = new Progress({
-      output: io.stderr,
-      env: io.env,
-      clock: systemClock,
+      io,
       onLine: (message) => line(io.stderr, message),
     });
   }
@@ -236,6 +234,9 @@ export function showEnding(ending: Ending, json: boolean, io: Io): ExitCode {
   return isDone ? EXIT.ok : EXIT.failed;
 }
 
+/** Chunk files end with a whole one, so that what a run writes itself decides whether a small one gets shorter. */
+const BLOCK_BYTES = 4_096;
+
 /** Rows of a table beyond which only a count is shown; `--json` has all. */
 const ROWS_MAX = 100;
 
@@ -277,7 +278,7 @@ export function showDryRun(
   const verdict =
     totals.chunksExecuted === 0
       ? 'A scavenge would not rewrite any chunk'
-      : `A scavenge would rewrite ${counted(totals.chunksExecuted, 'chunk file')} of ${countText(totals.chunks)} and give back about ${green(bytesText(totals.bytesReclaimable))} of ${bytesText(totals.bytes)} of chunk files${totals.discardable > 0 && totals.bytesReclaimable === 0 ? ', which have whole blocks of 4 KiB' : ''}`;
+      : `A scavenge would rewrite ${counted(totals.chunksExecuted, 'chunk file')} of ${countText(totals.chunks)} and give back about ${green(bytesText(totals.bytesReclaimable))} of ${bytesText(totals.bytes)} of chunk files${totals.discardable > 0 && totals.bytesReclaimable <= totals.chunksExecuted * BLOCK_BYTES ? ', which have whole blocks of 4 KiB: of each it may be one more or less' : ''}`;
   if (totals.redactable > 0)
     line(
       io.stdout,

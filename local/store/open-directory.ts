@@ -3,7 +3,6 @@ import * as path from 'node:path';
 import { existenceBytesOf } from '../../core/index/format/existence-files.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { StartProgress } from '../../core/store/store.ts';
-import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { requireDirectory } from '../cli/data-directory.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
@@ -65,9 +64,7 @@ export async function openDirectory(
   await requireDatabase(directory);
   const over = await openForInspection(directory, index, looksOnly, io);
   const progress = new Progress({
-    output: io.stderr,
-    env: io.env,
-    clock: systemClock,
+    io,
     onLine: (message) => line(io.stderr, message),
   });
   try {

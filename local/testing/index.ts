@@ -7,7 +7,7 @@ import type { TestNode, TestNodeOptions } from './api.ts';
 export type * from '../embedded/api.ts';
 export type { Duration, RemovedEvent, ScavengeOutcome, Seed, TestNode, TestNodeOptions, TestUser } from './api.ts';
 export { SkuaError } from '../../core/base/errors.ts';
-export { isSkuaError } from '../embedded/embedded-errors.ts';
+export { isSkuaError } from '../event-store/store-errors.ts';
 export { REMOVED_MAX } from './test-limits.ts';
 
 /**

@@ -2,11 +2,11 @@ import type {
   AppendResult,
   BackupOptions,
   BackupResult,
+  Checkpoint,
+  CheckpointOptions,
   DeleteOptions,
   ErasureProof,
-  Expected,
   Explanation,
-  NewEvent,
   Position,
   ProveErasedOptions,
   ReadAllOptions,
@@ -52,13 +52,9 @@ export class NodeStore implements Store {
     return this.#current.failed;
   }
 
-  append(
-    stream: string,
-    events: NewEvent | readonly NewEvent[],
-    options?: { readonly expected?: Expected },
-  ): Promise<AppendResult> {
-    return this.#current.append(stream, events, options);
-  }
+  readonly append: Store['append'] = ((...args: unknown[]) =>
+    (this.#current.append as (...given: unknown[]) => unknown).call(this.#current, ...args)) as Store['append'];
+
   appendToStreams(
     appends: readonly StreamAppend[],
   ): Promise<{ readonly streams: readonly StreamAppended[]; readonly position: Position; readonly isRepeat: boolean }> {
@@ -78,6 +74,10 @@ export class NodeStore implements Store {
   ): AsyncIterable<RecordedEvent<Data, Metadata>> {
     return this.#current.subscribe(options);
   }
+  checkpoint(options?: CheckpointOptions): Promise<{ readonly checkpoint: Checkpoint | null; readonly end: number }> {
+    return this.#current.checkpoint(options);
+  }
+
   delete(stream: string, options?: DeleteOptions): Promise<{ readonly position: Position }> {
     return this.#current.delete(stream, options);
   }

@@ -180,19 +180,4 @@ describe('a wait', () => {
   ])('of %s seconds with %i ms left is one of %s', async (asked, leftMs, expected) => {
     expect(await seconds({ 'es-longpoll': asked }, leftMs)).toBe(expected);
   });
-
-  it('for whatever comes from now on is refused: what comes between two requests would be lost', async () => {
-    const handler = httpHandler({ serves: () => true, open: async () => answers(() => new Response('yes')) }, quiet());
-    const headers = { accept: 'text/event-stream' };
-    expect(await handler(httpEvent('GET', '/streams/a', { query: 'from=end', headers }), context())).toMatchObject({
-      statusCode: 400,
-    });
-    expect(
-      await handler(
-        httpEvent('GET', '/streams/a', { query: 'from=end', headers: { ...headers, 'last-event-id': '4' } }),
-        context(),
-      ),
-    ).toMatchObject({ statusCode: 200 });
-    expect(await handler(httpEvent('GET', '/streams/a', { headers }), context())).toMatchObject({ statusCode: 200 });
-  });
 });

@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest';
+import { keptMarksKeys } from '../../core/backup/kept-marks/kept-marks.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
+import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
+import { backUpNode } from '../support/backup/backup-kit.ts';
+import { shipperOf } from '../support/backup/shipping-kit.ts';
 import { backUp, restoreOptions } from '../support/backup/restore-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -10,7 +14,7 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
 import { append } from './hold-kit.ts';
-import { EMPTY, orders, redactSecret, within, write, writeOrders } from './redactions-kit.ts';
+import { EMPTY, orders, redactSecret, SECRET, within, write, writeOrders } from './redactions-kit.ts';
 
 /** What a prune of erased content makes of redactions: another node's scavenge tells that an event's content goes. */
 
@@ -67,4 +71,76 @@ it('drops backups of any node that hold what a scavenge has redacted, but the ne
   const target = new MemoryStorage();
   expect(await restoreBackup(restoreOptions(repository, target, { choice }))).toMatchObject({ redacted: 1 });
   expect(await within(target, orders)).toEqual(EMPTY);
+});
+
+/** A backup of the orders, and another node, which was restored from it and has redacted an event of them. */
+async function twoNodes() {
+  const repository = await openTestRepository(new MemoryObjects());
+  const node = new MemoryStorage();
+  await within(node, (open) => writeOrders(open));
+  const first = await backUp(node, repository, 1);
+  const other = new MemoryStorage();
+  const choice = { kind: 'backup', id: first.id } as const;
+  await restoreBackup(restoreOptions(repository, other, { choice }));
+  const forget = (nodeId: string, isDryRun = false) =>
+    pruneRepository({
+      repository,
+      keep: null,
+      isErased: true,
+      forgottenNode: nodeId,
+      isDryRun,
+      clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+      ids: new SeededIds(4),
+      digests: nodeDigests,
+    });
+  const restored = async (times = 1) => {
+    const target = new MemoryStorage();
+    const { redacted, warnings } = await restoreBackup(restoreOptions(repository, target, { choice }));
+    expect({ redacted, warnings }).toEqual({ redacted: times, warnings: [] });
+    return within(target, orders);
+  };
+  return { repository, other, forget, restored, choice };
+}
+
+it('keeps in mind what only backups of a forgotten node knew to be redacted', async () => {
+  const { repository, other, forget, restored } = await twoNodes();
+  await within(other, (open) => redactSecret(open, { metadata: ['$correlationId'] }));
+  const { nodeId } = await backUp(other, repository, 2);
+  const hidden = EMPTY.with(SECRET, 'redacted ');
+  expect(await forget(nodeId, true)).toMatchObject({ redactionsKept: 1 });
+  expect(await keptMarksKeys(repository)).toEqual([]);
+  expect(await forget(nodeId)).toMatchObject({ redactionsKept: 1, removed: [{ why: 'forgotten' }] });
+  expect(await repository.backups()).toHaveLength(1);
+  expect(await restored()).toEqual(hidden);
+  // Another prune takes nothing of it away.
+  await forget(nodeId).catch(() => {});
+  expect(await restored()).toEqual(hidden);
+  expect(await verifyRepository({ repository })).toMatchObject({ findings: 0 });
+});
+
+it('keeps in mind what was only in log that was shipped behind them', async () => {
+  const { repository, other, forget, restored } = await twoNodes();
+  const nodeId = await within(other, async (open) => {
+    const { manifest } = await backUpNode(open, repository);
+    const { shipper } = shipperOf(open.shippableLog(), async () => repository, manifest.nodeId);
+    await redactSecret(open);
+    await shipper.tick();
+    return manifest.nodeId;
+  });
+  expect(await forget(nodeId)).toMatchObject({ redactionsKept: 1 });
+  expect(await restored()).toEqual(EMPTY);
+});
+
+it('keeps nothing in mind that other backups know', async () => {
+  const { repository, other, forget, restored, choice } = await twoNodes();
+  await within(other, redactSecret);
+  const { nodeId } = await backUp(other, repository, 2);
+  const third = new MemoryStorage();
+  const { id } = (await repository.backups())[0]!;
+  const more = { choice: { ...choice, id }, ids: new SeededIds(77) };
+  await restoreBackup(restoreOptions(repository, third, more));
+  await backUp(third, repository, 3);
+  expect(await forget(nodeId)).toMatchObject({ redactionsKept: 0 });
+  expect(await keptMarksKeys(repository)).toEqual([]);
+  expect(await restored()).toEqual(EMPTY);
 });

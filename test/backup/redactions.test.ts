@@ -113,7 +113,7 @@ describe('a backup', () => {
     const marks = decodeMarks('', content!, nodeDigests);
     expect(manifest.redactions!.sizeBytes).toBe(content!.length);
     expect(marks.positions).toHaveLength(2);
-    expect(marks.keys).toEqual([[marks.positions[0], ['$correlationId']]]);
+    expect(marks.keys).toEqual([[0, '$correlationId', marks.markedAt[0]]]);
   });
 });
 

@@ -3,7 +3,7 @@ import { snapshotOfDirectory, takeSnapshot } from '../../core/store/snapshot/sna
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { NO_MARKS } from '../../core/streams/redactions/redactions.ts';
+import { NO_MARKS } from '../../core/streams/format/mark-columns.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -8,7 +8,7 @@ import type { LoadRequest, LoadResult } from './processes/http-load.ts';
 /** The project's folder. */
 export const ROOT = join(import.meta.dirname, '..', '..');
 /** What `npm start` gives to Node.js. */
-export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16'];
+export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16', '--initial-old-space-size=64'];
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 20_000;
 

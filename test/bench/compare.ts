@@ -40,6 +40,7 @@ function measure(folder: string, figure: string, windows: number, data: string):
       process.execPath,
       [
         '--max-semi-space-size=16',
+        '--initial-old-space-size=64',
         'test/bench/main.ts',
         figure,
         '--windows',

@@ -1,16 +1,20 @@
 import type { Figure } from './figure.ts';
 import { appendAuth } from './figures/append-auth.ts';
 import { appendBatch } from './figures/append-batch.ts';
+import { appendIndexed } from './figures/append-indexed.ts';
 import { appendLatency } from './figures/append-latency.ts';
 import { appendSingle } from './figures/append-single.ts';
 import { appendHttp } from './figures/append-http.ts';
 import { backup } from './figures/backup.ts';
 import { backupS3 } from './figures/backup-s3.ts';
+import { categories } from './figures/categories.ts';
 import { clusterAppend } from './figures/cluster-append.ts';
 import { clusterCatchUp } from './figures/cluster-catch-up.ts';
 import { clusterFailover } from './figures/cluster-failover.ts';
 import { clusterLag } from './figures/cluster-lag.ts';
 import { clusterStart } from './figures/cluster-start.ts';
+import { conditions } from './figures/conditions.ts';
+import { getEvent } from './figures/get-event.ts';
 import { grpcAppend } from './figures/grpc-append.ts';
 import { grpcPersistent } from './figures/grpc-persistent.ts';
 import { grpcRead } from './figures/grpc-read.ts';
@@ -40,6 +44,7 @@ import { scavengeMemory } from './figures/scavenge-memory.ts';
 import { scavengeRun } from './figures/scavenge-run.ts';
 import { scavengeSmall } from './figures/scavenge-small.ts';
 import { start } from './figures/start.ts';
+import { strangersProject } from './figures/strangers-project.ts';
 import { testNode } from './figures/test-node.ts';
 import { ui } from './figures/ui.ts';
 import { webhook } from './figures/webhook.ts';
@@ -50,15 +55,20 @@ export const FIGURES: readonly Figure[] = [
   appendSingle,
   appendBatch,
   appendHttp,
+  appendIndexed,
   appendLatency,
   appendAuth,
   proof,
   readForward,
   readHttp,
+  getEvent,
   indexRebuild,
+  categories,
+  conditions,
   indexMerge,
   start,
   testNode,
+  strangersProject,
   scaleStart,
   memory,
   scaleMemory,

@@ -42,6 +42,25 @@ function withReadNow(file: StorageFile, reads: Read[]): StorageFile {
   };
 }
 
+/** As `knownFile`, for tests that count reads of many blocks: all of its bytes are zeros. */
+function longFile(blocks: number, reads: Read[]): StorageFile {
+  return {
+    ...knownFile(blocks * BLOCK_BYTES, reads),
+    read(position, length) {
+      reads.push({ position, length });
+      return Promise.resolve(new Uint8Array(Math.min(length, blocks * BLOCK_BYTES - position)));
+    },
+  };
+}
+
+async function walk(file: CachedFile, from: number, to: number): Promise<void> {
+  for (let block = from; block < to; block++) await bytesOf(file, block * BLOCK_BYTES, 1);
+}
+
+function bytesRead(reads: readonly Read[]): number {
+  return reads.reduce((sum, { length }) => sum + length, 0);
+}
+
 function byteAt(position: number): number {
   return Math.imul(position ^ (position >>> 13), 2_654_435_761) >>> 24;
 }
@@ -90,6 +109,71 @@ describe('block cache', () => {
     expect(reads.reduce((sum, read) => sum + read.length, 0)).toBe(size);
     expect(reads.length).toBeLessThan(12);
     expect(reads.some((read) => read.length === 16 * BLOCK_BYTES)).toBe(true);
+  });
+
+  it('lets what a reader has passed go first, so that it pushes nothing out', async () => {
+    const cache = new BlockCache(512 * BLOCK_BYTES);
+    const hotReads: Read[] = [];
+    const hot = cache.attach(longFile(20, hotReads));
+    for (let times = 0; times < 2; times++) await walk(hot, 0, 20);
+    const reads: Read[] = [];
+    await walk(cache.attach(longFile(2_000, reads)), 0, 2_000);
+    expect(bytesRead(reads)).toBe(2_000 * BLOCK_BYTES);
+    // An eighth of the cache, the run that is read and the next one, and the first block, which was read alone.
+    expect(cache.usedBytes).toBeLessThanOrEqual((20 + 64 + 16 + 16 + 1) * BLOCK_BYTES);
+    hotReads.length = 0;
+    await walk(hot, 0, 20);
+    expect(hotReads).toEqual([]);
+  });
+
+  it('keeps no more than four megabytes of it however large it is', async () => {
+    const cache = new BlockCache(16_384 * BLOCK_BYTES);
+    await walk(cache.attach(longFile(1_000, [])), 0, 1_000);
+    expect(cache.usedBytes).toBeLessThanOrEqual((64 + 16 + 16 + 1) * BLOCK_BYTES);
+  });
+
+  it('keeps what comes back while it has room for it, and what a reader close behind asks for', async () => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(512 * BLOCK_BYTES);
+    const file = cache.attach(longFile(200, reads));
+    for (const brings of [200, 200, 0]) {
+      reads.length = 0;
+      await walk(file, 0, 200);
+      // What lay at the end was not passed by more than the cache keeps of that.
+      expect(bytesRead(reads)).toBeLessThanOrEqual(brings * BLOCK_BYTES);
+      expect(reads.length > 0).toBe(brings > 0);
+    }
+    const other = cache.attach(longFile(200, reads));
+    for (let block = 0; block < 200; block++) {
+      await walk(other, block, block + 1);
+      if (block >= 24) await walk(other, block - 24, block - 23);
+    }
+    expect(bytesRead(reads)).toBe(200 * BLOCK_BYTES);
+  });
+
+  it('keeps nothing of a file that is longer than that, read again and again', async () => {
+    const cache = new BlockCache(512 * BLOCK_BYTES);
+    const file = cache.attach(longFile(400, []));
+    for (let times = 0; times < 3; times++) await walk(file, 0, 400);
+    // Nothing goes past the end of a file, so that its last run stays, too.
+    expect(cache.usedBytes).toBeLessThanOrEqual((64 + 16 + 16 + 16 + 1) * BLOCK_BYTES);
+  });
+
+  it('reads ahead past a block that is there already', async () => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(512 * BLOCK_BYTES);
+    const file = cache.attach(longFile(200, reads));
+    for (const block of [34, 40, 50, 100]) await bytesOf(file, block * BLOCK_BYTES, 1);
+    reads.length = 0;
+    let waits = 0;
+    for (let block = 0; block < 200; block++) {
+      const before = cache.misses;
+      await walk(file, block, block + 1);
+      if (cache.misses > before) waits++;
+    }
+    expect(bytesRead(reads)).toBe(196 * BLOCK_BYTES);
+    // Only the first run is waited for: all else was begun one run before it is needed.
+    expect(waits).toBe(2);
   });
 
   it('reads one block for a jump', async () => {
@@ -202,6 +286,23 @@ describe('block cache', () => {
     const onDisk: Read[] = [];
     cache.attach(knownFile(40 * BLOCK_BYTES, onDisk)).prefetchRun(5, 22);
     expect(onDisk).toEqual([]);
+  });
+
+  it.each([
+    ['downwards', -1],
+    ['upwards', 1],
+  ])('asks a remote file for longer and longer runs where a reader goes on %s', async (_, step) => {
+    const reads: Read[] = [];
+    const cache = new BlockCache(1_024 * BLOCK_BYTES);
+    const blocks = 400;
+    const cached = cache.attach({ ...knownFile(blocks * BLOCK_BYTES, reads), isRemote: true });
+    for (let i = 0, at = step < 0 ? blocks - 1 : 0; i < blocks; i++, at += step)
+      expect(isRight(await bytesOf(cached, at * BLOCK_BYTES + 5, 9), at * BLOCK_BYTES + 5)).toBe(true);
+    const lengths = reads.map(({ length }) => length / BLOCK_BYTES);
+    // Nothing is asked for twice.
+    expect(lengths.reduce((sum, length) => sum + length)).toBe(blocks);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(65);
+    expect(reads.length).toBeLessThan(13);
   });
 
   it('forgets a file that is detached, and what is still under way for it', async () => {

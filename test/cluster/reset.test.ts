@@ -1,4 +1,9 @@
-import { NO_MARKS } from '../../core/streams/redactions/redactions.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { MARKS_STREAM } from '../../core/streams/format/marks.ts';
+import { MARKS_FILE } from '../../core/streams/format/marks-table.ts';
+import { ALL_MARKS, NO_MARKS } from '../../core/streams/format/mark-columns.ts';
+import { Redactions } from '../../core/streams/redactions/redactions.ts';
+import { openMember } from './replica/kit.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { beginLog } from '../../core/cluster/reset/reset.ts';
 import type { ResetOptions } from '../../core/cluster/reset/reset.ts';
@@ -193,4 +198,41 @@ test('the map of the index is among the files', async () => {
   const { files } = await reset(new MemoryObjects());
   expect(files.map(({ name }) => name)).toContain(INDEX_MAP_PATH);
   expect(files.some(({ name }) => name.includes('scavenging'))).toBe(false);
+});
+
+test('marks that waited beside the copy hide their events at a member with an empty directory, which appends them', async () => {
+  const storage = new MemoryStorage();
+  await copyTo(copy, storage);
+  const opened = await openSource(storage);
+  const { preparePosition: position, id, stream, number } = await opened.store.readEvent('c', 1);
+  await opened.close();
+  const marks = new Redactions();
+  marks.add({ position, id, keys: [] }, 0);
+  const objects = new MemoryObjects();
+  const source = await stopped(storage);
+  await beginLog({
+    world: worldOf(objects, newClock(), seeds++),
+    source,
+    lastCommitPosition,
+    marks: marks.columns(...ALL_MARKS),
+  }).finally(() => source.release());
+  const empty = new MemoryStorage();
+  const clock = newClock();
+  const refusal = new SkuaError('not_leader', 'No.');
+  const member = (more: object = {}) => openMember({ storage: empty, objects, clock, seed: seeds++, ...more });
+  // One that may write nothing yet, and goes: its directory alone shows as little.
+  const first = await member({ refusal: () => refusal });
+  expect(await first.store.readEvent(stream, number)).toMatchObject({ isRedacted: true });
+  await first.close();
+  expect(await empty.list('')).toContain(MARKS_FILE);
+  const second = await member();
+  await second.appendRestored();
+  expect((await second.store.streamInfo(MARKS_STREAM)).lastEventNumber).toBe(0);
+  expect(await empty.list('')).not.toContain(MARKS_FILE);
+  expect(await second.store.readEvent(stream, number)).toMatchObject({ isRedacted: true });
+  await second.close();
+  const third = await member();
+  await third.appendRestored();
+  expect((await third.store.streamInfo(MARKS_STREAM)).lastEventNumber).toBe(0);
+  await third.close();
 });

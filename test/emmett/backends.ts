@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { HttpEvent } from '../../infra/aws/functions/request-of.ts';
-import { httpEvent } from '../support/lambda/events.ts';
+import { fetchBy } from '../support/lambda/call-function.ts';
 import { openStore } from '../../local/embedded/index.ts';
 import type { EventSource, HttpSource, OfficialClient } from '../../local/emmett/index.ts';
 import { startedNode } from '../local/spawn.ts';
@@ -21,7 +20,12 @@ export interface Backend {
 
 const PASSWORD = 'first';
 
-type Send = NonNullable<HttpSource['fetch']>;
+/** Sends a request, as the client does it: by the text of an address. */
+export type Send = (url: string, init: RequestInit) => Promise<Response>;
+
+export function asFetch(send: Send): NonNullable<HttpSource['fetch']> {
+  return (url, init = {}) => send(String(url), init);
+}
 
 /** What is not Emmett's to do, by HTTP. */
 function byHttp(url: string, send: Send): Omit<Backend, 'source' | 'close'> {
@@ -128,25 +132,9 @@ export async function functions(): Promise<Backend & { readonly folder: string }
   });
   const { handler } = await import('../../infra/aws/functions/streams.ts');
   const url = 'https://store.example.com';
-  let calls = 0;
-  const send: Send = async (address, { method = 'GET', headers, body }) => {
-    const { search } = new URL(address);
-    const bytes = body instanceof Uint8Array;
-    const event: HttpEvent = httpEvent(method, address.slice(url.length, search === '' ? undefined : -search.length), {
-      query: search.slice(1),
-      headers: Object.fromEntries(new Headers(headers)),
-      ...(body !== undefined &&
-        body !== null && { body: bytes ? Buffer.from(body).toString('base64') : String(body), isBase64Encoded: bytes }),
-    });
-    const result = await handler(event, { awsRequestId: `call-${++calls}`, getRemainingTimeInMillis: () => 29_000 });
-    const text = result.body ?? '';
-    return new Response(
-      result.statusCode === 204 ? null : result.isBase64Encoded === true ? Buffer.from(text, 'base64') : text,
-      { status: result.statusCode ?? 200, headers: result.headers as Record<string, string> },
-    );
-  };
+  const send: Send = fetchBy(handler, url);
   return {
-    source: { url, credentials: { username: 'admin', password: PASSWORD }, fetch: send },
+    source: { url, credentials: { username: 'admin', password: PASSWORD }, fetch: asFetch(send) },
     folder,
     ...byHttp(url, send),
     close: () => rm(folder, { recursive: true, force: true }),

@@ -35,7 +35,14 @@ test('its declarations name Emmett as programs do, and what they promise is exer
   const types = path.join(all.installed, 'node_modules/skua/dist/types/local/emmett');
   const declared = readFileSync(path.join(types, 'api.d.ts'), 'utf8');
   expect(declared).toContain("from '@event-driven-io/emmett'");
-  const tests = ['contract.ts', 'http.test.ts', 'backends.ts', 'event-store.long.test.ts']
+  const tests = [
+    'contract.ts',
+    'consumer.test.ts',
+    'typed.test.ts',
+    'http.test.ts',
+    'backends.ts',
+    'event-store.long.test.ts',
+  ]
     .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
     .join('\n');
   // Those by which a store and a client of others are known are theirs.

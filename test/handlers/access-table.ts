@@ -122,6 +122,10 @@ export interface StreamExpectation {
   /** The kind of the stream where the path names it; by default all of STREAM_KINDS are tried. */
   readonly kind?: StreamKind;
   readonly params?: Readonly<Record<string, string>>;
+  /** What is posted. Default: one event. */
+  readonly body?: unknown;
+  /** What is posted, where it names the stream. */
+  readonly bodyFor?: (stream: string) => unknown;
 }
 
 export type Expectation = OperationExpectation | StreamExpectation;
@@ -159,6 +163,12 @@ const is = (
 
 /** `metadataNumber` stands for the number of the last metadata event of the stream. */
 const STREAMS: Record<string, StreamExpectation> = {
+  'POST /streams': {
+    ...writes('write'),
+    status: 200,
+    bodyFor: (stream) => ({ stream, events: [{ type: stream.startsWith('$$') ? '$metadata' : 'made', data: {} }] }),
+  },
+  'GET /streams/:stream/info': reads(),
   'GET /streams/%24all': reads({}, 'all'),
   'POST /streams/%24all': writes('write', 'all'),
   'DELETE /streams/%24all': writes('delete', 'all'),
@@ -178,6 +188,14 @@ const STREAMS: Record<string, StreamExpectation> = {
     { scavenge: SCAVENGE_ID, event: 'head', count: '2' },
     'scavenges',
   ),
+  'GET /dcb/read': reads({}, 'all'),
+  // As by query: whoever may read an open stream.
+  'GET /checkpoint': reads({}, 'open'),
+  // Beside the right to write, which these streams give all.
+  'POST /dcb/append': {
+    ...reads({}, 'all'),
+    body: { events: [{ type: 'made' }], condition: { failIfEventsMatch: { items: [] } } },
+  },
   'GET /streams/:stream': reads(),
   'POST /streams/:stream': writes('write'),
   'DELETE /streams/:stream': writes('delete'),
@@ -197,6 +215,8 @@ const STREAMS: Record<string, StreamExpectation> = {
 const ADMIN: Record<string, OperationExpectation> = {
   'POST /admin/scavenge': is('operators'),
   'POST /admin/redact': is('administrators', 404, { body: { stream: 'nothing', events: [0], reason: 'test' } }),
+  'GET /admin/indexes': is('administrators'),
+  'POST /admin/indexes': is('administrators', 200, { body: { tags: true } }),
   'GET /admin/scavenge/current': is('operators'),
   'DELETE /admin/scavenge/current': is('operators'),
   'GET /admin/scavenge/last': is('operators'),

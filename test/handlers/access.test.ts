@@ -257,7 +257,12 @@ async function streamRequest(
           ...(!path.includes('/incoming/') && { 'es-eventid': nextId() }),
           ...(!path.endsWith('/metadata') && { 'es-eventtype': 'made' }),
         };
-  return { method, path: filled(path, params) + query, headers, body: method === 'POST' ? '{}' : null };
+  return {
+    method,
+    path: filled(path, params) + query,
+    headers,
+    body: method === 'POST' ? JSON.stringify(expected.bodyFor?.(stream) ?? expected.body ?? {}) : null,
+  };
 }
 
 async function operationRequest(method: string, path: string, expected: OperationExpectation): Promise<Sent> {
@@ -401,7 +406,7 @@ function kindsOf(expected: Expectation | undefined): readonly StreamKind[] {
 }
 
 describe('everything else', () => {
-  test.each(['/nothing', '/admin', '/streams', '/users/kim/command/promote'])(
+  test.each(['/nothing', '/admin', '/users/kim/command/promote'])(
     '%s is 404 for all whose credentials are not wrong',
     async (path) => {
       for (const caller of CALLERS)

@@ -233,6 +233,8 @@ test('whatever changes something is told to the audit, or stands here with the r
     'POST /streams/:stream': 'data; what gives rights is told by the handler',
     'POST /streams/%24all': 'refused to everybody',
     'POST /streams/%24scavenges': 'data',
+    'POST /dcb/append': 'data',
+    'POST /streams': 'told by the handler where it is about rights',
     'POST /streams/:stream/incoming/:guid': 'as POST /streams/:stream',
     'POST /streams/:stream/metadata': 'told by the handler where it is about rights',
     'POST /streams/%24all/metadata': 'the same',

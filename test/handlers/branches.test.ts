@@ -32,7 +32,6 @@ test('a path that only looks like one of a branch has none, and neither has the 
     '/webhooks/parcels',
     '/health',
     '/healthy/live',
-    '/streams',
     '/auto-scavenge',
     '/subscriptionsx',
     '/admin/webhooks',

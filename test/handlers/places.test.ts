@@ -5,6 +5,7 @@ import type { DecidedBy } from '../../handlers/http/route.ts';
 /** Where each operation of the route table is decided in a cluster: whoever adds one says so here too. */
 const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
   writes: [
+    'POST /streams',
     'POST /streams/%24all',
     'POST /streams/%24all/metadata',
     'POST /streams/%24scavenges',
@@ -18,6 +19,8 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'PUT /users/%24current',
     'DELETE /users/%24current',
     'POST /admin/redact',
+    'POST /dcb/append',
+    'POST /admin/indexes',
     'PUT /users/:login',
     'DELETE /users/:login',
     'POST /users/:login/command/enable',
@@ -42,6 +45,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'POST /auto-scavenge/pause',
     'POST /auto-scavenge/resume',
     'POST /auto-scavenge/configure',
+    'GET /checkpoint',
     'GET /subscriptions',
     'GET /subscriptions/restart',
     'POST /subscriptions/restart',
@@ -75,6 +79,7 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'GET /streams/%24scavenges',
     'GET /streams/:stream',
     'GET /streams/:stream/metadata',
+    'GET /streams/:stream/info',
     'GET /streams/:stream/:event',
     'GET /streams/:stream/metadata/:event',
     'GET /streams/:stream/:event/:count',
@@ -85,6 +90,8 @@ const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
     'GET /streams/:stream/metadata/:event/backward/:count',
     'GET /streams/%24scavenges/:scavenge/:event/:count',
     'POST /admin/scavenge',
+    'GET /admin/indexes',
+    'GET /dcb/read',
     'GET /admin/scavenge/current',
     'DELETE /admin/scavenge/current',
     'GET /admin/scavenge/last',

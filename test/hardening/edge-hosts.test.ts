@@ -490,13 +490,11 @@ describe('what a command writes', () => {
         line(io.stdout, each);
       line(io.stdout, JSON.stringify({ name: HOSTILE }, null, 2));
       const progress = new Progress({
-        output: io.stderr,
-        env: io.env,
-        clock: new ManualClock(),
+        io,
         onLine: (text) => line(io.stderr, text),
       });
-      for (const detail of ['', HOSTILE])
-        progress.update({ label: `label${detail}`, detail, bytesDone: 1, bytesTotal: 2 });
+      // The first one begins, and the second one is shown.
+      for (const bytesDone of [0, 1]) progress.update({ label: HOSTILE, detail: HOSTILE, bytesDone, bytesTotal: 2 });
       progress.clear();
       throw new CommandError('refused', HOSTILE, EXIT.refused);
     },
@@ -505,7 +503,9 @@ describe('what a command writes', () => {
   test.each([false, true])(
     'has nothing in it that a terminal would obey, but for our own (on a terminal: %s)',
     async (isTTY) => {
-      const io = new FakeIo({ isTTY });
+      // Far enough between two looks for a bar, or a line of progress.
+      let nowMs = 0;
+      const io = new FakeIo({ isTTY, monotonicMs: () => (nowMs += 60_000) });
       expect(await runProgram({ commands: [command], version: '1' }, ['show'], io)).toBe(EXIT.refused);
       const [first, titles, row, last] = io.out.split('\n');
       expect(first).toBe(`${isTTY ? '\u001B[31mname\u001B[0m' : 'name'}:\t${SHOWN}`);
@@ -518,6 +518,7 @@ describe('what a command writes', () => {
       expect(json).not.toMatch(OBEYED);
       expect(JSON.parse(json)).toEqual({ name: HOSTILE });
       expect(io.err).toContain(` refused: ${SHOWN}\n`);
+      expect(io.err).toContain(`50 %, 1 B of 2 B`);
       expect(
         io.err
           .replaceAll('\r\u001B[2K', '')

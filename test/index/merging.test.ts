@@ -259,6 +259,30 @@ async function reopened(storage: MemoryStorage): Promise<readonly unknown[]> {
   return tables;
 }
 
+describe('tables that are too large to be merged', () => {
+  it('stay, and the small ones behind them are merged without them, however often the process restarts', async () => {
+    const storage = new MemoryStorage();
+    const settings = { memTableEntriesMax: 4, tablesPerLevelMax: 2, mergedEntriesMax: 16, smallMergeEntriesMax: 16 };
+    let index = await openIndex(storage, settings);
+    await grow(index, 0, 64);
+    await index.flush();
+    expect(index.tables().map(({ entries }) => entries)).toEqual([16, 16, 16, 16]);
+    for (let n = 64; n < 114; n++) {
+      await grow(index, n, n + 1);
+      await index.flush();
+      await expectInOrderOfAge(index);
+      await index.close();
+      index = await openIndex(storage, settings);
+      expect(index.wasReset).toBeNull();
+    }
+    await index.flush();
+    // Of the fifty entries there are tables of 16, or nearly, and of what is not as much one of each size.
+    expect(index.tables().length).toBeLessThan(4 + 4 + 6);
+    expect(await rangeOf(index, KEY, 0, 999)).toHaveLength(114);
+    await index.close();
+  });
+});
+
 describe('merges that fall behind without end', () => {
   it('refuse writers before the tables are too many, and take them again when they get on', async () => {
     const storage = new MemoryStorage();

@@ -101,6 +101,7 @@ export function openIndex(storage: Storage = new MemoryStorage(), options: Index
   const {
     hasher,
     onProgress,
+    home,
     logEnd = Number.MAX_SAFE_INTEGER,
     cache,
     digests,
@@ -124,6 +125,7 @@ export function openIndex(storage: Storage = new MemoryStorage(), options: Index
     settings: { existenceFilterBytes: 10_000, ...settings },
     logEnd,
     ...(hasher !== undefined && { hasher }),
+    ...(home !== undefined && { home }),
     ...(onProgress !== undefined && { onProgress }),
   });
 }

@@ -3,6 +3,8 @@ import * as os from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
+import { JOBS as CORE_JOBS } from '../../core/jobs/jobs.ts';
+import { loadJob } from '../../core/jobs/api.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { JobProgress, Jobs } from '../../core/ports/jobs.ts';
@@ -209,6 +211,8 @@ describe('worker threads', () => {
         for (const { shared } of upkeep) Atomics.store(shared, 0, 2);
         expect(await Promise.all(upkeep.map(({ ended }) => ended))).toEqual(['released', 'released', 'released']);
         expect(pool.workers).toBe(4);
+        vi.advanceTimersByTime(19_000);
+        expect(pool.workers).toBe(4);
         vi.advanceTimersByTime(1_000);
         expect(pool.workers).toBe(1);
       } finally {
@@ -314,6 +318,12 @@ describe('worker threads', () => {
     expect(brief.workers).toBe(1);
     vi.advanceTimersByTime(1);
     expect(brief.workers).toBe(0);
+    // The next merge comes within seconds, while much is appended.
+    brief.prepare('index.merge-tables');
+    vi.advanceTimersByTime(19_999);
+    expect(brief.workers).toBe(1);
+    vi.advanceTimersByTime(1);
+    expect(brief.workers).toBe(0);
     vi.useRealTimers();
   });
 
@@ -330,6 +340,12 @@ describe('worker threads', () => {
     }
     expect(await jobs.run('count', { to: 2 })).toBe(2);
   });
+});
+
+test('every job is found by its name, and no other name', async () => {
+  for (const [name, job] of Object.entries(CORE_JOBS)) expect(await loadJob(name)).toBe(job);
+  for (const name of ['', 'none', 'index', 'index.none', 'constructor.name', '__proto__.index'])
+    expect(await loadJob(name)).toBeUndefined();
 });
 
 test.skipIf(process.platform !== 'linux')(

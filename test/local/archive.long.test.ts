@@ -113,6 +113,7 @@ describe.skipIf(!isArchived)('the archive', () => {
     expect(readFileSync(`/proc/${first.child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1)).toEqual([
       path.join(home, 'node/bin/node'),
       '--max-semi-space-size=16',
+      '--initial-old-space-size=64',
       path.join(home, 'dist/main.js'),
       ...START,
     ]);

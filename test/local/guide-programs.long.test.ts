@@ -19,8 +19,10 @@ afterAll(() => all.remove());
 
 test('each surface of the package, and a client, has a program', () => {
   const modules = new Set(programs.flatMap((program) => program.modules));
-  for (const name of ['skua/embedded', 'skua/testing', 'skua/emmett', '@kurrent/kurrentdb-client'])
-    expect(modules).toContain(name);
+  const surfaces = ['client', 'dcb', 'embedded', 'emmett', 'events', 'project', 'project-sqlite', 'testing'].map(
+    (surface) => `skua/${surface}`,
+  );
+  for (const name of [...surfaces, '@kurrent/kurrentdb-client']) expect(modules).toContain(name);
 });
 
 test.for(programs.map((program, i) => [i + 1, program.page, program.modules.join(', '), program] as const))(

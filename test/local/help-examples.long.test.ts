@@ -32,6 +32,7 @@ const SERVERS: readonly (readonly [RegExp, RegExp])[] = [
   [/^skua functions serve/, /The functions answer at (\S+),/],
   [/^skua cluster try/, /^(http:\S+) {2}data /m],
   [/^skua cluster status --watch/, /(\S+) leads, epoch/],
+  [/^skua read .*--follow/, /0@orders-7 {2}placed/],
 ];
 
 /** What must not be there when the command makes it. */
@@ -45,6 +46,8 @@ const MAKES: Readonly<Record<string, readonly string[]>> = {
 /** Ends other than 0, and why. */
 const ENDS: Readonly<Record<string, readonly [number, string]>> = {
   'skua cluster reset --from ./data --storage s3://bucket/second': [4, 'It asks, and nobody is there to answer.'],
+  'skua prove-erased --stream parcels --storage s3://bucket/prefix': [1, 'No stream of that name was there.'],
+  'skua prove-erased --event 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4 --json': [1, 'No event of that id was there.'],
   'skua scavenge stop': [1, 'None runs here: one over so few events has ended before a second command is there.'],
 };
 

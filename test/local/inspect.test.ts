@@ -570,6 +570,14 @@ test('it looks at what it may not write to', async () => {
 });
 
 /** A name for each expression of the table. */
+const INDEX_SAMPLES = [
+  'indexmap',
+  `indexmap.${GUID}.indexmap.tmp`,
+  GUID,
+  `${GUID}.bloomfilter.copy.tmp`,
+  'proven-tables',
+  '.forceverify',
+];
 const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   '': [
     'chunk-000001.000002',
@@ -596,15 +604,10 @@ const SAMPLES: Readonly<Record<string, readonly string[]>> = {
     'tag.chk',
     'kurrent.ddb',
   ],
-  index: [
-    'indexmap',
-    `indexmap.${GUID}.indexmap.tmp`,
-    GUID,
-    `${GUID}.bloomfilter.copy.tmp`,
-    'proven-tables',
-    '.forceverify',
-    'skua.lock',
-  ],
+  index: [...INDEX_SAMPLES, 'skua.lock'],
+  'attributes/names': INDEX_SAMPLES,
+  'attributes/correlations': INDEX_SAMPLES,
+  'attributes/tags': INDEX_SAMPLES,
   'index/stream-existence': ['streamExistenceFilter.dat', 'streamExistenceFilter.chk'],
   'index/scavenging': ['scavenging.db', 'scavenging.db-wal', 'scavenging.db-shm'],
   filling: ['chunk-000001.000002.tail'],

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ROOT, Spawned } from './spawn.ts';
 
@@ -29,4 +30,32 @@ test.each([
   const { code, err } = await node.ended;
   expect(code).toBe(0);
   expect(err).toContain('"stopped"');
+});
+
+test('everywhere a node is started, Node.js has the same flags', () => {
+  const lines = (file: string): string[] =>
+    readFileSync(`${ROOT}/${file}`, 'utf8')
+      .replaceAll(/',\s*'--/g, ' --')
+      .replaceAll("'", '')
+      .split('\n');
+  const flags = Object.fromEntries(
+    [
+      'package.json',
+      'local/skua.mjs',
+      'local/cluster/try-out.ts',
+      'infra/packaging/archive.sh',
+      'test/bench/child.ts',
+    ].map((file) => [
+      file,
+      lines(file).flatMap((line) => /--max-semi-space-size=\d+( --[\w-]+=\d+)*/.exec(line)?.[0] ?? []),
+    ]),
+  );
+  const both = '--max-semi-space-size=16 --initial-old-space-size=64';
+  expect(flags).toEqual({
+    'package.json': [both, both, both, both],
+    'local/skua.mjs': [both, both],
+    'local/cluster/try-out.ts': [both],
+    'infra/packaging/archive.sh': [both],
+    'test/bench/child.ts': [both],
+  });
 });

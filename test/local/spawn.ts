@@ -120,6 +120,7 @@ class Here extends Written {
       env: { ...process.env, NO_COLOR: '1', ...env },
       ...(stdin !== undefined && { stdin }),
       process: Object.assign(this.#process, { exit: resolve }),
+      monotonicMs: () => performance.now(),
     };
     this.ended = Promise.race([runProgram({ commands: COMMANDS, version: VERSION }, words, io), exit]).then((code) => ({
       code,

@@ -22,10 +22,12 @@ export class FakeIo implements Io {
   readonly stderr;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly process = new FakeProcess();
+  readonly monotonicMs: Io['monotonicMs'];
 
-  constructor(options: { isTTY?: boolean; env?: Io['env'] } = {}) {
+  constructor(options: { isTTY?: boolean; env?: Io['env']; monotonicMs?: Io['monotonicMs'] } = {}) {
     const isTTY = options.isTTY ?? false;
     this.env = options.env ?? {};
+    this.monotonicMs = options.monotonicMs ?? (() => performance.now());
     this.stdout = {
       isTTY,
       columns: 100,

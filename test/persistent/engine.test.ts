@@ -145,6 +145,57 @@ describe('who gets a message', () => {
     await made.engine.stop();
   });
 
+  test('of $all with an index in place of a prefix gets what the index names, and of what retention leaves', async () => {
+    const made = await running({ filter: { on: 'stream', prefixes: ['$idx-ce-a'] } }, 0, ALL_STREAM);
+    await made.store.append('$$a-1', ANY, [
+      { ...events(1)[0]!, type: '$metadata', isJson: true, data: encodeText('{"$maxCount":1}') },
+    ]);
+    for (const stream of ['a-1', 'b-1', 'a', 'ab-1', 'a-2']) await made.store.append(stream, ANY, events(2));
+    const consumer = await made.engine.connect(ALL_STREAM, 'g', CONNECT);
+    expect(
+      (await drain(consumer, made.clock, acks(consumer))).map(({ event }) => `${event.number}@${event.stream}`),
+    ).toEqual(['1@a-1', '0@a', '1@a', '0@a-2', '1@a-2']);
+    const wrong = (prefixes: string[]) =>
+      made.engine.create(
+        ALL_STREAM,
+        'w',
+        { settings: settings(), from: 'start', filter: { on: 'stream', prefixes } },
+        'admin',
+      );
+    for (const prefixes of [['$idx-ce-a', '$idx-ce-b'], ['$idx-ce-a', 'b'], ['$idx-ce-'], ['$idx-ce-a-b'], ['$idx-x']])
+      await expect(wrong(prefixes)).rejects.toMatchObject({ code: 'bad_request' });
+    await made.engine.stop();
+  });
+
+  test('of a view of links gets its events by their positions, goes on behind what was answered, and from its end', async () => {
+    const made = await running({ settings: settings({ resolveLinks: true, minCheckpointCount: 1 }) }, 0, '$ce-a');
+    const { store, engine, clock } = made;
+    for (const stream of ['a-1', 'b-1', 'a', 'a-2']) await store.append(stream, ANY, events(2));
+    await engine.create('$ce-a', 'end', { settings: settings(), from: 'end' }, 'admin');
+    const targets = async (consumer: GroupConsumer, answer: (delivery: Delivery) => void) =>
+      (await drain(consumer, clock, answer)).map(({ event }) => `${event.number}@${event.stream}`);
+    const consumer = await engine.connect('$ce-a', 'g', CONNECT);
+    let answered = 0;
+    const first = await targets(consumer, (delivery) => {
+      if (answered++ < 3) acks(consumer)(delivery);
+    });
+    expect(first).toEqual(['0@a-1', '1@a-1', '0@a-2', '1@a-2']);
+    const late = await engine.connect('$ce-a', 'end', CONNECT);
+    expect(await targets(late, acks(late))).toEqual([]);
+    await engine.stop();
+    const again = engineOver(store, { clock });
+    again.engine.start();
+    const second = await again.engine.connect('$ce-a', 'g', CONNECT);
+    await store.append('a-3', ANY, events(1));
+    expect(await targets(second, acks(second))).toEqual(['1@a-2', '0@a-3']);
+    const last = await again.engine.connect('$ce-a', 'end', CONNECT);
+    const { events: all } = await store.readStream('a-3', { direction: 'forward', from: 0, count: 1 });
+    expect((await drain(last, clock, acks(last))).map(({ event }) => [event.type, event.number])).toEqual([
+      ['$>', all[0]!.position],
+    ]);
+    await again.engine.stop();
+  });
+
   test('a consumer without slots gets nothing, a reader without a connection what it asks for, and again what it does not answer', async () => {
     const made = await running();
     const { engine, clock } = made;

@@ -217,7 +217,10 @@ test('row 124: a successful run links exactly its first and its last event, and 
   expect(first[0]!.preparePosition).toBeLessThan(events[0]!.preparePosition);
   expect(decodeText(events[0]!.data)).toBe(`{\n  "scavengeId": "${id}",\n  "nodeEndpoint": "${NODE}"\n}`);
   const members = new Map(
-    events.map((event) => [event.type, Object.keys(JSON.parse(decodeText(event.data)) as object)]),
+    events.map((event) => {
+      const names = Object.keys(JSON.parse(decodeText(event.data)) as object);
+      return [`${event.type}${names.includes('attributeIndex') ? ' of attributes' : ''}`, names] as const;
+    }),
   );
   expect(Object.fromEntries(members)).toEqual({
     $scavengeStarted: ['scavengeId', 'nodeEndpoint'],
@@ -243,6 +246,19 @@ test('row 124: a successful run links exactly its first and its last event, and 
     ],
     $scavengeIndexCompleted: [
       'scavengeId',
+      'level',
+      'index',
+      'timeTaken',
+      'entriesDeleted',
+      'entriesKept',
+      'spaceSaved',
+      'wasScavenged',
+      'nodeEndpoint',
+      'errorMessage',
+    ],
+    '$scavengeIndexCompleted of attributes': [
+      'scavengeId',
+      'attributeIndex',
       'level',
       'index',
       'timeTaken',

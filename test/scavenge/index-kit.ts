@@ -202,8 +202,15 @@ export class IndexWorld {
     return { reports, error };
   }
 
-  /** Writes a scavenged chunk that holds exactly these records, and counts it among the files of the run. */
-  async chunk(number: number, entries: readonly Entry[]): Promise<void> {
+  /**
+   * Writes a chunk that holds exactly these records, and counts it among the files of the run: a scavenged one, with a
+   * position map, unless it is said otherwise.
+   */
+  async chunk(
+    number: number,
+    entries: readonly Entry[],
+    { endNumber = number, isScavenged = true }: { endNumber?: number; isScavenged?: boolean } = {},
+  ): Promise<void> {
     const records: Uint8Array[] = [];
     const map = new Uint8Array(entries.length * 12);
     let at = 0;
@@ -236,11 +243,13 @@ export class IndexWorld {
       version: 3,
       chunkSize: CHUNK_BYTES,
       startNumber: number,
-      endNumber: number,
-      isScavenged: true,
+      endNumber,
+      isScavenged,
       chunkId: this.#ids.uuidBytes(),
     });
-    const content = Buffer.concat([header, ...records, map, encodeFooter(at, CHUNK_BYTES, map.length)]);
+    const mapped = isScavenged ? [map] : [];
+    const footer = encodeFooter(at, CHUNK_BYTES * (endNumber - number + 1), isScavenged ? map.length : 0);
+    const content = Buffer.concat([header, ...records, ...mapped, footer]);
     const name = `chunk-${String(number).padStart(6, '0')}.000001`;
     const file = await this.storage.create(name);
     await file.writeAt(0, new Uint8Array(content));

@@ -396,7 +396,10 @@ describe('the tables of an index', () => {
     const [table] = index.tables();
     const result = await world
       .jobs()
-      .run(EXECUTE_TABLE_JOB, world.args({ source: table!.file, target: 'index/x', bloomPath: null, cacheDepth: 16 }));
+      .run(
+        EXECUTE_TABLE_JOB,
+        world.args({ source: table!.file, target: 'index/x', bloomPath: null, cacheDepth: 16, version: 4 }),
+      );
     expect(result).toMatchObject({ entriesOutOfOrder: 1, wasWritten: false });
     expect(await world.storage.size('index/x')).toBeNull();
     await index.close();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { encodeText, decodeText } from '../../core/base/text.ts';
 import { MARKS_STREAM } from '../../core/streams/format/marks.ts';
 import { markEvent, redact, type RedactRequest } from '../../core/streams/redact/redact.ts';
@@ -232,6 +233,43 @@ describe('the last event of a deleted stream', () => {
   });
 });
 
+describe('the metadata that a mark names', () => {
+  it('stay in a record until a run has that mark before its point, and go with the next one', async () => {
+    const world = await filled();
+    await mark(world);
+    const metadataInFile = async () =>
+      (await readRawLog(world.storage)).find(({ prepare }) => prepare?.stream === 'orders' && prepare.number === 3)!
+        .prepare!.metadataBytes;
+    world.jobs.hook = async (name, _args, nth) => {
+      if (name === 'scavenge.accumulate' && nth === 1) await mark(world, { metadata: ['$causationId'] });
+    };
+    await runToEnd(world);
+    expect(world.jobs.ran).toContain('scavenge.accumulate');
+    expect(await metadataInFile()).toBe(EMPTY.metadata.length);
+    const fewer = { ...EMPTY, metadata: '{"$correlationId":"c-3"}' };
+    await expectEmpty(world, fewer);
+    await runToEnd(world);
+    expect(await metadataInFile()).toBe(fewer.metadata.length);
+    await expectEmpty(world, fewer);
+    await world.open.close();
+  });
+
+  it('are those of the event with its id, and not of another one that was at its place', async () => {
+    const world = await filled();
+    const { position } = (await mark(world)).events[0]!;
+    const other = { stream: 'orders', number: 3, id: idOf(99), position, by: 'x', reason: 'x', keys: ['$causationId'] };
+    await world.open.store.append(MARKS_STREAM, ANY, [markEvent(ids, other)]);
+    await expectEmpty(world);
+    await runToEnd(world);
+    await expectEmpty(world);
+    const raw = (await readRawLog(world.storage)).find(
+      ({ prepare }) => prepare?.stream === 'orders' && prepare.number === 3,
+    );
+    expect(raw!.prepare!.metadataBytes).toBe(EMPTY.metadata.length);
+    await world.open.close();
+  });
+});
+
 describe('the search for what remains', () => {
   it('takes a redacted event for residue, and its mark; before a scavenge its record is a trace', async () => {
     const world = await filled();
@@ -248,7 +286,9 @@ describe('the search for what remains', () => {
       }
     };
     expect(await search()).toMatchObject({ traces: 1, redacted: 0 });
-    expect(marks).toEqual([{ stream: 'orders', number: 3, by: 'ann', reason: 'card number' }]);
+    const [written] = await readWholeStream(world.open.store, MARKS_STREAM, 'forward', 9);
+    const time = timestampText(written!.createdMs, 0);
+    expect(marks).toEqual([{ stream: 'orders', number: 3, by: 'ann', reason: 'card number', time }]);
     await runToEnd(world);
     expect(await search()).toEqual({
       traces: 0,

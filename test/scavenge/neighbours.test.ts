@@ -174,7 +174,12 @@ describe.each(Object.entries(LOGS))('a run over a log %s', (_, sizes) => {
     history
       .filter(({ type }) => types.test(type))
       .map(({ type, members }) => ({ type, ...members, scavengeId: '', timeTaken: '' }));
-  const saved = (history: History) => Number(history.at(-1)!.members['spaceSaved']);
+  /** Without the attribute indexes, which have entries of the history: it has more events where more is merged. */
+  const saved = (history: History) =>
+    history.reduce(
+      (rest, { members }) => rest - ('attributeIndex' in members ? Number(members['spaceSaved']) : 0),
+      Number(history.at(-1)!.members['spaceSaved']),
+    );
 
   test('leaves the same files, and tells the same of every chunk, whether neighbours are merged while they are executed or after that', async () => {
     const [direct, after] = [await run(true), await run(false)];

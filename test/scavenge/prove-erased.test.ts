@@ -89,10 +89,11 @@ describe('an event', () => {
         { stream: 'x', dataBytes: fill },
         { stream: 'some-stream', number: 41, dataBytes: 50, eventId: idBytes(ID_TEXT) },
       ]);
-      const { traces, summary } = await prove({ storage, events: [ID_TEXT.toUpperCase()] });
+      const other = '00000000-0000-4000-8000-00000000000a';
+      const { traces, summary } = await prove({ storage, events: [ID_TEXT.toUpperCase(), other] });
       expect(places(traces)).toEqual([`${name}@${HEADER_BYTES + event({ stream: 'x', dataBytes: fill }).length}`]);
       expect(traces[0]!.what).toContain(`${ID_TEXT}, number 41 in stream 'some-stream'`);
-      expect(summary).toMatchObject({ files: 1, traces: 1, residues: 0 });
+      expect(summary).toMatchObject({ files: 1, traces: 1, residues: 0, unknownEvents: [other] });
     }
   });
 

@@ -102,7 +102,7 @@ describe('secrets', () => {
   test('without a token nothing is sealed or opened, and the message says what to set', () => {
     const sealed = secrets('t').seal('s', PLACE);
     for (const none of [secrets(), secrets('')]) {
-      expect(() => none.seal('s', PLACE)).toThrow(/Connectors:DataProtection:Token/);
+      expect(() => none.seal('s', PLACE)).toThrow(/SERVER_CONNECTORS__DATA_PROTECTION__TOKEN/);
       expect(() => none.open(sealed, PLACE)).toThrow(/Connectors:DataProtection:Token/);
     }
   });

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StreamAction } from '../../core/security/api.ts';
 import { ANONYMOUS, type Principal, SYSTEM } from '../../core/base/principal.ts';
 import { SkuaError } from '../../core/base/errors.ts';
+import { type AccessList, ANY } from '../../core/streams/api.ts';
+import { UNREADABLE_LIST } from '../../core/streams/format/metadata.ts';
 import { json, leave, openWorld, outcome, principal, setMetadata, type World } from './kit.ts';
 
 let world: World;
@@ -312,4 +314,25 @@ describe('writes are decided where they take their place', () => {
       );
     expect([await remove(KIM), await remove(LEAD)]).toEqual([NO, 'ok']);
   });
+});
+
+test('who reads many streams is asked by the list of each, with what is configured when the page begins', async () => {
+  const { access } = world.security;
+  expect(access.readerOf(ADMIN)).toBeNull();
+  expect(await outcome(async () => access.readerOf(ANONYMOUS))).toBe(WHO);
+  const kim = access.readerOf(KIM)!;
+  await kim.begin();
+  const seen = (acl?: AccessList, stream = 'orders-1') => kim.allows(stream, acl === undefined ? {} : { acl });
+  expect([seen(), seen({ read: ['pickers'] }), seen({ read: ['kim'] }), seen({ read: [] })]).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  // Metadata by the list of the stream they belong to, as everywhere.
+  expect([seen(undefined, '$$orders-1'), seen({ metadataRead: [] }, '$$orders-1')]).toEqual([true, false]);
+  expect([seen(undefined, '$x'), seen(UNREADABLE_LIST)]).toEqual([false, false]);
+  await world.store.append('$settings', ANY, [json('settings', { $userStreamAcl: { $r: 'leads' } })]);
+  await kim.begin();
+  expect([seen(), seen({ read: ['kim'] })]).toEqual([false, true]);
 });

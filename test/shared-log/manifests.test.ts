@@ -53,6 +53,14 @@ const ONGOING = {
   segments: [{ key: 'files/00000000-0000-4000-8000-00000000000e', from: 0, to: 20 }],
 };
 
+const MARKS = { name: 'redactions', key: 'files/00000000-0000-4000-8000-000000000010', sizeBytes: 9 };
+const ATTRIBUTE_MAP = { name: 'attributes/names/indexmap', key: null, sizeBytes: 2, inline: 'aGE=' };
+const ATTRIBUTE_TABLE = {
+  name: 'attributes/names/3b241101-e2bb-4255-8caf-4136c566a962',
+  key: 'files/00000000-0000-4000-8000-000000000011',
+  sizeBytes: 9,
+};
+
 describe('a manifest', () => {
   test('comes back from its text', () => {
     const full: ObjectManifest = {
@@ -76,6 +84,28 @@ describe('a manifest', () => {
     expect(decodeManifest('k', 9, encodeManifest(full, nodeDigests), nodeDigests)).toEqual(full);
   });
 
+  test('with tables of attribute indexes keeps everything, with marks of redaction and without', () => {
+    for (const marks of [[], [MARKS]]) {
+      const full: ObjectManifest = {
+        ...MANIFEST,
+        format: 3,
+        files: [
+          ...marks,
+          ATTRIBUTE_MAP,
+          ATTRIBUTE_TABLE,
+          { ...ATTRIBUTE_TABLE, name: `${ATTRIBUTE_TABLE.name}.bloomfilter` },
+        ],
+        attributes: { names: { coveredTo: 0 }, tags: { coveredTo: 0 } },
+      };
+      expect(decodeManifest('k', 1, encodeManifest(full, nodeDigests), nodeDigests)).toEqual(full);
+    }
+  });
+
+  test('of an older format has what an older program wrote there', () => {
+    const old: ObjectManifest = { ...MANIFEST, attributes: { names: { coveredTo: 0 } } };
+    expect(decodeManifest('k', 1, encodeManifest(old, nodeDigests), nodeDigests)).toEqual(old);
+  });
+
   test('no changed byte and no cut goes unnoticed', () => {
     const bytes = encodeManifest(MANIFEST, nodeDigests);
     for (let at = 0; at < bytes.length; at++) {
@@ -95,7 +125,28 @@ describe('a manifest', () => {
     ['boundary', { boundary: 0 }],
     ['logEnd', { logEnd: -1 }],
     ['chunkSizeBytes', { chunkSizeBytes: 0 }],
-    ['format 3', { format: 3 as 1 }],
+    ['format 4', { format: 4 as 1 }],
+    ['tables of attribute indexes for its format', { format: 3 }],
+    ...(
+      [
+        ['tables of attribute indexes for its format', { format: 2, files: [MARKS, ATTRIBUTE_MAP, ATTRIBUTE_TABLE] }],
+        ['tables of attribute indexes for its format', { format: 1, files: [ATTRIBUTE_MAP, ATTRIBUTE_TABLE] }],
+        ['map for the tables of attributes/names', { format: 3, files: [ATTRIBUTE_TABLE] }],
+        ['object for the index table', { format: 3, files: [ATTRIBUTE_MAP, { ...ATTRIBUTE_TABLE, key: null }] }],
+        ['index for the file attributes/names', { format: 3, files: [ATTRIBUTE_MAP, ATTRIBUTE_TABLE], attributes: {} }],
+        ['index for the file attributes/names', { format: 1, files: [ATTRIBUTE_MAP], attributes: undefined as never }],
+        ['map for the tables of attributes/names', { format: 1, files: [ATTRIBUTE_MAP] }],
+        ['end for the index attributes/tags', { format: 1, attributes: { tags: { coveredTo: 1 } } }],
+        ['attributes.tags.coveredTo', { format: 1, attributes: { tags: { coveredTo: -1 } } }],
+        [
+          String.raw`files\[0\].name`,
+          { format: 3, files: [{ ...ATTRIBUTE_TABLE, name: 'attributes/other/indexmap' }] },
+        ],
+      ] as [string, Partial<ObjectManifest>][]
+    ).map(
+      ([what, wrong]) =>
+        [what, { attributes: { names: { coveredTo: 0 } }, ...wrong }] as [string, Partial<ObjectManifest>],
+    ),
     ['place for the chunk', { chunks: [{ ...CHUNK, name: 'chunk-000001.000000', startNumber: 1, endNumber: 1 }] }],
     ['file for the end of the log', { logEnd: 5 }],
     [

@@ -96,7 +96,7 @@ test('a tick that dies after any call', async () => {
       clock.advance(MINUTE_MS);
     }
     await look(`in the end, after the call ${n}`);
-    expect(await manifestOf(objects)).toMatchObject({ format: 2, scavenge: { state: 'ended', result: 'Success' } });
+    expect(await manifestOf(objects)).toMatchObject({ format: 3, scavenge: { state: 'ended', result: 'Success' } });
     expect(await keysWithMarker(objects)).toEqual([]);
     expect(await checkClosed(await exportDirectory(objects), streamHasher)).toEqual([]);
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { encodeSetting, SETTING_STREAM, SETTING_TYPE } from '../../core/attributes/format/setting.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
@@ -80,6 +81,11 @@ test('is seen by instances that follow the tail, begin with it, begin with files
   const bucket = new Bucket();
   await compactionTick(bucket.world());
   const writer = await bucket.open();
+  // Without attribute indexes, so that it is the marks that raise the format.
+  const setting = encodeSetting({ names: false, correlations: false, tags: false });
+  await writer.store.append(SETTING_STREAM, ANY, [
+    { ...eventsOf(bucket.ids, 1, 0)[0]!, type: SETTING_TYPE, isJson: true, data: setting },
+  ]);
   await bucket.fill(writer);
   const warm = await bucket.open();
   const asleep = await bucket.open();

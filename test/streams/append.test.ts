@@ -1,3 +1,4 @@
+import { encodeText } from '../../core/base/text.ts';
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import { isMiss } from '../../core/base/step.ts';
@@ -110,10 +111,20 @@ describe('what is refused', () => {
         store.append('s', ANY, [event('', { data: new Uint8Array(EVENT_BYTES_MAX), metadata: new Uint8Array(1) })]),
       ),
     ).toBe('event_too_large');
+    const tagged = (tags: unknown) => event('', { metadata: encodeText(JSON.stringify({ $tags: tags })) });
+    const most = Array.from({ length: 64 }, () => 'x'.repeat(256));
+    for (const tags of [[...most, 'y'], ['x'.repeat(257)], ['ü'.repeat(129)]]) {
+      expect(await codeOf(store.append('s', ANY, [event(), tagged(tags)]))).toBe('bad_tags');
+      const writes = [{ stream: 's', expectedVersion: ANY, events: [tagged(tags)] }];
+      expect(await codeOf(store.appendToStreams(writes))).toBe('bad_tags');
+    }
     expect(await codeOf(store.append('s', ANY, [event('', { data: new Uint8Array(70_000) })]))).toBe('batch_too_large');
     for (const version of [-3, -5, 1.5, NaN, 2 ** 60])
       expect(await codeOf(store.append('s', version, [event()]))).toBe('invalid_expected_version');
     expect(log.end).toBe(0);
+    // What is no list, or no metadata of an event, is none of ours.
+    for (const metadata of [JSON.stringify({ $tags: most, $correlationId: 1 }), '{"$tags":"x"}', `"$tags" ${most}`])
+      expect(await codeOf(store.append('s', ANY, [event('', { metadata: encodeText(metadata) })]))).toBe('ok');
   });
 
   it('more than may wait', async () => {

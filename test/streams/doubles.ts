@@ -42,6 +42,7 @@ export class MemoryLog implements LogReader {
   bytes = new Uint8Array(65_536);
   starts: number[] = [];
   #lengths: number[] = [];
+  readonly #removed = new Set<number>();
   /** Sizes of the groups appended. */
   readonly groups: number[] = [];
   completed = 0;
@@ -127,6 +128,7 @@ export class MemoryLog implements LogReader {
 
   /** Takes a record away, as a scavenge does. */
   remove(position: number): void {
+    this.#removed.add(position);
     const i = this.starts.indexOf(position);
     this.starts.splice(i, 1);
     this.#lengths.splice(i, 1);
@@ -177,6 +179,10 @@ export class MemoryLog implements LogReader {
       : this.#give(i, frame);
   }
 
+  isScavengedAt(position: number): boolean {
+    return this.#removed.has(position);
+  }
+
   chunkStart(position: number): number {
     return position - (position % this.capacity);
   }
@@ -190,6 +196,7 @@ export class MemoryLog implements LogReader {
       position === this.end ||
       isEnd ||
       this.starts[i] === position ||
+      this.#removed.has(position) ||
       position % this.capacity === 0
       ? HIT
       : END;

@@ -22,6 +22,7 @@ export const LOG_IN_MEMORY: readonly string[] = [
   'continues the numbers and moves $tb',
   'keeps other members, also within one group and after a restart',
   'is visited once in pages of',
+  'is visited once in pages that look at',
   'starts at every event, inclusive forward and exclusive backward',
   'starts at the next event where no record begins',
   'has the positions of explicit transactions',

@@ -1,72 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { putI32, putI64 } from '../../core/base/bytes.ts';
-import { encodePrepare, TOMBSTONE } from '../../core/log/format/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { ANY, type AllFilter, type AllPosition, type StoredEvent } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/base/text.ts';
-import type { MemoryLog } from './doubles.ts';
+import { BEGIN, ByHand, DATA, DELETE, END } from './by-hand.ts';
+import type { EventStoreOptions } from '../../core/streams/store-context.ts';
 import { codeOf, event, events, setUp, type Setup } from './setup.ts';
-
-/** Writes records of explicit transactions, as the old TCP interface did. */
-class ByHand {
-  readonly #log: MemoryLog;
-  #ids = 0;
-
-  constructor(log: MemoryLog) {
-    this.#log = log;
-  }
-
-  prepare(stream: string, flags: number, transaction: number, offset: number, expected: number): number {
-    const { end: position } = this.#log;
-    const id = new Uint8Array(16).fill(++this.#ids);
-    const out = new Uint8Array(512);
-    const isData = (flags & 1) !== 0;
-    const length = encodePrepare(out, 0, {
-      position,
-      flags,
-      transactionPosition: transaction < 0 ? position : transaction,
-      transactionOffset: offset,
-      expectedVersion: expected,
-      stream: encodeText(stream),
-      eventId: id,
-      correlationId: id,
-      timestampMs: 1_700_000_000_000,
-      timestampTicks: 0,
-      eventType: encodeText(isData ? 'old' : ''),
-      data: encodeText(isData ? `${offset}` : ''),
-      metadata: new Uint8Array(0),
-    });
-    this.#log.appendRaw(out.slice(0, length));
-    return position;
-  }
-
-  commit(transaction: number, first: number): number {
-    const { end: position } = this.#log;
-    const out = new Uint8Array(66);
-    putI32(out, 0, 58);
-    out[4] = 1;
-    out[5] = 1;
-    putI64(out, 6, position);
-    putI64(out, 14, transaction);
-    putI64(out, 22, first);
-    putI64(out, 30, position);
-    out.fill(7, 38, 54);
-    putI32(out, 62, 58);
-    this.#log.appendRaw(out);
-    return position;
-  }
-}
-
-const BEGIN = 2;
-const DATA = 1;
-const END = 4;
-const DELETE = 8;
 
 /**
  * Two interleaved transactions, one that deletes, one never committed, and implicit events, epochs and empty writes
  * between.
  */
-async function mixed(misses: number): Promise<Setup> {
-  const s = setUp({ misses, options: { readSliceEvents: 3 } });
+async function mixed(misses: number, options: Partial<EventStoreOptions> = {}): Promise<Setup> {
+  const s = setUp({ misses, options: { readSliceEvents: 3, ...options } });
   const hand = new ByHand(s.log);
   await s.store.writeEpoch({
     epochNumber: 0,
@@ -122,6 +66,12 @@ describe.each([
     const s = await mixed(misses);
     expect((await walk(s, 'forward', count)).names).toEqual(NAMES);
     expect((await walk(s, 'backward', count)).names).toEqual(NAMES.toReversed());
+  });
+
+  it.each([1, 2, 3, 5])('is visited once in pages that look at %i records, both ways', async (allScanRecordsMax) => {
+    const s = await mixed(misses, { allScanRecordsMax });
+    expect((await walk(s, 'forward', 100)).names).toEqual(NAMES);
+    expect((await walk(s, 'backward', 100)).names).toEqual(NAMES.toReversed());
   });
 
   it('starts at every event, inclusive forward and exclusive backward', async () => {

@@ -189,17 +189,18 @@ describe('an event that was marked since it was read', () => {
   });
 });
 
-describe('the count of redactions, which ETags have', () => {
+describe('the version of redactions, which ETags have', () => {
   it('grows with each mark, also one that hides more of an event, and is the same after all of them were read again', async () => {
     const { store } = await filled();
-    const counts = [store.redactions.count];
+    const versions = [store.redactions.version];
     for (const metadata of [[], ['$causationId'], ['$causationId', '$correlationId']]) {
       await mark(store, metadata, [1]);
-      counts.push(store.redactions.count);
+      versions.push(store.redactions.version);
     }
-    expect(counts).toEqual([0, 1, 2, 3]);
+    expect(versions).toEqual([0, 1, 2, 3]);
+    expect(store.redactions.count).toBe(1);
     const again = Redactions.of(store.redactions.columns(0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
-    expect(again.count).toBe(3);
+    expect(again).toMatchObject({ count: 1, version: 3 });
   });
 
   it.each(['/streams/s', '/streams/s/head/backward/20'])(

@@ -1,5 +1,6 @@
+import { type AttributeFollower, type AttributeIndexes, NO_ATTRIBUTES } from '../../core/attributes/api.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
-import { silentLog } from '../../core/ports/log.ts';
+import { type Log, silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import type { AppendResult, NewEvent, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
@@ -22,8 +23,14 @@ export interface SetupOptions {
   readonly misses?: number;
   readonly capacity?: number;
   readonly options?: Partial<EventStoreOptions>;
+  readonly attributes?: AttributeIndexes;
+  readonly log?: Log;
   /** Continue on the log and index of another. */
   readonly from?: Setup;
+}
+
+function follower(attributes: AttributeIndexes): AttributeFollower {
+  return { ...NO_ATTRIBUTES, isOn: (name) => attributes.isOn(name), of: (name) => attributes.of(name) };
 }
 
 /** Opens stores elsewhere than on a log in memory; null: there. */
@@ -41,8 +48,9 @@ export function setUp(options: SetupOptions = {}): Setup {
     index,
     clock,
     ids: new SeededIds(5),
-    log: silentLog,
+    log: options.log ?? silentLog,
     meter: silentMeter,
+    ...(options.attributes && { attributes: follower(options.attributes) }),
     ...(options.options ? { options: options.options } : {}),
   });
   return { store, log, index, clock };

@@ -74,6 +74,7 @@ async function filled(): Promise<MemoryStorage> {
 /** With nothing of the streams in its cache. */
 async function opened(disk: ReadCounts) {
   const open = await openTestStore({ storage: disk.storage, cacheBytes: 0 });
+  await open.attributes!.idle();
   for (let round = 0; round < 2; round++)
     await open.store.readStream('tail', { direction: 'forward', from: 0, count: TAIL });
   disk.waited = [];

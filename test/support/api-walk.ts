@@ -13,7 +13,7 @@ export interface ParameterObject {
   readonly required?: boolean;
   readonly description: string;
   readonly schema: Record<string, unknown>;
-  readonly example: string | number | boolean;
+  readonly example: string | number | boolean | readonly string[];
 }
 export interface ResponseObject {
   readonly description: string;

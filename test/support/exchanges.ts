@@ -126,11 +126,13 @@ const ALLOWANCES: readonly Allowance[] = [
   },
   {
     reason:
-      "Our memtable is written before the index is scavenged, so there are other tables; and the last chunk holds no records of that node's start.",
+      "Our memtable is written before the index is scavenged, and there are attribute indexes, so there are other tables; and the last chunk holds no records of that node's start.",
     allows: ({ request }, { what, expected, actual }) =>
-      what === 'body' &&
       request.path.startsWith('/streams/%24scavenges') &&
-      maskSizes(maskWritten(String(expected), true)) === maskSizes(maskWritten(String(actual), true)),
+      (what === 'header etag' ||
+        (what === 'body' &&
+          withoutTables(maskSizes(maskWritten(String(expected), true))) ===
+            withoutTables(maskSizes(maskWritten(String(actual), true))))),
   },
   {
     reason: "The recorded node had written records of its own start behind the directory's last one.",
@@ -144,6 +146,18 @@ const ALLOWANCES: readonly Allowance[] = [
       what === 'body' && request.headers['ES-ResolveLinkTos']?.toLowerCase() === 'false',
   },
 ];
+
+/** A feed of a scavenge's history without its tables, and without the numbers that follow from how many there are. */
+function withoutTables(body: string): string {
+  let feed: { entries?: { eventType?: string; summary?: string }[] };
+  try {
+    feed = JSON.parse(body);
+  } catch {
+    return body;
+  }
+  const entries = feed.entries?.filter((entry) => (entry.eventType ?? entry.summary) !== '$scavengeIndexCompleted');
+  return JSON.stringify({ ...feed, entries }).replace(/\d+/g, 'N');
+}
 
 /** What `/info` and `/gossip` say of a node, without what differs from node to node. */
 function maskNode(body: string): string {

@@ -13,6 +13,7 @@ export const ERASURE_REPORT: ErasureReport = {
   traces: 1,
   residues: 1,
   redacted: 0,
+  unknownEvents: [],
   findings: [{ kind: 'trace', file: 'chunk-000000.000000', offset: 128, what: 'a record' }],
 };
 

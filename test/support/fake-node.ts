@@ -1,4 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
+import type { AttributeIndexDocument } from '../../handlers/documents/attribute-indexes.ts';
 import type { ChunkMapView } from '../../core/log/chunk-table/chunk-table.ts';
 import type {
   AuditView,
@@ -32,6 +33,7 @@ export class FakeNode implements NodeControl {
   isStarting = false;
   work: StartUpWork | null = null;
   proofs: ChunkProofView | null = null;
+  indexes: readonly AttributeIndexDocument[] = [];
   auditNow: AuditView | null = null;
   tree: StatsTree = {
     proc: {
@@ -110,6 +112,9 @@ export class FakeNode implements NodeControl {
   }
   chunkProofs(): ChunkProofView | null {
     return this.proofs;
+  }
+  attributeIndexes(): readonly AttributeIndexDocument[] {
+    return this.indexes;
   }
   audit(): AuditView | null {
     return this.auditNow;

@@ -111,6 +111,18 @@ export class FakeSecurity implements Security {
   readonly access: StreamAccess = {
     allowsAnonymous: false,
     check: (principal, action, stream) => this.#check(principal, action, stream),
+    readerOf: (principal) => {
+      const early = alwaysRefused(principal, 'read', '$all');
+      if (early !== null) throw early;
+      if (isAdministrator(principal)) return null;
+      return {
+        begin: () => {},
+        allows: (stream, { acl }) => {
+          const [asked, owner] = ownerOf('read', stream);
+          return refusedBy(acl, principal, asked, owner) === null;
+        },
+      };
+    },
     authorizeWrite: (principal, action, stream) => this.#authorize(principal, action, stream),
   };
 

@@ -6,7 +6,8 @@ import {
   STREAM_NAME_LENGTH_MAX,
 } from '../../core/streams/api.ts';
 import { isModelMetadata } from './model-metadata.ts';
-import type { AllFilter, AllPosition, NewEvent, StoredEvent } from '../../core/streams/api.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
+import type { AllFilter, AllPosition, EventQuery, NewEvent, StoredEvent } from '../../core/streams/api.ts';
 
 /** Checks and errors of the model store. */
 
@@ -18,10 +19,25 @@ export function compare(event: StoredEvent, at: AllPosition): number {
 
 export function matches(event: StoredEvent, filter: AllFilter | undefined): boolean {
   if (filter === undefined) return true;
+  if (filter.query !== undefined && !isAskedFor(filter.query, event)) return false;
   const text = filter.on === 'stream' ? event.stream : event.type;
   if (filter.excludeSystemEvents === true && event.type.startsWith('$')) return false;
   if (filter.regex !== undefined) return filter.regex.test(text);
   return filter.prefixes === undefined || filter.prefixes.some((prefix) => text.startsWith(prefix));
+}
+
+/** Whether an event is what a query asks for, in the plainest words. */
+export function isAskedFor({ category, types, correlation, tags }: EventQuery, event: StoredEvent): boolean {
+  const { stream, type, metadata } = event;
+  if (category !== undefined && (stream.startsWith('$') || stream.split('-')[0] !== category)) return false;
+  if (types !== undefined && !types.includes(type)) return false;
+  let members: { $correlationId?: unknown; $tags?: unknown } = {};
+  try {
+    members = Object(JSON.parse(decodeText(metadata)));
+  } catch {}
+  if (correlation !== undefined && members.$correlationId !== correlation) return false;
+  const { $tags } = members;
+  return tags === undefined || tags.every((tag) => Array.isArray($tags) && $tags.slice(0, 64).includes(tag));
 }
 
 /** Names that can be asked for. */
@@ -56,6 +72,12 @@ export function checkEvent(event: NewEvent, index: number): void {
   if (!UUID.test(event.id) || /^[0-]*$/.test(event.id)) throw new SkuaError('invalid_event', 'An event needs an id.');
   if (event.type === '' || !event.type.isWellFormed() || event.type.length > EVENT_TYPE_LENGTH_MAX)
     throw new SkuaError('invalid_event', 'An event needs a type.');
+  let tags: unknown;
+  try {
+    tags = Object(JSON.parse(decodeText(event.metadata))).$tags;
+  } catch {}
+  if (Array.isArray(tags) && (tags.length > 64 || tags.some((tag) => encodeText(String(tag)).length > 256)))
+    throw new SkuaError('bad_tags', 'An event may have 64 tags of 256 bytes.', { index, tags: 64, bytes: 256 });
   const size = event.data.length + event.metadata.length;
   if (size > EVENT_BYTES_MAX)
     throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, {

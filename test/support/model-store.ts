@@ -17,6 +17,9 @@ import type {
   AppendToStreamsOptions,
   AppendToStreamsResult,
   Authorize,
+  CheckpointAnswer,
+  CheckpointOptions,
+  EventAccess,
   EventStore,
   NewEvent,
   ReadAllOptions,
@@ -386,13 +389,14 @@ export class ModelStore implements EventStore {
 
   async readAll(options: ReadAllOptions): Promise<AllPage> {
     checkCount(options.count);
+    await options.access?.begin();
     const end = { commit: this.end, prepare: this.end };
     const from = options.from === 'start' ? { commit: 0, prepare: 0 } : options.from === 'end' ? end : options.from;
     const isForward = options.direction === 'forward';
     if (isForward || from.commit <= this.end) this.#checkPosition(from);
     else throw new SkuaError('invalid_position', `The log ends before ${from.commit}.`);
     const matching = this.log.filter(
-      (e) => (isForward ? compare(e, from) >= 0 : compare(e, from) < 0) && matches(e, options.filter),
+      (e) => (isForward ? compare(e, from) >= 0 : compare(e, from) < 0) && this.#isWanted(e, options),
     );
     const taken = (isForward ? matching : matching.toReversed()).slice(0, options.count);
     const isEnd = taken.length === matching.length;
@@ -407,6 +411,20 @@ export class ModelStore implements EventStore {
     const next = isForward && from.commit > this.end ? from : { commit: after, prepare: after };
     const events = taken.map((e) => this.#resolve(e, options.resolveLinks === true));
     return { events, from, next, isEnd, lastCommitPosition: this.log.at(-1)?.position ?? 0 };
+  }
+
+  /** It is never put back, and knows no epochs. */
+  async checkpoint({ position, id, after }: CheckpointOptions): Promise<CheckpointAnswer> {
+    const last = this.log.at(-1);
+    const at = position ?? after?.position ?? (last && { commit: last.position, prepare: last.position });
+    if (at === undefined) return { checkpoint: null, end: this.end };
+    for (const asked of [...(after === undefined ? [] : [after]), { position: at, id }]) {
+      const found = this.log.find((each) => each.position === asked.position.commit);
+      if (found === undefined || (asked.id ?? found.id) !== found.id)
+        throw new SkuaError('checkpoint_unknown', 'It is not of this log.', { position: asked.position, why: '' });
+    }
+    const found = this.log.find((each) => each.position === at.commit)!;
+    return { checkpoint: { position: at, id: found.id, epoch: null, log: null }, end: this.end };
   }
 
   async streamInfo(stream: string) {
@@ -461,13 +479,13 @@ export class ModelStore implements EventStore {
         : after === 'end'
           ? this.log.length
           : this.log.filter((e) => compare(e, after) < (options.isInclusive === true ? 0 : 1)).length;
-    const left = () => this.log.slice(next).filter((e) => matches(e, options.filter));
+    const left = () => this.log.slice(next).filter((e) => this.#isWanted(e, options));
     const advance = (last: ModelEvent | undefined, isMore: boolean): AllPosition | null => {
       next = isMore ? this.log.indexOf(last!) + 1 : this.log.length;
       const seen = this.log[next - 1];
       return seen === undefined ? null : { commit: seen.position, prepare: seen.preparePosition };
     };
-    yield* this.#pages(options, left, advance, () => false);
+    yield* this.#pages(options, left, advance, () => false, options.access);
   }
 
   /**
@@ -479,8 +497,10 @@ export class ModelStore implements EventStore {
     left: () => ModelEvent[],
     advance: (last: ModelEvent | undefined, isMore: boolean) => Place | null,
     isAwaited: () => boolean,
+    access?: EventAccess,
   ): AsyncGenerator<SubscriptionPage<Place>> {
     for (let isBehind = true; signal?.aborted !== true;) {
+      await access?.begin();
       const { length } = this.log;
       const found = left();
       const isMore = found.length > this.#pageEvents;
@@ -630,6 +650,16 @@ export class ModelStore implements EventStore {
       (e) =>
         e.number >= truncateBefore && e.number > last - maxCount && e.createdMs + e.createdTicks / 10_000 >= oldest,
     );
+  }
+
+  /** Of a query, what the rules of its stream hide is hidden, and what the reader may not see. */
+  #isWanted(e: ModelEvent, { filter, access }: Pick<ReadAllOptions, 'filter' | 'access'>): boolean {
+    if (!matches(e, filter)) return false;
+    if (filter?.query === undefined) return true;
+    const { stream } = e;
+    const owner = stream.startsWith('$$') ? stream.slice(2) : stream;
+    if (this.#isTombstoned(stream) || this.#metadataOf(stream).truncateBefore === TOMBSTONE) return false;
+    return this.#visible(stream).includes(e) && (access?.allows(stream, this.#metadataOf(owner)) ?? true);
   }
 
   /** First number that `$tb` and `$maxCount` leave. */

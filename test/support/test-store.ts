@@ -33,7 +33,7 @@ export interface FlatStoreOptions
     StoreWorld,
     StoreLogOptions,
     Omit<StoreIndexOptions, 'verify' | 'cacheDepth'>,
-    Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress' | 'beginsProofs'> {
+    Pick<OpenStoreOptions, 'cacheBytes' | 'onProgress' | 'beginsProofs' | 'attributes'> {
   readonly verifyIndex?: boolean;
   readonly indexCacheDepth?: number;
   readonly scavengeStates?: StoreScavengeOptions['states'];
@@ -86,6 +86,7 @@ export function storeOptions(flat: FlatStoreOptions): OpenStoreOptions {
     cacheBytes: flat.cacheBytes,
     onProgress: flat.onProgress,
     beginsProofs: flat.beginsProofs,
+    attributes: flat.attributes,
   }) as OpenStoreOptions;
 }
 

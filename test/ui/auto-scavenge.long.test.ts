@@ -39,7 +39,7 @@ atNode('auto-scavenge', (ui) => {
     await page.locator('.field.wrong').waitFor();
     expect((await status()).schedule).toBeNull();
 
-    await page.getByRole('button', { name: 'First of the month at 04:00' }).click();
+    await page.getByRole('button', { name: 'First of the month at 4:00 AM' }).click();
     expect(await page.getByRole('textbox', { name: 'Schedule' }).inputValue()).toBe('0 4 1 * *');
     await page.getByRole('textbox', { name: 'Schedule' }).fill(SELDOM);
     const { zone, times } = await json<Times>(

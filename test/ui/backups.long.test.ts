@@ -36,7 +36,9 @@ atNode(
     test('one that is made in the page is there, and one that is made beside it is seen', async () => {
       const page = await ui.open('/backups');
       await sees(page, 'No backups yet');
-      await page.getByRole('button', { name: 'Back up now' }).click();
+      // One button leads on, not two.
+      expect(await page.getByRole('button', { name: 'Back up now' }).count()).toBe(0);
+      await page.getByRole('button', { name: 'Make the first backup' }).click();
       const asked = page.getByRole('dialog', { name: 'Back up now' });
       await asked.getByText("A backup and a scavenge can't run at the same time.", { exact: false }).waitFor();
       await asked.getByRole('switch', { name: 'Pause a running scavenge' }).check();
@@ -114,6 +116,12 @@ atNode(
         restorable: { from: string; to: string }[];
       };
       expect(await page.locator('.timeline-reach').count()).toBe(restorable.length);
+      // Labels stand at their times, and the last backup's mark for those that would lie below it.
+      const off = `[...document.querySelectorAll('.timeline-axis span')].slice(1, -1).map((label, i) => {
+        const [at, whole] = [label.getBoundingClientRect(), document.querySelector('.timeline-track').getBoundingClientRect()];
+        return Math.abs(at.left + at.width / 2 - whole.left - (whole.width * (i + 1)) / 4) < 1;
+      })`;
+      expect(await page.evaluate(off)).toEqual([true, true, true]);
       expect(momentOf(first)).toBe(Date.parse(restorable[0]!.from));
       const restoredBy = async (command: string) => {
         const io = new FakeIo({});
@@ -166,8 +174,8 @@ atNode('a node without a repository', (ui) => {
   test('says what to set, in each way in which options are given', async () => {
     const page = await ui.open('/backups');
     const command = page.locator('.command code');
-    await sees(page, 'Without a backup, a lost node is lost data');
-    expect(await command.innerText()).toContain('--backup-repository s3://my-bucket/backups');
+    await sees(page, 'Without a backup, lost data stays lost');
+    expect(await command.innerText()).toContain('--backup-repository s3://backups');
     await page.getByRole('tab', { name: 'Environment' }).click();
     expect(await command.innerText()).toContain('SERVER_BACKUP__REPOSITORY=');
     await page.getByRole('tab', { name: 'File' }).click();

@@ -53,7 +53,7 @@ atNode(
       const page = await ui.open('/chunks');
       await sees(page, 'no file has been rewritten');
       expect(await active(page)).toMatch(/^Chunk 0, being written/);
-      await sees(page, 'start a dry run to count it');
+      await sees(page, 'a dry run counts it');
     });
 
     test('the overview and the map call the same bytes the log on disk, of a log that was moved on as well', async () => {
@@ -121,6 +121,8 @@ atNode(
       await soon(() => active(page)).toMatch(/^Chunk 0,/);
 
       await page.getByRole('radio', { name: 'Table' }).click();
+      // Where there is less room the files stand in the details alone.
+      await page.setViewportSize({ width: 1_920, height: 860 });
       await page.getByRole('row', { name: new RegExp(`${all.at(-1)!.file}.*being written`) }).waitFor();
       expect(await page.locator('tbody tr').count()).toBe(all.length);
     });
@@ -129,7 +131,7 @@ atNode(
       ui.allow(ENDED);
       const page = await ui.open('/chunks');
       await page.getByRole('button', { name: 'Start a dry run' }).click();
-      await page.getByRole('button', { name: 'Run again' }).waitFor();
+      await page.getByRole('button', { name: 'Dry run again' }).waitFor();
       const id = (await page.evaluate('localStorage.getItem("skua.dry-run")')) as string;
       const report = await json<Report>(ui, `/admin/scavenge/dry-run/${id}`);
       await page.getByRole('radio', { name: 'Removable' }).click();

@@ -50,6 +50,37 @@ test('what is no time, no number and no time zone throws nothing', async () => {
   expect(formats.zonedMinutes('Nowhere/At-all')(0)).toContain('1970');
 });
 
+test('a minus is no hyphen', async () => {
+  const { bytesText, durationText, numberText, percentText } = await formatsOf('en-US');
+  expect([bytesText(-8_192), durationText(-2_000), numberText(-1_234), percentText(-0.5)]).toEqual([
+    '−8\u00a0KiB',
+    '−2\u00a0s',
+    '−1,234',
+    '−50%',
+  ]);
+});
+
+test('a size is told in the next unit from 1,024 on, so that what is more never looks like less', async () => {
+  const { bytesText } = await formatsOf('en-US');
+  expect([990, 1_003_520, 1_012 * 1_024, 1_024 * 1_024].map((bytes) => bytesText(bytes))).toEqual([
+    '990\u00a0B',
+    '980\u00a0KiB',
+    '1,012\u00a0KiB',
+    '1\u00a0MiB',
+  ]);
+});
+
+test('a share that is not nothing is not told as nothing', async () => {
+  const { percentText } = await formatsOf('en-US');
+  expect([0, 0.000_014, 0.000_06, 0.002_5, 0.5].map((share) => percentText(share))).toEqual([
+    '0%',
+    '<0.01%',
+    '0.01%',
+    '0.25%',
+    '50%',
+  ]);
+});
+
 test('how long ago something was is told in the units of durations, in any language of the browser', async () => {
   const { durationText, relativeText, roughText } = await formatsOf('en-US');
   const hour = 3_600_000;

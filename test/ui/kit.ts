@@ -10,6 +10,7 @@ import { Member } from '../cluster/processes/member.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { bySize } from '../support/run-size.ts';
 import { launched } from './chromium.ts';
+import { LAYOUT_FAULTS } from './layout.ts';
 
 /**
  * The page in a real browser, at a real node from the sources. A test says what a user sees and does; that nothing else
@@ -125,7 +126,7 @@ export class Ui {
 
   /**
    * What is wrong with a view by axe (but on a phone, of which only `npm run test:all` asks it), in light and in dark,
-   * and whether it is wider than the window, once `ready` has come (and `prepare` was done). In a browser of its own,
+   * and how it is laid out, once `ready` has come (and `prepare` was done). In a browser of its own,
    * whose policy lets axe in. The colours change while it is open, as they do in the evening: a page for each, with axe
    * in it, would take as long again.
    */
@@ -145,6 +146,7 @@ export class Ui {
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     )) as number;
     const faults = over > 0 ? [`The view is wider than the window by ${over} px, which would scroll sideways.`] : [];
+    faults.push(...((await page.evaluate(LAYOUT_FAULTS)) as string[]));
     if (schemesOf(size).length > 0) await page.evaluate(axe.source);
     for (const scheme of schemesOf(size)) {
       await page.emulateMedia({ colorScheme: scheme });
@@ -155,7 +157,7 @@ export class Ui {
       faults.push(...found.map((fault) => `in ${scheme}: ${fault}`));
     }
     // Closed now: browsers with many pages at this size are slow.
-    await context.close();
+    await closed(context);
     this.#contexts.splice(this.#contexts.indexOf(context), 1);
     return faults;
   }
@@ -191,7 +193,7 @@ export class Ui {
         complaints.push(...seen, ...violations.map((violation) => `policy: ${violation}`));
       }
     } finally {
-      await Promise.all(contexts.map((context) => context.close()));
+      await Promise.all(contexts.map(closed));
     }
     expect(complaints.filter((complaint) => !allowed.some((message) => message.test(complaint)))).toEqual([]);
   }
@@ -372,6 +374,15 @@ function around(name: string, ui: Ui, server: Server, define: () => void): void 
     });
     define();
   });
+}
+
+/**
+ * Closes what a test has opened. A page that polls may be within a request that the test changes on its way: what its
+ * handler does from then on concerns nobody, and would be told as an error outside of any test.
+ */
+async function closed(context: BrowserContext): Promise<void> {
+  await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })));
+  await context.close();
 }
 
 /** The text that is seen at a place of the page, once it holds what is wanted. */

@@ -101,6 +101,10 @@ atNode(
       const page = await ui.open('/options', { user: null });
       await page.getByRole('heading', { level: 1, name: 'Options' }).waitFor();
       await sees(page, /No security/);
+      // On a phone by its sign alone, beside which an address has room.
+      await page.setViewportSize({ width: 390, height: 844 });
+      await expect.poll(async () => (await page.locator('.header .badge').boundingBox())!.width).toBeLessThan(40);
+      await page.setViewportSize({ width: 1_280, height: 800 });
       await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
       await sees(page, 'This node runs without security');
     });

@@ -3,6 +3,7 @@ import { atNode, chartTable, sees, SIZE_NAMES, withPast } from './kit.ts';
 
 atNode('metrics', (ui) => {
   test('all that /metrics has can be chosen and found; what was chosen stays', async () => {
+    for (const group of ['one', 'other']) await ui.ask('PUT', `/subscriptions/letters/${group}`, {});
     const page = await ui.open('/metrics');
     const text = await (await ui.ask('GET', '/metrics')).text();
     const chart = (name: string) => page.getByRole('figure').filter({ has: page.getByText(name, { exact: true }) });
@@ -17,6 +18,13 @@ atNode('metrics', (ui) => {
     await chart('log_chunks').waitFor();
     // Memory of several kinds, one of which is part of another, is no sum.
     await page.getByRole('checkbox', { name: /^proc_mem_bytes\s+\d+ series$/ }).waitFor();
+    // A number of times is no time, and a sum of seconds is one.
+    await page.getByRole('checkbox', { name: /^http_request_duration_seconds\s+[\d,]+ times$/ }).waitFor();
+    await page.getByRole('checkbox', { name: /^proc_cpu_seconds_total\s+[\d.]+\s(ms|s|min\b.*)$/ }).waitFor();
+    // Whichever came first at this node.
+    expect(await chart('io_events_total').locator('.legend .truncate').allInnerTexts()).toEqual(['read', 'written']);
+    // Parked messages of all groups together are a number of messages, too.
+    await page.getByRole('checkbox', { name: /^persistent_sub_parked_messages\s+0$/ }).waitFor();
     // Who can't see lines has the same in a table.
     await expect.poll(() => chart('log_chunks').getByRole('table').innerText()).toMatch(/value\s+1\s+1\s+1/);
     await page.goto(`${ui.url}/ui/metrics`);
@@ -45,9 +53,15 @@ atNode('metrics', (ui) => {
     expect(await text('io_events_total')).not.toMatch(/7\.7k/i);
     // Seconds, of which charts are in milliseconds.
     await expect.poll(() => text('append_duration_seconds')).toMatch(/p99\s.*55.min/);
+    const shownAt = page.getByRole('figure').first().locator('.chart-title + output');
+    expect(await shownAt.innerText()).toBe('');
     await page.getByRole('radio', { name: '24 hours' }).click();
     await expect.poll(() => text('io_events_total')).toMatch(/written\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
     await expect.poll(() => text('log_chunks')).toMatch(/value\s+1\s+1\s+1/);
+    // All begin where the data do, also what is known of now alone; figures that are not those of now have their time.
+    const began = async (name: string) => /, (.+) to /.exec(await text(name))?.[1];
+    expect(await began('log_chunks')).toBe(await began('io_events_total'));
+    expect(await shownAt.innerText()).toMatch(/^\d+:\d\d/);
     await sees(page, 'Data since');
     await page.getByRole('radio', { name: 'Last hour' }).click();
     await page.unrouteAll({ behavior: 'wait' });

@@ -23,6 +23,15 @@ const WIDER = `[...document.querySelectorAll('.table-scroller')].filter((one) =>
 const WIDE_DIALOG = `[...document.querySelectorAll('dialog[open] :is(.dialog-head, .dialog-body)')]
   .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.className)`;
 
+/** Of each item of a menu: whether all of it is in sight, and in one line. */
+const MENU_ITEMS = `[...document.querySelectorAll('[role=menu] button')].map((item) => {
+  const { left, right, top, bottom, height } = item.getBoundingClientRect();
+  const isSeen = (x, y) => item.contains(document.elementFromPoint(x, y));
+  return { isWhole: isSeen(left + 8, top + 8) && isSeen(right - 8, bottom - 8), isOneLine: height < 40 };
+})`;
+
+const LINE_ABOVE_BUTTONS = `getComputedStyle(document.querySelector('dialog[open] .form-buttons'), '::before').opacity`;
+
 atNode('a window as wide as a phone', (ui) => {
   test('tables, event types and tiles are whole', async () => {
     const { append } = filler(ui);
@@ -34,6 +43,7 @@ atNode('a window as wide as a phone', (ui) => {
       });
       await ui.ask('POST', `/connectors/${id}/start`);
     }
+    await fetch(`${ui.url}/webhook/shopify`, { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } });
     const page = await ui.open('/options');
     await page.setViewportSize(PHONE);
     for (const [path, ready] of [
@@ -49,6 +59,15 @@ atNode('a window as wide as a phone', (ui) => {
       await page.locator(ready).first().waitFor();
       expect([path, await page.evaluate(CUT)]).toEqual([path, []]);
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.width);
+    }
+    // What lists are ordered by, what is to be looked after, and what a line of the log is about.
+    for (const [path, seen] of [
+      ['/streams', page.getByRole('columnheader', { name: 'Written' })],
+      ['/webhooks', page.getByRole('cell').getByText('1 refused')],
+      ['/log', page.locator('.log-fields').filter({ hasText: '=' }).first()],
+    ] as const) {
+      await page.goto(`${ui.url}/ui${path}`);
+      await seen.waitFor();
     }
     // The stream stands there, too, below the type.
     await page.goto(`${ui.url}/ui/all`);
@@ -101,8 +120,35 @@ atNode('a window as wide as a phone', (ui) => {
       expect(cross!.x).toBeGreaterThan(0);
       expect(cross!.x + cross!.width).toBeLessThan(PHONE.width);
       expect(await page.evaluate(WIDE_DIALOG)).toEqual([]);
+      // A line above the buttons tells that something lies behind them; at the end there is none.
+      const body = page.locator('dialog[open] .dialog-body');
+      const isLong = await body.evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight);
+      await expect.poll(() => page.evaluate(LINE_ABOVE_BUTTONS)).toBe(isLong ? '1' : '0');
+      await body.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      await expect.poll(() => page.evaluate(LINE_ABOVE_BUTTONS)).toBe('0');
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'hidden' });
+    }
+  });
+
+  test('menus open within the window, in front of what would cut them', async () => {
+    const { append, createUser } = filler(ui);
+    await append(LONG, [{ n: 1 }]);
+    await createUser('zoe', []);
+    const page = await ui.open(`/streams/${LONG}`);
+    for (const width of [PHONE.width, 1_280]) {
+      await page.setViewportSize({ width, height: PHONE.height });
+      for (const [path, name] of [
+        [`/streams/${LONG}`, 'More for this stream'],
+        ['/users', 'Actions for zoe'],
+        ['/users', /^Colours/],
+      ] as const) {
+        await page.goto(`${ui.url}/ui${path}`);
+        await page.getByRole('button', { name }).click();
+        await page.getByRole('menu').waitFor();
+        const items = (await page.evaluate(MENU_ITEMS)) as unknown[];
+        expect([width, name, items]).toEqual([width, name, items.map(() => ({ isWhole: true, isOneLine: true }))]);
+      }
     }
   });
 

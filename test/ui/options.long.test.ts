@@ -23,6 +23,21 @@ atNode('options', (ui) => {
     await expect.poll(() => page.locator('.options li').count()).toBeLessThan(20);
   });
 
+  test('attribute indexes are switched on and off', async () => {
+    const page = await ui.open('/options');
+    const row = (name: string) =>
+      page.getByRole('table', { name: 'Attribute indexes' }).locator('tr').filter({ hasText: name });
+    await row('Categories').getByText('100%').waitFor();
+    await row('Tags').getByText('off', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Switch on tags' }).click();
+    await row('Tags').getByText('live').waitFor();
+    await page.getByRole('button', { name: 'Switch off tags' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
+    await row('Tags').getByText('off', { exact: true }).waitFor();
+    const { setting } = (await (await ui.ask('GET', '/admin/indexes')).json()) as { setting: object };
+    expect(setting).toEqual({ names: true, correlations: false, tags: false });
+  });
+
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     expect(await ui.faults('/options', '.options li', { size })).toEqual([]);
   });

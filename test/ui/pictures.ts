@@ -136,12 +136,18 @@ async function takeAll(url: string, authorities: string, context: BrowserContext
   for (const [name, count] of Object.entries(KEPT)) await streamClient.limit(name, randomUUID(), count);
   for (const name of DELETED) await streamClient.delete(name, 'soft');
   await chunks.getByRole('button', { name: 'Start a dry run' }).click();
-  await chunks.getByRole('button', { name: 'Run again' }).waitFor();
+  await chunks.getByRole('button', { name: 'Dry run again' }).waitFor();
   await chunks.getByRole('radio', { name: 'Removable' }).click();
   await chunks.locator('canvas').waitFor();
   await picture(chunks, 'chunks');
 }
 
+if (process.argv.length > 2) {
+  process.stdout.write(
+    `npm run pictures: takes the pictures in ${FOLDER} anew, which takes some minutes. It has no options.\n`,
+  );
+  process.exit(process.argv.slice(2).every((word) => /^(-h|--help)$/.test(word)) ? 0 : 2);
+}
 const browser = await launched();
 if (typeof browser === 'string') throw new Error(browser);
 const folder = await mkdtemp(path.join(tmpdir(), 'skua-pictures-'));

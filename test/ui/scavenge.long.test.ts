@@ -89,7 +89,7 @@ atNode(
         ui,
         `/admin/scavenge/dry-run/${(await page.evaluate('localStorage.getItem("skua.dry-run")')) as string}`,
       );
-      expect(await figure(page, 'Chunks rewritten')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
+      expect(await figure(page, 'Files rewritten')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
       expect(report.totals.redactable).toBe(1);
       await sees(page, /^of [\d\s.,]+ in the log; 1 more loses its data$/);
       const executedAt = (threshold: number) =>
@@ -97,11 +97,11 @@ atNode(
 
       await page.getByRole('slider').focus();
       await page.keyboard.press('Home');
-      await soon(() => figure(page, 'Chunks rewritten')).toBe(`${report.totals.chunks} of ${report.totals.chunks}`);
+      await soon(() => figure(page, 'Files rewritten')).toBe(`${report.totals.chunks} of ${report.totals.chunks}`);
       await page.keyboard.press('End');
       const most = Math.max(...report.chunks.map(({ weight }) => weight));
       expect(executedAt(most)).toBeLessThan(report.totals.chunksExecuted);
-      await soon(() => figure(page, 'Chunks rewritten')).toBe(`${executedAt(most)} of ${report.totals.chunks}`);
+      await soon(() => figure(page, 'Files rewritten')).toBe(`${executedAt(most)} of ${report.totals.chunks}`);
       expect(await page.getByText('rewritten', { exact: true }).count()).toBe(executedAt(most));
       await page.getByRole('link', { name: `Use ${most}` }).click();
       await soon(() => page.getByLabel('Threshold').inputValue()).toBe(String(most));

@@ -8,30 +8,41 @@ test('points far apart become steps, each value over the time since the one befo
   });
 });
 
-test('points near each other stay as they are, behind such that are not', () => {
+test('points near each other stay as they are', () => {
   expect(withSteps([0, 1, 2], [[1, 2, 3]], 3_600)).toEqual({ times: [0, 1, 2], lines: [[1, 2, 3]] });
-  expect(withSteps([0, 1_000, 1_001], [[1, 2, 3]], 3_600)).toEqual({
-    times: [-1_000, 0, 1, 1_000, 1_001],
-    lines: [[1, 1, 2, 2, 3]],
+});
+
+test('points near each other are steps behind such that are not, and a cut between the two stays one', () => {
+  expect(withSteps([0, 1_000, 1_010], [[1, 2, 3]], 3_600)).toEqual({
+    times: [-1_000, 0, 1, 1_000, 1_001, 1_010],
+    lines: [[1, 1, 2, 2, 3, 3]],
+  });
+  expect(withSteps([0, 1_000, 1_001, 1_010], [[1, 2, null, 3]], 3_600)).toEqual({
+    times: [-1_000, 0, 1, 1_000, 1_001, 1_002, 1_010],
+    lines: [[1, 1, 2, 2, null, null, 3]],
   });
 });
 
-test('behind a time of which nothing is known nothing is drawn up to the next value', () => {
+test('a value behind a time in which there was none is that of its own time; behind a cut nothing is drawn', () => {
   expect(
     withSteps(
       [0, 100, 200],
       [
         [1, null, 3],
-        [1, 2, null],
+        [null, 2, null],
       ],
       200,
     ),
   ).toEqual({
     times: [-100, 0, 1, 100, 101, 200],
     lines: [
-      [1, 1, null, null, null, 3],
-      [1, 1, 2, 2, null, null],
+      [1, 1, null, null, 3, 3],
+      [null, null, 2, 2, null, null],
     ],
+  });
+  expect(withSteps([0, 100, 101, 200], [[1, 2, null, 3]], 200)).toEqual({
+    times: [-100, 0, 1, 100, 101, 102, 200],
+    lines: [[1, 1, 2, 2, null, null, 3]],
   });
 });
 

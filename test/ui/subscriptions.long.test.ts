@@ -62,7 +62,7 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('menuitem', { name: 'Delete' }).click();
     const question = page.getByRole('dialog', { name: 'Delete this group' });
     await question.getByRole('button', { name: 'Delete group' }).click();
-    await question.getByText('Type mailers to continue.').waitFor();
+    await question.getByText('This does not match the name.').waitFor();
     await question.getByRole('textbox').fill('mailers');
     await question.getByRole('button', { name: 'Delete group' }).click();
     await sees(page, 'No groups yet');
@@ -173,7 +173,7 @@ atNode('subscriptions', (ui) => {
     const page = await ui.open('/subscriptions/seen/by-reader', { user: 'reader' });
     await page.getByRole('heading', { name: 'by-reader' }).waitFor();
     await sees(page, 'No consumers connected');
-    expect(await page.getByRole('button', { name: /Settings|Replay|More for/ }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: /settings|Replay|More for/ }).count()).toBe(0);
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with the views on a %s', async (size) => {
@@ -190,7 +190,7 @@ atNode('subscriptions', (ui) => {
     expect(await ui.faults(pathOf('looks', 'lookers'), 'text=Checkpoint', { size })).toEqual([]);
     expect(await ui.faults(`${pathOf('looks', 'lookers')}?tab=parked`, 'text=job-made', { size })).toEqual([]);
     expect(
-      await ui.faults(pathOf('looks', 'lookers'), 'text=Checkpoint', { size }, (page) => dialog(page, 'Settings')),
+      await ui.faults(pathOf('looks', 'lookers'), 'text=Checkpoint', { size }, (page) => dialog(page, 'Edit settings')),
     ).toEqual([]);
   });
 });

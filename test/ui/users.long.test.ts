@@ -46,7 +46,7 @@ atNode('users', (ui) => {
 
     await act('Disable');
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
-    await page.getByRole('row', { name: /anna.*disabled/ }).waitFor();
+    await page.getByRole('row', { name: /anna.*Disabled/ }).waitFor();
     expect(await user('anna')).toMatchObject({ disabled: true });
     await act('Enable');
     await sees(page, 'anna may log in again.');
@@ -64,10 +64,10 @@ atNode('users', (ui) => {
 
     await act('Delete');
     const deleted = page.getByRole('dialog', { name: 'Delete user' });
-    await deleted.getByLabel(/Type “anna”/).fill('ann');
+    await deleted.getByLabel('Type this name to confirm').fill('ann');
     await deleted.getByRole('button', { name: 'Delete user' }).click();
-    await deleted.getByText('Type anna to continue.').waitFor();
-    await deleted.getByLabel(/Type “anna”/).fill('anna');
+    await deleted.getByText('This does not match the name.').waitFor();
+    await deleted.getByLabel('Type this name to confirm').fill('anna');
     await deleted.getByRole('button', { name: 'Delete user' }).click();
     await page.getByRole('row', { name: /anna/ }).waitFor({ state: 'detached' });
     expect((await ui.ask('GET', '/users/anna')).status).toBe(404);

@@ -65,13 +65,18 @@ atNode(
       await page.getByLabel('Streams it may write to').fill('order-*');
       await page.getByRole('button', { name: 'Create connector' }).click();
       await page.getByRole('heading', { name: HOSTILE }).waitFor();
-      await page.getByText(`${ui.url}/webhook/orders`, { exact: true }).waitFor();
+      await page.getByText(`${ui.url}/webhook/orders`, { exact: true }).first().waitFor();
       expect(await settings('orders')).toMatchObject({
         'signature:scheme': 'GitHub',
         'signature:secret': '********',
         'streams:0': 'order-*',
       });
       expect(await state('orders')).toBe('CONNECTOR_STATE_RUNNING');
+      const list = await ui.open('/webhooks');
+      await list
+        .getByRole('row', { name: /orders/ })
+        .getByText('0/s', { exact: true })
+        .waitFor();
 
       expect((await call('orders', '{"number":7,"by":"Ann"}', SECRET, { 'x-event': 'order-placed' })).status).toBe(202);
       expect((await call('orders', '{"number":7}', 'another secret')).status).toBe(401);
@@ -203,6 +208,21 @@ atNode(
       await expect.poll(calls).toMatch(/Skipped\s+0\/s\s+0\/s\s+3\.3k\/s/i);
       await page.getByRole('radio', { name: '24 hours' }).click();
       await expect.poll(calls).toMatch(/Refused\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
+      await page.unrouteAll({ behavior: 'wait' });
+
+      // Before the first call the node keeps no line, and knows all the same that there was none.
+      const path = '**/admin/webhooks/history?connector=past';
+      await page.route(path, async (route) => {
+        const real = (await (await route.fetch()).json()) as { values: Record<string, unknown> };
+        const times = Array.from({ length: 30 }, (_, i) => Date.now() - (30 - i) * 60_000);
+        const unknown = Object.fromEntries(Object.keys(real.values).map((name) => [name, times.map(() => null)]));
+        await route.fulfill({ json: { ...real, times, values: unknown } });
+      });
+      await page.reload();
+      await expect.poll(calls).toMatch(/Refused\s+0\/s\s+0\/s\s+0\/s/i);
+      const [, from, to] = /, (.+) to (.+)/.exec(await calls())!;
+      const ms = (time: string) => Date.parse(`2031-01-01 ${time.replaceAll('\u202f', ' ')}`);
+      expect((ms(to!) - ms(from!) + 86_400_000) % 86_400_000).toBe(29 * 60_000);
       await page.getByRole('radio', { name: 'Last hour' }).click();
       await page.unrouteAll({ behavior: 'wait' });
     });
@@ -238,6 +258,23 @@ atNode(
     test('it is for operators', async () => {
       await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
       await sees(await ui.open('/webhooks', { user: 'reader' }), "You don't have permission");
+    });
+
+    test('a rate that is still measured is none, and no dash', async () => {
+      await make('measured', 'function route() { return null }');
+      const page = await ui.open('/options');
+      let isMeasuring = true;
+      await page.route('**/admin/webhooks', async (route) => {
+        const json = (await (await route.fetch()).json()) as object;
+        await route.fulfill({ json: isMeasuring ? { ...json, windowSeconds: null } : json });
+      });
+      await page.getByRole('link', { name: 'Webhooks' }).click();
+      const row = page.getByRole('row', { name: /measured/ });
+      await row.getByText('Measuring').waitFor();
+      expect(await page.locator('.stat').filter({ hasText: 'Calls' }).innerText()).not.toContain('–');
+      isMeasuring = false;
+      await row.getByRole('cell', { name: '0/s' }).waitFor();
+      expect(await page.getByText('Measuring').count()).toBe(0);
     });
 
     test.each(SIZE_NAMES)('nothing is wrong with the views on a %s', async (size) => {

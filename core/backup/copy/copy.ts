@@ -1,8 +1,9 @@
+import { ATTRIBUTE_FOLDERS } from '../../attributes/format/attribute-folders.ts';
 import { equalBytes, putI64 } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
-import { INDEX_FOLDER } from '../../index/format/index-map.ts';
+import { INDEX_FOLDER, mapPathOf } from '../../index/format/index-map.ts';
 import { ongoingFileBytes, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import { COPY_MARKER } from '../../log/format/markers.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -99,6 +100,7 @@ async function copyLocked(options: CopyOptions): Promise<CopyReport> {
   await target.removeTemporaries(FOLDERS);
   await target.writeQuietly(COPY_MARKER, copyMarkerBytes({ nodeId, begunMs: Math.round(clock.nowMs()) }));
   await target.writeQuietly(NODE_ID_FILE, encodeText(`${nodeId}\n`));
+  await removeAttributes(target);
   if (mode === 'full') await copyAll(options, target);
   else {
     await copyIndexPart(source, target, clock);
@@ -109,6 +111,18 @@ async function copyLocked(options: CopyOptions): Promise<CopyReport> {
   await storage.remove(COPY_MARKER);
   const { copied, kept, removed, bytesCopied } = target;
   return { mode, nodeId, logEnd: checkpoints.writer, wasUnfinished, copied, kept, removed, bytesCopied };
+}
+
+/**
+ * Attribute indexes are not copied: a node that starts on the copy builds them in the background. What a start on an
+ * older copy has left of them may be of another log by now; maps go first.
+ */
+async function removeAttributes(target: CopyTarget): Promise<void> {
+  for (const folder of ATTRIBUTE_FOLDERS) {
+    const map = mapPathOf(folder);
+    const paths = (await target.storage.list(folder)).map((name) => `${folder}/${name}`).filter(isOwnName);
+    for (const path of paths.toSorted((a, b) => Number(b === map) - Number(a === map))) await target.remove(path);
+  }
 }
 
 /** Whether there is a copy of this node that was not finished. */

@@ -31,6 +31,8 @@ export type TraceLocation =
       readonly backupId: string;
       readonly nodeId: string;
       readonly isNewest: boolean;
+      /** ISO 8601. */
+      readonly madeAt: string;
       readonly traces: number;
     }
   /** Blobs that no backup needs. */
@@ -56,7 +58,8 @@ export async function* checkErasureInRepository(
 ): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
   const { repository } = options;
   const searched = new Set<string>();
-  const sum = { files: 0, bytes: 0, traces: 0, residues: 0, redacted: 0 };
+  const unknownEvents = [...new Set(options.events?.map((id) => id.toLowerCase()))];
+  const sum: Sum = { files: 0, bytes: 0, traces: 0, residues: 0, redacted: 0, unknownEvents };
   const bytesTotal = await totalBytes(repository);
   const places: TraceLocation[] = [];
   const nodes = new Set<string>();
@@ -68,15 +71,10 @@ export async function* checkErasureInRepository(
     const files = filesOfBackup(repository, manifest, await repository.shipped(id));
     for (const [path, blob] of singleBlobs(manifest)) if (searched.has(blob)) files.delete(path);
     for (const { blob } of blobsOf(manifest)) searched.add(blob);
-    yield* searchIn(
-      options,
-      new PartStorage(files),
-      `backup ${id} of ${timestampText(madeMsOf(manifest), 0)}`,
-      sum,
-      bytesTotal,
-    );
+    const madeAt = timestampText(madeMsOf(manifest), 0);
+    yield* searchIn(options, new PartStorage(files), `backup ${id} of ${madeAt}`, sum, bytesTotal);
     if (sum.traces > before)
-      places.push({ kind: 'backup', backupId: id, nodeId, isNewest, traces: sum.traces - before });
+      places.push({ kind: 'backup', backupId: id, nodeId, isNewest, madeAt, traces: sum.traces - before });
   }
   const unused = new Map<string, readonly Part[]>();
   for await (const { id } of repository.blobs())
@@ -98,17 +96,23 @@ export async function* checkErasureInRepository(
 }
 
 /** Files that are one blob: the tail is put together of several, and is searched in every backup. */
-function singleBlobs({ chunks, index, scavengeDb, proofs = [] }: Manifest): [string, string][] {
-  return [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs].map(
-    ({ path, blob }) => [path, blob],
-  );
+function singleBlobs({ chunks, index, scavengeDb, proofs = [], redactions }: Manifest): [string, string][] {
+  return [
+    ...chunks,
+    ...(index?.files ?? []),
+    ...(scavengeDb === null ? [] : [scavengeDb]),
+    ...proofs,
+    ...(redactions === undefined ? [] : [redactions]),
+  ].map(({ path, blob }) => [path, blob]);
 }
+
+type Sum = { -readonly [K in keyof ErasureSummary]: ErasureSummary[K] };
 
 async function* searchIn(
   { events, stream, hasher, findingsMax }: CheckErasureInRepositoryOptions,
   storage: Storage,
   where: string,
-  sum: { -readonly [K in keyof ErasureSummary]: number },
+  sum: Sum,
   bytesTotal: number,
 ): AsyncGenerator<ErasureFinding | ErasureProgress, void> {
   const before = sum.bytes;
@@ -122,6 +126,8 @@ async function* searchIn(
   for (let step = await search.next(); ; step = await search.next()) {
     if (step.done === true) {
       for (const name of ['files', 'bytes', 'traces', 'residues', 'redacted'] as const) sum[name] += step.value[name];
+      const unknown = new Set(step.value.unknownEvents);
+      sum.unknownEvents = sum.unknownEvents.filter((id) => unknown.has(id));
       return;
     }
     const said = step.value;

@@ -22,12 +22,14 @@ export const SHIPPED: KeyKind = {
 /** Ids of backups and prunes that say that they run. */
 export const ACTIVE: KeyKind = { prefix: 'active/', rest: UUID };
 export const PRUNING: KeyKind = { prefix: 'pruning/', rest: UUID };
+/** Marks of redaction that were known from backups of a node that was forgotten, by its id. */
+export const KEPT_MARKS: KeyKind = { prefix: 'kept-redactions/', rest: UUID };
 /** Which backup was last proven to be good, blobs that no backup needs, and those that are damaged. */
 export const TESTED_KEY = 'proven';
 export const UNREFERENCED_KEY = 'unreferenced';
 export const SUSPECT_KEY = 'suspect';
 
-const KINDS = [MANIFESTS, BLOBS, SHIPPED, ACTIVE, PRUNING];
+const KINDS = [MANIFESTS, BLOBS, SHIPPED, ACTIVE, PRUNING, KEPT_MARKS];
 const SINGLE: ReadonlySet<string> = new Set([REPOSITORY_KEY, TESTED_KEY, UNREFERENCED_KEY, SUSPECT_KEY]);
 
 /** Whether an object has a name of a repository. */

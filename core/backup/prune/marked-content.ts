@@ -19,12 +19,18 @@ import {
 import type { Digests } from '../../ports/digests.ts';
 import type { MarkColumns } from '../../streams/api.ts';
 import { decodeMarks } from '../../streams/format/marks-table.ts';
+import { namesIn } from '../../streams/format/mark-columns.ts';
 import { Redactions } from '../../streams/redactions/redactions.ts';
+import { keptMarksKeys, readKeptMarks } from '../kept-marks/kept-marks.ts';
 import type { BlobRef, Manifest, ManifestChunk, ShippedPiece } from '../format/snapshot-manifest.ts';
 import type { Repository } from '../repository/api.ts';
 import { filesOfBackup, PartStorage } from '../repository/part-storage.ts';
 
 const ID_BYTES = 16;
+
+interface NamedMarks extends MarkColumns {
+  readonly names: ReturnType<typeof namesIn>;
+}
 
 /** What one version of a part of the log has of events with marks, by their positions and ids. */
 interface Held {
@@ -72,6 +78,10 @@ async function marksIn(repository: Repository, manifests: readonly Manifest[], d
     marks.addAll(
       decodeMarks(repository.blobKey(table.blob), await gather(repository.readBlob(table), table.sizeBytes), digests),
     );
+  for (const key of await keptMarksKeys(repository)) {
+    const kept = await readKeptMarks(repository, key, digests);
+    if (kept !== null) marks.addAll(kept);
+  }
   return marks;
 }
 
@@ -151,8 +161,9 @@ class MarkLook {
     }
   }
 
-  #marksOf(from: number, to: number): MarkColumns {
-    return this.#marks.columns(from, to, Number.MAX_SAFE_INTEGER);
+  #marksOf(from: number, to: number): NamedMarks {
+    const marks = this.#marks.columns(from, to, Number.MAX_SAFE_INTEGER);
+    return { ...marks, names: namesIn(marks) };
   }
 
   /** In a log with another history none may begin there. */
@@ -165,15 +176,14 @@ class MarkLook {
     }
   }
 
-  #stateOf(marks: MarkColumns, i: number): 'content' | 'redacted' | null {
+  #stateOf(marks: NamedMarks, i: number): 'content' | 'redacted' | null {
     const frame = this.#frame;
     const fields = this.#fields;
     if (frame.type !== PREPARE) return null;
     parsePrepare(frame, fields);
     if (!equalBytes(frame.bytes, fields.eventIdAt, marks.ids, i * ID_BYTES, ID_BYTES)) return null;
     if (!isRedactable(frame, fields)) return null;
-    const names = marks.keys.find(([position]) => position === frame.position)?.[1] ?? [];
-    if (redacted(frame, fields, names) !== null) return 'content';
+    if (redacted(frame, fields, marks.names.get(i) ?? []) !== null) return 'content';
     return (fields.flags & FLAG_REDACTED) === 0 ? null : 'redacted';
   }
 }

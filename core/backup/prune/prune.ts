@@ -12,6 +12,7 @@ import type { RunningBackup } from '../notes/notes.ts';
 import { endWhenAborted } from '../repository/repository-objects.ts';
 import { heldFromBeforeScavenges, newestOfEach, restorableFrom, retained } from './backup-retention.ts';
 import type { Restorable, Retention } from './backup-retention.ts';
+import { keepMarks, marksOfForgotten } from '../kept-marks/kept-marks.ts';
 import { heldMarkedContent } from './marked-content.ts';
 
 export interface PruneOptions {
@@ -41,6 +42,8 @@ export interface PruneReport extends PrunedBlobs {
     readonly createdMs: number;
     readonly why: 'retention' | 'erased' | 'forgotten';
   }[];
+  /** Events whose redaction only backups of the forgotten node knew, and the repository keeps in mind. */
+  readonly redactionsKept: number;
   /** From where on each node's log can be restored to any position, before and after. */
   readonly restorableBefore: readonly Restorable[];
   readonly restorableAfter: readonly Restorable[];
@@ -50,7 +53,8 @@ export interface PruneReport extends PrunedBlobs {
  * Removes backups that need not be kept, then blobs that no backup needs: where erased content is to go at once, and
  * otherwise those that were first seen without use 24 hours ago, so that backups that follow need not store them again.
  * Safe beside backups: while one is announced no blob is removed (`core/backup/notes/notes.ts`). Rejects before
- * anything is removed with `repository_damaged` when a manifest can't be read, since what it needs is not known, and
+ * anything is removed with `repository_damaged` when a manifest, or the redactions of a node to forget, can't be read,
+ * since what it needs is not known, and
  * with `backup_not_found` for a node to forget of which there is none, or none but of which.
  */
 export async function pruneRepository(options: PruneOptions): Promise<PruneReport> {
@@ -74,7 +78,10 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
   const shippedEnds = new Map(summaries.map(({ id, shippedEnd }) => [id, shippedEnd]));
   const erased = options.isErased === true ? await erasedIn(manifests, shippedEnds, options) : new Set<string>();
   const { kept, removed } = decide(manifests, summaries, erased, options);
+  const forgotten = await forgottenMarks(manifests, options);
   if (intent !== null) {
+    // Before the first backup goes that knows them.
+    await forgotten.keep();
     for (const { id } of removed) {
       endWhenAborted(signal);
       await repository.removeManifest(id).catch((error: unknown) => {
@@ -99,6 +106,7 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
     ...blobs,
     kept: [...kept],
     removed,
+    redactionsKept: forgotten.count,
     restorableBefore: restorableFrom(manifests, shippedEnds),
     restorableAfter: restorableFrom(keptManifests, shippedEnds),
   };
@@ -120,6 +128,18 @@ function checkForgotten({ place }: Repository, manifests: readonly Manifest[], n
       `All backups in ${place} are of node ${nodeId}, so nothing would be left: remove the repository itself if you no longer need it.`,
       { nodeId, place },
     );
+}
+
+/** What was redacted stays so, whatever becomes of the backups that say it. */
+async function forgottenMarks(
+  manifests: readonly Manifest[],
+  { repository, digests, forgottenNode = null }: PruneOptions,
+): Promise<{ readonly count: number; keep(): Promise<void> }> {
+  const nothing = { count: 0, keep: async () => {} };
+  if (forgottenNode === null) return nothing;
+  const parts = { repository, digests, nodeId: forgottenNode, manifests };
+  const marks = await marksOfForgotten(parts);
+  return marks === null ? nothing : { count: marks.positions.length, keep: () => keepMarks(parts, marks) };
 }
 
 /** Ids of the backups that hold what is erased. The newest of its node stays whatever it holds. */

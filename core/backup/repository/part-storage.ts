@@ -54,10 +54,11 @@ export function filesOfBackup(
   manifest: Manifest,
   pieces: readonly ShippedPiece[],
 ): Map<string, readonly Part[]> {
-  const { chunks, tail, index, scavengeDb, chunkSizeBytes, checkpoints, proofs = [] } = manifest;
+  const { chunks, tail, index, scavengeDb, chunkSizeBytes, checkpoints, proofs = [], redactions } = manifest;
   const files = new Map<string, readonly Part[]>();
   for (const file of [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs])
     files.set(file.path, [blobPart(repository, 0, file)]);
+  if (redactions !== undefined) files.set(redactions.path, [blobPart(repository, 0, redactions)]);
   const tailEnd = tail === null ? 0 : (tail.number + 1) * chunkSizeBytes;
   const inTail = pieces.filter(({ from }) => from < tailEnd);
   if (tail !== null) {

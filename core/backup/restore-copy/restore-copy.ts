@@ -24,7 +24,7 @@ import { writeContent } from '../../ports/write-content.ts';
 import { DATABASE_PATH, isIndexPath } from '../format/manifest-shape.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
 import { MARKS_FILE, readMarksTable } from '../../streams/format/marks-table.ts';
-import { NO_MARKS } from '../../streams/redactions/redactions.ts';
+import { NO_MARKS } from '../../streams/format/mark-columns.ts';
 import { putFoundMarks } from '../restore/newer-marks.ts';
 import { clearForRestore, DATA_FOLDERS, dryStart, requireEmpty, requireRoom } from '../restore/restore-directory.ts';
 import {

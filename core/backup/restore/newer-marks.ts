@@ -1,6 +1,5 @@
 import { gather } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
-import { guidToText } from '../../base/guid.ts';
 import { streamHasher } from '../../base/stream-hash.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
@@ -8,14 +7,14 @@ import type { Storage } from '../../ports/storage.ts';
 import type { MarkColumns } from '../../streams/api.ts';
 import { ReadRecords } from '../../streams/committed/committed.ts';
 import { decodeMarks, MARKS_FILE, writeMarksTable } from '../../streams/format/marks-table.ts';
-import { ALL_MARKS, Redactions } from '../../streams/redactions/redactions.ts';
+import { ALL_MARKS } from '../../streams/format/mark-columns.ts';
+import { Redactions } from '../../streams/redactions/redactions.ts';
+import { keptMarksKeys, readKeptMarks } from '../kept-marks/kept-marks.ts';
 import { SHIPPED } from '../format/repository-keys.ts';
 import { aheadOfNewest } from '../format/snapshot-manifest.ts';
 import type { BlobRef, Manifest, ShippedPiece } from '../format/snapshot-manifest.ts';
 import type { Repository } from '../repository/api.ts';
 import { manifestKey } from '../repository/manifests.ts';
-
-const ID_BYTES = 16;
 
 /** Marks that a restore is to apply where it finds their events, and what they may lack. */
 export interface FoundMarks {
@@ -63,6 +62,7 @@ class MarksSearch {
         note((await this.#repository.manifest(id)).redactions),
       );
     for (const table of tables.values()) await this.#table(table);
+    for (const key of await keptMarksKeys(this.#repository)) await this.#kept(key);
     for (const ofNode of Map.groupBy(summaries, ({ nodeId }) => nodeId).values())
       for (const { id } of [ofNode[0]!, ...aheadOfNewest(ofNode)]) shipped.add(id);
     for (const id of shipped) await this.#shipped(id);
@@ -73,17 +73,21 @@ class MarksSearch {
     const key = this.#repository.blobKey(ref.blob);
     await this.#reading(`The table of redactions ${key}`, async () => {
       const bytes = await gather(this.#repository.readBlob(ref), ref.sizeBytes);
-      const { positions, ids, keys } = decodeMarks(key, bytes, this.#digests);
-      const named = new Map(keys);
-      const marks = [...positions].map((position, i) => ({
-        position,
-        id: guidToText(ids, i * ID_BYTES),
-        keys: named.get(position) ?? [],
-      }));
-      // Each backup of a node has those of the one before.
-      const added = marks.filter((mark) => mark.keys.length > 0 || !this.#marks.has(mark.position, mark.id));
-      for (const mark of added) this.#marks.add(mark, 0);
+      this.#add(decodeMarks(key, bytes, this.#digests));
     });
+  }
+
+  async #kept(key: string): Promise<void> {
+    await this.#reading(`The redactions ${key}`, async () => {
+      const marks = await readKeptMarks(this.#repository, key, this.#digests);
+      if (marks !== null) this.#add(marks);
+    });
+  }
+
+  /** Where they lie in their own logs means nothing here. */
+  #add({ keys, markedAt, ...marks }: MarkColumns): void {
+    const names = keys.map(([i, name]) => [i, name, 0] as const);
+    this.#marks.addAll({ ...marks, keys: names, markedAt: markedAt.map(() => 0) });
   }
 
   async #shipped(id: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { ATTRIBUTE_FOLDERS } from '../../attributes/format/attribute-folders.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { putRestoreMarker, RESTORE_MARKER } from '../../log/format/markers.ts';
 import { isOwnName, listedNames } from '../../ports/own-names.ts';
@@ -8,7 +9,14 @@ import { MARKS_FILE, writeMarksTable } from '../../streams/format/marks-table.ts
 import { endRestoreWhenAborted, type RestoreWorld } from './restore-files.ts';
 
 /** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
-export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', PROOF_FOLDER, ''];
+export const DATA_FOLDERS = [
+  ...ATTRIBUTE_FOLDERS,
+  'index/scavenging',
+  'index/stream-existence',
+  'index',
+  PROOF_FOLDER,
+  '',
+];
 const CHUNK = /^chunk-/;
 
 /** Files of ours; about those of others the lock decides. */

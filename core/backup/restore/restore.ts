@@ -7,7 +7,7 @@ import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestFile } from '../format/snapshot-manifest.ts';
 import type { BackupLanes } from '../repository/repository.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
-import { NO_MARKS } from '../../streams/redactions/redactions.ts';
+import { NO_MARKS } from '../../streams/format/mark-columns.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
 import { type FoundMarks, marksOfRepository, putFoundMarks } from './newer-marks.ts';

@@ -10,6 +10,7 @@ import {
   TESTED_KEY,
   PRUNING,
   SUSPECT_KEY,
+  KEPT_MARKS,
   UNREFERENCED_KEY,
 } from '../format/repository-keys.ts';
 import { blobsOf } from '../format/snapshot-manifest.ts';
@@ -17,6 +18,7 @@ import type { Manifest } from '../format/snapshot-manifest.ts';
 import { intentShape, noteSuspects, testedShape, suspectBlobs, suspectShape } from '../notes/notes.ts';
 import { damaged, endWhenAborted } from '../repository/repository-objects.ts';
 import { blobIdOf } from '../repository/repository.ts';
+import { keptMarksShape } from '../kept-marks/kept-marks.ts';
 import { unreferencedShape } from '../prune/prune.ts';
 
 /** Blobs that are read at once. */
@@ -262,5 +264,6 @@ const SMALL: ReadonlyMap<string, Shape<unknown>> = new Map<string, Shape<unknown
 
 /** What a small object may say; null for another one. */
 function smallShape(key: string): Shape<unknown> | null {
+  if (isOfKind(KEPT_MARKS, key)) return keptMarksShape;
   return isOfKind(ACTIVE, key) || isOfKind(PRUNING, key) ? intentShape : (SMALL.get(key) ?? null);
 }

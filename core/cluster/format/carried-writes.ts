@@ -1,6 +1,6 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
-import type { StoreWrite, StreamCheck, StreamWrite, UnchangedStream } from '../../streams/api.ts';
+import type { AppendCondition, StoreWrite, StreamCheck, StreamWrite, UnchangedStream } from '../../streams/api.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 
 /** What one member sends another to be written, as values: POST `/cluster/append`. */
@@ -17,7 +17,7 @@ export interface Writer {
 }
 
 /** A `StoreWrite` with what stands for `authorize` there. */
-export interface CarriedWrite extends Pick<StoreWrite, 'kind' | 'isRepeatable'> {
+export interface CarriedWrite extends Pick<StoreWrite, 'kind' | 'isRepeatable' | 'condition'> {
   readonly by: Writer;
   readonly writes: readonly Omit<StreamWrite, 'authorize'>[];
   /** `isAsked`: the caller must be allowed to write to that stream to know of it. */
@@ -135,7 +135,7 @@ export function readWrites(body: Uint8Array): { readonly epoch: number; readonly
   }
 }
 
-const KINDS: ReadonlySet<unknown> = new Set(['append', 'streams', 'soft', 'hard']);
+const KINDS: ReadonlySet<unknown> = new Set(['append', 'streams', 'conditional', 'soft', 'hard']);
 const ASKS: ReadonlySet<unknown> = new Set(['list', 'administrators', 'nothing']);
 
 /** Who may do what must not depend on what is no value of its type. */
@@ -147,6 +147,7 @@ function isSound({
   isRepeatable,
   unchanged,
   atMs,
+  condition,
 }: CarriedWrite): boolean {
   return (
     (name === null || typeof name === 'string') &&
@@ -155,7 +156,9 @@ function isSound({
     KINDS.has(kind) &&
     typeof isRepeatable === 'boolean' &&
     (atMs === null || Number.isFinite(atMs)) &&
-    (kind === 'streams' || writes.length === 1) &&
+    (kind === 'streams' || kind === 'conditional' || writes.length === 1) &&
+    (kind === 'conditional') === (condition !== undefined) &&
+    (condition === undefined || isCondition(condition)) &&
     writes.every(
       ({ stream, expectedVersion, events }) =>
         typeof stream === 'string' &&
@@ -170,6 +173,17 @@ function isSound({
       ({ stream, lastEventNumber, metadataVersion }) =>
         typeof stream === 'string' && Number.isSafeInteger(lastEventNumber) && Number.isSafeInteger(metadataVersion),
     )
+  );
+}
+
+/** Its limits are looked at where it is decided. */
+function isCondition({ failIfEventsMatch, after }: AppendCondition): boolean {
+  const isTexts = (texts: unknown): boolean =>
+    texts === undefined || (Array.isArray(texts) && texts.every((text) => typeof text === 'string'));
+  return (
+    (after === undefined || Number.isSafeInteger(after)) &&
+    Array.isArray(failIfEventsMatch.items) &&
+    failIfEventsMatch.items.every(({ types, tags }) => isTexts(types) && isTexts(tags))
   );
 }
 

@@ -17,6 +17,7 @@ import { locateInTail } from './locate.ts';
 import { markScavengeDue } from './scavenge-due.ts';
 import { type ReplicaInspection, openInspected, inspectReplica } from './inspect-replica.ts';
 import { downloadFiles, missingBytes } from './download-files.ts';
+import { takeWaitingMarks } from './waiting-marks.ts';
 
 /**
  * Newer manifests that one catch-up follows when it has ended with one: each is nearer to the log's end, and behind the
@@ -160,6 +161,7 @@ class Preparation {
   async #follow(): Promise<number> {
     let inspection = await inspectReplica(this.#storage, this.#world.digests);
     await this.#compare(inspection);
+    await takeWaitingMarks(this.#storage, this.#world, this.#manifest);
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       throwIfEnded(this.#parts.signal);
       if (!inspection.isCutPending && inspection.end >= manifestEnd(this.#manifest)) return inspection.end;

@@ -149,6 +149,12 @@ class Member implements MemberStore {
   get restoredMarks(): DirectoryStore['restoredMarks'] {
     return this.#current().restoredMarks;
   }
+  get attributes(): DirectoryStore['attributes'] {
+    return this.#opening?.open.attributes ?? null;
+  }
+  appendRestored(): Promise<void> {
+    return this.#current().appendRestored();
+  }
   status(): ReturnType<DirectoryStore['status']> {
     return this.#current().status();
   }
@@ -200,6 +206,7 @@ class Member implements MemberStore {
     );
     this.log.caughtUp();
     background(this.#scavengeAgain());
+    background(this.#appendMarks());
   }
 
   /** The copy is closed and opened again; what was being done with it is refused or ended meanwhile. */
@@ -257,7 +264,10 @@ class Member implements MemberStore {
       sinceLookMs += RETRY_EVERY_MS;
       if (signal.aborted || this.#opening === null) continue;
       if (this.log.trouble === null && sinceLookMs < LOOK_EVERY_MS) continue;
-      if (sinceLookMs >= LOOK_EVERY_MS) background(this.#scavengeAgain());
+      if (sinceLookMs >= LOOK_EVERY_MS) {
+        background(this.#scavengeAgain());
+        background(this.#appendMarks());
+      }
       sinceLookMs = 0;
       // The trouble itself is told where it arises.
       await this.log.refresh().catch((error: unknown) => {
@@ -284,6 +294,19 @@ class Member implements MemberStore {
         await clearScavengeDue(storage);
     } catch (error) {
       this.#world.log.warn('the replica, which was truncated, could not be scavenged again; will retry', { error });
+    }
+  }
+
+  /**
+   * Marks of a restore are in this copy alone until they are in the log: then all hide their events. What hinders it
+   * hinders it for a minute. Never rejects.
+   */
+  async #appendMarks(): Promise<void> {
+    try {
+      await this.#opening?.open.appendRestored();
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      this.#world.log.warn('redactions of a restore could not be appended; will retry', { error });
     }
   }
 
@@ -314,6 +337,7 @@ const FINAL: ReadonlySet<string> = new Set([
 
 /** Opens the copy once: files first, then log and index, then the tail. */
 class ReplicaOpening implements SharedOpening {
+  readonly logId: string;
   readonly streams: SharedOpening['streams'];
   readonly #options: MemberStoreOptions;
   readonly #world: ObjectWorld;
@@ -334,6 +358,7 @@ class ReplicaOpening implements SharedOpening {
     signal: AbortSignal,
     onTrouble: (error: SkuaError) => void,
   ) {
+    this.logId = log.logId;
     this.streams = { idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.log?.streams };
     this.#options = options;
     this.#world = world;

@@ -1,5 +1,6 @@
+import { ATTRIBUTE_FOLDERS } from '../../attributes/format/attribute-folders.ts';
 import { isSkuaError } from '../../base/errors.ts';
-import { INDEX_MAP_PATH, loadIndexMap } from '../../index/format/index-map.ts';
+import { INDEX_FOLDER, loadIndexMap, mapPathOf } from '../../index/format/index-map.ts';
 import { Checkpoint } from '../../log/format/checkpoint.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -43,12 +44,18 @@ export async function requestTruncation(storage: Storage, position: number): Pro
 }
 
 /**
- * Lets the index be built anew where it knows more than the log, before the log grows past what it knows: of records
- * that the bucket's scavenge has removed meanwhile it would keep entries for good. Returns whether it did.
+ * Lets the indexes be built anew that know more than the log, before the log grows past what they know: of records
+ * that the bucket's scavenge has removed meanwhile they would keep entries for good. Returns whether the stream index
+ * is one of them.
  */
 export async function dropIndexBeyond(storage: Storage, digests: Digests, end: number): Promise<boolean> {
+  for (const folder of ATTRIBUTE_FOLDERS) await dropBeyond(storage, digests, end, folder);
+  return dropBeyond(storage, digests, end, INDEX_FOLDER);
+}
+
+async function dropBeyond(storage: Storage, digests: Digests, end: number, folder: string): Promise<boolean> {
   try {
-    const map = await loadIndexMap(storage, digests);
+    const map = await loadIndexMap(storage, digests, folder);
     if (map === null || map.commitCheckpoint < end) return false;
   } catch (error) {
     // The process that opens a damaged index builds it anew by itself.
@@ -56,7 +63,7 @@ export async function dropIndexBeyond(storage: Storage, digests: Digests, end: n
     throw error;
   }
   // Without its map the tables are leftovers, which an opening removes.
-  await storage.remove(INDEX_MAP_PATH);
+  await storage.remove(mapPathOf(folder));
   return true;
 }
 

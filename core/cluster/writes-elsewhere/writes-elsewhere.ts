@@ -205,13 +205,14 @@ export const OWN: Writer = { name: SYSTEM.name, roles: SYSTEM.roles, asks: 'noth
 
 /** A write for another member to decide. What it asks here does not go with it, but for what must be unchanged. */
 export function carriedOf(
-  { kind, isRepeatable, writes, checks }: StoreWrite,
+  { kind, isRepeatable, writes, checks, condition }: StoreWrite,
   by: Writer,
   unchanged: CarriedWrite['unchanged'] = [],
 ): Carried {
   return {
     kind,
     isRepeatable,
+    ...(condition !== undefined && { condition }),
     by,
     unchanged,
     writes: writes.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })),

@@ -9,7 +9,10 @@ import { decodeText, encodeText } from '../../base/text.ts';
 
 /** Folder of the index, under the data directory. */
 export const INDEX_FOLDER = 'index';
-export const INDEX_MAP_PATH = `${INDEX_FOLDER}/indexmap`;
+export const INDEX_MAP_PATH = mapPathOf(INDEX_FOLDER);
+/** What the anchor of a map is at most, in characters. */
+const ANCHOR_LENGTH_MAX = 200;
+const ANCHOR_BEGIN = 'at,';
 /** Highest level whose tables are merged: all of them. The format keeps it so that a lower limit is noticed. */
 const AUTO_MERGE_LEVEL_MAX = 2_147_483_647;
 const DIGEST_TEXT_BYTES = 32;
@@ -24,15 +27,22 @@ export interface IndexMap {
   readonly commitCheckpoint: number;
   readonly prepareCheckpoint: number;
   readonly levels: readonly (readonly string[])[];
+  /** By what the log is known at the end of the tables, in a map of an attribute index; the stream index has none. */
+  readonly anchor?: string;
+}
+
+/** Where the map of an index in this folder stands. */
+export function mapPathOf(folder: string): string {
+  return `${folder}/indexmap`;
 }
 
 export const EMPTY_INDEX_MAP: IndexMap = { commitCheckpoint: -1, prepareCheckpoint: -1, levels: [] };
 
-function mapCorrupt(what: string): SkuaError {
+function corrupt(what: string, path: string): SkuaError {
   return new SkuaError(
     'index_corrupt',
-    `The index map ${INDEX_MAP_PATH} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`,
-    { path: INDEX_MAP_PATH },
+    `The index map ${path} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`,
+    { path },
   );
 }
 
@@ -51,6 +61,7 @@ function digestText(body: Uint8Array, digests: Digests): Uint8Array {
 export function formatIndexMap(map: IndexMap, digests: Digests): Uint8Array {
   const lines = ['', '2', `${map.prepareCheckpoint}/${map.commitCheckpoint}`, String(AUTO_MERGE_LEVEL_MAX)];
   map.levels.forEach((tables, level) => tables.forEach((name, position) => lines.push(`${level},${position},${name}`)));
+  if (map.anchor !== undefined) lines.push(ANCHOR_BEGIN + map.anchor);
   const body = encodeText(`${lines.join('\n')}\n`);
   const out = new Uint8Array(DIGEST_TEXT_BYTES + body.length);
   out.set(digestText(body, digests));
@@ -59,7 +70,8 @@ export function formatIndexMap(map: IndexMap, digests: Digests): Uint8Array {
 }
 
 /** Reads the text of a map. Throws `index_corrupt`. */
-export function parseIndexMap(bytes: Uint8Array, digests: Digests): IndexMap {
+export function parseIndexMap(bytes: Uint8Array, digests: Digests, path: string = INDEX_MAP_PATH): IndexMap {
+  const mapCorrupt = (what: string): SkuaError => corrupt(what, path);
   if (bytes.length < DIGEST_TEXT_BYTES) throw mapCorrupt('is cut short');
   const body = bytes.subarray(DIGEST_TEXT_BYTES);
   if (!equalBytes(digestText(body, digests), 0, bytes, 0, DIGEST_TEXT_BYTES))
@@ -75,13 +87,16 @@ export function parseIndexMap(bytes: Uint8Array, digests: Digests): IndexMap {
   const entriesFrom = version === '1' ? 3 : 4;
   if (version === '2' && !(Number(lines[3]) >= AUTO_MERGE_LEVEL_MAX))
     throw mapCorrupt('was written with a lower merge limit');
-  const levels = parseTables(lines.slice(entriesFrom).filter((line) => line !== ''));
+  const rest = lines.slice(entriesFrom).filter((line) => line !== '');
+  const anchor = rest.at(-1)?.startsWith(ANCHOR_BEGIN) === true ? rest.pop()!.slice(ANCHOR_BEGIN.length) : undefined;
+  if (anchor !== undefined && anchor.length > ANCHOR_LENGTH_MAX) throw mapCorrupt('has an anchor that is too long');
+  const levels = parseTables(rest, mapCorrupt);
   if (levels.length > 0 && (prepareCheckpoint < 0 || commitCheckpoint < 0))
     throw mapCorrupt('names tables but no checkpoint');
-  return { commitCheckpoint, prepareCheckpoint, levels };
+  return { commitCheckpoint, prepareCheckpoint, levels, ...(anchor !== undefined && { anchor }) };
 }
 
-function parseTables(lines: readonly string[]): string[][] {
+function parseTables(lines: readonly string[], mapCorrupt: (what: string) => SkuaError): string[][] {
   const levels: string[][] = [];
   for (const line of lines) {
     const parts = /^(\d{1,4}),(\d{1,6}),(.{1,64})$/.exec(line);
@@ -96,21 +111,33 @@ function parseTables(lines: readonly string[]): string[][] {
 }
 
 /** Loads the map: null when there is none. Throws `index_corrupt`. */
-export async function loadIndexMap(storage: Storage, digests: Digests): Promise<IndexMap | null> {
-  const size = await storage.size(INDEX_MAP_PATH);
+export async function loadIndexMap(
+  storage: Storage,
+  digests: Digests,
+  folder: string = INDEX_FOLDER,
+): Promise<IndexMap | null> {
+  const path = mapPathOf(folder);
+  const size = await storage.size(path);
   if (size === null) return null;
-  if (size > MAP_BYTES_MAX) throw mapCorrupt(`has ${size} bytes`);
-  const file = await storage.open(INDEX_MAP_PATH, 'read');
+  if (size > MAP_BYTES_MAX) throw corrupt(`has ${size} bytes`, path);
+  const file = await storage.open(path, 'read');
   try {
-    return parseIndexMap(await file.read(0, size), digests);
+    return parseIndexMap(await file.read(0, size), digests, path);
   } finally {
     await file.close();
   }
 }
 
 /** Replaces the map on disk, all at once: after a crash there is the old one or the new one. */
-export async function saveIndexMap(map: IndexMap, storage: Storage, digests: Digests, ids: Ids): Promise<void> {
-  const temp = `${INDEX_MAP_PATH}.${newGuid(ids)}.indexmap.tmp`;
+export async function saveIndexMap(
+  map: IndexMap,
+  storage: Storage,
+  digests: Digests,
+  ids: Ids,
+  folder: string = INDEX_FOLDER,
+): Promise<void> {
+  const path = mapPathOf(folder);
+  const temp = `${path}.${newGuid(ids)}.indexmap.tmp`;
   const file = await storage.create(temp);
   try {
     await file.writeAt(0, formatIndexMap(map, digests));
@@ -118,7 +145,7 @@ export async function saveIndexMap(map: IndexMap, storage: Storage, digests: Dig
   } finally {
     await file.close();
   }
-  await storage.rename(temp, INDEX_MAP_PATH);
+  await storage.rename(temp, path);
 }
 
 /** Text of a fresh random GUID. */

@@ -58,22 +58,31 @@ export class LogOfEntries {
     return fields.isCommitted && number !== versions[i] ? `where there is event ${number}, not ${versions[i]}` : FITS;
   }
 
-  /**
-   * Why a table can't be of this log: most of some of its entries name what is not there; null where they don't. A
-   * damaged record is no reason.
-   */
-  async whyAnother(storage: Storage, path: string): Promise<string | null> {
-    for await (const batch of readBatches(storage, path)) {
-      const step = Math.max(1, Math.floor(batch.count / SAMPLES));
-      let fitting = 0;
-      const wrong: string[] = [];
-      for (let i = 0; i < batch.count; i += step) {
-        const found = await this.found(batch, i).catch(() => REMOVED);
-        if (found === FITS) fitting++;
-        else if (found !== REMOVED) wrong.push(`${path} names position ${batch.positions[i]}, ${found}`);
-      }
-      return wrong.length > fitting ? wrong[0]! : null;
-    }
-    return null;
+  /** As `sampledAnother` has it. */
+  whyAnother(storage: Storage, path: string): Promise<string | null> {
+    return sampledAnother(storage, path, (batch, i) => this.found(batch, i));
   }
+}
+
+/**
+ * Why a table can't be of a log: most of some of its entries name what is not there, as `found` says; null where they
+ * don't. A damaged record is no reason.
+ */
+export async function sampledAnother(
+  storage: Storage,
+  path: string,
+  found: (batch: EntryBatch, i: number) => Promise<string>,
+): Promise<string | null> {
+  for await (const batch of readBatches(storage, path)) {
+    const step = Math.max(1, Math.floor(batch.count / SAMPLES));
+    let fitting = 0;
+    const wrong: string[] = [];
+    for (let i = 0; i < batch.count; i += step) {
+      const there = await found(batch, i).catch(() => REMOVED);
+      if (there === FITS) fitting++;
+      else if (there !== REMOVED) wrong.push(`${path} names position ${batch.positions[i]}, ${there}`);
+    }
+    return wrong.length > fitting ? wrong[0]! : null;
+  }
+  return null;
 }

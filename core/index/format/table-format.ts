@@ -11,8 +11,14 @@ export const FOOTER_BYTES = 128;
 export const MD5_BYTES = 16;
 /** The version that we write. */
 export const TABLE_VERSION = 4;
-/** Bytes of an entry, and of a midpoint, as we write them. */
+/**
+ * The version of tables whose entries are a hash and a position (core/attributes/FORMAT.md): their number is the
+ * position. No version of the reference's.
+ */
+export const POSITION_TABLE_VERSION = 0x53;
+/** Bytes of an entry of version 4, and of a midpoint. */
 export const ENTRY_BYTES = 24;
+const POSITION_ENTRY_BYTES = 16;
 export const MIDPOINT_BYTES = 24;
 export const FILE_TYPE_TABLE = 1;
 /** Depths of the midpoints that the format allows. */
@@ -24,6 +30,7 @@ const TOMBSTONE_I32 = 2_147_483_647;
 /** Bytes of an entry in a table of the given version; 0 for a version that can't be read. */
 export function entryBytesOf(version: number): number {
   if (version === 2) return 20;
+  if (version === POSITION_TABLE_VERSION) return POSITION_ENTRY_BYTES;
   return version === 3 || version === 4 ? ENTRY_BYTES : 0;
 }
 
@@ -60,6 +67,12 @@ export class TableEntry {
 }
 
 export function readEntry(b: Uint8Array, at: number, tableVersion: number, out: TableEntry): void {
+  if (tableVersion === POSITION_TABLE_VERSION) {
+    out.lo = u32(b, at);
+    out.hi = u32(b, at + 4);
+    out.version = out.position = i64(b, at + 8);
+    return;
+  }
   if (tableVersion === 2) {
     const number = i32(b, at);
     out.version = number === TOMBSTONE_I32 ? TOMBSTONE : number;
@@ -73,11 +86,16 @@ export function readEntry(b: Uint8Array, at: number, tableVersion: number, out: 
 /** Writes the 24 bytes of an entry; for a midpoint, `position` is the number of the entry. */
 export function writeEntry(b: Uint8Array, at: number, hi: number, lo: number, version: number, position: number): void {
   putEventNumber64(b, at, version);
-  putI32(b, at + 8, lo | 0);
-  putI32(b, at + 12, hi | 0);
+  writePositionEntry(b, at + 8, hi, lo, position);
+}
+
+/** Writes the 16 bytes of an entry that is a hash and a position. */
+export function writePositionEntry(b: Uint8Array, at: number, hi: number, lo: number, position: number): void {
+  putI32(b, at, lo | 0);
+  putI32(b, at + 4, hi | 0);
   const high = Math.floor(position / 4_294_967_296);
-  putI32(b, at + 16, (position - high * 4_294_967_296) | 0);
-  putI32(b, at + 20, high | 0);
+  putI32(b, at + 8, (position - high * 4_294_967_296) | 0);
+  putI32(b, at + 12, high | 0);
 }
 
 /** Order of entries by (hash, version, position): negative when a is less than b. Tables hold the greatest first. */
@@ -113,7 +131,7 @@ export function readShape(path: string, size: number, header: Uint8Array, tail: 
   if (entryBytes === 0) throw tableCorrupt(path, `is of version ${version}, which is not known`);
   let midpoints = 0;
   let rest = size - HEADER_BYTES - MD5_BYTES;
-  if (version === 4) {
+  if (version === TABLE_VERSION || version === POSITION_TABLE_VERSION) {
     rest -= FOOTER_BYTES;
     if (rest < 0) throw tableCorrupt(path, 'ends before its footer');
     const footer = tail.length - FOOTER_BYTES - MD5_BYTES;

@@ -2,6 +2,7 @@ import { equalBytes } from '../../base/bytes.ts';
 import type { Digest, Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import {
+  compareEntries,
   FOOTER_BYTES,
   HEADER_BYTES,
   MD5_BYTES,
@@ -45,6 +46,7 @@ export class TableSource {
   readonly shape: TableShape;
   readonly entry = new TableEntry();
   readonly #file: StorageFile;
+  readonly #other = new TableEntry();
   #loaded = 0;
   /** One buffer for all blocks: new ones would wait for the garbage collector by the dozen. */
   #buffer: Uint8Array = new Uint8Array(0);
@@ -91,6 +93,44 @@ export class TableSource {
     readEntry(this.#block, this.#at, this.shape.version, this.entry);
     this.#at += this.shape.entryBytes;
     return true;
+  }
+
+  /**
+   * How many entries, from the one in `entry` on, have its hash and are greater than `limit`, as far as they are in the
+   * block: at least one, at most `max`.
+   */
+  run(limit: TableEntry | null, max: number): number {
+    const { entryBytes } = this.shape;
+    let known = 1;
+    let end = Math.min(max, (this.#block.length - this.#at) / entryBytes + 1);
+    for (let step = 1; known < end; step *= 2) {
+      const last = Math.min(known + step, end) - 1;
+      if (this.#isInRun(last, limit)) known = last + 1;
+      else end = last;
+    }
+    while (known < end) {
+      const middle = (known + end) >>> 1;
+      if (this.#isInRun(middle, limit)) known = middle + 1;
+      else end = middle;
+    }
+    return known;
+  }
+
+  /** Whether the entry so many behind the one in `entry` belongs to its run. */
+  #isInRun(behind: number, limit: TableEntry | null): boolean {
+    const other = this.#other;
+    const { entryBytes, version } = this.shape;
+    readEntry(this.#block, this.#at + (behind - 1) * entryBytes, version, other);
+    const { hi, lo } = this.entry;
+    return other.hi === hi && other.lo === lo && (limit === null || compareEntries(other, limit) > 0);
+  }
+
+  /** The bytes of so many entries, from the one in `entry` on, which are passed over. */
+  takeRun(count: number): Uint8Array {
+    const { entryBytes } = this.shape;
+    const from = this.#at - entryBytes;
+    this.#at = from + count * entryBytes;
+    return this.#block.subarray(from, this.#at);
   }
 
   close(): Promise<void> {

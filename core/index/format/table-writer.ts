@@ -6,15 +6,19 @@ import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { BloomFilter, LINE_BYTES, sealLines, tableFilterBytes } from './bloom.ts';
 import {
   bloomPathOf,
-  ENTRY_BYTES,
+  entryBytesOf,
   FILE_TYPE_TABLE,
   FOOTER_BYTES,
   HEADER_BYTES,
   MIDPOINT_BYTES,
   midpointCount,
   midpointIndex,
+  POSITION_TABLE_VERSION,
+  readEntry,
   TABLE_VERSION,
+  TableEntry,
   writeEntry,
+  writePositionEntry,
 } from './table-format.ts';
 
 /** Bytes collected before they are written. */
@@ -30,10 +34,12 @@ export interface TableTarget {
   /** Number of entries that will be added, exactly. */
   readonly entries: number;
   readonly cacheDepth: number;
+  /** Default: the version of the stream index. */
+  readonly version?: number | undefined;
 }
 
 /**
- * Writes one table of version 4: `add` while there is `room`, then `drain`, and at last `finish`. The filter is durable
+ * Writes one table: `add` while there is `room`, then `drain`, and at last `finish`. The filter is durable
  * before the table is, since a filter without all of its items would hide data.
  */
 export class TableWriter {
@@ -43,6 +49,10 @@ export class TableWriter {
   readonly #file: StorageFile;
   readonly #digest: Digest;
   readonly #bloom: BloomFilter | null;
+  /** Version of the entries that are written. */
+  readonly version: number;
+  readonly #entryBytes: number;
+  readonly #midpoint = new TableEntry();
   readonly #buffer = new Uint8Array(WRITE_BYTES);
   readonly #midpoints: Uint8Array;
   readonly #midpointCount: number;
@@ -65,8 +75,10 @@ export class TableWriter {
     const filterBytes = tableFilterBytes(target.entries);
     this.#bloom =
       target.bloomPath === null || filterBytes > BLOOM_BUILD_BYTES_MAX ? null : BloomFilter.empty(filterBytes);
+    this.version = target.version ?? TABLE_VERSION;
+    this.#entryBytes = entryBytesOf(this.version);
     this.#buffer[0] = FILE_TYPE_TABLE;
-    this.#buffer[1] = TABLE_VERSION;
+    this.#buffer[1] = this.version;
   }
 
   static async create(target: TableTarget, context: JobContext): Promise<TableWriter> {
@@ -75,19 +87,40 @@ export class TableWriter {
 
   /** Entries that may be added before the next `drain`. */
   get room(): number {
-    return Math.floor((this.#buffer.length - this.#used) / ENTRY_BYTES);
+    return Math.floor((this.#buffer.length - this.#used) / this.#entryBytes);
   }
 
   add(hi: number, lo: number, version: number, position: number): void {
-    writeEntry(this.#buffer, this.#used, hi, lo, version, position);
-    this.#used += ENTRY_BYTES;
+    if (this.version === POSITION_TABLE_VERSION) writePositionEntry(this.#buffer, this.#used, hi, lo, position);
+    else writeEntry(this.#buffer, this.#used, hi, lo, version, position);
+    this.#used += this.#entryBytes;
     // A table of one entry has two midpoints, both of which are that entry.
-    while (this.#added === this.#nextMidpointAt && this.#nextMidpoint < this.#midpointCount) {
-      writeEntry(this.#midpoints, this.#nextMidpoint * MIDPOINT_BYTES, hi, lo, version, this.#added);
-      this.#nextMidpoint++;
-      this.#nextMidpointAt = midpointIndex(this.#nextMidpoint, this.#midpointCount, this.#target.entries);
-    }
+    while (this.#added === this.#nextMidpointAt && this.#nextMidpoint < this.#midpointCount)
+      this.#putMidpoint(hi, lo, version);
     this.#added++;
+    this.#note(hi, lo);
+  }
+
+  /** Adds entries of one hash as they lie in a table of this version. */
+  addRun(hi: number, lo: number, entries: Uint8Array): void {
+    this.#buffer.set(entries, this.#used);
+    this.#used += entries.length;
+    const before = this.#added;
+    this.#added += entries.length / this.#entryBytes;
+    while (this.#nextMidpointAt < this.#added && this.#nextMidpoint < this.#midpointCount) {
+      readEntry(entries, (this.#nextMidpointAt - before) * this.#entryBytes, this.version, this.#midpoint);
+      this.#putMidpoint(hi, lo, this.#midpoint.version);
+    }
+    this.#note(hi, lo);
+  }
+
+  #putMidpoint(hi: number, lo: number, version: number): void {
+    writeEntry(this.#midpoints, this.#nextMidpoint * MIDPOINT_BYTES, hi, lo, version, this.#nextMidpointAt);
+    this.#nextMidpoint++;
+    this.#nextMidpointAt = midpointIndex(this.#nextMidpoint, this.#midpointCount, this.#target.entries);
+  }
+
+  #note(hi: number, lo: number): void {
     if (this.#bloom !== null && (hi !== this.#lastHi || lo !== this.#lastLo)) this.#bloom.add(hi, lo);
     this.#lastHi = hi;
     this.#lastLo = lo;
@@ -118,7 +151,7 @@ export class TableWriter {
     await this.#write(this.#midpoints);
     const footer = new Uint8Array(FOOTER_BYTES);
     footer[0] = FILE_TYPE_TABLE;
-    footer[1] = TABLE_VERSION;
+    footer[1] = this.version;
     putI32(footer, 2, this.#midpointCount);
     await this.#write(footer);
     await this.#file.writeAt(this.#written, this.#digest.finish());
@@ -161,13 +194,13 @@ export async function removeTable(storage: Storage, path: string): Promise<void>
 
 /** Runs `write` over a new table, which is completed when it succeeds and removed when it throws. */
 export async function withWriter(
-  args: { path: string; bloomPath: string | null; cacheDepth: number },
+  args: Omit<TableTarget, 'entries'>,
   entries: number,
   context: JobContext,
   write: (writer: TableWriter) => Promise<void>,
 ): Promise<void> {
   const writer = await TableWriter.create(
-    { path: args.path, bloomPath: args.bloomPath, entries, cacheDepth: args.cacheDepth },
+    { path: args.path, bloomPath: args.bloomPath, entries, cacheDepth: args.cacheDepth, version: args.version },
     context,
   );
   try {

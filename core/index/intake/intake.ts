@@ -9,7 +9,7 @@ import {
   type RecordFrame,
 } from '../../log/format/records.ts';
 import { scanLog } from '../../log/chunk-table/chunk-table.ts';
-import { visitTransaction } from './transactions.ts';
+import { visitTransaction } from '../transactions/transactions.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { Hash64 } from '../../base/stream-hash.ts';
 import type { StreamIndex } from '../index.ts';

@@ -19,6 +19,7 @@ export interface WriteTableArgs {
   readonly path: string;
   readonly bloomPath: string | null;
   readonly cacheDepth: number;
+  readonly version?: number;
   readonly columns: MemTableColumns;
 }
 
@@ -28,13 +29,17 @@ export async function writeTable(args: WriteTableArgs, context: JobContext): Pro
   const heads = await sortedHeads(args.columns, () => context.checkpoint());
   let next = 0;
   let entry = -1;
+  let hi = 0;
+  let lo = 0;
   const fill = (writer: TableWriter): void => {
     for (let room = writer.room; room > 0; room--) {
       if (entry < 0) {
         if (next === heads.length) return;
         entry = heads[next++]!;
+        hi = hashHi[entry]!;
+        lo = hashLo[entry]!;
       }
-      writer.add(hashHi[entry]!, hashLo[entry]!, versions[entry]!, positions[entry]!);
+      writer.add(hi, lo, versions[entry]!, positions[entry]!);
       entry = prev[entry]!;
     }
   };
@@ -55,6 +60,7 @@ export interface MergeTablesArgs {
   readonly path: string;
   readonly bloomPath: string | null;
   readonly cacheDepth: number;
+  readonly version?: number;
 }
 
 /** Entries between two checkpoints: a thread of the lowest priority takes its time, and a stop waits for this many. */
@@ -62,14 +68,28 @@ const SLICE_ENTRIES = 4_096;
 
 /**
  * Takes the greatest entries of the sources until one has to be filled, which is returned, the writer is full, or the
- * slice over.
+ * slice over. Tables of one log follow one another in time, so that the entries of a hash come in runs.
  */
 function mergeSome(live: TableSource[], writer: TableWriter): TableSource | null {
-  for (let left = Math.min(SLICE_ENTRIES, writer.room); left > 0; left--) {
+  for (let left = Math.min(SLICE_ENTRIES, writer.room); left > 0;) {
     let greatest = live[0]!;
-    for (let i = 1; i < live.length; i++) if (compareEntries(live[i]!.entry, greatest.entry) > 0) greatest = live[i]!;
+    let second: TableSource | null = null;
+    for (let i = 1; i < live.length; i++) {
+      const source = live[i]!;
+      if (compareEntries(source.entry, greatest.entry) > 0) {
+        second = greatest;
+        greatest = source;
+      } else if (second === null || compareEntries(source.entry, second.entry) > 0) second = source;
+    }
     const { hi, lo, version, position } = greatest.entry;
-    writer.add(hi, lo, version, position);
+    if (greatest.shape.version === writer.version) {
+      const count = greatest.run(second?.entry ?? null, left);
+      writer.addRun(hi, lo, greatest.takeRun(count));
+      left -= count;
+    } else {
+      writer.add(hi, lo, version, position);
+      left--;
+    }
     if (!greatest.next()) return greatest;
   }
   return null;

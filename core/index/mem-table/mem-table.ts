@@ -323,18 +323,53 @@ export class MemTable {
    * The least entry of the hash that is at least (version, position). False, with `out` untouched, when there is none.
    */
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): boolean {
+    const entry = this.#ceilingOf(hi, lo, version, position);
+    if (entry < 0) return false;
+    out.version = this.#versions[entry]!;
+    out.position = this.#positions[entry]!;
+    return true;
+  }
+
+  /** Number of the least entry of the hash that is at least (version, position), or -1. */
+  #ceilingOf(hi: number, lo: number, version: number, position: number): number {
     let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
-    if (entry < 0 || this.#compare(entry, version, position) < 0) return false;
+    if (entry < 0 || this.#compare(entry, version, position) < 0) return -1;
     for (;;) {
       const jump = this.#jump[entry]! - 1;
       const prev = this.#prev[entry]!;
       if (jump >= 0 && this.#compare(jump, version, position) >= 0) entry = jump;
       else if (prev >= 0 && this.#compare(prev, version, position) >= 0) entry = prev;
-      else break;
+      else return entry;
     }
-    out.version = this.#versions[entry]!;
-    out.position = this.#positions[entry]!;
-    return true;
+  }
+
+  /**
+   * Where numbers are positions: appends those of the hash from `from` on upwards, or downwards, nearest first, to
+   * `out`, until that has `count`.
+   */
+  run(hi: number, lo: number, from: number, isUpwards: boolean, count: number, out: number[]): void {
+    if (!isUpwards) {
+      let entry = this.#floorOf(hi, lo, from, Number.MAX_SAFE_INTEGER);
+      for (; entry >= 0 && out.length < count; entry = this.#prev[entry]!) out.push(this.#versions[entry]!);
+      return;
+    }
+    const least = this.#ceilingOf(hi, lo, from, 0);
+    if (least < 0 || out.length >= count) return;
+    // The list leads downwards, so it is entered at the greatest one that is wanted.
+    const below = this.#below[least]! + count - out.length - 1;
+    let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
+    while (this.#below[entry]! > below) {
+      const jump = this.#jump[entry]! - 1;
+      entry = jump >= 0 && this.#below[jump]! >= below ? jump : this.#prev[entry]!;
+    }
+    const first = out.length;
+    for (; entry !== least; entry = this.#prev[entry]!) out.push(this.#versions[entry]!);
+    out.push(this.#versions[least]!);
+    for (let low = first, high = out.length - 1; low < high; low++, high--) {
+      const swapped = out[low]!;
+      out[low] = out[high]!;
+      out[high] = swapped;
+    }
   }
 
   /** Appends the entries of the hash with fromVersion <= version <= toVersion to `out`, greatest first. */

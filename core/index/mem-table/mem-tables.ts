@@ -48,6 +48,10 @@ export class MemTables {
   get commitPosition(): number {
     return this.#bulkCommit;
   }
+  /** Position of its last prepare; -1 for none. */
+  get preparePosition(): number {
+    return this.#bulkPrepare;
+  }
   get count(): number {
     return this.#frozen.reduce((sum, { table }) => sum + table.count, this.#active.count);
   }
@@ -121,6 +125,13 @@ export class MemTables {
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): void {
     this.#active.range(hi, lo, fromVersion, toVersion, out);
     for (const { table } of this.#frozen) table.range(hi, lo, fromVersion, toVersion, out);
+  }
+
+  /** As `MemTable.run` does. */
+  run(hi: number, lo: number, from: number, isUpwards: boolean, count: number, out: number[]): void {
+    const last = this.#frozen.length - 1;
+    for (let i = isUpwards ? last : -1; i >= -1 && i <= last; i += isUpwards ? -1 : 1)
+      (i < 0 ? this.#active : this.#frozen[i]!.table).run(hi, lo, from, isUpwards, count, out);
   }
 
   /** The tables with entries, newest first. */

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
-import { Background } from '../background-work.ts';
+import { Background } from '../background-work/background-work.ts';
 import { newGuid } from '../format/index-map.ts';
 import type { FullLevel, TableStore } from './table-store.ts';
 
@@ -116,7 +116,8 @@ export class Merging {
    * The oldest tables, as long as they are no more than a level that is full of its largest: were they more, a table
    * could come about that is too large for the next level to be merged again without a large merge.
    */
-  #smallMergeOf({ level, tables }: FullLevel): FullLevel | null {
+  #smallMergeOf(full: FullLevel): FullLevel | null {
+    const { tables } = full;
     const { tablesPerLevelMax, smallMergeEntriesMax } = this.#settings;
     if (entriesOf(tables.slice(0, tablesPerLevelMax)) > smallMergeEntriesMax) return null;
     const entriesMax = Math.min(
@@ -126,12 +127,12 @@ export class Merging {
     let count = tablesPerLevelMax;
     while (count < Math.min(tables.length, this.#sourcesMax) && entriesOf(tables.slice(0, count + 1)) <= entriesMax)
       count++;
-    return { level, tables: tables.slice(0, count) };
+    return { ...full, tables: tables.slice(0, count) };
   }
 
   #largeMergeOf(full: FullLevel): FullLevel | null {
     if (this.#smallMergeOf(full) !== null) return null;
-    return { level: full.level, tables: full.tables.slice(0, this.#sourcesMax) };
+    return { ...full, tables: full.tables.slice(0, this.#sourcesMax) };
   }
 
   get #sourcesMax(): number {

@@ -6,7 +6,6 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Jobs } from '../../ports/jobs.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { INDEX_FOLDER } from '../format/index-map.ts';
 import type { TableReader } from './tables.ts';
 import { PROVE_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from '../jobs/jobs.ts';
 
@@ -16,7 +15,6 @@ import { PROVE_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from '.
  * leaves behind is always verified.
  */
 export const SCRUBBED_TABLES_NAME = 'proven-tables';
-const SCRUBBED_TABLES_PATH = `${INDEX_FOLDER}/${SCRUBBED_TABLES_NAME}`;
 export const SCRUBBED_TABLES_FORMAT = 'skua proven tables 1';
 
 interface ScrubWorld {
@@ -30,21 +28,20 @@ interface ScrubWorld {
  * What the last clean stop knew of tables, by their names. A list that can't be read is as good as none: the tables are
  * verified.
  */
-export async function loadScrubbedTables({
-  storage,
-  digests,
-  clock,
-  log,
-}: ScrubWorld): Promise<ReadonlyMap<string, Scrubbed>> {
+export async function loadScrubbedTables(
+  { storage, digests, clock, log }: ScrubWorld,
+  folder: string,
+): Promise<ReadonlyMap<string, Scrubbed>> {
+  const path = `${folder}/${SCRUBBED_TABLES_NAME}`;
   const found = new Map<string, Scrubbed>();
   try {
     const nowMs = clock.nowMs();
     // A time in the future comes of a clock that was wrong: it would never become old.
-    for (const [name, scrubbed] of await readScrubbed(storage, digests, SCRUBBED_TABLES_PATH, SCRUBBED_TABLES_FORMAT))
+    for (const [name, scrubbed] of await readScrubbed(storage, digests, path, SCRUBBED_TABLES_FORMAT))
       if (scrubbed.scrubbedMs <= nowMs) found.set(name, scrubbed);
   } catch (error) {
     log.warn(`${SCRUBBED_TABLES_NAME} can't be used: all index tables are verified before the start continues`, {
-      path: SCRUBBED_TABLES_PATH,
+      path,
       error: String(error),
     });
   }
@@ -89,16 +86,18 @@ export function scrubTables(
  */
 export async function saveScrubbedTables(
   { storage, digests, log }: ScrubWorld,
+  folder: string,
   tables: readonly TableReader[],
 ): Promise<void> {
+  const path = `${folder}/${SCRUBBED_TABLES_NAME}`;
   const files = new Map<string, Scrubbed>();
   for (const { name, scrubbed } of tables) if (scrubbed !== null) files.set(name, scrubbed);
   if (files.size === 0) return;
   try {
-    await writeScrubbed(storage, digests, SCRUBBED_TABLES_PATH, SCRUBBED_TABLES_FORMAT, files);
+    await writeScrubbed(storage, digests, path, SCRUBBED_TABLES_FORMAT, files);
   } catch (error) {
     log.warn(`${SCRUBBED_TABLES_NAME} could not be written: the next start verifies all index tables`, {
-      path: SCRUBBED_TABLES_PATH,
+      path,
       error: String(error),
     });
   }

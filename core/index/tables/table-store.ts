@@ -10,15 +10,7 @@ import type { JobOptions, Jobs } from '../../ports/jobs.ts';
 import type { Log } from '../../ports/log.ts';
 import { isExpectedName, isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
-import {
-  EMPTY_INDEX_MAP,
-  INDEX_FOLDER,
-  INDEX_MAP_PATH,
-  type IndexMap,
-  loadIndexMap,
-  newGuid,
-  saveIndexMap,
-} from '../format/index-map.ts';
+import { EMPTY_INDEX_MAP, type IndexMap, loadIndexMap, mapPathOf, newGuid, saveIndexMap } from '../format/index-map.ts';
 import type { MemTableColumns } from '../mem-table/mem-table.ts';
 import { BloomBudget } from '../format/table-bloom.ts';
 import {
@@ -33,8 +25,10 @@ import {
 } from '../jobs/jobs.ts';
 import { loadScrubbedTables, saveScrubbedTables } from './table-scrub.ts';
 import { removeTable } from '../format/table-writer.ts';
+import { PositionTables } from '../position-tables/position-tables.ts';
 import { TableReader } from './tables.ts';
-import { bloomPathOf } from '../format/table-format.ts';
+import { bloomPathOf, POSITION_TABLE_VERSION, tableCorrupt } from '../format/table-format.ts';
+import type { IndexHome } from '../index-settings.ts';
 
 export interface TableStoreOptions {
   readonly ports: {
@@ -51,7 +45,9 @@ export interface TableStoreOptions {
     readonly bloomFilters: boolean;
     readonly verify: boolean;
     readonly cacheDepth: number;
+    readonly mergedEntriesMax: number;
   };
+  readonly home: IndexHome;
   /** End of the log: an index that has entries at or beyond it belongs to another log. */
   readonly logEnd: number;
   /**
@@ -59,13 +55,25 @@ export interface TableStoreOptions {
    * asked.
    */
   readonly whyAnother?: (path: string) => Promise<string | null>;
+  readonly anchoring?: Anchoring;
+}
+
+/** How the log is known again at the end of the tables, beside the position. */
+export interface Anchoring {
+  /** What stands in the map for tables that end with the prepare at this position; one line. */
+  make(prepare: number): Promise<string>;
+  /** Why the log is another one than that of the map with this end and anchor; null where it isn't, or none shows. */
+  whyAnother(prepare: number, anchor: string | undefined): Promise<string | null>;
 }
 
 type Levels = readonly (readonly TableReader[])[];
 
 export interface FullLevel {
   readonly level: number;
+  /** Oldest first. */
   readonly tables: readonly TableReader[];
+  /** Older tables, too large to be merged, stand before them. */
+  readonly isBehind: boolean;
 }
 
 /** Which table is to be copied, and where to. */
@@ -77,6 +85,8 @@ export interface TableExecution {
   /** Where its bloom filter goes; null: none is written. */
   readonly bloomPath: string | null;
   readonly cacheDepth: number;
+  /** Of the new table. */
+  readonly version: number;
 }
 
 export interface TableExecuted {
@@ -109,11 +119,14 @@ export class TableStore {
   #levels: Levels = [];
   #commit = -1;
   #prepare = -1;
+  #anchor: string | undefined;
   #isClosed = false;
   /** Changes of the map, one after the other. */
   #lastChange: Promise<void> = Promise.resolve();
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
   newestFirst: readonly TableReader[] = [];
+  /** The same where their entries are positions. */
+  ofPositions = new PositionTables([]);
   wasReset: string | null = null;
   /** The index was discarded because another log was seen in it: what lies beside it may be of that log, too. */
   wasAnothers = false;
@@ -142,10 +155,26 @@ export class TableStore {
   }
   /** Tables beyond those that full levels leave standing: they wait to be merged. */
   get unmerged(): number {
-    return this.#levels.reduce(
-      (sum, { length }) => sum + Math.max(0, length - this.#options.settings.tablesPerLevelMax + 1),
-      0,
-    );
+    return this.#levels.reduce((sum, tables) => {
+      const from = this.#fullFrom(tables);
+      return from < 0 ? sum : sum + tables.length - from - this.#options.settings.tablesPerLevelMax + 1;
+    }, 0);
+  }
+
+  /**
+   * The first of the oldest tables of a level that are to be merged, -1 where it is not full: those that would become
+   * too large stay as they are, and what came behind them is merged without them.
+   */
+  #fullFrom(tables: readonly TableReader[]): number {
+    const { tablesPerLevelMax, mergedEntriesMax } = this.#options.settings;
+    let entries = 0;
+    for (let i = 0; i < tables.length; i++) {
+      entries += tables[i]!.shape.entries;
+      const from = i + 1 - tablesPerLevelMax;
+      if (from > 0) entries -= tables[from - 1]!.shape.entries;
+      if (from >= 0 && entries <= mergedEntriesMax) return from;
+    }
+    return -1;
   }
 
   /** Opens the index on disk, or an empty one where there is none or it can't be used. */
@@ -166,27 +195,29 @@ export class TableStore {
     const {
       ports: { storage, digests },
       settings: { verify },
+      home: { folder },
       logEnd,
     } = this.#options;
-    const map = (await loadIndexMap(storage, digests)) ?? EMPTY_INDEX_MAP;
+    const map = (await loadIndexMap(storage, digests, folder)) ?? EMPTY_INDEX_MAP;
     if (map.commitCheckpoint >= 0 && map.commitCheckpoint >= logEnd) {
       this.wasReset = `it reaches ${map.commitCheckpoint}, beyond the end of the log at ${logEnd}`;
       await this.#reset(null);
       return;
     }
-    const isForced = (await storage.size(`${INDEX_FOLDER}/${FORCE_VERIFY_NAME}`)) !== null;
-    const scrubbed = verify && !isForced ? await loadScrubbedTables(this.#options.ports) : NONE_SCRUBBED;
+    const isForced = (await storage.size(`${folder}/${FORCE_VERIFY_NAME}`)) !== null;
+    const scrubbed = verify && !isForced ? await loadScrubbedTables(this.#options.ports, folder) : NONE_SCRUBBED;
     const levels: TableReader[][] = [];
     this.#levels = levels;
     for (const names of map.levels) {
       const tables: TableReader[] = [];
       levels.push(tables);
       for (const name of names) {
-        const table = await this.#openTable(`${INDEX_FOLDER}/${name}`);
+        const table = await this.#openTable(`${folder}/${name}`);
         tables.push(table);
         if (verify || isForced) await this.#verify(table, scrubbed.get(name), jobOptions);
       }
     }
+    this.#anchor = map.anchor;
     this.#show(levels, map.commitCheckpoint, map.prepareCheckpoint);
     await this.#discardAnothers();
   }
@@ -196,25 +227,39 @@ export class TableStore {
    * and numbers given twice.
    */
   async #discardAnothers(): Promise<void> {
-    const { whyAnother } = this.#options;
-    const ends = new Set([this.newestFirst[0], this.newestFirst.at(-1)]);
-    for (const table of ends) {
-      const why = table === undefined ? null : ((await whyAnother?.(table.path)) ?? null);
-      if (why === null) continue;
-      await this.#closeTables();
-      this.wasAnothers = true;
-      this.wasReset = `it is of another log: ${why}`;
-      return this.#reset(null);
-    }
+    const why = await this.#whyAnother();
+    if (why === null) return;
+    await this.#closeTables();
+    this.wasAnothers = true;
+    this.wasReset = `it is of another log: ${why}`;
+    return this.#reset(null);
   }
 
-  #openTable(path: string): Promise<TableReader> {
-    return TableReader.open(path, {
+  async #whyAnother(): Promise<string | null> {
+    const { whyAnother, anchoring } = this.#options;
+    if (anchoring !== undefined && this.#prepare >= 0) {
+      const why = await anchoring.whyAnother(this.#prepare, this.#anchor);
+      if (why !== null) return why;
+    }
+    for (const table of new Set([this.newestFirst[0], this.newestFirst.at(-1)])) {
+      const why = table === undefined ? null : ((await whyAnother?.(table.path)) ?? null);
+      if (why !== null) return why;
+    }
+    return null;
+  }
+
+  async #openTable(path: string): Promise<TableReader> {
+    const table = await TableReader.open(path, {
       ...this.#options.ports,
       ...this.#options.settings,
       budget: this.#budget,
       order: 'none',
     });
+    const { tableVersion } = this.#options.home;
+    const isOfPositions = table.shape.version === POSITION_TABLE_VERSION;
+    if (isOfPositions === (tableVersion === POSITION_TABLE_VERSION)) return table;
+    await table.close();
+    throw tableCorrupt(path, `is of version ${table.shape.version}, which is that of another index`);
   }
 
   /**
@@ -244,30 +289,35 @@ export class TableStore {
     table.scrubbed = await scrubbedSince(ports, path, before);
   }
 
+  get #mapPath(): string {
+    return mapPathOf(this.#options.home.folder);
+  }
+
   /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
   async #reset(error: SkuaError | null): Promise<void> {
     this.wasReset ??= error?.message ?? null;
     this.#options.ports.log.warn('The index on disk is discarded and rebuilt from the log.', {
       reason: this.wasReset,
-      path: error?.data['path'] ?? INDEX_MAP_PATH,
+      path: error?.data['path'] ?? this.#mapPath,
     });
-    await this.#options.ports.storage.remove(INDEX_MAP_PATH);
+    await this.#options.ports.storage.remove(this.#mapPath);
     this.#show([], -1, -1);
   }
 
   /** Removes files of ours that the map does not name. What has another name, and folders, are left alone. */
   async #removeUnnamed(): Promise<void> {
     const { storage, log } = this.#options.ports;
-    const named = new Set([INDEX_MAP_PATH]);
+    const { folder } = this.#options.home;
+    const named = new Set([this.#mapPath]);
     for (const table of this.newestFirst) named.add(table.path).add(bloomPathOf(table.path));
     const strangers: string[] = [];
-    for (const name of await storage.list(INDEX_FOLDER)) {
-      const path = `${INDEX_FOLDER}/${name}`;
+    for (const name of await storage.list(folder)) {
+      const path = `${folder}/${name}`;
       if (!isExpectedName(path)) strangers.push(name);
       else if (isOwnName(path) && !named.has(path)) await storage.remove(path);
     }
     if (strangers.length > 0)
-      log.info('unknown files in the index folder are left untouched', { files: listedNames(strangers) });
+      log.info('unknown files in the index folder are left untouched', { folder, files: listedNames(strangers) });
   }
 
   #show(levels: Levels, commit: number, prepare: number): void {
@@ -275,6 +325,7 @@ export class TableStore {
     this.#commit = commit;
     this.#prepare = prepare;
     this.newestFirst = levels.flatMap((tables) => tables.toReversed());
+    this.ofPositions = new PositionTables(this.newestFirst);
   }
 
   /** Saves the changed map and then shows it to readers, together with what `shown` does. */
@@ -289,12 +340,15 @@ export class TableStore {
       const levels = make(this.#levels);
       const commitCheckpoint = checkpoints?.commit ?? this.#commit;
       const prepareCheckpoint = checkpoints?.prepare ?? this.#prepare;
+      const { ports, home, anchoring } = this.#options;
+      if (anchoring !== undefined && checkpoints !== null) this.#anchor = await anchoring.make(prepareCheckpoint);
       const map: IndexMap = {
         commitCheckpoint,
         prepareCheckpoint,
         levels: levels.map((tables) => tables.map((table) => table.name)),
+        ...(this.#anchor !== undefined && { anchor: this.#anchor }),
       };
-      await saveIndexMap(map, this.#options.ports.storage, this.#options.ports.digests, this.#options.ports.ids);
+      await saveIndexMap(map, ports.storage, ports.digests, ports.ids, home.folder);
       this.#show(levels, commitCheckpoint, prepareCheckpoint);
       shown();
     });
@@ -302,10 +356,12 @@ export class TableStore {
     return change;
   }
 
-  #newFiles(): { path: string; bloomPath: string | null; cacheDepth: number } {
-    const path = `${INDEX_FOLDER}/${newGuid(this.#options.ports.ids)}`;
+  #newFiles(): { path: string; bloomPath: string | null; cacheDepth: number; version: number } {
+    const { folder, tableVersion } = this.#options.home;
+    const path = `${folder}/${newGuid(this.#options.ports.ids)}`;
     return {
       path,
+      version: tableVersion,
       bloomPath: this.#options.settings.bloomFilters ? bloomPathOf(path) : null,
       cacheDepth: this.#options.settings.cacheDepth,
     };
@@ -351,26 +407,42 @@ export class TableStore {
     await this.#enter(table, (levels) => [[...(levels[0] ?? []), table], ...levels.slice(1)], checkpoints, shown);
   }
 
+  /** The log has gone on up to these positions, and no entry has come from it. */
+  advance(checkpoints: { commit: number; prepare: number }): Promise<void> {
+    return this.#change(
+      (levels) => levels,
+      checkpoints,
+      () => {},
+    );
+  }
+
   /** The levels that are full and are not being merged, upwards, and their tables, oldest first. */
   fullLevels(): readonly FullLevel[] {
     const full: FullLevel[] = [];
     this.#levels.forEach((all, level) => {
       const tables = all.filter((table) => !this.#merging.has(table));
-      if (tables.length >= this.#options.settings.tablesPerLevelMax && !this.#mergingLevels.has(level))
-        full.push({ level, tables });
+      const from = this.#fullFrom(tables);
+      if (from >= 0 && !this.#mergingLevels.has(level))
+        full.push({ level, tables: tables.slice(from), isBehind: from > 0 });
     });
     return full;
   }
 
   /**
-   * Merges the oldest tables of a full level, given oldest first, into the newest table of the next level. Another
-   * level may be merged meanwhile, and all tables stay in the order of their age: levels upwards, in each from the last
-   * to the first.
+   * Merges the oldest tables of a full level into the newest table of the next level, or where older ones stand before
+   * them into one that takes their place. Another level may be merged meanwhile, and all tables stay in the order of
+   * their age: levels upwards, in each from the last to the first.
    */
-  async mergeLevel({ level, tables }: FullLevel, jobOptions: JobOptions): Promise<void> {
+  async mergeLevel({ level, tables, isBehind }: FullLevel, jobOptions: JobOptions): Promise<void> {
+    const sources = tables.toReversed();
     this.#mergingLevels.add(level);
     try {
-      await this.#merge(tables.toReversed(), level + 1, jobOptions, (there, merged) => [...there, merged]);
+      if (!isBehind) await this.#merge(sources, level + 1, jobOptions, (there, merged) => [...there, merged]);
+      else {
+        // Nothing is put before them meanwhile.
+        const at = this.#levels[level]!.indexOf(tables[0]!);
+        await this.#merge(sources, level, jobOptions, (there, merged) => there.toSpliced(at, 0, merged));
+      }
     } finally {
       this.#mergingLevels.delete(level);
     }
@@ -435,8 +507,8 @@ export class TableStore {
     table: TableReader,
     execute: (execution: TableExecution) => Promise<TableExecuted>,
   ): Promise<TableExecuted> {
-    const { path, bloomPath, cacheDepth } = this.#newFiles();
-    const done = await execute({ source: table.path, target: path, bloomPath, cacheDepth });
+    const { path, ...target } = this.#newFiles();
+    const done = await execute({ source: table.path, target: path, ...target });
     if (!done.wasWritten) return done;
     const next = await this.#openNew(path);
     await this.#enter(next, (levels) =>
@@ -460,7 +532,8 @@ export class TableStore {
 
   /** For a clean stop, when no table is written any more; does nothing where tables are not verified. */
   async saveScrubbed(): Promise<void> {
-    if (this.#options.settings.verify) await saveScrubbedTables(this.#options.ports, this.newestFirst);
+    if (this.#options.settings.verify)
+      await saveScrubbedTables(this.#options.ports, this.#options.home.folder, this.newestFirst);
   }
 
   async close(): Promise<void> {
@@ -473,6 +546,7 @@ export class TableStore {
     const tables = this.#levels.flat();
     this.#levels = [];
     this.newestFirst = [];
+    this.ofPositions = new PositionTables([]);
     for (const table of tables) await table.close();
   }
 }

@@ -160,15 +160,16 @@ export class TableReader {
   }
 
   /**
-   * Puts entry `index` into `#entry`, with as many after it as lie in the same block of the cache; null when it is
-   * there.
+   * Puts entry `index` into `#entry`, with as many after it, or before it, as lie in the same block of the cache; null
+   * when it is there.
    */
-  #read(index: number): Miss | null {
+  #read(index: number, isBackward = false): Miss | null {
     const { entries, entryBytes, version } = this.shape;
     if (index < this.#windowFrom || index >= this.#windowTo) {
-      const offset = HEADER_BYTES + index * entryBytes;
-      const inBlock = Math.floor((BLOCK_BYTES - (offset % BLOCK_BYTES)) / entryBytes);
-      const miss = this.#openWindow(index, Math.min(entries, index + Math.max(1, inBlock)));
+      const inBlock = (HEADER_BYTES + index * entryBytes) % BLOCK_BYTES;
+      const behind = isBackward ? 1 : Math.max(1, Math.floor((BLOCK_BYTES - inBlock) / entryBytes));
+      const before = isBackward ? Math.min(index, WINDOW_ENTRIES_MAX, Math.floor(inBlock / entryBytes)) : 0;
+      const miss = this.#openWindow(index - before, Math.min(entries, index + behind));
       if (miss !== null) return miss;
     }
     readEntry(this.#window, (index - this.#windowFrom) * entryBytes, version, this.#entry);
@@ -258,6 +259,35 @@ export class TableReader {
     return END;
   }
 
+  /**
+   * Of a table of positions: appends those of the hash from `from` on upwards, or downwards, nearest first, to `out`,
+   * until that has `count`. END after the last one.
+   */
+  run(hi: number, lo: number, from: number, isUpwards: boolean, count: number, out: number[]): Outcome {
+    const maybe = this.#mayContain(hi, lo);
+    if (maybe !== HIT) return maybe;
+    const found = this.#locate(hi, lo, isUpwards ? from - 1 : from, Number.MAX_SAFE_INTEGER);
+    if (isMiss(found)) return found;
+    const e = this.#entry;
+    const step = isUpwards ? -1 : 1;
+    let last = out.at(-1) ?? from;
+    for (let i = isUpwards ? found - 1 : found; out.length < count && i >= 0 && i < this.shape.entries; i += step) {
+      const miss = this.#read(i, isUpwards);
+      if (miss !== null) return miss;
+      if (e.hi !== hi || e.lo !== lo) break;
+      if (isUpwards ? e.position < last : e.position > last)
+        throw tableCorrupt(this.path, `is out of order at entry ${i}`);
+      out.push(e.position);
+      last = e.position;
+    }
+    return END;
+  }
+
+  /** The least and the greatest number of an entry that are known: there may be lesser and greater ones. */
+  get known(): { readonly least: number; readonly greatest: number } {
+    return this.#midpoints;
+  }
+
   /** Closes the files. Reads that are under way end first. */
   async close(): Promise<void> {
     this.#cached.detach();
@@ -279,6 +309,9 @@ export class Midpoints {
   /** Bounds that `narrow` found. */
   from = 0;
   to = 0;
+  /** Of their event numbers. */
+  least = Infinity;
+  greatest = -Infinity;
 
   constructor(entries: number, count: number) {
     this.#entries = entries;
@@ -318,6 +351,8 @@ export class Midpoints {
     this.#hi[k] = entry.hi;
     this.#lo[k] = entry.lo;
     this.#versions[k] = entry.version;
+    this.least = Math.min(this.least, entry.version);
+    this.greatest = Math.max(this.greatest, entry.version);
   }
 
   async #readStored(path: string, file: StorageFile, shape: TableShape): Promise<boolean> {

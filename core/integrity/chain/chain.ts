@@ -209,7 +209,7 @@ export class HashChain {
       if (isLeftoverName(path)) await storage.remove(path);
     const receipts = dense(names, 'receipt');
     if (receipts > 0) {
-      const last = await this.#receiptHeader(receipts - 1);
+      const last = await receiptHeader(storage, this.#sha256, receipts - 1);
       this.#receipts = { count: receipts, head: last.head };
       this.#pending = last.kind === REWRITTEN ? last : null;
     }
@@ -448,21 +448,19 @@ export class HashChain {
     return chainLink(this.#sha256, before, start, position, state.count, root);
   }
 
-  async #leavesHeader(number: number) {
-    return decodeLeavesHeader(
-      this.#sha256,
-      leavesPath(number),
-      await readHead(this.#parts.storage, leavesPath(number), LEAVES_HEADER_BYTES),
-    );
+  #leavesHeader(number: number) {
+    return leavesHeader(this.#parts.storage, this.#sha256, number);
   }
+}
 
-  async #receiptHeader(number: number) {
-    return decodeReceiptHeader(
-      this.#sha256,
-      receiptPath(number),
-      await readHead(this.#parts.storage, receiptPath(number), RECEIPT_HEADER_BYTES),
-    );
-  }
+export async function leavesHeader(storage: Storage, sha256: Sha256, number: number) {
+  const path = leavesPath(number);
+  return decodeLeavesHeader(sha256, path, await readHead(storage, path, LEAVES_HEADER_BYTES));
+}
+
+export async function receiptHeader(storage: Storage, sha256: Sha256, number: number) {
+  const path = receiptPath(number);
+  return decodeReceiptHeader(sha256, path, await readHead(storage, path, RECEIPT_HEADER_BYTES));
 }
 
 async function readHead(storage: Storage, path: string, bytes: number): Promise<Uint8Array> {
@@ -475,7 +473,7 @@ async function readHead(storage: Storage, path: string, bytes: number): Promise<
 }
 
 /** How many files of a kind there are, which are numbered from 0 on. Throws `proof_damaged` for a gap. */
-function dense(names: readonly string[], kind: 'leaves' | 'receipt'): number {
+export function dense(names: readonly string[], kind: 'leaves' | 'receipt'): number {
   const numbers = names.map((name) => numberedAs(kind, name)).filter((number) => number !== null);
   numbers.forEach((number, i) => {
     if (number === i) return;

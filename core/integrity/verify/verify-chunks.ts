@@ -35,6 +35,7 @@ import {
 } from '../../log/format/records.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { StorageFile } from '../../ports/storage.ts';
+import { ShadowedStreams } from './shadowed-streams.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './verify-run.ts';
 
 const READ_BYTES = 1_048_576;
@@ -111,6 +112,7 @@ export async function* verifyChunks(
   for (const { file } of inventory.latest) total += (await run.storage.size(file.name)) ?? 0;
   const table = new ChunkTable(chunkSize);
   table.end = Math.max(0, writer ?? 0);
+  const shadowed = new ShadowedStreams(run);
   let done = 0;
   for (const { file, endNumber } of inventory.latest) {
     if (file.number > lastNumber) {
@@ -137,7 +139,7 @@ export async function* verifyChunks(
           yield { kind: 'progress', phase: 'log', bytesDone: Math.min(before + bytes / 2, total), bytesTotal: total };
         yield* run.take();
       }
-      await checkRecords(run, chunk);
+      await checkRecords(run, chunk, shadowed);
       yield* run.take();
     }
     done = before + ((await run.storage.size(file.name)) ?? 0);
@@ -361,7 +363,7 @@ async function checkMap(
   }
 }
 
-async function checkRecords(run: VerifyRun, chunk: Chunk): Promise<void> {
+async function checkRecords(run: VerifyRun, chunk: Chunk, shadowed: ShadowedStreams): Promise<void> {
   const fields = new PrepareFields();
   const footerRecords = chunk.mapCount;
   let records = 0;
@@ -378,7 +380,9 @@ async function checkRecords(run: VerifyRun, chunk: Chunk): Promise<void> {
         );
       last = frame.position;
       end = frame.next;
-      if (checkRecord(frame, fields)) run.events++;
+      if (!checkRecord(frame, fields)) return;
+      run.events++;
+      shadowed.look(frame, fields, chunk.name);
     });
   } catch (error) {
     run.addError(error, chunk.name);

@@ -6,7 +6,7 @@ import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap, type IndexMap } from '../..
 import { Hash64 } from '../../base/stream-hash.ts';
 import { FITS, LogOfEntries, REMOVED } from '../../index/format/of-log.ts';
 import { BloomBudget } from '../../index/format/table-bloom.ts';
-import { bloomPathOf } from '../../index/format/table-format.ts';
+import { bloomPathOf, type TableShape } from '../../index/format/table-format.ts';
 import { openTable, readBatches, checkMd5 } from '../../index/format/table-scan.ts';
 import type { EntryBatch } from '../../index/api.ts';
 import { TableReader } from '../../index/tables/tables.ts';
@@ -30,7 +30,11 @@ export async function* verifyIndex(
   let done = 0;
   const sound: string[] = [];
   for (const path of paths) {
-    if (await checkTable(run, path, log)) sound.push(path);
+    const isSound = await checkTable(run, path, new LogOfEntries(log, run.hasher), (shape) => {
+      run.indexTables++;
+      run.indexEntries += shape.entries;
+    });
+    if (isSound) sound.push(path);
     yield* run.take();
     done += (await run.storage.size(path)) ?? 0;
     yield { kind: 'progress', phase: 'index', bytesDone: done, bytesTotal: total };
@@ -68,12 +72,19 @@ async function readMap(run: VerifyRun, log: ChunkTable): Promise<IndexMap | null
   return map;
 }
 
-/** Shape, checksum, order and entries of one table. True when the table can be searched. */
-async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promise<boolean> {
+/**
+ * Shape, checksum, order and entries of one table, of which `onShape` is told first. True when the table can be
+ * searched.
+ */
+export async function checkTable(
+  run: VerifyRun,
+  path: string,
+  entries: Pick<LogOfEntries, 'found'>,
+  onShape: (shape: TableShape) => void = () => {},
+): Promise<boolean> {
   try {
     const { file, shape } = await openTable(run.storage, path);
-    run.indexTables++;
-    run.indexEntries += shape.entries;
+    onShape(shape);
     try {
       if (!(await checkMd5(file, run.digests, async () => {})))
         run.add(
@@ -88,7 +99,6 @@ async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promis
     }
     const bloom = await loadBloom(run, bloomPathOf(path));
     let index = 0;
-    const entries = new LogOfEntries(log, run.hasher);
     let last: [number, number, number, number] = [Infinity, Infinity, Infinity, Infinity];
     for await (const batch of readBatches(run.storage, path)) {
       for (let i = 0; i < batch.count; i++, index++) {
@@ -138,7 +148,7 @@ async function checkEntriesInLog(
   batch: EntryBatch,
   firstIndex: number,
   entryBytes: number,
-  log: LogOfEntries,
+  log: Pick<LogOfEntries, 'found'>,
 ): Promise<void> {
   const order = Array.from({ length: batch.count }, (_, i) => i).sort(
     (a, b) => batch.positions[a]! - batch.positions[b]!,

@@ -112,11 +112,11 @@ export class ChunkTable implements LogReader {
       chunk.prefetchRun(at, to);
   }
 
-  readForward(position: number, frame: RecordFrame): Outcome {
+  readForward(position: number, frame: RecordFrame, what: ReadFor = 'run'): Outcome {
     let at = position;
     while (at < this.end) {
       const chunk = this.#existing(at);
-      const outcome = chunk.readForward(at, frame);
+      const outcome = chunk.readForward(at, frame, what);
       if (outcome !== END) return outcome;
       at = chunk.endPosition;
     }
@@ -138,6 +138,10 @@ export class ChunkTable implements LogReader {
     if (position === this.end || position === 0) return HIT;
     if (position < 0 || position > this.end) return END;
     return this.#existing(position).isBoundary(position, this.#probe);
+  }
+
+  isScavengedAt(position: number): boolean {
+    return this.chunkAt(position)?.isScavenged === true;
   }
 
   chunkStart(position: number): number {

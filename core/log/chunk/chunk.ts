@@ -139,7 +139,7 @@ export class Chunk {
   }
 
   /** The first record at or after `position`; END when the chunk holds none. */
-  readForward(position: number, frame: RecordFrame): Outcome {
+  readForward(position: number, frame: RecordFrame, what: ReadFor = 'run'): Outcome {
     let actual = position - this.startPosition;
     if (this.isScavenged && position !== this.#scanPosition) {
       const found = this.#actualFrom(actual);
@@ -148,7 +148,7 @@ export class Chunk {
       actual = found;
     } else if (this.isScavenged) actual = this.#scanActual;
     if (actual + FRAME_BYTES > this.physicalBytes) return END;
-    const outcome = this.#readFrame(actual, this.isScavenged ? -1 : position, frame);
+    const outcome = this.#readFrame(actual, this.isScavenged ? -1 : position, frame, what);
     if (this.isScavenged && outcome === HIT) {
       // A damaged map must not send a reader round in circles.
       if (frame.position < position)

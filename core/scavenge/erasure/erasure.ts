@@ -1,19 +1,14 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
-import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
-import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import { parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
 import { readHeader } from '../../log/format/chunk-files.ts';
 import type { JobContext } from '../../ports/jobs.ts';
-import { isChunkName } from '../../ports/own-names.ts';
-import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
+import { isChunkName, OWN_FOLDERS } from '../../ports/own-names.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../base/stream-hash.ts';
-import { PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
-import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from '../format/scavenge-files.ts';
+import { type FileFacts, fileFacts, FileWindow } from '../format/scavenge-files.ts';
 import { type ErasureFinding, ErasureJudge } from './judge.ts';
 import { idNeedles, PatternSearch, streamNeedles } from '../needles/needles.ts';
 
-/** Every folder of a data directory. */
-const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];
 /** A running node replaces files; a directory that changes more often than this while it is read can't be judged. */
 const ROUNDS_MAX = 100;
 const FINDINGS_MAX_DEFAULT = 1_000;
@@ -59,6 +54,8 @@ export interface ErasureSummary {
   readonly residues: number;
   /** Among the residues: events that a scavenge has emptied, the last ones of deleted streams. */
   readonly redacted: number;
+  /** Ids of which there is neither trace nor residue: a scavenge has removed all of the event, or it never was here. */
+  readonly unknownEvents: readonly string[];
 }
 
 /**
@@ -148,6 +145,7 @@ export async function* searchErased(
     traces: judge.traces,
     residues: judge.residues,
     redacted: judge.redacted,
+    unknownEvents: judge.unknownEvents,
   };
 }
 
@@ -166,7 +164,7 @@ async function filesOf(storage: Storage): Promise<readonly SearchedFile[]> {
 
 async function listAll(storage: Storage): Promise<string[]> {
   const paths: string[] = [];
-  for (const folder of FOLDERS)
+  for (const folder of OWN_FOLDERS)
     for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
   return paths;
 }

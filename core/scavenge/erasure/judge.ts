@@ -1,27 +1,29 @@
-import { equalBytes, i32, i64, u16 } from '../../base/bytes.ts';
-import { HEADER_BYTES } from '../../index/format/table-format.ts';
-import { isSkuaError } from '../../base/errors.ts';
-import {
-  eventNumber64,
-  FLAG_COMMITTED,
-  FLAG_DATA,
-  FLAG_REDACTED,
-  FLAG_STREAM_DELETE,
-  FRAME_BYTES,
-  parsePrepare,
-  PREPARE,
-  PrepareFields,
-  RECORD_BYTES_MAX,
-  RecordFrame,
-} from '../../log/format/records.ts';
-import { isEmptied, isRedacted } from '../../log/format/redaction.ts';
-import { type Mark, MARK_REACH_BYTES, markAround } from '../../streams/format/marks.ts';
-import { decodeText, encodeText } from '../../base/text.ts';
+import { categoryOf } from '../../attributes/format/attribute-keys.ts';
+import { equalBytes } from '../../base/bytes.ts';
+import { HEADER_BYTES, POSITION_TABLE_VERSION } from '../../index/format/table-format.ts';
+import { isInMarksTable } from '../../streams/format/marks-table.ts';
+import { encodeText } from '../../base/text.ts';
 import type { FileFacts, FileWindow } from '../format/scavenge-files.ts';
 import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../needles/needles.ts';
+import {
+  AUDITED_BEFORE,
+  auditedAt,
+  isEmptiedRecord,
+  isSoftDelete,
+  markAt,
+  recordAtEventId,
+  recordAtStream,
+  type StrayRecord,
+  timeOf,
+  type AuditedDelete,
+  type FoundDelete,
+  type FoundMark,
+} from './stray-records.ts';
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
+/** What stands before the name of a stream in an entry of the audit. */
+const AUDITED = encodeText(AUDITED_BEFORE);
 const LAST_EVENT =
   'the last one, which a scavenge keeps so that event numbers continue; hard-delete the stream and scavenge to remove it too';
 
@@ -38,8 +40,14 @@ export interface ErasureFinding {
   /** Where an event was found by its id: the stream of its record, which the caller need not have known. */
   readonly stream?: string;
   /** The mark that redacts an event, where its id was found in one. */
-  readonly mark?: Pick<Mark, 'stream' | 'number' | 'by' | 'reason'>;
+  readonly mark?: FoundMark;
+  /** What deletes the stream, where it was found: a tombstone, or else its metadata. */
+  readonly deletion?: FoundDelete;
+  /** The entry of the audit that says who deleted it, where the log has that. */
+  readonly audited?: AuditedDelete;
 }
+
+type MoreOfFinding = Pick<ErasureFinding, 'stream' | 'mark' | 'deletion' | 'audited'>;
 
 /** Findings of one kind in one file, which are told as one. */
 interface Tally {
@@ -65,6 +73,8 @@ export class ErasureJudge {
   #isTombstoned = false;
   traces = 0;
   residues = 0;
+  /** Ids that were not found so far. */
+  readonly #unknown = new Set<string>();
   /** Places of events that a scavenge has emptied; they are residue. */
   readonly #emptied = new Set<string>();
 
@@ -77,6 +87,11 @@ export class ErasureJudge {
     this.#metaPrefix = Uint8Array.from([...textLength(length + 2), 36, 36]);
     this.#announced = sqliteTextType(length);
     this.#findingsMax = findingsMax;
+    for (const needle of needles) if (needle.kind === 'id') this.#unknown.add(needle.id);
+  }
+
+  get unknownEvents(): readonly string[] {
+    return [...this.#unknown];
   }
 
   get redacted(): number {
@@ -119,12 +134,7 @@ export class ErasureJudge {
     return findings;
   }
 
-  #add(
-    kind: 'trace' | 'residue',
-    offset: number,
-    what: string,
-    more: Pick<ErasureFinding, 'stream' | 'mark'> = {},
-  ): void {
+  #add(kind: 'trace' | 'residue', offset: number, what: string, more: MoreOfFinding = {}): void {
     const count = kind === 'trace' ? ++this.traces : ++this.residues;
     if (count > this.#findingsMax) return;
     const { path, leftover, dataEnd, behind } = this.#facts;
@@ -164,9 +174,12 @@ export class ErasureJudge {
   }
 
   async #judgeId(id: string, form: 'binary' | 'text', offset: number, window: FileWindow): Promise<void> {
+    this.#unknown.delete(id);
     const mark = form === 'text' ? await markAt(id, offset, window) : null;
     if (mark !== null)
       return this.#add('residue', offset, `the id of event ${id}, in the mark that redacts it`, { mark });
+    if (form === 'binary' && isInMarksTable(await window.peek(0, 8), offset))
+      return this.#add('residue', offset, `the id of event ${id}, in a table of redactions`);
     const found = form === 'binary' ? await recordAtEventId(window, offset) : null;
     if (found === null)
       return this.#add('trace', offset, `the id of event ${id}, ${form === 'binary' ? 'in binary' : 'as text'}`);
@@ -178,12 +191,7 @@ export class ErasureJudge {
         { stream },
       );
     const number = record.eventNumber === null ? 'of an explicit transaction' : `number ${record.eventNumber}`;
-    this.#add(
-      'trace',
-      record.offset,
-      `the record of event ${id}, ${number} in stream '${stream}'; a scavenge keeps the last event of a stream, unless the stream is hard-deleted`,
-      { stream },
-    );
+    this.#add('trace', record.offset, `the record of event ${id}, ${number} in stream '${stream}'`, { stream });
   }
 
   /** `nameAt`: where the stream's name itself begins. */
@@ -196,16 +204,17 @@ export class ErasureJudge {
       if (record !== null)
         return (await isEmptiedRecord(window, record))
           ? this.#addEmptied(record, this.#eventText(record))
-          : this.#judgeRecord(record);
+          : this.#judgeRecord(record, window);
     }
     if (endsWith(before, this.#metaPrefix)) {
       const record = await recordAtStream(window, nameAt - this.#metaPrefix.length);
-      if (record !== null)
-        return this.#add(
-          'residue',
-          record.offset,
-          record.isTombstone ? `a tombstone of the metadata of '${this.#name}'` : `metadata of '${this.#name}'`,
-        );
+      if (record !== null) {
+        const what = record.isTombstone ? 'a tombstone of the metadata' : 'metadata';
+        const isDelete = !record.isTombstone && (await isSoftDelete(window, record));
+        return this.#add('residue', record.offset, `${what} of '${this.#name}'${isDelete ? ', which delete it' : ''}`, {
+          ...(isDelete && { deletion: { isHard: false, time: await timeOf(window, record) } }),
+        });
+      }
     }
     if (!isFree) return;
     if (this.#facts.isDatabase) {
@@ -218,6 +227,9 @@ export class ErasureJudge {
       return;
     }
     const after = await window.peek(nameAt + this.#nameBytes.length, 1);
+    const audited = endsWith(before, AUDITED) ? await auditedAt(this.#nameBytes, nameAt, window) : null;
+    if (audited !== null)
+      return this.#add('residue', nameAt, `the name '${this.#name}', in the audit of its deletion`, { audited });
     if (!isNamePart(before[before.length - 1]) && !isNamePart(after[0]))
       this.#tally('mention', nameAt, (count) => `the name '${this.#name}', ${times(count)} in other data`);
   }
@@ -227,10 +239,12 @@ export class ErasureJudge {
     this.#add('residue', record.offset, `${what}, whose content a scavenge has removed`, more);
   }
 
-  #judgeRecord(record: StrayRecord): void {
+  async #judgeRecord(record: StrayRecord, window: FileWindow): Promise<void> {
     if (record.isTombstone) {
       this.#isTombstoned = true;
-      return this.#add('residue', record.offset, `the tombstone of '${this.#name}'`);
+      return this.#add('residue', record.offset, `the tombstone of '${this.#name}'`, {
+        deletion: { isHard: true, time: await timeOf(window, record) },
+      });
     }
     if (!record.isEvent)
       return this.#add(
@@ -260,13 +274,17 @@ export class ErasureJudge {
   #judgeTableHash(ofMetastream: boolean, offset: number): void {
     const { table } = this.#facts;
     if (table === null) return;
-    const entryAt = offset - HEADER_BYTES - (table.version === 2 ? 4 : 8);
+    const ofPositions = table.version === POSITION_TABLE_VERSION;
+    const entryAt = offset - HEADER_BYTES - (ofPositions ? 0 : table.version === 2 ? 4 : 8);
     if (entryAt < 0 || entryAt % table.entryBytes !== 0 || entryAt >= table.entries * table.entryBytes) return;
+    // Of all keys of attributes only a category can be a stream's whole name.
+    if (ofPositions && (ofMetastream || categoryOf(this.#name) !== this.#name)) return;
     const whose = ofMetastream ? 'its metastream' : `'${this.#name}'`;
     this.#tally(
       `entries of ${whose}`,
       entryAt + HEADER_BYTES,
-      (count) => `${count} index ${count === 1 ? 'entry' : 'entries'} with the hash of ${whose}`,
+      (count) =>
+        `${count} index ${count === 1 ? 'entry' : 'entries'} with the hash of ${ofPositions ? `the category ${whose}, which other streams may be of` : whose}`,
     );
   }
 }
@@ -295,125 +313,4 @@ function isNamePart(byte: number | undefined): boolean {
     byte === 95 ||
     byte >= 128
   );
-}
-
-/** Bytes of a frame before the stream field: length, and the fixed fields of version 1 and 0. */
-const BEFORE_STREAM_V1 = 36;
-const BEFORE_STREAM_V0 = 32;
-/** Flags that are in use, and the two that never were. */
-const FLAGS_KNOWN = 0x07ff;
-/** Longer names are not recognised from an event's id alone. */
-const NAME_BYTES_MAX = 4_096;
-const POSITION_HIGH_MAX = 0x001f_ffff;
-
-/** A prepare record, or its beginning, found among bytes that need not be a log. */
-interface StrayRecord {
-  /** File offset of its frame. */
-  readonly offset: number;
-  readonly position: number;
-  /** Of the payload, as its frame says. */
-  readonly length: number;
-  readonly flags: number;
-  /** Null for a record of an explicit transaction, whose number is not its own. */
-  readonly eventNumber: number | null;
-  readonly isTombstone: boolean;
-  /** It is an event, with or without data. */
-  readonly isEvent: boolean;
-}
-
-/**
- * Whether a scavenge has left nothing of the event but position, number, id, type, and of a redacted one the metadata
- * that stay: asked of its very bytes, all of which must be there.
- */
-async function isEmptiedRecord(window: FileWindow, { offset, length, flags }: StrayRecord): Promise<boolean> {
-  if ((flags & FLAG_REDACTED) === 0) return false;
-  const bytes = await window.peek(offset, length + FRAME_BYTES);
-  if (bytes.length < length + FRAME_BYTES || i32(bytes, FRAME_BYTES / 2 + length) !== length) return false;
-  const frame = new RecordFrame();
-  frame.bytes = bytes;
-  frame.at = FRAME_BYTES / 2;
-  frame.length = length;
-  const fields = new PrepareFields();
-  try {
-    parsePrepare(frame, fields);
-  } catch (error) {
-    if (isSkuaError(error)) return false;
-    throw error;
-  }
-  return isEmptied(frame, fields) || isRedacted(frame, fields);
-}
-
-/** The mark that has the id found at `offset` of the file; null where it stands in none. */
-async function markAt(
-  id: string,
-  offset: number,
-  window: FileWindow,
-): Promise<NonNullable<ErasureFinding['mark']> | null> {
-  const from = Math.max(0, offset - MARK_REACH_BYTES);
-  const before = decodeText(await window.peek(from, offset - from));
-  const behind = decodeText(await window.peek(offset + id.length, MARK_REACH_BYTES));
-  const mark = markAround(before, id, behind);
-  return mark === null ? null : { stream: mark.stream, number: mark.number, by: mark.by, reason: mark.reason };
-}
-
-/**
- * The record whose stream field, which begins with its length, lies at `offset` of the file; null when there is none.
- */
-async function recordAtStream(window: FileWindow, offset: number): Promise<StrayRecord | null> {
-  if (offset < BEFORE_STREAM_V1) return null;
-  const got = window.peek(offset - BEFORE_STREAM_V1, BEFORE_STREAM_V1);
-  const bytes = got instanceof Uint8Array ? got : await got;
-  return bytes.length < BEFORE_STREAM_V1 ? null : recordBefore(bytes, BEFORE_STREAM_V1, offset);
-}
-
-/** `at`: where the stream field begins in `bytes`, `offset`: where in the file. */
-function recordBefore(bytes: Uint8Array, at: number, offset: number): StrayRecord | null {
-  return (
-    ofVersion(bytes, at - BEFORE_STREAM_V1, 1, offset - BEFORE_STREAM_V1) ??
-    ofVersion(bytes, at - BEFORE_STREAM_V0, 0, offset - BEFORE_STREAM_V0)
-  );
-}
-
-function ofVersion(b: Uint8Array, at: number, version: number, offset: number): StrayRecord | null {
-  const length = i32(b, at);
-  const flags = u16(b, at + 14);
-  if (
-    b[at + 4] !== PREPARE ||
-    b[at + 5] !== version ||
-    length < 64 ||
-    length > RECORD_BYTES_MAX ||
-    (flags & ~FLAGS_KNOWN) !== 0
-  )
-    return null;
-  const isPosition = (p: number) => i32(b, p + 4) >= 0 && i32(b, p + 4) <= POSITION_HIGH_MAX;
-  if (!isPosition(at + 6) || !isPosition(at + 16) || i32(b, at + 24) < -1) return null;
-  const expected = version === 1 ? eventNumber64(b, at + 28) : i32(b, at + 28);
-  if (expected < -2) return null;
-  const isTombstone = (flags & FLAG_STREAM_DELETE) !== 0;
-  return {
-    offset,
-    position: i64(b, at + 6),
-    length,
-    flags,
-    eventNumber: (flags & FLAG_COMMITTED) !== 0 ? expected + 1 : null,
-    isTombstone,
-    isEvent: !isTombstone && (flags & FLAG_DATA) !== 0,
-  };
-}
-
-/** The record whose event id lies at `offset` of the file, with the name of its stream; null when there is none. */
-async function recordAtEventId(
-  window: FileWindow,
-  offset: number,
-): Promise<{ readonly record: StrayRecord; readonly stream: string } | null> {
-  const reach = Math.min(offset, NAME_BYTES_MAX + BEFORE_STREAM_V1 + 5);
-  const bytes = await window.peek(offset - reach, reach);
-  for (let nameAt = reach - 1; nameAt >= BEFORE_STREAM_V1 + 1; nameAt--) {
-    const length = textLength(reach - nameAt);
-    const fieldAt = nameAt - length.length;
-    if (fieldAt < BEFORE_STREAM_V1 || !length.every((byte, i) => byte === bytes[fieldAt + i])) continue;
-    const record = recordBefore(bytes, fieldAt, offset - reach + fieldAt);
-    if (record !== null) return { record, stream: decodeText(bytes.slice(nameAt)) };
-  }
-  return null;
 }

@@ -5,15 +5,18 @@ import type { TableShape } from '../../index/format/table-format.ts';
 import { shapeOf } from '../../index/format/table-scan.ts';
 import { decodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import { hasFooter } from '../../log/format/chunk-files.ts';
-import { isChunkName, isLeftoverName } from '../../ports/own-names.ts';
+import { isChunkName, isLeftoverName, OWN_FOLDERS } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
+
+/** Folders of index tables. */
+const TABLE_FOLDERS = OWN_FOLDERS.filter((folder) => folder === INDEX_FOLDER || folder.startsWith('attributes/'));
 
 export const DATABASE_FOLDER = `${INDEX_FOLDER}/scavenging`;
 
 /** What a file is, as far as it changes what is found in it. */
 export interface FileFacts {
   readonly path: string;
-  /** An index table. */
+  /** A table of an index. */
   readonly table: TableShape | null;
   readonly isDatabase: boolean;
   /** Why no reader reads this file any more, as the end of a sentence. */
@@ -33,7 +36,7 @@ export async function fileFacts(
   const isInRoot = folderOf(path) === '';
   return {
     path,
-    table: folderOf(path) === INDEX_FOLDER ? await known(shapeOf(path, file)) : null,
+    table: TABLE_FOLDERS.includes(folderOf(path)) ? await known(shapeOf(path, file)) : null,
     isDatabase: folderOf(path) === DATABASE_FOLDER,
     leftover: leftoverText(path, superseded),
     dataEnd: isInRoot && isChunkName(path) ? await dataEndOf(storage, path, file) : Infinity,

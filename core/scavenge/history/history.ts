@@ -98,10 +98,12 @@ export class RunHistory {
     });
   }
 
-  tableDone(report: TableReport): void {
+  /** `attributeIndex`: whose table it is; null for the stream index. */
+  tableDone(report: TableReport, attributeIndex: string | null): void {
     this.spaceSaved += report.spaceSaved;
     this.#write(TABLE_TYPE, {
       scavengeId: this.#scavengeId,
+      ...(attributeIndex !== null && { attributeIndex }),
       level: report.level,
       index: report.index,
       timeTaken: timeSpanText(report.elapsedMs),

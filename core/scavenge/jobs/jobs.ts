@@ -9,6 +9,7 @@ import { DRY_RUN_JOB, dryRun } from '../dry-run.ts';
 import { PROVE_ERASED_JOB, checkErasureJob } from '../erasure/erasure.ts';
 import { explain, EXPLAIN_JOB } from '../explain.ts';
 import { EXECUTE_TABLE_JOB, executeTable } from '../index-execution.ts';
+import { EXECUTE_POSITIONS_JOB, executePositions } from '../positions-execution.ts';
 
 /** The jobs of scavenges, by name. */
 export const SCAVENGE_JOBS: Readonly<Record<string, Job>> = {
@@ -18,6 +19,7 @@ export const SCAVENGE_JOBS: Readonly<Record<string, Job>> = {
   ...CHUNK_EXECUTION_JOBS,
   ...CHUNK_MERGING_JOBS,
   [EXECUTE_TABLE_JOB]: executeTable,
+  [EXECUTE_POSITIONS_JOB]: executePositions,
   [CLEAN_JOB]: clean,
   [CHECK_STATE_JOB]: checkState,
   [DRY_RUN_JOB]: dryRun,

@@ -206,13 +206,13 @@ export async function dryRunReport(
 ): Promise<DryRunReport> {
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
-  const report = await withFiles(deps.data, true, (files) => {
+  const report = await withFiles(deps.data, true, async (files) => {
     const { position } = settings.point;
     const args: DryRunArgs = {
       files,
       settings,
       scavengeId,
-      marks: deps.data.store.redactions.columns(0, position, position),
+      marks: await deps.data.store.redactions.columnsInTurns([0, position, position], deps.ports.clock),
     };
     return deps.ports.jobs.run(DRY_RUN_JOB, args, { signal, onProgress }) as Promise<DryRunReport>;
   });
@@ -235,9 +235,9 @@ export async function explainStream(
   if (lastEventNumber < 0 && metadataVersion < 0) throw notFoundError(stream);
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, 0), 100);
-  return withFiles(deps.data, true, (files) => {
+  return withFiles(deps.data, true, async (files) => {
     const { position } = settings.point;
-    const marks = deps.data.store.redactions.columns(0, position, position);
+    const marks = await deps.data.store.redactions.columnsInTurns([0, position, position], deps.ports.clock);
     const args: ExplainArgs = { files, settings, stream, olderPoint, marks };
     return deps.ports.jobs.run(EXPLAIN_JOB, args, { signal }) as Promise<Explanation>;
   });

@@ -1,4 +1,4 @@
-import { auditLine, ownEntry } from '../../ports/audit.ts';
+import { AUDIT_STREAM, AUDIT_TYPE_PREFIX, auditLine, ownEntry } from '../../ports/audit.ts';
 import type { AuditEntry } from '../../ports/audit.ts';
 import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -11,7 +11,6 @@ import { encodeText } from '../../base/text.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { ADMINISTRATORS } from '../../base/principal.ts';
 
-export const AUDIT_STREAM = '$audit';
 /** Bytes of entries that wait to be appended; what comes beyond is lost. */
 export const AUDIT_QUEUE_BYTES_MAX = 1_048_576;
 /** Entries of one append. */
@@ -117,7 +116,7 @@ export class AuditStream {
   #event(action: string, line: string): NewEvent {
     return {
       id: guidToText(guidFromUuidBytes(this.#parts.ids.uuidBytes()), 0),
-      type: `$audit.${action}`,
+      type: `${AUDIT_TYPE_PREFIX}${action}`,
       isJson: true,
       data: encodeText(line),
       metadata: NO_BYTES,

@@ -49,7 +49,7 @@ export class SealedSecrets {
     if (token === undefined)
       throw new SkuaError(
         'secret_refused',
-        'Secrets can be stored only if a data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile and restart the node.',
+        'Secrets can be stored only if a data-protection token is configured. Set Connectors:DataProtection:Token (in the environment SERVER_CONNECTORS__DATA_PROTECTION__TOKEN) or Connectors:DataProtection:TokenFile and restart the node.',
       );
     const salt = this.#keys.randomBytes(SALT_BYTES);
     const nonce = this.#keys.randomBytes(AES_GCM_NONCE_BYTES);
@@ -69,7 +69,7 @@ export class SealedSecrets {
       throw new SkuaError(
         'secret_refused',
         this.#tokens.length === 0
-          ? "A stored secret can't be decrypted: no data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile."
+          ? "A stored secret can't be decrypted: no data-protection token is configured. Set Connectors:DataProtection:Token (in the environment SERVER_CONNECTORS__DATA_PROTECTION__TOKEN) or Connectors:DataProtection:TokenFile."
           : 'A stored secret was encrypted with another data-protection token. Add that token to Connectors:DataProtection:PreviousTokens, or store the secret again.',
         { keyId },
       );

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Meter } from '../../ports/meter.ts';
-import type { Authorize, StreamMetadata } from '../../streams/api.ts';
+import type { Authorize, EventAccess, StreamMetadata } from '../../streams/api.ts';
 import { parseAccessDefaults, UNREADABLE_LIST } from '../../streams/format/metadata.ts';
 import type { AccessDefaults } from '../../streams/format/metadata.ts';
 import { isMetastream, originalOf, SETTINGS_STREAM } from '../../streams/format/names.ts';
@@ -54,6 +54,17 @@ export class AccessLists implements StreamAccess {
   async #checkLater(principal: Principal, action: StreamAction, stream: string, owner: string): Promise<void> {
     const defaults = await this.#defaults.load();
     this.#assertAllowed(principal, action, stream, await this.#store.streamInfo(owner), defaults);
+  }
+
+  readerOf(principal: Principal): EventAccess | null {
+    if (this.#isDecidedWithoutList(principal, 'read', ALL_STREAM)) return null;
+    const defaults = this.#defaults;
+    return {
+      begin: async () => {
+        await defaults.load();
+      },
+      allows: (stream, metadata) => this.#isAllowed(principal, 'read', stream, metadata, defaults.loaded),
+    };
   }
 
   authorizeWrite(

@@ -17,6 +17,7 @@ import { FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER
 import { COMMIT_HEADER_BYTES, decodeCommitObject } from '../format/commit-object.ts';
 import { commitNumberOf, FILES, manifestNumberOf } from '../format/object-keys.ts';
 import { newestManifest, type ObjectManifest, TABLE_NAME } from '../format/manifest.ts';
+import { ATTRIBUTE_TABLE_NAME } from '../format/manifest-attributes.ts';
 import { agesOf, LEFTOVERS_AFTER_MS, listManifests, tracesMs } from '../sweep/sweep.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
 import { ReadAhead } from '../files/read-ahead.ts';
@@ -146,7 +147,10 @@ class SearchedObjects {
     const facts = { path, table: null, isDatabase: name === STATE_PATH, leftover: null, dataEnd: Infinity };
     const commit = commitNumberOf(key);
     if (commit !== null) return this.#commitFacts(commit, facts, sizeBytes, file);
-    if (name !== undefined) return TABLE_NAME.test(name) ? { ...facts, table: await shapeOf(path, file) } : facts;
+    if (name !== undefined)
+      return TABLE_NAME.test(name) || ATTRIBUTE_TABLE_NAME.test(name)
+        ? { ...facts, table: await shapeOf(path, file) }
+        : facts;
     // A stranger's object is never removed.
     if (!isOfKind(FILES, key)) return facts;
     const dropped = manifest.dropped.find((one) => one.key === key);

@@ -4,11 +4,11 @@ import { SkuaError } from '../../base/errors.ts';
 import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } from '../../index/format/bloom.ts';
 import type { TableBloom } from '../../index/format/table-bloom.ts';
 import {
-  ENTRY_BYTES,
   FOOTER_BYTES,
   HEADER_BYTES as TABLE_HEADER_BYTES,
   MD5_BYTES,
   MIDPOINT_BYTES,
+  midpointCount,
   readShape,
   tableCorrupt,
 } from '../../index/format/table-format.ts';
@@ -91,6 +91,16 @@ export class ObjectFileReader extends ReadOnlyFile {
 const BLOOM_BYTES_MAX = 1_048_576;
 const TAIL_BYTES = FOOTER_BYTES + MD5_BYTES;
 
+interface ObjectTableParts {
+  readonly file: ObjectFile;
+  /** Null: it is searched without. */
+  readonly bloom: ObjectFile | null;
+  /** Bytes of an entry. */
+  readonly entryBytes: number;
+  /** With which it was written, as far as is known. */
+  readonly cacheDepth: number;
+}
+
 /** An index table among the files of a manifest, opened when it is first searched. */
 export class ObjectTable {
   readonly file: ObjectFile;
@@ -98,14 +108,16 @@ export class ObjectTable {
   readonly #objects: ObjectStore;
   readonly #cache: BlockCache;
   readonly #bloom: ObjectFile | null;
+  readonly #entryBytes: number;
   readonly #cacheDepth: number;
   #opening: Promise<void> | null = null;
 
-  constructor(objects: ObjectStore, cache: BlockCache, file: ObjectFile, bloom: ObjectFile | null, cacheDepth: number) {
+  constructor(objects: ObjectStore, cache: BlockCache, { file, bloom, entryBytes, cacheDepth }: ObjectTableParts) {
     this.#objects = objects;
     this.#cache = cache;
     this.file = file;
     this.#bloom = bloom !== null && bloom.key !== null && bloom.sizeBytes <= BLOOM_BYTES_MAX ? bloom : null;
+    this.#entryBytes = entryBytes;
     this.#cacheDepth = cacheDepth;
   }
 
@@ -113,7 +125,7 @@ export class ObjectTable {
   get entries(): number {
     return (
       this.reader?.shape.entries ??
-      Math.max(0, Math.floor((this.file.sizeBytes - TABLE_HEADER_BYTES - TAIL_BYTES) / ENTRY_BYTES))
+      Math.max(0, Math.floor((this.file.sizeBytes - TABLE_HEADER_BYTES - TAIL_BYTES) / this.#entryBytes))
     );
   }
 
@@ -129,7 +141,9 @@ export class ObjectTable {
   async #open(): Promise<void> {
     const { name, key, sizeBytes } = this.file;
     const file = new ObjectFileReader(this.#objects, name, key!, sizeBytes);
-    const guessed = Math.min(sizeBytes, 2 ** this.#cacheDepth * MIDPOINT_BYTES + TAIL_BYTES);
+    // A large table has more midpoints than the depth says.
+    const midpointsMax = Math.max(2 ** this.#cacheDepth, midpointCount(this.entries, this.#cacheDepth));
+    const guessed = Math.min(sizeBytes, midpointsMax * MIDPOINT_BYTES + TAIL_BYTES);
     const [end, bloom] = await Promise.all([file.read(sizeBytes - guessed, guessed), this.#openBloom()]);
     // The footer repeats what the header says, so the header need not be read.
     const footer = end.subarray(end.length - TAIL_BYTES);

@@ -26,6 +26,13 @@ import {
   wrongText,
 } from '../../base/shape.ts';
 import { MARKS_FILE } from '../../streams/format/marks-table.ts';
+import {
+  ATTRIBUTE_TABLE_NAME,
+  attributesShape,
+  firstWrongAttribute,
+  isAttributeFile,
+  type ObjectAttributes,
+} from './manifest-attributes.ts';
 import type { Shape } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
@@ -38,8 +45,11 @@ import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './obje
  * milliseconds since 1970.
  */
 export interface ObjectManifest {
-  /** 2 where the log has marks of redaction: what doesn't know of them must not read it. */
-  readonly format: 1 | 2;
+  /**
+   * 2 where the log has marks of redaction: what doesn't know of them must not read it. 3 where it has tables of
+   * attribute indexes, which a scavenge must know of.
+   */
+  readonly format: ManifestFormat;
   /** 1 is written when the prefix is created. */
   readonly number: number;
   /** Text of a UUID, drawn with manifest 1: which store this is. */
@@ -71,7 +81,11 @@ export interface ObjectManifest {
   readonly cluster?: true;
   /** Of a cluster's log; absent until a tick has looked. */
   readonly points?: ObjectPoints;
+  /** The attribute indexes that the log has by its setting; absent until a tick has looked. */
+  readonly attributes?: ObjectAttributes;
 }
+
+export type ManifestFormat = 1 | 2 | 3;
 
 /** Numbers of scavenge points, -1 for none. */
 export interface ObjectPoints {
@@ -82,7 +96,7 @@ export interface ObjectPoints {
 }
 
 export interface ObjectFile {
-  /** `index/indexmap`, `index/<guid>`, `index/<guid>.bloomfilter`, `index/scavenging/scavenging.db`, ... */
+  /** `index/indexmap`, `index/<guid>`, `index/<guid>.bloomfilter`, `attributes/names/<guid>`, ... */
   readonly name: string;
   /** Key of the object; null where the content is `inline`. */
   readonly key: string | null;
@@ -202,7 +216,8 @@ export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks'
 
 /** A chunk of 400 000 is at most in so many segments, and a map names some 20 000 tables, each with its filter. */
 const SEGMENTS_MAX = 10_000;
-const FILES_MAX = 40_002;
+/** Of the stream index and three attribute indexes, with their maps, and of all else. */
+const FILES_MAX = 160_006;
 /** Objects that wait for their removal: more than hours of scavenges drop. */
 const DROPPED_MAX = 10_000_000;
 /** Bytes of one object: as many as the largest that a store takes, and more. */
@@ -226,7 +241,7 @@ const fileName: Shape<string> = (value, member) =>
   value === INDEX_MAP_PATH ||
   value === `${DATABASE_FOLDER}/scavenging.db` ||
   value === MARKS_FILE ||
-  (typeof value === 'string' && INDEX_NAME.test(value))
+  (typeof value === 'string' && (INDEX_NAME.test(value) || isAttributeFile(value)))
     ? null
     : { member, why: 'is not the name of an index file, of the scavenge database, or of the table of redactions' };
 const crc32 = optional(whole(0, 4_294_967_295));
@@ -282,7 +297,7 @@ const scavenge = record<ObjectScavenge>({
 
 /** What a manifest may say, before what it says is looked at together. */
 const manifestShape = record<ObjectManifest>({
-  format: oneOf(1, 2),
+  format: oneOf(1, 2, 3),
   number: whole(1),
   storeId: uuid,
   writtenMs: moment,
@@ -342,6 +357,7 @@ const manifestShape = record<ObjectManifest>({
   ),
   cluster: optional(oneOf(true)),
   points: optional(record<ObjectPoints>({ seen: whole(-1), reached: whole(-1) })),
+  attributes: optional(attributesShape),
 });
 
 function wrongName(name: string, number: number): { readonly member: string; readonly why: string } | null {
@@ -355,7 +371,7 @@ function wrongName(name: string, number: number): { readonly member: string; rea
 const DIGEST_CHARACTERS = 64;
 /** Names of index tables, and of their filters. */
 const INDEX_NAME = /^index\/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?$/;
-/** Names of index tables among the files of a manifest. */
+/** Names of tables of the stream index among the files of a manifest. */
 export const TABLE_NAME = /^index\/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function encodeManifest(manifest: ObjectManifest, digests: Digests): Uint8Array {
@@ -382,7 +398,7 @@ export function decodeManifest(key: string, number: number, bytes: Uint8Array, d
     throw fail('is not JSON');
   }
   const { format } = (value ?? {}) as { readonly format?: unknown };
-  if (typeof format === 'number' && format !== 1 && format !== 2)
+  if (typeof format === 'number' && format !== 1 && format !== 2 && format !== 3)
     throw fail(`is of format ${format}, which is not known: use a newer version`);
   const unsound = manifestShape(value, '');
   if (unsound !== null)
@@ -401,9 +417,13 @@ function firstWrong(m: ObjectManifest, number: number): string | null {
   if (m.number !== number) return 'number';
   // Instances search tables by range, so one that stood in the manifest itself would be overlooked.
   for (const { name, key } of m.files)
-    if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
+    if (key === null && (TABLE_NAME.test(name) || ATTRIBUTE_TABLE_NAME.test(name)))
+      return `object for the index table ${name}`;
   const marks = m.files.find(({ name }) => name === MARKS_FILE);
-  if ((m.format === 2) !== (typeof marks?.key === 'string')) return 'table of redactions for its format';
+  if (marks?.key === null || (m.format !== 3 && (m.format === 2) !== (marks !== undefined)))
+    return 'table of redactions for its format';
+  const attribute = firstWrongAttribute(m);
+  if (attribute !== null) return attribute;
   let nextChunk = 0;
   for (const chunk of m.chunks) {
     if (chunk.startNumber !== nextChunk || chunk.endNumber < chunk.startNumber)
@@ -426,6 +446,12 @@ function digestOf(body: Uint8Array, digests: Digests): string {
   let text = '';
   for (const byte of digest.finish()) text += byte.toString(16).padStart(2, '0');
   return text;
+}
+
+/** The format that a manifest with these files has. */
+export function formatOf(files: readonly Pick<ObjectFile, 'name'>[]): ManifestFormat {
+  if (files.some(({ name }) => ATTRIBUTE_TABLE_NAME.test(name))) return 3;
+  return files.some(({ name }) => name === MARKS_FILE) ? 2 : 1;
 }
 
 /** Number of the newest manifest: one LIST of one key, where no stranger's lies before it. Null when there is none. */

@@ -3,7 +3,8 @@ import { HIT } from '../../base/step.ts';
 import { INDEX_FOLDER, loadIndexMap, newGuid, saveIndexMap } from '../../index/format/index-map.ts';
 import { replayLog } from '../../index/intake/intake.ts';
 import { StreamIndex } from '../../index/index.ts';
-import { bloomPathOf } from '../../index/format/table-format.ts';
+import type { IndexHome } from '../../index/api.ts';
+import { bloomPathOf, TABLE_VERSION } from '../../index/format/table-format.ts';
 import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../../index/jobs/jobs.ts';
 import { removeTable } from '../../index/format/table-writer.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
@@ -21,7 +22,7 @@ import type { TickLog } from './tick-log.ts';
  */
 const SMALL_SHARE = 1 / 8;
 /** Levels of the tables that a tick writes are none: it merges by size. */
-const TABLES_PER_LEVEL_MAX = 100;
+export const TABLES_PER_LEVEL_MAX = 100;
 
 export interface TickIndexParts {
   readonly world: ObjectWorld;
@@ -63,35 +64,60 @@ export async function lastPoint(index: StreamIndex, { table }: TickLog): Promise
   return (await runSearch(search, new Lookup(table, index))) === HIT ? search.entry.version : -1;
 }
 
+/** Tables that are merged together. */
+interface SettledTables {
+  readonly home: IndexHome;
+  /** Bytes of the largest table that a merge may make. */
+  readonly tableBytesMax: number;
+}
+
+const STREAM_TABLES: SettledTables = {
+  home: { folder: INDEX_FOLDER, tableVersion: TABLE_VERSION },
+  tableBytesMax: Infinity,
+};
+
 /**
- * Leaves at most two tables: the rest of the index, and a small new one. A reader asks every table, and on object
- * storage that is a request each. No index may be open. When the signal ends it the tables are as they were.
+ * Leaves at most two tables: the rest of the index, and a small new one; besides those that are as large as a table may
+ * become. A reader asks every table, and on object storage that is a request each. No index may be open. When the
+ * signal ends it the tables are as they were.
  */
 export async function settleTables(
-  { world, storage, jobs, cacheDepth }: TickIndexParts,
+  { world, storage, jobs, cacheDepth }: Pick<TickIndexParts, 'world' | 'storage' | 'jobs' | 'cacheDepth'>,
   jobOptions: JobOptions,
+  { home: { folder, tableVersion }, tableBytesMax }: SettledTables = STREAM_TABLES,
 ): Promise<void> {
   const { digests, ids } = world;
-  const map = await loadIndexMap(storage, digests);
+  const map = await loadIndexMap(storage, digests, folder);
   const newestFirst = map?.levels.flatMap((names) => names.toReversed()) ?? [];
   if (map === null || newestFirst.length < 2) return;
-  const sizes = await Promise.all(
-    newestFirst.map(async (name) => (await storage.size(`${INDEX_FOLDER}/${name}`)) ?? 0),
-  );
-  const rest = newestFirst.at(-1)!;
-  const smallBytes = sizes.slice(0, -1).reduce((sum, size) => sum + size, 0);
-  const isAll = smallBytes > sizes.at(-1)! * SMALL_SHARE;
-  const merged = isAll ? newestFirst : newestFirst.slice(0, -1);
-  if (merged.length < 2) return;
+  const sizes = await Promise.all(newestFirst.map(async (name) => (await storage.size(`${folder}/${name}`)) ?? 0));
+  const count = tablesToMerge(sizes, tableBytesMax);
+  if (count < 2) return;
+  const merged = newestFirst.slice(0, count);
+  const rest = newestFirst.slice(count).toReversed();
   const name = newGuid(ids);
-  const path = `${INDEX_FOLDER}/${name}`;
+  const path = `${folder}/${name}`;
   const args: MergeTablesArgs = {
-    sources: merged.map((source) => `${INDEX_FOLDER}/${source}`),
+    sources: merged.map((source) => `${folder}/${source}`),
     path,
     bloomPath: bloomPathOf(path),
     cacheDepth: cacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT,
+    version: tableVersion,
   };
   await jobs.run(MERGE_TABLES_JOB, args, jobOptions);
-  await saveIndexMap({ ...map, levels: isAll ? [[], [name]] : [[name], [rest]] }, storage, digests, ids);
-  for (const source of merged) await removeTable(storage, `${INDEX_FOLDER}/${source}`);
+  const levels = rest.length === 0 ? [[], [name]] : [[name], rest];
+  await saveIndexMap({ ...map, levels }, storage, digests, ids, folder);
+  for (const source of merged) await removeTable(storage, `${folder}/${source}`);
+}
+
+/** How many of the tables, given by their sizes from the newest on, become one. */
+export function tablesToMerge(sizes: readonly number[], tableBytesMax: number): number {
+  let small = sizes.reduce((sum, size) => sum + size, 0);
+  for (let count = sizes.length; count > 1; count--) {
+    const rest = sizes[count - 1]!;
+    small -= rest;
+    // A table that would become too large stays as it is.
+    if (rest + small <= tableBytesMax) return small > rest * SMALL_SHARE ? count : count - 1;
+  }
+  return 0;
 }

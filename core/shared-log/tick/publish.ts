@@ -1,5 +1,5 @@
 import { SkuaError } from '../../base/errors.ts';
-import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../../index/format/index-map.ts';
+import { INDEX_FOLDER, loadIndexMap, mapPathOf } from '../../index/format/index-map.ts';
 import { bloomPathOf } from '../../index/format/table-format.ts';
 import type { Chunk } from '../../log/api.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../../log/format/chunk-format.ts';
@@ -11,6 +11,7 @@ import { newFileKey } from '../format/object-keys.ts';
 import {
   createManifest,
   type DroppedObject,
+  formatOf,
   INLINE_BYTES_MAX,
   keysOf,
   type ObjectChunk,
@@ -22,6 +23,9 @@ import {
   type ObjectScavenge,
   type ObjectSegment,
 } from '../format/manifest.ts';
+import { ATTRIBUTE_INDEXES } from '../../attributes/api.ts';
+import { attributeFolder } from '../../attributes/format/attribute-folders.ts';
+import { type ObjectAttributes } from '../format/manifest-attributes.ts';
 import { MARKS_FILE } from '../../streams/format/marks-table.ts';
 import type { ObjectStorage } from './tick-storage.ts';
 import { STATE_PATH } from './scavenge-slice.ts';
@@ -30,7 +34,8 @@ import type { TickLog } from './tick-log.ts';
 /** Bytes given to an upload at once. */
 const PIECE_BYTES = 1_048_576;
 /** Uploads at once. */
-const AT_ONCE = 4;
+const AT_ONCE = 8;
+const MAP_ENDING = '/indexmap';
 /** Shortest time in milliseconds for finding out what became of a manifest. */
 const DECIDE_MS_MIN = 5_000;
 
@@ -45,6 +50,7 @@ interface PublishParts {
   readonly forgotten: ReadonlySet<string>;
   readonly erasure: ObjectErasure | undefined;
   readonly points: ObjectPoints | undefined;
+  readonly attributes: ObjectAttributes;
   readonly deadlineMs: number;
 }
 
@@ -66,7 +72,7 @@ export async function publish(parts: PublishParts): Promise<ObjectManifest | nul
 }
 
 async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<ObjectManifest> {
-  const { world, log, base, scavenge, forgotten, erasure, points } = parts;
+  const { world, log, base, scavenge, forgotten, erasure, points, attributes } = parts;
   const writtenMs = Math.floor(world.clock.nowMs());
   const named = await namedFiles(parts);
   const completed = [...log.table.all()].filter((chunk) => chunk.isCompleted);
@@ -77,7 +83,7 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
   const files = await Promise.all(named.map((file) => fileOf(parts, uploads, file)));
   const next: Omit<ObjectManifest, 'dropped'> = {
     ...base,
-    format: named.some(({ name }) => name === MARKS_FILE) ? 2 : base.format,
+    format: formatOf(files),
     number: base.number + 1,
     writtenMs,
     boundary: log.boundary,
@@ -87,6 +93,7 @@ async function nextManifest(parts: PublishParts, uploads: Uploads): Promise<Obje
     ongoing,
     files,
     scavenge,
+    attributes,
     ...(erasure !== undefined && { erasure }),
     ...(points !== undefined && { points }),
   };
@@ -141,18 +148,29 @@ interface NamedFile {
   readonly isInline: boolean;
 }
 
-/** The index that its map names, the scavenge database, and nothing that was left behind beside them. */
+/** Indexes as their maps name them, the scavenge database, and nothing that was left behind beside them. */
 async function namedFiles({ world, storage }: PublishParts): Promise<NamedFile[]> {
-  const map = await loadIndexMap(storage, world.digests);
-  const tables = (map?.levels.flat() ?? []).map((name) => `${INDEX_FOLDER}/${name}`);
+  const names = [...(await indexFiles(world, storage, INDEX_FOLDER)), STATE_PATH, MARKS_FILE];
+  for (const index of ATTRIBUTE_INDEXES) {
+    const files = await indexFiles(world, storage, attributeFolder(index));
+    // A map alone says no more than the manifest does of an index.
+    if (files.length > 1) names.push(...files);
+  }
   const found: NamedFile[] = [];
-  for (const name of [INDEX_MAP_PATH, ...tables, ...tables.map(bloomPathOf), STATE_PATH, MARKS_FILE]) {
+  for (const name of names) {
     const sizeBytes = await storage.size(name);
-    // Instances search tables by range, whatever their size: so only the map stands in the manifest itself.
+    // Instances search tables by range, whatever their size: so only maps stand in the manifest itself.
     if (sizeBytes !== null)
-      found.push({ name, sizeBytes, isInline: name === INDEX_MAP_PATH && sizeBytes <= INLINE_BYTES_MAX });
+      found.push({ name, sizeBytes, isInline: name.endsWith(MAP_ENDING) && sizeBytes <= INLINE_BYTES_MAX });
   }
   return found;
+}
+
+/** The map of an index, and the tables and filters that it names. */
+async function indexFiles({ digests }: ObjectWorld, storage: ObjectStorage, folder: string): Promise<string[]> {
+  const map = await loadIndexMap(storage, digests, folder);
+  const tables = (map?.levels.flat() ?? []).map((name) => `${folder}/${name}`);
+  return [mapPathOf(folder), ...tables, ...tables.map(bloomPathOf)];
 }
 
 async function fileOf(

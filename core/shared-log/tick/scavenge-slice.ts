@@ -49,6 +49,8 @@ interface SliceParts {
   readonly cache: BlockCache;
   readonly log: TickLog;
   readonly index: StreamIndex;
+  /** The attribute indexes, which are open. */
+  readonly attributes: ScavengeDeps['data']['attributes'];
   /** The streams as they are now. */
   readonly store: ScavengeStore;
   /** Takes over the commits that there are, and their index entries. False when some had to be left. */
@@ -147,6 +149,11 @@ function tooLarge(bytes: number, limit: number): SkuaError {
   );
 }
 
+/** A table in which nothing was to be done: each slice looks at those before the one with which it comes further. */
+function wroteNoTable(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && (result as { wasWritten?: unknown }).wasWritten === false;
+}
+
 class Slice {
   readonly #parts: SliceParts;
   readonly #running: ObjectScavenge;
@@ -234,9 +241,9 @@ class Slice {
   }
 
   #deps(jobs: InlineJobs): ScavengeDeps {
-    const { world, storage, cache, states, index, log, config } = this.#parts;
+    const { world, storage, cache, states, index, attributes = null, log, config } = this.#parts;
     return {
-      data: { store: this.#store(), index, table: log.table, cache, withNextChunk: (work) => work() },
+      data: { store: this.#store(), index, attributes, table: log.table, cache, withNextChunk: (work) => work() },
       ports: { ...world, storage, jobs, states },
       config: { ...config, mergesWhileExecuting: false },
     };
@@ -315,7 +322,7 @@ class Slice {
         await this.#check(true);
         await context.checkpoint();
         const result = await job(args, { ...context, checkpoint });
-        this.#jobsDone++;
+        if (!wroteNoTable(result)) this.#jobsDone++;
         return result;
       } catch (error) {
         return this.#failed(error);

@@ -3,7 +3,8 @@ import type { Digests } from '../../ports/digests.ts';
 import type { MarkColumns } from '../../streams/api.ts';
 import { ReadRecords } from '../../streams/committed/committed.ts';
 import { MARKS_FILE, readMarksTable, writeMarksTable } from '../../streams/format/marks-table.ts';
-import { ALL_MARKS, Redactions } from '../../streams/redactions/redactions.ts';
+import { ALL_MARKS } from '../../streams/format/mark-columns.ts';
+import { Redactions } from '../../streams/redactions/redactions.ts';
 import type { Commit } from '../format/commit-object.ts';
 import type { ObjectStorage } from './tick-storage.ts';
 

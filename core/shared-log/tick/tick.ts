@@ -30,6 +30,11 @@ import { publish } from './publish.ts';
 import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd, tellOfErasure } from './scavenge-slice.ts';
 import { ObjectStorage } from './tick-storage.ts';
 import { type Ages, agesOf, erasureOf, listManifests, Sweep, type Swept } from '../sweep/sweep.ts';
+import { ATTRIBUTE_SETTING_DEFAULT } from '../../attributes/api.ts';
+import { Lookup } from '../../streams/lookup/lookup.ts';
+import { loadSetting } from '../../streams/load-setting/load-setting.ts';
+import { isBehind } from '../format/manifest-attributes.ts';
+import { TickAttributes } from './tick-attributes.ts';
 import { TickMarks } from './tick-marks.ts';
 import { TickLog } from './tick-log.ts';
 
@@ -128,6 +133,8 @@ export interface TickReport {
 /** Of the time that a tick has, this part is kept for publishing what it did, and never more than this. */
 const PUBLISH_SHARE = 1 / 4;
 const PUBLISH_MS_MAX = 60_000;
+/** Of the time for work this part is left to a scavenge that goes on, while attribute indexes are built anew. */
+const SCAVENGE_SHARE = 1 / 2;
 /** With less time than this left no part of a scavenge is begun. */
 const SLICE_MS_MIN = 2_000;
 /** After a run that failed the shared files of a cluster follow again when this has passed. */
@@ -209,6 +216,7 @@ class Tick {
   /** Why commits were taken over and not all of their index entries. */
   #torn: { readonly error: unknown } | null = null;
   readonly #marks: TickMarks;
+  readonly #attributes: TickAttributes;
   #hasMore = false;
   /** Of a cluster's log. */
   #points: ObjectPoints | undefined;
@@ -238,6 +246,15 @@ class Tick {
       clock,
       scavengeStates: parts.scavengeStates,
     });
+    this.#attributes = new TickAttributes({
+      world: parts.world,
+      storage: this.#storage,
+      cache: this.#cache,
+      jobs: this.#jobs,
+      base: manifest,
+      log: this.#log,
+      ownBytesMax: this.#settings.ownBytesMax,
+    });
     this.#workUntilMs =
       deadlineMs - Math.min(PUBLISH_MS_MAX, Math.max(0, deadlineMs - clock.monotonicMs()) * PUBLISH_SHARE);
   }
@@ -251,18 +268,39 @@ class Tick {
     if (tail === null) return this.#report('superseded', manifest, 0);
     const running = await this.#toRun();
     const sweep = this.#sweepOf(log);
-    if (running === null && last === manifest.scavenge && !this.#isDue(tail) && !(await sweep.isDue()))
+    const lacksAttributes = isBehind(manifest);
+    if (
+      running === null &&
+      last === manifest.scavenge &&
+      !lacksAttributes &&
+      !this.#isDue(tail) &&
+      !(await sweep.isDue())
+    )
       return this.#report('idle', manifest, 0);
-    if (tail.sizes.length > 0) {
-      await this.#compact(tail);
-      await this.#settle();
-    }
+    if (tail.sizes.length > 0) await this.#compact(tail);
+    // No older tick has said which indexes the log has.
+    else if (lacksAttributes && manifest.attributes === undefined) await this.#followSetting();
+    await this.#attributes.build(this.#buildUntilMs(running !== null));
+    if (tail.sizes.length > 0 || lacksAttributes) await this.#settle();
     // What was just taken over may hold a point.
     const toRun = running ?? this.#toFollow();
     const scavenge = toRun === null ? last : await this.#scavenge(toRun);
     await this.#index?.close();
     this.#index = null;
+    await this.#attributes.close();
     return this.#publish(scavenge, sweep);
+  }
+
+  #buildUntilMs(isScavenging: boolean): number {
+    if (!isScavenging) return this.#workUntilMs;
+    const leftMs = Math.max(0, this.#workUntilMs - this.#parts.world.clock.monotonicMs());
+    return this.#workUntilMs - leftMs * SCAVENGE_SHARE;
+  }
+
+  /** Goes by the newest setting of attribute indexes that has been taken over. */
+  async #followSetting(): Promise<void> {
+    const setting = await loadSetting(new Lookup(this.#log.table, await this.#openIndex()));
+    await this.#attributes.follow(setting ?? ATTRIBUTE_SETTING_DEFAULT);
   }
 
   #sweepOf(log: LogList): Sweep {
@@ -379,7 +417,7 @@ class Tick {
         if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
       }
       this.#log.show();
-      index = await this.#openIndex();
+      [index] = await Promise.all([this.#openIndex(), this.#attributes.openAll()]);
       await indexLog(index, this.#log, this.#parts.world);
       await this.#marks.save();
     } catch (error) {
@@ -388,6 +426,8 @@ class Tick {
     }
     if (this.#manifest.cluster === true)
       this.#points = { ...NO_POINTS, ...this.#points, seen: await lastPoint(index, this.#log) };
+    await this.#followSetting();
+    await this.#attributes.take();
     this.#hasMore = this.#log.boundary !== tail.from + tail.sizes.length;
     return !this.#hasMore;
   }
@@ -418,7 +458,12 @@ class Tick {
       if (clock.monotonicMs() >= this.#workUntilMs) ending.abort();
     };
     try {
-      await settleTables(this.#indexParts(), { signal: ending.signal, onProgress });
+      const jobOptions = { signal: ending.signal, onProgress };
+      const settled = await Promise.allSettled([
+        settleTables(this.#indexParts(), jobOptions),
+        this.#attributes.settle(jobOptions),
+      ]);
+      for (const one of settled) if (one.status === 'rejected') throw one.reason;
     } catch (error) {
       if (!isSkuaError(error, 'aborted')) throw error;
     }
@@ -429,7 +474,7 @@ class Tick {
     const { world, scratch, scavengeStates, hasher } = this.#parts;
     if (this.#workUntilMs - world.clock.monotonicMs() < SLICE_MS_MIN) return running;
     const instance = await this.#open();
-    await instance.refresh();
+    const [index] = await Promise.all([this.#openIndex(), this.#attributes.openAll(), instance.refresh()]);
     const compact = async (): Promise<boolean> => {
       const tail = await this.#listTail();
       return tail !== null && (tail.sizes.length === 0 || (await this.#compact(tail)));
@@ -443,7 +488,8 @@ class Tick {
         states: scavengeStates,
         cache: this.#cache,
         log: this.#log,
-        index: await this.#openIndex(),
+        index,
+        attributes: this.#attributes,
         store: instance.internals,
         manifestNumber: this.#manifest.number,
         config: this.#scavengeConfig(),
@@ -478,6 +524,7 @@ class Tick {
       forgotten: swept.forgotten,
       erasure,
       points,
+      attributes: this.#attributes.said,
       deadlineMs,
     });
     if (manifest === null) return this.#report('superseded', this.#manifest, 0);
@@ -537,6 +584,7 @@ class Tick {
 
   async close(): Promise<void> {
     await this.#index?.close();
+    await this.#attributes.close();
     await this.#log.close().catch(() => {});
     await this.#jobs.close();
     await this.#instance?.close();

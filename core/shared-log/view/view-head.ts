@@ -118,7 +118,10 @@ export class ViewHead extends Head implements CurrentView {
     if (key !== null) {
       const bytes = await this.world.objects.get(key);
       if (bytes === null) return false;
-      this.listener?.addMarks(decodeMarks(key, bytes, this.world.digests));
+      const marks = decodeMarks(key, bytes, this.world.digests);
+      // There may be a million of them.
+      await this.world.clock.yield();
+      this.listener?.addMarks(marks);
     }
     this.#knowsMarks = true;
     return true;
@@ -149,7 +152,10 @@ export class ViewHead extends Head implements CurrentView {
       const index = new ViewIndex({ view: next }, this.#parts.hasher);
       for (const commit of old.commitsFrom(manifest.boundary)) {
         next.add(commit);
-        applyToIndex(this.#read.read(commit.records, commit.start), index);
+        const records = this.#read.read(commit.records, commit.start);
+        applyToIndex(records, index);
+        next.attributes.takeIn(commit.records, commit.start, commit.end);
+        if (records.setting !== null) next.attributes.follow(records.setting);
       }
     }
     next.show();

@@ -1,10 +1,10 @@
 import { BlockCache } from '../../cache/cache.ts';
-import { END, HIT, isMiss } from '../../base/step.ts';
-import type { Miss, Outcome } from '../../base/step.ts';
+import type { Outcome } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
-import { IndexEntry } from '../../index/format/entries.ts';
-import type { EntryList } from '../../index/format/entries.ts';
-import { MemTable } from '../../index/mem-table/mem-table.ts';
+import { attributeFolder } from '../../attributes/format/attribute-folders.ts';
+import type { EntryList, IndexEntry } from '../../index/format/entries.ts';
+import { INDEX_FOLDER } from '../../index/format/index-map.ts';
+import { CACHE_DEPTH_MIN, ENTRY_BYTES, entryBytesOf, POSITION_TABLE_VERSION } from '../../index/format/table-format.ts';
 import { chunkFileName, encodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { ChunkFooter, ChunkHeader } from '../../log/format/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';
@@ -16,7 +16,10 @@ import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { EventIndex } from '../../streams/api.ts';
 import type { Commit } from '../format/commit-object.ts';
 import { TABLE_NAME } from '../format/manifest.ts';
-import type { ObjectManifest } from '../format/manifest.ts';
+import type { ObjectFile, ObjectManifest } from '../format/manifest.ts';
+import { ATTRIBUTE_TABLE_NAME } from '../format/manifest-attributes.ts';
+import { AttributesOfView } from './view-attributes.ts';
+import { ViewEntries } from './view-entries.ts';
 import { ObjectFileReader, ObjectTable, OngoingFile } from '../files/files.ts';
 
 const NO_ID = new Uint8Array(16);
@@ -38,8 +41,8 @@ type TailCommit = Omit<Commit, 'records'>;
 export class ObjectView {
   readonly manifest: ObjectManifest;
   readonly table: ChunkTable;
-  readonly tables: readonly ObjectTable[];
-  readonly mem: MemTable;
+  readonly entries: ViewEntries;
+  readonly attributes: AttributesOfView;
   /** Number of the last commit in it. */
   known: number;
   /**
@@ -61,9 +64,11 @@ export class ObjectView {
     this.manifest = manifest;
     this.#parts = parts;
     this.table = new ChunkTable(chunkSizeBytes);
-    this.mem = new MemTable(0);
     this.#openChunks(old);
-    this.tables = this.#openTables(old);
+    const tables = this.#openTables(old?.tables ?? []);
+    const ofFolder = (folder: string): ObjectTable[] => tables.filter(({ file }) => file.name.startsWith(`${folder}/`));
+    this.entries = new ViewEntries(ofFolder(INDEX_FOLDER));
+    this.attributes = new AttributesOfView(manifest, (name) => ofFolder(attributeFolder(name)));
     this.known = manifest.boundary - 1;
     this.lastPosition = manifest.logEnd === 0 ? -1 : manifest.logEnd;
     this.nextStart = this.#behind(manifest.logEnd, manifest.endsChunk);
@@ -117,16 +122,29 @@ export class ObjectView {
     this.#putTailChunk(ongoing.number, ongoing.name, file, this.manifest.logEnd - ongoing.number * this.chunkSizeBytes);
   }
 
-  #openTables(old: ObjectView | null): readonly ObjectTable[] {
+  #openTables(old: readonly ObjectTable[]): readonly ObjectTable[] {
     const { objects, cache, cacheDepth } = this.#parts;
-    const byName = new Map(this.manifest.files.map((file) => [file.name, file]));
-    return this.manifest.files
-      .filter(({ name, key }) => key !== null && TABLE_NAME.test(name))
-      .map(
-        (file) =>
-          old?.tables.find((table) => table.file.key === file.key) ??
-          new ObjectTable(objects, cache, file, byName.get(`${file.name}.bloomfilter`) ?? null, cacheDepth),
-      );
+    const { files } = this.manifest;
+    const byName = new Map(files.map((file) => [file.name, file]));
+    const openAs = (file: ObjectFile, entryBytes: number, depth: number): ObjectTable =>
+      old.find((table) => table.file.key === file.key) ??
+      new ObjectTable(objects, cache, {
+        file,
+        entryBytes,
+        bloom: byName.get(`${file.name}.bloomfilter`) ?? null,
+        cacheDepth: depth,
+      });
+    return files.flatMap((file) => {
+      if (file.key === null) return [];
+      if (TABLE_NAME.test(file.name)) return [openAs(file, ENTRY_BYTES, cacheDepth)];
+      return ATTRIBUTE_TABLE_NAME.test(file.name)
+        ? [openAs(file, entryBytesOf(POSITION_TABLE_VERSION), CACHE_DEPTH_MIN)]
+        : [];
+    });
+  }
+
+  get tables(): readonly ObjectTable[] {
+    return [...this.entries.tables, ...this.attributes.tables];
   }
 
   #putTailChunk(number: number, name: string, file: OngoingFile, dataBytes: number): TailChunk {
@@ -265,14 +283,17 @@ export class ViewLogReader implements LogReader {
   prefetchRun(from: number, to: number): void {
     this.#current.view.table.prefetchRun(from, to);
   }
-  readForward(position: number, frame: RecordFrame): Outcome {
-    return this.#current.view.table.readForward(position, frame);
+  readForward(position: number, frame: RecordFrame, what?: ReadFor): Outcome {
+    return this.#current.view.table.readForward(position, frame, what);
   }
   readBackward(position: number, frame: RecordFrame): Outcome {
     return this.#current.view.table.readBackward(position, frame);
   }
   isBoundary(position: number): Outcome {
     return this.#current.view.table.isBoundary(position);
+  }
+  isScavengedAt(position: number): boolean {
+    return this.#current.view.table.isScavengedAt(position);
   }
   chunkStart(position: number): number {
     return this.#current.view.table.chunkStart(position);
@@ -286,7 +307,6 @@ export class ViewLogReader implements LogReader {
 export class ViewIndex implements EventIndex {
   readonly hasher: StreamHasher;
   readonly #current: CurrentView;
-  readonly #candidate = new IndexEntry();
 
   constructor(current: CurrentView, hasher: StreamHasher) {
     this.#current = current;
@@ -294,7 +314,7 @@ export class ViewIndex implements EventIndex {
   }
 
   add(hi: number, lo: number, version: number, position: number): void {
-    this.#current.view.mem.add(hi, lo, version, position);
+    this.#current.view.entries.mem.add(hi, lo, version, position);
   }
 
   endBulk(commitPosition: number): void {
@@ -311,60 +331,14 @@ export class ViewIndex implements EventIndex {
   noteExistenceCheckpoint(): void {}
 
   floor(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
-    return this.#nearest(hi, lo, version, position, out, true);
+    return this.#current.view.entries.floor(hi, lo, version, position, out);
   }
 
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): Outcome {
-    return this.#nearest(hi, lo, version, position, out, false);
-  }
-
-  /** Null when all tables are open; else they are opened first, all at once. */
-  #opening(): Miss | null {
-    const { tables } = this.#current.view;
-    for (const { reader } of tables) if (reader === null) return this.#open();
-    return null;
-  }
-
-  #open(): Miss {
-    const opening = Promise.all(this.#current.view.tables.map((table) => table.open())).then(() => {});
-    // The reader that missed may have gone before he waited.
-    opening.catch(() => {});
-    return opening;
-  }
-
-  /** Asks all parts: with colliding hashes the nearest entry can be in any of them. */
-  #nearest(hi: number, lo: number, version: number, position: number, out: IndexEntry, isFloor: boolean): Outcome {
-    const opening = this.#opening();
-    if (opening !== null) return opening;
-    const c = this.#candidate;
-    const { mem, tables } = this.#current.view;
-    let isFound = isFloor ? mem.floor(hi, lo, version, position, out) : mem.ceiling(hi, lo, version, position, out);
-    for (const { reader } of tables) {
-      const outcome = isFloor
-        ? reader!.floor(hi, lo, version, position, c)
-        : reader!.ceiling(hi, lo, version, position, c);
-      if (isMiss(outcome)) return outcome;
-      if (outcome !== HIT) continue;
-      const order = c.version - out.version || c.position - out.position;
-      if (isFound && (isFloor ? order <= 0 : order >= 0)) continue;
-      out.version = c.version;
-      out.position = c.position;
-      isFound = true;
-    }
-    return isFound ? HIT : END;
+    return this.#current.view.entries.ceiling(hi, lo, version, position, out);
   }
 
   range(hi: number, lo: number, fromVersion: number, toVersion: number, out: EntryList): Outcome {
-    const opening = this.#opening();
-    if (opening !== null) return opening;
-    out.clear();
-    const { mem, tables } = this.#current.view;
-    mem.range(hi, lo, fromVersion, toVersion, out);
-    for (const { reader } of tables) {
-      const outcome = reader!.range(hi, lo, fromVersion, toVersion, out);
-      if (isMiss(outcome)) return outcome;
-    }
-    out.sortAscending();
-    return HIT;
+    return this.#current.view.entries.range(hi, lo, fromVersion, toVersion, out);
   }
 }

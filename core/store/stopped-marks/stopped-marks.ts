@@ -42,7 +42,6 @@ interface StoppedWorld {
  * those behind them, and those that a restore left. Where there is no index, the whole log is read. Nothing is written.
  */
 export async function marksOfStopped(world: StoppedWorld, { table, end }: TransactionLog): Promise<MarkColumns> {
-  const { digests } = world;
   // An index removes what it finds damaged.
   const storage = new OverStorage(world.storage, new MemoryStorage());
   const entries = new LogOfEntries(table, streamHasher);
@@ -55,7 +54,7 @@ export async function marksOfStopped(world: StoppedWorld, { table, end }: Transa
   try {
     const lookup = new Lookup(table, index);
     const { redactions } = lookup;
-    await loadMarks(lookup, redactions);
+    await loadMarks(lookup, redactions, world.clock);
     const fields = new PrepareFields();
     await scanLog(table, Math.max(0, index.commitCheckpoint), (frame) => {
       if (frame.type !== PREPARE) return;
@@ -65,7 +64,7 @@ export async function marksOfStopped(world: StoppedWorld, { table, end }: Transa
       const found = committedMark(shownData(frame, fields), frame.position);
       if (found !== null) redactions.add(found.mark, found.position);
     });
-    const restored = await findRestored({ storage, digests, reader: table, known: redactions });
+    const restored = await findRestored({ ...world, storage, reader: table, known: redactions });
     return allMarks(redactions, restoredColumns(restored ?? []));
   } finally {
     await index.close();

@@ -1,5 +1,7 @@
 import { i32 } from '../../base/bytes.ts';
 import { brokenInvariant, SkuaError } from '../../base/errors.ts';
+import type { AttributeFollower, AttributeSetting } from '../../attributes/api.ts';
+import { decodeSetting, SETTING_STREAM } from '../../attributes/format/setting.ts';
 import { EventColumns } from '../../index/intake/intake.ts';
 import {
   decodeEpoch,
@@ -51,6 +53,10 @@ export interface CommittedRecords {
   readonly epoch: EpochRecord | null;
   /** The marks of redaction among them. */
   readonly marks: readonly CommittedMark[];
+  /** The last setting of attribute indexes among them; null without any. */
+  readonly setting: AttributeSetting | null;
+  /** The framed records themselves, valid until the call that shows them ends. */
+  bytes(): Uint8Array;
   /** Brings the states that are known up to the records. */
   changeStates(states: StreamStates): void;
   rememberIds(recent: RecentIds): void;
@@ -81,6 +87,7 @@ export interface CommittedParts {
   readonly reader: Pick<LogReader, 'end'>;
   readonly waiters: Waiters;
   readonly redactions: Redactions;
+  readonly attributes: AttributeFollower;
   /** Called with every epoch, before readers see it; must not throw. */
   readonly onEpoch: ((epoch: EpochRecord) => void) | undefined;
 }
@@ -100,6 +107,8 @@ export function applyCommitted(records: CommittedRecords, parts: CommittedParts)
     );
   }
   applyToIndex(records, parts.index);
+  if (end > start) parts.attributes.takeIn(records.bytes(), start, end);
+  if (records.setting !== null) parts.attributes.follow(records.setting);
   records.changeStates(parts.states);
   records.rememberIds(parts.recent);
   if (records.lastMs > -Infinity) parts.times.note(records.lastMs, records.lastTicks);
@@ -136,6 +145,7 @@ export class ReadRecords implements CommittedRecords {
   lastTicks = 0;
   epoch: EpochRecord | null = null;
   readonly marks: CommittedMark[] = [];
+  setting: AttributeSetting | null = null;
   readonly #hasher: StreamHasher;
   readonly #frame = new RecordFrame();
   readonly #fields = new PrepareFields();
@@ -163,6 +173,7 @@ export class ReadRecords implements CommittedRecords {
     this.lastMs = -Infinity;
     this.epoch = null;
     this.marks.length = 0;
+    this.setting = null;
     eachRecord(records, start, this.#frame, (frame) => this.#take(frame));
     return this;
   }
@@ -190,9 +201,14 @@ export class ReadRecords implements CommittedRecords {
       const mark = committedMark(shownData(frame, f), frame.position);
       if (mark !== null) this.marks.push(mark);
     }
+    if (name === SETTING_STREAM) this.setting = decodeSetting(shownData(frame, f)) ?? this.setting;
     this.events.note(key, f.eventNumber, frame.position, (f.flags & FLAG_TRANSACTION_END) !== 0);
     this.#keys.push(key);
     this.#idsAt.push(f.eventIdAt);
+  }
+
+  bytes(): Uint8Array {
+    return this.#records;
   }
 
   changeStates(states: StreamStates): void {
@@ -209,6 +225,7 @@ export class ReadRecords implements CommittedRecords {
             : state.committed.withMetadata(number, metadata.data, metadata.isJson, metadata.recordVersion);
       }
       states.written(owner);
+      if (metadata !== undefined) states.metadataChanges++;
     }
   }
 

@@ -38,12 +38,14 @@ export function encodeMark({ stream, number, id, position, by, reason, keys }: M
   );
 }
 
+/** What they begin with. */
+export const MARK_OPENING = '{"stream":';
 /** More than the data of a mark have before its id, and behind it. */
 export const MARK_REACH_BYTES = 16_384;
 
 /** The mark that has its id between these texts; null where there is none, or that id is of something else. */
 export function markAround(before: string, id: string, behind: string): Mark | null {
-  const from = before.lastIndexOf('{"stream":');
+  const from = before.lastIndexOf(MARK_OPENING);
   if (from < 0 || !before.endsWith('"id":"')) return null;
   const scanner = new JsonScanner(`${before.slice(from)}${id}${behind}`);
   try {

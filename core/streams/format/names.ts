@@ -11,8 +11,22 @@ export const SETTINGS_STREAM = '$settings';
 export const METADATA_TYPE = '$metadata';
 export const TOMBSTONE_TYPE = '$streamDeleted';
 export const LINK_TYPE = '$>';
+/** What names of views of links begin with (core/streams/link-views). */
+export const VIEW_OF_CATEGORY = '$ce-';
+export const VIEW_OF_TYPE = '$et-';
+export const VIEW_OF_CORRELATION = '$bc-';
 
 const DOLLAR = 36;
+const DASH = 45;
+
+/** Such a stream is read and never written, whatever of that name is in the log. */
+export function isViewName(name: string): boolean {
+  return (
+    name.charCodeAt(0) === DOLLAR &&
+    name.charCodeAt(3) === DASH &&
+    (name.startsWith(VIEW_OF_CATEGORY) || name.startsWith(VIEW_OF_TYPE) || name.startsWith(VIEW_OF_CORRELATION))
+  );
+}
 
 /** True for `$$S`, the stream that holds the metadata of S. */
 export function isMetastream(name: string): boolean {
@@ -57,6 +71,13 @@ export function checkWritableName(name: string): SkuaError | null {
   if (name === '.' || name === '..') return invalid(name, "can't be used in URLs: choose another");
   if (name === '$all' || name.startsWith('$mem-'))
     return invalid(name, 'is reserved for a read-only stream: choose another');
+  const owner = isMetastream(name) ? originalOf(name) : name;
+  if (isViewName(owner))
+    return new SkuaError(
+      'stream_is_view',
+      `${owner} is a view of events of other streams, and can't be written, deleted or given metadata: write to those.`,
+      { stream: owner },
+    );
   for (let i = 0; i < name.length; i++) {
     const unit = name.charCodeAt(i);
     if (unit < 32 || unit === 127) return invalid(name, 'has a control character: remove it');

@@ -84,11 +84,12 @@ const VALUES: { readonly [Name in NamesOf<'write'>]: (...args: Parameters<EventS
     checks: NO_CHECKS,
     isRepeatable: true,
   }),
-  appendToStreams: (writes, { checks = NO_CHECKS, isRepeatable = true } = {}) => ({
-    kind: 'streams',
+  appendToStreams: (writes, { checks = NO_CHECKS, isRepeatable = true, condition } = {}) => ({
+    kind: condition === undefined ? 'streams' : 'conditional',
     writes,
     checks,
     isRepeatable,
+    ...(condition !== undefined && { condition }),
   }),
   deleteStream: (stream, expectedVersion, kind, authorize) => ({
     kind,
@@ -104,13 +105,13 @@ const VALUES: { readonly [Name in NamesOf<'write'>]: (...args: Parameters<EventS
  */
 export function performWrite(
   store: Pick<EventStore, NamesOf<'write'>>,
-  { kind, writes, checks, isRepeatable }: StoreWrite,
+  { kind, writes, checks, isRepeatable, condition }: StoreWrite,
   guard: Authorize | null = null,
 ): Promise<StoreWritten> {
-  if (kind === 'streams') {
+  if (kind === 'streams' || kind === 'conditional') {
     return store.appendToStreams(
       guard === null ? writes : writes.map((write) => ({ ...write, authorize: behind(guard, write.authorize) })),
-      { checks, isRepeatable },
+      { checks, isRepeatable, condition },
     );
   }
   const { stream, expectedVersion, events, authorize } = writes[0]!;

@@ -1,5 +1,6 @@
 import { SkuaError } from '../../base/errors.ts';
 import { HIT, untilHit } from '../../base/step.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
 import type { NewEvent } from '../api.ts';
 import { type CommittedMark, committedMark } from '../committed/committed.ts';
@@ -9,12 +10,15 @@ import { shownData } from '../format/retention.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, StreamKey } from '../lookup/lookup.ts';
 import { MARKS_MAX, type Redactions } from '../redactions/redactions.ts';
 
+/** Marks after which others have their turn. */
+const PAUSE_MARKS = 1_024;
+
 /**
  * Adds the marks of the log to `into`, those behind the ones that an earlier call has read. Neither metadata of the
  * stream nor a tombstone hide any: the store writes none, and what another program wrote must not show what was
  * redacted.
  */
-export async function loadMarks(lookup: Lookup, into: Redactions): Promise<void> {
+export async function loadMarks(lookup: Lookup, into: Redactions, clock: Pick<Clock, 'yield'>): Promise<void> {
   const key = new StreamKey(MARKS_STREAM, lookup.index.hasher);
   const last = new FloorSearch(key, TOMBSTONE - 1);
   if ((await runSearch(last, lookup)) !== HIT) return;
@@ -31,22 +35,19 @@ export async function loadMarks(lookup: Lookup, into: Redactions): Promise<void>
     if (outcome !== HIT) return;
     if (read.mark !== null) into.add(read.mark.mark, read.mark.position);
     into.loadedTo = next.entry.version + 1;
+    if (into.loadedTo % PAUSE_MARKS !== 0) continue;
+    into.putInOrder();
+    await clock.yield();
   }
 }
 
 /**
  * Why events must not be appended where marks are, or where metadata would say how long they stay; null for nothing.
- * Errors: `invalid_mark`, `redactions_full`, `access_denied`.
+ * Errors: `invalid_mark`, `access_denied`.
  */
-export function checkMarks(stream: string, events: readonly NewEvent[], count: number): SkuaError | null {
+export function checkMarks(stream: string, events: readonly NewEvent[]): SkuaError | null {
   if (stream !== MARKS_STREAM)
     return isMetastream(stream) && originalOf(stream) === MARKS_STREAM ? marksStay(stream) : null;
-  if (count + events.length > MARKS_MAX)
-    return new SkuaError(
-      'redactions_full',
-      `There are ${count} redactions, and there can be at most ${MARKS_MAX}, since each is remembered for ever: delete streams, or truncate them, where whole ranges are to go.`,
-      { count, limit: MARKS_MAX },
-    );
   for (const { type, isJson, data } of events)
     if (type !== MARK_TYPE || !isJson || decodeMark(data) === null)
       return new SkuaError(
@@ -55,6 +56,20 @@ export function checkMarks(stream: string, events: readonly NewEvent[], count: n
         { stream },
       );
   return null;
+}
+
+/**
+ * `redactions_full` where the stream of marks ends at `last`, with what its writers before this one write, and has no
+ * room for `more`; null for all other streams.
+ */
+export function checkRoomForMarks(stream: string, last: number, more: number): SkuaError | null {
+  const count = last + 1;
+  if (stream !== MARKS_STREAM || count + more <= MARKS_MAX) return null;
+  return new SkuaError(
+    'redactions_full',
+    `There are ${count} redactions, and there can be at most ${MARKS_MAX}, since each is remembered for ever: delete streams, or truncate them, where whole ranges are to go.`,
+    { count, limit: MARKS_MAX },
+  );
 }
 
 /** What is redacted stays so: nothing removes a mark. */

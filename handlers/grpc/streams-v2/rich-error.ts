@@ -135,6 +135,8 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
 const INVALID: ReadonlyMap<string, string> = new Map([
   ['invalid_stream_name', 'stream'],
   ['invalid_metadata', 'data'],
+  ['bad_tags', 'records'],
+  ['stream_is_view', 'stream'],
   ['invalid_event', 'records'],
   ['invalid_expected_version', 'expected_revision'],
   ['bad_request', 'records'],

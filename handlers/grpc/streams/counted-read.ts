@@ -1,5 +1,5 @@
 import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
-import type { AllPosition, StreamPage } from '../../../core/streams/api.ts';
+import type { AllPosition, EventAccess, StreamPage } from '../../../core/streams/api.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall } from '../call.ts';
 import { writeReadResp } from '../messages/streams.ts';
@@ -18,6 +18,8 @@ export interface StreamRead {
   readonly isForward: boolean;
   readonly count: number;
   readonly compatibility: number;
+  /** Of a view. */
+  readonly access: EventAccess | undefined;
 }
 
 /** Numbers that the recorded node looks at for its first page. */
@@ -27,7 +29,7 @@ const FIRST_PAGE_NUMBERS = 32;
 export async function readStream(
   name: string,
   options: ReadReqOptionsStreamOptions,
-  { isForward, count, compatibility }: StreamRead,
+  { isForward, count, compatibility, access }: StreamRead,
   { app }: GrpcCall,
   reply: Reply,
 ): Promise<void> {
@@ -44,6 +46,7 @@ export async function readStream(
       from,
       count: Math.min(left, pageEvents),
       resolveLinks: reply.form.resolvesLinks,
+      access,
       ...reply.pageOptions,
     });
     const found = page.events.length;
@@ -83,6 +86,12 @@ export function revisionOf({ revision, start, end }: ReadReqOptionsStreamOptions
   throw unhandled();
 }
 
+/** What of `$all` is wanted, and may be seen. */
+export interface AllWanted {
+  readonly filter: ReadReqOptionsFilterOptions | undefined;
+  readonly access: EventAccess | undefined;
+}
+
 interface AllRead {
   readonly isForward: boolean;
   readonly count: number;
@@ -91,7 +100,7 @@ interface AllRead {
 /** Events of `$all` from a position on, as many as are asked for or there are. */
 export async function readAll(
   options: ReadReqOptionsAllOptions,
-  filterOptions: ReadReqOptionsFilterOptions | undefined,
+  { filter: filterOptions, access }: AllWanted,
   { isForward, count }: AllRead,
   { app }: GrpcCall,
   reply: Reply,
@@ -108,7 +117,7 @@ export async function readAll(
         from,
         count: Math.min(left, PAGE_EVENTS),
         resolveLinks: reply.form.resolvesLinks,
-        ...(filter && { filter }),
+        ...(filter && { filter, access }),
         ...reply.pageOptions,
       })
       .catch(translated);

@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { AllFilter, CheckpointRule } from '../../../core/streams/api.ts';
+import { namesIndex, queryOfIndex } from '../../../core/streams/event-query/event-query.ts';
 import type { App } from '../../http/context.ts';
 import { FILTER_PREFIXES_MAX } from '../../streams/all-stream.ts';
 import { expressionOf } from '../../streams/expression.ts';
@@ -15,6 +16,11 @@ export interface Filter {
   readonly filter: AllFilter;
   /** Null where the interval would be 0: fine for a read, which has no checkpoints. */
   readonly checkpoints: CheckpointRule | null;
+}
+
+/** Whether a filter names an index, so that each event goes by the list of its stream. */
+export function readsIndex({ streamIdentifier }: ReadReqOptionsFilterOptions): boolean {
+  return streamIdentifier !== undefined && streamIdentifier.regex === '' && namesIndex(streamIdentifier.prefix);
 }
 
 /**
@@ -35,7 +41,11 @@ export async function filterOf(options: ReadReqOptionsFilterOptions, app: App): 
       'bad_request',
       `A filter takes at most ${FILTER_PREFIXES_MAX} prefixes, and this one has ${prefixes.length}: use fewer, or a regular expression.`,
     );
-  const filter = regex === '' ? ({ on, prefixes } as const) : ({ on, regex: await matcherOf(regex, app) } as const);
+  const filter: AllFilter = readsIndex(options)
+    ? { on, query: queryOfIndex(prefixes) }
+    : regex === ''
+      ? { on, prefixes }
+      : { on, regex: await matcherOf(regex, app) };
   const windowEvents = windowOf(options);
   const intervalEvents = windowEvents * options.checkpointIntervalMultiplier;
   return { filter, checkpoints: intervalEvents === 0 ? null : { windowEvents, intervalEvents } };

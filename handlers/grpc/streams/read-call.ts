@@ -1,7 +1,8 @@
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { encodeText } from '../../../core/base/text.ts';
+import { isViewName } from '../../../core/streams/format/names.ts';
 import { refusal } from '../../http/authorization.ts';
-import { checkStream } from '../../streams/access.ts';
+import { checkStream, eventAccess } from '../../streams/access.ts';
 import { GrpcError, serverStreaming, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcMethod } from '../call.ts';
 import { frame } from '../messages/wire.ts';
@@ -9,6 +10,7 @@ import { StreamsService, writeReadResp } from '../messages/streams.ts';
 import type { ReadReq, ReadReqOptions } from '../messages/streams.ts';
 import { readAll, readStream } from './counted-read.ts';
 import { nameOf, noneText } from './expectation.ts';
+import { readsIndex } from './filter.ts';
 import { unhandled } from './proposed.ts';
 import { Reply } from './read-reply.ts';
 import { subscribeToAll, subscribeToStream } from './subscribe-call.ts';
@@ -31,22 +33,28 @@ async function read({ options }: ReadReq, call: GrpcCall): Promise<void> {
   const name = stream === undefined ? ALL_STREAM : nameOf(stream.streamIdentifier);
   if (name === '')
     throw refusal(call.call.principal, 'No stream has an empty name. Name the stream.', { stream: name });
-  const checking = checkStream(call.call, call.app, 'read', name);
+  const readsView = stream !== undefined && isViewName(name);
+  const isByEvent = readsView || (stream === undefined && filter !== undefined && readsIndex(filter));
+  const access = isByEvent ? eventAccess(call.call, call.app) : undefined;
+  const checking = isByEvent ? undefined : checkStream(call.call, call.app, 'read', name);
   if (checking !== undefined) await checking;
   checkCombination(options);
   const isForward = options.readDirection === FORWARDS;
-  const reply = new Reply(call, name, { isStructured: isStructured(options), resolvesLinks: resolveLinks });
+  const reply = new Reply(call, isByEvent ? null : name, {
+    isStructured: isStructured(options),
+    resolvesLinks: resolveLinks,
+  });
   try {
     if (stream === undefined)
       await (options.count === undefined
-        ? subscribeToAll(all!, filter, call, reply)
-        : readAll(all!, filter, { isForward, count: countOf(options.count) }, call, reply));
-    else if (options.count === undefined) await subscribeToStream(name, stream, call, reply);
+        ? subscribeToAll(all!, { filter, access }, call, reply)
+        : readAll(all!, { filter, access }, { isForward, count: countOf(options.count) }, call, reply));
+    else if (options.count === undefined) await subscribeToStream(name, stream, access, call, reply);
     else
       await readStream(
         name,
         stream,
-        { isForward, count: countOf(options.count), compatibility: options.controlOption?.compatibility ?? 0 },
+        { isForward, count: countOf(options.count), compatibility: options.controlOption?.compatibility ?? 0, access },
         call,
         reply,
       );

@@ -19,10 +19,10 @@ export const PAGE_BYTES = 131_072;
 export class Reply {
   readonly form: EventForm;
   readonly #call: GrpcCall;
-  /** Whose access list is asked. */
-  readonly #stream: string;
+  /** Whose access list is asked; null where the list of each event's stream is, as it is read. */
+  readonly #stream: string | null;
 
-  constructor(call: GrpcCall, stream: string, form: EventForm) {
+  constructor(call: GrpcCall, stream: string | null, form: EventForm) {
     this.#call = call;
     this.#stream = stream;
     this.form = form;
@@ -59,7 +59,7 @@ export class Reply {
   async goOn(hasSent = true): Promise<void> {
     if (!hasSent) await this.#call.app.world.clock.yield();
     this.checkClient();
-    await checkReader(this.#call.call, this.#call.app, this.#stream);
+    if (this.#stream !== null) await checkReader(this.#call.call, this.#call.app, this.#stream);
   }
 
   /** Throws once the client waits for no more. */

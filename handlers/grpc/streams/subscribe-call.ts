@@ -1,16 +1,12 @@
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../../core/base/guid.ts';
-import type { AllPosition, SubscriptionPage } from '../../../core/streams/api.ts';
+import type { AllPosition, EventAccess, SubscriptionPage } from '../../../core/streams/api.ts';
 import type { GrpcCall } from '../call.ts';
 import { writeReadResp } from '../messages/streams.ts';
-import type {
-  ReadReqOptionsAllOptions,
-  ReadReqOptionsFilterOptions,
-  ReadReqOptionsStreamOptions,
-  ReadResp,
-} from '../messages/streams.ts';
+import type { ReadReqOptionsAllOptions, ReadReqOptionsStreamOptions, ReadResp } from '../messages/streams.ts';
 import { frame } from '../messages/wire.ts';
 import { positionOf, revisionOf } from './counted-read.ts';
+import type { AllWanted } from './counted-read.ts';
 import { filterOf } from './filter.ts';
 import { unhandled } from './proposed.ts';
 import { joined } from './read-reply.ts';
@@ -24,6 +20,7 @@ import type { Reply } from './read-reply.ts';
 export async function subscribeToStream(
   name: string,
   options: ReadReqOptionsStreamOptions,
+  access: EventAccess | undefined,
   call: GrpcCall,
   reply: Reply,
 ): Promise<void> {
@@ -33,7 +30,13 @@ export async function subscribeToStream(
   const sending = new Sending(call, reply, after === 'end');
   try {
     await sending.all(
-      app.store.followStream(name, { after, resolveLinks: reply.form.resolvesLinks, signal, ...reply.pageOptions }),
+      app.store.followStream(name, {
+        after,
+        resolveLinks: reply.form.resolvesLinks,
+        access,
+        signal,
+        ...reply.pageOptions,
+      }),
     );
   } catch (error) {
     if (after !== 'end' || sending.hasBegun || !isSkuaError(error, 'stream_deleted')) throw error;
@@ -47,7 +50,7 @@ export async function subscribeToStream(
 
 export async function subscribeToAll(
   options: ReadReqOptionsAllOptions,
-  filterOptions: ReadReqOptionsFilterOptions | undefined,
+  { filter: filterOptions, access }: AllWanted,
   call: GrpcCall,
   reply: Reply,
 ): Promise<void> {
@@ -56,7 +59,7 @@ export async function subscribeToAll(
   const filter = filterOptions === undefined ? undefined : await filterOf(filterOptions, app);
   if (filter?.checkpoints === null) throw unhandled();
   try {
-    const filtered = filter === undefined ? {} : { filter: filter.filter, checkpoints: filter.checkpoints };
+    const filtered = filter === undefined ? {} : { access, filter: filter.filter, checkpoints: filter.checkpoints };
     await new Sending(call, reply, true).all(
       app.store.followAll({ after, resolveLinks: reply.form.resolvesLinks, signal, ...reply.pageOptions, ...filtered }),
     );

@@ -1,5 +1,3 @@
-import { SkuaError } from '../../../core/base/errors.ts';
-
 /** What is left of the present call. An instance handles one call at a time, so there is one of these. */
 export class Deadline {
   #remainingMs: () => number = () => Number.POSITIVE_INFINITY;
@@ -19,8 +17,8 @@ const REPLY_RESERVE_MS = 1_000;
 
 /**
  * A long poll ends before the function does: its wait is cut to what is left, and to WAIT_SECONDS_MAX, since a function
- * that waits is paid for. A subscription is answered with what is there (result-of.ts), so it needs a place to begin:
- * one that begins at the end, wherever that is at the moment, would lose what comes between two requests.
+ * that waits is paid for. A subscription is answered with what is there (result-of.ts) and how far that is: the id of
+ * the last message, from which its client goes on, also where it began at the end.
  */
 
 /** Longest wait of a long poll in seconds. */
@@ -30,7 +28,7 @@ const LONG_POLL = ['es-longpoll', 'kurrent-longpoll'] as const;
 /** Milliseconds for what comes behind the wait. */
 const READ_RESERVE_MS = 3_000;
 
-/** The request itself, with shorter waits. Errors: `bad_request`. */
+/** The request itself, with shorter waits. */
 export function limitedRequest(request: Request, deadline: Deadline): Request {
   const { headers } = request;
   const secondsMax = Math.min(WAIT_SECONDS_MAX, Math.floor(deadline.leftMs(READ_RESERVE_MS) / 1_000));
@@ -40,19 +38,5 @@ export function limitedRequest(request: Request, deadline: Deadline): Request {
     if (secondsMax > 0) headers.set(name, String(secondsMax));
     else headers.delete(name);
   }
-  if (
-    asksForEvents(headers) &&
-    !headers.get('last-event-id') &&
-    new URL(request.url).searchParams.get('from') === 'end'
-  ) {
-    throw new SkuaError(
-      'bad_request',
-      'A function ends a subscription when it has caught up, so one from the end would miss events between two requests. Read the last event, and send its number as Last-Event-ID.',
-    );
-  }
   return request;
-}
-
-function asksForEvents(headers: Headers): boolean {
-  return headers.get('accept')?.toLowerCase().includes('text/event-stream') === true;
 }

@@ -2,8 +2,8 @@ import { createApp } from '../../../handlers/app.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, openFunctionStore, openSecurity } from './open-store.ts';
 
-/** Streams, health and what describes the interface. */
-const PATHS = /^\/(?:streams\/.*|health\/.*|ping|info|openapi\.json)?$/;
+/** Streams, decisions on what they hold, checkpoints of their readers, health and what describes the interface. */
+const PATHS = /^\/(?:streams(?:\/.*)?|checkpoint|dcb\/.*|health\/.*|ping|info|openapi\.json)?$/;
 
 export const handler = httpHandler({
   serves: (path) => PATHS.test(path),

@@ -75,7 +75,7 @@ export const VIEWS: readonly View[] = [
     title: 'All events',
     group: 'Data',
     icon: 'all',
-    needs: 'operators',
+    needs: 'authenticated',
     load: () => import('./views/streams/all.tsx'),
   },
   {

@@ -1,10 +1,15 @@
 import { performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { ANY } from '../../../core/streams/api.ts';
+import { changeSetting } from '../../../core/streams/change-setting/change-setting.ts';
+import { systemIds } from '../../../infra/system-ids.ts';
 import { newEvents } from '../events.ts';
 import { openFolder } from '../open-folder.ts';
 
-/** Appends in the process of the store, whose folder is the argument: what the same appends cost without a network. */
+/**
+ * Appends in the process of the store, whose folder is the argument: what the same appends cost without a network. A
+ * second argument, `no-names`, switches the index of categories and types off.
+ */
 export interface StoreLoadRequest {
   /** Appends under way at a time, each of so many events to a stream of its own. */
   readonly inFlight: number;
@@ -18,6 +23,7 @@ export interface StoreLoadResult {
 }
 
 const { store, close } = await openFolder(process.argv[2]!);
+if (process.argv[3] === 'no-names') await changeSetting(store, systemIds, { names: false });
 
 async function load({ inFlight, batch, ms }: StoreLoadRequest): Promise<StoreLoadResult> {
   const before = process.cpuUsage();

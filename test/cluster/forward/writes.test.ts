@@ -95,6 +95,50 @@ describe('for whom something is written', () => {
     expect(gone.status).toBe(401);
   });
 
+  test('a condition goes with its write, and the leader decides it', async () => {
+    const { leader, follower } = await secured();
+    const seat = { type: 'Enrolled', tags: ['course:1'], data: '{}' };
+    const appendIf = (condition: unknown) =>
+      follower.send('POST', '/dcb/append', as('admin'), JSON.stringify({ events: [seat], condition }));
+    const after = leader.store.store.end - 1;
+    const all = { failIfEventsMatch: { items: [] }, after };
+    expect(JSON.parse((await appendIf(all)).text)).toMatchObject({ appendConditionFailed: false });
+    expect(JSON.parse((await appendIf(all)).text)).toMatchObject({
+      appendConditionFailed: true,
+      matched: { stream: 'dcb', number: 0 },
+    });
+    const carried = members.forwarded.flatMap(({ request: { body } }) => readWrites(body).writes);
+    expect(carried.filter(({ kind }) => kind === 'conditional')).toMatchObject([
+      { condition: { failIfEventsMatch: { items: [] }, after } },
+      { condition: { failIfEventsMatch: { items: [] }, after } },
+    ]);
+  });
+
+  test('appends to several streams with what is expected of each are decided by the leader', async () => {
+    const { leader, follower } = await secured();
+    const post = (body: unknown) => follower.send('POST', '/streams', as('admin'), JSON.stringify(body));
+    const appends = [
+      { stream: 'together-1', expected: 'none', events: [{ type: 'T', data: 'one' }] },
+      { stream: 'together-2', expected: 'none', events: [{ type: 'T', dataBase64: 'AP8=' }] },
+    ];
+    expect(JSON.parse((await post({ appends })).text)).toMatchObject({
+      streams: [
+        { stream: 'together-1', version: 0 },
+        { stream: 'together-2', version: 0 },
+      ],
+      isRepeat: false,
+    });
+    const refused = await post({ appends });
+    expect([refused.status, JSON.parse(refused.text)]).toMatchObject([
+      409,
+      { code: 'consistency_violation', data: { violations: [{ stream: 'together-1' }, { stream: 'together-2' }] } },
+    ]);
+    const one = { stream: 'together-1', expected: 0, events: [{ type: 'T' }] };
+    expect(JSON.parse((await post(one)).text)).toMatchObject({ streams: [{ stream: 'together-1', version: 1 }] });
+    expect((await post(one)).status).toBe(400);
+    expect((await leader.store.store.streamInfo('together-1')).lastEventNumber).toBe(1);
+  });
+
   test('a user who is changed while his write waits for its turn is asked for again', async () => {
     const { users, append } = await secured();
     const held = members.hold();

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../../local/main.ts', import.meta.url));
 /** What `npm start` gives to Node.js. */
-const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16'];
+const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16', '--initial-old-space-size=64'];
 /** Longest a member may take to listen, and to end when it is asked to, in milliseconds. */
 const START_MS_MAX = 300_000;
 const STOP_MS_MAX = 300_000;

@@ -4,8 +4,13 @@ import { CHUNK_BYTES, Cluster, event } from './kit.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { HookedObjects } from '../../shared-log/setup.ts';
 import { ANY } from '../../../core/streams/api.ts';
+import { scavengeStoreOf } from '../../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
+import type { MemberStore } from '../../../core/cluster/replica/replica.ts';
+import type { Storage } from '../../../core/ports/storage.ts';
+import { MARKS_STREAM } from '../../../core/streams/format/marks.ts';
 import { MARKS_FILE, writeMarksTable } from '../../../core/streams/format/marks-table.ts';
-import { ALL_MARKS, Redactions } from '../../../core/streams/redactions/redactions.ts';
+import { ALL_MARKS } from '../../../core/streams/format/mark-columns.ts';
+import { Redactions } from '../../../core/streams/redactions/redactions.ts';
 import { nodeDigests } from '../../../infra/node-digests.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -41,23 +46,82 @@ describe('a member', () => {
     expect(await readRawLog(one.storage)).toEqual(await readRawLog(two.storage));
   });
 
-  test('hides what a restore left marks for beside its log, which it leaves there', async () => {
-    const cluster = new Cluster();
-    const one = await cluster.open();
-    await one.store.append('parcels', -1, [event('a', '{"card":1}'), event('b', '{"card":2}')]);
-    const { preparePosition, id } = await one.store.readEvent('parcels', 1);
-    await one.close();
-    const marks = new Redactions();
-    marks.add({ position: preparePosition, id, keys: [] }, 0);
-    await writeMarksTable(one.storage, MARKS_FILE, marks.columns(...ALL_MARKS), nodeDigests);
-    const again = await cluster.open(one.storage);
-    const { events } = await again.store.readStream('parcels', { direction: 'forward', from: 0, count: 10 });
-    expect(events.map(({ isRedacted, data }) => `${isRedacted} ${data.length}`)).toEqual(['false 10', 'true 0']);
-    const hold = await again.hold();
-    expect(hold.snapshot.files.map(({ kind }) => kind)).toContain('redactions');
-    await hold.release();
-    await again.close();
-    expect(await again.storage.list('')).toContain(MARKS_FILE);
+  describe('with marks that a restore left beside its log', () => {
+    const SHOWN = ['false 10', 'true 0'];
+    const shown = async ({ store }: MemberStore) =>
+      (await store.readStream('parcels', { direction: 'forward', from: 0, count: 10 })).events.map(
+        ({ isRedacted, data }) => `${isRedacted} ${data.length}`,
+      );
+    const marksIn = async ({ store }: MemberStore) => (await store.streamInfo(MARKS_STREAM)).lastEventNumber + 1;
+
+    async function withMarks(cluster: Cluster): Promise<Storage> {
+      const one = await cluster.open();
+      await one.store.append('parcels', -1, [event('a', '{"card":1}'), event('b', '{"card":2}')]);
+      const { preparePosition, id } = await one.store.readEvent('parcels', 1);
+      await one.close();
+      const marks = new Redactions();
+      marks.add({ position: preparePosition, id, keys: [] }, 0);
+      await writeMarksTable(one.storage, MARKS_FILE, marks.columns(...ALL_MARKS), nodeDigests);
+      return one.storage;
+    }
+
+    test('hides their events, and appends them, so that all others hide them, too', async () => {
+      const cluster = new Cluster();
+      const storage = await withMarks(cluster);
+      const two = await cluster.open();
+      const again = await cluster.open(storage);
+      expect(await shown(again)).toEqual(SHOWN);
+      await again.appendRestored();
+      await two.log.refresh();
+      expect(await shown(two)).toEqual(SHOWN);
+      expect(await marksIn(two)).toBe(1);
+      expect(again.restoredMarks.positions).toHaveLength(0);
+      expect(await storage.list('')).not.toContain(MARKS_FILE);
+      await again.appendRestored();
+      await again.close();
+      const third = await cluster.open(storage);
+      expect(await shown(third)).toEqual(SHOWN);
+      expect(await marksIn(third)).toBe(1);
+      await third.close();
+      await two.close();
+    });
+
+    test('keeps them where it may write nothing, and tries again after a minute', async () => {
+      const cluster = new Cluster();
+      const storage = await withMarks(cluster);
+      let refusal: SkuaError | null = new SkuaError('not_leader', 'No.');
+      const again = await cluster.open(storage, { refusal: () => refusal });
+      await expect(again.appendRestored()).rejects.toBe(refusal);
+      expect(await shown(again)).toEqual(SHOWN);
+      const hold = await again.hold();
+      expect(hold.snapshot.files.map(({ kind }) => kind)).toContain('redactions');
+      await hold.release();
+      expect(await storage.list('')).toContain(MARKS_FILE);
+      refusal = null;
+      await cluster.clock.advance(61_000);
+      expect(await marksIn(again)).toBe(1);
+      expect(await storage.list('')).not.toContain(MARKS_FILE);
+      await again.close();
+    });
+
+    test('leaves them beside its log until what another member wrote for it has come into that', async () => {
+      const cluster = new Cluster();
+      const storage = await withMarks(cluster);
+      const leader = await cluster.open();
+      const again = await cluster.open(storage, {
+        scavengeStore: (copy) => scavengeStoreOf(copy, { append: (...written) => leader.store.append(...written) }),
+      });
+      await again.appendRestored();
+      expect(await marksIn(leader)).toBe(1);
+      expect(await storage.list('')).toContain(MARKS_FILE);
+      expect(await shown(again)).toEqual(SHOWN);
+      await again.log.refresh();
+      await again.appendRestored();
+      expect(await marksIn(again)).toBe(1);
+      expect(await storage.list('')).not.toContain(MARKS_FILE);
+      await again.close();
+      await leader.close();
+    });
   });
 
   test('asks the bucket before it tells a refusal, but for one that nothing of others could change', async () => {

@@ -36,7 +36,7 @@ const DRILLED: CheckReport = {
     findings: [],
     warnings: [],
     isProven: true,
-    restoreMs: 1_500,
+    restoreMs: 1_500.000_4,
     verifyMs: 500,
   },
 };

@@ -631,6 +631,22 @@ function casesOf(method: string, template: string, operation: OperationObject, {
         if (erasure.list().every(({ state }) => state !== 'running')) erasure.start({ stream: 'orders', events: [] });
       });
   }
+  if (template === '/checkpoint')
+    add('behind the end', {
+      ...base,
+      query: { options: JSON.stringify({ position: { commit: 1e12, prepare: 1e12 } }) },
+    });
+  if (template === '/streams')
+    for (const [what, stream, expected] of [
+      ['of another version', 'orders', 77],
+      ['to a stream that is gone', 'gone', 'any'],
+    ] as const)
+      add(what, { ...base, body: JSON.stringify({ appends: [{ stream, expected, events: [{ type: 'a' }] }] }) });
+  if (template === '/dcb/append')
+    add('behind the end', {
+      ...base,
+      body: JSON.stringify({ events: [{ type: 'a' }], condition: { failIfEventsMatch: {}, after: 1e12 } }),
+    });
   if (template === '/admin/redact')
     for (const [what, stream] of [
       ['of no stream', 'missing'],
@@ -680,6 +696,12 @@ const UNREACHED: Readonly<Record<string, readonly number[]>> = {
   'post /webhook/{connector}': [408, 413, 422],
   // Of a node that starts; seen in test/handlers/node/health.test.ts.
   'get /health/live': [503],
+  // Of a search that is too long; seen in test/streams/conditions.test.ts.
+  'post /dcb/append': [422],
+  // The same, and a full disk, as other appends have it.
+  'post /streams': [422, 507],
+  // Known users may ask; what they learn goes by the lists of streams.
+  'get /checkpoint': [403],
   // Of a full disk, as appends have it.
   'post /admin/redact': [507],
   // For sinks, of which there are none.

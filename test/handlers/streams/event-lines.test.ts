@@ -30,11 +30,23 @@ function reference(event: StoredEvent): string {
     positionStreamId: place.stream,
     updated: timestampText(place.createdMs, place.createdTicks),
     position: `${place.position}/${place.preparePosition}`,
+    ...(event.link !== null && {
+      eventUpdated: timestampText(event.createdMs, event.createdTicks),
+      eventPosition: `${event.position}/${event.preparePosition}`,
+    }),
+    ...(!event.isJson && !event.isRedacted && event.data.length > 0 && { dataBase64: base64(event.data) }),
+    ...(!event.isRedacted &&
+      event.metadata.length > 0 &&
+      !/^[{["\d\-tfn \n\r\t]/.test(String.fromCharCode(event.metadata[0]!)) && {
+        metaDataBase64: base64(event.metadata),
+      }),
   });
   return line
     .replace(/[\u0085\u2028\u2029]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'))
     .replaceAll(`umber":${TOMBSTONE}`, `umber":${numberText(TOMBSTONE)}`);
 }
+
+const base64 = (each: Uint8Array) => Buffer.from(each).toString('base64');
 
 const odd = fc.string({
   unit: fc.oneof(

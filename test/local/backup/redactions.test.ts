@@ -114,3 +114,48 @@ test('a copy of files takes redactions from a file of lines', async () => {
     err: expect.stringContaining('file_unreadable'),
   });
 });
+
+test('the report of an erasure says who asked and when, the anchor of the chain, and until when backups hold it', async () => {
+  await within(disk('data'), (open) => writeOrders(open), { beginsProofs: true });
+  const first = await backUp('data');
+  await within(disk('data'), redactSecret);
+  expect((await run('scavenge', 'offline', at('data'))).code).toBe(0);
+  const event = ['prove-erased', '--event', idOf(SECRET)];
+  const summaryOf = (out: string) => JSON.parse(out.trim().split('\n').at(-1)!) as Record<string, unknown>;
+  const proved = await run(...event, '--db', at('data'), '--json');
+  expect(proved.code).toBe(0);
+  const { chain, ...summary } = summaryOf(proved.out);
+  const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string;
+  expect(summary).toMatchObject({
+    traces: 0,
+    searchedAt: isoTime,
+    redactions: [{ stream: 'orders', number: SECRET, by: 'ann', reason: 'a card number', time: isoTime }],
+    deletions: [],
+  });
+  // The verifier, which shares no code with what made it, holds the anchor for one of this directory.
+  writeFileSync(at('anchor'), JSON.stringify({ ...(chain as object), madeAt: summary.searchedAt }));
+  expect(await run('proof', 'verify', '--db', at('data'), '--anchor', at('anchor'))).toMatchObject({ code: 0 });
+  const { position, link } = chain as { position: number; link: string };
+  expect(position).toBeGreaterThan(0);
+  const text = (await run(...event, '--db', at('data'))).out;
+  expect(text).toContain(`anchor at position ${position}, hash ${link}`);
+  expect(text).toMatch(/was redacted by ann at \S+Z: a card number/);
+  expect(text).not.toContain('No sign');
+  expect(text).toMatch(/Searched \d+ files \(.*, with the space set aside in them\)/);
+  const backups = await run(...event, '--repository', at('backups'));
+  expect(backups.code).toBe(1);
+  // That backup knows of no mark: neither the stream's last event nor a delete is what stands in the way.
+  const never = '00000000-0000-4000-8000-00000000000a';
+  const both = await run(...event, '--event', never, '--repository', at('backups'), '--json');
+  expect(summaryOf(both.out)).toMatchObject({ traces: 1, unknownEvents: [never] });
+  expect(backups.out).not.toContain('keeps the last event');
+  expect(backups.out).toContain('was made before they were removed');
+  expect(backups.out).toMatch(new RegExp(`Until it is pruned: backup ${first} of \\S+Z, 1 trace`));
+  await within(disk('bare'), (open) => writeOrders(open));
+  const bare = await run(...event, '--db', at('bare'));
+  expect(bare.out).toContain('--proof-chain');
+  expect(summaryOf((await run(...event, '--db', at('bare'), '--json')).out)).toMatchObject({
+    chain: null,
+    chainNote: expect.stringContaining('--proof-chain'),
+  });
+});

@@ -64,6 +64,10 @@ const CALLS: readonly {
   { words: 'cluster status' },
   { words: 'explain s' },
   { words: 'redact s --event 0 --reason r --yes' },
+  { words: 'read s' },
+  { words: 'streams --type made' },
+  { words: 'indexes status' },
+  { words: 'indexes set --tags on' },
   { words: 'backup copy --full --to @copy' },
   { words: 'backup copy --differential --to @copy', isSlow: true },
   { words: 'backup copy --snapshot' },
@@ -105,8 +109,9 @@ const ELSEWHERE = ['scavenge stop'];
 
 function wordsOf(text: string): string[] {
   const takesNode =
-    /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|redact|demo)/.test(text) ||
-    text === 'explain s';
+    /^(scavenge (?!offline)|auto-scavenge|backup (copy|create)|cluster status|subscriptions|redact|read|streams|indexes|demo)/.test(
+      text,
+    ) || text === 'explain s';
   return [...plainWords(text), '--json', ...(takesNode ? ['--node', node.url] : [])];
 }
 

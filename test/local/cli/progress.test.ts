@@ -3,24 +3,16 @@ import { bytesText, durationText, Progress, progressText, shareDone, timeLeft } 
 import { signalHandler } from '../../../local/cli/signals.ts';
 import { FakeIo } from '../support.ts';
 
-class Ticks {
-  now = 0;
-  nowMs = () => this.now;
-  monotonicMs = () => this.now;
-  sleep = async () => {};
-  yield = async () => {};
-}
-
 function progress(isTTY: boolean, columns = 100) {
-  const io = new FakeIo({ isTTY, env: { NO_COLOR: '1' } });
+  const clock = { now: 0 };
+  const io = new FakeIo({ isTTY, env: { NO_COLOR: '1' }, monotonicMs: () => clock.now });
   io.stderr.columns = columns;
-  const clock = new Ticks();
   const lines: string[] = [];
   return {
     io,
     clock,
     lines,
-    bar: new Progress({ output: io.stderr, env: io.env, clock, onLine: (text) => lines.push(text) }),
+    bar: new Progress({ io, onLine: (text) => lines.push(text) }),
   };
 }
 
@@ -156,10 +148,10 @@ test('numbers for people', () => {
 });
 
 test('a second signal ends at once, the echo of the first does not', () => {
-  const clock = new Ticks();
+  const clock = { now: 0 };
   const seen: string[] = [];
   const handle = signalHandler({
-    nowMs: clock.nowMs,
+    nowMs: () => clock.now,
     onFirst: (signal) => seen.push(`first ${signal}`),
     onSecond: (signal) => seen.push(`second ${signal}`),
   });

@@ -6,11 +6,14 @@ import { ROOT } from '../spawn.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
+const APIS = ['local/event-store/api.ts', 'local/embedded/api.ts', 'local/client/api.ts'];
+
 test('editors say something about each name that is exported, and about each method of a store', () => {
-  const api = read('local/embedded/api.ts');
-  const names = api.match(/^export (?:interface|type) .*/gm)!;
-  const [methods] = /^export interface Store .*?^\}/ms.exec(api)!;
-  const members = methods.match(/^ {2}(?:readonly |\[)?[A-Za-z].*[;(]$/gm)!;
+  const api = APIS.map(read).join('');
+  const names = api.match(/^export (?:interface|type) \w.*/gm)!;
+  const members = [...api.matchAll(/^export interface (?:(?:Event)?Store|Client) .*?^\}/gms)]
+    .join('')
+    .match(/^ {2}(?:readonly |\[)?[A-Za-z].*[;(]$/gm)!;
   expect([names.length, members.length]).toEqual([
     expect.toSatisfy((count) => count > 30),
     expect.toSatisfy((count) => count > 15),
@@ -19,9 +22,11 @@ test('editors say something about each name that is exported, and about each met
 });
 
 test('codes that are told with a method are in the table', () => {
-  const told = [...read('local/embedded/api.ts').matchAll(/@throws (.*?)(?:\n\s*\* @|\*\/)/gs)].flatMap(([, text]) =>
-    [...text!.matchAll(/`([a-z]+_[a-z_]+)`/g)].map(([, code]) => code!),
-  );
+  const told = [
+    ...APIS.map(read)
+      .join('')
+      .matchAll(/@throws (.*?)(?:\n\s*\* @|\*\/)/gs),
+  ].flatMap(([, text]) => [...text!.matchAll(/`([a-z]+_[a-z_]+)`/g)].map(([, code]) => code!));
   expect(told.length).toBeGreaterThan(30);
   expect(Object.keys(STORE_ERRORS)).toEqual(expect.arrayContaining(told));
   expect(Object.keys(STORE_ERRORS)).toEqual(Object.keys(STORE_ERRORS).toSorted());

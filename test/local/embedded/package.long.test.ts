@@ -1,12 +1,13 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as Embedded from '../../../local/embedded/index.ts';
-import { REQUIRED, SURFACES } from '../../../infra/packaging/surfaces.mjs';
+import { NEUTRAL, REQUIRED, SURFACES } from '../../../infra/packaging/surfaces.mjs';
 import { NODE_MIN } from '../../../local/node-version.mjs';
-import { isTestedElsewhere, pages, programsOf } from '../guide-blocks.ts';
+import { isTestedElsewhere, pages, programOf, programsOf } from '../guide-blocks.ts';
 import { linkBeside, runProgram } from '../guide-runner.ts';
 import { declaredMembers, ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
@@ -40,8 +41,8 @@ function strangersFolder(name: string, packages: readonly string[]): string {
   return folder;
 }
 
-/** One that has brought Emmett itself. */
-function withEmmett(name: string): string {
+/** One that has brought itself what the surfaces for other packages are made for. */
+function withPeers(name: string): string {
   const folder = strangersFolder(name, []);
   // Where a package is a link, what it imports is looked for where it leads to.
   rmSync(path.join(folder, 'node_modules/skua'));
@@ -50,6 +51,11 @@ function withEmmett(name: string): string {
   symlinkSync(
     path.join(ROOT, 'node_modules/emmett-current'),
     path.join(folder, 'node_modules/@event-driven-io/emmett'),
+  );
+  mkdirSync(path.join(folder, 'node_modules/@dcb-es'));
+  symlinkSync(
+    path.join(ROOT, 'node_modules/@dcb-es/event-store'),
+    path.join(folder, 'node_modules/@dcb-es/event-store'),
   );
   return folder;
 }
@@ -79,7 +85,7 @@ describe('a stranger', () => {
       [],
     ],
   ] as const)('compiles against its declarations, strictly: %s', async (name, options, packages) => {
-    const folder = strangersFolder(`types-${name.split(',')[0]}`, packages);
+    const folder = strangersFolder(`types-${name.split(',')[0]}`, [...packages, 'zod']);
     writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
     writeFileSync(
       path.join(folder, 'tsconfig.json'),
@@ -92,10 +98,16 @@ describe('a stranger', () => {
           noEmit: true,
           ...options,
         },
-        files: ['program.ts'],
+        files: ['program.ts', 'events.mts'],
       }),
     );
     writeFileSync(path.join(folder, 'program.ts'), PROGRAM);
+    // Typed events, as the guide shows them; only the console is no part of either platform's types alone.
+    const { code } = programOf('local/guide/embed.md', 'skua/events');
+    writeFileSync(
+      path.join(folder, 'events.mts'),
+      `declare const console: { log(...values: unknown[]): void };\n${code}`,
+    );
     await ok(all.shell(`node ${path.join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`, { cwd: folder }).ended);
     // What the types forbid is refused.
     writeFileSync(
@@ -132,7 +144,7 @@ describe('a stranger', () => {
   });
 
   test('has the other surfaces too: a test node, imported or required, and the event store of Emmett, which a program brings itself', async () => {
-    const folder = withEmmett('others');
+    const folder = withPeers('others');
     writeFileSync(
       path.join(folder, 'main.mjs'),
       `
@@ -155,11 +167,15 @@ describe('a stranger', () => {
   });
 
   test('has what its types promise exercised by the tests above: each member of the declarations occurs in them', () => {
-    const declared = readFileSync(
-      path.join(all.installed, 'node_modules/skua/dist/types/local/embedded/api.d.ts'),
-      'utf8',
-    );
-    const suite = readFileSync(new URL('suite.ts', import.meta.url), 'utf8') + PROGRAM;
+    const declared = ['event-store', 'embedded']
+      .map((folder) =>
+        readFileSync(path.join(all.installed, `node_modules/skua/dist/types/local/${folder}/api.d.ts`), 'utf8'),
+      )
+      .join('\n');
+    const suite =
+      ['suite.ts', '../../event-store/contract.ts']
+        .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
+        .join('\n') + PROGRAM;
     const members = declaredMembers(declared);
     expect(members.length).toBeGreaterThan(80);
     expect(members.filter((name) => !new RegExp(`\\b${name}\\b`).test(suite))).toEqual([]);
@@ -170,9 +186,11 @@ describe('a stranger', () => {
 const PROGRAM = `
 import { startTestNode } from 'skua/testing';
 import type { TestNode } from 'skua/testing';
+import { CLIENT_ERRORS, connect } from 'skua/client';
+import type { CallOptions, Client, ConnectOptions, EventStore, ServerAddress } from 'skua/client';
 import { isSkuaError, openStore, SkuaError, STORE_ERRORS } from 'skua/embedded';
 import type {
-  AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureFinding, ErasureProof, Expected, Explanation, Filter, LogEntry, NewEvent, OpenStoreOptions, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent,
+  AppendResult, BackupOptions, BackupResult, Checkpoint, DeleteOptions, ErasureFinding, ErasureProof, Expected, Explanation, Filter, LogEntry, NewEvent, OpenStoreOptions, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent,
   RecordedMetadata, ScavengeOptions, ScavengeProgress, ScavengeResult, SetMetadataOptions, Store, StoreErrorCode, StorePlace, StreamAccess, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,
 } from 'skua/embedded';
 
@@ -187,6 +205,18 @@ void node;
 interface Placed { readonly total: number }
 const expected: Expected = 3;
 const event: NewEvent = { type: 'Placed', data: { total: 1 } satisfies Placed };
+
+const address: ServerAddress = { urls: ['https://one.example.com', 'https://two.example.com'] };
+const connecting: ConnectOptions = { ...address, credentials: { username: 'a', password: 'b' }, headers: {}, timeoutMs: 1_000, fetch };
+// @ts-expect-error no address
+const nowhere: ConnectOptions = { timeoutMs: 1_000 };
+export async function call(): Promise<unknown> {
+  const options: CallOptions = { signal: AbortSignal.timeout(1_000) };
+  const client: Client = connect(connecting);
+  await client.append('order-1', event, { expected, ...options });
+  const stores: readonly EventStore[] = [client, await openStore({ memory: true })];
+  return [stores, CLIENT_ERRORS.unreachable, nowhere];
+}
 
 export async function use(): Promise<unknown> {
   const store: Store = await openStore(places[0]!);
@@ -204,6 +234,9 @@ export async function use(): Promise<unknown> {
   const following: SubscribeToStreamOptions = { stream: 'order-1', after: 'end', signal, onCaughtUp() {} };
   const all: SubscribeToAllOptions = { after: 'start', onCheckpoint: ({ commit, prepare }) => void [commit, prepare] };
   void [store.subscribe(following), store.subscribe(all), store.subscribe()];
+  const { checkpoint, end } = await store.checkpoint({ position: result.position });
+  const reader: Checkpoint | null = checkpoint;
+  void [reader?.epoch?.number, reader?.log, end];
   const deleting: DeleteOptions = { hard: true };
   await store.delete('order-1', deleting);
   const info: StreamInfo = await store.info('order-1');
@@ -239,13 +272,16 @@ describe('under a Node.js that is too old', () => {
   const OLDER = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.20.2'}});Object.defineProperty(process,'version',{value:'v20.20.2'})`;
 
   test.each([
-    ...SURFACES.map((surface) => [surface, `await import('skua/${surface}')`]),
+    ...SURFACES.filter((surface) => !NEUTRAL.includes(surface)).map((surface) => [
+      surface,
+      `await import('skua/${surface}')`,
+    ]),
     ...REQUIRED.map((surface) => [
       `${surface} by require`,
       `(await import('node:module')).createRequire(import.meta.url)('skua/${surface}')`,
     ]),
   ])('skua/%s fails with a code that says so, and with the version that is wanted', async (name, load) => {
-    const folder = withEmmett(`too-old-${name.replaceAll(' ', '-')}`);
+    const folder = withPeers(`too-old-${name.replaceAll(' ', '-')}`);
     writeFileSync(
       path.join(folder, 'main.mjs'),
       `try { ${load}; } catch ({ name, code, message, data }) { console.log(JSON.stringify([name, code, message, data])); }`,
@@ -368,8 +404,8 @@ describe.each([NODE_MIN, NODE_NEWEST])('under Node.js %s', (version) => {
       .map((program, i) => [i + 1, program.page, program] as const),
   )('program %i that embeds the store runs: %s', async ([, , program]) => {
     linkBeside(all);
-    // It has no types: as a module it runs where Node.js strips none.
-    await runProgram({ ...program, language: 'js' }, all, node);
+    // Without its types, as a module, it runs where Node.js strips none.
+    await runProgram({ ...program, code: stripTypeScriptTypes(program.code), language: 'js' }, all, node);
   });
 
   test('a node starts, does the demo with its scripts and its scavenge, and stops', async () => {

@@ -53,6 +53,15 @@ describe('the metrics of a store', () => {
     expect(after.get('eventstore_writer_flush_size_max{range="16-20 seconds"}')).toBeGreaterThan(0);
   });
 
+  test('what is listed without its content counts as read with it, as it was', async () => {
+    const { open, values } = await setUp();
+    await open.store.append('orders', -1, [event(1), event(2), event(3)]);
+    await open.store.readStream('orders', { direction: 'forward', from: 0, count: 2, payloads: false });
+    await open.store.readAll({ direction: 'backward', from: 'end', count: 1, payloads: false });
+    expect((await values()).get('eventstore_io_events_total{activity="read"}')).toBe(3);
+    expect((await values()).get('eventstore_io_bytes_total{activity="read"}')).toBe(3 * 7);
+  });
+
   test('the time to an acknowledgement is that of the request that waited longest', async () => {
     const { clock, metrics, open, values } = await setUp();
     const seen = vi.spyOn(metrics, 'observe');

@@ -59,7 +59,7 @@ describe('a directory of objects', () => {
     expect(found.out).toMatch(/in a commit that is in files by now, to be removed by \d{4}-/);
     expect(found.out).toMatch(/gone by \d{4}-.* A scavenge removes what is deleted/);
     expect(await skua('prove-erased', '--stream', 'never-was', option, store)).toMatchObject({
-      code: 0,
+      code: 1,
       out: expect.stringContaining('no trace') as string,
     });
     expect(await skua('explain', 'orders', option, store)).toMatchObject({

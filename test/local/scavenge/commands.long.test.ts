@@ -160,7 +160,9 @@ test('from the dry run to the proof', async () => {
   const after = await run(proof);
   expect(after).toMatchObject({ code: 0, out: expect.stringMatching(/^residue .*tombstone/m) });
   expect(after.out).toContain('no trace');
-  expect((await run(['prove-erased', '--event', idOf(2, 7), idOf(3, 94), '--db', folder])).code).toBe(0);
+  expect(
+    (await run(['prove-erased', '--event', idOf(2, 7), idOf(3, 94), '--allow-unknown', '--db', folder])).code,
+  ).toBe(0);
   expect((await run(['prove-erased', '--event', idOf(3, 95), '--db', folder])).code).toBe(1);
 
   const lines = (
@@ -250,7 +252,7 @@ describe('a run that lasts', () => {
     expect((await run(['scavenge', 'start', '--wait', '--node', again.url])).code).toBe(0);
     // The repair of the history runs in the background of the start, and the run came after it.
     expect(await resultOf(again, scavengeId)).toBe('Interrupted');
-    expect((await run(['prove-erased', '--event', idOf(2, 7), '--db', folder])).code).toBe(0);
+    expect((await run(['prove-erased', '--event', idOf(2, 7), '--allow-unknown', '--db', folder])).code).toBe(0);
     await again.stop();
   });
 });
@@ -401,7 +403,7 @@ describe('offline', () => {
     // Of what never was nothing is proved.
     const unknown = ['prove-erased', '--stream', 'nobody', '--db', folder];
     expect(await run(unknown)).toMatchObject({
-      code: 0,
+      code: 1,
       out: expect.stringContaining('no trace, and no sign that there ever was a stream "nobody"'),
     });
     expect([
@@ -411,9 +413,15 @@ describe('offline', () => {
       { kind: 'summary', traces: 0, streamKnown: false },
       { traces: 0, streamKnown: true },
     ]);
+    expect((await run([...unknown, '--allow-unknown'])).code).toBe(0);
+    const unknownId = '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4';
+    expect(await run(['prove-erased', '--event', unknownId, '--db', folder])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining(`No sign that there ever was an event ${unknownId}`),
+    });
     expect(
-      (await run(['prove-erased', '--event', '9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4', '--db', folder])).out,
-    ).toContain("can't be determined");
+      linesOf((await run(['prove-erased', '--event', unknownId, '--db', folder, '--json'])).out).at(-1),
+    ).toMatchObject({ traces: 0, unknownEvents: [unknownId] });
   });
 
   test('a directory in use, one without a database, and none: 3', async () => {
@@ -429,7 +437,7 @@ describe('offline', () => {
       });
     }
     // What only reads runs beside a node.
-    expect((await run(['prove-erased', '--event', idOf(1, 1), '--db', folder])).code).toBe(0);
+    expect((await run(['prove-erased', '--event', idOf(1, 1), '--allow-unknown', '--db', folder])).code).toBe(0);
     await node.stop();
     const empty = mkdtempSync(path.join(folder, 'empty-'));
     const absent = path.join(folder, 'absent');

@@ -505,7 +505,7 @@ describe('dry run', () => {
     const totals = { ...report.totals, discardable: 2, bytesReclaimable: 0 };
     scavenger.reports.set(FIRST, { ...report, threshold: 0, totals });
     expect((await running).out).toContain(
-      'give back about 0 B of 1.0 GiB of chunk files, which have whole blocks of 4 KiB. Nothing was changed.',
+      'give back about 0 B of 1.0 GiB of chunk files, which have whole blocks of 4 KiB: of each it may be one more or less. Nothing was changed.',
     );
   });
 

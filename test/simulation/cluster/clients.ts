@@ -1,5 +1,6 @@
 import type { ObjectInstance } from '../../../core/shared-log/api.ts';
 import { ANY, type EventStore, type NewEvent, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
+import { newDecision } from './conditions.ts';
 import type { SimProcess } from '../shared-log/sim-process.ts';
 import { forward } from './forwarding.ts';
 import { type Answer, answered, comesAgain, put, type Request } from './requests.ts';
@@ -55,8 +56,10 @@ export class Clients {
 
   #newRequest(): Request {
     const { random, judge } = this.#world;
-    const mark = this.#world.redacts && random.chance(0.2) ? this.#newMark() : null;
+    const { clients } = this.#world;
+    const mark = clients === 'redacting' && random.chance(0.2) ? this.#newMark() : null;
     if (mark !== null) return mark;
+    if (clients === 'deciding' && random.chance(0.6)) return newDecision(this.#world);
     const stream = random.chance(0.65) ? random.pick(KEPT) : random.pick(LIMITED);
     const token = random.chance(0.15) ? `n${++this.#tokens}` : null;
     if (!KEPT.includes(stream)) {
@@ -135,6 +138,7 @@ export class Clients {
     const request = this.#newRequest();
     if (request.expected >= NO_STREAM && KEPT.includes(request.stream))
       judge.expects(request.events[0]!.id, request.expected);
+    if (request.condition !== undefined) judge.conditions.asks(request.events[0]!.id, request.condition);
     let wasUnknown = false;
     for (let tries = 0; tries < 4; tries++) {
       const answer = await this.#ask(request, wasUnknown);

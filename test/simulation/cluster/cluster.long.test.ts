@@ -1,23 +1,19 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { bySize, seedsFrom } from '../../support/run-size.ts';
+import { simulateWithout } from '../without.ts';
 import { FAULTS } from './faults.ts';
 import { simulate, type SimResult } from './simulate.ts';
 
 /** A short run of the simulation of members; `node test/simulation/long.ts cluster` is the long one. */
 
 const SEEDS = bySize(1, 12, 300);
-/** What goes wrong is found within these. */
-const SEEDS_WRONG = 300;
 /** Where to look for it: shortly before a seed that finds it, where the first ones don't. */
 const FROM: Readonly<Record<string, number>> = {
   'no-comparison-at-opening': 82,
   'no-patience': 184,
-  'no-age-at-leader': 143,
+  'no-age-at-leader': 54,
   'patience-by-monotonic-clock': 58,
 };
-const LONG = fileURLToPath(new URL('../long.ts', import.meta.url));
 
 const done = new Map<number, Promise<SimResult>>();
 
@@ -76,7 +72,7 @@ describe('members of a cluster over one bucket', () => {
   test('show nothing of what is redacted, wherever its mark came by, and scavenge it at whatever time', async () => {
     const sums = { redacted: 0, blackened: 0, powerLosses: 0, sharedScavenges: 0, restored: 0, pushed: 0 };
     for (const seed of seedsFrom(3_000, bySize(1, 6, 100))) {
-      const { problems, counts, history } = await simulate(seed, true);
+      const { problems, counts, history } = await simulate(seed, 'redacting');
       expect(problems, history.slice(-60).join('\n')).toEqual([]);
       for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += counts[name]!;
     }
@@ -93,21 +89,7 @@ describe('members of a cluster over one bucket', () => {
 describe('the judge sees what goes wrong', () => {
   // Each in a process of its own, which reads the sources without the rule.
   test.each(Object.keys(FAULTS))('without the rule: %s', async (rule) => {
-    const args = [
-      LONG,
-      'cluster',
-      '--seeds',
-      String(SEEDS_WRONG),
-      '--from',
-      String(FROM[rule] ?? 1),
-      '--without',
-      rule,
-    ];
-    const ended = await new Promise<{ readonly code: number; readonly said: string }>((resolve) => {
-      execFile(process.execPath, args, (error, stdout, stderr) =>
-        resolve({ code: error === null ? 0 : Number(error.code), said: stderr + stdout }),
-      );
-    });
+    const ended = await simulateWithout(rule, 'cluster', FROM[rule] ?? 1);
     expect(ended.said).toMatch(/^seed \d+, at [\d.]+ ms: /m);
     expect(ended.code, ended.said).toBe(1);
   });

@@ -1,5 +1,6 @@
 import type { StoredEvent } from '../../../core/streams/api.ts';
 import type { Timeline } from '../auto-scavenge/timeline.ts';
+import { ConditionJudge } from './conditions.ts';
 import { TrueLog, type TrueRecord } from './truth.ts';
 
 /** Lines of the history that are kept. */
@@ -41,6 +42,8 @@ const COUNTED = [
   'hungUp',
   'redacted',
   'blackened',
+  'conditional',
+  'conditionFailed',
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 
@@ -49,6 +52,7 @@ export class Judge {
   readonly problems: string[] = [];
   readonly counts = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>;
   readonly truth = new TrueLog();
+  readonly conditions = new ConditionJudge(this);
   readonly history: string[] = [];
   /** Members that know of a log that is gone, and must not write to the one in its place. */
   readonly silenced = new Set<string>();
@@ -92,6 +96,7 @@ export class Judge {
     );
     for (const record of added) {
       const { id, prepare } = record;
+      this.conditions.committed(record);
       if (this.#refused.has(id)) this.problem(`the event ${id} was refused and is in the log`);
       const expected = this.#expected.get(id);
       if (expected !== undefined && prepare!.number !== expected + 1)

@@ -37,6 +37,7 @@ export function openMember({ world, process, disk, states, onCutBack }: MemberPa
       cacheBytes: 1_048_576,
       log: { verifyChunks: false },
       index: { memTableEntriesMax: 40, existenceFilterBytes: 10_000 },
+      ...(world.clients === 'deciding' && { attributes: { memTableEntriesMax: 40 } }),
       scavenge: { states, config: { repairHistory: false } },
     },
   });

@@ -1,5 +1,12 @@
 import { isSkuaError, type SkuaError } from '../../../core/base/errors.ts';
-import { ANY, type EventStore, type NewEvent, STREAM_EXISTS } from '../../../core/streams/api.ts';
+import {
+  ANY,
+  type AppendCondition,
+  type AppendResult,
+  type EventStore,
+  type NewEvent,
+  STREAM_EXISTS,
+} from '../../../core/streams/api.ts';
 import { PASSING, REFUSALS } from './codes.ts';
 import { checkStream } from './reads.ts';
 import type { SimMember } from './sim-member.ts';
@@ -14,6 +21,8 @@ export interface Request {
   readonly events: readonly NewEvent[];
   /** Names it where it has no ids of its own, so that nobody can know a repeat. */
   readonly token: string | null;
+  /** What an append is decided on. */
+  readonly condition?: AppendCondition;
 }
 
 /** Of a record, beside its data, and of what comes with a write. */
@@ -33,6 +42,7 @@ export interface Outcome {
   readonly kind: 'done' | 'repeat' | 'refused' | 'unknown' | 'failed';
   /** Of what was written, the number of its first event, and where it ends. */
   readonly first: number;
+  /** Of a refusal by a condition, of the event that it names. */
   readonly position: number;
   readonly code: string;
 }
@@ -61,7 +71,10 @@ export async function put(
       ...(isStamped && { data: stamped(event.data, epoch, token, arrivedMs) }),
       ...(token !== null && { id: world.newId() }),
     }));
-    const result = await store.append(stream, expected, events, ...(fence === null ? [] : [fence]));
+    const result =
+      request.condition === undefined
+        ? await store.append(stream, expected, events, ...(fence === null ? [] : [fence]))
+        : await appendIf(store, request, events, fence);
     return {
       kind: result.isRepeat ? 'repeat' : 'done',
       first: result.firstEventNumber,
@@ -69,7 +82,8 @@ export async function put(
       code: '',
     };
   } catch (error) {
-    const failed = { first: -1, position: -1, code: isSkuaError(error) ? error.code : '' };
+    const position = isSkuaError(error, 'condition_failed') ? Number(error.data['position']) : -1;
+    const failed = { first: -1, position, code: isSkuaError(error) ? error.code : '' };
     if (isSkuaError(error, 'write_expired')) world.judge.count('expired');
     if (isSkuaError(error, 'commit_outcome_unknown')) return { kind: 'unknown', ...failed };
     if (isSkuaError(error) && REFUSALS.includes(error.code)) return { kind: 'refused', ...failed };
@@ -77,6 +91,18 @@ export async function put(
       world.judge.problem(`an unexpected error of a write: ${String((error as Error).stack)}`);
     return { kind: 'failed', ...failed };
   }
+}
+
+async function appendIf(
+  store: EventStore,
+  { stream, expected: expectedVersion, condition }: Request,
+  events: readonly NewEvent[],
+  fence: (() => SkuaError | null) | null,
+): Promise<AppendResult> {
+  const write = { stream, expectedVersion, events, ...(fence !== null && { authorize: fence }) };
+  const { streams, position, isRepeat } = await store.appendToStreams([write], { condition });
+  const { lastEventNumber } = streams[0]!;
+  return { firstEventNumber: lastEventNumber - events.length + 1, lastEventNumber, position, isRepeat };
 }
 
 function stamped(data: Uint8Array, epoch: number | null, token: string | null, arrivedMs: number | null): Uint8Array {
@@ -108,7 +134,7 @@ export async function answered(
   { before, wasUnknown, startedMs, member }: Asked,
 ): Promise<Answer> {
   const { judge } = world;
-  const { stream, events, what, token } = request;
+  const { stream, events, what, token, condition } = request;
   const { kind, first, code } = outcome;
   switch (kind) {
     case 'unknown':
@@ -119,9 +145,16 @@ export async function answered(
       return 'failed';
     case 'refused':
       judge.count('refused');
-      if (token === null && KEPT.includes(stream) && !again.has(request))
+      // What is remembered no more may be there, and be refused for what came behind it.
+      if (
+        token === null &&
+        KEPT.includes(stream) &&
+        !again.has(request) &&
+        (condition === undefined || judge.truth.remembersAll)
+      )
         for (const { id } of events) judge.refused(id);
-      if (!(code === 'batch_too_large' ? isTooLarge(request) : mayRefuse(world, request, before)))
+      if (code === 'condition_failed') judge.conditions.refused(who, events[0]!.id, outcome.position, before);
+      else if (!(code === 'batch_too_large' ? isTooLarge(request) : mayRefuse(world, request, before)))
         judge.problem(
           `${who} refused a write to ${stream} that expected ${request.expected} (${code}), and ${judge.lastAt(stream, judge.truth.last)} was its last event all the time`,
         );

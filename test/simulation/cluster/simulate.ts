@@ -8,7 +8,7 @@ import { SimMember } from './sim-member.ts';
 import { Subscriber } from './subscribers.ts';
 import { makePeace, makeTrouble } from './trouble.ts';
 import { KEPT } from './truth.ts';
-import { LONG_MS, World } from './world.ts';
+import { type ClientKind, LONG_MS, World } from './world.ts';
 
 /**
  * Members of a cluster, each with a disk of its own, over one bucket, with functions and ticks beside them: two minutes
@@ -28,9 +28,8 @@ const CHAOS_MS = 90_000;
 const PEACE_MS = LONG_MS + 15_000;
 const CHECK_EVERY_MS = 15_000;
 
-/** `redacts`: clients redact events, too. */
-export async function simulate(seed: number, redacts = false): Promise<SimResult> {
-  const world = new World(seed, redacts);
+export async function simulate(seed: number, clientKind: ClientKind = 'plain'): Promise<SimResult> {
+  const world = new World(seed, clientKind);
   await run(world);
   const { judge } = world;
   let hash = 17;

@@ -36,6 +36,7 @@ export interface TrueRecord extends RawRecord {
 const LATEST_MS = PATIENCE_MS + 3_000;
 interface TruePrepare extends RawPrepare {
   readonly number: number;
+  readonly tags: readonly string[];
 }
 
 export interface TrueEpoch {
@@ -230,6 +231,7 @@ function recordOf(frame: RecordFrame, commit: number): TrueRecord {
     prepare: {
       stream: prepare.stream,
       number: prepare.expectedVersion + 1,
+      tags: tagsOf(prepare.metadata),
       isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0,
       type: prepare.eventType,
       isJson: (prepare.flags & 0x100) !== 0,
@@ -240,6 +242,11 @@ function recordOf(frame: RecordFrame, commit: number): TrueRecord {
       isEmptied: false,
     },
   };
+}
+
+function tagsOf(metadata: Uint8Array): readonly string[] {
+  const { $tags = [] } = metadata.length === 0 ? {} : (JSON.parse(decodeText(metadata)) as { $tags?: string[] });
+  return $tags;
 }
 
 /**

@@ -19,6 +19,9 @@ export const FRESH_MS = 10_000;
 export const REMOVE_AFTER_MS = 25_000;
 export const LONG_MS = 3 * REMOVE_AFTER_MS;
 
+/** What clients do beside what all do: nothing; redact events; append on conditions. */
+export type ClientKind = 'plain' | 'redacting' | 'deciding';
+
 /** Time, chance, the bucket, the network and whoever judges. */
 export class World {
   readonly timeline = new Timeline();
@@ -34,16 +37,15 @@ export class World {
     readonly withoutNonce: boolean;
     readonly cut: ReadonlySet<string>;
   };
-  /** Clients redact events, too. */
-  readonly redacts: boolean;
+  readonly clients: ClientKind;
   bucket: MemoryObjects;
   isPeace = false;
   /** The bucket as it was at some time. */
   past: { readonly bucket: MemoryObjects; readonly commits: number } | null = null;
   #names = 0;
 
-  constructor(seed: number, redacts: boolean) {
-    this.redacts = redacts;
+  constructor(seed: number, clients: ClientKind) {
+    this.clients = clients;
     this.random = new Random(seed);
     this.ids = new SeededIds(seed);
     this.bucket = new MemoryObjects({ clock: { nowMs: () => EPOCH_MS + this.timeline.now } });

@@ -32,6 +32,7 @@ export class Judge {
     failed: 0,
     reads: 0,
     compactions: 0,
+    queries: 0,
     removed: 0,
     freezes: 0,
     crashes: 0,

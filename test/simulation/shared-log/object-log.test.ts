@@ -21,7 +21,7 @@ describe('writers, readers and ticks on one bucket', () => {
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('commits')).toBeGreaterThan(20 * SEEDS);
     expect(sum('compactions')).toBeGreaterThan(4 * SEEDS);
-    for (const name of ['acknowledged', 'refused', 'reads', 'removed', 'freezes', 'crashes'])
+    for (const name of ['acknowledged', 'refused', 'reads', 'queries', 'removed', 'freezes', 'crashes'])
       expect(sum(name), name).toBeGreaterThan(SEEDS);
     // A few seeds do not meet what is rare.
     if (IS_LONG_RUN)

@@ -6,8 +6,18 @@ import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
 import { MANIFEST_PREFIX, manifestNumberOf } from '../../../core/shared-log/format/object-keys.ts';
 import { readManifest } from '../../../core/shared-log/format/manifest.ts';
-import { ANY, type NewEvent, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
+import {
+  ANY,
+  type EventStore,
+  type NewEvent,
+  NO_STREAM,
+  type StoredEvent,
+  STREAM_EXISTS,
+} from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/node-digests.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
+import { tick } from '../../../core/shared-log/tick/tick.ts';
 import { compact } from '../../shared-log/compact.ts';
 import { Random } from '../../support/random.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
@@ -43,6 +53,7 @@ const FRESH_MS = 20_000;
 const REMOVE_AFTER_MS = 60_000;
 const CHAOS_MS = 420_000;
 const PEACE_MS = 200_000;
+const TICK_MS = 60_000;
 const STREAMS = ['a', 'b', 'c'];
 /** What says that a write was refused for what it asks. */
 const REFUSALS = ['wrong_expected_version', 'stream_deleted'];
@@ -77,7 +88,10 @@ class Simulation {
   #names = 0;
   #isPeace = false;
 
+  readonly #seed: number;
+
   constructor(seed: number, options: SimOptions) {
+    this.#seed = seed;
     this.#random = new Random(seed);
     this.#options = options;
     this.judge = new Judge(this.#timeline);
@@ -149,7 +163,7 @@ class Simulation {
       cacheBytes: 4_194_304,
       freshMs: isTime ? Number.MAX_SAFE_INTEGER / 4 : FRESH_MS,
       removeAfterMs: isTime ? Number.MAX_SAFE_INTEGER : REMOVE_AFTER_MS,
-      streams: { recentIds: this.#random.pick([16, 256]), idLookbackEvents: 1_000 },
+      streams: { recentIds: this.#random.pick([16, 256]), idLookbackEvents: 1_000, readThroughBytes: 0 },
     });
     opening.then(
       (instance) => {
@@ -217,12 +231,20 @@ class Simulation {
     this.judge.counts['reads']!++;
     try {
       const store = this.#options.withoutRefresh === true ? instance!.internals : instance!.store;
-      const { events } = await store.readStream(stream, { direction: 'forward', from: 0, count: 4_000 });
-      this.judge.read(stream, events, least);
+      this.judge.read(stream, await this.#eventsOf(store, stream), least);
     } catch (error) {
       if (isSkuaError(error, 'stream_not_found')) this.judge.read(stream, [], least);
       else this.#isExpected(error, PASSING);
     }
+  }
+
+  /** All events of a stream, which is alone in its category, by either way to them. */
+  async #eventsOf(store: EventStore, stream: string): Promise<readonly StoredEvent[]> {
+    if (this.#random.chance(0.5))
+      return (await store.readStream(stream, { direction: 'forward', from: 0, count: 4_000 })).events;
+    this.judge.counts['queries']!++;
+    const filter = { on: 'stream', query: { category: stream } } as const;
+    return (await store.readAll({ direction: 'forward', from: 'start', count: 4_000, filter })).events;
   }
 
   #newEvent(): NewEvent {
@@ -329,7 +351,21 @@ class Simulation {
     }
   }
 
+  /** Of every other seed they are the product's own, which write attribute indexes too; else the least that counts. */
   async #tickOnce(world: ObjectWorld): Promise<void> {
+    if (this.#options.withoutRemovalAge !== true && this.#seed % 2 === 0) {
+      const { outcome } = await tick({
+        world,
+        scratch: new MemoryStorage(),
+        scavengeStates: new MemoryScavengeStates(),
+        deadlineMs: world.clock.monotonicMs() + TICK_MS,
+        open: () => Promise.reject(new Error('no scavenge was asked for')),
+        options: { chunkSizeBytes: 65_536, freshMs: FRESH_MS, removeAfterMs: REMOVE_AFTER_MS },
+        settings: { compactCommitsMin: 1 },
+      });
+      if (outcome === 'published') this.judge.counts['compactions']!++;
+      return;
+    }
     const compacted = await compact(world, this.#random.chance(0.5) ? {} : { commitsMax: this.#random.int(1, 20) });
     if (compacted.kind !== 'done') return;
     this.judge.counts['compactions']!++;
@@ -363,6 +399,10 @@ class Simulation {
       const seen = judge.log.length;
       const { events } = await store.readAll({ direction: 'forward', from: 'start', count: 4_000 });
       if (judge.log.length === seen) judge.readAll(slot.process.name, events);
+      for (const stream of STREAMS) {
+        const least = judge.acknowledgedLast(stream);
+        judge.read(stream, await this.#eventsOf(store, stream), least);
+      }
     } catch (error) {
       judge.problem(`${slot.process.name} fails in peace: ${String((error as Error).stack)}`);
     }

@@ -8,11 +8,14 @@ import { askToLogin } from './page-session.ts';
  * asks for a login and repeats the request.
  */
 
+/** Nothing is sent for what is empty. */
+type QueryValue = string | number | boolean | null | undefined;
+
 export interface RequestOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
+  readonly query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
   /** False: a 401 is an error like others, and no login is shown. */
   readonly canLogin?: boolean;
 }
@@ -81,8 +84,9 @@ function addressOf(path: string, query: RequestOptions['query'] = {}): string {
   const url = new URL(path, location.origin);
   if (url.origin !== location.origin)
     throw new ApiError('foreign_address', `This page talks only to its own node, not to the host of ${path}.`);
-  for (const [name, value] of Object.entries(query))
-    if (value != null && value !== '') url.searchParams.set(name, String(value));
+  for (const [name, values] of Object.entries(query))
+    for (const value of [values].flat())
+      if (value != null && value !== '') url.searchParams.append(name, String(value));
   return PREFIX + url.pathname + url.search;
 }
 
@@ -111,6 +115,8 @@ async function once(
     if (signal?.aborted === true) throw new ApiError('aborted', 'The request was cancelled.');
     if (timeout.aborted) throw new ApiError('timeout', `The node did not answer within ${timeoutMs / 1_000} seconds.`);
     lost();
-    throw new ApiError('unreachable', 'The node is not responding. Retrying until it does.');
+    // What changes something is not sent again by itself.
+    const next = method === 'GET' ? 'Retrying until it does.' : 'Try again when it does.';
+    throw new ApiError('unreachable', `The node is not responding. ${next}`);
   }
 }

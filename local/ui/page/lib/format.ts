@@ -3,12 +3,16 @@
  * is not known, or is no time, is a dash; nothing here throws.
  */
 
-const NOTHING = '–';
+export const NOTHING = '–';
+const MINUS = '−';
 const LOCALE = usableLocale();
-const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumSignificantDigits: 3 });
-const three = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 });
-const percents = new Intl.NumberFormat(LOCALE, { style: 'percent', maximumFractionDigits: 1 });
+const whole = numbersAs({ maximumFractionDigits: 0 });
+const short = numbersAs({ notation: 'compact', maximumSignificantDigits: 3 });
+const three = numbersAs({ maximumSignificantDigits: 3 });
+const percents = numbersAs({ style: 'percent', maximumFractionDigits: 1 });
+/** The least share that is told. */
+const PERCENT_MIN = 0.0001;
+const smallPercents = numbersAs({ style: 'percent', maximumFractionDigits: 2 });
 
 /**
  * The language of the browser; undefined for the default where `Intl` can't take it. Chromium without a locale, as in
@@ -27,6 +31,12 @@ function isLocale(tag: string | undefined): tag is string {
   } catch {
     return false;
   }
+}
+
+/** Writes numbers in one form. Many locales have a hyphen for a minus, after which lines break. */
+function numbersAs(options: Intl.NumberFormatOptions): { format(value: number): string } {
+  const { format } = new Intl.NumberFormat(LOCALE, options);
+  return { format: (value) => format(value).replace('-', MINUS) };
 }
 
 /** Writes times in one form, in the time zone of the reader or a named one. */
@@ -75,15 +85,19 @@ export function bytesText(value: Maybe): string {
   if (!isKnown(value)) return NOTHING;
   let left = value;
   let unit = 0;
-  while (Math.abs(left) >= 1_000 && unit < UNITS.length - 1) {
+  // Not before: 1,012 KiB as 0.988 MiB would look like less than 990 KiB beside it.
+  while (Math.abs(left) >= 1_024 && unit < UNITS.length - 1) {
     left /= 1_024;
     unit++;
   }
-  return `${unit === 0 ? whole.format(left) : three.format(left)}\u00a0${UNITS[unit]}`;
+  return `${(unit === 0 || Math.abs(left) >= 1_000 ? whole : three).format(left)}\u00a0${UNITS[unit]}`;
 }
 
+/** `45.7%`, `0.25%`; `<0.01%` for what would be nothing. */
 export function percentText(share: Maybe): string {
-  return isKnown(share) ? percents.format(share) : NOTHING;
+  if (!isKnown(share)) return NOTHING;
+  if (share > 0 && share < PERCENT_MIN / 2) return `<${smallPercents.format(PERCENT_MIN)}`;
+  return (Math.abs(share) < 0.01 ? smallPercents : percents).format(share);
 }
 
 const SECOND_MS = 1_000;
@@ -95,7 +109,7 @@ const DAY_MS = 86_400_000;
 export function durationText(ms: Maybe): string {
   if (!isKnown(ms)) return NOTHING;
   if (ms === 0) return '0\u00a0s';
-  if (ms < 0) return `-${durationText(-ms)}`;
+  if (ms < 0) return `${MINUS}${durationText(-ms)}`;
   if (ms < 1) return `${three.format(ms * 1_000)}\u00a0µs`;
   if (ms < SECOND_MS) return `${three.format(ms)}\u00a0ms`;
   if (ms < MINUTE_MS) return `${three.format(ms / SECOND_MS)}\u00a0s`;
@@ -146,6 +160,11 @@ export const exactClockText = timesAs({
 });
 /** `9:15 AM`. */
 export const minuteText = timesAs({ hour: 'numeric', minute: '2-digit' });
+const utcMinuteText = timesAs({ hour: 'numeric', minute: '2-digit', timeZone: 'UTC' });
+/** A time of day, such as `9:15 AM`. */
+export function dayTimeText(hour: number, minute: number): string {
+  return utcMinuteText(Date.UTC(2000, 0, 1, hour, minute));
+}
 /** `Sat 9:15 AM`. */
 export const weekdayMinuteText = timesAs({ weekday: 'short', hour: 'numeric', minute: '2-digit' });
 /** `Nov 28, 2026`. */
@@ -156,14 +175,14 @@ export function ownZone(): string {
   return new Intl.DateTimeFormat(LOCALE).resolvedOptions().timeZone;
 }
 
-/** Writes minutes of days, such as `Sat, Nov 28, 2026, 09:15 AM`, in a time zone; without one in the reader's. */
+/** Writes minutes of days, such as `Sat, Nov 28, 2026, 9:15 AM`, in a time zone; without one in the reader's. */
 export function zonedMinutes(zone?: string): (ms: number) => string {
   return timesAs({
     weekday: 'short',
     day: 'numeric',
     month: 'short',
     year: 'numeric',
-    hour: '2-digit',
+    hour: 'numeric',
     minute: '2-digit',
     ...(zone !== undefined && { timeZone: zone }),
   });

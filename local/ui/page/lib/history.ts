@@ -6,6 +6,8 @@ import type { ReadonlySignal } from '@preact/signals';
 const SPAN_MS = 3_600_000;
 /** Where the page was not looked at for longer than this, the line is cut. */
 const GAP_MS = 45_000;
+/** So far behind the value before it lies the null by which a line is cut. */
+export const CUT_MS = 1;
 
 export interface History {
   /** Unix milliseconds, rising. */
@@ -49,7 +51,7 @@ export function record(name: string, atMs: number, sample: Readonly<Record<strin
       ...between,
       sample[one] ?? null,
     ];
-  history.value = { times: [...times.slice(from), ...between.map(() => last! + 1), atMs], values: next };
+  history.value = { times: [...times.slice(from), ...between.map(() => last! + CUT_MS), atMs], values: next };
 }
 
 const SPANS_MS = [60_000, 300_000, 900_000, SPAN_MS];
@@ -72,5 +74,34 @@ export function rateOf({ times }: History, values: readonly (number | null)[] | 
     const now = values?.[i] ?? null;
     const then = i === 0 ? null : (values?.[i - 1] ?? null);
     return now === null || then === null || now < then ? null : ((now - then) * 1_000) / (time - times[i - 1]!);
+  });
+}
+
+/** Whether a line is cut at this time: up to the next one nothing is known. */
+export function isCutAt(times: readonly number[], i: number): boolean {
+  return i > 0 && times[i]! - times[i - 1]! <= CUT_MS;
+}
+
+/** As many points as a small line can show. */
+const EVEN_POINTS = 60;
+
+/**
+ * A line of a history at even distances of time, however far apart its values lie: each is that of the time since the
+ * one before it, and the most of several counts, so that no peak is lost. Behind a cut nothing is known.
+ */
+export function evenly({ times, values }: History, name: string): readonly (number | null)[] {
+  const line = values[name];
+  const first = times[0];
+  if (line === undefined || first === undefined || times.length < 2) return [];
+  const stepMs = (times.at(-1)! - first) / EVEN_POINTS;
+  // The first one is of a time before.
+  let at = 1;
+  return Array.from({ length: EVEN_POINTS }, (_, step) => {
+    const endMs = first + (step + 1) * stepMs;
+    const found: number[] = [];
+    for (; at < times.length && times[at]! <= endMs; at += 1) if (line[at] != null) found.push(line[at]!);
+    // It ends where its figure does.
+    if (found.length > 0) return step === EVEN_POINTS - 1 ? found.at(-1)! : Math.max(...found);
+    return at === times.length || isCutAt(times, at - 1) ? null : (line[at] ?? null);
   });
 }

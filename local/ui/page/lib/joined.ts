@@ -1,9 +1,10 @@
 import type { HistoryView } from '../../../../handlers/documents/node.ts';
+import { CUT_MS } from './history.ts';
 import type { History } from './history.ts';
 
 const HOUR_MS = 3_600_000;
 /** Between the two: longer than a step of the node. */
-const CUT_MS = 120_000;
+const APART_MS = 120_000;
 /** Values further apart than so many steps have something missing between. */
 const STEPS_APART = 2;
 
@@ -25,7 +26,7 @@ export function dayOf({ times, values, stepSeconds }: HistoryView, names: LineNa
   const of = (line: readonly (number | null)[] | undefined, factor: number) =>
     from.map((i) => (i === null || line?.[i] == null ? null : line[i] * factor));
   return {
-    times: from.map((i, at) => (i === null ? times[from[at - 1]!]! + 1 : times[i]!)),
+    times: from.map((i, at) => (i === null ? times[from[at - 1]!]! + CUT_MS : times[i]!)),
     values: Object.fromEntries(
       Object.entries(names).map(([own, name]) =>
         typeof name === 'string' ? [own, of(values[name], 1)] : [own, of(values[name[0]], name[1])],
@@ -35,35 +36,44 @@ export function dayOf({ times, values, stepSeconds }: HistoryView, names: LineNa
 }
 
 /**
- * What the page saw in the last hour, behind what the node kept of the time before. The first look tells no rates: it
- * would be a gap between the two.
+ * What the page saw in the last hour, behind what the node kept of the time before, back to as long ago as is told.
+ * The first look tells no rates, which would be a gap between the two: there they are those of the second.
  */
-export function joined(day: History, seen: History): History {
-  const live = day.times.length === 0 ? seen : withoutFirst(seen);
+export function joined(day: History, seen: History, spanMs = HOUR_MS): History {
+  const live = day.times.length === 0 ? seen : withFirst(seen);
   const lastMs = live.times.at(-1) ?? day.times.at(-1) ?? 0;
   const firstMs = live.times[0] ?? Infinity;
-  const start = day.times.findIndex((ms) => ms >= lastMs - HOUR_MS);
+  const start = day.times.findIndex((ms) => ms >= lastMs - spanMs);
   const end = day.times.findIndex((ms) => ms >= firstMs);
   const begin = start < 0 ? day.times.length : start;
   const stop = end < 0 ? day.times.length : end;
   if (begin >= stop) return live;
-  const isCut = live.times.length > 0 && firstMs - day.times[stop - 1]! > CUT_MS;
+  const isCut = live.times.length > 0 && firstMs - day.times[stop - 1]! > APART_MS;
   const cut = isCut ? [null] : [];
   const names = new Set([...Object.keys(day.values), ...Object.keys(live.values)]);
   const before = (name: string) =>
     day.values[name]?.slice(begin, stop) ?? Array.from({ length: stop - begin }, () => null);
   const after = (name: string) => live.values[name] ?? Array.from({ length: live.times.length }, () => null);
   return {
-    times: [...day.times.slice(begin, stop), ...cut.map(() => day.times[stop - 1]! + 1), ...live.times],
+    times: [...day.times.slice(begin, stop), ...cut.map(() => day.times[stop - 1]! + CUT_MS), ...live.times],
     values: Object.fromEntries([...names].map((name) => [name, [...before(name), ...cut, ...after(name)]])),
   };
 }
 
-function withoutFirst(live: History): History {
-  const lines = Object.values(live.values);
-  if (live.times.length < 2 || lines.some((line) => line[0] != null)) return live;
+function withFirst({ times, values }: History): History {
   return {
-    times: live.times.slice(1),
-    values: Object.fromEntries(Object.entries(live.values).map(([name, line]) => [name, line.slice(1)])),
+    times,
+    values: Object.fromEntries(
+      Object.entries(values).map(([name, line]) => [
+        name,
+        line[0] == null && line[1] != null ? [line[1], ...line.slice(1)] : line,
+      ]),
+    ),
   };
+}
+
+/** Lines of what did not happen at all: what the node has not kept of them is zero. */
+export function withZeros(kept: HistoryView, names: readonly string[]): HistoryView {
+  const values = names.map((name) => [name, kept.times.map((_, i) => kept.values[name]?.[i] ?? 0)] as const);
+  return { ...kept, values: Object.fromEntries(values) };
 }

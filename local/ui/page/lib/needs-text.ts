@@ -4,6 +4,6 @@ import type { Need } from '../api/page-session.ts';
 export const NEEDS_TEXT: Readonly<Record<Need, string>> = {
   anyone: 'everybody',
   authenticated: 'users who have logged in',
-  operators: 'members of $ops and $admins',
+  operators: 'members of $ops or $admins',
   administrators: 'members of $admins',
 };

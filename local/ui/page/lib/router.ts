@@ -37,14 +37,14 @@ export function goTo(path: string, { replace = false } = {}): void {
 }
 
 /**
- * Changes the query of the view that is shown; null takes a parameter away. No step in the history: it is the same
- * view.
+ * Changes the query of the view that is shown; null takes a parameter away, a list gives it several times. No step in
+ * the history: it is the same view.
  */
-export function setQuery(changes: Readonly<Record<string, string | null>>): void {
+export function setQuery(changes: Readonly<Record<string, string | readonly string[] | null>>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === null || value === '') query.delete(name);
-    else query.set(name, value);
+    query.delete(name);
+    for (const each of [value ?? []].flat()) if (each !== '') query.append(name, each);
   }
   const text = query.toString();
   history.replaceState(null, '', location.pathname + (text === '' ? '' : `?${text}`));

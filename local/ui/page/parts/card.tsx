@@ -22,7 +22,7 @@ export function Card({
         <header class="card-head">
           {title !== undefined && <h2 id={id}>{title}</h2>}
           {note !== undefined && <span class="faint small">{note}</span>}
-          {actions !== undefined && <div class="row card-actions">{actions}</div>}
+          {actions !== undefined && actions !== false && <div class="row card-actions">{actions}</div>}
         </header>
       )}
       <div class="card-body">{children}</div>
@@ -51,7 +51,7 @@ export function ViewHead({
         </h1>
         {about !== undefined && <p class="muted">{about}</p>}
       </div>
-      {actions !== undefined && <div class="row wrap">{actions}</div>}
+      {actions !== undefined && actions !== false && <div class="row wrap">{actions}</div>}
     </header>
   );
 }

@@ -37,7 +37,7 @@ const PADDING_PX = 8;
 /** Labels nearer to the left edge than this would lie over those of the other axis. */
 const EDGE_PX = 24;
 /** Labels nearer to the right edge than half of the longest one, such as `10:26:00 PM`, would be cut off there. */
-const END_PX = 28;
+const END_PX = 36;
 /** Room of the labels at the left side, at least: so that charts one below another begin at the same place. */
 const SIDE_PX = 62;
 const SIDE_GAP_PX = 6;
@@ -76,7 +76,7 @@ function zoom(): number {
 export function Chart({ title, times, series, unit = 'count', height = HEIGHT, actions, spanMs, syncKey }: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const legend = useRef<HTMLUListElement>(null);
+  const head = useRef<HTMLElement>(null);
   const painted = paintedTheme.value;
   const labels = series.map(({ label }) => label).join('\n');
   const data = useRef<uPlot.AlignedData>([[]]);
@@ -102,7 +102,7 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
         { series, unit, height: px, ...(syncKey !== undefined && { syncKey }) },
         span,
         empty,
-        (index) => showAt(legend.current, data.current, index, unit),
+        (index) => showAt(head.current, data.current, index, unit, span.current === undefined),
       ),
       data.current,
       element,
@@ -118,14 +118,15 @@ export function Chart({ title, times, series, unit = 'count', height = HEIGHT, a
   }, [painted, labels, unit, height]);
   useEffect(() => {
     plot.current?.setData(data.current);
-    if (plot.current?.cursor.idx == null) showAt(legend.current, data.current, null, unit);
+    if (plot.current?.cursor.idx == null) showAt(head.current, data.current, null, unit, spanMs === undefined);
   }, [times, series]);
 
   return (
     <figure class="chart">
-      <figcaption class="chart-head">
+      <figcaption class="chart-head" ref={head}>
         <span class="chart-title">{title}</span>
-        <ul class="legend" ref={legend} aria-hidden="true">
+        <output class="faint small" aria-hidden="true" />
+        <ul class="legend" aria-hidden="true">
           {series.map(({ label }, i) => (
             <li key={label}>
               <span class={`key fill-${(i % SERIES_COLOURS) + 1}`} />
@@ -179,13 +180,25 @@ function most(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((one, other) => Math.max(one, other));
 }
 
-/** The values under the pointer, or the last ones that are known. */
-function showAt(legend: HTMLUListElement | null, data: uPlot.AlignedData, index: number | null, unit: Unit): void {
-  if (legend === null) return;
-  for (const [i, item] of [...legend.children].entries()) {
+/**
+ * The values under the pointer, or the last ones that are known; nothing where there is none. Values of kept minutes
+ * (`isKept`) are told with their time, since figures beside the chart are those of now.
+ */
+function showAt(
+  head: HTMLElement | null,
+  data: uPlot.AlignedData,
+  index: number | null,
+  unit: Unit,
+  isKept: boolean,
+): void {
+  if (head === null) return;
+  const [time, ...outputs] = head.querySelectorAll('output');
+  const at = data[0][index ?? data[0].length - 1];
+  time!.textContent = isKept && at !== undefined ? minuteText(at * 1_000) : '';
+  for (const [i, output] of outputs.entries()) {
     const values = data[i + 1] as readonly (number | null)[] | undefined;
     const value = index === null ? values?.findLast((one) => one != null) : values?.[index];
-    item.querySelector('output')!.textContent = unitText(value, unit);
+    output.textContent = value == null ? '' : unitText(value, unit);
   }
 }
 
@@ -232,8 +245,13 @@ function optionsFor(
     axes: [
       {
         ...axis,
+        grid: {
+          ...axis.grid,
+          filter: (plot, ticks) => ticks.map((tick) => (isAtEdge(plot, tick, factor) ? null : tick)),
+        },
         size: 24 * factor,
         space: 80 * factor,
+        incrs: TIME_STEPS,
         gap: 4,
         values: (plot, ticks, _axis, _space, step) =>
           ticks.map((tick) =>
@@ -245,11 +263,13 @@ function optionsFor(
       {
         ...axis,
         size: (plot, labels) => sideOf(plot, labels, factor),
-        space: 28 * factor,
+        space: 24 * factor,
         gap: SIDE_GAP_PX,
         ...(unit.startsWith('bytes') && { incrs: BYTE_STEPS }),
         ...(unit === 'ms' && { incrs: DURATION_STEPS }),
-        values: (_, ticks) => ticks.map((tick) => (empty.current ? null : unitText(tick, unit))),
+        // Zero of durations: `0 s` would be of another unit than the ticks above it.
+        values: (_, ticks) =>
+          ticks.map((tick) => (empty.current ? null : tick === 0 && unit === 'ms' ? '0' : unitText(tick, unit))),
       },
     ],
     series: [
@@ -283,6 +303,12 @@ function isAtEdge(plot: uPlot, tick: number, factor: number): boolean {
   const px = plot.valToPos(tick, 'x');
   return px < EDGE_PX * factor || px > plot.over.clientWidth - (END_PX - PADDING_PX) * factor;
 }
+
+/** Of times in seconds, near enough to each other that few minutes have more than one label. */
+const TIME_STEPS = [
+  ...[1, MINUTE].flatMap((unit) => [1, 2, 5, 10, 15, 30].map((count) => count * unit)),
+  ...[1, 2, 3, 6, 12, 24].map((hours) => hours * 60 * MINUTE),
+];
 
 /** Steps of durations in milliseconds: from a microsecond to ten days, whole seconds, minutes and hours. */
 const DURATION_STEPS = [

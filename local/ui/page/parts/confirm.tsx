@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { Field, Form } from './form.tsx';
+import { TypedName } from './typed-name.tsx';
 
 export interface Question {
   readonly title: string;
@@ -41,9 +42,7 @@ export function ConfirmHost() {
       {question !== null && (
         <Form
           validate={({ typed }): Record<string, string> =>
-            question.typed !== undefined && typed !== question.typed
-              ? { typed: `Type ${question.typed} to continue.` }
-              : {}
+            question.typed !== undefined && typed !== question.typed ? { typed: 'This does not match the name.' } : {}
           }
           onSubmit={async () => {
             await question.run?.();
@@ -60,7 +59,10 @@ export function ConfirmHost() {
         >
           <div class="prose">{question.text}</div>
           {question.typed !== undefined && (
-            <Field name="typed" label={`Type “${question.typed}” to confirm`} isRequired isFocused spellcheck={false} />
+            <>
+              <TypedName text={question.typed} />
+              <Field name="typed" label="Type this name to confirm" isRequired isFocused spellcheck={false} />
+            </>
           )}
         </Form>
       )}

@@ -1,6 +1,13 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Icon } from './icon.tsx';
+import { breakable } from './name.tsx';
+import { Toasts } from './toast.tsx';
+
+/** The dialogs that are open, the one in front last. */
+const opened = signal<readonly string[]>([]);
+export const isDialogOpen = () => opened.value.length > 0;
 
 export interface DialogProps {
   readonly title: string;
@@ -28,6 +35,11 @@ export function Dialog({ title, isOpen, onClose, size = 'medium', children }: Di
     dialog.showModal();
     dialog.querySelector<HTMLElement>('[autofocus]')?.focus();
   }, [isOpen]);
+  useEffect(() => {
+    if (!isOpen) return;
+    opened.value = [...opened.peek(), id];
+    return () => (opened.value = opened.peek().filter((one) => one !== id));
+  }, [isOpen]);
   const isPalette = size === 'palette';
   return (
     <dialog
@@ -47,7 +59,9 @@ export function Dialog({ title, isOpen, onClose, size = 'medium', children }: Di
         <div class="dialog-inside">
           {!isPalette && (
             <header class="dialog-head">
-              <h2 id={id}>{title}</h2>
+              <h2 id={id} title={title}>
+                {breakable(title)}
+              </h2>
               <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
                 <Icon name="close" />
               </button>
@@ -56,6 +70,7 @@ export function Dialog({ title, isOpen, onClose, size = 'medium', children }: Di
           <div class="dialog-body">{children}</div>
         </div>
       )}
+      {isOpen && <Toasts isHere={opened.value.at(-1) === id} />}
     </dialog>
   );
 }

@@ -1,4 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { returns } from '../api/connection-state.ts';
 import type { ApiError } from '../api/problem-text.ts';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
@@ -31,7 +33,7 @@ export function EmptyState({
   );
 }
 
-/** What happened, in the node's words, and a way on. */
+/** What happened, in the node's words, and a way on; when the node was away and is back, it is tried again at once. */
 export function ErrorState({
   error,
   what = 'This',
@@ -43,6 +45,12 @@ export function ErrorState({
   readonly isWhole?: boolean;
   readonly onRetry?: () => void;
 }) {
+  const back = returns.value;
+  const seen = useRef(back);
+  useEffect(() => {
+    if (back !== seen.current && error.isPassing) onRetry?.();
+    seen.current = back;
+  }, [back]);
   return (
     <div role="alert">
       <EmptyState

@@ -21,6 +21,21 @@ export interface MenuProps {
   readonly items: readonly MenuItem[];
 }
 
+const GAP_PX = 4;
+
+/**
+ * In front of everything, so that no table cuts it: below its button, and to the left of where that ends, or above it
+ * and to the right of where it begins where the window ends before.
+ */
+function show(list: HTMLElement, button: DOMRect): void {
+  list.showPopover();
+  const { offsetWidth: width, offsetHeight: height } = list;
+  const below = button.bottom + GAP_PX;
+  const isAbove = below + height > innerHeight && button.top - GAP_PX - height > 0;
+  list.style.left = `${button.right - width < 0 ? button.left : button.right - width}px`;
+  list.style.top = `${isAbove ? button.top - GAP_PX - height : below}px`;
+}
+
 /** A button that opens a list of things to do. Arrows move within it, letters jump, Escape closes. */
 export function Menu({ label, trigger, heading, items }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
@@ -31,8 +46,11 @@ export function Menu({ label, trigger, heading, items }: MenuProps) {
   useLayoutEffect(() => {
     if (!isOpen) return;
     const inside = root.current!;
+    show(inside.querySelector<HTMLElement>('.menu-list')!, inside.getBoundingClientRect());
     const itemsOf = () => [...inside.querySelectorAll<HTMLElement>('[role^=menuitem]:not(:disabled)')];
-    (inside.querySelector<HTMLElement>('[aria-checked=true]') ?? itemsOf()[0])?.focus();
+    (inside.querySelector<HTMLElement>('[aria-checked=true]') ?? itemsOf()[0])?.focus({ preventScroll: true });
+    // It stays where it is, and its button does not.
+    const moved = () => setOpen(false);
     const elsewhere = (event: Event) => {
       if (!inside.contains(event.target as Node)) setOpen(false);
     };
@@ -55,9 +73,13 @@ export function Menu({ label, trigger, heading, items }: MenuProps) {
       }
     };
     addEventListener('pointerdown', elsewhere, true);
+    addEventListener('scroll', moved, true);
+    addEventListener('resize', moved);
     inside.addEventListener('keydown', pressed);
     return () => {
       removeEventListener('pointerdown', elsewhere, true);
+      removeEventListener('scroll', moved, true);
+      removeEventListener('resize', moved);
       inside.removeEventListener('keydown', pressed);
     };
   }, [isOpen]);
@@ -77,7 +99,7 @@ export function Menu({ label, trigger, heading, items }: MenuProps) {
         {trigger ?? <Icon name="more" />}
       </button>
       {isOpen && (
-        <div class="menu-list">
+        <div class="menu-list" popover="manual">
           {heading !== undefined && <div class="menu-heading">{heading}</div>}
           <div role="menu" id={id} aria-label={label}>
             {items.map((item) => (

@@ -53,9 +53,11 @@ const NOTHING: History = { times: [], values: {} };
 export function usePast({ range, kept: node }: NodePast, names: LineNames, live: History): Past {
   const day = useMemo(() => (node === null ? NOTHING : dayOf(node, names)), [node, names]);
   const hour = useMemo(() => joined(day, live), [day, live]);
-  // What the node keeps nothing of is shown as far as the page saw it.
+  // What the node keeps nothing of is shown as far as the page saw it, at the end of the same day.
   const hasDay = useMemo(() => Object.values(day.values).some((line) => line.some((value) => value !== null)), [day]);
-  return range === 'day' && hasDay ? { hour, ...day } : { hour, ...hour, spanMs: shownSpanMs(hour) };
+  return range === 'day' && day.times.length > 0
+    ? { hour, ...(hasDay ? day : joined(day, live, Infinity)) }
+    : { hour, ...hour, spanMs: shownSpanMs(hour) };
 }
 
 /** Above charts: which range they show. */
@@ -65,7 +67,7 @@ export function RangeChoice({ past: { range, choose, kept: node } }: { readonly 
       <Choice label="Time range" options={RANGES} value={range} onChange={choose} />
       {node !== null && (
         <span class="muted small">
-          Data since <Time at={node.since} show="absolute" />. A restart of the node begins anew.
+          Data since <Time at={node.since} show="absolute" />. A restart of the node begins it anew.
         </span>
       )}
     </>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { durationText, percentText } from '../lib/format.ts';
+import { Dotted } from './dotted.tsx';
 
 /** How far some work is. */
 export function Progress({
@@ -23,10 +24,13 @@ export function Progress({
   return (
     <div class={`progress ${tone}`}>
       <div class="row spread">
-        <span class="truncate">{phase ?? label}</span>
+        <span class="truncate" title={phase ?? label}>
+          {phase ?? label}
+        </span>
         <span class="muted nowrap">
-          {percentText(share)}
-          {leftMs != null && ` · ${durationText(leftMs)} left`}
+          <Dotted
+            items={[share === null ? null : percentText(share), leftMs == null ? null : `${durationText(leftMs)} left`]}
+          />
         </span>
       </div>
       <div

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { NOTHING } from '../lib/format.ts';
 import { hrefOf } from '../lib/router.ts';
 import { Sparkline } from './sparkline.tsx';
 
@@ -23,7 +24,7 @@ export function Stat({
   const inner = (
     <>
       <span class="stat-label">{label}</span>
-      <span class="stat-value">{value}</span>
+      <span class={`stat-value${value === NOTHING ? ' faint' : ''}`}>{value}</span>
       {note !== undefined && <span class="stat-note">{note}</span>}
       {points !== undefined && <Sparkline points={points} />}
     </>

@@ -24,10 +24,11 @@ function close(id: number): void {
   shown.value = shown.peek().filter((one) => one.id !== id);
 }
 
-export function Toasts() {
+/** What lies outside an open dialog is under its scrim, and takes no clicks: the dialog in front shows them itself. */
+export function Toasts({ isHere }: { readonly isHere: boolean }) {
   return (
     <div class="toasts" role="log" aria-live="polite" aria-label="Messages">
-      {shown.value.map(({ id, text, tone }) => (
+      {(isHere ? shown.value : []).map(({ id, text, tone }) => (
         <div key={id} class={`toast ${tone}`}>
           <Icon name={tone === 'ok' ? 'check' : tone === 'bad' ? 'error' : 'info'} />
           <span class="grow break">{text}</span>

@@ -6,6 +6,7 @@ import type { Theme } from '../lib/theme.ts';
 import { Dotted } from '../parts/dotted.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Menu } from '../parts/menu.tsx';
+import { Name } from '../parts/name.tsx';
 import { toast } from '../parts/toast.tsx';
 import { nodeName } from './node-name.ts';
 import { askForPassword } from './own-password.tsx';
@@ -74,7 +75,8 @@ function User() {
   if (!who.hasSecurity)
     return (
       <span class="badge warn" title="The node runs without security: anyone who can reach it can do anything.">
-        No security
+        <Icon name="warning" size={14} />
+        <span class="badge-text">No security</span>
       </span>
     );
   const leave = () => {
@@ -92,7 +94,9 @@ function User() {
       }
       heading={
         <>
-          <strong class="break">{who.user}</strong>
+          <strong class="break">
+            <Name text={who.user ?? ''} isWhole />
+          </strong>
           <span class="faint small">
             <Dotted items={[role, who.groups.length > 0 ? who.groups.join(', ') : null]} />
           </span>

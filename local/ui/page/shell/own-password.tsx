@@ -3,6 +3,7 @@ import { post } from '../api/page-client.ts';
 import { loadSession, session } from '../api/page-session.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { Name } from '../parts/name.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { toast } from '../parts/toast.tsx';
 import { Password, samePasswords } from '../views/users/user-dialogs.tsx';
@@ -52,8 +53,12 @@ export function OwnPassword() {
             </>
           )}
         >
-          <p class="muted">
-            This logs <strong class="break">{user}</strong> out everywhere, here too.
+          <p>
+            This logs{' '}
+            <strong class="break">
+              <Name text={user} isWhole />
+            </strong>{' '}
+            out everywhere, here too.
           </p>
           <Field
             name="current"

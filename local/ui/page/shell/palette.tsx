@@ -118,7 +118,15 @@ function Chooser() {
             at.value = 0;
           }}
         />
-        <kbd>Esc</kbd>
+        <kbd class="only-wide">Esc</kbd>
+        <button
+          type="button"
+          class="icon-button only-narrow"
+          aria-label="Close"
+          onClick={() => (paletteIsOpen.value = false)}
+        >
+          <Icon name="close" />
+        </button>
       </div>
       <ul id="palette-list" role="listbox" aria-label="Matches" ref={list}>
         {choices.map((choice, i) => (
@@ -131,7 +139,9 @@ function Chooser() {
             onMouseMove={() => (at.value = i)}
           >
             <Icon name={choice.icon} />
-            <span class="truncate grow">{choice.label}</span>
+            <span class="truncate grow" title={choice.label}>
+              {choice.label}
+            </span>
             <span class="small faint nowrap">{choice.hint}</span>
           </li>
         ))}

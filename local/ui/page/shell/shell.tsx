@@ -6,6 +6,7 @@ import { announcement } from '../lib/announce.ts';
 import { percentText } from '../lib/format.ts';
 import { place } from '../lib/router.ts';
 import { ConfirmHost } from '../parts/confirm.tsx';
+import { isDialogOpen } from '../parts/dialog.tsx';
 import { ErrorState } from '../parts/empty-state.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Toasts } from '../parts/toast.tsx';
@@ -27,7 +28,7 @@ export function Shell() {
   return (
     <>
       {session.value === null ? <Waiting /> : mayUse('authenticated') ? <Frame /> : <Entrance />}
-      <Toasts />
+      <Toasts isHere={!isDialogOpen()} />
       <div class="hidden-visually" role="status" aria-live="polite">
         {announcement}
       </div>
@@ -132,7 +133,7 @@ function Banner() {
           continues when it is ready.
         </span>
       ) : (
-        <span>The node is not responding; retrying. This page shows its last known state.</span>
+        <span>The node is not responding; retrying. What is shown may be out of date.</span>
       )}
     </div>
   );

@@ -5,6 +5,7 @@ import { mayUse, session } from '../api/page-session.ts';
 import { announce } from '../lib/announce.ts';
 import { place } from '../lib/router.ts';
 import { Button } from '../parts/button.tsx';
+import { ViewHead } from '../parts/card.tsx';
 import { EmptyState } from '../parts/empty-state.tsx';
 import { Locked } from '../parts/locked.tsx';
 import { viewAt } from '../views.ts';
@@ -32,6 +33,7 @@ export function Stage() {
   if (!mayUse(found.view.needs))
     return (
       <div class="stage">
+        <ViewHead title={title} />
         <Locked needs={found.view.needs} />
       </div>
     );

@@ -7,6 +7,7 @@ import { event, events, setMetadata } from '../../../streams/setup.ts';
 import { Random } from '../../../support/random.ts';
 import { AS } from '../../secured.ts';
 import { stream } from './kit.ts';
+import { FakeSecurity } from '../../../support/fake-security.ts';
 import { gist, READ, readOf, realGrpc, streamRead } from './read-kit.ts';
 
 const UNHANDLED = 'Exception was thrown by handler.';
@@ -250,6 +251,90 @@ describe('reading $all', () => {
     expect((await seen({ count: null, stream_identifier: { prefix: ['s'] } })).message).toBe(
       `'None' is not a valid EventStore.Client.Streams.ReadReq+Types+Options+Types+FilterOptions+WindowOneofCase`,
     );
+  });
+});
+
+describe('reading by an index', () => {
+  const byIndex = (prefix: string[], more: Json = {}): Json =>
+    readOf({
+      all: { start: {} },
+      count: '9',
+      no_filter: null,
+      filter: { count: {}, stream_identifier: { prefix } },
+      ...more,
+    });
+
+  it('gives the events of a category or a type, and refuses more than one', async () => {
+    const h = realGrpc();
+    for (const name of ['s-1', 't-1', 's', 's-2'])
+      await h.store.append(name, ANY, [event('', { type: 'a' }), event('', { type: 'b' })]);
+    await setMetadata(h.store, 's-2', '{"$tb":1}');
+    const gists = async (prefix: string[], more?: Json) =>
+      (await h.call(READ, byIndex(prefix, more))).received.map(gist);
+    expect(await gists(['$idx-ce-s'])).toEqual(['0@s-1', '1@s-1', '0@s', '1@s', '1@s-2']);
+    expect(await gists(['$idx-ce-s'], { count: '2', all: { end: {} }, read_direction: 'Backwards' })).toEqual([
+      '1@s-2',
+      '1@s',
+    ]);
+    expect(await gists(['$idx-et-b'])).toEqual(['1@s-1', '1@t-1', '1@s', '1@s-2']);
+    for (const prefix of [['$idx-ce-s', '$idx-ce-t'], ['$idx-ce-s', 's'], ['$idx-ce-'], ['$idx-et-'], ['$idx-none']])
+      expect(await h.call(READ, byIndex(prefix))).toMatchObject({ status: 3, received: [] });
+    // Of types it is a prefix like any other.
+    const ofTypes = { filter: { count: {}, event_type: { prefix: ['$idx-ce-s'] } } };
+    expect(await gists([], ofTypes)).toEqual([]);
+  });
+
+  it('asks the list of each stream, and not that of $all', async () => {
+    const h = securedGrpc();
+    for (const name of ['s-1', 's-2']) await h.store.append(name, ANY, events(1));
+    await h.store.append('$$s-2', ANY, [event('{"$acl":{"$r":"olga"}}', { type: '$metadata', isJson: true })]);
+    const seen = async (who: Readonly<Record<string, string>>) => {
+      const { status, received } = await h.call(READ, byIndex(['$idx-ce-s']), { ...who });
+      return [status, ...received.map(gist)];
+    };
+    expect(await seen(AS.plain)).toEqual([0, '0@s-1']);
+    expect(await seen(AS.ops)).toEqual([0, '0@s-1', '0@s-2']);
+    expect(await seen(AS.admin)).toEqual([0, '0@s-1', '0@s-2']);
+    expect(await seen(AS.anonymous)).toEqual([7]);
+    expect((await h.call(READ, byIndex(['s']), { ...AS.plain })).status).toBe(7);
+  });
+});
+
+describe('a view of links', () => {
+  it('gives links whose numbers are positions, resolved or not, from any of them', async () => {
+    const h = realGrpc();
+    for (const name of ['s-1', 't-1', 's', 's-2']) await h.store.append(name, ANY, events(1));
+    const { events: all } = await h.store.readAll({ direction: 'forward', from: 'start', count: 9 });
+    const [first, , , last] = all.map(({ position }) => position);
+    const gists = async (from: Json, more: Json = {}) =>
+      (await h.call(READ, streamRead('$ce-s', from, { count: '9', ...more }))).received.map(gist);
+    expect(await gists({ start: {} })).toEqual([`${first}@$ce-s`, `${last}@$ce-s`]);
+    expect(await gists({ end: {} }, { read_direction: 'Backwards', resolve_links: true })).toEqual([
+      `0@s-2 by ${last}@$ce-s`,
+      `0@s-1 by ${first}@$ce-s`,
+    ]);
+    expect(await gists({ revision: '7' })).toEqual([`${last}@$ce-s`]);
+    expect(await gists({ revision: String(last! + 1) })).toEqual([]);
+    expect((await h.call(READ, streamRead('$ce-none', { start: {} }, { count: '9' }))).received.map(gist)).toEqual([
+      'not found',
+    ]);
+  });
+
+  it('asks the list of each stream that it points to', async () => {
+    const security = new FakeSecurity({ streamInfo: (name) => h.store.streamInfo(name) });
+    security.add('kim', 'kim:pass', []);
+    security.add('ada', 'ada-pass', ['$admins']);
+    const h = realGrpc({}, { security });
+    for (const name of ['s-1', 's-2']) await h.store.append(name, ANY, events(1));
+    await setMetadata(h.store, 's-2', '{"$acl":{"$r":"olga"}}');
+    const seen = async (who: Readonly<Record<string, string>>) => {
+      const asked = streamRead('$ce-s', { start: {} }, { count: '9', resolve_links: true });
+      const { status, received } = await h.call(READ, asked, { ...who });
+      return [status, ...received.map((each) => gist(each).split(' ')[0])];
+    };
+    expect(await seen(AS.plain)).toEqual([0, '0@s-1']);
+    expect(await seen(AS.admin)).toEqual([0, '0@s-1', '0@s-2']);
+    expect(await seen(AS.anonymous)).toEqual([7]);
   });
 });
 

@@ -183,6 +183,41 @@ describe('a subscription to $all', () => {
       expect(await h.call(READ, toAll(from))).toMatchObject({ status: 2, message: UNHANDLED, received: [] });
   });
 
+  it('by an index gives its events, those of before and those that come', async () => {
+    const h = realGrpc();
+    const filter = { stream_identifier: { prefix: ['$idx-ce-w'] }, max: 2, checkpointIntervalMultiplier: 2 };
+    await h.store.append('w-1', ANY, events(1));
+    await h.store.append('o-1', ANY, events(1));
+    const call = h.open(READ, [toAll({ start: {} }, filter)]);
+    expect(await said(call, 3)).toEqual(['confirmed', '0@w-1', 'caught up']);
+    for (let i = 0; i < 4; i++) await h.store.append('o-1', ANY, events(1));
+    const { events: all } = await h.store.readAll({ direction: 'forward', from: 'start', count: 9 });
+    expect((await said(call, 4)).slice(3)).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^checkpoint (${all
+            .slice(-4)
+            .map((e) => e.position)
+            .join('|')})/`,
+        ),
+      ),
+    ]);
+    await h.store.append('w-2', ANY, events(1));
+    expect((await said(call, 5)).slice(4)).toEqual(['0@w-2']);
+  });
+
+  it('to a view of links gives what comes behind a number, and what is written', async () => {
+    const h = realGrpc({ misses: 0.1 });
+    for (const name of ['s-1', 't-1', 's-2']) await h.store.append(name, ANY, events(1));
+    const { events: all } = await h.store.readAll({ direction: 'forward', from: 'start', count: 9 });
+    const call = h.open(READ, [toStream('$ce-s', { revision: String(all[0]!.position) }, { resolve_links: true })]);
+    expect(await said(call, 3)).toEqual(['confirmed', `0@s-2 by ${all[2]!.position}@$ce-s`, 'caught up']);
+    await h.store.append('t-1', ANY, events(1));
+    await h.store.append('s-2', ANY, events(1));
+    expect((await said(call, 4)).slice(3)).toEqual([expect.stringMatching(/^1@s-2 by \d+@\$ce-s$/)]);
+    await left(call, h.store);
+  });
+
   it('with a filter has checkpoints among its events', async () => {
     const h = realGrpc();
     const write = async (...names: string[]): Promise<void> => {

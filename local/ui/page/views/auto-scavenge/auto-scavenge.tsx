@@ -4,7 +4,7 @@ import { post } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { errorOf } from '../../api/problem-text.ts';
-import { durationText } from '../../lib/format.ts';
+import { relativeText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -24,23 +24,23 @@ const STATES: Readonly<
   Record<ScheduleDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>
 > = {
   NotConfigured: {
-    label: 'no schedule',
+    label: 'No schedule',
     tone: 'plain',
     about: 'There is no schedule yet, so no scavenge starts automatically.',
   },
-  Waiting: { label: 'waiting', tone: 'ok', about: 'Waiting for the next scheduled time.' },
+  Waiting: { label: 'Waiting', tone: 'ok', about: 'Waiting for the next scheduled time.' },
   InProgress: {
-    label: 'in progress',
+    label: 'In progress',
     tone: 'accent',
     about: 'A cycle is running: members are scavenged one after the other.',
   },
   Pausing: {
-    label: 'pausing',
+    label: 'Pausing',
     tone: 'warn',
     about: 'The scavenge of a member is being stopped; auto-scavenge is paused after that.',
   },
   Paused: {
-    label: 'paused',
+    label: 'Paused',
     tone: 'warn',
     about: 'Nothing starts until it is resumed. A cycle then continues with the remaining members.',
   },
@@ -82,7 +82,7 @@ export default function AutoScavenge() {
     return (
       <>
         <ViewHead title="Auto-scavenge">
-          <Badge>off</Badge>
+          <Badge>Off</Badge>
         </ViewHead>
         <Off reason={data.reason ?? null} />
       </>
@@ -188,7 +188,7 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
               </p>
               {state === 'Waiting' && until !== null && (
                 <p>
-                  The next cycle starts in <strong>{durationText(until)}</strong>.
+                  The next cycle starts <strong>{relativeText(until, 0)}</strong>.
                 </p>
               )}
               {isPaused && <Notice tone="warn">Paused: no cycle starts at these times.</Notice>}

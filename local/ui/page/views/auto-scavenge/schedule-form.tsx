@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, post } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
+import { dayTimeText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
@@ -9,10 +10,10 @@ import { TimesList } from './times.tsx';
 import type { TimesDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 const PRESETS = [
-  { label: 'Sundays at 02:30', schedule: '30 2 * * 0' },
-  { label: 'Every night at 03:00', schedule: '0 3 * * *' },
-  { label: 'First of the month at 04:00', schedule: '0 4 1 * *' },
-  { label: 'Monday to Friday at 23:00', schedule: '0 23 * * 1-5' },
+  { label: `Sundays at ${dayTimeText(2, 30)}`, schedule: '30 2 * * 0' },
+  { label: `Every night at ${dayTimeText(3, 0)}`, schedule: '0 3 * * *' },
+  { label: `First of the month at ${dayTimeText(4, 0)}`, schedule: '0 4 1 * *' },
+  { label: `Monday to Friday at ${dayTimeText(23, 0)}`, schedule: '0 23 * * 1-5' },
 ] as const;
 /** The node is asked when the user stops typing for this long, not with each letter. */
 const PAUSE_MS = 300;
@@ -85,8 +86,19 @@ export function ScheduleForm({
         spellcheck={false}
         about={
           <>
-            Five fields: minute, hour, day of the month, month, day of the week. <code>*</code> is any,{' '}
-            <code>1,15</code> a list, <code>1-5</code> a range, <code>*/6</code> every sixth.
+            Five fields: minute, hour, day of the month, month, day of the week.{' '}
+            <span class="nowrap">
+              <code>*</code> is any,
+            </span>{' '}
+            <span class="nowrap">
+              <code>1,15</code> a list,
+            </span>{' '}
+            <span class="nowrap">
+              <code>1-5</code> a range,
+            </span>{' '}
+            <span class="nowrap">
+              <code>*/6</code> every sixth.
+            </span>
           </>
         }
       />

@@ -1,5 +1,6 @@
 import { post } from '../../api/page-client.ts';
-import { absoluteText, bytesText } from '../../lib/format.ts';
+import { bytesText, nearText } from '../../lib/format.ts';
+import { now } from '../../lib/now.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Form, Select, Toggle } from '../../parts/form.tsx';
@@ -32,7 +33,7 @@ export function BackupDialog({ isOpen, onClose, onDone }: Common) {
           </>
         )}
       >
-        <p class="muted">
+        <p>
           Stores what the repository does not have yet. The node keeps running; the backup contains everything
           acknowledged before it started.
         </p>
@@ -71,7 +72,7 @@ export function VerifyDialog({ isOpen, onClose, onDone }: Common) {
           </>
         )}
       >
-        <p class="muted">
+        <p>
           Checks that everything the backups need is there and matches its checksums. Damaged objects are noted, so that
           the next backup stores them again.
         </p>
@@ -112,7 +113,7 @@ export function DrillDialog({
           </>
         )}
       >
-        <p class="muted">
+        <p>
           Restores a backup to a temporary folder on this machine, opens it, checks every record and index entry, and
           removes it. The node is not changed. A backup that passes is marked as tested.
         </p>
@@ -123,11 +124,11 @@ export function DrillDialog({
             name="backup"
             label="Which backup"
             value={backup?.id ?? newest.id}
-            options={backups.map((each, i) => ({
+            options={backups.map((each) => ({
               value: each.id,
-              label: `${i === 0 ? 'Newest: ' : ''}${absoluteText(Date.parse(each.createdAt))} – ${bytesText(each.sizeBytes)} – ${shortId(each.id)}`,
+              label: `${nearText(Date.parse(each.createdAt), now.value)} – ${shortId(each.id)}`,
             }))}
-            about={`Needs about ${bytesText((backup ?? newest).sizeBytes * 1.2)} of free space while it runs.`}
+            about={`The newest stands first. The drill needs about ${bytesText((backup ?? newest).sizeBytes * 1.2)} of free space while it runs.`}
           />
         )}
       </Form>

@@ -55,21 +55,24 @@ export default function Backups() {
     );
   }
   return (
-    <Loading polled={status} what="Backups" lines={8}>
-      {(known) =>
-        known.repository === null ? (
-          <>
-            <ViewHead
-              title="Backups"
-              about="The node has no repository of its own. Of backups that were made by command it knows nothing."
-            />
-            <NotConfigured />
-          </>
-        ) : (
-          <Configured status={known} polled={status} />
-        )
-      }
-    </Loading>
+    <>
+      {status.data.value === null && <ViewHead title="Backups" />}
+      <Loading polled={status} what="Backups" lines={8}>
+        {(known) =>
+          known.repository === null ? (
+            <>
+              <ViewHead
+                title="Backups"
+                about="The node has no repository of its own. Of backups that were made by command it knows nothing."
+              />
+              <NotConfigured />
+            </>
+          ) : (
+            <Configured status={known} polled={status} />
+          )
+        }
+      </Loading>
+    </>
   );
 }
 
@@ -96,6 +99,8 @@ function Configured({
   useEffect(() => void polled.refresh(), [running?.backupId, check?.checkId]);
 
   const close = () => setOpen(null);
+  // Then the button stands where the list would be, and there is nothing to check.
+  const isEmpty = list.data.value?.backups.length === 0;
   return (
     <>
       <ViewHead
@@ -106,33 +111,35 @@ function Configured({
           </>
         }
         actions={
-          <>
-            <Button
-              kind="primary"
-              icon="backup"
-              isDisabled={running !== null}
-              {...(running !== null && { title: 'A backup is running' })}
-              onClick={() => setOpen({ what: 'backup' })}
-            >
-              Back up now
-            </Button>
-            <Button
-              icon="shield"
-              isDisabled={check !== null}
-              title="Restore a backup to test it"
-              onClick={() => setOpen({ what: 'drill', backup: null })}
-            >
-              Drill
-            </Button>
-            <Button
-              icon="check"
-              isDisabled={check !== null}
-              title="Check the repository against its checksums"
-              onClick={() => setOpen({ what: 'verify' })}
-            >
-              Verify
-            </Button>
-          </>
+          !isEmpty && (
+            <>
+              <Button
+                kind="primary"
+                icon="backup"
+                isDisabled={running !== null}
+                {...(running !== null && { title: 'A backup is running' })}
+                onClick={() => setOpen({ what: 'backup' })}
+              >
+                Back up now
+              </Button>
+              <Button
+                icon="shield"
+                isDisabled={check !== null}
+                title="Restore a backup to test it"
+                onClick={() => setOpen({ what: 'drill', backup: null })}
+              >
+                Drill
+              </Button>
+              <Button
+                icon="check"
+                isDisabled={check !== null}
+                title="Check the repository against its checksums"
+                onClick={() => setOpen({ what: 'verify' })}
+              >
+                Verify
+              </Button>
+            </>
+          )
         }
       >
         {status.schedule !== null && (
@@ -301,17 +308,17 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
         }
         note={
           unshippedBytes === null
-            ? 'written since the newest backup: the log is not shipped'
+            ? `${newest === null ? 'there is no backup' : 'written since the newest backup'}: the log is not shipped`
             : unshippedBytes === 0
               ? 'everything is in the repository'
               : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`
         }
-        {...(unshippedBytes === null && { tone: 'warn' as const })}
+        {...(unshippedBytes === null && { tone: newest === null ? ('bad' as const) : ('warn' as const) })}
       />
       <Stat
         label="Newest backup"
         value={newest === null ? 'none' : <Time at={newest.createdAt} show="relative" />}
-        note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="near" />}
+        note={newest === null ? 'make one below' : <Time at={newest.createdAt} show="near" />}
         {...(newest === null && { tone: 'bad' as const })}
       />
       <Stat

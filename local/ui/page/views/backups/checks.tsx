@@ -67,6 +67,11 @@ function resultOf({ state, isGood }: CheckDocument): { readonly word: string; re
   return isGood === true ? { word: 'Passed', tone: 'ok' } : { word: 'Errors found', tone: 'bad' };
 }
 
+/** A drill counts only what it has restored, and tells it at its end. */
+function readOf({ report, bytesDone }: CheckDocument): number {
+  return report !== null && 'bytes' in report ? report.bytes : bytesDone;
+}
+
 const COLUMNS: readonly Column<CheckDocument>[] = [
   { name: 'kind', title: 'Check', width: '9rem', render: ({ kind }) => (kind === 'drill' ? 'Drill' : 'Verification') },
   {
@@ -90,7 +95,7 @@ const COLUMNS: readonly Column<CheckDocument>[] = [
     width: '7rem',
     align: 'end',
     isMinor: true,
-    render: ({ bytesDone }) => bytesText(bytesDone),
+    render: (check) => bytesText(readOf(check)),
   },
 ];
 
@@ -115,9 +120,9 @@ function One({ check }: { readonly check: CheckDocument }) {
         items={[
           ['Result', <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge>],
           check.error === null ? null : ['Why', <span class="break">{check.error}</span>],
-          ['Started', <Time at={check.startedAt} show="absolute" />],
+          ['Started', <Time at={check.startedAt} show="exact" />],
           ['Duration', durationText(check.elapsedSeconds * 1_000)],
-          ['Read', bytesText(check.bytesDone)],
+          ['Read', bytesText(readOf(check))],
         ]}
       />
       {findings.length > 0 && (

@@ -8,17 +8,17 @@ const WAYS = [
   {
     name: 'words',
     label: 'Command line',
-    text: '--backup-repository s3://my-bucket/backups --backup-schedule "30 2 * * *" --backup-ship-every-sec 5',
+    text: '--backup-repository s3://backups \\\n  --backup-schedule "30 2 * * *" \\\n  --backup-ship-every-sec 5',
   },
   {
     name: 'file',
     label: 'File',
-    text: 'Backup:\n  Repository: s3://my-bucket/backups\n  Schedule: "30 2 * * *"\n  ShipEverySec: 5',
+    text: 'Backup:\n  Repository: s3://backups\n  Schedule: "30 2 * * *"\n  ShipEverySec: 5',
   },
   {
     name: 'environment',
     label: 'Environment',
-    text: 'SERVER_BACKUP__REPOSITORY=s3://my-bucket/backups\nSERVER_BACKUP__SCHEDULE="30 2 * * *"\nSERVER_BACKUP__SHIP_EVERY_SEC=5',
+    text: 'SERVER_BACKUP__REPOSITORY=s3://backups\nSERVER_BACKUP__SCHEDULE="30 2 * * *"\nSERVER_BACKUP__SHIP_EVERY_SEC=5',
   },
 ] as const;
 
@@ -28,7 +28,7 @@ export function NotConfigured() {
   const shown = WAYS.find(({ name }) => name === way)!;
   return (
     <Card>
-      <EmptyState icon="backup" title="Without a backup, a lost node is lost data">
+      <EmptyState icon="backup" title="Without a backup, lost data stays lost">
         Set a repository – a bucket, or a directory on another disk – and restart the node. It then makes backups on a
         schedule and ships new log every few seconds in between, so that you can restore to any point in time.
       </EmptyState>

@@ -97,13 +97,14 @@ export function Restore({
         )}
         {wish.kind === 'moment' && restorable.length > 1 && (
           <p class="muted small">
-            Where the log was scavenged and no earlier backup has it, there is a gap: the nearest point is taken.
+            Where the log was scavenged and no earlier backup has it, there is a gap, which this field skips.
           </p>
         )}
         {wish.kind === 'backup' && (
           <p class="muted">
             Backup <code>{shortId(wish.backup.id)}</code> of{' '}
-            <strong>{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Choose another in the list.
+            <strong class="nowrap">{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Choose another in the
+            list.
           </p>
         )}
         <Command text={commandOf(commands, wish, isBefore)} />

@@ -27,8 +27,8 @@ const SPANS = [
   { label: '30 d', ms: 30 * DAY_MS },
   { label: 'All', ms: null },
 ] as const;
-/** Places along the line where a mark can stand: more would lie on each other. */
-const PLACES = 240;
+/** Of the line, that marks are apart: about the width of one on a wide window. */
+const SHARE_MIN = 1 / 80;
 const TICKS = 5;
 /** Steps of a moment that is chosen by the keys. */
 const STEPS = 500;
@@ -149,7 +149,9 @@ export function Timeline({
         </div>
         <div class="timeline-axis" aria-hidden="true">
           {Array.from({ length: TICKS }, (_, i) => (
-            <span key={i}>{i === TICKS - 1 ? 'now' : tickText(from + (whole * i) / (TICKS - 1), whole)}</span>
+            <span key={i} style={{ left: `${(i / (TICKS - 1)) * 100}%` }}>
+              {i === TICKS - 1 ? 'now' : tickText(from + (whole * i) / (TICKS - 1), whole)}
+            </span>
           ))}
         </div>
         <ul class="timeline-legend">
@@ -161,10 +163,12 @@ export function Timeline({
                 Full backup, {CAUSES[cause].word}
               </li>
             ))}
-          <li title="New log, shipped after a backup every few seconds">
-            <span class="key line fill-1" />
-            Shipped log
-          </li>
+          {backups.some(({ createdAt, shippedAt }) => Date.parse(shippedAt) > Date.parse(createdAt)) && (
+            <li title="New log, shipped after a backup every few seconds">
+              <span class="key line fill-1" />
+              Shipped log
+            </li>
+          )}
           <li>
             <span class="key reach" />
             Restorable to any point in time
@@ -182,7 +186,8 @@ export function Timeline({
             </li>
           )}
           <li class="push faint">
-            {wish.kind === 'newest' ? 'Latest' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}
+            Restore point:{' '}
+            {wish.kind === 'newest' ? 'latest' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}
           </li>
         </ul>
         {oldest < firstBackupMs && (
@@ -195,24 +200,19 @@ export function Timeline({
   );
 }
 
-/** At each place the newest backup stands for all there. */
+/** Marks nearer to each other would lie on each other: the newest backup stands for all of them. */
 function marksOf(backups: readonly Backup[], from: number, whole: number): readonly Mark[] {
-  const places = new Map<number, { backup: Backup; count: number }>();
-  for (const backup of backups) {
+  const marks: Mark[] = [];
+  const sorted = backups.toSorted((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt));
+  for (const backup of sorted) {
     const share = (Date.parse(backup.createdAt) - from) / whole;
     if (share < 0 || share > 1) continue;
-    const place = Math.round(share * PLACES);
-    const found = places.get(place);
-    places.set(place, {
-      backup: found === undefined || found.backup.createdAt < backup.createdAt ? backup : found.backup,
-      count: (found?.count ?? 0) + 1,
-    });
+    const last = marks.at(-1);
+    if (last !== undefined && last.share - share < SHARE_MIN)
+      marks[marks.length - 1] = { ...last, count: last.count + 1 };
+    else marks.push({ share, backup, count: 1 });
   }
-  return Array.from(places.values(), ({ backup, count }) => ({
-    share: (Date.parse(backup.createdAt) - from) / whole,
-    backup,
-    count,
-  }));
+  return marks;
 }
 
 function tickText(ms: number, whole: number): string {

@@ -41,7 +41,8 @@ export function layoutOf({
   while (columns < narrowest && Math.ceil(count / columns) * heightOf(width / columns) > height) columns++;
   if (zoom > 1) columns = Math.max(widest, Math.floor(columns / zoom));
   const snap = (size: number) => Math.max(1 / dpr, Math.floor(size * dpr) / dpr);
-  const cell = snap(width / columns);
+  // Behind the last one there is no gap.
+  const cell = snap((width + gapOf(width / columns)) / columns);
   const cellHeight = snap(heightOf(cell));
   const rows = Math.ceil(count / columns);
   return { columns, rows, width: cell, height: cellHeight, gap: gapOf(cell), totalHeight: rows * cellHeight };

@@ -18,7 +18,6 @@ const COLUMNS: readonly Column<Cell>[] = [
     name: 'state',
     title: 'State',
     width: '14rem',
-    isMinor: true,
     sortBy: ({ chunk }) => (chunk.isOngoing ? 2 : chunk.isScavenged ? 1 : 0),
     render: ({ chunk, span }) => (
       <span class="row">
@@ -42,6 +41,7 @@ const COLUMNS: readonly Column<Cell>[] = [
     title: 'Removable',
     width: '8rem',
     align: 'end',
+    isMinor: true,
     sortBy: ({ removable }) => removable,
     render: ({ removable }) => percentText(removable),
   },

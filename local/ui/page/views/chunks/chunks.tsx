@@ -55,7 +55,7 @@ export default function Chunks({ query }: ViewProps) {
               title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined}
               onClick={() => void start()}
             >
-              {report === null ? 'Start a dry run' : 'Run again'}
+              {report === null ? 'Start a dry run' : 'Dry run again'}
             </Button>
             <Button kind="primary" icon="scavenge" href="/scavenge">
               Scavenge
@@ -123,7 +123,9 @@ function Whole({
       <Totals cells={cells} list={list} report={report} />
       <Card>
         <div class="toolbar map-tools">
-          <Choice label="Colour by" options={MODES} value={mode.name} onChange={(name) => setQuery({ by: name })} />
+          {!isTable && (
+            <Choice label="Colour by" options={MODES} value={mode.name} onChange={(name) => setQuery({ by: name })} />
+          )}
           <div class="row push">
             {!isTable && cells.length > ZOOM_CHUNKS && (
               <div class="row map-zoom" role="group" aria-label="Cell size">
@@ -228,7 +230,7 @@ function Totals({
         value={report === null ? '–' : bytesText(sums.removable)}
         note={
           report === null ? (
-            'start a dry run to count it'
+            'a dry run counts it'
           ) : (
             <>
               {percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted{' '}

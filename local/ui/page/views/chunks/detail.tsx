@@ -77,8 +77,8 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
             : [
                 'Weight',
                 <>
-                  <Num value={counted.weight} />{' '}
-                  <span class="muted">{counted.wouldExecute ? 'would be rewritten' : 'would be left as is'}</span>
+                  <Num value={counted.weight} />
+                  <span class="muted">: {counted.wouldExecute ? 'would be rewritten' : 'would be left as is'}</span>
                 </>,
               ],
           ['File', <code class="break">{chunk.file}</code>],

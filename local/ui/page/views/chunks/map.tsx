@@ -88,7 +88,8 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   const frame = useRef(0);
   draw.current = () => {
     frame.current = 0;
-    if (size.width === 0) return;
+    // The view may be gone meanwhile.
+    if (size.width === 0 || scroller.current === null) return;
     painter.current ??= new Painter(canvas.current!);
     if (mustShow.current) show();
     const isOver = change.step();
@@ -96,7 +97,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
       { cells, layout, mode, off, behind, change: change.current },
       size.width,
       seen,
-      scroller.current!.scrollTop,
+      scroller.current.scrollTop,
     );
     if (!isOver) soon();
   };

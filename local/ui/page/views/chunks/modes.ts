@@ -1,3 +1,4 @@
+import { percentText } from '../../lib/format.ts';
 import type { Cell } from './cells.ts';
 
 /** By what the cells of the map are coloured. Each mode sorts them into bins, which its legend names. */
@@ -36,11 +37,7 @@ export const MODES: readonly Mode[] = [
     bins: [
       { label: 'not counted', token: '--surface-3', pattern: 'cross' },
       { label: 'nothing', token: '--ramp-2' },
-      { label: 'up to 5 %', token: '--heat-1' },
-      { label: 'to 20 %', token: '--heat-2' },
-      { label: 'to 50 %', token: '--heat-3' },
-      { label: 'to 75 %', token: '--heat-4' },
-      { label: 'more', token: '--heat-5' },
+      ...labelsTo(REMOVABLE_ENDS).map((label, i) => ({ label, token: `--heat-${i + 1}` })),
     ],
     binOf: ({ removable }) => {
       if (removable === null) return 0;
@@ -55,8 +52,8 @@ export const MODES: readonly Mode[] = [
     label: 'Scavenged',
     about: 'Which files a scavenge has rewritten, and which it has merged.',
     bins: [
-      { label: 'being written', token: '--heat-2', pattern: 'dots' },
-      { label: 'never scavenged', token: '--ramp-2' },
+      { label: 'being written', token: '--heat-4', pattern: 'dots' },
+      { label: 'never scavenged', token: '--ramp-3' },
       { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' },
       { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' },
     ],
@@ -70,16 +67,13 @@ export const MODES: readonly Mode[] = [
     name: 'size',
     label: 'Size',
     about: 'How full each file is.',
-    bins: ['up to 20 %', 'to 40 %', 'to 60 %', 'to 80 %', 'more'].map((label, i) => ({
-      label,
-      token: `--ramp-${i + 1}`,
-    })),
+    bins: labelsTo([0.2, 0.4, 0.6, 0.8]).map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
     binOf: ({ fill }) => fifthOf(fill),
   },
   {
     name: 'position',
     label: 'Age',
-    about: 'Where each file is in the log: the oldest are the palest.',
+    about: 'Where each file is in the log: the stronger the colour, the newer.',
     bins: ['oldest fifth', 'second', 'third', 'fourth', 'newest fifth'].map((label, i) => ({
       label,
       token: `--ramp-${i + 1}`,
@@ -87,6 +81,11 @@ export const MODES: readonly Mode[] = [
     binOf: ({ chunk }, cells) => fifthOf(chunk.start / ((cells.at(-1)?.chunk.end ?? 0) + 1)),
   },
 ];
+
+/** Names of bins by their upper ends, and of one for what lies beyond. */
+function labelsTo(ends: readonly number[]): readonly string[] {
+  return [...ends.map((end, i) => `${i === 0 ? 'up to' : 'to'} ${percentText(end)}`), 'more'];
+}
 
 /** The bin of a share from 0 to 1; what lies on a bound belongs below it. */
 function fifthOf(share: number): number {

@@ -12,8 +12,9 @@ const VESSEL_WIDTH = 15;
 const PATTERN_WIDTH = 10;
 /** Height of the line of words above a vessel. */
 const LABEL_PX = 18;
-/** Between the two words above a vessel. */
+/** Between the two words above a vessel, and between them and its sides, where the ring of the chosen one is. */
 const WORD_GAP_PX = 8;
+const WORD_INSET_PX = 3;
 /**
  * From this width on sizes fit beside all but the longest numbers; in narrower cells some would have one and others
  * not.
@@ -137,6 +138,7 @@ export class Painter {
     context.clip();
     const high = Math.max(fill > 0 ? 2 : 0, Math.round(height * fill));
     const surface = y + height - high;
+    const isEdged = high > 2 && high < height;
     const gone = mode.name === 'removable' ? Math.round(high * (cell.removable ?? 0)) : 0;
     context.fillStyle = this.#colour(gone > 0 ? '--ramp-2' : bin.token);
     context.fillRect(x, surface + gone, width, high - gone);
@@ -145,6 +147,9 @@ export class Painter {
       context.fillRect(x, surface, width, gone);
       this.#overlay('stripes', () => context.fillRect(x, surface, width, gone));
     } else if (bin.pattern !== undefined) this.#overlay(bin.pattern, () => context.fillRect(x, surface, width, high));
+    // How full it is, is seen where the colour is pale, too.
+    context.fillStyle = this.#colour('--control-line');
+    if (isEdged) context.fillRect(x, surface, width, 1);
     context.restore();
     context.strokeStyle = this.#colour('--line');
     context.lineWidth = 1;
@@ -174,7 +179,7 @@ export class Painter {
     context.fillStyle = this.#colour('--text');
     const name = numbersOf(chunk);
     const nameWidth = context.measureText(name).width;
-    context.fillText(name, x + 1, y + 12, width);
+    context.fillText(name, x + WORD_INSET_PX, y + 12, width - WORD_INSET_PX);
     const value =
       mode.name === 'removable'
         ? cell.removable === null
@@ -186,7 +191,8 @@ export class Painter {
     context.font = `400 12px ${this.#font}`;
     context.fillStyle = this.#colour('--text-2');
     const valueWidth = context.measureText(value).width;
-    if (nameWidth + valueWidth + WORD_GAP_PX <= width) context.fillText(value, x + width - valueWidth - 1, y + 12);
+    if (nameWidth + valueWidth + WORD_GAP_PX <= width)
+      context.fillText(value, x + width - valueWidth - WORD_INSET_PX, y + 12);
   }
 
   /** A file that was just written anew lights up, and fades. */

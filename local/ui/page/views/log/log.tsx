@@ -38,7 +38,7 @@ export default function Log({ query }: ViewProps) {
     <div class="log">
       <ViewHead
         title="Log"
-        about="The latest log lines of this node, from memory. Its log files hold more."
+        about="The latest log lines of this node, from memory. Files hold more where the option Log names a directory for them."
         actions={
           <>
             <NodeLevel level={tail.level} onChanged={refresh} />
@@ -65,6 +65,9 @@ export default function Log({ query }: ViewProps) {
       )}
       <div class="toolbar">
         <SearchField label="Search the lines" value={search} onInput={(q) => setQuery({ q })} />
+        <Button icon={isPaused ? 'play' : 'pause'} onClick={() => setPaused(!isPaused)}>
+          {isPaused ? 'Resume' : 'Pause'}
+        </Button>
         <div class="segments" role="group" aria-label="Minimum level shown">
           {LEVELS.map((each) => (
             <Button
@@ -78,15 +81,10 @@ export default function Log({ query }: ViewProps) {
             </Button>
           ))}
         </div>
-        <span class="faint small">
+        <span class="push faint small">
           {rows.length === tail.lines.length
             ? countText(rows.length, 'line')
             : `${numberText(rows.length)} of ${countText(tail.lines.length, 'line')}`}
-        </span>
-        <span class="push">
-          <Button icon={isPaused ? 'play' : 'pause'} onClick={() => setPaused(!isPaused)}>
-            {isPaused ? 'Resume' : 'Pause'}
-          </Button>
         </span>
       </div>
       {tail.missed > 0 && (
@@ -267,6 +265,9 @@ function Lines({
           <EmptyState
             icon={isNarrowed ? 'search' : 'logs'}
             title={isNarrowed ? 'No lines match' : 'Nothing logged yet'}
+            {...(isNarrowed && {
+              action: <Button onClick={() => setQuery({ q: null, level: null })}>Show all</Button>,
+            })}
           >
             {isNarrowed
               ? 'There are lines at other levels or with other words.'

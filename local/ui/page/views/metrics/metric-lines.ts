@@ -1,10 +1,13 @@
 import type { Family, Sample } from '../../lib/exposition.ts';
+import { collator, countText } from '../../lib/format.ts';
 import { rateOf } from '../../lib/history.ts';
 import type { History } from '../../lib/history.ts';
 import type { LineNames } from '../../lib/joined.ts';
 import { unitText } from '../../parts/chart.tsx';
 import type { Series, Unit } from '../../parts/chart.tsx';
+import { largestOf } from './largest.ts';
 import { keyOf } from './samples.ts';
+import { quantile } from './quantile.ts';
 
 /** What a chart of a metric shows: rates of what only grows, quantiles of histograms, and the values of all others. */
 export interface Lines {
@@ -26,7 +29,9 @@ export function linesOf(family: Family, history: History): Lines {
   if (family.type === 'histogram') return quantileLines(family, history);
   const isTotal = family.type === 'counter';
   const unit = unitOf(family.name);
-  const all = family.samples.map((sample) => {
+  // By label, so that a colour means the same at every node: in the text it depends on which sample came first.
+  const sorted = family.samples.toSorted((one, other) => collator.compare(labelOf(one), labelOf(other)));
+  const all = sorted.map((sample) => {
     const values = history.values[keyOf(sample)] ?? [];
     const shown = isTotal
       ? rateOf(history, values)
@@ -36,12 +41,11 @@ export function linesOf(family: Family, history: History): Lines {
       name: keyOf(sample),
       values: shown,
       size: Math.abs(shown.findLast((value) => value !== null) ?? 0),
+      total: sample.value,
     };
   });
   // Those that say most; the order of the node among them, so that colours stay.
-  const sizes = all.map(({ size }) => size).sort((one, other) => other - one);
-  const least = sizes[LINES_MAX - 1] ?? 0;
-  const chosen = all.filter(({ size }) => all.length <= LINES_MAX || size >= least).slice(0, LINES_MAX);
+  const chosen = largestOf(all, LINES_MAX);
   return {
     unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name,
     about: isTotal ? 'rate per second' : '',
@@ -53,7 +57,7 @@ export function linesOf(family: Family, history: History): Lines {
 
 function unitOf(name: string): { readonly name: Unit; readonly factor: number } {
   if (name.includes('bytes')) return { name: 'bytes', factor: 1 };
-  return name.endsWith('seconds') ? { name: 'ms', factor: 1_000 } : { name: 'count', factor: 1 };
+  return /seconds(_total)?$/.test(name) ? { name: 'ms', factor: 1_000 } : { name: 'count', factor: 1 };
 }
 
 function labelOf({ labels }: Sample): string {
@@ -74,6 +78,7 @@ function quantileLines(family: Family, history: History): Lines {
   }
   const bounds = [...buckets.keys()].sort((one, other) => one - other);
   const isTime = family.name.endsWith('seconds');
+  const unit = isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count';
   const series = QUANTILES.map((share) => ({
     label: quantileLabel(share),
     values: history.times.map((_, i) => {
@@ -83,13 +88,13 @@ function quantileLines(family: Family, history: History): Lines {
         const then = i === 0 ? null : (buckets.get(bound)![i - 1] ?? null);
         return now === null || then === null ? 0 : now - then;
       });
-      const shown = quantile(bounds, grown, share);
+      const shown = quantile(bounds, grown, share, unit === 'count');
       return shown !== null && isTime ? shown * 1_000 : shown;
     }),
   }));
   return {
-    unit: isTime ? 'ms' : family.name.includes('bytes') ? 'bytes' : 'count',
-    about: 'interpolated within the buckets',
+    unit,
+    about: unit === 'count' ? 'upper bounds of the buckets' : 'interpolated within the buckets',
     series,
     names: Object.fromEntries(
       QUANTILES.map((share) => [quantileLabel(share), [`${family.name}{quantile="${share}"}`, isTime ? 1_000 : 1]]),
@@ -102,29 +107,21 @@ function quantileLabel(share: number): string {
   return share === 0.5 ? 'median' : `p${share * 100}`;
 }
 
-/**
- * Below which the given share lies, taken to lie evenly within its bucket; the last bound where it lies beyond.
- * `counts` are those up to each bound, the last of which is infinite.
- */
-function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | null {
-  const wanted = (counts.at(-1) ?? 0) * share;
-  if (wanted <= 0) return null;
-  const at = counts.findIndex((count) => count >= wanted);
-  const from = bounds[at - 1] ?? 0;
-  const to = bounds[at]!;
-  const before = counts[at - 1] ?? 0;
-  return to === Infinity ? from : from + ((to - from) * (wanted - before)) / (counts[at]! - before);
-}
+/** Gauges that each count something else, by group: of all groups together they are a count, too. */
+const ADDED_UP: ReadonlySet<string> = new Set(
+  ['connections', 'parked_messages', 'in_flight_messages'].map((name) => `eventstore_persistent_sub_${name}`),
+);
 
 /**
- * As it is now, for the list: the sum over all labels; of histograms, how often. Gauges can't be added up (ages, times,
- * the same memory in several kinds): of several it says how many.
+ * As it is now, for the list: the sum over all labels; of histograms, how often. Other gauges can't be added up (ages,
+ * times, the same memory in several kinds): of several it says how many.
  */
 export function latestText(family: Family): string {
-  if (family.type === 'gauge' && family.samples.length > 1) return `${family.samples.length} series`;
+  if (family.type === 'gauge' && family.samples.length > 1 && !ADDED_UP.has(family.name))
+    return `${family.samples.length} series`;
   const isHistogram = family.type === 'histogram';
   const name = isHistogram ? `${family.name}_count` : family.name;
   const sum = family.samples.reduce((total, sample) => total + (sample.name === name ? sample.value : 0), 0);
   const { name: unit, factor } = unitOf(family.name);
-  return isHistogram ? unitText(sum, 'count') : unitText(sum * factor, unit);
+  return isHistogram ? countText(sum, 'time') : unitText(sum * factor, unit);
 }

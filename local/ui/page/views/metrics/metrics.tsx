@@ -72,11 +72,13 @@ export default function Metrics({ query }: ViewProps) {
           return (
             <>
               {found.length === 0 && (
-                <EmptyState
-                  icon="search"
-                  title="No metrics match"
-                  action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>}
-                />
+                <Card>
+                  <EmptyState
+                    icon="search"
+                    title="No metrics match"
+                    action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>}
+                  />
+                </Card>
               )}
               <div class="columns charts">
                 {pinned.map((family) => (

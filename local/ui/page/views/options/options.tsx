@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { mayUse } from '../../api/page-session.ts';
 import { usePolled } from '../../api/polled.ts';
 import { countText } from '../../lib/format.ts';
 import { setQuery } from '../../lib/router.ts';
@@ -11,6 +12,7 @@ import { Loading } from '../../parts/loading.tsx';
 import { breakable } from '../../parts/name.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
+import { Indexes } from './indexes.tsx';
 import { isDefault, sentenceOf, shownValue, sourceText } from './option-text.ts';
 import type { OptionView } from '../../../../../handlers/documents/node.ts';
 
@@ -30,6 +32,7 @@ export default function Options({ query }: ViewProps) {
         title="Options"
         about="The options this node runs with. Set them on the command line, in the environment or in the configuration file."
       />
+      {mayUse('administrators') && <Indexes />}
       <Loading polled={polled} what="The options" lines={12}>
         {(options) => <Known options={options} query={query} />}
       </Loading>
@@ -61,7 +64,7 @@ function Known({ options, query }: { readonly options: readonly OptionView[]; re
           value={text}
           onInput={(value) => setQuery({ q: value })}
         />
-        <div class="row" role="group" aria-label="Filter options">
+        <div class="segments" role="group" aria-label="Filter options">
           {WHICH.map(({ name, label }) => (
             <Button key={name} kind="quiet" isSmall isPressed={which === name} onClick={() => setQuery({ only: name })}>
               {label}
@@ -73,11 +76,13 @@ function Known({ options, query }: { readonly options: readonly OptionView[]; re
         </span>
       </div>
       {count === 0 && (
-        <EmptyState
-          icon="search"
-          title="No options match"
-          action={<Button onClick={() => setQuery({ q: null, only: null })}>Show all</Button>}
-        />
+        <Card>
+          <EmptyState
+            icon="search"
+            title="No options match"
+            action={<Button onClick={() => setQuery({ q: null, only: null })}>Show all</Button>}
+          />
+        </Card>
       )}
       {[...groups].map(([group, members]) => (
         <Card key={group} title={group} note={countText(members.length, 'option')} isFlush>

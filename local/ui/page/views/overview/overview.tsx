@@ -3,6 +3,7 @@ import { overview } from '../../api/overview-client.ts';
 import type { GossipDocument, OverviewView } from '../../../../../handlers/documents/node.ts';
 import { usePolled } from '../../api/polled.ts';
 import { bytesText, countText, durationText, percentText, shortText } from '../../lib/format.ts';
+import { evenly } from '../../lib/history.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Card, ViewHead } from '../../parts/card.tsx';
 import { unitText } from '../../parts/chart.tsx';
@@ -41,9 +42,9 @@ function Known({ data }: { readonly data: OverviewView }) {
   const gossip = usePolled<GossipDocument>(node.isMember ? '/gossip' : null, EVERY_MS);
   const { node: kept, past } = useOverviewPast();
   const { values } = past.hour;
-  const points = (name: string) => values[name] ?? [];
+  const points = (name: string) => evenly(past.hour, name);
   // What is not known at this moment (nothing was appended, or it was asked for once) is what it was last.
-  const last = (value: number | null, name: string) => value ?? points(name).findLast((one) => one !== null) ?? null;
+  const last = (value: number | null, name: string) => value ?? values[name]?.findLast((one) => one !== null) ?? null;
   return (
     <>
       <ViewHead
@@ -145,11 +146,11 @@ function Known({ data }: { readonly data: OverviewView }) {
               ['CPU', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
               ['Memory', <Bytes value={process.memoryBytes} />],
               ['of this in the heap', <Bytes value={process.heapBytes} />],
-              ['Started', <Time at={node.startedAt} show="exact" />],
+              ['Started', <Time at={node.startedAt} show="absolute" />],
               [
                 'Instance',
                 <span class="row instance">
-                  <code class="truncate">{node.instanceId}</code>
+                  <code class="break">{node.instanceId}</code>
                   <CopyButton text={node.instanceId} label="Copy the instance id" />
                 </span>,
               ],

@@ -3,7 +3,7 @@ import { bytesText, countText, numberText, percentText } from '../../lib/format.
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
-import { EmptyState, Notice } from '../../parts/empty-state.tsx';
+import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -22,6 +22,7 @@ import type { Outcome } from './thresholds.ts';
 export function DryRunTab({ run }: { readonly run: Run }) {
   const { report, isUnderWay } = useDryRun();
   const { isStarting, start } = useStart(run.current);
+  const error = run.current.data.value === null ? run.current.error.value : null;
   const isOther = run.scavengeId !== null && run.isDry === false;
   const button = (text: string) => (
     <Button
@@ -55,10 +56,14 @@ export function DryRunTab({ run }: { readonly run: Run }) {
       {report === null ? (
         !isUnderWay && (
           <Card>
-            <EmptyState icon="scavenge" title="No dry run yet" action={button('Start a dry run')}>
-              A dry run goes through the log as a scavenge does and counts what it would remove, chunk by chunk. It
-              writes nothing and can be stopped at any time.
-            </EmptyState>
+            {error !== null ? (
+              <ErrorState error={error} what="The dry run" onRetry={() => void run.current.refresh()} />
+            ) : (
+              <EmptyState icon="scavenge" title="No dry run yet" action={button('Start a dry run')}>
+                A dry run goes through the log as a scavenge does and counts what it would remove, chunk by chunk. It
+                writes nothing and can be stopped at any time.
+              </EmptyState>
+            )}
           </Card>
         )
       ) : (
@@ -88,7 +93,7 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
           note={`${percentText(totals.bytes === 0 ? 0 : Math.max(0, outcome.won) / totals.bytes)} of ${bytesText(totals.bytes)}`}
         />
         <Stat
-          label="Chunks rewritten"
+          label="Files rewritten"
           value={`${numberText(outcome.chunks)} of ${numberText(totals.chunks)}`}
           note={`${bytesText(outcome.bytes)} to read and write`}
         />
@@ -100,7 +105,7 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
         <Stat
           label="Counted"
           value={<Time at={report.point.effectiveNow} show="relative" />}
-          note={<Time at={report.point.effectiveNow} show="absolute" />}
+          note={<Time at={report.point.effectiveNow} show="near" />}
         />
       </div>
       <Card
@@ -130,7 +135,7 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
             />
             <div class="row spread small faint">
               <span>every chunk</span>
-              <span>only the heaviest</span>
+              <span>{outcomes.length > 2 ? 'only the heaviest' : 'with anything to remove'}</span>
             </div>
             <p>
               <strong>{thresholdText(outcome.threshold)}</strong>{' '}
@@ -141,7 +146,7 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
               reclaimable space.
             </p>
           </div>
-          <Curve outcomes={outcomes} at={at} most={most} />
+          {most > 0 && <Curve outcomes={outcomes} at={at} most={most} />}
         </div>
       </Card>
       <Card title="By chunk" isFlush>
@@ -157,8 +162,8 @@ function thresholdText(threshold: number): string {
 }
 
 function outcomeText({ chunks, bytes, won }: Outcome, most: number): string {
-  if (chunks === 0) return 'No chunk would be rewritten.';
-  return `${countText(chunks, 'chunk')}, ${bytesText(bytes)}, would be rewritten, which reclaims ${won < 0 ? 'nothing: the files would grow' : `${bytesText(won)}${most > 0 ? `, ${percentText(won / most)} of what can be reclaimed` : ''}`}.`;
+  if (chunks === 0) return 'No file would be rewritten.';
+  return `${countText(chunks, 'file')}, ${bytesText(bytes)}, would be rewritten, which reclaims ${won < 0 ? 'nothing: the files would grow' : `${bytesText(won)}${most > 0 ? `, ${percentText(won / most)} of what can be reclaimed` : ''}`}.`;
 }
 
 /** How much is won for how much work, over all thresholds. */

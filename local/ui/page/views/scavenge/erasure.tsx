@@ -4,6 +4,7 @@ import { usePolled } from '../../api/polled.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { download } from '../../lib/save-as.ts';
 import { bytesText, countText, durationText, msOf, numberText } from '../../lib/format.ts';
+import { Dotted } from '../../parts/dotted.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
@@ -80,7 +81,13 @@ export function Erasure() {
             Every file of this node is searched for the name of the stream and for the ids of the events. Delete first,
             then scavenge, then prove. Scavenges wait while a proof runs. Check backups and other members separately.
           </p>
-          <Field name="stream" label="Stream" isMono spellcheck={false} about="Its exact name." />
+          <Field
+            name="stream"
+            label="Stream"
+            isMono
+            spellcheck={false}
+            about="Its exact name. Needed unless there are event ids."
+          />
           <Field
             name="events"
             label="Event ids"
@@ -222,25 +229,33 @@ function ProofItem({
         </ul>
       )}
       <div class="row wrap small faint">
-        <Time at={proof.startedAt} />
-        {state !== 'running' && msOf(proof.endedAt) !== null && (
-          <span>took {durationText(elapsedSeconds * 1_000)}</span>
-        )}
-        {state !== 'running' && (
-          <Button kind="quiet" isSmall icon="download" onClick={() => void save()}>
-            Save the report
-          </Button>
-        )}
-        {report !== null && report.traces + report.residues > 0 && findings === null && (
-          <Button
-            kind="quiet"
-            isSmall
-            icon="search"
-            onClick={() => void told(async () => setFindings((await get<ProofDocument>(path)).report?.findings ?? []))}
-          >
-            Where
-          </Button>
-        )}
+        <Dotted
+          items={[
+            <Time at={proof.startedAt} />,
+            state === 'running' || msOf(proof.endedAt) === null ? null : `took ${durationText(elapsedSeconds * 1_000)}`,
+          ]}
+        />
+        <span class="row push">
+          {state !== 'running' && (
+            <Button kind="quiet" isSmall icon="download" onClick={() => void save()}>
+              Save the report
+            </Button>
+          )}
+          {report !== null && report.traces + report.residues > 0 && (
+            <Button
+              kind="quiet"
+              isSmall
+              icon="search"
+              onClick={() =>
+                findings === null
+                  ? void told(async () => setFindings((await get<ProofDocument>(path)).report?.findings ?? []))
+                  : setFindings(null)
+              }
+            >
+              {findings === null ? 'Where' : 'Hide'}
+            </Button>
+          )}
+        </span>
       </div>
     </article>
   );

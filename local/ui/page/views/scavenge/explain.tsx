@@ -86,7 +86,7 @@ export function Explain({ stream }: { readonly stream: string | null }) {
           <Card>
             {found.status === 404 ? (
               <EmptyState icon="streams" title="There is no such stream">
-                {found.message}
+                Check the name: it is taken letter by letter.
               </EmptyState>
             ) : (
               <ErrorState error={found} what="The explanation" onRetry={() => setAsked(asked + 1)} />
@@ -202,7 +202,10 @@ function Explained({ explanation }: { readonly explanation: ExplanationDocument 
             </div>
             <div class="row spread small faint">
               <span>event 0</span>
-              <span>{numberText(lastEventNumber)}</span>
+              {goes + stays <= lastEventNumber && (
+                <span>{countText(lastEventNumber + 1 - goes - stays, 'event')} gone already</span>
+              )}
+              <span>event {numberText(lastEventNumber)}</span>
             </div>
           </div>
         )}

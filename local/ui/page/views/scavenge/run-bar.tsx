@@ -3,6 +3,7 @@ import { errorOf } from '../../api/problem-text.ts';
 import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { confirm } from '../../parts/confirm.tsx';
+import { Dotted } from '../../parts/dotted.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
@@ -43,23 +44,21 @@ export function RunProgress({ run }: { readonly run: Run }) {
       {...(left != null && { leftMs: Math.ceil(left) * 1_000 })}
       detail={
         progress !== null && (
-          <span class="row wrap">
-            <span>
-              started <Time at={progress.startedAt} />
-            </span>
-            {progress.chunksTotal > 0 && (
-              <span>
-                {numberText(progress.chunksDone)} of {countText(progress.chunksTotal, 'chunk')}
-              </span>
-            )}
-            {isDry === true && <span>the log is read twice</span>}
-            {progress.bytesTotal > 0 && isOfFiles(run) && (
-              <span>
-                {bytesText(progress.bytesDone)} of {bytesText(progress.bytesTotal)}
-              </span>
-            )}
-            {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} reclaimed so far</span>}
-          </span>
+          <Dotted
+            items={[
+              <>
+                started <Time at={progress.startedAt} />
+              </>,
+              progress.chunksTotal > 0
+                ? `${numberText(progress.chunksDone)} of ${countText(progress.chunksTotal, 'chunk')}`
+                : null,
+              isDry === true ? 'the log is read twice' : null,
+              progress.bytesTotal > 0 && isOfFiles(run)
+                ? `${bytesText(progress.bytesDone)} of ${bytesText(progress.bytesTotal)}`
+                : null,
+              isDry === true ? null : `${bytesText(progress.bytesReclaimed)} reclaimed so far`,
+            ]}
+          />
         )
       }
     />

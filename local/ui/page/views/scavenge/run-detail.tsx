@@ -13,6 +13,7 @@ import { Time } from '../../parts/time.tsx';
 import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './scavenge-feed.ts';
 import type { Feed, FeedEntry } from './scavenge-feed.ts';
 import type { PastRun } from './past-runs.ts';
+import { Reclaimed } from './reclaimed.tsx';
 import { RESULT_TONES } from './results.ts';
 
 const PAGE = 500;
@@ -51,7 +52,7 @@ function stepOf(entry: FeedEntry): Step | null {
   if (entry.eventType === '$scavengeIndexCompleted')
     return {
       ...common,
-      what: 'Index table',
+      what: `${typeof members['attributeIndex'] === 'string' ? 'Attribute index' : 'Index'} table`,
       about: `${countText(numberOf(members['entriesDeleted']), 'entry', 'entries')} removed, ${numberText(numberOf(members['entriesKept']))} kept`,
     };
   return null;
@@ -97,19 +98,22 @@ const COLUMNS: readonly Column<Step>[] = [
 export function RunDetail({ run }: { readonly run: PastRun }) {
   const [steps, setSteps] = useState<readonly Step[] | null>(null);
   const [failure, setFailure] = useState<ApiError | null>(null);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
+    setFailure(null);
     const ending = new AbortController();
     readSteps(run.scavengeId, ending.signal).then(setSteps, (thrown: unknown) => {
       if (!ending.signal.aborted) setFailure(errorOf(thrown));
     });
     return () => ending.abort();
-  }, [run.scavengeId]);
+  }, [run.scavengeId, attempt]);
   const sum = (what: string) => steps?.filter((step) => step.what === what) ?? [];
   const won = (list: readonly Step[]) => list.reduce((total, step) => total + (step.won ?? 0), 0);
   const kinds = [
     { list: sum('Chunk rewritten'), one: 'chunk rewritten', many: 'chunks rewritten' },
     { list: sum('Chunks merged'), one: 'merge' },
     { list: sum('Index table'), one: 'index table' },
+    { list: sum('Attribute index table'), one: 'attribute index table' },
   ].filter(({ list }) => list.length > 0);
   return (
     <>
@@ -123,7 +127,7 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
             </Badge>,
           ],
           run.error === null ? null : ['Error', <span class="break">{run.error}</span>],
-          ['Reclaimed in total', <strong>{bytesText(run.spaceSaved)}</strong>],
+          ['Reclaimed in total', <Reclaimed value={run.spaceSaved} />],
           ['Started', <Time at={run.startedAt} show="exact" />],
           ['Duration', durationText(run.elapsedMs)],
           ['Node', run.node ?? '–'],
@@ -132,14 +136,16 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
             ? null
             : [
                 'Of this',
-                kinds
-                  .map(({ list, one, many }) => `${countText(list.length, one, many)}: ${bytesText(won(list))}`)
-                  .join('; '),
+                kinds.map(({ list, one, many }) => (
+                  <div key={one}>
+                    {countText(list.length, one, many)}: {bytesText(won(list))}
+                  </div>
+                )),
               ],
         ]}
       />
       {failure !== null ? (
-        <ErrorState error={failure} what="The run" />
+        <ErrorState error={failure} what="The run" onRetry={() => setAttempt(attempt + 1)} />
       ) : steps === null ? (
         <Skeleton lines={5} />
       ) : (

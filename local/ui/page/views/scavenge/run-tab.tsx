@@ -1,7 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
 import { absoluteText, durationText, msOf } from '../../lib/format.ts';
-import { Bytes } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
@@ -15,6 +14,7 @@ import { olderText } from './resumed-point-note.ts';
 import type { LastDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { HISTORY_PATH } from './history.tsx';
 import { runsOf } from './past-runs.ts';
+import { Reclaimed } from './reclaimed.tsx';
 import { RESULT_TONES } from './results.ts';
 import type { Feed } from './scavenge-feed.ts';
 import { LAST_PATH } from './scavenge-view.ts';
@@ -29,7 +29,8 @@ const NONE_YET = 'Unknown';
 /** The run that goes on, or the last one, and how to start another. */
 export function RunTab({ run, threshold }: { readonly run: Run; readonly threshold: string | null }) {
   const { scavengeId, isDry, current } = run;
-  const waiting = current.data.value?.waiting;
+  const known = current.data.value;
+  const waiting = known?.waiting;
   return (
     <>
       {scavengeId === null && waiting !== undefined && <Waiting point={waiting} />}
@@ -46,7 +47,7 @@ export function RunTab({ run, threshold }: { readonly run: Run; readonly thresho
         )}
         <Card title="Start a scavenge" note={scavengeId === null ? undefined : 'one at a time'}>
           {scavengeId === null ? (
-            <StartForm run={run} threshold={threshold} hasWaiting={waiting !== undefined} />
+            <StartForm run={run} threshold={threshold} hasWaiting={known === null ? null : waiting !== undefined} />
           ) : (
             <EmptyState icon="scavenge" title={isDry === true ? 'A dry run is under way' : 'A scavenge is under way'}>
               Another one can start when it has finished or been stopped.
@@ -131,7 +132,7 @@ function LastRun({ run }: { readonly run: Run }) {
                   ['Result', <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>],
                   past === undefined ? null : ['Ended', <Time at={past.endedAt} show="exact" />],
                   past === undefined ? null : ['Took', durationText(past.elapsedMs)],
-                  past === undefined ? null : ['Reclaimed', <Bytes value={past.spaceSaved} />],
+                  past === undefined ? null : ['Reclaimed', <Reclaimed value={past.spaceSaved} />],
                   past?.node == null ? null : ['Node', <Name text={past.node} />],
                   ['Run', <code class="break">{data.scavengeId}</code>],
                   data.error === undefined ? null : ['Error', <span class="break">{data.error}</span>],

@@ -49,7 +49,7 @@ export default function Scavenge({ query }: ViewProps) {
           </Button>
         }
       >
-        {scavengeId !== null && <Badge tone="accent">{isDry === true ? 'dry run' : 'running'}</Badge>}
+        {scavengeId !== null && <Badge tone="accent">{isDry === true ? 'Dry run' : 'Running'}</Badge>}
       </ViewHead>
       <Tabs
         label="Scavenge"

@@ -19,7 +19,8 @@ export function StartForm({
 }: {
   readonly run: Run;
   readonly threshold: string | null;
-  readonly hasWaiting: boolean;
+  /** Null: not known. */
+  readonly hasWaiting: boolean | null;
 }) {
   const [threads, setThreads] = useState('1');
   const [isSyncOnly, setSyncOnly] = useState(false);
@@ -106,7 +107,7 @@ export function StartForm({
             ? 'Not together with “Use an existing scavenge point”.'
             : hasWaiting
               ? 'Abandons the unfinished run and scavenges up to now.'
-              : 'Abandons an unfinished run, if there is one. There is none now, so this has no effect.'
+              : `Abandons an unfinished run, if there is one.${hasWaiting === null ? '' : ' There is none now, so this has no effect.'}`
         }
       />
     </Form>

@@ -48,7 +48,7 @@ export function AccessField({
         <Field
           name={`${right}-names`}
           label={`Users and groups: ${label.toLowerCase()}`}
-          about="One name per line, such as kim, $ops"
+          about="One name per line, such as kim, $ops."
           rows={2}
           isMono
           isRequired

@@ -9,10 +9,11 @@ import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { countText } from '../../lib/format.ts';
+import { ConditionBar, conditionsIn, queryOf } from './conditions.tsx';
 import { EventTable } from './event-table.tsx';
 import { readFullPage } from './event-feed.ts';
 import type { Source } from './event-feed.ts';
-import { ALL } from './name-search.ts';
+import { addressOf, ALL } from './name-search.ts';
 import { Pager } from './pager.tsx';
 import { Refused } from './refused.tsx';
 import { useFeed } from './use-feed.ts';
@@ -27,8 +28,14 @@ export default function All({ query }: ViewProps) {
   const withSystem = query.get('system') === 'true';
   const from = /^[0-9A-F]{32}$/.exec(query.get('from') ?? '')?.[0] ?? null;
   const [isFollowed, setFollowed] = useState(true);
-  const source = useMemo((): Source => sourceOf(on, prefix, withSystem), [on, prefix, withSystem]);
-  const feed = useFeed(JSON.stringify(source), source, from, COUNT, isFollowed);
+  const conditions = conditionsIn(query);
+  const hasConditions = conditions.length > 0;
+  const wanted = hasConditions
+    ? { base: addressOf(ALL), query: queryOf(conditions), resolvesLinks: false }
+    : sourceOf(on, prefix, withSystem);
+  const key = JSON.stringify(wanted);
+  const source = useMemo((): Source => wanted, [key]);
+  const feed = useFeed(key, source, from, COUNT, isFollowed);
   const { page, error } = feed;
   const rows = page?.rows ?? [];
   const show = (place: string | null) => setQuery({ from: place });
@@ -39,7 +46,7 @@ export default function All({ query }: ViewProps) {
   };
   return (
     <>
-      <ViewHead title="All events" about="The events of all streams, in log order." />
+      <ViewHead title="All events" about="The events of all streams, in log order, or those that meet conditions." />
       <Card isFlush>
         <div class="toolbar table-toolbar">
           <Button
@@ -52,28 +59,32 @@ export default function All({ query }: ViewProps) {
           >
             {isFollowed ? 'Following' : 'Follow'}
           </Button>
-          <select
-            class="plain small"
-            aria-label="Filter by"
-            value={on}
-            onChange={(event) => setQuery({ on: event.currentTarget.value === 'type' ? 'type' : null, from: null })}
-          >
-            <option value="stream">Streams</option>
-            <option value="type">Types</option>
-          </select>
-          <SearchField
-            label={on === 'stream' ? 'Streams starting with' : 'Types starting with'}
-            value={prefix}
-            onInput={(text) => setQuery({ q: text === '' ? null : text, from: null })}
-          />
-          <label class="row small muted">
-            <input
-              type="checkbox"
-              checked={withSystem}
-              onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null, from: null })}
-            />
-            System events
-          </label>
+          {!hasConditions && (
+            <>
+              <select
+                class="plain small"
+                aria-label="Filter by"
+                value={on}
+                onChange={(event) => setQuery({ on: event.currentTarget.value === 'type' ? 'type' : null, from: null })}
+              >
+                <option value="stream">Streams</option>
+                <option value="type">Types</option>
+              </select>
+              <SearchField
+                label={on === 'stream' ? 'Streams starting with' : 'Types starting with'}
+                value={prefix}
+                onInput={(text) => setQuery({ q: text === '' ? null : text, from: null })}
+              />
+              <label class="row small muted">
+                <input
+                  type="checkbox"
+                  checked={withSystem}
+                  onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null, from: null })}
+                />
+                System events
+              </label>
+            </>
+          )}
           <span class="push row wrap">
             <span class="muted small nowrap">
               <Dotted
@@ -99,6 +110,7 @@ export default function All({ query }: ViewProps) {
             />
           </span>
         </div>
+        <ConditionBar conditions={conditions} />
         {feed.hasSkipped && (
           <Notice tone="info">Events arrive faster than they can be shown. Page back to see them all, or pause.</Notice>
         )}
@@ -106,7 +118,7 @@ export default function All({ query }: ViewProps) {
           error.code === 'access_denied' ? (
             <Refused stream={ALL} error={error} />
           ) : (
-            <ErrorState error={error} what="The log" onRetry={feed.reload} />
+            <ErrorState error={error} what="The list of events" onRetry={feed.reload} />
           )
         ) : page === null ? (
           <div class="table-waiting">
@@ -120,10 +132,11 @@ export default function All({ query }: ViewProps) {
             previews={feed.previews}
             fresh={feed.fresh}
             showsStream
+            onRedacted={feed.reload}
             empty={
               <Nothing
-                prefix={prefix}
-                withSystem={withSystem}
+                isNarrowed={hasConditions || prefix !== ''}
+                withSystem={withSystem || hasConditions}
                 isMore={page.older !== null}
                 onOlder={() => show(page.older)}
               />
@@ -136,12 +149,12 @@ export default function All({ query }: ViewProps) {
 }
 
 function Nothing({
-  prefix,
+  isNarrowed,
   withSystem,
   isMore,
   onOlder,
 }: {
-  readonly prefix: string;
+  readonly isNarrowed: boolean;
   readonly withSystem: boolean;
   readonly isMore: boolean;
   readonly onOlder: () => void;
@@ -157,8 +170,10 @@ function Nothing({
       </EmptyState>
     );
   return (
-    <EmptyState icon="all" title={prefix === '' ? 'Nothing has been written yet' : 'No events match'}>
-      {withSystem ? 'New events appear here.' : 'System events are left out; “System events” shows them.'}
+    <EmptyState icon="all" title={isNarrowed ? 'No events match' : 'Nothing has been written yet'}>
+      {isNarrowed && 'Take a condition away to see more. '}
+      New events appear here.
+      {!withSystem && ' System events are left out; “System events” shows them.'}
     </EmptyState>
   );
 }

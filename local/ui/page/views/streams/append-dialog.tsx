@@ -68,7 +68,7 @@ function Asked({
         <Field
           name="stream"
           label="Stream"
-          about="It is created with its first event"
+          about="It is created with its first event."
           isRequired
           isFocused
           spellcheck={false}
@@ -113,7 +113,7 @@ function Asked({
       <Field
         name="metadata"
         label="Metadata"
-        about='A JSON object, such as {"$correlationId": "…"}'
+        about='A JSON object, such as {"$correlationId": "…"}.'
         rows={2}
         isMono
         spellcheck={false}
@@ -131,7 +131,8 @@ function Asked({
 function complaintsAbout(values: Values, form: 'json' | 'text', stream: string | undefined): Complaints {
   const { data = '', metadata = '' } = values;
   const complaints: Record<string, string> = {};
-  if (stream === undefined && !isReachable(values['stream']!))
+  const named = values['stream'] ?? '';
+  if (stream === undefined && named !== '' && !isReachable(named))
     complaints['stream'] = "This stream name can't be used over HTTP.";
   const isObject = /^\s*[[{]/.test(data);
   if (form === 'json' && data.trim() !== '' && parseJson(data) === undefined)

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { send } from '../../api/page-client.ts';
 import { Button } from '../../parts/button.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form } from '../../parts/form.tsx';
-import { Name } from '../../parts/name.tsx';
+import { TypedName } from '../../parts/typed-name.tsx';
 import { addressOf } from './name-search.ts';
 
 type Kind = 'soft' | 'hard';
@@ -91,12 +90,7 @@ function Asked({
           </label>
         ))}
       </fieldset>
-      <div class="row">
-        <code class="typed-name">
-          <Name text={stream} isWhole />
-        </code>
-        <CopyButton text={stream} label="Copy the name" />
-      </div>
+      <TypedName text={stream} />
       <Field name="typed" label="Type the name of the stream to confirm" isRequired isFocused spellcheck={false} />
     </Form>
   );

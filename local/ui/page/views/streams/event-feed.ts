@@ -10,8 +10,8 @@ import type { EntryDocument, PageDocument } from '../../../../../handlers/docume
 export interface Source {
   /** `/streams/orders`, `/streams/%24all`. */
   readonly base: string;
-  /** Of the filter of `$all`. */
-  readonly query: Readonly<Record<string, string>>;
+  /** Of the filter of `$all`, or the conditions on its events. */
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
   readonly resolvesLinks: boolean;
 }
 
@@ -24,6 +24,7 @@ export interface Row {
   readonly id: string;
   readonly writtenAt: string;
   readonly isJson: boolean;
+  readonly isRedacted: boolean;
   /** What a resolved link leads to. */
   readonly target: { readonly stream: string; readonly number: number } | null;
   /** It is a link to what is gone. */
@@ -157,6 +158,7 @@ function rowOf(entry: EntryDocument, isTargetGone: boolean): Row {
     id: entry.eventId ?? '',
     writtenAt: entry.updated,
     isJson: entry.isJson === true,
+    isRedacted: entry.isRedacted === true,
     target: isLink ? { stream: streamId, number: eventNumber } : null,
     isTargetGone: isTargetGone || entry.eventId === undefined,
   };

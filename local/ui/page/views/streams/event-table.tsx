@@ -1,15 +1,23 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { goTo, hrefOf } from '../../lib/router.ts';
 import { numberText } from '../../lib/format.ts';
+import { mayUse } from '../../api/page-session.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
+import { toast } from '../../parts/toast.tsx';
 import type { Row } from './event-feed.ts';
 import { viewOf } from './name-search.ts';
 import type { Previews } from './previews.ts';
+import { readEvent } from './read-event.ts';
+import { RedactDialog } from './redact-dialog.tsx';
+import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** Events, newest first. `showsStream`: they are of many streams. */
 export function EventTable({
@@ -19,6 +27,7 @@ export function EventTable({
   fresh,
   chosen = null,
   showsStream = false,
+  onRedacted,
   empty,
 }: {
   readonly label: string;
@@ -28,22 +37,84 @@ export function EventTable({
   /** The number that was asked for. */
   readonly chosen?: number | null;
   readonly showsStream?: boolean;
+  /** One of them reads as empty from now on. */
+  readonly onRedacted: () => void;
   readonly empty?: ComponentChildren;
 }) {
-  const columns = useMemo(() => columnsOf(previews, showsStream), [previews, showsStream]);
-  return (
-    <Table
-      label={label}
-      columns={columns}
-      rows={rows}
-      keyOf={({ key }) => key}
-      onOpen={open}
-      isFixed
-      empty={empty}
-      isNew={({ key }) => fresh?.has(key) === true}
-      isChosen={({ number }) => chosen !== null && number === chosen}
-    />
+  const [redacting, setRedacting] = useState<LineDocument | null>(null);
+  const isRedactor = mayUse('administrators');
+  const columns = useMemo(
+    () => [
+      ...columnsOf(previews, showsStream),
+      ...(isRedactor ? [redactColumn((row) => void lineOf(row).then(setRedacting, failed))] : []),
+      WRITTEN,
+    ],
+    [previews, showsStream, isRedactor],
   );
+  return (
+    <>
+      <Table
+        label={label}
+        columns={columns}
+        rows={rows}
+        keyOf={({ key }) => key}
+        onOpen={open}
+        isFixed
+        empty={empty}
+        isNew={({ key }) => fresh?.has(key) === true}
+        isChosen={({ number }) => chosen !== null && number === chosen}
+      />
+      <RedactDialog
+        line={redacting}
+        onClose={() => setRedacting(null)}
+        onDone={(remains) => {
+          setRedacting(null);
+          toast(remains);
+          onRedacted();
+        }}
+      />
+    </>
+  );
+}
+
+function failed(thrown: unknown): void {
+  toast(errorOf(thrown).message, 'bad');
+}
+
+/** What is redacted is what a link leads to. */
+async function lineOf({ target, stream, number }: Row): Promise<LineDocument> {
+  const place = target ?? { stream, number: number! };
+  return (await readEvent(place.stream, place.number, false, AbortSignal.timeout(READ_MS_MAX))).line;
+}
+
+const READ_MS_MAX = 30_000;
+
+/** On a phone there is no room for it: there the view of an event has it. */
+function redactColumn(onRedact: (row: Row) => void): Column<Row> {
+  return {
+    name: 'redact',
+    title: <span class="hidden-visually">Redact</span>,
+    width: '3.75rem',
+    align: 'end',
+    isMinor: true,
+    render: (row) =>
+      isRedactable(row) && (
+        <span class="row-action">
+          <Button
+            kind="quiet"
+            isSmall
+            icon="erase"
+            label={`Redact event ${row.target?.number ?? row.number}…`}
+            onClick={() => onRedact(row)}
+          />
+        </span>
+      ),
+  };
+}
+
+/** Events of the store's own streams are refused. */
+function isRedactable({ stream, number, target, isTargetGone, isRedacted }: Row): boolean {
+  return number !== null && !isTargetGone && !isRedacted && !(target?.stream ?? stream).startsWith('$');
 }
 
 function open(row: Row): void {
@@ -65,7 +136,7 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
           {
             name: 'stream',
             title: 'Stream',
-            width: '28%',
+            width: '24%',
             isMinor: true,
             isName: true,
             render: ({ stream }: Row) => <StreamLink stream={stream} />,
@@ -76,28 +147,29 @@ function columnsOf(previews: Previews, showsStream: boolean): readonly Column<Ro
       name: 'type',
       title: 'Type',
       isName: true,
-      width: showsStream ? 'max(10rem, 15vw)' : 'max(7.5rem, 20vw)',
+      width: showsStream ? 'max(10rem, 13vw)' : 'max(7.5rem, 20vw)',
       render: (row) => <TypeCell row={row} showsStream={showsStream} />,
     },
     {
       name: 'data',
       title: 'Data',
       isMinor: true,
-      render: (row) => <span class="mono faint truncate cell">{previewOf(row, previews)}</span>,
-    },
-    {
-      name: 'written',
-      title: 'Written',
-      width: 'min(11rem, 38vw)',
-      align: 'end',
-      render: ({ writtenAt }) => (
-        <span class="muted">
-          <Time at={writtenAt} />
-        </span>
-      ),
+      render: (row) => (row.isRedacted ? <Redacted /> : <Preview text={previewOf(row, previews)} />),
     },
   ];
 }
+
+const WRITTEN: Column<Row> = {
+  name: 'written',
+  title: 'Written',
+  width: 'min(11rem, 38vw)',
+  align: 'end',
+  render: ({ writtenAt }) => (
+    <span class="muted">
+      <Time at={writtenAt} />
+    </span>
+  ),
+};
 
 function NumberCell({ row: { number, stream } }: { readonly row: Row }) {
   if (number === null) return <span class="faint">end</span>;
@@ -118,7 +190,7 @@ function StreamLink({ stream }: { readonly stream: string }) {
 
 /** On a phone the stream stands below the type, so that both are whole. */
 function TypeCell({
-  row: { stream, type, target, isTargetGone },
+  row: { stream, type, target, isTargetGone, isRedacted },
   showsStream,
 }: {
   readonly row: Row;
@@ -147,6 +219,25 @@ function TypeCell({
         </a>
       )}
       {isTargetGone && <span class="faint small nowrap">its target is gone</span>}
+      {isRedacted && (
+        <span class="only-narrow">
+          <Redacted />
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** In place of the data, and on a phone, which shows none, below the type. */
+function Redacted() {
+  return <Badge title="It reads as empty">redacted</Badge>;
+}
+
+function Preview({ text }: { readonly text: string }) {
+  return (
+    <span class="faint truncate cell" title={text}>
+      {/* Within letters of the row's own size, so that all of it stands on one line. */}
+      <span class="mono">{text}</span>
     </span>
   );
 }

@@ -15,6 +15,7 @@ import { Name } from '../../parts/name.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
+import { categoryOf, FoundBy, tagsOf } from './attributes.tsx';
 import { readPage } from './event-feed.ts';
 import { addressOf, isReachable, viewOf } from './name-search.ts';
 import { JsonOrText, Payload } from './payload.tsx';
@@ -73,8 +74,9 @@ function Shown({
     neighbour(stream, number, by).then(
       (next) => {
         if (next !== null) goTo(viewOf(stream, next) + (resolvesLinks ? '' : '?links=own'));
+        else toast(by < 0 ? 'No event before this one is left' : 'There is no event after this one yet');
       },
-      () => {},
+      (thrown: unknown) => toast(errorOf(thrown).message, 'bad'),
     );
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
@@ -114,7 +116,7 @@ function Shown({
         }
       >
         {event !== null && (
-          <Badge tone="accent">
+          <Badge tone="accent" title={event.line.eventType}>
             <span class="truncate type-mark">
               <Name text={event.line.eventType} />
             </span>
@@ -187,6 +189,8 @@ function Parts({
 }) {
   const [isRedacting, setRedacting] = useState(false);
   const tie = tieOf(line.metaData);
+  const category = categoryOf(line.streamId);
+  const tags = tagsOf(line.metaData);
   const name = `metadata-${number}.json`;
   return (
     <>
@@ -249,7 +253,20 @@ function Parts({
                     <CopyButton text={line.eventId} label="Copy the id" />
                   </span>,
                 ],
-                ['Type', <Name text={line.eventType} isWhole />],
+                ['Type', <FoundBy kind="eventType" value={line.eventType} />],
+                category === null ? null : ['Category', <FoundBy kind="category" value={category} />],
+                tags.length === 0
+                  ? null
+                  : [
+                      'Tags',
+                      <ul class="stack tight">
+                        {tags.map((tag) => (
+                          <li key={tag}>
+                            <FoundBy kind="tag" value={tag} />
+                          </li>
+                        ))}
+                      </ul>,
+                    ],
                 isResolved
                   ? [
                       'Number',
@@ -264,8 +281,7 @@ function Parts({
               ]}
             />
             <RedactDialog
-              line={line}
-              isOpen={isRedacting}
+              line={isRedacting ? line : null}
               onClose={() => setRedacting(false)}
               onDone={(remains) => {
                 setRedacting(false);

@@ -145,7 +145,7 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
           <Field
             name="maxCount"
             label="Keep at most"
-            about="Newest events to keep; empty for all"
+            about="Newest events to keep; empty for all."
             type="number"
             min={1}
             step={1}
@@ -155,7 +155,7 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
             <Field
               name="maxAge"
               label="Keep for"
-              about="Empty: no limit"
+              about="Empty: no limit."
               type="number"
               min={1}
               step={1}
@@ -174,7 +174,7 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
             about={
               metadata.isDeleted
                 ? 'The stream is deleted: all events are truncated. A number brings back the events from there on that no scavenge has removed.'
-                : 'Events with lower numbers can no longer be read'
+                : 'Events with lower numbers can no longer be read.'
             }
             type="number"
             min={0}
@@ -183,8 +183,8 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
           />
           <Field
             name="cacheControl"
-            label="Cache the newest page for"
-            about="Seconds for which browsers and proxies may cache the newest page"
+            label="Cache for"
+            about="Seconds for which browsers and proxies may cache the newest page."
             type="number"
             min={1}
             step={1}
@@ -204,7 +204,7 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
       <Field
         name="others"
         label="Custom keys"
-        about="A JSON object. The node ignores custom keys and keeps them as they are"
+        about="A JSON object. The node ignores custom keys and keeps them as they are."
         rows={4}
         isMono
         spellcheck={false}

@@ -12,6 +12,11 @@ export function isMetastream(stream: string): boolean {
   return stream.startsWith('$$');
 }
 
+/** Those of the indexes, which no HTTP client can read, and nobody can append to. */
+export function isIndex(stream: string): boolean {
+  return stream.startsWith('$idx-');
+}
+
 /** Browsers take these two for folders, however they are written, and text with half a character has no address. */
 export function isReachable(stream: string): boolean {
   return stream !== '' && stream !== '.' && stream !== '..' && stream.isWellFormed();

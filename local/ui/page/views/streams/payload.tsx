@@ -55,7 +55,7 @@ export function Payload({
   );
   if (line.isRedacted)
     return (
-      <Card title="Data" actions={save}>
+      <Card title="Data">
         <Notice tone="info">The data was redacted.</Notice>
       </Card>
     );
@@ -138,14 +138,14 @@ function Bytes({
       actions={
         <>
           {text !== null && (
-            <>
+            <div class="segments" role="group" aria-label="Shown as">
               <Button kind="quiet" isSmall isPressed={!showsHex} onClick={() => setHex(false)}>
                 Text
               </Button>
               <Button kind="quiet" isSmall isPressed={showsHex} onClick={() => setHex(true)}>
                 Bytes
               </Button>
-            </>
+            </div>
           )}
           {save}
         </>

@@ -22,7 +22,9 @@ export function pageLines(
   count: number,
   signal?: AbortSignal,
 ): AsyncGenerator<LineDocument[]> {
-  const query = new URLSearchParams(source.query).toString();
+  const query = new URLSearchParams(
+    Object.entries(source.query).flatMap(([name, values]) => [values].flat().map((value) => [name, value])),
+  ).toString();
   return lines<LineDocument>(`${pagePath(source, at, direction, count)}${query === '' ? '' : `?${query}`}`, signal, {
     'es-resolvelinktos': String(source.resolvesLinks),
   });

@@ -12,17 +12,16 @@ import type { RedactBody, RedactionDocument } from '../../../../../handlers/docu
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 interface RedactProps {
-  readonly line: LineDocument;
   readonly onClose: () => void;
   /** With what remains, in words. */
   readonly onDone: (remains: string) => void;
 }
 
-/** Takes the content of one event away: first what that would be, then for ever. */
-export function RedactDialog({ isOpen, ...props }: RedactProps & { readonly isOpen: boolean }) {
+/** Takes the content of one event away: first what that would be, then for ever. Open while there is an event. */
+export function RedactDialog({ line, ...props }: RedactProps & { readonly line: LineDocument | null }) {
   return (
-    <Dialog title="Redact the event" isOpen={isOpen} onClose={props.onClose} size="medium">
-      {isOpen && <Asked {...props} />}
+    <Dialog title="Redact the event" isOpen={line !== null} onClose={props.onClose} size="medium">
+      {line !== null && <Asked line={line} {...props} />}
     </Dialog>
   );
 }
@@ -34,7 +33,7 @@ export function keptNames(metadata: string | null): readonly string[] {
   return Object.keys(value).filter((name) => name.startsWith('$'));
 }
 
-function Asked({ line, onClose, onDone }: RedactProps) {
+function Asked({ line, onClose, onDone }: RedactProps & { readonly line: LineDocument }) {
   const { streamId, eventNumber, metaData } = line;
   const names = keptNames(metaData);
   const [reason, setReason] = useState('');
@@ -67,14 +66,14 @@ function Asked({ line, onClose, onDone }: RedactProps) {
     >
       {found === null ? (
         <>
-          <p class="muted">
+          <p>
             The event stays, with its number, id and type, but reads as empty everywhere. The next scavenge removes its
             content from the files. This can't be undone.
           </p>
           <Field
             name="reason"
             label="Reason"
-            about="It is kept: write a case number, and nothing of what is to be removed"
+            about="It is kept: write a case number, and nothing of what is to be removed."
             value={reason}
             isRequired
             isFocused
@@ -108,7 +107,8 @@ function Preview({
       {events.map(({ number, type, dataBytes, metadataBytes }) => (
         <p key={number} class="break">
           Event {numberText(number)} of <Name text={stream} />, <Name text={type} />: {bytesText(dataBytes)} of data and{' '}
-          {bytesText(metadataBytes)} of metadata{kept.length === 0 ? '' : `, of which ${kept.join(', ')} stays`}.
+          {bytesText(metadataBytes)} of metadata
+          {kept.length === 0 ? '' : `, of which ${kept.join(', ')} ${kept.length === 1 ? 'stays' : 'stay'}`}.
         </p>
       ))}
       <Notice tone="warn">

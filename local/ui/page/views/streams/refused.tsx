@@ -4,7 +4,7 @@ import { session } from '../../api/page-session.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { RIGHTS, readMetadata, whoText } from './stream-metadata.ts';
 import type { Right } from './stream-metadata.ts';
-import { isSystem } from './name-search.ts';
+import { ALL, isSystem } from './name-search.ts';
 
 /**
  * Why the user may not do this, as far as the user may know it: the users with the right stand in the stream's
@@ -39,12 +39,15 @@ export function Refused({
     return () => ending.abort();
   }, [stream, right]);
   return (
-    <EmptyState icon="lock" title={`You may not ${RIGHTS[right].verb} this stream`}>
+    <EmptyState
+      icon="lock"
+      title={`You may not ${RIGHTS[right].verb} ${stream === ALL ? 'all events' : 'this stream'}`}
+    >
       <p class="break">{error.message}</p>
       <p>
         You are logged in as <strong>{who.user}</strong>
-        {who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}. {list} Administrators can
-        change this under “Metadata and access”.
+        {who.groups.length === 0 ? ', a member of no group' : `, a member of ${who.groups.join(', ')}`}. {list}{' '}
+        Administrators can change this under “Metadata and access”{stream === ALL && ' of the stream $all'}.
       </p>
     </EmptyState>
   );

@@ -11,9 +11,10 @@ import { Notice } from '../../parts/empty-state.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Time } from '../../parts/time.tsx';
+import { viewBy } from './conditions.tsx';
 import { readPage } from './event-feed.ts';
 import type { Source } from './event-feed.ts';
-import { addressOf, viewOf } from './name-search.ts';
+import { addressOf, ALL, viewOf } from './name-search.ts';
 import { pageLines } from './previews.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 import { tokenOf } from './read-event.ts';
@@ -48,9 +49,6 @@ interface Found {
 
 export function Related({ line, tie }: { readonly line: LineDocument; readonly tie: Tie }) {
   const { causation, correlation } = tie;
-  /** The stream in which a projection gathers what belongs together, where there is one. */
-  const gathered = correlation === null ? null : `$bc-${correlation}`;
-  const [hasGathered, setGathered] = useState(false);
   const [found, setFound] = useState<readonly Found[]>([]);
   const [looked, setLooked] = useState(0);
   const [state, setState] = useState<'idle' | 'looking' | 'done'>('idle');
@@ -62,12 +60,11 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
   useEffect(() => {
     const controller = new AbortController();
     ending.current = controller;
-    if (gathered !== null) {
-      readPage({ base: addressOf(gathered), query: {}, resolvesLinks: true }, '0', 'forward', PAGE_EVENTS, {
-        signal: controller.signal,
-      }).then(
+    if (correlation !== null && causation !== null) {
+      const source: Source = { base: addressOf(ALL), query: { correlation }, resolvesLinks: false };
+      // One page and no more: where correlations have no index the node reads the log for it.
+      readPage(source, tokenOf(line.position), 'backward', PAGE_EVENTS, { signal: controller.signal }).then(
         ({ rows }) => {
-          setGathered(true);
           const cause = rows.find(({ id }) => id === causation);
           if (cause !== undefined)
             setFound([
@@ -76,15 +73,15 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
                 line: {
                   eventId: cause.id,
                   eventType: cause.type,
-                  eventNumber: cause.target?.number ?? cause.number ?? 0,
-                  streamId: cause.target?.stream ?? cause.stream,
+                  eventNumber: cause.number ?? 0,
+                  streamId: cause.stream,
                   updated: cause.writtenAt,
                 },
               },
             ]);
         },
         () => {
-          // No projection gathers them here, or its stream may not be read.
+          // The search looks for it, too.
         },
       );
     }
@@ -161,10 +158,14 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
           {correlation !== null && (
             <div>
               <dt>Correlation</dt>
-              <dd class="row">
-                <code class="break">{correlation}</code>
-                <CopyButton text={correlation} label="Copy the correlation id" />
-                {hasGathered && <a href={hrefOf(viewOf(gathered!))}>All its events</a>}
+              <dd class="row wrap">
+                <span class="row">
+                  <code class="break">{correlation}</code>
+                  <CopyButton text={correlation} label="Copy the correlation id" />
+                </span>
+                <a class="nowrap" href={hrefOf(viewBy('correlation', correlation))}>
+                  All its events
+                </a>
               </dd>
             </div>
           )}

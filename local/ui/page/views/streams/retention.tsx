@@ -3,10 +3,11 @@ import { get } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
 import { mayUse } from '../../api/page-session.ts';
-import { bytesText, countText, durationText, numberText } from '../../lib/format.ts';
+import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import type { ExplanationDocument } from '../../../../../handlers/documents/scavenging.ts';
+import { unitOf } from './span.ts';
 import type { StreamMetadata } from './stream-metadata.ts';
 
 /** What the metadata do, in words, and on demand what that means for the events that are there. */
@@ -72,7 +73,7 @@ function rulesOf({ maxCount, maxAge, truncateBefore, isDeleted }: StreamMetadata
     ];
   const sentences = [
     maxCount === null ? null : `It keeps the last ${countText(maxCount, 'event')}.`,
-    maxAge === null ? null : `It keeps events for ${durationText(maxAge * 1_000)}.`,
+    maxAge === null ? null : `It keeps events for ${ageText(maxAge)}.`,
     truncateBefore === null || truncateBefore === 0
       ? null
       : `Events before number ${numberText(truncateBefore)} are truncated.`,
@@ -82,6 +83,12 @@ function rulesOf({ maxCount, maxAge, truncateBefore, isDeleted }: StreamMetadata
     ...sentences,
     'Other events can no longer be read, and a scavenge removes them from disk. The newest event always stays.',
   ];
+}
+
+/** In the unit that the field of the metadata has: `1 day`. */
+function ageText(seconds: number): string {
+  const unit = unitOf(seconds);
+  return countText(seconds / unit.seconds, unit.one);
 }
 
 const RULES: Readonly<Record<string, string>> = {

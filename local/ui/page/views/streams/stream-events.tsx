@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { countText, numberText } from '../../lib/format.ts';
 import { setQuery } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
@@ -11,10 +11,9 @@ import { EventTable } from './event-table.tsx';
 import { readPage } from './event-feed.ts';
 import type { Source } from './event-feed.ts';
 import { JumpTo } from './jump-to.tsx';
-import { addressOf } from './name-search.ts';
+import { addressOf, isIndex } from './name-search.ts';
 import { Pager } from './pager.tsx';
 import { Refused } from './refused.tsx';
-import { readMetadata } from './stream-metadata.ts';
 import { useFeed } from './use-feed.ts';
 
 export const PAGE_SIZES = [50, 200, 1_000] as const;
@@ -24,12 +23,15 @@ export function StreamEvents({
   stream,
   query,
   changes,
-  onAppend,
+  isDeleted = false,
+  onTurn,
 }: {
   readonly stream: string;
   readonly query: URLSearchParams;
   readonly changes: number;
-  readonly onAppend?: () => void;
+  readonly isDeleted?: boolean;
+  /** The stream has come to be there, or is gone. */
+  readonly onTurn?: () => void;
 }) {
   const resolvesLinks = query.get('links') !== 'own';
   const from = numberIn(query, 'from');
@@ -45,6 +47,12 @@ export function StreamEvents({
   useEffect(() => {
     if (changes > 0) feed.reload();
   }, [changes]);
+  const wasAbsent = useRef<boolean | null>(null);
+  useEffect(() => {
+    if (feed.isLoading) return;
+    if (wasAbsent.current !== null && wasAbsent.current !== (error !== null)) onTurn?.();
+    wasAbsent.current = error !== null;
+  }, [feed.isLoading, error]);
 
   const rows = page?.rows ?? [];
   const newest = rows[0]?.number ?? null;
@@ -60,6 +68,8 @@ export function StreamEvents({
     show(first.rows[0]?.number ?? null);
   };
   const isNewest = from === null;
+  // Events before it may be gone.
+  const isOldest = oldest === null || oldest === 0 || page?.older == null;
   if (error !== null && error.code !== 'stream_not_found')
     return (
       <Card>
@@ -125,14 +135,8 @@ export function StreamEvents({
           <Pager
             onNewest={isNewest ? null : () => show(null)}
             onNewer={isNewest || page === null ? null : () => void showNewer().catch(() => show(null))}
-            onOlder={
-              oldest === null || oldest === 0 || (page?.older == null && !isNewest) ? null : () => show(oldest - 1)
-            }
-            onOldest={
-              oldest === null || oldest === 0 || page?.older == null
-                ? null
-                : () => void showOldest().catch(() => show(null))
-            }
+            onOlder={isOldest ? null : () => show(oldest - 1)}
+            onOldest={isOldest ? null : () => void showOldest().catch(() => show(null))}
           />
         </span>
       </div>
@@ -158,15 +162,16 @@ export function StreamEvents({
           previews={feed.previews}
           fresh={feed.fresh}
           chosen={asked}
+          onRedacted={feed.reload}
           empty={
             <Nothing
               stream={stream}
+              isDeleted={isDeleted}
               isAbsent={error !== null}
               isNewest={isNewest}
               isFollowed={feed.isLive}
               onNewest={() => show(null)}
               onOldest={() => void showOldest()}
-              {...(onAppend !== undefined && { onAppend })}
             />
           }
         />
@@ -188,7 +193,7 @@ function Failure({
   if (error.code === 'stream_deleted') {
     return (
       <EmptyState icon="trash" title="This stream is hard-deleted">
-        Its name can't be used again. The next scavenge removes its events from disk.
+        Its name can't be used again. A scavenge removes its events from disk.
       </EmptyState>
     );
   }
@@ -197,31 +202,32 @@ function Failure({
 
 function Nothing({
   stream,
+  isDeleted,
   isAbsent,
   isNewest,
   isFollowed,
   onNewest,
   onOldest,
-  onAppend,
 }: {
   readonly stream: string;
+  readonly isDeleted: boolean;
   readonly isAbsent: boolean;
   readonly isNewest: boolean;
   readonly isFollowed: boolean;
   readonly onNewest: () => void;
   readonly onOldest: () => void;
-  readonly onAppend?: () => void;
 }) {
-  const [isDeleted, setDeleted] = useState(false);
-  useEffect(() => {
-    const ending = new AbortController();
-    // Metadata that may not be read says nothing, and neither does the page.
-    readMetadata(stream, ending.signal).then(
-      (metadata) => setDeleted(metadata.isDeleted),
-      () => {},
+  if (isAbsent && isIndex(stream)) {
+    return (
+      <EmptyState
+        icon="streams"
+        title="The streams of indexes are read over gRPC"
+        action={<Button href="/all">Search all events</Button>}
+      >
+        The page can't show them. All events can be searched by category and by event type.
+      </EmptyState>
     );
-    return () => ending.abort();
-  }, [stream]);
+  }
   if (!isNewest) {
     return (
       <EmptyState
@@ -244,16 +250,9 @@ function Nothing({
       title={
         isDeleted ? 'This stream is deleted' : isAbsent ? 'There is no such stream' : 'No event is left in this stream'
       }
-      action={
-        onAppend !== undefined && (
-          <Button icon="plus" kind="primary" onClick={onAppend}>
-            Append an event
-          </Button>
-        )
-      }
     >
       {isDeleted
-        ? 'Its events can no longer be read, and the next scavenge removes them from disk. An append brings the stream back, at the next event number.'
+        ? 'Its events can no longer be read, and a scavenge removes them from disk. An append brings the stream back, at the next event number.'
         : isAbsent
           ? 'Nothing was ever written to it. The first event creates it.'
           : 'Its events are past the retention set in its metadata.'}

@@ -11,8 +11,9 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { AppendDialog } from './append-dialog.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
 import { Metadata } from './metadata.tsx';
-import { isMetastream, isReachable, isSystem, viewOf } from './name-search.ts';
+import { isIndex, isMetastream, isReachable, isSystem, viewOf } from './name-search.ts';
 import { StreamEvents } from './stream-events.tsx';
+import { mayDo, useStreamState } from './use-stream-state.ts';
 import { toast } from '../../parts/toast.tsx';
 
 const TABS = [
@@ -34,16 +35,19 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
   const isMeta = isMetastream(stream);
   const tab = query.get('tab') === 'metadata' && !isMeta ? 'metadata' : 'events';
   const close = () => setOpened(null);
+  /** Another moment in which it may have been deleted, or brought back. */
+  const [turns, setTurns] = useState(0);
+  const state = useStreamState(isMeta ? null : stream, `${changes} ${turns} ${tab}`);
   const others = useMemo(
     () => [
       ...(isMeta
         ? [{ label: 'Go to its stream', icon: 'streams' as const, onSelect: () => goTo(viewOf(stream.slice(2))) }]
         : [{ label: 'Show metadata stream', icon: 'streams' as const, onSelect: () => goTo(viewOf(`$$${stream}`)) }]),
-      ...(isMeta
-        ? []
-        : [{ label: 'Delete…', icon: 'trash' as const, isDanger: true, onSelect: () => setOpened('delete') }]),
+      ...(!isMeta && mayDo('delete', stream, state)
+        ? [{ label: 'Delete…', icon: 'trash' as const, isDanger: true, onSelect: () => setOpened('delete') }]
+        : []),
     ],
-    [stream],
+    [stream, state],
   );
   return (
     <>
@@ -55,7 +59,7 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
         }
         actions={
           <>
-            {!isMeta && (
+            {!isMeta && !isIndex(stream) && mayDo('write', stream, state) && (
               <Button icon="plus" onClick={() => setOpened('append')}>
                 Append
               </Button>
@@ -64,6 +68,7 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
           </>
         }
       >
+        {state?.deleted != null && <Badge tone="warn">{state.deleted === 'hard' ? 'hard-deleted' : 'deleted'}</Badge>}
         {isSystem(stream) && <Badge tone="info">{isMeta ? 'metadata' : 'system'}</Badge>}
       </ViewHead>
       {isMeta ? (
@@ -76,7 +81,13 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
           onChange={(name) => setQuery({ tab: name === 'events' ? null : name })}
         >
           {tab === 'events' ? (
-            <StreamEvents stream={stream} query={query} changes={changes} onAppend={() => setOpened('append')} />
+            <StreamEvents
+              stream={stream}
+              query={query}
+              changes={changes}
+              isDeleted={state?.deleted === 'soft'}
+              onTurn={() => setTurns((last) => last + 1)}
+            />
           ) : (
             <Metadata stream={stream} />
           )}

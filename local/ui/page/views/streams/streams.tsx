@@ -16,7 +16,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AppendDialog } from './append-dialog.tsx';
-import { isReachable, isSystem, viewOf } from './name-search.ts';
+import { isMetastream, isReachable, isSystem, viewOf } from './name-search.ts';
 import { STREAMS_MAX, useStreams } from './use-streams.ts';
 import type { StreamsState, Wanted } from './use-streams.ts';
 import type { StreamDocument } from '../../../../../handlers/documents/streams.ts';
@@ -30,6 +30,8 @@ export default function Streams({ query }: ViewProps) {
   const maySee = mayUse('operators');
   const wanted = useMemo((): Wanted => ({ recent, search, withSystem }), [recent, search, withSystem]);
   const found = useStreams(maySee ? wanted : null);
+  // Then the button stands where the list would be.
+  const isEmpty = maySee && search === '' && found.isWhole && found.streams.length === 0;
   return (
     <>
       <ViewHead
@@ -38,9 +40,11 @@ export default function Streams({ query }: ViewProps) {
         actions={
           <>
             {!maySee && <OpenByName />}
-            <Button icon="plus" onClick={() => setAppending(true)}>
-              Append
-            </Button>
+            {!isEmpty && (
+              <Button icon="plus" onClick={() => setAppending(true)}>
+                Append
+              </Button>
+            )}
           </>
         }
       />
@@ -54,11 +58,11 @@ export default function Streams({ query }: ViewProps) {
                 onInput={(text) => setQuery({ q: text === '' ? null : text.slice(0, SEARCH_CHARACTERS_MAX) })}
               />
               {isReachable(search) && (
-                <Button isSmall kind="quiet" href={viewOf(search)} title={`Open the stream ${search}`}>
+                <Button isSmall href={viewOf(search)} title={`Open the stream ${search}`}>
                   Open by this name
                 </Button>
               )}
-              <div class="row segmented" role="group" aria-label="Order">
+              <div class="segments" role="group" aria-label="Order">
                 <Button
                   isSmall
                   kind="quiet"
@@ -91,7 +95,7 @@ export default function Streams({ query }: ViewProps) {
             <List found={found} wanted={wanted} onAppend={() => setAppending(true)} />
           </>
         ) : (
-          <Locked needs="operators" />
+          <Locked needs="operators" title="You may not list streams" />
         )}
       </Card>
       <AppendDialog
@@ -189,7 +193,10 @@ function Nothing({
     return (
       <EmptyState icon="search" title={isWhole ? 'No stream name matches' : 'Nothing found so far'}>
         {isWhole ? (
-          <>The whole log was searched.{!withSystem && ' System streams, whose names begin with $, were left out.'}</>
+          <>
+            The whole log was searched. A deleted stream is found until a scavenge has removed its events; “Open by this
+            name” still shows it.{!withSystem && ' System streams, whose names begin with $, were left out.'}
+          </>
         ) : (
           'The rest of the log has not been searched yet.'
         )}
@@ -256,7 +263,7 @@ function Footer({
         !isFull && (
           <div class="row wrap">
             <Button isSmall onClick={() => more(MORE)}>{`Find ${numberText(MORE)} more`}</Button>
-            <Button isSmall kind="quiet" onClick={() => more(STREAMS_MAX)}>
+            <Button isSmall onClick={() => more(STREAMS_MAX)}>
               Search all
             </Button>
           </div>
@@ -271,13 +278,15 @@ function shareOf({ bytes, ofBytes }: { readonly bytes: number; readonly ofBytes:
 }
 
 function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocument>[] {
+  // On a phone the time stays, by which they are ordered.
   return [
     { name: 'stream', title: 'Stream', isName: true, render: (row) => <StreamCell row={row} /> },
     {
       name: 'last',
-      title: 'Last event',
-      width: 'min(9rem, 28vw)',
+      title: 'Last\u00a0event',
+      width: '9rem',
       align: 'end',
+      isMinor: true,
       render: ({ lastEventNumber }) =>
         lastEventNumber < 0 || !Number.isSafeInteger(lastEventNumber) ? (
           <span class="faint">–</span>
@@ -288,9 +297,8 @@ function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocumen
     {
       name: 'written',
       title: recent === 'written' ? 'Written' : 'Created',
-      width: '11rem',
+      width: 'min(11rem, 38vw)',
       align: 'end',
-      isMinor: true,
       render: ({ writtenAt }) => (
         <span class="muted">
           <Time at={writtenAt} />
@@ -300,7 +308,7 @@ function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocumen
   ];
 }
 
-function StreamCell({ row: { stream, isDeleted } }: { readonly row: StreamDocument }) {
+function StreamCell({ row: { stream, isDeleted, lastEventNumber } }: { readonly row: StreamDocument }) {
   return (
     <span class="row cell">
       {isReachable(stream) ? (
@@ -312,8 +320,9 @@ function StreamCell({ row: { stream, isDeleted } }: { readonly row: StreamDocume
           <Name text={stream} />
         </span>
       )}
-      {isSystem(stream) && <Badge tone="info">system</Badge>}
-      {isDeleted && <Badge tone="warn">deleted</Badge>}
+      {isSystem(stream) && <Badge tone="info">{isMetastream(stream) ? 'metadata' : 'system'}</Badge>}
+      {/* The tombstone has the highest number that there is. */}
+      {isDeleted && <Badge tone="warn">{Number.isSafeInteger(lastEventNumber) ? 'deleted' : 'hard-deleted'}</Badge>}
     </span>
   );
 }

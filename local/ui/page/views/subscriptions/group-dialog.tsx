@@ -35,12 +35,21 @@ const DEFAULTS: GroupConfig = {
 };
 const COUNT_MAX = 2_147_483_647;
 
-export const STRATEGIES = [
-  { value: 'RoundRobin', label: 'Round robin – to each consumer in turn' },
-  { value: 'DispatchToSingle', label: 'Dispatch to single – to one, until it is full' },
-  { value: 'Pinned', label: 'Pinned – events of a stream to the same consumer' },
-  { value: 'PinnedByCorrelation', label: 'Pinned by correlation – events of a correlation id to the same consumer' },
+const STRATEGIES = [
+  { value: 'RoundRobin', label: 'Round robin', about: 'To each consumer in turn.' },
+  { value: 'DispatchToSingle', label: 'Dispatch to single', about: 'To one consumer, until it is full.' },
+  { value: 'Pinned', label: 'Pinned', about: 'Events of a stream to the same consumer.' },
+  {
+    value: 'PinnedByCorrelation',
+    label: 'Pinned by correlation',
+    about: 'Events of a correlation id to the same consumer.',
+  },
 ] as const;
+
+/** In words; those of others as they call it. */
+export function strategyText(name: string): string {
+  return STRATEGIES.find(({ value }) => value === name)?.label ?? name;
+}
 
 type CountName = { [Name in keyof GroupConfig]: GroupConfig[Name] extends number ? Name : never }[keyof GroupConfig];
 
@@ -175,12 +184,13 @@ function GroupForm({ edited, onClose, onDone }: Omit<GroupDialogProps, 'isOpen'>
 }
 
 function GroupFields({ config, isNew }: { readonly config: GroupConfig; readonly isNew: boolean }) {
+  const [strategy, setStrategy] = useState(config.namedConsumerStrategy);
   return (
     <>
       <div class="form-columns">
         <Field
           name="startPosition"
-          label={isNew ? 'Start at' : 'Start'}
+          label="Start at"
           value={config.startPosition}
           isMono
           spellcheck={false}
@@ -198,9 +208,10 @@ function GroupFields({ config, isNew }: { readonly config: GroupConfig; readonly
         <Select
           name="namedConsumerStrategy"
           label="Strategy"
-          value={config.namedConsumerStrategy}
+          value={strategy}
           options={STRATEGIES}
-          about="Which consumer gets which message."
+          onChange={setStrategy}
+          about={STRATEGIES.find(({ value }) => value === strategy)?.about ?? 'Which consumer gets which message.'}
         />
       </div>
       <Section title="Acknowledgements and retries">

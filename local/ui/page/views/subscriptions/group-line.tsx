@@ -37,8 +37,8 @@ export function Parked({ count }: { readonly count: number }) {
   return count === 0 ? (
     <span class="faint">0</span>
   ) : (
-    <Badge tone="warn">
+    <strong class="parked">
       <Num value={count} />
-    </Badge>
+    </strong>
   );
 }

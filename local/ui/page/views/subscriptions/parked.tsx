@@ -2,7 +2,6 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { get } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
-import { mayUse } from '../../api/page-session.ts';
 import { countText, numberText } from '../../lib/format.ts';
 import { hrefOf, pathTo } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';
@@ -34,14 +33,13 @@ export interface ParkedProps {
   readonly group: string;
   /** Parked events whose replay was not asked for; they are the newest ones. */
   readonly count: number;
-  readonly onReplay: () => void;
 }
 
 /**
  * Parked messages, newest first: why each was parked, and what is in it. Those that are replayed stay until a consumer
  * is done with them.
  */
-export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) {
+export function ParkedMessages({ stream, group, count }: ParkedProps) {
   const [entries, setEntries] = useState<readonly EmbeddedEntryDocument[] | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [next, setNext] = useState<number | null>(null);
@@ -93,16 +91,7 @@ export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) 
       isFlush={entries.length > 0}
       title="Parked messages"
       note={count > 0 ? countText(count, 'message') : undefined}
-      actions={
-        <>
-          <Button isSmall icon="refresh" label="Refresh" isBusy={isBusy} onClick={() => void load(null)} />
-          {mayUse('operators') && count > 0 && (
-            <Button isSmall icon="play" onClick={onReplay}>
-              Replay
-            </Button>
-          )}
-        </>
-      }
+      actions={<Button isSmall icon="refresh" label="Refresh" isBusy={isBusy} onClick={() => void load(null)} />}
     >
       <Table
         label="Parked messages"
@@ -152,9 +141,8 @@ function reasonOf(entry: EmbeddedEntryDocument): string {
 const columnsFor = (replayed: ReadonlySet<number>): readonly Column<EmbeddedEntryDocument>[] => [
   {
     name: 'number',
-    title: 'No.',
+    title: 'Number',
     width: '5rem',
-    align: 'end',
     render: ({ positionEventNumber }) => numberText(positionEventNumber),
   },
   {

@@ -39,9 +39,7 @@ export function ReplayDialog({ isOpen, stream, group, count, onClose, onDone }: 
           </>
         )}
       >
-        <p class="muted">
-          They are sent to the consumers of the group again, as if new. Messages that fail again are parked again.
-        </p>
+        <p>They are sent to the consumers of the group again, as if new. Messages that fail again are parked again.</p>
         <Select
           name="which"
           label="Which"

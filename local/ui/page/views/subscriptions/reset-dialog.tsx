@@ -42,7 +42,7 @@ export function ResetDialog({
           </>
         )}
       >
-        <p class="muted">
+        <p>
           Its checkpoint is discarded, and its consumers get everything from the new start, including events they
           already had. Parked messages stay parked. Consumers are dropped and reconnect on their own.
         </p>

@@ -4,7 +4,7 @@ import { del } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
 import { mayUse } from '../../api/page-session.ts';
 import { countText, durationText, numberText, shortText } from '../../lib/format.ts';
-import { historyOf, record } from '../../lib/history.ts';
+import { evenly, historyOf, record } from '../../lib/history.ts';
 import type { LineNames } from '../../lib/joined.ts';
 import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';
@@ -24,7 +24,7 @@ import type { Column } from '../../parts/table.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
-import { GroupDialog, STRATEGIES } from './group-dialog.tsx';
+import { GroupDialog, strategyText } from './group-dialog.tsx';
 import { GroupBadge, LagText } from './group-line.tsx';
 import { ALL, groupPath, LAG_UNITS, lagOf } from './groups.ts';
 import type { DetailsDocument } from '../../../../../handlers/documents/subscriptions.ts';
@@ -69,7 +69,7 @@ export default function Subscription({ params, query }: ViewProps) {
                 </Button>
               )}
               <Button icon="edit" onClick={() => setOpen('edit')}>
-                Settings
+                Edit settings
               </Button>
               <Menu
                 label="More for this group"
@@ -105,12 +105,7 @@ export default function Subscription({ params, query }: ViewProps) {
             onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}
           >
             {tab === 'parked' ? (
-              <ParkedMessages
-                stream={stream}
-                group={group}
-                count={info.parkedMessageCount}
-                onReplay={() => setOpen('replay')}
-              />
+              <ParkedMessages stream={stream} group={group} count={info.parkedMessageCount} />
             ) : tab === 'settings' ? (
               <Settings info={info} />
             ) : (
@@ -175,7 +170,15 @@ function Gone({ stream, group }: { readonly stream: string; readonly group: stri
         action={<Button href="/subscriptions">All groups</Button>}
       >
         <span class="break">
-          No group <strong>{group}</strong> of <strong>{stream}</strong> on this node. It may have been deleted.
+          No group{' '}
+          <strong>
+            <Name text={group} isWhole />
+          </strong>{' '}
+          of{' '}
+          <strong>
+            <Name text={stream} isWhole />
+          </strong>{' '}
+          on this node. It may have been deleted.
         </span>
       </EmptyState>
     </Card>
@@ -220,20 +223,20 @@ function Overview({ path, info }: { readonly path: string; readonly info: Detail
         <Stat
           label="Lag"
           value={<LagText lag={lag} />}
-          note={lag === null ? 'known after the first checkpoint' : `${LAG_UNITS[lag.unit]} behind the end`}
-          points={hour.values['lag'] ?? []}
+          note={lag === null ? 'known once events are read' : `${LAG_UNITS[lag.unit]} behind the end`}
+          points={evenly(hour, 'lag')}
         />
         <Stat
           label="In flight"
           value={<Num value={info.totalInFlightMessages} />}
           note="sent, not yet acknowledged"
-          points={hour.values['flight'] ?? []}
+          points={evenly(hour, 'flight')}
         />
         <Stat
           label="Sent"
           value={`${shortText(info.averageItemsPerSecond)}/s`}
           note={`${numberText(info.totalItemsProcessed)} since startup`}
-          points={hour.values['rate'] ?? []}
+          points={evenly(hour, 'rate')}
         />
         <Stat
           label="Parked"
@@ -249,7 +252,7 @@ function Overview({ path, info }: { readonly path: string; readonly info: Detail
               ['Checkpoint', info.lastCheckpointedEventPosition ?? <span class="faint">none yet</span>],
               ['Last known event', info.lastKnownEventPosition ?? <span class="faint">none yet</span>],
               ['Starts at', startText(info.config.startPosition)],
-              ['Strategy', info.config.namedConsumerStrategy],
+              ['Strategy', strategyText(info.config.namedConsumerStrategy)],
             ]}
           />
         </Card>
@@ -276,7 +279,7 @@ function Overview({ path, info }: { readonly path: string; readonly info: Detail
           keyOf={({ connectionName, from }) => `${from} ${connectionName}`}
           empty={
             <EmptyState icon="users" title="No consumers connected">
-              gRPC clients connect to the stream and group name; HTTP clients fetch messages from{' '}
+              gRPC clients connect by the names of the stream and the group; HTTP clients fetch messages from{' '}
               <code class="break">{groupPath(info.eventStreamId, info.groupName)}</code> request by request and are not
               shown here.
             </EmptyState>
@@ -312,7 +315,7 @@ const CONSUMERS: readonly Column<Consumer>[] = [
   {
     name: 'name',
     title: 'Connection',
-    width: '26%',
+    width: '33%',
     isName: true,
     render: ({ connectionName, from }) => (
       <span class="truncate" title={connectionName}>
@@ -323,7 +326,7 @@ const CONSUMERS: readonly Column<Consumer>[] = [
   {
     name: 'from',
     title: 'From',
-    width: '22%',
+    width: '16%',
     isMinor: true,
     isName: true,
     render: ({ from, username }) => (
@@ -387,10 +390,7 @@ function answersText(measured: Consumer['extraStatistics']): string {
 function Settings({ info: { config } }: { readonly info: DetailsDocument }) {
   const items: readonly (readonly [ComponentChildren, ComponentChildren])[] = [
     ['Starts at', startText(config.startPosition)],
-    [
-      'Strategy',
-      STRATEGIES.find(({ value }) => value === config.namedConsumerStrategy)?.label ?? config.namedConsumerStrategy,
-    ],
+    ['Strategy', strategyText(config.namedConsumerStrategy)],
     [
       'Message timeout',
       config.messageTimeoutMilliseconds === 0 ? 'none' : durationText(config.messageTimeoutMilliseconds),

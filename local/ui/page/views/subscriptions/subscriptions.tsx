@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { post } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
 import { mayUse } from '../../api/page-session.ts';
-import { shortText } from '../../lib/format.ts';
+import { countText, shortText } from '../../lib/format.ts';
 import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -31,6 +31,8 @@ export default function Subscriptions({ query }: ViewProps) {
   const [isCreating, setCreating] = useState(query.get('new') !== null);
   const mayChange = mayUse('operators');
   const isAbsent = groups.error.value?.status === 404;
+  // Then the button stands where the list would be.
+  const isEmpty = groups.data.value?.length === 0;
   return (
     <>
       <ViewHead
@@ -38,7 +40,8 @@ export default function Subscriptions({ query }: ViewProps) {
         about="Persistent subscriptions: consumer groups that share the events of a stream."
         actions={
           mayChange &&
-          !isAbsent && (
+          !isAbsent &&
+          !isEmpty && (
             <>
               <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
                 New group
@@ -133,7 +136,7 @@ function Groups({
         <Stat
           label="Groups"
           value={<Num value={list.length} />}
-          note={`${shortText(sum(list, 'connectionCount'))} consumers connected`}
+          note={`${countText(sum(list, 'connectionCount'), 'consumer')} connected`}
         />
         <Stat
           label="In flight"
@@ -206,7 +209,7 @@ const COLUMNS: readonly Column<SummaryDocument>[] = [
         <a class="truncate" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>
           <Name text={groupName} />
         </a>
-        <span class="only-narrow truncate faint small">
+        <span class="only-narrow truncate faint small" title={eventStreamId}>
           <Name text={eventStreamId} />
         </span>
       </>

@@ -4,6 +4,7 @@ import type { ApiError } from '../../api/problem-text.ts';
 import { Button } from '../../parts/button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Field, Form, Toggle } from '../../parts/form.tsx';
 import type { Complaints, Values } from '../../parts/form.tsx';
 import { groupsOf, KNOWN_GROUPS, newPassword, userPath } from './user-groups.ts';
@@ -95,8 +96,12 @@ export function ResetPassword({ user, onClose, onDone }: { readonly user: UserDo
             </>
           )}
         >
-          <p class="muted">
-            The current password of <strong class="break">{user.loginName}</strong> stops working immediately.
+          <p>
+            The current password of{' '}
+            <strong class="break">
+              <Name text={user.loginName} isWhole />
+            </strong>{' '}
+            stops working immediately.
           </p>
           <Password label="New password" isFocused />
         </Form>
@@ -107,11 +112,13 @@ export function ResetPassword({ user, onClose, onDone }: { readonly user: UserDo
 
 function Groups({ groups }: { readonly groups: readonly string[] }) {
   return (
-    <fieldset class="stack tight">
+    <fieldset class="stack">
       <legend class="group-legend">Groups</legend>
-      {KNOWN_GROUPS.map(({ name, about }) => (
-        <Toggle key={name} name={`group ${name}`} label={name} about={about} isOn={groups.includes(name)} />
-      ))}
+      <div class="stack tight">
+        {KNOWN_GROUPS.map(({ name, about }) => (
+          <Toggle key={name} name={`group ${name}`} label={name} about={about} isOn={groups.includes(name)} />
+        ))}
+      </div>
       <Field
         name="groups"
         label="Other groups"
@@ -161,7 +168,7 @@ export function Password({
     );
   }
   return (
-    <div class="stack tight">
+    <div class="form">
       <Field
         name="password"
         label={label}

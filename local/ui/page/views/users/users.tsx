@@ -31,10 +31,12 @@ export default function Users({ query }: ViewProps) {
     return (
       <>
         <ViewHead title="Users" />
-        <EmptyState icon="shield" title="This node runs without security">
-          Anyone who can reach it can do anything, so there are no users. Start it without <code>Insecure</code> to have
-          some.
-        </EmptyState>
+        <Card>
+          <EmptyState icon="shield" title="This node runs without security">
+            Anyone who can reach it can do anything, so there are no users. Start it without <code>--insecure</code> to
+            have some.
+          </EmptyState>
+        </Card>
       </>
     );
   return <List query={query} />;
@@ -64,8 +66,10 @@ function List({ query }: { readonly query: URLSearchParams }) {
       title: 'Disable user',
       text: (
         <>
-          <strong class="break">{user.loginName}</strong> can no longer log in or send requests. The user is kept and
-          can be enabled again.
+          <strong class="break">
+            <Name text={user.loginName} isWhole />
+          </strong>{' '}
+          can no longer log in or send requests. The user is kept and can be enabled again.
         </>
       ),
       action: 'Disable',
@@ -80,8 +84,10 @@ function List({ query }: { readonly query: URLSearchParams }) {
       typed: user.loginName,
       text: (
         <>
-          <strong class="break">{user.loginName}</strong> is deleted, which can't be undone. Access lists of streams
-          that name the user stay as they are.
+          <strong class="break">
+            <Name text={user.loginName} isWhole />
+          </strong>{' '}
+          is deleted, which can't be undone. Access lists of streams that name the user stay as they are.
         </>
       ),
       action: 'Delete user',
@@ -103,7 +109,11 @@ function List({ query }: { readonly query: URLSearchParams }) {
             <Name text={user.loginName} />
           </strong>
           {user.loginName === me && <Badge tone="accent">you</Badge>}
-          {user.disabled && <Badge tone="warn">disabled</Badge>}
+          {user.disabled && (
+            <span class="only-narrow">
+              <Badge>disabled</Badge>
+            </span>
+          )}
         </span>
       ),
       sortBy: ({ loginName }) => loginName,

@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import type { WebhookHistoryView } from '../../../../../handlers/documents/node.ts';
 import type { History } from '../../lib/history.ts';
+import { withZeros } from '../../lib/joined.ts';
 import { Card } from '../../parts/card.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import type { Series } from '../../parts/chart.tsx';
@@ -18,8 +19,11 @@ export function CallsChart({
   id,
   seen: { times: seenTimes },
   rates,
+  isIdle,
 }: {
   readonly id: string;
+  /** There was no call since the node started. */
+  readonly isIdle: boolean;
   readonly seen: History;
   /** Taken, skipped and refused. */
   readonly rates: readonly Series[];
@@ -31,7 +35,12 @@ export function CallsChart({
     () => ({ times: seenTimes, values: Object.fromEntries(rates.map(({ label, values }) => [label, values])) }),
     [seenTimes],
   );
-  const { times, values, spanMs } = usePast(node, names, live);
+  // The node keeps no lines of a connector before its first call.
+  const kept = useMemo(
+    () => (isIdle && node.kept !== null ? withZeros(node.kept, LINES) : node.kept),
+    [isIdle, node.kept],
+  );
+  const { times, values, spanMs } = usePast({ ...node, kept }, names, live);
   return (
     <>
       <div class="toolbar">

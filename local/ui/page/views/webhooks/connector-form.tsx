@@ -160,7 +160,7 @@ export function ConnectorForm({ connector, onDone, onCancel }: ConnectorFormProp
             value={scheme}
             onChange={setScheme}
             options={[
-              { value: '', label: 'None: anyone who knows the address may call' },
+              { value: '', label: 'None: anyone may call' },
               ...SCHEMES.map(({ name, label, header }) => ({
                 value: name,
                 label: header === null ? label : `${label} – ${header}`,
@@ -264,31 +264,39 @@ export function ConnectorForm({ connector, onDone, onCancel }: ConnectorFormProp
         </div>
       </Card>
       <Card title="Answers">
-        <div class="form-columns">
-          <div class="stack tight">
-            <Toggle
-              name="waitForWrite"
-              label="Answer when the event is durable"
-              isOn={isWaiting}
-              onChange={setWaiting}
-              about="Answers 201 then. Otherwise 202 as soon as the call is accepted; events that can't be written afterwards are listed under Rejections."
+        <div class="stack">
+          <div class="form-columns">
+            <div class="stack tight">
+              <Toggle
+                name="waitForWrite"
+                label="Answer when the event is durable"
+                isOn={isWaiting}
+                onChange={setWaiting}
+                about="Answers 201 then. Otherwise 202 as soon as the call is accepted; events that can't be written afterwards are listed under Rejections."
+              />
+            </div>
+            {isWaiting && (
+              <Field
+                name="confirmationTimeout"
+                label="Timeout"
+                value={stored['confirmationTimeout'] ?? '00:00:30'}
+                isMono
+                about="Answers 504 after that; the event may still be written. hh:mm:ss."
+              />
+            )}
+            <Select
+              name="skippedStatus"
+              label="Answer to skipped calls"
+              value={stored['skippedStatus'] ?? '400'}
+              options={SKIPPED.map(optionOf)}
+              about="Senders treat 400 as a failure: some show it as an error, some retry."
             />
           </div>
-          {isWaiting && (
-            <Field
-              name="confirmationTimeout"
-              label="Timeout"
-              value={stored['confirmationTimeout'] ?? '00:00:30'}
-              isMono
-              about="Answers 504 after that; the event may still be written. hh:mm:ss."
-            />
-          )}
-          <Select
-            name="skippedStatus"
-            label="Answer to skipped calls"
-            value={stored['skippedStatus'] ?? '400'}
-            options={SKIPPED.map(optionOf)}
-            about="Senders treat 400 as a failure: some show it as an error, some retry."
+          <Toggle
+            name="logging"
+            label="Log refused calls"
+            isOn={stored['logging:enabled'] !== 'false'}
+            about="In the node's log, without header values. Rejections are kept either way."
           />
         </div>
       </Card>
@@ -329,25 +337,21 @@ export function ConnectorForm({ connector, onDone, onCancel }: ConnectorFormProp
               />
             </div>
           )}
-          <Toggle
-            name="logging"
-            label="Log refused calls"
-            isOn={stored['logging:enabled'] !== 'false'}
-            about="In the node's log, without header values. Rejections are kept either way."
-          />
         </div>
       </Card>
-      {isNew ? (
-        <Toggle name="start" label="Start now" isOn about="Otherwise it is created but stays stopped." />
-      ) : (
-        isRunning && (
-          <Toggle
-            name="restart"
-            label="Restart now to apply this"
-            isOn
-            about="Otherwise it takes effect at the next start. Calls during the restart get 404 or 503, and senders retry them."
-          />
-        )
+      {(isNew || isRunning) && (
+        <Card>
+          {isNew ? (
+            <Toggle name="start" label="Start now" isOn about="Otherwise it is created but stays stopped." />
+          ) : (
+            <Toggle
+              name="restart"
+              label="Restart now to apply this"
+              isOn
+              about="Otherwise it takes effect at the next start. Calls during the restart get 404 or 503, and senders retry them."
+            />
+          )}
+        </Card>
       )}
     </Form>
   );

@@ -1,3 +1,6 @@
+import { useEffect, useState } from 'preact/hooks';
+import { usePolled } from '../../api/polled.ts';
+import type { Polled } from '../../api/polled.ts';
 import type { Tone } from '../../parts/badge.tsx';
 import type { ApiError } from '../../api/problem-text.ts';
 import type { ConnectorDocument } from '../../../../../handlers/documents/connectors.ts';
@@ -11,12 +14,28 @@ export interface ConnectorList {
   readonly items: readonly Connector[];
 }
 
-/** The calls of one connector since the start of the node; rates are null until two questions lie far enough apart. */
-export type Calls = WebhooksView['connectors'][number];
-export type AllCalls = Pick<WebhooksView, 'connectors'>;
+/** The calls of one connector since the start of the node. */
+export interface Calls extends Omit<WebhooksView['connectors'][number], 'callsPerSecond'> {
+  /** Null where nothing is counted; undefined until two questions lie far enough apart for a rate. */
+  readonly callsPerSecond: number | null | undefined;
+}
+export type AllCalls = Pick<WebhooksView, 'connectors' | 'windowSeconds'>;
 
 /** Of nodes that count none, and where there were none yet. */
-export const NO_CALLS: AllCalls = { connectors: [] };
+export const NO_CALLS: AllCalls = { connectors: [], windowSeconds: 0 };
+
+const CALLS_EVERY_MS = 2_000;
+/** Until there are rates: the least time between two looks of which the node makes one. */
+const FIRST_CALLS_MS = 1_000;
+
+/** The calls of all connectors. */
+export function useCalls(): Polled<AllCalls> {
+  const [everyMs, setEveryMs] = useState(FIRST_CALLS_MS);
+  const calls = usePolled<AllCalls>('/admin/webhooks', everyMs, { missing: NO_CALLS });
+  const hasRates = calls.data.value !== null && calls.data.value.windowSeconds !== null;
+  useEffect(() => setEveryMs(hasRates ? CALLS_EVERY_MS : FIRST_CALLS_MS), [hasRates]);
+  return calls;
+}
 
 export function connectorPath(id: string): string {
   return `/connectors/${encodeURIComponent(id)}`;
@@ -90,7 +109,24 @@ export function outcomeOf(name: string): Outcome {
   return OUTCOMES[name] ?? { sort: 'refused', text: name };
 }
 
-export function countOf({ outcomes }: Calls, sort: Outcome['sort']): number {
+/** The calls of one. Those that had none since the node started are not among what it counted. */
+export function callsOf(calls: AllCalls | null, connectorId: string): Calls {
+  const found = calls?.connectors.find((each) => each.connectorId === connectorId);
+  const isComing = calls === null || calls.windowSeconds === null;
+  if (found !== undefined) return isComing ? { ...found, callsPerSecond: undefined } : found;
+  const callsPerSecond = isComing ? undefined : calls.windowSeconds === 0 ? null : 0;
+  return { connectorId, calls: 0, outcomes: {}, callsPerSecond, outcomesPerSecond: null, p99Seconds: null };
+}
+
+/** The calls of all. */
+export function perSecondOf(calls: AllCalls | null): Calls['callsPerSecond'] {
+  if (calls === null || calls.windowSeconds === null) return undefined;
+  return calls.windowSeconds === 0
+    ? null
+    : calls.connectors.reduce((sum, { callsPerSecond }) => sum + (callsPerSecond ?? 0), 0);
+}
+
+export function countOf({ outcomes }: Pick<Calls, 'outcomes'>, sort: Outcome['sort']): number {
   let count = 0;
   for (const [name, value] of Object.entries(outcomes)) if (outcomeOf(name).sort === sort) count += value;
   return count;

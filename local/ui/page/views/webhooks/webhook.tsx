@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { del, post, put } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
-import { durationText, numberText, shortText } from '../../lib/format.ts';
+import { durationText, numberText } from '../../lib/format.ts';
 import { historyOf, rateOf, record } from '../../lib/history.ts';
 import { goTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';
@@ -14,9 +14,11 @@ import { confirm } from '../../parts/confirm.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { EmptyState, Notice } from '../../parts/empty-state.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Menu } from '../../parts/menu.tsx';
+import { Rate } from '../../parts/rate.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -24,34 +26,23 @@ import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { CallsChart } from './calls-chart.tsx';
 import { ConnectorForm } from './connector-form.tsx';
-import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, SORTS, stateOf } from './connector-list.ts';
-import type { AllCalls, Calls, Connector } from './connector-list.ts';
+import { callsOf, connectorPath, countOf, outcomeOf, publicUrl, SORTS, stateOf, useCalls } from './connector-list.ts';
+import type { Calls, Connector } from './connector-list.ts';
 import { Rejections } from './rejections.tsx';
 import { schemeOf } from './scheme-fields.ts';
 
 const CONNECTOR_EVERY_MS = 3_000;
-const CALLS_EVERY_MS = 2_000;
-const NONE: Omit<Calls, 'connectorId'> = {
-  calls: 0,
-  outcomes: {},
-  callsPerSecond: null,
-  outcomesPerSecond: null,
-  p99Seconds: null,
-};
 
 /** One connector: its calls, what was refused, and its settings. */
 export default function Webhook({ params, query }: ViewProps) {
   const id = params['connector']!;
   const polled = usePolled<Connector>(`${connectorPath(id)}?includeSettings=true`, CONNECTOR_EVERY_MS);
-  const all = usePolled<AllCalls>('/admin/webhooks', CALLS_EVERY_MS, { missing: NO_CALLS });
+  const all = useCalls();
   const [isRenaming, setRenaming] = useState(false);
   const [warnings, setWarnings] = useState<readonly string[]>([]);
   const [busy, setBusy] = useState<string | null>(null);
   const connector = polled.data.value;
-  const calls = all.data.value?.connectors.find(({ connectorId }) => connectorId === id) ?? {
-    connectorId: id,
-    ...NONE,
-  };
+  const calls = callsOf(all.data.value, id);
   useMeasured(id, calls, all.atMs.value);
   if (polled.error.value?.status === 404)
     return (
@@ -63,7 +54,11 @@ export default function Webhook({ params, query }: ViewProps) {
           action={<Button href="/webhooks">All connectors</Button>}
         >
           <span class="break">
-            No connector <strong>{id}</strong> on this node. It may have been deleted.
+            No connector{' '}
+            <strong>
+              <Name text={id} isWhole />
+            </strong>{' '}
+            on this node. It may have been deleted.
           </span>
         </EmptyState>
       </Card>
@@ -170,7 +165,7 @@ export default function Webhook({ params, query }: ViewProps) {
           </Tabs>
         )}
       </Loading>
-      <Dialog title={`Rename ${id}`} isOpen={isRenaming} onClose={() => setRenaming(false)} size="small">
+      <Dialog title={`Rename ${id}`} isOpen={isRenaming} onClose={() => setRenaming(false)}>
         <Form
           onSubmit={async ({ name }) => {
             await put(`${connectorPath(id)}/rename`, { name });
@@ -259,14 +254,10 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
       <div class="tiles">
         <Stat
           label="Calls"
-          value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`}
+          value={<Rate value={calls.callsPerSecond} />}
           note={`${numberText(calls.calls)} since the node started`}
         />
-        <Stat
-          label="Accepted"
-          value={<Num value={countOf(calls, 'taken')} />}
-          note="written, or answered before that"
-        />
+        <Stat label="Accepted" value={<Num value={countOf(calls, 'taken')} />} note="written, or being written" />
         <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script returned no stream" />
         <Stat
           label="Refused"
@@ -275,7 +266,12 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
           {...(refused > 0 && { tone: 'warn' as const })}
         />
       </div>
-      <CallsChart id={connector.connectorId} seen={history} rates={rates} />
+      <CallsChart
+        id={connector.connectorId}
+        seen={history}
+        rates={rates}
+        isIdle={calls.calls === 0 && calls.callsPerSecond !== undefined}
+      />
       <div class="columns">
         <Card title="Calls by outcome" note="since the node started">
           {outcomes.length === 0 ? (
@@ -300,8 +296,8 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
                 'Answer time, p99',
                 calls.p99Seconds === null ? <span class="faint">–</span> : durationText(calls.p99Seconds * 1_000),
               ],
-              ['Settings changed', <Time at={connector.settingsUpdateTime} />],
-              ['Created', <Time at={connector.createTime} />],
+              ['Settings changed', <Time at={connector.settingsUpdateTime} show="exact" />],
+              ['Created', <Time at={connector.createTime} show="exact" />],
               ['Signature', connector.settings['signature:scheme'] ?? 'none'],
             ]}
           />

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
-import { shortText } from '../../lib/format.ts';
+import { numberText, shortText } from '../../lib/format.ts';
 import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';
 import { Status } from '../../parts/badge.tsx';
@@ -10,6 +10,7 @@ import { Command } from '../../parts/command.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
+import { Rate } from '../../parts/rate.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Name } from '../../parts/name.tsx';
@@ -17,24 +18,25 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import type { ViewProps } from '../../views.ts';
 import { ConnectorForm } from './connector-form.tsx';
-import { countOf, NO_CALLS, publicUrl, stateOf } from './connector-list.ts';
+import { callsOf, countOf, perSecondOf, publicUrl, stateOf, useCalls } from './connector-list.ts';
 import type { AllCalls, Calls, Connector, ConnectorList } from './connector-list.ts';
 import { schemeOf } from './scheme-fields.ts';
 
 const CONNECTORS_EVERY_MS = 5_000;
-const CALLS_EVERY_MS = 2_000;
 
 /** A connector with its calls. */
 interface Row {
   readonly connector: Connector;
-  readonly calls: Calls | null;
+  readonly calls: Calls;
 }
 
 /** Connectors that take the webhook calls of other systems. */
 export default function Webhooks({ query }: ViewProps) {
   const connectors = usePolled<ConnectorList>('/connectors?includeSettings=true', CONNECTORS_EVERY_MS);
-  const calls = usePolled<AllCalls>('/admin/webhooks', CALLS_EVERY_MS, { missing: NO_CALLS });
+  const calls = useCalls();
   const isAbsent = connectors.error.value?.status === 404;
+  // Then the button stands where the list would be.
+  const isEmpty = connectors.data.value?.items.length === 0;
   if (query.get('new') !== null && !isAbsent) {
     return (
       <>
@@ -54,7 +56,8 @@ export default function Webhooks({ query }: ViewProps) {
         title="Webhooks"
         about="Connectors receive calls from other systems, check their signatures and write each as an event."
         actions={
-          !isAbsent && (
+          !isAbsent &&
+          !isEmpty && (
             <Button kind="primary" icon="plus" onClick={add}>
               New connector
             </Button>
@@ -71,7 +74,7 @@ export default function Webhooks({ query }: ViewProps) {
       ) : (
         <Loading polled={connectors} what="The list of connectors">
           {({ items }) => (
-            <Connectors items={items} calls={calls.data.value ?? NO_CALLS} search={query.get('q') ?? ''} onAdd={add} />
+            <Connectors items={items} calls={calls.data.value} search={query.get('q') ?? ''} onAdd={add} />
           )}
         </Loading>
       )}
@@ -86,16 +89,15 @@ function Connectors({
   onAdd,
 }: {
   readonly items: readonly Connector[];
-  readonly calls: AllCalls;
+  readonly calls: AllCalls | null;
   readonly search: string;
   readonly onAdd: () => void;
 }) {
   const rows = useMemo(() => {
-    const byId = new Map(calls.connectors.map((each) => [each.connectorId, each]));
     const wanted = search.toLowerCase();
     return items
       .filter(({ connectorId, name }) => `${connectorId}\n${name}`.toLowerCase().includes(wanted))
-      .map((connector): Row => ({ connector, calls: byId.get(connector.connectorId) ?? null }));
+      .map((connector): Row => ({ connector, calls: callsOf(calls, connector.connectorId) }));
   }, [items, calls, search]);
   if (items.length === 0) {
     return (
@@ -116,19 +118,17 @@ function Connectors({
     );
   }
   const running = items.filter((connector) => stateOf(connector).isRunning).length;
-  const perSecond = calls.connectors.reduce<number | null>(
-    (sum, { callsPerSecond }) => (callsPerSecond === null ? sum : (sum ?? 0) + callsPerSecond),
-    null,
-  );
-  const refused = calls.connectors.reduce((sum, each) => sum + countOf(each, 'refused'), 0);
+  const counted = calls?.connectors ?? [];
+  const sumOf = (one: (each: (typeof counted)[number]) => number) => counted.reduce((sum, each) => sum + one(each), 0);
+  const refused = sumOf((each) => countOf(each, 'refused'));
   return (
     <>
       <div class="tiles">
         <Stat label="Connectors" value={<Num value={items.length} />} note={`${running} running`} />
-        <Stat label="Calls" value={perSecond === null ? '–' : `${shortText(perSecond)}/s`} note="of all connectors" />
+        <Stat label="Calls" value={<Rate value={perSecondOf(calls)} />} note="of all connectors" />
         <Stat
           label="Accepted"
-          value={shortText(calls.connectors.reduce((sum, each) => sum + countOf(each, 'taken'), 0))}
+          value={shortText(sumOf((each) => countOf(each, 'taken')))}
           note="since the node started"
         />
         <Stat
@@ -168,7 +168,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Connector',
     width: '36%',
     isName: true,
-    render: ({ connector: { connectorId, name } }) => (
+    render: ({ connector: { connectorId, name }, calls }) => (
       <>
         <span class="truncate" title={name === connectorId ? name : `${name} (${connectorId})`}>
           <a href={hrefOf(pathTo('webhooks', connectorId))}>
@@ -177,9 +177,12 @@ const COLUMNS: readonly Column<Row>[] = [
           {name !== connectorId && <span class="faint only-wide"> {connectorId}</span>}
         </span>
         {name !== connectorId && (
-          <span class="only-narrow truncate faint small">
+          <span class="only-narrow truncate faint small" title={connectorId}>
             <Name text={connectorId} />
           </span>
+        )}
+        {countOf(calls, 'refused') > 0 && (
+          <span class="only-narrow faint small">{numberText(countOf(calls, 'refused'))} refused</span>
         )}
       </>
     ),
@@ -204,9 +207,8 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Calls',
     width: '6rem',
     align: 'end',
-    render: ({ calls }) =>
-      calls?.callsPerSecond == null ? <span class="faint">–</span> : `${shortText(calls.callsPerSecond)}/s`,
-    sortBy: ({ calls }) => calls?.callsPerSecond,
+    render: ({ calls }) => <Rate value={calls.callsPerSecond} />,
+    sortBy: ({ calls }) => calls.callsPerSecond,
   },
   {
     name: 'taken',
@@ -214,8 +216,8 @@ const COLUMNS: readonly Column<Row>[] = [
     width: '6rem',
     align: 'end',
     isMinor: true,
-    render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'taken')} />,
-    sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'taken')),
+    render: ({ calls }) => <Num value={countOf(calls, 'taken')} />,
+    sortBy: ({ calls }) => countOf(calls, 'taken'),
   },
   {
     name: 'refused',
@@ -223,13 +225,14 @@ const COLUMNS: readonly Column<Row>[] = [
     width: '6rem',
     align: 'end',
     isMinor: true,
-    render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'refused')} />,
-    sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'refused')),
+    render: ({ calls }) => <Num value={countOf(calls, 'refused')} />,
+    sortBy: ({ calls }) => countOf(calls, 'refused'),
   },
   {
     name: 'address',
     title: 'Address',
-    width: '8rem',
+    width: '6rem',
+    align: 'end',
     isMinor: true,
     render: ({ connector: { connectorId } }) => (
       <CopyButton text={publicUrl(connectorId)} label={`Copy the address of ${connectorId}`} />

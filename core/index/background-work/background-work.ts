@@ -1,6 +1,6 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 
 /** Pause in milliseconds before failed background work is tried again. */
 export const RETRY_MS = 5_000;

@@ -1,0 +1,378 @@
+import type { AttributeIndexes, AttributeIndexName } from '../attributes/api.ts';
+import { SkuaError } from '../base/errors.ts';
+import { PageBytes } from '../base/page-bytes.ts';
+import { END, HIT, isMiss, type Outcome, untilHit } from '../base/step.ts';
+import { RecordFrame } from '../log/format/records.ts';
+import type { Clock } from '../ports/clock.ts';
+import { type AllPosition, type AppendCondition, type EventQuery, QUERY_ITEMS_MAX, type StoredEvent } from './api.ts';
+import { BackwardScan } from './backward-scan.ts';
+import { Candidates } from './candidates.ts';
+import { EventJudge } from './event-judge.ts';
+import { checkQuery } from './event-query/event-query.ts';
+import { ForwardScan } from './forward-scan.ts';
+import { METADATA_TYPE } from './format/names.ts';
+import { Retention } from './format/retention.ts';
+import type { Lookup } from './lookup/lookup.ts';
+import { type StreamState, StreamView } from './stream-state.ts';
+import type { StreamStates } from './stream-states.ts';
+import { type GroupInFlight, type GroupKeys, ItemKeys } from './group-keys.ts';
+
+/** Entries of indexes, and records, that the search for one condition looks at in all. */
+export const CONDITION_ENTRIES_MAX = 65_536;
+/** Records that are looked at between two chances for other work, and at most in a turn. */
+const SLICE_RECORDS = 1_024;
+/** Times that a request leaves the queue for what is not in memory. */
+const ROUNDS_MAX = 64;
+/** Streams whose rules hide events that are remembered one by one; with more any change of metadata counts. */
+const HIDING_MAX = 256;
+
+const METADATA_ITEMS: readonly ItemKeys[] = [new ItemKeys({ types: [METADATA_TYPE] })];
+
+/** The query that a condition asks for; null for all events. */
+function queryOf({ failIfEventsMatch: { items } }: AppendCondition): EventQuery | null {
+  if (items.length === 0 || items.some(({ types = [], tags = [] }) => types.length === 0 && tags.length === 0))
+    return null;
+  return {
+    anyOf: items.map(({ types = [], tags = [] }) => ({
+      ...(types.length > 0 && { types }),
+      ...(tags.length > 0 && { tags }),
+    })),
+  };
+}
+
+/** Throws `bad_request` for what no condition can be. */
+export function checkCondition(condition: AppendCondition): void {
+  const { failIfEventsMatch, after } = condition;
+  const query = queryOf(condition);
+  if (query !== null) checkQuery(query);
+  else if (failIfEventsMatch.items.length > QUERY_ITEMS_MAX)
+    throw new SkuaError('bad_request', `A query has at most ${QUERY_ITEMS_MAX} items.`, { limit: QUERY_ITEMS_MAX });
+  if (after !== undefined && !(Number.isSafeInteger(after) && after >= -1))
+    throw new SkuaError('bad_request', `A condition counts from behind a position of the log, not ${after}.`, {
+      after,
+    });
+}
+
+/** What a search asks of the store. */
+export interface ConditionParts {
+  readonly lookup: Lookup;
+  readonly states: StreamStates;
+  readonly attributes: AttributeIndexes;
+  readonly clock: Clock;
+  /** The latest of the own clock and the time of the last record. */
+  readonly nowMs: () => number;
+  /** Lets in what others have committed; null on a log with one writer. */
+  readonly confirm: (() => Promise<void>) | null;
+}
+
+/** An event of the request that was found in the log: the request was written before. */
+export interface FoundRepeat {
+  readonly match: StoredEvent;
+  /** All events of the request that are there, by their ids. */
+  readonly events: ReadonlyMap<string, StoredEvent>;
+}
+
+/** What a condition comes to in a turn. AGAIN: only `prepare` can tell. */
+export type ConditionOutcome = 'holds' | 'fails' | 'repeat' | 'again' | 'unknown';
+
+/**
+ * Whether the condition of one request holds, as it goes on with the log: what long searches found before the turn is
+ * only added to in it.
+ */
+export class ConditionSearch {
+  readonly #parts: ConditionParts;
+  readonly #condition: AppendCondition;
+  /** Ids of the events of the request, as texts. */
+  readonly #ids: () => ReadonlySet<string>;
+  readonly #items: readonly ItemKeys[];
+  /** Null for all events. */
+  readonly #query: EventQuery | null;
+  /** What was read of the indexes in a long search is known in the turn. */
+  #candidates: Candidates | null = null;
+  #from: AllPosition = { commit: 0, prepare: 0 };
+  #examined = 0;
+  #rounds = 0;
+  /** Metadata versions, as they were looked at, of the streams that hide events which would match. */
+  readonly #hiding = new Map<string, number>();
+  /** Changes of metadata that there had been when the search began. */
+  #changesSeen = 0;
+  /** Null while it is not known that one counts. */
+  #found: StoredEvent | null = null;
+  /** The match has been looked at for what it says of the request. */
+  #isJudged = false;
+  #repeat: FoundRepeat | null = null;
+  #failure: unknown = null;
+
+  /** The condition has been checked. */
+  constructor(parts: ConditionParts, condition: AppendCondition, ids: () => ReadonlySet<string>) {
+    this.#parts = parts;
+    this.#condition = condition;
+    this.#ids = ids;
+    this.#query = queryOf(condition);
+    this.#items = condition.failIfEventsMatch.items.map((item) => new ItemKeys(item));
+    this.#restart();
+  }
+
+  /** Why it can't be told whether the condition holds; null where it can. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+  get match(): StoredEvent | null {
+    return this.#found;
+  }
+  get repeat(): FoundRepeat | null {
+    return this.#repeat;
+  }
+
+  #restart(): void {
+    const { after } = this.#condition;
+    this.#from = { commit: after === undefined ? 0 : after + 1, prepare: 0 };
+    this.#examined = 0;
+    this.#hiding.clear();
+    this.#changesSeen = this.#parts.states.metadataChanges;
+    this.#found = null;
+    this.#isJudged = false;
+    this.#repeat = null;
+  }
+
+  /**
+   * The long part, outside the turn. What fails refuses the request in its turn, unless it is a repeat:
+   * `position_unknown`, `index_off`, `index_building`, `condition_too_broad`, `too_busy`.
+   */
+  async prepare(): Promise<void> {
+    const { confirm } = this.#parts;
+    try {
+      await this.#prepare().catch(async (error: unknown) => {
+        // What others have committed may say otherwise: where the log ends, and which indexes it has.
+        if (confirm === null) throw error;
+        await confirm();
+        await this.#prepare();
+      });
+    } catch (error) {
+      this.#failure = error;
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    if (++this.#rounds > ROUNDS_MAX)
+      throw new SkuaError(
+        'too_busy',
+        `What the condition asks for could not be kept in memory in ${ROUNDS_MAX} attempts: try again in a moment.`,
+        { limit: ROUNDS_MAX },
+      );
+    if (this.#isOutdated()) this.#restart();
+    this.#checkAfter();
+    if (this.#found === null) {
+      this.#checkIndexes();
+      await this.#runLong();
+    }
+    if (this.#found !== null && !this.#isJudged) {
+      this.#repeat = this.#ids().has(this.#found.id) ? await this.#repeatOf(this.#found) : null;
+      this.#isJudged = true;
+    }
+  }
+
+  #checkAfter(): void {
+    const { after } = this.#condition;
+    const { end } = this.#parts.lookup.reader;
+    if (after === undefined || after < Math.max(0, end)) return;
+    throw new SkuaError(
+      'position_unknown',
+      `The condition counts from behind position ${after}, where this log has nothing yet, since it ends at ${end}: it is another log, or was restored since. Read again, and decide by what is there.`,
+      { after, end },
+    );
+  }
+
+  #checkIndexes(): void {
+    const needed = new Set<AttributeIndexName>();
+    for (const { types, tags } of this.#query?.anyOf ?? []) {
+      if (types !== undefined) needed.add('names');
+      if (tags !== undefined) needed.add('tags');
+    }
+    const { attributes, lookup } = this.#parts;
+    for (const name of needed) {
+      const index = attributes.of(name);
+      if (index === null && !attributes.isOn(name))
+        throw new SkuaError(
+          'index_off',
+          `The condition names ${name === 'tags' ? 'tags' : 'types'}, and this log has no index of ${name}: an administrator switches it on with skua indexes set, POST /admin/indexes, or an event of $attribute-indexes.`,
+          { index: name },
+        );
+      if (index === null || index.coveredTo < lookup.reader.end)
+        throw new SkuaError(
+          'index_building',
+          `The index of ${name} is being built, and covers the log up to ${index?.coveredTo ?? 0} of ${lookup.reader.end}: try again later.`,
+          { index: name, coveredTo: index?.coveredTo ?? 0, logEnd: lookup.reader.end },
+        );
+    }
+  }
+
+  #scan(): ForwardScan {
+    const { lookup, states, nowMs } = this.#parts;
+    const query = this.#query;
+    const judge = new EventJudge(
+      { on: 'stream', forDecisions: true, ...(query !== null && { query }) },
+      {
+        states,
+        access: undefined,
+        nowMs: nowMs(),
+        onHidden: (owner, state) => this.#hides(owner, state),
+      },
+    );
+    const page = { count: 1, judge, candidates: this.#candidates, bytes: oneEvent() };
+    return new ForwardScan(lookup, this.#from, page, false);
+  }
+
+  /** HIT where the indexes alone say that nothing up to the log's end can match, and END where that is not said. */
+  #pass(): Outcome {
+    const candidates = this.#candidates;
+    const { end } = this.#parts.lookup.reader;
+    if (candidates === null || this.#from.prepare > 0) return END;
+    const before = candidates.examined;
+    const outcome = candidates.find(this.#from.commit, true);
+    this.#examined += candidates.examined - before;
+    if (outcome !== HIT || candidates.at < end) return isMiss(outcome) ? outcome : END;
+    this.#from = { commit: Math.max(this.#from.commit, end), prepare: 0 };
+    return HIT;
+  }
+
+  #hides(owner: string, { committed }: StreamState): void {
+    // What is deleted for ever does not come back.
+    if (committed.isTombstoned) return;
+    if (this.#hiding.size > HIDING_MAX) return;
+    const known = this.#hiding.get(owner);
+    if (known === undefined || known > committed.metadataVersion) this.#hiding.set(owner, committed.metadataVersion);
+  }
+
+  /** Whether a stream that hid events has got other metadata since, or may have. */
+  #hasLoosened(): boolean {
+    if (this.#hiding.size > HIDING_MAX) return this.#parts.states.metadataChanges !== this.#changesSeen;
+    for (const [owner, version] of this.#hiding) {
+      const latest = this.#parts.states.get(owner)?.latest;
+      if (latest === undefined || latest.metadataVersion !== version) return true;
+    }
+    return false;
+  }
+
+  /** Whether what was found may count no longer, or no longer be the oldest. */
+  #isOutdated(): boolean {
+    return this.#hasLoosened() || (this.#found !== null && this.#repeat === null && this.#isHidden(this.#found));
+  }
+
+  /** Whether readers see the event no more, or whether that is not in memory. */
+  #isHidden({ stream, number, createdMs, createdTicks }: StoredEvent): boolean {
+    const state = this.#parts.states.get(stream);
+    if (state === undefined) return true;
+    const { isTombstoned, isMissing, metadata, lastNumber } = new StreamView(state, false);
+    if (isTombstoned || isMissing) return true;
+    const retention = Retention.forReaders(metadata, lastNumber, this.#parts.nowMs());
+    return retention.ruleAgainst(number, createdMs, createdTicks) !== null;
+  }
+
+  async #runLong(): Promise<void> {
+    if (this.#query === null) this.#from = await this.#atRecord(this.#from);
+    else {
+      this.#candidates = Candidates.of(this.#query, this.#parts.attributes);
+      for (;;) {
+        const outcome = this.#pass();
+        if (outcome === HIT) return;
+        if (outcome === END) break;
+        await outcome;
+      }
+    }
+    const scan = this.#scan();
+    for (;;) {
+      const before = scan.examined;
+      const outcome = scan.step(SLICE_RECORDS, Infinity);
+      this.#count(scan.examined - before);
+      if (isMiss(outcome)) await outcome;
+      else if (outcome === HIT || outcome === END) break;
+      else await this.#parts.clock.yield();
+    }
+    this.#found = scan.events[0] ?? null;
+    this.#from = scan.next();
+  }
+
+  /** Where the first record at or behind a position begins, or the log ends. */
+  async #atRecord({ commit }: AllPosition): Promise<AllPosition> {
+    if (commit === 0) return { commit: 0, prepare: 0 };
+    const { reader } = this.#parts.lookup;
+    const last = commit - 1;
+    const isThere = (await untilHit(() => reader.isBoundary(last))) !== END;
+    const frame = new RecordFrame();
+    let at = isThere ? last : reader.chunkStart(last);
+    for (let passed = 1; (await untilHit(() => reader.readForward(at, frame))) === HIT; passed++) {
+      if (frame.position >= commit) return { commit: frame.position, prepare: 0 };
+      at = frame.next;
+      if (passed % SLICE_RECORDS === 0) await this.#parts.clock.yield();
+    }
+    return { commit: reader.end, prepare: 0 };
+  }
+
+  #count(examined: number): void {
+    this.#examined += examined;
+    if (this.#examined > CONDITION_ENTRIES_MAX)
+      throw new SkuaError(
+        'condition_too_broad',
+        `The search for events that match looked at more than ${CONDITION_ENTRIES_MAX} entries: name tags that fewer events have, or count from behind a later position.`,
+        { limit: CONDITION_ENTRIES_MAX },
+      );
+  }
+
+  /** One step in the turn: what was committed since is looked at, as far as it is in memory. */
+  decide(): ConditionOutcome {
+    if (this.#failure !== null) return 'unknown';
+    if (this.#isOutdated()) return 'again';
+    if (this.#found !== null) return !this.#isJudged ? 'again' : this.#repeat === null ? 'fails' : 'repeat';
+    const passed = this.#pass();
+    if (isMiss(passed)) return 'again';
+    if (passed === END) {
+      const scan = this.#scan();
+      if (scan.step(SLICE_RECORDS, Infinity) !== END) return 'again';
+      this.#examined += scan.examined;
+      this.#from = scan.next();
+    }
+    return this.#hasLoosened() ? 'again' : 'holds';
+  }
+
+  /** Whether an event of the group in flight may match. */
+  mayMatch(keys: GroupKeys, group: GroupInFlight): boolean {
+    if (this.#hiding.size > HIDING_MAX && keys.mayMatch(METADATA_ITEMS, group)) return true;
+    return keys.mayMatch(this.#query === null ? [] : this.#items, group);
+  }
+
+  /** All events of the request that are there: its records lie side by side. */
+  async #repeatOf(match: StoredEvent): Promise<FoundRepeat> {
+    const events = new Map<string, StoredEvent>();
+    const { lookup } = this.#parts;
+    const around = { commit: match.position, prepare: match.position };
+    const ids = this.#ids();
+    const page = { count: ids.size, judge: null, candidates: null };
+    for (const scan of [
+      new BackwardScan(lookup, around, { ...page, bytes: manyEvents() }),
+      new ForwardScan(lookup, around, { ...page, bytes: manyEvents() }, false),
+    ]) {
+      for (;;) {
+        const outcome = scan.step(ids.size * 2, Infinity);
+        if (isMiss(outcome)) await outcome;
+        else break;
+      }
+      for (const event of scan.events) if (ids.has(event.id)) events.set(event.id, event);
+    }
+    return { match, events };
+  }
+}
+
+/** Without payloads: what an event is, and not what it holds, is asked. */
+function oneEvent(): PageBytes {
+  return new PageBytes({ bytesMax: 1, scanBytesMax: Number.MAX_SAFE_INTEGER, hasPayloads: false, share: null });
+}
+
+function manyEvents(): PageBytes {
+  return new PageBytes({
+    bytesMax: Number.MAX_SAFE_INTEGER,
+    scanBytesMax: Number.MAX_SAFE_INTEGER,
+    hasPayloads: false,
+    share: null,
+  });
+}

@@ -1,0 +1,245 @@
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
+import { attributeMembers, tagsOf, TAGS_NAME } from '../../core/attributes/format/attribute-texts.ts';
+import {
+  type AllFilter,
+  type AllPosition,
+  ANY,
+  type AppendCondition,
+  type ConditionItem,
+  type NewEvent,
+  PAGE_EVENTS_MAX,
+  type StoredEvent,
+  type StreamWrite,
+} from '../../core/streams/api.ts';
+import type { DcbAppended, DcbEvent } from '../documents/dcb.ts';
+import { readJson } from '../http/body.ts';
+import { goneOf, queryOf } from '../http/context.ts';
+import type { App, Call, Handler, Reply } from '../http/context.ts';
+import { isUsableEventId } from '../http/http-headers.ts';
+import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { jsonReply, POSITION_HEADER } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
+import { area, operation } from '../http/route.ts';
+import { DCB_DOCS } from '../openapi/dcb-paths.ts';
+import { authorizeWrite, checkReader, checkStream } from './access.ts';
+import { ALL_STREAM } from './all-reading.ts';
+import { badRequest, filterForDecisions, isObject, isTexts, itemsOf } from './condition-items.ts';
+
+/** Appends on a condition, and the reads that decisions stand on, as the test suite of dcb.events speaks to a store. */
+
+/** Where events lie that name no stream. */
+const DCB_STREAM = 'dcb';
+/** Events of one answer; one that has more ends before, and says how far it looked. */
+const READ_EVENTS_MAX = 65_536;
+const MICROSECONDS = 1_000;
+
+/**
+ * POST `/dcb/append`. A condition counts events whatever their lists say, so it asks for the right to read all, before
+ * anything is read.
+ */
+const append: Handler = async (call, app) => {
+  negotiate(call, JSON_ONLY);
+  await checkStream(call, app, 'read', ALL_STREAM);
+  const startMs = app.world.clock.monotonicMs();
+  const { writes, condition } = await askedOf(call, app);
+  // The body may have taken its time.
+  await checkReader(call, app, ALL_STREAM);
+  const lists = new Map<string, Awaited<ReturnType<typeof authorizeWrite>>>();
+  for (const { stream } of writes)
+    if (!lists.has(stream)) lists.set(stream, await authorizeWrite(call, app, 'write', stream));
+  const authorized = writes.map((write) => ({ ...write, authorize: lists.get(write.stream) ?? undefined }));
+  const tookMicroseconds = (): number => Math.ceil((app.world.clock.monotonicMs() - startMs) * MICROSECONDS);
+  try {
+    const { position, isRepeat } = await app.store.appendToStreams(authorized, { condition });
+    return line(call, {
+      durationInMicroseconds: tookMicroseconds(),
+      appendConditionFailed: false,
+      position,
+      isRepeat,
+    } satisfies DcbAppended);
+  } catch (error) {
+    if (!isSkuaError(error, 'condition_failed')) throw error;
+    const { stream, number, position } = error.data;
+    return line(call, {
+      durationInMicroseconds: tookMicroseconds(),
+      appendConditionFailed: true,
+      matched: { stream, number, position },
+    } satisfies DcbAppended);
+  }
+};
+
+function line(call: Call, appended: DcbAppended): Reply {
+  const reply = jsonReply(call, appended);
+  return { ...reply, body: `${JSON.stringify(appended)}\n` };
+}
+
+interface Asked {
+  readonly writes: readonly StreamWrite[];
+  readonly condition: AppendCondition | undefined;
+}
+
+async function askedOf(call: Call, app: App): Promise<Asked> {
+  const body = await readJson(call, app, app.options.bodyBytesMax);
+  if (!isObject(body)) throw badRequest('the body must be an object with events, and maybe a condition');
+  const { events, condition } = body;
+  const list = Array.isArray(events) ? (events as unknown[]) : [events];
+  return {
+    writes: list.map((event) => writeOf(event, app)),
+    condition: condition === undefined || condition === null ? undefined : conditionOf(condition),
+  };
+}
+
+function writeOf(event: unknown, app: App): StreamWrite {
+  if (!isObject(event)) throw badRequest('an event must be an object with a type');
+  const { type, tags = [], data, metadata = {}, id, stream = DCB_STREAM } = event;
+  if (typeof type !== 'string' || type === '') throw badRequest('an event must have a type');
+  if (typeof stream !== 'string' || stream.startsWith('$'))
+    throw badRequest(
+      'stream must be a name that does not begin with $: metadata and settings have routes of their own',
+    );
+  if (!isTexts(tags)) throw badRequest('tags must be an array of texts');
+  if (!isObject(metadata)) throw badRequest('metadata must be an object');
+  if (id !== undefined && (typeof id !== 'string' || !isUsableEventId(id))) throw badRequest('id must be a UUID');
+  const text = data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data);
+  const all = tags.length === 0 ? metadata : { ...metadata, [TAGS_NAME]: tags };
+  const written: NewEvent = {
+    id: id ?? guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0),
+    type,
+    isJson: isJsonText(text),
+    data: encodeText(text),
+    metadata: Object.keys(all).length === 0 ? new Uint8Array(0) : encodeText(JSON.stringify(all)),
+  };
+  return { stream, expectedVersion: ANY, events: [written] };
+}
+
+function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function conditionOf(condition: unknown): AppendCondition {
+  if (!isObject(condition)) throw badRequest('a condition must be an object with failIfEventsMatch');
+  const { failIfEventsMatch, after } = condition;
+  if (after !== undefined && after !== null && !Number.isSafeInteger(after))
+    throw badRequest('after must be a position, as events have it');
+  return {
+    failIfEventsMatch: { items: itemsIn(failIfEventsMatch) },
+    ...(typeof after === 'number' && { after }),
+  };
+}
+
+function itemsIn(query: unknown): readonly ConditionItem[] {
+  if (!isObject(query)) throw badRequest('a query must be an object such as {"items": [{"types": [], "tags": []}]}');
+  return itemsOf(query['items'] ?? []);
+}
+
+interface ReadOptions {
+  readonly from: number | null;
+  readonly limit: number;
+  readonly isBackward: boolean;
+}
+
+/** GET `/dcb/read?query=…&options=…`. */
+const read: Handler = async (call, app) => {
+  negotiate(call, JSON_ONLY);
+  await checkStream(call, app, 'read', ALL_STREAM);
+  const filter = filterForDecisions(itemsIn(jsonOf(call, 'query') ?? {}));
+  const options = optionsOf(jsonOf(call, 'options') ?? {});
+  const { text, lookedTo } = await readText(call, app, filter, options);
+  const reply = jsonReply(call, {});
+  return {
+    ...reply,
+    headers: { ...reply.headers, [POSITION_HEADER]: String(lookedTo) },
+    body: `${text}\n`,
+  } satisfies Reply;
+};
+
+function jsonOf(call: Call, name: string): unknown {
+  const text = queryOf(call, name);
+  if (text === undefined || text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRequest(`${name} must be JSON`);
+  }
+}
+
+function optionsOf(options: unknown): ReadOptions {
+  if (!isObject(options)) throw badRequest('options must be an object such as {"from": 0, "limit": 10}');
+  const { from = null, limit = READ_EVENTS_MAX, backwards = false } = options;
+  if (from !== null && !(Number.isSafeInteger(from) && (from as number) >= 0))
+    throw badRequest('from must be a position, as events have it');
+  if (!(Number.isSafeInteger(limit) && (limit as number) >= 1)) throw badRequest('limit must be 1 or more');
+  if (typeof backwards !== 'boolean') throw badRequest('backwards must be true or false');
+  return {
+    from: from as number | null,
+    limit: Math.min(limit as number, READ_EVENTS_MAX),
+    isBackward: backwards,
+  };
+}
+
+/**
+ * Events one page after the other until there are enough, the log ends, or the answer is as large as a page may be. A
+ * forward read has looked up to where it ended, a backward one from the end of the log that it began at.
+ */
+async function readText(
+  call: Call,
+  app: App,
+  filter: AllFilter,
+  { from, limit, isBackward }: ReadOptions,
+): Promise<{ readonly text: string; readonly lookedTo: number }> {
+  const lines: string[] = [];
+  let bytes = 0;
+  let at: AllPosition | 'start' | 'end' = startOf(from, isBackward);
+  let lookedTo = -1;
+  const isGone = goneOf(call, app);
+  for (;;) {
+    if (isGone()) throw new SkuaError('aborted', 'Nobody waits for the answer any more.');
+    await checkReader(call, app, ALL_STREAM);
+    const page = await app.store.readAll({
+      direction: isBackward ? 'backward' : 'forward',
+      from: at,
+      count: Math.min(limit - lines.length, PAGE_EVENTS_MAX),
+      orNext: true,
+      filter,
+      bytesMax: app.options.readPageBytesMax,
+    });
+    if (isBackward && lookedTo < 0) lookedTo = page.from.commit - 1;
+    for (const event of page.events) {
+      const line = JSON.stringify(eventOf(app.store.redactions.shown(event)));
+      lines.push(line);
+      bytes += line.length;
+    }
+    at = page.next;
+    if (!isBackward) lookedTo = page.next.commit - 1;
+    if (page.isEnd || lines.length >= limit || bytes >= app.options.readPageBytesMax) break;
+  }
+  return { text: `[${lines.join(',')}]`, lookedTo };
+}
+
+/** `from` is inclusive in both directions. */
+function startOf(from: number | null, isBackward: boolean): AllPosition | 'start' | 'end' {
+  if (from === null) return isBackward ? 'end' : 'start';
+  return isBackward ? { commit: from + 1, prepare: from + 1 } : { commit: from, prepare: 0 };
+}
+
+function eventOf({ type, stream, number, id, position, data, metadata, isRedacted }: StoredEvent): DcbEvent {
+  const tags = tagsOf(attributeMembers(metadata)?.tags);
+  const event = { type, tags, data: decodeText(data), position, stream, number, id };
+  return isRedacted ? { ...event, isRedacted } : event;
+}
+
+export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub' }, [
+  {
+    path: '/dcb/append',
+    methods: 'POST, OPTIONS',
+    operations: { POST: operation('stream', 'writes', inRoom(append), DCB_DOCS.append) },
+  },
+  { path: '/dcb/read', methods: 'GET, OPTIONS', operations: { GET: operation('stream', 'here', read, DCB_DOCS.read) } },
+]);

@@ -1,0 +1,149 @@
+import type { RecordedEvent, SubscribeToAllOptions, SubscribeToStreamOptions } from '../event-store/api.ts';
+import { checkedPosition } from '../event-store/given.ts';
+import { type Caller, PAUSE_MS_MAX } from './caller.ts';
+import { failureIn } from './client-errors.ts';
+import { lineOf, linesOf, positionOf, recordedLine } from './client-lines.ts';
+import { allPath, pathOf, placeText, readHeaders, withQuery } from './client-reading.ts';
+
+/**
+ * Subscriptions: server-sent events, of which each says its place by an id. A reply that ends or breaks off is followed
+ * by the next, behind the last id that came; that of functions ends whenever it has caught up.
+ */
+
+/** A server that has nothing to say sends a comment every 15 s: one that is silent for longer is gone. */
+const SILENT_MS_MAX = 45_000;
+/**
+ * Attempts in a row without a sign of life, once a subscription has begun: with the longest pauses some fifteen
+ * minutes.
+ */
+const ATTEMPTS_MAX = 100;
+/** Milliseconds before a reply that has ended well is followed by the next, unless it says how long. */
+const AGAIN_MS = 1_000;
+
+export function followCalled<D, M>(
+  caller: Caller,
+  options: SubscribeToStreamOptions | SubscribeToAllOptions = {},
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+  if (options.stream !== undefined) {
+    const { stream, after = 'start' } = options;
+    return follow(caller, options, undefined, () => ({
+      path: pathOf(stream),
+      search: new URLSearchParams(after === 'end' ? { from: after } : {}),
+      ...(typeof after === 'number' && { seen: String(after) }),
+    }));
+  }
+  const { after = 'start' } = options;
+  return follow(caller, options, options.onCheckpoint, () => {
+    const search = new URLSearchParams();
+    const path = allPath(options, search);
+    const place = placeText(checkedPosition(after));
+    if (place === 'end') search.append('from', place);
+    return { path, search, ...(place !== 'start' && place !== 'end' && { seen: place }) };
+  });
+}
+
+interface Beginning {
+  readonly path: string;
+  readonly search: URLSearchParams;
+  /** The id behind which to begin. */
+  readonly seen?: string;
+}
+
+async function* follow<D, M>(
+  caller: Caller,
+  options: SubscribeToStreamOptions | SubscribeToAllOptions,
+  onCheckpoint: SubscribeToAllOptions['onCheckpoint'],
+  beginning: () => Beginning,
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+  try {
+    yield* followOn(caller, options, onCheckpoint, beginning());
+  } catch (error) {
+    if (!isAborted(options.signal)) throw error;
+  }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+async function* followOn<D, M>(
+  caller: Caller,
+  { resolveLinks = false, signal, onCaughtUp }: SubscribeToStreamOptions | SubscribeToAllOptions,
+  onCheckpoint: SubscribeToAllOptions['onCheckpoint'],
+  { path, search, seen: first }: Beginning,
+): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+  let seen = first;
+  let failed = 0;
+  let hasBegun = false;
+  let isLive = false;
+  for (;;) {
+    caller.check(signal);
+    const attempt = caller.begin(
+      {
+        method: 'GET',
+        path: withQuery(path, search),
+        headers: {
+          ...readHeaders('text/event-stream', resolveLinks),
+          ...(seen !== undefined && { 'last-event-id': seen }),
+        },
+      },
+      signal,
+    );
+    try {
+      await attempt.reply(Math.max(caller.timeoutMs, SILENT_MS_MAX));
+      hasBegun = true;
+      let waitMs = AGAIN_MS;
+      for await (const { event, id, data, retryMs } of messagesOf(linesOf(attempt))) {
+        failed = 0;
+        if (retryMs !== null) waitMs = Math.min(retryMs, PAUSE_MS_MAX);
+        if (event === 'error') throw failureIn(data);
+        if (id !== '') seen = id;
+        if (event === '' && data !== '') {
+          isLive = false;
+          yield recordedLine(lineOf(data));
+          if (isAborted(signal)) return;
+        } else if (event === 'checkpoint' && id !== '') onCheckpoint?.(positionOf(id));
+        else if (event === 'caught-up') {
+          // The next replies of functions say so again.
+          if (!isLive) onCaughtUp?.();
+          isLive = true;
+        }
+      }
+      await caller.sleep(waitMs, signal);
+    } catch (error) {
+      await caller.pause(caller.passingOf(error, signal), ++failed, signal, hasBegun ? ATTEMPTS_MAX : undefined);
+    } finally {
+      attempt.end();
+    }
+  }
+}
+
+interface Message {
+  /** Empty where it has no name. */
+  readonly event: string;
+  readonly id: string;
+  readonly data: string;
+  readonly retryMs: number | null;
+}
+
+/** What stands between two empty lines. One that is not ended is none. */
+async function* messagesOf(lines: AsyncIterable<string>): AsyncGenerator<Message, void, undefined> {
+  let [event, id, data] = ['', '', ''];
+  let retryMs: number | null = null;
+  for await (const text of lines) {
+    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
+    if (line === '') {
+      if (event !== '' || id !== '' || data !== '' || retryMs !== null) yield { event, id, data, retryMs };
+      [event, id, data] = ['', '', ''];
+      retryMs = null;
+      continue;
+    }
+    const colon = line.indexOf(':');
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    if (name === 'event') event = value;
+    else if (name === 'id') id = value;
+    else if (name === 'data') data = data === '' ? value : `${data}\n${value}`;
+    else if (name === 'retry' && /^\d{1,9}$/.test(value)) retryMs = Number(value);
+  }
+}

@@ -1,0 +1,2 @@
+export { getDcbEventStore } from './dcb-event-store.ts';
+export type * from './api.ts';

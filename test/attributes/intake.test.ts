@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { Hash64 } from '../../core/base/stream-hash.ts';
+import { encodeText } from '../../core/base/text.ts';
+import {
+  categoryLength,
+  categoryOf,
+  hashKey,
+  hashKeyUtf8,
+  type KeyKind,
+} from '../../core/attributes/format/attribute-keys.ts';
+import { attributesIn } from '../../core/attributes/format/attribute-texts.ts';
+import { decodeSetting, encodeSetting } from '../../core/attributes/format/setting.ts';
+import { Random } from '../support/random.ts';
+
+function hashOf(kind: KeyKind, text: string): string {
+  const out = new Hash64();
+  hashKey(kind, text, out);
+  return `${out.hi.toString(16).padStart(8, '0')}${out.lo.toString(16).padStart(8, '0')}`;
+}
+
+function found(metadata: string): string[] {
+  const { correlation, tags } = attributesIn(encodeText(metadata));
+  return [...(correlation === null ? [] : [`bc:${correlation}`]), ...tags.map((tag) => `tag:${tag}`)];
+}
+
+describe('keys of attributes', () => {
+  it('are hashes that stay what they are', () => {
+    expect(hashOf('ce', 'invoice')).toBe('1572c0606478f8ee');
+    expect(hashOf('et', 'invoice')).toBe('8b45b9d16478f8ee');
+    expect(hashOf('bc', 'invoice')).toBe('90990a0b6478f8ee');
+    expect(hashOf('tag', 'invoice')).toBe('d7c06e556478f8ee');
+  });
+
+  it('are the same of text and of its bytes', () => {
+    const out = new Hash64();
+    for (const text of ['order', 'été', 'a😀b', 'x'.repeat(300)]) {
+      const bytes = encodeText(text);
+      hashKeyUtf8('tag', bytes, 0, bytes.length, out);
+      expect(hashOf('tag', text)).toBe(
+        `${out.hi.toString(16).padStart(8, '0')}${out.lo.toString(16).padStart(8, '0')}`,
+      );
+    }
+  });
+
+  it('have the categories of streams, by text and by bytes', () => {
+    for (const [stream, category] of [
+      ['order-1', 'order'],
+      ['order-1-2', 'order'],
+      ['order', 'order'],
+      ['-x', null],
+      ['$order-1', null],
+      ['été-5', 'été'],
+      ['order-', 'order'],
+    ] as const) {
+      expect(categoryOf(stream)).toBe(category);
+      const bytes = encodeText(stream);
+      expect(categoryLength(bytes, 0, bytes.length)).toBe(category === null ? 0 : encodeText(category).length);
+    }
+  });
+});
+
+describe('attributes of metadata', () => {
+  it('are the correlation and the tags of an object', () => {
+    expect(found('{"$correlationId":"c","$tags":["a","b"]}')).toEqual(['bc:c', 'tag:a', 'tag:b']);
+    expect(found(' { "x" : {"$tags":["no"]} , "$tags" : [ 1 , "a" , {"y":[]}, "b" ] , "z":null }')).toEqual([
+      'tag:a',
+      'tag:b',
+    ]);
+    expect(found('{"$tags":["\\u0061\\n"],"$correlationId":"\\u00e9"}')).toEqual(['bc:é', 'tag:a\n']);
+    // Names in another spelling are none, for readers neither.
+    expect(found('{"\\u0024tags":["a"],"$correl\\u0061tionId":"é"}')).toEqual([]);
+    expect(found('{"$tags":[],"$correlationId":"c"}')).toEqual(['bc:c']);
+  });
+
+  it('are none of anything else', () => {
+    for (const text of [
+      '',
+      '[]',
+      '"$tags"',
+      '["$tags",["a"]]',
+      '{"$tags":"a","$correlationId":7}',
+      '{"x":"\\"$tags\\":[1]"}',
+      '{"$tags":{"0":"a"}}',
+      '{"$correlationId":""}',
+    ])
+      expect(found(text)).toEqual([]);
+  });
+
+  it('are texts of at most 256 bytes, the first 64 items of the tags', () => {
+    const tags = Array.from({ length: 70 }, (_, i) =>
+      i === 3 ? 'é'.repeat(129) : i === 4 ? 'é'.repeat(128) : `t${i}`,
+    );
+    const keys = found(JSON.stringify({ $tags: tags, $correlationId: 'x'.repeat(257) }));
+    expect(keys).toEqual(
+      tags
+        .slice(0, 64)
+        .filter((_, i) => i !== 3)
+        .map((tag) => `tag:${tag}`),
+    );
+    expect(found(JSON.stringify({ $correlationId: 'x'.repeat(256), after: 1 }))).toHaveLength(1);
+  });
+
+  it('are found in whatever JSON there is, and nothing stops at text that is none', () => {
+    const random = new Random(7);
+    for (let n = 0; n < 2_000; n++) {
+      const value = { [`k${n}`]: valueOf(random, 0), $tags: ['a', n], $correlationId: `c${n}`, z: valueOf(random, 0) };
+      const text = JSON.stringify(value, null, random.int(0, 2));
+      expect(found(text)).toEqual([`bc:c${n}`, 'tag:a']);
+      const cut = text.slice(0, random.int(0, text.length - 1));
+      expect(() => found(cut)).not.toThrow();
+    }
+  });
+});
+
+function valueOf(random: Random, depth: number): unknown {
+  switch (random.int(0, depth > 2 ? 3 : 5)) {
+    case 0:
+      return random.int(-9, 9) / 4;
+    case 1:
+      return random.chance(0.5) ? null : true;
+    case 2:
+      return 'a"\\/\n\u2028$tags"é'.slice(random.int(0, 6));
+    case 3:
+      return '';
+    case 4:
+      return [valueOf(random, depth + 1), valueOf(random, depth + 1)];
+    default:
+      return { $tags: valueOf(random, depth + 1), '"': valueOf(random, depth + 1) };
+  }
+}
+
+describe('the setting', () => {
+  it('says of each index whether it is there, and nothing else', () => {
+    const setting = { names: true, correlations: false, tags: true };
+    expect(decodeSetting(encodeSetting(setting))).toEqual(setting);
+    for (const text of ['', '[]', '{"names":true}', '{"names":1,"correlations":true,"tags":true}'])
+      expect(decodeSetting(encodeText(text))).toBeNull();
+    expect(decodeSetting(encodeText('{"names":true,"correlations":true,"tags":true,"more":1}'))).toBeNull();
+  });
+});
