@@ -79,7 +79,7 @@ test('its types and its own tests pass at the installed package', async () => {
 
 test('it is run by its page, killed, started again, and erases a patient', async () => {
   const [node, nodeUrl] = await serve('npm run node', { SERVER_NODE_PORT: '0' });
-  const settings = { SKUA: `kurrentdb://${new URL(nodeUrl).host}?tls=false`, PORT: '0' };
+  const settings = { CONNECTION: `kurrentdb://${new URL(nodeUrl).host}?tls=false`, PORT: '0' };
   let [clinic, url] = await serve('npm start', settings);
 
   const page = await readFile(path.join(CLINIC, 'README.md'), 'utf8');

@@ -31,7 +31,7 @@ const SQLITE_IS_YOUNG = /^\(node:\d+\) ExperimentalWarning: SQLite .*\n\(Use .*\
 /**
  * Runs a program as it stands there, in a folder of its own below that of the package: a file of tests by Vitest, all
  * else by Node.js, which ends well, says nothing on stderr, and prints what the comments say. What asks for a node by
- * `SKUA` gets one.
+ * `SKUA_NODE` gets one.
  */
 export async function runProgram(
   { language, code, modules, expected }: Program,
@@ -50,10 +50,9 @@ export async function runProgram(
     return expect(report.numPassedTests).toBe(report.numTotalTests);
   }
   writeFileSync(path.join(at, `main.${end}`), code);
-  const started = code.includes('process.env.SKUA') ? await startedNode(['--insecure', '--mem-db']) : null;
+  const started = code.includes('process.env.SKUA_NODE') ? await startedNode(['--insecure', '--mem-db']) : null;
   try {
-    const host = started === null ? undefined : new URL(started.url).host;
-    const env = { SKUA: host && `kurrentdb://${host}?tls=false`, SKUA_URL: started?.url };
+    const env = { SKUA_NODE: started?.url };
     const { out, err } = await ok(all.shell(`exec '${node}' main.${end}`, { cwd: at, env }).ended);
     // What the oldest Node.js says of a program that imports `node:sqlite` itself.
     expect(err.replace(SQLITE_IS_YOUNG, '')).toBe('');

@@ -1,9 +1,9 @@
 import { openClinic } from './clinic.ts';
 
-const { SKUA, AGENDA, LAB_SECRET, PORT } = process.env;
+const { CONNECTION, AGENDA, LAB_SECRET, PORT } = process.env;
 
 const clinic = await openClinic({
-  skua: SKUA ?? 'kurrentdb://127.0.0.1:2113?tls=false',
+  skua: CONNECTION ?? 'kurrentdb://127.0.0.1:2113?tls=false',
   agenda: AGENDA ?? 'agenda.db',
   labSecret: LAB_SECRET ?? 'whsec_b25seSBmb3IgdHJ5aW5nIGl0IG91dA==',
   port: Number(PORT ?? 8080),
