@@ -22,6 +22,8 @@ const REMOTE_RUN_BLOCKS_MAX = 64;
 const REMOTE_GAP_BLOCKS_MAX = 4;
 /** A range over more blocks than this is read as one span instead of being put together from blocks. */
 const ASSEMBLED_BLOCKS_MAX = 4;
+/** Memory of blocks that have gone, kept for the next ones: 4 MiB. */
+const SPARE_BLOCKS_MAX = 64;
 /** Spans (large records) kept at once. */
 const SPANS_MAX = 4;
 const NO_BYTES = new Uint8Array(0);
@@ -31,6 +33,8 @@ const FILE_STRIDE = 2 ** 26;
 /** What one read brought. Its blocks are views of the same memory, and are therefore forgotten together. */
 interface Load extends PassedLoad {
   readonly count: number;
+  /** The memory of its one block, where it may be used again once it has gone. */
+  readonly reusable: Uint8Array | null;
   used: boolean;
   /** It came back soon after it had gone as passed, and leaves the cache as all else does. */
   isKept: boolean;
@@ -67,6 +71,7 @@ export class BlockCache {
   #lastBytes: Uint8Array = NO_BYTES;
   readonly #inFlight = new Map<number, Miss>();
   #spans: Span[] = [];
+  readonly #spareBlocks: Uint8Array[] = [];
   /** @internal */ readonly lone: RandomReads;
   /**
    * Looks for a block, other than for the one that was asked for last, that were in the cache; and reads of storage.
@@ -87,8 +92,13 @@ export class BlockCache {
     return this.#capacityBytes;
   }
 
-  attach(file: StorageFile): CachedFile {
-    return new CachedFile(this, file, this.#nextFile++);
+  /**
+   * `isSearched`: it is looked into here and there, and views of its bytes are used in the step that asked for them and
+   * not kept. So, unless it is remote, blocks are loaded one at a time, into memory that others have left: new memory
+   * for each would set off a marking of the whole heap every few dozen megabytes.
+   */
+  attach(file: StorageFile, isSearched = false): CachedFile {
+    return new CachedFile(this, file, this.#nextFile++, isSearched);
   }
 
   /** @internal */
@@ -117,21 +127,24 @@ export class BlockCache {
   #miss(file: CachedFile, index: number, key: number, isSparse: boolean, wanted: number): Uint8Array | Miss {
     const already = this.#inFlight.get(key);
     if (already !== undefined) return already;
-    const isSequential = !isSparse && index === file.expectedMiss && !file.answersAtOnce;
     const isRemote = file.file.isRemote === true;
+    const isSearched = file.isSearched && !isRemote;
+    const isSequential = !isSparse && !isSearched && index === file.expectedMiss && !file.answersAtOnce;
     // A block that still grows must not be part of a longer read.
     if (isRemote && !isSequential && !isSparse && index < file.wholeBlocks())
       return this.#missAround(file, index, wanted);
     const count = isSequential ? Math.max(1, this.#nextRun(file, index)) : 1;
     file.expectedMiss = index + count;
-    const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES);
+    const into =
+      isSearched && !file.answersAtOnce ? (this.#spareBlocks.pop() ?? new Uint8Array(BLOCK_BYTES)) : undefined;
+    const got = file.file.read(index * BLOCK_BYTES, count * BLOCK_BYTES, into);
     if (got instanceof Uint8Array) {
       file.answersAtOnce = true;
       return got.length > BLOCK_BYTES ? got.subarray(0, BLOCK_BYTES) : got;
     }
     this.misses++;
     // Of a remote file more is asked for only when half of this has been read: the reading may end before.
-    const loading = this.#load(file, index, count, got, isSequential && isRemote ? count >> 1 : -1);
+    const loading = this.#load(file, index, count, got, isSequential && isRemote ? count >> 1 : -1, into);
     if (isSequential && !isRemote) this.#readAhead(file, index + count);
     return loading;
   }
@@ -242,8 +255,18 @@ export class BlockCache {
     return count;
   }
 
-  /** `readOnAt`: the block of it whose use lets what lies behind it be loaded; -1 for none. */
-  #load(file: CachedFile, index: number, count: number, reading: Promise<Uint8Array>, readOnAt: number): Miss {
+  /**
+   * `readOnAt`: the block of it whose use lets what lies behind it be loaded; -1 for none. `into`: memory that the one
+   * block may have got.
+   */
+  #load(
+    file: CachedFile,
+    index: number,
+    count: number,
+    reading: Promise<Uint8Array>,
+    readOnAt: number,
+    into?: Uint8Array,
+  ): Miss {
     const key = file.id * FILE_STRIDE + index;
     const ended = () => {
       for (let i = 0; i < count; i++) this.#inFlight.delete(key + i);
@@ -253,7 +276,8 @@ export class BlockCache {
     const loading = reading.then(
       (bytes) => {
         ended();
-        if (!file.detached) this.#keep(key, index, count, bytes, readOnAt);
+        const reusable = into !== undefined && bytes.buffer === into.buffer ? into : null;
+        if (!file.detached) this.#keep(key, index, count, bytes, readOnAt, reusable);
       },
       (error: unknown) => {
         ended();
@@ -264,10 +288,17 @@ export class BlockCache {
     return loading;
   }
 
-  #keep(firstKey: number, firstIndex: number, count: number, bytes: Uint8Array, readOnAt: number): void {
+  #keep(
+    firstKey: number,
+    firstIndex: number,
+    count: number,
+    bytes: Uint8Array,
+    readOnAt: number,
+    reusable: Uint8Array | null,
+  ): void {
     // The load counts as used, so that it is not the first to go before the reader that waits has seen it.
     const isKept = this.#passed.isBack(firstKey, this.hits);
-    const load: Load = { firstKey, count, sizeBytes: bytes.length, used: true, isKept, isPassed: false };
+    const load: Load = { firstKey, count, sizeBytes: bytes.length, reusable, used: true, isKept, isPassed: false };
     let kept = 0;
     for (let i = 0; i < count && (i === 0 || i * BLOCK_BYTES < bytes.length); i++) {
       if (this.#entries.has(firstKey + i)) continue;
@@ -325,6 +356,7 @@ export class BlockCache {
       if (key === this.#lastKey) this.#lastKey = -1;
     }
     this.#usedBytes -= load.sizeBytes;
+    if (load.reusable !== null && this.#spareBlocks.length < SPARE_BLOCKS_MAX) this.#spareBlocks.push(load.reusable);
     const last = this.#ring.pop()!;
     if (last !== load) this.#ring[at] = last;
   }
@@ -370,6 +402,7 @@ export class CachedFile {
   readonly #cache: BlockCache;
   readonly file: StorageFile;
   /** @internal */ readonly id: number;
+  /** @internal As `BlockCache.attach` has it. */ readonly isSearched: boolean;
   /** @internal The block whose miss would continue a sequential read. */ expectedMiss = -1;
   /** @internal Of a remote file: where the last run upwards ended, and how many blocks it was to have. */ runEnd = -1;
   /** @internal */ runAhead = 0;
@@ -386,10 +419,11 @@ export class CachedFile {
   #whenUnread: (() => void) | null = null;
 
   /** @internal Use BlockCache.attach. */
-  constructor(cache: BlockCache, file: StorageFile, id: number) {
+  constructor(cache: BlockCache, file: StorageFile, id: number, isSearched: boolean) {
     this.#cache = cache;
     this.file = file;
     this.id = id;
+    this.isSearched = isSearched;
   }
 
   /**

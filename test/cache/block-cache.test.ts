@@ -14,10 +14,11 @@ function knownFile(size: number, reads: Read[], fails: (position: number) => boo
   return {
     path: 'known',
     size,
-    read(position, length) {
+    read(position, length, into) {
       reads.push({ position, length });
       if (fails(position)) return Promise.reject(new SkuaError('io_error', 'The disk has a bad place.'));
-      const bytes = new Uint8Array(Math.max(0, Math.min(length, size - position)));
+      const count = Math.max(0, Math.min(length, size - position));
+      const bytes = into?.subarray(0, count) ?? new Uint8Array(count);
       for (let i = 0; i < bytes.length; i++) bytes[i] = byteAt(position + i);
       return Promise.resolve(bytes);
     },
@@ -82,7 +83,7 @@ describe('block cache', () => {
   it('gives the right bytes wherever it is asked, within its capacity', async () => {
     const size = 200 * BLOCK_BYTES + 777;
     const cache = new BlockCache(64 * BLOCK_BYTES);
-    const files = [0, 1].map(() => cache.attach(knownFile(size, [])));
+    const files = [false, true].map((isSearched) => cache.attach(knownFile(size, []), isSearched));
     let state = 42;
     const random = (below: number): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) % below;
     for (let i = 0; i < 400; i++) {
@@ -124,6 +125,34 @@ describe('block cache', () => {
     hotReads.length = 0;
     await walk(hot, 0, 20);
     expect(hotReads).toEqual([]);
+  });
+
+  it('loads blocks that are searched into memory that others have left, one at a time', async () => {
+    const size = 400 * BLOCK_BYTES;
+    const reads: Read[] = [];
+    const memory = new Set<ArrayBufferLike>();
+    const known = knownFile(size, reads);
+    const cache = new BlockCache(64 * BLOCK_BYTES);
+    const searched = cache.attach(
+      {
+        ...known,
+        read(position, length, into) {
+          if (into !== undefined) memory.add(into.buffer);
+          return known.read(position, length, into);
+        },
+      },
+      true,
+    );
+    const other = cache.attach(knownFile(size, []));
+    for (let i = 0; i < 800; i++) {
+      const offset = ((i < 400 ? i : i * 7) % 400) * BLOCK_BYTES + (i % 1_000);
+      expect(isRight(await bytesOf(searched, offset, 100), offset)).toBe(true);
+      if (i % 10 === 0) expect(isRight(await bytesOf(other, offset, 100), offset)).toBe(true);
+    }
+    expect(reads.every(({ length }) => length === BLOCK_BYTES)).toBe(true);
+    expect(reads.length).toBeGreaterThan(700);
+    // Those in the cache, and the one that is loaded before another goes.
+    expect(memory.size).toBeLessThanOrEqual(64 + 1);
   });
 
   it('keeps no more than four megabytes of it however large it is', async () => {

@@ -108,7 +108,7 @@ class CachedBloom implements TableBloom {
 
   constructor(file: StorageFile, cache: BlockCache, bits: number) {
     this.#file = file;
-    this.#cached = cache.attach(file);
+    this.#cached = cache.attach(file, true);
     this.#probe = new BloomProbe(bits);
   }
 

@@ -85,7 +85,7 @@ export class TableReader {
     this.path = path;
     this.shape = shape;
     this.#file = file;
-    this.#cached = cache.attach(file);
+    this.#cached = cache.attach(file, true);
     this.#readsAlone = order === 'none' && file.size > cache.capacityBytes * CACHE_PART_MAX;
     this.#midpoints = midpoints;
     this.#bloom = bloom;
