@@ -260,7 +260,7 @@ export class Appender {
   #searchAgain(request: AppendRequest): void {
     const search = request.kind === 'append-to-streams' ? request.search : null;
     if (search === null) throw brokenInvariant('A request without a condition was to be searched for', {});
-    search.prepare().then(
+    Promise.resolve(search.prepare()).then(
       () => this.enqueue(request),
       (error: unknown) => request.reject(error),
     );

@@ -136,10 +136,32 @@ export class ConditionSearch {
   }
 
   /**
-   * The long part, outside the turn. What fails refuses the request in its turn, unless it is a repeat:
-   * `position_unknown`, `index_off`, `index_building`, `condition_too_broad`, `too_busy`.
+   * The long part, outside the turn; null where it has been done at once. What fails refuses the request in its turn,
+   * unless it is a repeat: `position_unknown`, `index_off`, `index_building`, `condition_too_broad`, `too_busy`.
    */
-  async prepare(): Promise<void> {
+  prepare(): Promise<void> | null {
+    return this.#isPassed() ? null : this.#prepareSlowly();
+  }
+
+  /**
+   * Whether, at the first look, what of the indexes is in memory says that nothing matches: mostly so, and cheaper than
+   * a promise. Else nothing has been looked at yet.
+   */
+  #isPassed(): boolean {
+    if (this.#candidates !== null || this.#query === null) return false;
+    try {
+      this.#checkAfter();
+      this.#checkIndexes();
+      this.#candidates = Candidates.of(this.#query, this.#parts.attributes);
+      if (this.#pass() === HIT) return true;
+    } catch {
+      // The long search meets it again, and knows what to do about it.
+    }
+    this.#examined = 0;
+    return false;
+  }
+
+  async #prepareSlowly(): Promise<void> {
     const { confirm } = this.#parts;
     try {
       await this.#prepare().catch(async (error: unknown) => {

@@ -320,7 +320,8 @@ class Store implements EventStoreInternals {
     const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
     if (condition !== undefined) {
       request.search = this.#conditions.searchFor(request, condition);
-      await request.search.prepare();
+      const searching = request.search.prepare();
+      if (searching !== null) await searching;
     }
     return this.#send(request);
   }
