@@ -1,4 +1,7 @@
 import type { Outcome } from '../base/step.ts';
+import type { EntriesAhead } from './intake/entries-ahead.ts';
+
+export { EntriesAhead } from './intake/entries-ahead.ts';
 
 /** The attribute indexes that a log may have. */
 export const ATTRIBUTE_INDEXES = ['names', 'correlations', 'tags'] as const;
@@ -44,8 +47,11 @@ export interface AttributeIndexStatus {
 
 /** What takes in what is committed, in the order of the log. */
 export interface AttributeFollower extends AttributeIndexes {
-  /** Framed records that lie in the log from `start` to `end` have been committed, and no reader sees them yet. */
-  takeIn(records: Uint8Array, start: number, end: number): void;
+  /**
+   * Framed records that lie in the log from `start` to `end` have been committed, and no reader sees them yet. `ahead`:
+   * what of them was read before.
+   */
+  takeIn(records: Uint8Array, start: number, end: number, ahead?: EntriesAhead | null): void;
   /** The log says from here on what of it is indexed. */
   follow(setting: AttributeSetting): void;
 }

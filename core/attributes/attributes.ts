@@ -19,6 +19,7 @@ import {
   type AttributeIndexName,
   type AttributeIndexStatus,
   type AttributeSetting,
+  type EntriesAhead,
 } from './api.ts';
 import { isSameSetting } from './format/setting.ts';
 import { attributeFolder } from './format/attribute-folders.ts';
@@ -119,8 +120,8 @@ export class Attributes implements AttributeFollower {
     if (this.#hasBegun) this.#work.kick();
   }
 
-  takeIn(records: Uint8Array, start: number, end: number): void {
-    this.#live.take(records, start, end);
+  takeIn(records: Uint8Array, start: number, end: number, ahead: EntriesAhead | null = null): void {
+    this.#live.take(records, start, end, ahead);
   }
 
   /** Resolves when all that the setting says is open and live. Rejects with the next failure, or `store_closed`. */

@@ -1,4 +1,4 @@
-import type { AttributeSetting } from '../attributes/api.ts';
+import type { AttributeSetting, EntriesAhead } from '../attributes/api.ts';
 import { decodeSetting, SETTING_STREAM } from '../attributes/format/setting.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import { putI32 } from '../base/bytes.ts';
@@ -26,6 +26,7 @@ import { timestampText } from '../base/time.ts';
 import type { NewEvent } from './api.ts';
 import type { AppendRequest, CheckedEvents, EpochInput, EventTypes } from './append-request.ts';
 import { type CommittedMark, committedMark, type CommittedRecords } from './committed/committed.ts';
+import { GroupKeys } from './group-keys.ts';
 import type { StreamKey } from './lookup/lookup.ts';
 import { MARKS_STREAM } from './format/marks.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
@@ -60,8 +61,8 @@ export class AppendGroup implements CommittedRecords {
   epoch: EpochRecord | null = null;
   readonly marks: CommittedMark[] = [];
   setting: AttributeSetting | null = null;
-  /** How often it was begun: what is known of its bytes counts until it is begun anew. */
-  begun = 0;
+  /** Types and tags of its events. */
+  readonly keys = new GroupKeys();
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;
@@ -113,7 +114,7 @@ export class AppendGroup implements CommittedRecords {
 
   /** Begins a group at the end of the log. */
   begin(start: number, { ms, ticks }: RecordTimestamp): void {
-    this.begun++;
+    this.keys.clear();
     this.start = start;
     this.length = 0;
     this.events.clear();
@@ -134,6 +135,10 @@ export class AppendGroup implements CommittedRecords {
     this.#lastTicks = ticks;
     // A buffer that one huge write needed is not kept.
     if (this.#buffer.length > 2 * this.#bufferBytes) this.#use(NO_BYTES);
+  }
+
+  get ahead(): EntriesAhead | null {
+    return this.epoch === null ? this.keys.ahead : null;
   }
 
   /** Position of the next record. */

@@ -15,7 +15,7 @@ import { Retention } from './format/retention.ts';
 import type { Lookup } from './lookup/lookup.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
-import { type GroupInFlight, type GroupKeys, ItemKeys } from './group-keys.ts';
+import { type GroupInFlight, ItemKeys } from './group-keys.ts';
 
 /** Entries of indexes, and records, that the search for one condition looks at in all. */
 export const CONDITION_ENTRIES_MAX = 65_536;
@@ -358,9 +358,9 @@ export class ConditionSearch {
   }
 
   /** Whether an event of the group in flight may match. */
-  mayMatch(keys: GroupKeys, group: GroupInFlight): boolean {
-    if (this.#hiding.size > HIDING_MAX && keys.mayMatch(METADATA_ITEMS, group)) return true;
-    return keys.mayMatch(this.#query === null ? [] : this.#items, group);
+  mayMatch(group: GroupInFlight): boolean {
+    if (this.#hiding.size > HIDING_MAX && group.keys.mayMatch(METADATA_ITEMS, group)) return true;
+    return group.keys.mayMatch(this.#query === null ? [] : this.#items, group);
   }
 
   /** All events of the request that are there: its records lie side by side. */

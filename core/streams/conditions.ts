@@ -3,12 +3,11 @@ import { guidToText } from '../base/guid.ts';
 import type { AppendCondition, AppendToStreamsResult, StoredEvent, StreamOutcome } from './api.ts';
 import { type StreamsRequest, VERDICT, type Verdict } from './append-request.ts';
 import { type ConditionParts, ConditionSearch, type FoundRepeat } from './condition-search.ts';
-import { type GroupInFlight, GroupKeys } from './group-keys.ts';
+import type { GroupInFlight } from './group-keys.ts';
 
 /** The conditions of a store's appends: searched outside the turn, decided in it. */
 export class Conditions {
   readonly #parts: ConditionParts;
-  readonly #keys = new GroupKeys();
 
   constructor(parts: ConditionParts) {
     this.#parts = parts;
@@ -38,7 +37,7 @@ export class Conditions {
       request.accept(resultOf(request, search.repeat!));
       return VERDICT.REPEAT;
     }
-    return search.mayMatch(this.#keys, group) ? VERDICT.WAIT : VERDICT.NEW;
+    return search.mayMatch(group) ? VERDICT.WAIT : VERDICT.NEW;
   }
 }
 

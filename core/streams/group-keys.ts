@@ -1,14 +1,13 @@
+import { EntriesAhead } from '../attributes/api.ts';
 import { hashKey } from '../attributes/format/attribute-keys.ts';
-import { AttributeIntake, type AttributeSink } from '../attributes/intake/intake.ts';
 import { Hash64 } from '../base/stream-hash.ts';
 import type { ConditionItem } from './api.ts';
 
 /** What of a group in flight is asked. */
 export interface GroupInFlight {
-  /** How often it was begun. */
-  readonly begun: number;
   readonly start: number;
   readonly length: number;
+  readonly keys: GroupKeys;
   bytes(): Uint8Array;
 }
 
@@ -41,33 +40,35 @@ export class ItemKeys {
 }
 
 /**
- * The types and tags of all events of the group in flight, read from its bytes as far as they have been written when it
+ * The types and tags of all events of a group in flight, read from its bytes as far as they have been written when it
  * is asked. Where it has those of a query, one of its events may match, or several have them together.
  */
-export class GroupKeys implements AttributeSink {
+export class GroupKeys {
+  readonly ahead = new EntriesAhead();
   readonly #keys = new Set<number>();
-  readonly #intake = new AttributeIntake({ names: this, correlations: null, tags: this });
-  #begun = -1;
-  #taken = 0;
+  #names = 0;
+  #tags = 0;
 
-  add(hi: number, lo: number): void {
-    this.#keys.add(keyOf(hi, lo));
+  /** A group begins. */
+  clear(): void {
+    if (this.ahead.taken === 0) return;
+    this.ahead.clear();
+    this.#keys.clear();
+    this.#names = this.#tags = 0;
   }
-
-  end(): void {}
 
   /** Whether an event of the group may match one of the items; of no item any event. */
   mayMatch(items: readonly ItemKeys[], group: GroupInFlight): boolean {
     if (group.length === 0) return false;
     if (items.length === 0) return true;
-    if (group.begun !== this.#begun) {
-      this.#keys.clear();
-      this.#begun = group.begun;
-      this.#taken = 0;
+    // A group has no records of explicit transactions, at which the reading would stop.
+    if (this.ahead.taken < group.length) {
+      const { names, tags } = this.ahead.held;
+      this.ahead.read(group.bytes(), group.start);
+      for (; this.#names < names.count; this.#names++)
+        this.#keys.add(keyOf(names.hiOf(this.#names), names.loOf(this.#names)));
+      for (; this.#tags < tags.count; this.#tags++) this.#keys.add(keyOf(tags.hiOf(this.#tags), tags.loOf(this.#tags)));
     }
-    // A group has no records of explicit transactions, at which the intake would stop.
-    if (this.#taken < group.length)
-      this.#taken += this.#intake.take(group.bytes().subarray(this.#taken), group.start + this.#taken);
     return items.some((item) => item.mayMatch(this.#keys));
   }
 }

@@ -9,6 +9,9 @@ import {
   type KeyKind,
 } from '../../core/attributes/format/attribute-keys.ts';
 import { attributesIn } from '../../core/attributes/format/attribute-texts.ts';
+import { EntriesAhead } from '../../core/attributes/intake/entries-ahead.ts';
+import { AttributeIntake, type AttributeSinks } from '../../core/attributes/intake/intake.ts';
+import { encodePrepare } from '../../core/log/format/records.ts';
 import { decodeSetting, encodeSetting } from '../../core/attributes/format/setting.ts';
 import { Random } from '../support/random.ts';
 
@@ -136,5 +139,70 @@ describe('the setting', () => {
     for (const text of ['', '[]', '{"names":true}', '{"names":1,"correlations":true,"tags":true}'])
       expect(decodeSetting(encodeText(text))).toBeNull();
     expect(decodeSetting(encodeText('{"names":true,"correlations":true,"tags":true,"more":1}'))).toBeNull();
+  });
+});
+
+/** Records of whole transactions, framed one behind the other from `start` on; every seventh has no attribute of its metadata. */
+function writtenRecords(count: number, start: number): { bytes: Uint8Array; ends: number[] } {
+  const out = new Uint8Array(count * 400);
+  const id = new Uint8Array(16).fill(7);
+  const ends: number[] = [];
+  let at = 0;
+  for (let n = 0; n < count; n++) {
+    at = encodePrepare(out, at, {
+      position: start + at,
+      flags: 0x27,
+      transactionPosition: start + at,
+      transactionOffset: 0,
+      expectedVersion: -2,
+      stream: encodeText(n % 5 === 0 ? '$odd' : `order-${n}`),
+      eventId: id,
+      correlationId: id,
+      timestampMs: 1_700_000_000_000,
+      timestampTicks: 0,
+      eventType: encodeText(`type-${n % 3}`),
+      data: encodeText('{}'),
+      metadata: encodeText(n % 7 === 0 ? '' : JSON.stringify({ $tags: [`a${n}`, 'b'], $correlationId: `c${n % 4}` })),
+    });
+    ends.push(at);
+  }
+  return { bytes: out.subarray(0, at), ends };
+}
+
+/** What sinks of all three indexes are told, in order. */
+function told(into: (sinks: AttributeSinks) => void): Record<string, string[]> {
+  const all: Record<string, string[]> = { names: [], correlations: [], tags: [] };
+  const sinkOf = (name: string) => ({
+    add: (hi: number, lo: number, position: number) => void all[name]!.push(`${hi},${lo} at ${position}`),
+    end: (position: number) => void all[name]!.push(`end ${position}`),
+  });
+  into({ names: sinkOf('names'), correlations: sinkOf('correlations'), tags: sinkOf('tags') });
+  return all;
+}
+
+/** Entries, and the last end: those between say nothing that the next one does not. */
+function thatCount(lines: readonly string[]): string[] {
+  return lines.filter((line, i) => !line.startsWith('end') || i === lines.length - 1);
+}
+
+describe('entries that are read ahead', () => {
+  it('are those of the records, however often they are read, and go on with the rest', () => {
+    const random = new Random(11);
+    const ahead = new EntriesAhead();
+    for (let turn = 0; turn < 40; turn++) {
+      const start = turn * 100_000;
+      const { bytes, ends } = writtenRecords(random.int(1, 60), start);
+      ahead.clear();
+      for (let reads = random.int(0, 4); reads > 0; reads--)
+        ahead.read(bytes.subarray(0, ends[random.int(0, ends.length - 1)]), start);
+      const all = told((sinks) => new AttributeIntake(sinks).take(bytes, start));
+      const both = told((sinks) => {
+        const given = ahead.giveTo(sinks);
+        expect(given === 0 || ends.includes(given)).toBe(true);
+        new AttributeIntake(sinks).take(bytes.subarray(given), start + given);
+      });
+      for (const name of ['names', 'correlations', 'tags'])
+        expect(thatCount(both[name]!)).toEqual(thatCount(all[name]!));
+    }
   });
 });

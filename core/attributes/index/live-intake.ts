@@ -2,6 +2,7 @@ import type { ChunkTable } from '../../log/api.ts';
 import type { AttributeIndexName } from '../api.ts';
 import type { AttributeIndex } from './attribute-index.ts';
 import { epochAt } from '../format/anchor.ts';
+import type { EntriesAhead } from '../intake/entries-ahead.ts';
 import { AttributeIntake } from '../intake/intake.ts';
 
 /**
@@ -29,16 +30,17 @@ export class LiveIntake {
   }
 
   /** Framed records that lie in the log from `start` to `end`, before readers see them. */
-  take(records: Uint8Array, start: number, end: number): void {
+  take(records: Uint8Array, start: number, end: number, ahead: EntriesAhead | null): void {
     if (this.#indexes.length === 0) return;
     const late = this.#indexes.filter((index) => index.isFull || !this.#isNext(index.coveredTo, start));
     if (late.length > 0) this.#leave(late);
     if (this.#indexes.length === 0) return;
-    const taken = this.#intake.take(records, start, (at) => {
+    const given = ahead?.giveTo(this.#intake.sinks) ?? 0;
+    const taken = this.#intake.take(records.subarray(given), start + given, (at) => {
       const epoch = epochAt(records, at - start, at);
       for (const index of this.#indexes) index.noteEpoch(epoch);
     });
-    if (taken < records.length) this.#leave(this.#indexes);
+    if (given + taken < records.length) this.#leave(this.#indexes);
     else for (const index of this.#indexes) index.cover(end);
     if (this.#indexes.some(({ isUnsaved }) => isUnsaved)) this.#onBehind();
   }

@@ -1,6 +1,6 @@
 import { i32 } from '../../base/bytes.ts';
 import { brokenInvariant, SkuaError } from '../../base/errors.ts';
-import type { AttributeFollower, AttributeSetting } from '../../attributes/api.ts';
+import type { AttributeFollower, AttributeSetting, EntriesAhead } from '../../attributes/api.ts';
 import { decodeSetting, SETTING_STREAM } from '../../attributes/format/setting.ts';
 import { EventColumns } from '../../index/intake/intake.ts';
 import {
@@ -55,6 +55,8 @@ export interface CommittedRecords {
   readonly marks: readonly CommittedMark[];
   /** The last setting of attribute indexes among them; null without any. */
   readonly setting: AttributeSetting | null;
+  /** What has been read of their attributes; null where nothing has. */
+  readonly ahead: EntriesAhead | null;
   /** The framed records themselves, valid until the call that shows them ends. */
   bytes(): Uint8Array;
   /** Brings the states that are known up to the records. */
@@ -107,7 +109,7 @@ export function applyCommitted(records: CommittedRecords, parts: CommittedParts)
     );
   }
   applyToIndex(records, parts.index);
-  if (end > start) parts.attributes.takeIn(records.bytes(), start, end);
+  if (end > start) parts.attributes.takeIn(records.bytes(), start, end, records.ahead);
   if (records.setting !== null) parts.attributes.follow(records.setting);
   records.changeStates(parts.states);
   records.rememberIds(parts.recent);
@@ -137,6 +139,7 @@ interface ReadMetadata {
  * One object is used for one commit after the other.
  */
 export class ReadRecords implements CommittedRecords {
+  readonly ahead = null;
   start = 0;
   end = 0;
   readonly events = new EventColumns();

@@ -1,0 +1,87 @@
+import type { AttributeIndexName } from '../api.ts';
+import { AttributeIntake, type AttributeSink, type AttributeSinks } from './intake.ts';
+
+/** Entries for which room is kept from one group of records to the next. */
+const ENTRIES_KEPT_MAX = 65_536;
+
+/** The entries of one index, held back. */
+class HeldEntries implements AttributeSink {
+  count = 0;
+  #hi: number[] = [];
+  #lo: number[] = [];
+  #positions: number[] = [];
+  /** Of the last event, also of one without entries; -1 for none. */
+  #last = -1;
+
+  clear(): void {
+    if (this.#hi.length > ENTRIES_KEPT_MAX) {
+      this.#hi = [];
+      this.#lo = [];
+      this.#positions = [];
+    }
+    this.count = 0;
+    this.#last = -1;
+  }
+
+  add(hi: number, lo: number, position: number): void {
+    const i = this.count++;
+    this.#hi[i] = hi;
+    this.#lo[i] = lo;
+    this.#positions[i] = position;
+  }
+
+  end(position: number): void {
+    this.#last = position;
+  }
+
+  hiOf(entry: number): number {
+    return this.#hi[entry]!;
+  }
+
+  loOf(entry: number): number {
+    return this.#lo[entry]!;
+  }
+
+  giveTo(sink: AttributeSink): void {
+    for (let i = 0; i < this.count; i++) {
+      const position = this.#positions[i]!;
+      if (i > 0 && position !== this.#positions[i - 1]) sink.end(this.#positions[i - 1]!);
+      sink.add(this.#hi[i]!, this.#lo[i]!, position);
+    }
+    if (this.#last >= 0) sink.end(this.#last);
+  }
+}
+
+/**
+ * The entries of records that are not committed yet, read once: for who has to know them before, and for the indexes,
+ * which get them only then.
+ */
+export class EntriesAhead {
+  /** Bytes of the records that have been read, from the first on. */
+  taken = 0;
+  readonly held: { readonly [Name in AttributeIndexName]: HeldEntries } = {
+    names: new HeldEntries(),
+    correlations: new HeldEntries(),
+    tags: new HeldEntries(),
+  };
+  readonly #intake = new AttributeIntake(this.held);
+
+  clear(): void {
+    this.taken = 0;
+    for (const name of ['names', 'correlations', 'tags'] as const) this.held[name].clear();
+  }
+
+  /** Reads what has been added to the records, which begin at the position `start` and hold no commit and no epoch. */
+  read(records: Uint8Array, start: number): void {
+    this.taken += this.#intake.take(records.subarray(this.taken), start + this.taken);
+  }
+
+  /** Gives what was read as `AttributeIntake.take` would, and says of how many bytes. */
+  giveTo(sinks: AttributeSinks): number {
+    for (const name of ['names', 'correlations', 'tags'] as const) {
+      const sink = sinks[name];
+      if (sink !== null) this.held[name].giveTo(sink);
+    }
+    return this.taken;
+  }
+}
