@@ -1,7 +1,4 @@
 import type { Outcome } from '../base/step.ts';
-import type { EntriesAhead } from './intake/entries-ahead.ts';
-
-export { EntriesAhead } from './intake/entries-ahead.ts';
 
 /** The attribute indexes that a log may have. */
 export const ATTRIBUTE_INDEXES = ['names', 'correlations', 'tags'] as const;
@@ -45,13 +42,29 @@ export interface AttributeIndexStatus {
   readonly tableBytes: number;
 }
 
+/** What takes the entries of one index: the index of a node, the tables of a tick, the memtable of a view. */
+export interface AttributeSink {
+  /** An event that the record at `position` commits has the attribute with this hash. */
+  add(hi: number, lo: number, position: number): void;
+  /** All entries of the events that the record at `position` commits have been added; called also where it has none. */
+  end(position: number): void;
+}
+
+export type AttributeSinks = { readonly [Name in AttributeIndexName]: AttributeSink | null };
+
+/** Entries of records that were read before these were committed. */
+export interface ReadAhead {
+  /** Gives them to the sinks in the order of the log. Of how many bytes of the records they are, from the first on. */
+  giveTo(sinks: AttributeSinks): number;
+}
+
 /** What takes in what is committed, in the order of the log. */
 export interface AttributeFollower extends AttributeIndexes {
   /**
    * Framed records that lie in the log from `start` to `end` have been committed, and no reader sees them yet. `ahead`:
    * what of them was read before.
    */
-  takeIn(records: Uint8Array, start: number, end: number, ahead?: EntriesAhead | null): void;
+  takeIn(records: Uint8Array, start: number, end: number, ahead?: ReadAhead | null): void;
   /** The log says from here on what of it is indexed. */
   follow(setting: AttributeSetting): void;
 }

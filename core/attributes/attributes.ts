@@ -19,7 +19,7 @@ import {
   type AttributeIndexName,
   type AttributeIndexStatus,
   type AttributeSetting,
-  type EntriesAhead,
+  type ReadAhead,
 } from './api.ts';
 import { isSameSetting } from './format/setting.ts';
 import { attributeFolder } from './format/attribute-folders.ts';
@@ -120,7 +120,7 @@ export class Attributes implements AttributeFollower {
     if (this.#hasBegun) this.#work.kick();
   }
 
-  takeIn(records: Uint8Array, start: number, end: number, ahead: EntriesAhead | null = null): void {
+  takeIn(records: Uint8Array, start: number, end: number, ahead: ReadAhead | null = null): void {
     this.#live.take(records, start, end, ahead);
   }
 

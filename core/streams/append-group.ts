@@ -1,4 +1,4 @@
-import type { AttributeSetting, EntriesAhead } from '../attributes/api.ts';
+import type { AttributeSetting, ReadAhead } from '../attributes/api.ts';
 import { decodeSetting, SETTING_STREAM } from '../attributes/format/setting.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import { putI32 } from '../base/bytes.ts';
@@ -137,7 +137,7 @@ export class AppendGroup implements CommittedRecords {
     if (this.#buffer.length > 2 * this.#bufferBytes) this.#use(NO_BYTES);
   }
 
-  get ahead(): EntriesAhead | null {
+  get ahead(): ReadAhead | null {
     return this.epoch === null ? this.keys.ahead : null;
   }
 

@@ -1,5 +1,5 @@
-import { EntriesAhead } from '../attributes/api.ts';
 import { hashKey } from '../attributes/format/attribute-keys.ts';
+import { EntriesAhead } from '../attributes/entries-ahead/entries-ahead.ts';
 import { Hash64 } from '../base/stream-hash.ts';
 import type { ConditionItem } from './api.ts';
 

@@ -9,8 +9,9 @@ import {
   type KeyKind,
 } from '../../core/attributes/format/attribute-keys.ts';
 import { attributesIn } from '../../core/attributes/format/attribute-texts.ts';
-import { EntriesAhead } from '../../core/attributes/intake/entries-ahead.ts';
-import { AttributeIntake, type AttributeSinks } from '../../core/attributes/intake/intake.ts';
+import { EntriesAhead } from '../../core/attributes/entries-ahead/entries-ahead.ts';
+import type { AttributeSinks } from '../../core/attributes/api.ts';
+import { AttributeIntake } from '../../core/attributes/intake/intake.ts';
 import { encodePrepare } from '../../core/log/format/records.ts';
 import { decodeSetting, encodeSetting } from '../../core/attributes/format/setting.ts';
 import { Random } from '../support/random.ts';
@@ -142,7 +143,7 @@ describe('the setting', () => {
   });
 });
 
-/** Records of whole transactions, framed one behind the other from `start` on; every seventh has no attribute of its metadata. */
+/** Framed records of whole transactions, one behind the other. Every seventh has no metadata. */
 function writtenRecords(count: number, start: number): { bytes: Uint8Array; ends: number[] } {
   const out = new Uint8Array(count * 400);
   const id = new Uint8Array(16).fill(7);

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { NODE_FLAGS } from './child.ts';
 import { FIGURES } from './figures.ts';
 import { type Row, side } from './figure.ts';
 import { digits } from './report.ts';
@@ -39,8 +40,7 @@ function measure(folder: string, figure: string, windows: number, data: string):
     const run = spawnSync(
       process.execPath,
       [
-        '--max-semi-space-size=16',
-        '--initial-old-space-size=64',
+        ...NODE_FLAGS,
         'test/bench/main.ts',
         figure,
         '--windows',

@@ -4,7 +4,8 @@ import { RecordFrame } from '../../log/format/records.ts';
 import { FITS, REMOVED, sampledAnother } from '../../index/format/of-log.ts';
 import type { EntryBatch } from '../../index/format/table-scan.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { AttributeIntake, type AttributeSink } from '../intake/intake.ts';
+import type { AttributeSink } from '../api.ts';
+import { AttributeIntake } from '../intake/intake.ts';
 
 /** Notes whether an attribute with a given hash comes by. */
 class Expected implements AttributeSink {

@@ -1,8 +1,7 @@
 import type { ChunkTable } from '../../log/api.ts';
-import type { AttributeIndexName } from '../api.ts';
+import type { AttributeIndexName, ReadAhead } from '../api.ts';
 import type { AttributeIndex } from './attribute-index.ts';
 import { epochAt } from '../format/anchor.ts';
-import type { EntriesAhead } from '../intake/entries-ahead.ts';
 import { AttributeIntake } from '../intake/intake.ts';
 
 /**
@@ -30,7 +29,7 @@ export class LiveIntake {
   }
 
   /** Framed records that lie in the log from `start` to `end`, before readers see them. */
-  take(records: Uint8Array, start: number, end: number, ahead: EntriesAhead | null): void {
+  take(records: Uint8Array, start: number, end: number, ahead: ReadAhead | null): void {
     if (this.#indexes.length === 0) return;
     const late = this.#indexes.filter((index) => index.isFull || !this.#isNext(index.coveredTo, start));
     if (late.length > 0) this.#leave(late);

@@ -14,19 +14,9 @@ import {
   takeFrame,
 } from '../../log/format/records.ts';
 import { visitTransaction } from '../../index/transactions/transactions.ts';
-import type { AttributeIndexName } from '../api.ts';
+import type { AttributeSink, AttributeSinks } from '../api.ts';
 import { categoryLength, hashKey, hashKeyUtf8 } from '../format/attribute-keys.ts';
 import { attributesIn } from '../format/attribute-texts.ts';
-
-/** What takes the entries of one index: the index of a node, the tables of a tick, the memtable of a view. */
-export interface AttributeSink {
-  /** An event that the record at `position` commits has the attribute with this hash. */
-  add(hi: number, lo: number, position: number): void;
-  /** All entries of the events that the record at `position` commits have been added; called also where it has none. */
-  end(position: number): void;
-}
-
-export type AttributeSinks = { readonly [Name in AttributeIndexName]: AttributeSink | null };
 
 /**
  * Committed records as the entries of attribute indexes: the one way into them. Records come in the order of the log;

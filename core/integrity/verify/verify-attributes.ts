@@ -1,8 +1,8 @@
-import { ATTRIBUTE_INDEXES, type AttributeIndexName } from '../../attributes/api.ts';
+import { ATTRIBUTE_INDEXES, type AttributeIndexName, type AttributeSink } from '../../attributes/api.ts';
 import { LogAnchors } from '../../attributes/format/anchor.ts';
 import { attributeFolder } from '../../attributes/format/attribute-folders.ts';
 import { LogOfAttributes } from '../../attributes/format/log-of-attributes.ts';
-import { AttributeIntake, type AttributeSink } from '../../attributes/intake/intake.ts';
+import { AttributeIntake } from '../../attributes/intake/intake.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { HIT, untilHit } from '../../base/step.ts';
 import { IndexEntry } from '../../index/format/entries.ts';

@@ -1,8 +1,13 @@
-import { ATTRIBUTE_INDEXES, type AttributeIndexName, type AttributeSetting } from '../../attributes/api.ts';
+import {
+  ATTRIBUTE_INDEXES,
+  type AttributeIndexName,
+  type AttributeSetting,
+  type AttributeSink,
+} from '../../attributes/api.ts';
 import { ATTRIBUTE_INDEX_SETTINGS, type OpenAttributeIndex } from '../../attributes/attributes.ts';
 import { formatAnchor, LogAnchors } from '../../attributes/format/anchor.ts';
 import { attributeFolder } from '../../attributes/format/attribute-folders.ts';
-import { AttributeIntake, type AttributeSink } from '../../attributes/intake/intake.ts';
+import { AttributeIntake } from '../../attributes/intake/intake.ts';
 import { isSkuaError, type SkuaError } from '../../base/errors.ts';
 import type { BlockCache } from '../../cache/cache.ts';
 import { StreamIndex } from '../../index/index.ts';

@@ -5,8 +5,9 @@ import {
   type AttributeIndexName,
   type AttributeIndexStatus,
   type AttributeSetting,
+  type AttributeSink,
 } from '../../attributes/api.ts';
-import { AttributeIntake, type AttributeSink } from '../../attributes/intake/intake.ts';
+import { AttributeIntake } from '../../attributes/intake/intake.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { isMiss } from '../../base/step.ts';
 import type { Outcome } from '../../base/step.ts';

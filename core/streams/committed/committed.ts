@@ -1,6 +1,6 @@
 import { i32 } from '../../base/bytes.ts';
 import { brokenInvariant, SkuaError } from '../../base/errors.ts';
-import type { AttributeFollower, AttributeSetting, EntriesAhead } from '../../attributes/api.ts';
+import type { AttributeFollower, AttributeSetting, ReadAhead } from '../../attributes/api.ts';
 import { decodeSetting, SETTING_STREAM } from '../../attributes/format/setting.ts';
 import { EventColumns } from '../../index/intake/intake.ts';
 import {
@@ -56,7 +56,7 @@ export interface CommittedRecords {
   /** The last setting of attribute indexes among them; null without any. */
   readonly setting: AttributeSetting | null;
   /** What has been read of their attributes; null where nothing has. */
-  readonly ahead: EntriesAhead | null;
+  readonly ahead: ReadAhead | null;
   /** The framed records themselves, valid until the call that shows them ends. */
   bytes(): Uint8Array;
   /** Brings the states that are known up to the records. */

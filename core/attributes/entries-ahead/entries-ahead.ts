@@ -1,5 +1,5 @@
-import type { AttributeIndexName } from '../api.ts';
-import { AttributeIntake, type AttributeSink, type AttributeSinks } from './intake.ts';
+import type { AttributeIndexName, AttributeSink, AttributeSinks, ReadAhead } from '../api.ts';
+import { AttributeIntake } from '../intake/intake.ts';
 
 /** Entries for which room is kept from one group of records to the next. */
 const ENTRIES_KEPT_MAX = 65_536;
@@ -56,7 +56,7 @@ class HeldEntries implements AttributeSink {
  * The entries of records that are not committed yet, read once: for who has to know them before, and for the indexes,
  * which get them only then.
  */
-export class EntriesAhead {
+export class EntriesAhead implements ReadAhead {
   /** Bytes of the records that have been read, from the first on. */
   taken = 0;
   readonly held: { readonly [Name in AttributeIndexName]: HeldEntries } = {
@@ -76,7 +76,7 @@ export class EntriesAhead {
     this.taken += this.#intake.take(records.subarray(this.taken), start + this.taken);
   }
 
-  /** Gives what was read as `AttributeIntake.take` would, and says of how many bytes. */
+  /** As `AttributeIntake.take` would. */
   giveTo(sinks: AttributeSinks): number {
     for (const name of ['names', 'correlations', 'tags'] as const) {
       const sink = sinks[name];
