@@ -50,7 +50,8 @@ export const PROGRAM_PARTS = {
   bucket: ['local/cluster/open-member.ts', 'local/embedded/open-bucket.ts', 'local/on-objects/open-on-objects.ts'],
   repositories: ['core/backup/repository/repository.ts', 'infra/objects/open-objects.ts'],
   certificates: ['local/tls/dev-certificate.ts', 'local/tls/load-certificates.ts'],
-  x509: ['@peculiar/asn1-pfx', '@peculiar/asn1-schema', '@peculiar/x509'],
+  // Not with `@peculiar/x509`, which wants another package to be there when it runs.
+  asn1: ['@peculiar/asn1-pfx', '@peculiar/asn1-schema'],
   tracing: ['local/tracing/call-spans.ts', 'local/tracing/sdk.ts', 'local/tracing/server-spans.ts', ...MACHINE_IDS],
   // Those of a backup need a store.
   jobs: [
@@ -105,6 +106,12 @@ function commands(...names) {
 const LATE = /(?<!typeof )\bimport\(\s*(['"])([^'"]+)\1\)/g;
 const SOURCE = /\.(?:ts|m?js)$/;
 
+/** Path of a module from the checkout's folder, also where its `node_modules` is a link. */
+function nameOf(root, file) {
+  const at = file.indexOf(`${path.sep}node_modules${path.sep}`);
+  return (at < 0 ? path.relative(root, file) : file.slice(at + 1)).replaceAll(path.sep, '/');
+}
+
 /** The plugin of esbuild that makes them, of names of modules by the name of their part. */
 export function together(parts) {
   const partOf = new Map(Object.entries(parts).flatMap(([part, names]) => names.map((name) => [name, part])));
@@ -115,8 +122,8 @@ export function together(parts) {
       build.onLoad({ filter: SOURCE }, async ({ path: file }) => {
         const text = await readFile(file, 'utf8');
         const contents = text.replaceAll(LATE, (whole, _quote, wanted) => {
-          const name = wanted.startsWith('.') ? path.relative(root, path.resolve(path.dirname(file), wanted)) : wanted;
-          const part = partOf.get(name.replaceAll(path.sep, '/'));
+          const name = wanted.startsWith('.') ? nameOf(root, path.resolve(path.dirname(file), wanted)) : wanted;
+          const part = partOf.get(name);
           return part === undefined ? whole : `import('part:${part}').then((part) => part[${JSON.stringify(name)}])`;
         });
         return contents === text ? undefined : { contents, loader: file.endsWith('.ts') ? 'ts' : 'js' };
