@@ -10,6 +10,7 @@ import { buildFunctions, isFunctionFile, REQUIRE, sizeLines } from './infra/aws/
 import { emptyBuilt } from './infra/packaging/built.mjs';
 import { writeNeutral } from './infra/packaging/neutral.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
+import { PROGRAM_PARTS, together } from './infra/packaging/parts.mjs';
 import { SHORT_PACKAGE } from './infra/packaging/short-package.mjs';
 import { NEUTRAL, PEER_NAMES, PEERS, REQUIRED, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
 import { writeTypes } from './infra/packaging/types.mjs';
@@ -94,7 +95,7 @@ if (isAll) {
     mainFields: ['module', 'main'],
     minifySyntax: true,
     banner: { js: REQUIRE },
-    plugins: [SHORT_PACKAGE],
+    plugins: [SHORT_PACKAGE, together(PROGRAM_PARTS)],
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',

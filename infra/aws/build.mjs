@@ -7,6 +7,7 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { emptyBuilt } from '../packaging/built.mjs';
+import { FUNCTION_PARTS, together } from '../packaging/parts.mjs';
 import { SHORT_PACKAGE } from '../packaging/short-package.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -67,7 +68,7 @@ async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
     // The sources stand in the repository; with them in it a map would be larger than its bundle many times over.
     sourcesContent: false,
     banner: { js: REQUIRE },
-    plugins: [SHORT_PACKAGE],
+    plugins: [SHORT_PACKAGE, together(FUNCTION_PARTS)],
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',

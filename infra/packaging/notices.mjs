@@ -11,7 +11,11 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
  */
 export async function noticesOf(sources) {
   const folders = [...new Set(sources.map(packageFolderOf).filter((folder) => folder !== null))].sort();
-  const notices = await Promise.all(folders.map(noticeOf));
+  const names = new Map();
+  for (const [name, text] of await Promise.all(folders.map(noticeOf)))
+    names.set(text, [...(names.get(text) ?? []), name]);
+  // Packages of one owner have the same text, each its own copy of it.
+  const notices = [...names].map(([text, of]) => `${'='.repeat(80)}\n${of.join('\n')}\n${text}`);
   return `This package contains the following software.\n\n${notices.join('\n')}`;
 }
 
@@ -28,5 +32,5 @@ async function noticeOf(folder) {
   const { name, version, license } = JSON.parse(await readFile(path.join(at, 'package.json'), 'utf8'));
   const files = (await readdir(at)).filter((file) => /^(?:licen[cs]e|notice)/i.test(file)).sort();
   const texts = await Promise.all(files.map((file) => readFile(path.join(at, file), 'utf8')));
-  return [`${'='.repeat(80)}\n${name} ${version}: ${license}\n`, ...texts.map((text) => `${text.trim()}\n`)].join('\n');
+  return [`${name} ${version}: ${license}`, texts.map((text) => `\n${text.trim()}\n`).join('')];
 }

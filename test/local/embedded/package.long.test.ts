@@ -16,6 +16,10 @@ import { storeTests } from './suite.ts';
 
 /** `skua/embedded` as strangers get it: packed, installed, and imported by its name. */
 
+/** Most of an install is files: of what is packed npm writes each twice, and removes it once. */
+const FILES_MAX = 290;
+const UNPACKED_BYTES_MAX = 16_200_000;
+
 let all: Packed;
 let embedded: typeof Embedded;
 
@@ -71,6 +75,17 @@ describe('a stranger', () => {
     expect(
       all.told.files.map((file) => file.path).filter((file) => file.endsWith('.node') || file.includes('binding.gyp')),
     ).toEqual([]);
+  });
+
+  test(`writes at most ${FILES_MAX} files and ${UNPACKED_BYTES_MAX / 1_000_000} MB`, () => {
+    const { files } = all.told;
+    const folders = Map.groupBy(files, ({ path: file }) => file.split('/').slice(0, -1).join('/'));
+    expect(
+      files.length,
+      // A late import that no part has (infra/packaging/parts.mjs) is a file of its own, and often some more.
+      [...folders].map(([folder, each]) => `${each.length} in ${folder}`).join(', '),
+    ).toBeLessThanOrEqual(FILES_MAX);
+    expect(files.reduce((sum, { size }) => sum + size, 0)).toBeLessThanOrEqual(UNPACKED_BYTES_MAX);
   });
 
   test.each([
