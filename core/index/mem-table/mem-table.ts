@@ -1,3 +1,4 @@
+import { mappedMemory } from '../../base/mapped-memory.ts';
 import type { EntryList, IndexEntry } from '../format/entries.ts';
 
 /** Entries for which room is made at first; fewer in a table that is expected to stay small. */
@@ -36,32 +37,28 @@ interface Room {
   readonly versions: Float64Array;
   readonly positions: Float64Array;
   readonly prev: Int32Array;
-  readonly jump: Int32Array<ArrayBuffer>;
-  readonly below: Int32Array<ArrayBuffer>;
+  readonly jump: Int32Array;
+  readonly below: Int32Array;
   readonly heads: Int32Array;
 }
 
-function int32s(length: number): Int32Array {
-  return new Int32Array(new SharedArrayBuffer(length * 4));
-}
-function uint32s(length: number): Uint32Array {
-  return new Uint32Array(new SharedArrayBuffer(length * 4));
-}
-function float64s(length: number): Float64Array {
-  return new Float64Array(new SharedArrayBuffer(length * 8));
-}
+/** Bytes of all columns of an entry. */
+const ENTRY_BYTES = 44;
 
+/** Room for that many entries, in one piece of memory. */
 function newRoom(capacity: number): Room {
+  const memory = mappedMemory(capacity * ENTRY_BYTES);
+  const at = (column: number): number => column * 4 * capacity;
   return {
     capacity,
-    hashHi: uint32s(capacity),
-    hashLo: uint32s(capacity),
-    versions: float64s(capacity),
-    positions: float64s(capacity),
-    prev: int32s(capacity),
-    jump: new Int32Array(capacity),
-    below: new Int32Array(capacity),
-    heads: int32s(capacity * 2),
+    versions: new Float64Array(memory, at(0), capacity),
+    positions: new Float64Array(memory, at(2), capacity),
+    heads: new Int32Array(memory, at(4), capacity * 2),
+    hashHi: new Uint32Array(memory, at(6), capacity),
+    hashLo: new Uint32Array(memory, at(7), capacity),
+    prev: new Int32Array(memory, at(8), capacity),
+    jump: new Int32Array(memory, at(9), capacity),
+    below: new Int32Array(memory, at(10), capacity),
   };
 }
 
@@ -89,6 +86,13 @@ export class MemTableRooms {
   leave(room: Room): void {
     this.#spare = room;
   }
+
+  /** Keeps no room: none is needed for some time. */
+  forget(): void {
+    if (this.#spare === null) return;
+    this.#spare = null;
+    this.#isInUse = false;
+  }
 }
 
 /**
@@ -100,19 +104,19 @@ export class MemTable {
   #capacity = 0;
   #count = 0;
   #hashes = 0;
-  #hashHi = uint32s(0);
-  #hashLo = uint32s(0);
-  #versions = float64s(0);
-  #positions = float64s(0);
-  #prev = int32s(0);
+  #hashHi: Uint32Array = new Uint32Array(0);
+  #hashLo: Uint32Array = new Uint32Array(0);
+  #versions: Float64Array = new Float64Array(0);
+  #positions: Float64Array = new Float64Array(0);
+  #prev: Int32Array = new Int32Array(0);
   /**
    * The entry much further down plus one (0: none), and the number of entries below: zeros for a stream of one event,
    * whose memory is never touched.
    */
-  #jump = new Int32Array(0);
-  #below = new Int32Array(0);
+  #jump: Int32Array = new Int32Array(0);
+  #below: Int32Array = new Int32Array(0);
   #isLinked = false;
-  #heads = int32s(0);
+  #heads: Int32Array = new Int32Array(0);
   /** A borrower may look at the columns at any later time. */
   isLent = false;
 
