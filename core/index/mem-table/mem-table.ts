@@ -101,22 +101,23 @@ export class MemTableRooms {
  * n) steps and adding a new greatest entry O(1). 44 bytes an entry, 36 for the only one of its hash, and no objects.
  */
 export class MemTable {
-  #capacity = 0;
+  #room!: Room;
+  #capacity!: number;
   #count = 0;
   #hashes = 0;
-  #hashHi: Uint32Array = new Uint32Array(0);
-  #hashLo: Uint32Array = new Uint32Array(0);
-  #versions: Float64Array = new Float64Array(0);
-  #positions: Float64Array = new Float64Array(0);
-  #prev: Int32Array = new Int32Array(0);
+  #hashHi!: Uint32Array;
+  #hashLo!: Uint32Array;
+  #versions!: Float64Array;
+  #positions!: Float64Array;
+  #prev!: Int32Array;
   /**
    * The entry much further down plus one (0: none), and the number of entries below: zeros for a stream of one event,
    * whose memory is never touched.
    */
-  #jump: Int32Array = new Int32Array(0);
-  #below: Int32Array = new Int32Array(0);
+  #jump!: Int32Array;
+  #below!: Int32Array;
   #isLinked = false;
-  #heads: Int32Array = new Int32Array(0);
+  #heads!: Int32Array;
   /** A borrower may look at the columns at any later time. */
   isLent = false;
 
@@ -128,7 +129,7 @@ export class MemTable {
   constructor(entriesExpected: number, rooms: MemTableRooms = new MemTableRooms()) {
     this.#entriesExpected = Math.min(entriesExpected, ENTRIES_AT_ONCE);
     this.#rooms = rooms;
-    this.#move(rooms.take(entriesExpected === 0 ? ENTRIES_FEW : ENTRIES_FIRST));
+    this.#use(rooms.take(entriesExpected === 0 ? ENTRIES_FEW : ENTRIES_FIRST));
   }
 
   #grow(): void {
@@ -165,17 +166,7 @@ export class MemTable {
     this.#count = 0;
     this.#hashes = 0;
     if (this.#capacity <= ENTRIES_SMALL || this.#capacity < this.#entriesExpected) return;
-    this.#rooms.leave({
-      capacity: this.#capacity,
-      hashHi: this.#hashHi,
-      hashLo: this.#hashLo,
-      versions: this.#versions,
-      positions: this.#positions,
-      prev: this.#prev,
-      jump: this.#jump,
-      below: this.#below,
-      heads: this.#heads,
-    });
+    this.#rooms.leave(this.#room);
     this.#use(this.#rooms.take(ENTRIES_FIRST));
   }
 
@@ -193,6 +184,7 @@ export class MemTable {
   }
 
   #use(room: Room): void {
+    this.#room = room;
     this.#capacity = room.capacity;
     this.#hashHi = room.hashHi;
     this.#hashLo = room.hashLo;
