@@ -1,4 +1,5 @@
 import type { BlockCache } from '../cache/cache.ts';
+import { background } from '../base/background.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -34,6 +35,8 @@ const FROZEN_MAX = 1;
  * days do.
  */
 const UNMERGED_TABLES_MAX = 512;
+/** How long hardly any entries come before no memory is kept for the next memtable, in milliseconds. */
+const ROOM_KEPT_MS = 5_000;
 /** What an index needs of the world. */
 export interface IndexPorts {
   readonly storage: Storage;
@@ -100,6 +103,8 @@ export class StreamIndex {
   readonly #merging: Merging;
   readonly #candidate = new IndexEntry();
   #room: PromiseWithResolvers<void> | null = null;
+  /** The memory of a memtable that was written is kept for the next one. */
+  #keepsRoom = false;
   /** While above 0, the files of the existence filter are left as they are. */
   #existenceHolds = 0;
 
@@ -232,12 +237,21 @@ export class StreamIndex {
       this.#memory.written(oldest);
       if (this.#memory.waiting <= FROZEN_MAX) this.#giveRoom();
     });
+    if (!this.#keepsRoom) background(this.#keepRoom());
     this.#merging.kick();
     // Its failure only delays the checkpoint; the next flush tries again.
     await this.flushExistence().catch((error: unknown) =>
       this.#ports.log.error('Writing the stream existence filter failed.', { error }),
     );
     return true;
+  }
+
+  async #keepRoom(): Promise<void> {
+    this.#keepsRoom = true;
+    const { signal } = this.#ending;
+    do await this.#ports.clock.sleep(ROOM_KEPT_MS, signal);
+    while (!signal.aborted && !this.#memory.rest());
+    this.#keepsRoom = false;
   }
 
   #giveRoom(): void {

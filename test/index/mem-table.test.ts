@@ -75,6 +75,20 @@ describe('memtable', () => {
     expect(first.columns().positions).not.toBe(positions);
   });
 
+  it('has room of its own once none is kept', () => {
+    const rooms = new MemTableRooms();
+    const first = new MemTable(100_000, rooms);
+    for (let i = 0; i < 100_000; i++) first.add(i, 1, 0, i);
+    const { positions } = first.columns();
+    first.clear();
+    rooms.forget();
+    const second = new MemTable(100_000, rooms);
+    for (let i = 0; i < 100_000; i++) second.add(i, 2, 0, i);
+    expect(second.columns().positions).not.toBe(positions);
+    // Room for all at once, as the first table had: nothing is waited for.
+    expect(second.columns().positions.length).toBe(positions.length);
+  });
+
   it('keeps its answers while it grows, and takes logarithmic steps in a long stream', () => {
     const table = new MemTable(200_000);
     const out = new IndexEntry();

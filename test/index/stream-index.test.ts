@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamIndex } from '../../core/index/index.ts';
-import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
+import { TABLE_JOBS, type WriteTableArgs } from '../../core/index/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
@@ -384,6 +384,46 @@ describe('the worker that writes a table', () => {
       seen.push(called);
     }
     expect(seen).toEqual([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2]);
+    await index.close();
+  });
+});
+
+describe('the memory of a memtable that was written', () => {
+  it('is kept for the next one while more entries come, and not once hardly any have come for 5 s', async () => {
+    const storage = new MemoryStorage();
+    const clock = new ManualClock();
+    const jobs = new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids: new SeededIds(3), clock });
+    const memory: ArrayBufferLike[] = [];
+    const index = await openIndex(storage, {
+      // Large enough that its memory is worth keeping.
+      memTableEntriesMax: 70_000,
+      tablesPerLevelMax: 100,
+      clock,
+      jobs: {
+        run: (name, args, options) => {
+          memory.push((args as WriteTableArgs).columns.positions.buffer);
+          return jobs.run(name, args, options);
+        },
+        close: () => jobs.close(),
+      },
+    });
+    let added = 0;
+    const addMore = (count: number): void => {
+      for (let n = 0; n < count; n++) index.add(added++, 1, 0, added);
+      index.endBulk(added, added);
+    };
+    addMore(70_000);
+    for (let seconds = 0; seconds < 60; seconds += 4) {
+      await clock.advance(4_000);
+      addMore(700);
+    }
+    addMore(60_000);
+    await index.flush();
+    expect(memory[1]).toBe(memory[0]);
+    await clock.advance(10_000);
+    addMore(70_000);
+    await index.flush();
+    expect(memory[2]).not.toBe(memory[1]);
     await index.close();
   });
 });

@@ -1,3 +1,4 @@
+import { mappedBytes } from '../../base/mapped-memory.ts';
 import { i32, i64, putI32, putI64 } from '../../base/bytes.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { bytesToWords, murmur3, STREAM_HASH_SEED, xxhOld } from '../../base/stream-hash.ts';
@@ -201,7 +202,7 @@ export class BloomFilter {
   }
 
   static empty(logicalBytes: number, rebuilds = 0): BloomFilter {
-    const bytes = new Uint8Array(bloomFileBytes(logicalBytes));
+    const bytes = mappedBytes(bloomFileBytes(logicalBytes));
     writeBloomHeader(bytes, logicalBytes, rebuilds);
     return new BloomFilter(bytes);
   }

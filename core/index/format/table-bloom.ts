@@ -1,4 +1,5 @@
 import type { BlockCache, CachedFile } from '../../cache/cache.ts';
+import { mappedBytes } from '../../base/mapped-memory.ts';
 import { END, HIT, type Outcome } from '../../base/step.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
@@ -75,7 +76,7 @@ export async function openTableBloom(
 async function loadResident(file: StorageFile, budget: BloomBudget): Promise<TableBloom | null> {
   const { size } = file;
   if (readBloomHeader(await file.read(0, LINE_BYTES), size) === null) return null;
-  const bytes = new Uint8Array(size);
+  const bytes = mappedBytes(size);
   if (isTooCorrupt(await readLines(file, bytes, async () => {}), size)) return null;
   await file.close();
   const filter = new BloomFilter(bytes);

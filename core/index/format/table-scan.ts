@@ -1,3 +1,4 @@
+import { mappedBytes } from '../../base/mapped-memory.ts';
 import { equalBytes } from '../../base/bytes.ts';
 import type { Digest, Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
@@ -68,7 +69,7 @@ export class TableSource {
     const { entries, entryBytes } = this.shape;
     const count = Math.min(Math.floor(READ_BYTES / entryBytes), entries - this.#loaded);
     if (count <= 0) return false;
-    if (this.#buffer.length < count * entryBytes) this.#buffer = new Uint8Array(count * entryBytes);
+    if (this.#buffer.length < count * entryBytes) this.#buffer = mappedBytes(count * entryBytes);
     this.#block = await this.#file.read(HEADER_BYTES + this.#loaded * entryBytes, count * entryBytes, this.#buffer);
     if (this.#block.length !== count * entryBytes) throw tableCorrupt(this.path, 'ends in the middle of its entries');
     this.#loaded += count;
@@ -183,7 +184,7 @@ export async function checkMd5(
   const digest: Digest = digests.md5();
   const end = file.size - MD5_BYTES;
   // One buffer: new ones, a MiB each, would wait for the garbage collector by the dozen.
-  const buffer = new Uint8Array(Math.max(0, Math.min(READ_BYTES, end)));
+  const buffer = mappedBytes(Math.max(0, Math.min(READ_BYTES, end)));
   for (let at = 0; at < end; at += READ_BYTES) {
     digest.update(await file.read(at, Math.min(READ_BYTES, end - at), buffer));
     await each(Math.min(at + READ_BYTES, end));

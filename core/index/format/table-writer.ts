@@ -1,3 +1,4 @@
+import { mappedBytes } from '../../base/mapped-memory.ts';
 import { putI32 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import type { Digest } from '../../ports/digests.ts';
@@ -53,7 +54,7 @@ export class TableWriter {
   readonly version: number;
   readonly #entryBytes: number;
   readonly #midpoint = new TableEntry();
-  readonly #buffer = new Uint8Array(WRITE_BYTES);
+  readonly #buffer = mappedBytes(WRITE_BYTES);
   readonly #midpoints: Uint8Array;
   readonly #midpointCount: number;
   #used = HEADER_BYTES;

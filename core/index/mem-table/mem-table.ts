@@ -1,3 +1,4 @@
+import { mappedMemory } from '../../base/mapped-memory.ts';
 import type { EntryList, IndexEntry } from '../format/entries.ts';
 
 /** Entries for which room is made at first; fewer in a table that is expected to stay small. */
@@ -36,32 +37,28 @@ interface Room {
   readonly versions: Float64Array;
   readonly positions: Float64Array;
   readonly prev: Int32Array;
-  readonly jump: Int32Array<ArrayBuffer>;
-  readonly below: Int32Array<ArrayBuffer>;
+  readonly jump: Int32Array;
+  readonly below: Int32Array;
   readonly heads: Int32Array;
 }
 
-function int32s(length: number): Int32Array {
-  return new Int32Array(new SharedArrayBuffer(length * 4));
-}
-function uint32s(length: number): Uint32Array {
-  return new Uint32Array(new SharedArrayBuffer(length * 4));
-}
-function float64s(length: number): Float64Array {
-  return new Float64Array(new SharedArrayBuffer(length * 8));
-}
+/** Bytes of all columns of an entry. */
+const ENTRY_BYTES = 44;
 
+/** Room for that many entries, in one piece of memory. */
 function newRoom(capacity: number): Room {
+  const memory = mappedMemory(capacity * ENTRY_BYTES);
+  const at = (column: number): number => column * 4 * capacity;
   return {
     capacity,
-    hashHi: uint32s(capacity),
-    hashLo: uint32s(capacity),
-    versions: float64s(capacity),
-    positions: float64s(capacity),
-    prev: int32s(capacity),
-    jump: new Int32Array(capacity),
-    below: new Int32Array(capacity),
-    heads: int32s(capacity * 2),
+    versions: new Float64Array(memory, at(0), capacity),
+    positions: new Float64Array(memory, at(2), capacity),
+    heads: new Int32Array(memory, at(4), capacity * 2),
+    hashHi: new Uint32Array(memory, at(6), capacity),
+    hashLo: new Uint32Array(memory, at(7), capacity),
+    prev: new Int32Array(memory, at(8), capacity),
+    jump: new Int32Array(memory, at(9), capacity),
+    below: new Int32Array(memory, at(10), capacity),
   };
 }
 
@@ -89,6 +86,13 @@ export class MemTableRooms {
   leave(room: Room): void {
     this.#spare = room;
   }
+
+  /** Keeps no room: none is needed for some time. */
+  forget(): void {
+    if (this.#spare === null) return;
+    this.#spare = null;
+    this.#isInUse = false;
+  }
 }
 
 /**
@@ -97,22 +101,23 @@ export class MemTableRooms {
  * n) steps and adding a new greatest entry O(1). 44 bytes an entry, 36 for the only one of its hash, and no objects.
  */
 export class MemTable {
-  #capacity = 0;
+  #room!: Room;
+  #capacity!: number;
   #count = 0;
   #hashes = 0;
-  #hashHi = uint32s(0);
-  #hashLo = uint32s(0);
-  #versions = float64s(0);
-  #positions = float64s(0);
-  #prev = int32s(0);
+  #hashHi!: Uint32Array;
+  #hashLo!: Uint32Array;
+  #versions!: Float64Array;
+  #positions!: Float64Array;
+  #prev!: Int32Array;
   /**
    * The entry much further down plus one (0: none), and the number of entries below: zeros for a stream of one event,
    * whose memory is never touched.
    */
-  #jump = new Int32Array(0);
-  #below = new Int32Array(0);
+  #jump!: Int32Array;
+  #below!: Int32Array;
   #isLinked = false;
-  #heads = int32s(0);
+  #heads!: Int32Array;
   /** A borrower may look at the columns at any later time. */
   isLent = false;
 
@@ -124,7 +129,7 @@ export class MemTable {
   constructor(entriesExpected: number, rooms: MemTableRooms = new MemTableRooms()) {
     this.#entriesExpected = Math.min(entriesExpected, ENTRIES_AT_ONCE);
     this.#rooms = rooms;
-    this.#move(rooms.take(entriesExpected === 0 ? ENTRIES_FEW : ENTRIES_FIRST));
+    this.#use(rooms.take(entriesExpected === 0 ? ENTRIES_FEW : ENTRIES_FIRST));
   }
 
   #grow(): void {
@@ -161,17 +166,7 @@ export class MemTable {
     this.#count = 0;
     this.#hashes = 0;
     if (this.#capacity <= ENTRIES_SMALL || this.#capacity < this.#entriesExpected) return;
-    this.#rooms.leave({
-      capacity: this.#capacity,
-      hashHi: this.#hashHi,
-      hashLo: this.#hashLo,
-      versions: this.#versions,
-      positions: this.#positions,
-      prev: this.#prev,
-      jump: this.#jump,
-      below: this.#below,
-      heads: this.#heads,
-    });
+    this.#rooms.leave(this.#room);
     this.#use(this.#rooms.take(ENTRIES_FIRST));
   }
 
@@ -189,6 +184,7 @@ export class MemTable {
   }
 
   #use(room: Room): void {
+    this.#room = room;
     this.#capacity = room.capacity;
     this.#hashHi = room.hashHi;
     this.#hashLo = room.hashLo;

@@ -5,6 +5,9 @@ import { MemTable, MemTableRooms } from './mem-table.ts';
 /** Share of a memtable that is full when the worker that will write it is called. */
 const PREPARE_AT = 7 / 8;
 
+/** Share of a memtable; fewer entries are hardly any. */
+const IDLE_SHARE = 0.01;
+
 /** A memtable and the checkpoints of the last bulk in it. */
 interface Frozen {
   readonly table: MemTable;
@@ -38,6 +41,8 @@ export class MemTables {
   #bulkPrepare = -1;
   #isBulkOpen = false;
   #isNearlyFull = false;
+  /** Entries of the memtable that is being filled, at the last `rest`. */
+  #countAtRest = 0;
 
   constructor(options: MemTablesOptions) {
     this.#options = options;
@@ -105,6 +110,19 @@ export class MemTables {
     if (table.isLent || this.#spare !== null) return;
     table.clear();
     this.#spare = table;
+  }
+
+  /**
+   * Whether hardly any entries have come since the last call; then no memory is kept for the next table. While more
+   * come, what is let go would wait for the garbage collectors of all threads, which don't count it, and another piece
+   * be filled meanwhile.
+   */
+  rest(): boolean {
+    const { count } = this.#active;
+    const isIdle = Math.abs(count - this.#countAtRest) < this.#options.entriesMax * IDLE_SHARE;
+    this.#countAtRest = count;
+    if (isIdle) this.#rooms.forget();
+    return isIdle;
   }
 
   /**
