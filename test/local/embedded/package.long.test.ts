@@ -12,6 +12,7 @@ import { linkBeside, runProgram } from '../guide-runner.ts';
 import { declaredMembers, ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
 import { ROOT } from '../spawn.ts';
+import { PASSWORD, ROOT_PEM, WITH_ROOT } from '../tls/pkcs12-files.ts';
 import { storeTests } from './suite.ts';
 
 /** `skua/embedded` as strangers get it: packed, installed, and imported by its name. */
@@ -442,5 +443,27 @@ describe.each([NODE_MIN, NODE_NEWEST])('under Node.js %s', (version) => {
     expect(code).toBe(0);
     // What Node.js itself has to say begins so.
     expect(err).not.toMatch(/\(node:\d+\)/);
+  });
+
+  test('a node takes a PKCS#12 file, with tracing switched on', async () => {
+    const at = path.join(folder, 'pkcs12');
+    mkdirSync(path.join(at, 'roots'), { recursive: true });
+    writeFileSync(path.join(at, 'node.p12'), WITH_ROOT);
+    writeFileSync(path.join(at, 'roots/ca.crt'), ROOT_PEM);
+    const running = all.shell(
+      `exec '${node}' '${path.join(all.installed, 'node_modules/skua/local/skua.mjs')}' start --mem-db --certificate-file node.p12 --trusted-root-certificates-path roots`,
+      {
+        cwd: at,
+        isServer: true,
+        env: {
+          SERVER_NODE_PORT: '0',
+          SERVER_CERTIFICATE_PASSWORD: PASSWORD,
+          OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+        },
+      },
+    );
+    const [, url] = await running.seen(/is listening on (\S+)\n/);
+    expect(url).toMatch(/^https:/);
+    expect((await running.end()).code).toBe(0);
   });
 });
