@@ -29,7 +29,7 @@ export interface ChartProps {
 }
 
 /** In place of lines and of the labels of axes, until there are some. */
-const EMPTY = 'No data yet.';
+const EMPTY = 'Not enough data yet.';
 const HEIGHT = 150;
 /** A rem where the user has not asked for larger letters. */
 const REM_PX = 16;
