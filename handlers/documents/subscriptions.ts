@@ -45,6 +45,8 @@ export interface GroupMembers extends Pick<GroupInfo, 'status'> {
 export interface SummaryDocument extends GroupMembers, Pick<GroupInfo, 'totalInFlightMessages' | 'parkedMessageCount'> {
   readonly links: readonly LinkDocument[];
   readonly connectionCount: number;
+  /** As the settings have it. */
+  readonly startPosition: string;
 }
 
 /** GET `/subscriptions` where `offset` or `count` are given; else it is the list alone. */

@@ -101,6 +101,7 @@ export const SUBSCRIPTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     connectionCount: COUNT,
     totalInFlightMessages: COUNT,
     parkedMessageCount: COUNT,
+    startPosition: config.startPosition,
   }),
   SubscriptionPage: documentOf<GroupPageDocument>({
     links: links('self'),

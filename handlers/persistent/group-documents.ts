@@ -11,7 +11,10 @@ export function groupUrl(call: Call, stream: string, group: string): string {
   return `${baseOf(call)}/subscriptions/${escapeName(stream)}/${escapeName(group)}`;
 }
 
-/** A group in a list. `parkedMessageCount` is ours: operators look at a list for what is parked. */
+/**
+ * A group in a list. `parkedMessageCount` and `startPosition` are ours: operators look at a list for what is parked, and
+ * for how far groups are behind, which counts from their start until there is a checkpoint.
+ */
 export function summaryDocument(call: Call, info: GroupInfo): SummaryDocument {
   return {
     links: [{ href: `${groupUrl(call, info.stream, info.group)}/info`, rel: 'detail' }],
@@ -19,6 +22,7 @@ export function summaryDocument(call: Call, info: GroupInfo): SummaryDocument {
     connectionCount: info.connections.length,
     totalInFlightMessages: info.totalInFlightMessages,
     parkedMessageCount: info.parkedMessageCount,
+    startPosition: info.startFrom,
   };
 }
 

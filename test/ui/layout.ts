@@ -39,13 +39,18 @@ export const LAYOUT_FAULTS = `(() => {
     if (isCut && !element.matches('input, select, textarea, .log-message') && element.closest('[title]') === null && element.querySelector('[title]') === null) say('cut, without a title', element);
   }
 
-  // A chosen option has no title, and its arrow takes some 20 px.
+  // A tile that hides what it has no room for.
+  for (const element of seen)
+    if (element.matches('.stat') && element.scrollWidth > element.clientWidth + 1) say('cut by its tile', element);
+
+  // A chosen option has no title, and its arrow takes some 20 px; so does what clears a search field.
   for (const element of seen) {
-    if (element.tagName !== 'SELECT') continue;
+    const isSearch = element.matches('input[type=search]');
+    if (element.tagName !== 'SELECT' && !isSearch) continue;
     const { fontSize, fontFamily, paddingLeft } = getComputedStyle(element);
     const pen = document.createElement('canvas').getContext('2d');
     pen.font = fontSize + ' ' + fontFamily;
-    const text = element.selectedOptions[0]?.label ?? '';
+    const text = isSearch ? element.placeholder : element.selectedOptions[0]?.label ?? '';
     if (pen.measureText(text).width > element.clientWidth - parseFloat(paddingLeft) - 20) say('cut: ' + text, element);
   }
 

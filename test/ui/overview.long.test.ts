@@ -105,7 +105,7 @@ atNode('the overview of a node', (ui, node) => {
       await route.continue();
     });
     await page.goto(`${ui.url}/ui`);
-    const empty = page.getByRole('figure').getByText('No data yet.');
+    const empty = page.getByRole('figure').getByText('Not enough data yet.');
     await card(page, 'Process').waitFor();
     await expect.poll(() => empty.count()).toBe(4);
     expect(await empty.first().isVisible()).toBe(true);

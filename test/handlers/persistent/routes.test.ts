@@ -196,6 +196,7 @@ describe('groups are told of', () => {
       connectionCount: 0,
       totalInFlightMessages: 4,
       parkedMessageCount: 0,
+      startPosition: '0',
     });
     expect(more).toHaveLength(2);
     expect(

@@ -29,13 +29,13 @@ export interface ChartProps {
 }
 
 /** In place of lines and of the labels of axes, until there are some. */
-const EMPTY = 'No data yet.';
+const EMPTY = 'Not enough data yet.';
 const HEIGHT = 150;
 /** A rem where the user has not asked for larger letters. */
 const REM_PX = 16;
 const PADDING_PX = 8;
 /** Labels nearer to the left edge than this would lie over those of the other axis. */
-const EDGE_PX = 24;
+const EDGE_PX = 28;
 /** Labels nearer to the right edge than half of the longest one, such as `10:26:00 PM`, would be cut off there. */
 const END_PX = 36;
 /** Room of the labels at the left side, at least: so that charts one below another begin at the same place. */

@@ -52,9 +52,10 @@ const NOTHING: History = { times: [], values: {} };
 /** The lines of the node by the names that the page has for them, and what the page saw since. */
 export function usePast({ range, kept: node }: NodePast, names: LineNames, live: History): Past {
   const day = useMemo(() => (node === null ? NOTHING : dayOf(node, names)), [node, names]);
-  const hour = useMemo(() => joined(day, live), [day, live]);
-  // What the node keeps nothing of is shown as far as the page saw it, at the end of the same day.
   const hasDay = useMemo(() => Object.values(day.values).some((line) => line.some((value) => value !== null)), [day]);
+  // What the node keeps nothing of is shown as far as the page saw it: over an hour it would be a dot, of 24 hours it
+  // stands at the end of the same day as all others.
+  const hour = useMemo(() => (hasDay ? joined(day, live) : live), [hasDay, day, live]);
   return range === 'day' && day.times.length > 0
     ? { hour, ...(hasDay ? day : joined(day, live, Infinity)) }
     : { hour, ...hour, spanMs: shownSpanMs(hour) };

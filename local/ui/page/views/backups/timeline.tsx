@@ -27,8 +27,10 @@ const SPANS = [
   { label: '30 d', ms: 30 * DAY_MS },
   { label: 'All', ms: null },
 ] as const;
-/** Of the line, that marks are apart: about the width of one on a wide window. */
-const SHARE_MIN = 1 / 80;
+/** Marks are apart by the width of one that stands for several. */
+const MARK_PX = 16;
+/** What the line takes of the window's width, whether the menu stands beside it or not. */
+const LINE_SHARE = 0.75;
 const TICKS = 5;
 /** Steps of a moment that is chosen by the keys. */
 const STEPS = 500;
@@ -71,8 +73,8 @@ export function Timeline({
   // What was not written can't be lost.
   const isAll = status.unshippedBytes === 0;
   const marks = useMemo(
-    () => marksOf(backups, from, whole),
-    [backups, Math.round(from / 1_000), Math.round(whole / 1_000)],
+    () => marksOf(backups, from, whole, MARK_PX / (LINE_SHARE * innerWidth)),
+    [backups, Math.round(from / 1_000), Math.round(whole / 1_000), innerWidth],
   );
   const chosen =
     wish.kind === 'moment' ? wish.ms : wish.kind === 'backup' ? Date.parse(wish.backup.createdAt) : reachMs;
@@ -201,14 +203,14 @@ export function Timeline({
 }
 
 /** Marks nearer to each other would lie on each other: the newest backup stands for all of them. */
-function marksOf(backups: readonly Backup[], from: number, whole: number): readonly Mark[] {
+function marksOf(backups: readonly Backup[], from: number, whole: number, shareMin: number): readonly Mark[] {
   const marks: Mark[] = [];
   const sorted = backups.toSorted((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt));
   for (const backup of sorted) {
     const share = (Date.parse(backup.createdAt) - from) / whole;
     if (share < 0 || share > 1) continue;
     const last = marks.at(-1);
-    if (last !== undefined && last.share - share < SHARE_MIN)
+    if (last !== undefined && last.share - share < shareMin)
       marks[marks.length - 1] = { ...last, count: last.count + 1 };
     else marks.push({ share, backup, count: 1 });
   }

@@ -20,7 +20,8 @@ export function sentenceOf(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 }
 
-export function shownValue({ value, isSecret }: OptionView): string {
-  if (value === '') return '(empty)';
-  return isSecret === true ? '••••••••' : value;
+/** The node tells no secret, nor whether there is one: where nothing was set, it is what is there by default. */
+export function shownValue(option: OptionView): string {
+  const value = option.isSecret !== true ? option.value : isDefault(option) ? option.defaultValue : '••••••••';
+  return value == null || value === '' ? '(empty)' : value;
 }

@@ -123,7 +123,7 @@ function LastRun({ run }: { readonly run: Run }) {
               title="No scavenge since the node started"
               action={<Button href="/scavenge?tab=dry-run">Start a dry run</Button>}
             >
-              Earlier runs are in the history.
+              Earlier runs, if any, are in the history.
             </EmptyState>
           ) : (
             <div class="stack">

@@ -1,4 +1,4 @@
-import type { GroupConfigDocument, SummaryDocument } from '../../../../../handlers/documents/subscriptions.ts';
+import type { GroupConfigDocument, GroupMembers } from '../../../../../handlers/documents/subscriptions.ts';
 
 /** What clients of today say and are told of the settings of a group. */
 export type GroupConfig = Omit<GroupConfigDocument, 'startFrom' | 'preferRoundRobin'>;
@@ -25,7 +25,7 @@ export const LAG_UNITS: Readonly<Record<Lag['unit'], string>> = { events: 'event
  * start of the group, where that is known.
  */
 export function lagOf(
-  { lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: SummaryDocument,
+  { lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: GroupMembers,
   startPosition?: string,
 ): Lag | null {
   if (known === null) return null;

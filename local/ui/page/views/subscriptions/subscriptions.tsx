@@ -269,8 +269,8 @@ const COLUMNS: readonly Column<SummaryDocument>[] = [
     width: '7rem',
     align: 'end',
     isMinor: true,
-    render: (group) => <LagText lag={lagOf(group)} />,
-    sortBy: (group) => lagOf(group)?.amount,
+    render: (group) => <LagText lag={lagOf(group, group.startPosition)} />,
+    sortBy: (group) => lagOf(group, group.startPosition)?.amount,
   },
   {
     name: 'parked',

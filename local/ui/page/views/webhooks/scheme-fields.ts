@@ -87,6 +87,11 @@ export const SCHEMES: readonly Scheme[] = [
   },
 ];
 
+/** In lists and beside other names. */
+export function schemeName(name: string): string {
+  return schemeOf(name)?.label.split(':')[0] ?? name;
+}
+
 export function schemeOf(name: string): Scheme | null {
   return SCHEMES.find((scheme) => scheme.name.toLowerCase() === name.toLowerCase()) ?? null;
 }

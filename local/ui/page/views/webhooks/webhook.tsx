@@ -29,7 +29,7 @@ import { ConnectorForm } from './connector-form.tsx';
 import { callsOf, connectorPath, countOf, outcomeOf, publicUrl, SORTS, stateOf, useCalls } from './connector-list.ts';
 import type { Calls, Connector } from './connector-list.ts';
 import { Rejections } from './rejections.tsx';
-import { schemeOf } from './scheme-fields.ts';
+import { schemeName, schemeOf } from './scheme-fields.ts';
 
 const CONNECTOR_EVERY_MS = 3_000;
 
@@ -298,7 +298,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
               ],
               ['Settings changed', <Time at={connector.settingsUpdateTime} show="exact" />],
               ['Created', <Time at={connector.createTime} show="exact" />],
-              ['Signature', connector.settings['signature:scheme'] ?? 'none'],
+              ['Signature', schemeName(connector.settings['signature:scheme'] ?? 'none')],
             ]}
           />
         </Card>

@@ -20,7 +20,7 @@ import type { ViewProps } from '../../views.ts';
 import { ConnectorForm } from './connector-form.tsx';
 import { callsOf, countOf, perSecondOf, publicUrl, stateOf, useCalls } from './connector-list.ts';
 import type { AllCalls, Calls, Connector, ConnectorList } from './connector-list.ts';
-import { schemeOf } from './scheme-fields.ts';
+import { schemeName } from './scheme-fields.ts';
 
 const CONNECTORS_EVERY_MS = 5_000;
 
@@ -246,5 +246,5 @@ export function ConnectorStatus({ connector }: { readonly connector: Connector }
 }
 
 function SignatureName({ name }: { readonly name: string | undefined }) {
-  return name === undefined ? <span class="faint">none</span> : <>{schemeOf(name)?.label.split(':')[0] ?? name}</>;
+  return name === undefined ? <span class="faint">none</span> : <>{schemeName(name)}</>;
 }
