@@ -39,17 +39,7 @@ function measure(folder: string, figure: string, windows: number, data: string):
     const json = join(scratch, 'rows.json');
     const run = spawnSync(
       process.execPath,
-      [
-        ...NODE_FLAGS,
-        'test/bench/main.ts',
-        figure,
-        '--windows',
-        String(windows),
-        '--json',
-        json,
-        '--folder',
-        scratch,
-      ],
+      [...NODE_FLAGS, 'test/bench/main.ts', figure, '--windows', String(windows), '--json', json, '--folder', scratch],
       { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] },
     );
     // 2 says that a checkout does not have this figure.
