@@ -12,8 +12,8 @@ export function groupUrl(call: Call, stream: string, group: string): string {
 }
 
 /**
- * A group in a list. `parkedMessageCount` and `startPosition` are ours: operators look at a list for what is parked, and
- * for how far groups are behind, which counts from their start until there is a checkpoint.
+ * A group in a list. `parkedMessageCount` and `startPosition` are ours: operators look at a list for what is parked,
+ * and for how far groups are behind, which counts from their start until there is a checkpoint.
  */
 export function summaryDocument(call: Call, info: GroupInfo): SummaryDocument {
   return {
