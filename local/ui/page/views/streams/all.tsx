@@ -40,6 +40,7 @@ export default function All({ query }: ViewProps) {
   const rows = page?.rows ?? [];
   const show = (place: string | null) => setQuery({ from: place });
   const isNewest = from === null;
+  const isFollowing = isFollowed && isNewest;
   const showNewer = async () => {
     const next = await readFullPage(source, page!.newer!, 'forward', COUNT);
     show(next.rows.length < COUNT && !next.isCut ? null : next.newer);
@@ -51,13 +52,13 @@ export default function All({ query }: ViewProps) {
         <div class="toolbar table-toolbar">
           <Button
             isSmall
-            icon={isFollowed ? 'pause' : 'play'}
-            isPressed={isFollowed}
+            icon={isFollowing ? 'pause' : 'play'}
+            isPressed={isFollowing}
             isDisabled={!isNewest}
             title={isNewest ? undefined : 'Only the newest page is followed'}
             onClick={() => setFollowed(!isFollowed)}
           >
-            {isFollowed ? 'Following' : 'Follow'}
+            {isFollowing ? 'Following' : 'Follow'}
           </Button>
           {!hasConditions && (
             <>

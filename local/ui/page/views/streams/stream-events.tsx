@@ -68,6 +68,7 @@ export function StreamEvents({
     show(first.rows[0]?.number ?? null);
   };
   const isNewest = from === null;
+  const isFollowing = isFollowed && isNewest;
   // Events before it may be gone.
   const isOldest = oldest === null || oldest === 0 || page?.older == null;
   if (error !== null && error.code !== 'stream_not_found')
@@ -81,13 +82,13 @@ export function StreamEvents({
       <div class="toolbar table-toolbar">
         <Button
           isSmall
-          icon={isFollowed ? 'pause' : 'play'}
-          isPressed={isFollowed}
+          icon={isFollowing ? 'pause' : 'play'}
+          isPressed={isFollowing}
           isDisabled={!isNewest}
           title={isNewest ? undefined : 'Only the newest page is followed'}
           onClick={() => setFollowed(!isFollowed)}
         >
-          {isFollowed ? 'Following' : 'Follow'}
+          {isFollowing ? 'Following' : 'Follow'}
         </Button>
         <span class="muted small stream-range">
           <Dotted
