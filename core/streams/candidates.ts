@@ -153,6 +153,10 @@ class UnitedLists implements KeyList {
 class MetLists implements KeyList {
   at = 0;
   readonly #lists: readonly KeyList[];
+  /** Where a search that had to wait began, and how far it had come: it is not begun anew. */
+  #waitsFrom = -1;
+  #waitsAt = -1;
+  #waitsForward = false;
 
   constructor(lists: readonly KeyList[]) {
     this.#lists = lists;
@@ -160,11 +164,17 @@ class MetLists implements KeyList {
 
   find(from: number, isForward: boolean): Outcome {
     const lists = this.#lists;
-    let at = from;
+    let at = from === this.#waitsFrom && isForward === this.#waitsForward ? this.#waitsAt : from;
+    this.#waitsFrom = -1;
     for (let agreed = 0, i = 0, left = LEAPS_MAX; agreed < lists.length && left > 0; left--) {
       const list = lists[i]!;
       i = (i + 1) % lists.length;
       const outcome = list.find(at, isForward);
+      if (isMiss(outcome)) {
+        this.#waitsFrom = from;
+        this.#waitsAt = at;
+        this.#waitsForward = isForward;
+      }
       if (outcome !== HIT) return outcome;
       agreed = list.at === at ? agreed + 1 : 1;
       at = list.at;

@@ -115,6 +115,29 @@ it('of a rare key and a common one are found with few questions', async () => {
   expect(candidates.examined).toBeLessThan(120);
 });
 
+it('go on where they had to wait: a search with misses asks for little more than one without', async () => {
+  const asked = async (missShare: number): Promise<number> => {
+    const misses = new Misses(1, missShare);
+    const attributes = new MemoryAttributes(() => misses.next());
+    const { tags } = attributes.entries;
+    for (let n = 0; n < 4_000; n++) {
+      tags!.add('tag', 'a', n * 64);
+      tags!.add('tag', 'b', n * 64 + 8 * (n % 97 === 0 ? 0 : 1));
+    }
+    tags!.coveredTo = 1e6;
+    const candidates = Candidates.of({ tags: ['a', 'b'] }, attributes)!;
+    const found: number[] = [];
+    for (let from = 0; (await settled(() => candidates.find(from, true))) === HIT && candidates.at < 1e6;) {
+      if ((candidates.at / 64) % 97 === 0) found.push(candidates.at);
+      from = candidates.at + 1;
+    }
+    expect(found).toEqual(Array.from({ length: 42 }, (_, n) => n * 97 * 64));
+    return tags!.asked;
+  };
+  const without = await asked(0);
+  expect(await asked(0.4)).toBeLessThan(without * 2);
+});
+
 it('are where all of several lists meet, and nowhere else', () => {
   const attributes = new MemoryAttributes();
   const tags = attributes.of('tags')!;
