@@ -12,7 +12,7 @@ export const CONDITION_FAULTS: Readonly<Record<string, readonly Edit[]>> = {
   'no-group': [
     {
       file: 'core/streams/conditions.ts',
-      is: 'search.mayMatch(this.#keys, group) ? VERDICT.WAIT : VERDICT.NEW',
+      is: 'search.mayMatch(group) ? VERDICT.WAIT : VERDICT.NEW',
       becomes: 'VERDICT.NEW',
     },
   ],
