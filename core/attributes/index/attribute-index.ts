@@ -68,7 +68,7 @@ export class AttributeIndex implements AttributeEntries, AttributeSink {
     this.#epochs = epochs;
     this.#taken = index.commitCheckpoint;
     this.#resumesAt = Math.max(0, index.commitCheckpoint);
-    this.coveredTo = index.commitCheckpoint + 1;
+    this.coveredTo = this.#resumesAt;
   }
 
   /** Opens what is on disk; what is damaged or of another log is discarded. */
