@@ -177,3 +177,25 @@ test('files are removed in few places, each of which goes by names that are ours
   );
   expect(byNamespace).toEqual([]);
 });
+
+test('an installation of the package asks no registry, and the guide names versions of what a program brings that were tried', () => {
+  const shown = (file: string): string => readFileSync(resolve(ROOT, file), 'utf8');
+  const about = JSON.parse(shown('package.json'));
+  expect(Object.keys(about).filter((key) => /[dD]ependencies/.test(key))).toEqual([
+    'peerDependenciesMeta',
+    'devDependencies',
+  ]);
+  const brought: readonly [name: string, tried: string, page: string][] = [
+    [
+      '@event-driven-io/emmett',
+      about.devDependencies['emmett-current'].replace('npm:@event-driven-io/emmett@', ''),
+      'emmett',
+    ],
+    ['@dcb-es/event-store', about.devDependencies['@dcb-es/event-store'], 'decide'],
+  ];
+  expect(Object.keys(about.peerDependenciesMeta).toSorted()).toEqual(brought.map(([name]) => name).toSorted());
+  for (const [name, tried, page] of brought) {
+    const [, version] = new RegExp(`npm install ${name}@([0-9.]+)`).exec(shown(`local/guide/${page}.md`))!;
+    expect(`${tried}.`.startsWith(`${version}.`)).toBe(true);
+  }
+});
