@@ -178,7 +178,7 @@ test('files are removed in few places, each of which goes by names that are ours
   expect(byNamespace).toEqual([]);
 });
 
-test('an installation of the package asks no registry, and the guide names versions of what a program brings that were tried', () => {
+test('an installation asks no registry, and the guide names versions that were tried', () => {
   const shown = (file: string): string => readFileSync(resolve(ROOT, file), 'utf8');
   const about = JSON.parse(shown('package.json'));
   expect(Object.keys(about).filter((key) => /[dD]ependencies/.test(key))).toEqual([
