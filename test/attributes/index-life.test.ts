@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
+import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { collectingLog, damage, md5Hex } from '../index/world.ts';
 import { contentOf, putFile } from '../log/kit.ts';
@@ -194,6 +195,27 @@ describe('the life of an attribute index', () => {
     expect(open.status().attributes[0]).toMatchObject({ state: 'live', coveredTo: open.status().checkpoints.writer });
     expect(await differences(open)).toEqual([]);
     await open.close();
+  });
+
+  it('knows the epoch that is written together with a condition, whose group is read beforehand', async () => {
+    const storage = new MemoryStorage();
+    const open = await openIndexed({ storage, ...SMALL });
+    await appendSome(open.store, new Random(5), 20);
+    const [epoch] = await Promise.all([
+      (open.store as EventStoreInternals).writeEpoch({
+        epochNumber: 7,
+        prevEpochPosition: -1,
+        leaderInstanceId: '00000000-0000-4000-8000-000000000001',
+      }),
+      open.store.appendToStreams([{ stream: 'order-1', expectedVersion: ANY, events: [newEvent('placed')] }], {
+        condition: { failIfEventsMatch: { items: [{ types: ['none'] }] } },
+      }),
+    ]);
+    // A table and its map come when the memtable is full.
+    await appendSome(open.store, new Random(6), 60);
+    await open.close();
+    const map = decodeText(await contentOf(storage, 'attributes/names/indexmap'));
+    expect(map).toMatch(new RegExp(`^at,.* ${epoch} [0-9a-f-]{36}$`, 'm'));
   });
 
   it('is none in a store that is open only to be looked at', async () => {

@@ -77,7 +77,7 @@ export class EntriesAhead implements ReadAhead {
     for (const name of ATTRIBUTE_INDEXES) this.held[name].clear();
   }
 
-  /** Reads what has been added to the records, which begin at the position `start` and hold no commit. Epochs are passed over. */
+  /** Reads what has been added to the records, which begin at the position `start` and hold no commit. */
   read(records: Uint8Array, start: number): void {
     this.taken += this.#intake.take(records.subarray(this.taken), start + this.taken);
   }

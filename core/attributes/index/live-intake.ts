@@ -6,8 +6,7 @@ import { AttributeIntake } from '../intake/intake.ts';
 
 /**
  * What is committed, as it is committed, into the indexes that have all before it. One that can't take it in is behind
- * from then on, and `onBehind` is called; also where one has much
- * that is not durable.
+ * from then on, and `onBehind` is called; also where one has much that is not durable.
  */
 export class LiveIntake {
   readonly #log: ChunkTable;
