@@ -4,6 +4,8 @@ import { ATTRIBUTE_INDEXES, type AttributeSetting } from '../api.ts';
 /** The stream whose newest event says which attribute indexes a log has, and the type of its events. */
 export const SETTING_STREAM = '$attribute-indexes';
 export const SETTING_TYPE = '$attribute-indexes-set';
+/** Events of the stream that are looked at from its end on: another program may have appended what is no setting. */
+export const SETTINGS_LOOKED_AT_MAX = 64;
 
 /** The data of the event. */
 export function encodeSetting(setting: AttributeSetting): Uint8Array {

@@ -5,29 +5,34 @@ import {
   isSameSetting,
   SETTING_STREAM,
   SETTING_TYPE,
+  SETTINGS_LOOKED_AT_MAX,
 } from '../../attributes/format/setting.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { retryConflicts } from '../../base/retry-conflicts.ts';
 import { type Ids, newId } from '../../ports/ids.ts';
-import { type EventStore, NO_STREAM, type StoredEvent } from '../api.ts';
+import { type EventStore, NO_STREAM } from '../api.ts';
 
 /** Which attribute indexes the log has, for all who may decide that: an event for each change of it. */
 
 interface FoundSetting {
   readonly setting: AttributeSetting;
-  /** Number of the event that says so; `NO_STREAM` without one. */
+  /** Number of the last event of its stream; `NO_STREAM` without one. */
   readonly version: number;
 }
 
 async function find(store: EventStore): Promise<FoundSetting> {
-  let last: StoredEvent;
   try {
-    last = await store.readEvent(SETTING_STREAM, 'last');
+    const { events, lastEventNumber } = await store.readStream(SETTING_STREAM, {
+      direction: 'backward',
+      from: 'end',
+      count: SETTINGS_LOOKED_AT_MAX,
+    });
+    const setting = events.map(({ data }) => decodeSetting(data)).find((found) => found !== null);
+    return { setting: setting ?? ATTRIBUTE_SETTING_DEFAULT, version: lastEventNumber };
   } catch (error) {
-    if (!isSkuaError(error, 'stream_not_found') && !isSkuaError(error, 'event_not_found')) throw error;
+    if (!isSkuaError(error, 'stream_not_found')) throw error;
     return { setting: ATTRIBUTE_SETTING_DEFAULT, version: NO_STREAM };
   }
-  return { setting: decodeSetting(last.data) ?? ATTRIBUTE_SETTING_DEFAULT, version: last.number };
 }
 
 /** The setting of the log, or what a log without one has. */

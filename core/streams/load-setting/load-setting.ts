@@ -1,5 +1,5 @@
 import type { AttributeSetting } from '../../attributes/api.ts';
-import { decodeSetting, SETTING_STREAM, SETTING_TYPE } from '../../attributes/format/setting.ts';
+import { decodeSetting, SETTING_STREAM, SETTING_TYPE, SETTINGS_LOOKED_AT_MAX } from '../../attributes/format/setting.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { HIT, untilHit } from '../../base/step.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
@@ -8,14 +8,11 @@ import { isMetastream, originalOf } from '../format/names.ts';
 import { shownData } from '../format/retention.ts';
 import { FloorSearch, type Lookup, StreamKey } from '../lookup/lookup.ts';
 
-/** Events of the stream that are looked at from its end on: another program may have appended what is no setting. */
-const LOOKED_AT_MAX = 64;
-
 /** The newest setting of attribute indexes; null where the log has none. */
 export async function loadSetting(lookup: Lookup): Promise<AttributeSetting | null> {
   const key = new StreamKey(SETTING_STREAM, lookup.index.hasher);
   let version = TOMBSTONE - 1;
-  for (let looked = 0; looked < LOOKED_AT_MAX && version >= 0; looked++) {
+  for (let looked = 0; looked < SETTINGS_LOOKED_AT_MAX && version >= 0; looked++) {
     const search = new FloorSearch(key, version);
     const read: { setting: AttributeSetting | null } = { setting: null };
     const outcome = await untilHit(() => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { ANY } from '../../../core/streams/api.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
+import { newEvent } from '../../attributes/world.ts';
 import { AS, secured } from '../secured.ts';
 import type { FlatContext } from '../../support/app-context.ts';
 
@@ -27,6 +29,16 @@ describe('the setting of attribute indexes', () => {
     // What is so already is not written again.
     await set({ names: false });
     expect(store.log.filter(({ stream }) => stream === '$attribute-indexes')).toHaveLength(2);
+  });
+
+  test('is that of the newest event that is one, where another program has appended to its stream', async () => {
+    const { get, set, store } = world();
+    await set({ tags: true });
+    await store.append('$attribute-indexes', ANY, [newEvent('other'), newEvent('other')]);
+    expect((await get()).json()).toMatchObject({ setting: { names: true, correlations: false, tags: true } });
+    expect((await set({ names: false })).json()).toMatchObject({
+      setting: { names: false, correlations: false, tags: true },
+    });
   });
 
   test('is refused where it says something else', async () => {
