@@ -471,6 +471,9 @@ export class AppendQueue {
   #items: AppendRequest[] = [];
   #head = 0;
   #bytes = 0;
+  /** Those that are to come, or to come again, when something has been read for them: they take room, too. */
+  #held = 0;
+  #heldBytes = 0;
 
   constructor(requestsMax: number, bytesMax: number) {
     this.#requestsMax = requestsMax;
@@ -484,18 +487,31 @@ export class AppendQueue {
     return this.#bytes;
   }
 
-  /** Takes the request in, or returns why not. */
-  push(request: AppendRequest): SkuaError | null {
-    if (this.length >= this.#requestsMax || (this.length > 0 && this.#bytes + request.bytes > this.#bytesMax)) {
-      return new SkuaError(
-        'too_busy',
-        `${this.length} appends with ${this.#bytes} bytes wait already: try again in a moment.`,
-        { requests: this.length, bytes: this.#bytes },
-      );
-    }
+  /** Why there is no room for one more; null where there is. */
+  refusalOf(request: AppendRequest): SkuaError | null {
+    const requests = this.length + this.#held;
+    const bytes = this.#bytes + this.#heldBytes;
+    if (requests < this.#requestsMax && (requests === 0 || bytes + request.bytes <= this.#bytesMax)) return null;
+    return new SkuaError('too_busy', `${requests} appends with ${bytes} bytes wait already: try again in a moment.`, {
+      requests,
+      bytes,
+    });
+  }
+
+  push(request: AppendRequest): void {
     this.#bytes += request.bytes;
     this.#items.push(request);
-    return null;
+  }
+
+  /** Keeps room for a request until it is released. */
+  hold(request: AppendRequest): void {
+    this.#held++;
+    this.#heldBytes += request.bytes;
+  }
+
+  release(request: AppendRequest): void {
+    this.#held--;
+    this.#heldBytes -= request.bytes;
   }
 
   peek(): AppendRequest | undefined {

@@ -92,11 +92,34 @@ export class Appender {
 
   /** Takes a request in. The answer comes by its `resolve` and `reject`. */
   enqueue(request: AppendRequest): void {
-    const refusal = this.#stopped ?? this.#queue.push(request);
-    if (refusal !== null) {
-      request.reject(refusal);
+    const refusal = this.#stopped ?? this.#queue.refusalOf(request);
+    if (refusal !== null) request.reject(refusal);
+    else this.#search(request);
+  }
+
+  /** What the condition of a request lacks is read while others are decided. */
+  #search(request: AppendRequest): void {
+    const searching = request.kind === 'append-to-streams' ? (request.search?.prepare() ?? null) : null;
+    if (searching === null) {
+      this.#admit(request);
       return;
     }
+    this.#queue.hold(request);
+    searching.then(
+      () => {
+        this.#queue.release(request);
+        if (this.#stopped === null) this.#admit(request);
+        else request.reject(this.#stopped);
+      },
+      (error: unknown) => {
+        this.#queue.release(request);
+        request.reject(error);
+      },
+    );
+  }
+
+  #admit(request: AppendRequest): void {
+    this.#queue.push(request);
     if (this.#queue.length === 1) this.#waitingSinceMs = this.#deps.clock.monotonicMs();
     this.#delay?.arrived(this.#waiting());
     // Starts reading what the check will need, so that the loop does not wait for one disk read after the other.
@@ -230,7 +253,7 @@ export class Appender {
       if (verdict === VERDICT.WAIT) return 'open';
       if (verdict === VERDICT.AGAIN) {
         this.#queue.shift();
-        this.#searchAgain(request);
+        this.#search(request);
         continue;
       }
       this.#take(request, group);
@@ -254,16 +277,6 @@ export class Appender {
       collected = this.#collect(group, request);
     }
     return collected;
-  }
-
-  /** What the request's condition lacks is read while others are decided. */
-  #searchAgain(request: AppendRequest): void {
-    const search = request.kind === 'append-to-streams' ? request.search : null;
-    if (search === null) throw brokenInvariant('A request without a condition was to be searched for', {});
-    Promise.resolve(search.prepare()).then(
-      () => this.enqueue(request),
-      (error: unknown) => request.reject(error),
-    );
   }
 
   /** The request is decided: it moves from the queue into the group. */

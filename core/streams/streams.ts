@@ -318,11 +318,7 @@ class Store implements EventStoreInternals {
     const { condition } = options;
     if (condition !== undefined) checkCondition(condition);
     const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
-    if (condition !== undefined) {
-      request.search = this.#conditions.searchFor(request, condition);
-      const searching = request.search.prepare();
-      if (searching !== null) await searching;
-    }
+    if (condition !== undefined) request.search = this.#conditions.searchFor(request, condition);
     return this.#send(request);
   }
 

@@ -131,6 +131,17 @@ describe('what is refused', () => {
     const { store } = setUp({ options: { appendsQueuedMax: 3 } });
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => codeOf(store.append('s', ANY, [event()]))));
     expect(outcomes).toEqual(['ok', 'ok', 'ok', 'too_busy', 'too_busy']);
+    // Those whose condition is looked up wait as well, and are no more afterwards.
+    const decide = () =>
+      codeOf(
+        store.appendToStreams([{ stream: 's', expectedVersion: ANY, events: [event()] }], {
+          condition: { failIfEventsMatch: { items: [] } },
+        }),
+      );
+    const plain = () => codeOf(store.append('s', ANY, [event()]));
+    const failed = 'condition_failed';
+    for (let turn = 0; turn < 2; turn++)
+      expect(await Promise.all([decide(), decide(), decide(), plain()])).toEqual([failed, failed, failed, 'too_busy']);
     const small = setUp({ options: { appendQueueBytesMax: 2_000 } });
     const large = () => codeOf(small.store.append('s', ANY, [event('x'.repeat(1_500))]));
     expect(await Promise.all([large(), large()])).toEqual(['ok', 'too_busy']);

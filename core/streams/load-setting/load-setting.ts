@@ -1,5 +1,10 @@
 import type { AttributeSetting } from '../../attributes/api.ts';
-import { decodeSetting, SETTING_STREAM, SETTING_TYPE, SETTINGS_LOOKED_AT_MAX } from '../../attributes/format/setting.ts';
+import {
+  decodeSetting,
+  SETTING_STREAM,
+  SETTING_TYPE,
+  SETTINGS_LOOKED_AT_MAX,
+} from '../../attributes/format/setting.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { HIT, untilHit } from '../../base/step.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
