@@ -29,7 +29,7 @@ import { type CommittedMark, committedMark, type CommittedRecords } from './comm
 import { GroupKeys } from './group-keys.ts';
 import type { StreamKey } from './lookup/lookup.ts';
 import { MARKS_STREAM } from './format/marks.ts';
-import { METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
+import { METADATA_TYPE, POINTS_STREAM, TOMBSTONE_TYPE } from './format/names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
@@ -61,6 +61,8 @@ export class AppendGroup implements CommittedRecords {
   epoch: EpochRecord | null = null;
   readonly marks: CommittedMark[] = [];
   setting: AttributeSetting | null = null;
+  /** As `CommittedRecords` has it. */
+  pointMs = -Infinity;
   /** Types and tags of its events. */
   readonly keys = new GroupKeys();
   readonly #touched: StreamState[] = [];
@@ -121,6 +123,7 @@ export class AppendGroup implements CommittedRecords {
     this.epoch = null;
     this.marks.length = 0;
     this.setting = null;
+    this.pointMs = -Infinity;
     this.requests.length = 0;
     // Nothing was written of what was decided for them, where a group has ended without a commit.
     for (const state of this.#touched) state.draft = null;
@@ -227,6 +230,7 @@ export class AppendGroup implements CommittedRecords {
       this.events.note(key, last + i + 1, this.#lastPosition, i === final);
     }
     if (key.name === MARKS_STREAM) this.#noteMarks(events);
+    if (key.name === POINTS_STREAM) this.pointMs = this.#ms;
     if (key.name === SETTING_STREAM) for (const { data } of events) this.setting = decodeSetting(data) ?? this.setting;
     this.#lastEventPosition = this.#lastPosition;
   }

@@ -14,6 +14,7 @@ import { METADATA_TYPE } from './format/names.ts';
 import { Retention } from './format/retention.ts';
 import type { Lookup } from './lookup/lookup.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
+import type { RecordTime } from './record-time.ts';
 import type { StreamStates } from './stream-states.ts';
 import { type GroupInFlight, ItemKeys } from './group-keys.ts';
 
@@ -59,8 +60,7 @@ export interface ConditionParts {
   readonly states: StreamStates;
   readonly attributes: AttributeIndexes;
   readonly clock: Clock;
-  /** The latest of the own clock and the time of the last record. */
-  readonly nowMs: () => number;
+  readonly times: Pick<RecordTime, 'isLatestKnown' | 'latestMs' | 'readyForLatest'>;
   /** Lets in what others have committed; null on a log with one writer. */
   readonly confirm: (() => Promise<void>) | null;
 }
@@ -148,7 +148,7 @@ export class ConditionSearch {
    * a promise. Else nothing has been looked at yet.
    */
   #isPassed(): boolean {
-    if (this.#candidates !== null || this.#query === null) return false;
+    if (this.#candidates !== null || this.#query === null || !this.#parts.times.isLatestKnown) return false;
     try {
       this.#checkAfter();
       this.#checkIndexes();
@@ -182,6 +182,7 @@ export class ConditionSearch {
         `What the condition asks for could not be kept in memory in ${ROUNDS_MAX} attempts: try again in a moment.`,
         { limit: ROUNDS_MAX },
       );
+    await this.#parts.times.readyForLatest();
     if (this.#isOutdated()) this.#restart();
     this.#checkAfter();
     if (this.#found === null) {
@@ -230,14 +231,14 @@ export class ConditionSearch {
   }
 
   #scan(): ForwardScan {
-    const { lookup, states, nowMs } = this.#parts;
+    const { lookup, states, times } = this.#parts;
     const query = this.#query;
     const judge = new EventJudge(
       { on: 'stream', forDecisions: true, ...(query !== null && { query }) },
       {
         states,
         access: undefined,
-        nowMs: nowMs(),
+        nowMs: times.latestMs,
         onHidden: (owner, state) => this.#hides(owner, state),
       },
     );
@@ -287,7 +288,7 @@ export class ConditionSearch {
     if (state === undefined) return true;
     const { isTombstoned, isMissing, metadata, lastNumber } = new StreamView(state, false);
     if (isTombstoned || isMissing) return true;
-    const retention = Retention.forReaders(metadata, lastNumber, this.#parts.nowMs());
+    const retention = Retention.forReaders(metadata, lastNumber, this.#parts.times.latestMs);
     return retention.ruleAgainst(number, createdMs, createdTicks) !== null;
   }
 
@@ -347,6 +348,7 @@ export class ConditionSearch {
   /** One step in the turn: what was committed since is looked at, as far as it is in memory. */
   decide(): ConditionOutcome {
     if (this.#failure !== null) return 'unknown';
+    if (!this.#parts.times.isLatestKnown) return 'again';
     if (this.#isOutdated()) return 'again';
     if (this.#found !== null) return !this.#isJudged ? 'again' : this.#repeat === null ? 'fails' : 'repeat';
     const passed = this.#pass();

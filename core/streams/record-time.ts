@@ -1,15 +1,17 @@
-import { HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
+import { HIT, isMiss, type Miss, type Outcome, untilHit } from '../base/step.ts';
 import {
   PrepareFields,
   RecordFrame,
   recordTimestampAt,
   timestampMsAt,
   timestampTicksAt,
+  TOMBSTONE,
 } from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
-import type { Lookup } from './lookup/lookup.ts';
+import { POINTS_STREAM } from './format/names.ts';
+import { FloorSearch, type Lookup, StreamKey } from './lookup/lookup.ts';
 
 /**
  * Up to this far behind the last record of the log, the clock is taken to have been set right: records get that
@@ -50,6 +52,8 @@ export class RecordTime {
   /** Time of the last record of the log; of an empty log none. */
   #lastMs = -Infinity;
   #lastTicks = 0;
+  /** Time of the newest scavenge point; null while it is not known, and of none -Infinity. */
+  #pointMs: number | null = null;
   /** The step to this side of the last record has been counted. */
   #isTold = false;
   #warnedAtMs = -Infinity;
@@ -74,14 +78,48 @@ export class RecordTime {
     this.#isTold = false;
   }
 
+  /** The time of the newest scavenge point, from whichever writer. */
+  notePoint(ms: number): void {
+    this.#pointMs = ms;
+  }
+
   /** The log has gone on by records that this process has not seen. */
   forget(): void {
     this.#isKnown = false;
+    this.#pointMs = null;
   }
 
-  /** The latest of the clock and the time of the last record: by which it is decided what has expired. */
+  /** All is known that `latestMs` goes by. */
+  get isLatestKnown(): boolean {
+    return this.#isKnown && this.#pointMs !== null;
+  }
+
+  /**
+   * The latest of the clock, the time of the last record, and that of the newest scavenge point: by which it is decided
+   * what has expired, so that nothing counts that a scavenge may have removed.
+   */
   get latestMs(): number {
-    return Math.max(this.#clock.nowMs(), this.#lastMs);
+    return Math.max(this.#clock.nowMs(), this.#lastMs, this.#pointMs ?? -Infinity);
+  }
+
+  /** Resolves when all is known that `latestMs` goes by. Rejects with what reading the log does. */
+  async readyForLatest(): Promise<void> {
+    while (!this.isLatestKnown) {
+      await this.ready();
+      if (this.#pointMs === null) await this.#loadPoint();
+    }
+  }
+
+  async #loadPoint(): Promise<void> {
+    const lookup = this.#lookup;
+    const search = new FloorSearch(new StreamKey(POINTS_STREAM, lookup.index.hasher), TOMBSTONE - 1);
+    await untilHit(() => {
+      const outcome = search.step(lookup);
+      // Another writer's point may have come meanwhile. The frame is valid only until another step is taken.
+      if (!isMiss(outcome))
+        this.#pointMs ??= outcome === HIT ? timestampMsAt(lookup.frame.bytes, lookup.fields.timestampAt) : -Infinity;
+      return outcome;
+    });
   }
 
   /** Time of the next record. */

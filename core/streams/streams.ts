@@ -211,7 +211,7 @@ class Store implements EventStoreInternals {
       states,
       attributes,
       clock,
-      nowMs: () => times.latestMs,
+      times,
       confirm: shared === undefined ? null : () => shared.confirm(),
     });
     this.#appender = new Appender({

@@ -40,6 +40,14 @@ function appendIf(
   return store.appendToStreams([{ stream, expectedVersion: ANY, events: [event] }], { condition });
 }
 
+/** Events of the stream `short` expire within ten seconds. */
+async function expireSoon(store: EventStore): Promise<void> {
+  const data = encodeText('{"$maxAge":10}');
+  await store.append('$$short', ANY, [
+    { id: randomId(), type: '$metadata', isJson: true, data, metadata: new Uint8Array(0) },
+  ]);
+}
+
 const COURSE: AppendCondition = { failIfEventsMatch: { items: [{ types: ['enrolled'], tags: ['course:1'] }] } };
 
 describe('appends on a condition', () => {
@@ -155,20 +163,28 @@ describe('appends on a condition', () => {
     const storage = new MemoryStorage();
     const clock = new ManualClock(TEST_NOW_MS, 'microtask');
     const open = await opened(1, storage, clock);
-    await open.store.append('$$short', ANY, [
-      {
-        id: randomId(),
-        type: '$metadata',
-        isJson: true,
-        data: encodeText('{"$maxAge":10}'),
-        metadata: new Uint8Array(0),
-      },
-    ]);
+    await expireSoon(open.store);
     await appendIf(open.store, COURSE, ['course:1'], 'short');
     const late = await openLater(open, storage, TEST_NOW_MS + 60_000);
     await late.store.append('other', ANY, [newEvent('made')]);
     const behind = await openLater(late, storage, TEST_NOW_MS + 5_000);
     await appendIf(behind.store, COURSE, ['course:1'], 'other');
+    await behind.close();
+  });
+
+  it('count no more what a scavenge may have removed, where the clock steps back far', async () => {
+    const storage = new MemoryStorage();
+    const clock = new ManualClock(TEST_NOW_MS, 'microtask');
+    const open = await opened(1, storage, clock);
+    await expireSoon(open.store);
+    await appendIf(open.store, COURSE, ['course:1'], 'short');
+    clock.setNow(TEST_NOW_MS + 3_600_000);
+    await open.store.append('$scavengePoints', ANY, [newEvent('$scavengePoint')]);
+    clock.setNow(TEST_NOW_MS + 5_000);
+    await open.store.append('other', ANY, [newEvent('made')]);
+    await appendIf(open.store, COURSE, ['other'], 'short');
+    const behind = await openLater(open, storage, TEST_NOW_MS + 6_000);
+    await appendIf(behind.store, COURSE, ['other'], 'short');
     await behind.close();
   });
 

@@ -162,4 +162,20 @@ describe('Clocks of several writers of a log on object storage', () => {
     await late.store.append('s', -2, [event()]);
     expect(await timeOf(late.internals, 3)).toEqual([T0, 0]);
   });
+
+  it('are of no use for an event that a scavenge may have removed, whoever wrote its point', async () => {
+    const { clocks, open } = await twoWriters();
+    const [ahead, behind] = [await open(1, clocks[0]), await open(2, clocks[1])];
+    const condition = { failIfEventsMatch: { items: [{ types: ['made'] }] } };
+    const decide = (): Promise<unknown> =>
+      behind.store.appendToStreams([{ stream: 't', expectedVersion: -2, events: [event()] }], { condition });
+    await behind.store.append('$$s', -2, [event('{"$maxAge":10}', { type: '$metadata', isJson: true })]);
+    await behind.store.append('s', -2, [event('', { type: 'made' })]);
+    await expect(decide()).rejects.toMatchObject({ code: 'condition_failed' });
+    clocks[0].setNow(T0 + 60 * MINUTE);
+    await ahead.store.append('$scavengePoints', -2, [event()]);
+    clocks[0].setNow(T0 - MINUTE);
+    await ahead.store.append('t', -2, [event()]);
+    await decide();
+  });
 });

@@ -27,7 +27,7 @@ import type { CommitLog } from '../../ports/commit-log.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { type EventIndex, StreamKey } from '../lookup/lookup.ts';
 import { decodeMark, MARKS_STREAM, type Mark } from '../format/marks.ts';
-import { isMetastream, metastreamOf, originalOf } from '../format/names.ts';
+import { isMetastream, metastreamOf, originalOf, POINTS_STREAM } from '../format/names.ts';
 import type { RecentIds } from '../recent-ids.ts';
 import type { RecordTime } from '../record-time.ts';
 import type { Redactions } from '../redactions/redactions.ts';
@@ -49,6 +49,8 @@ export interface CommittedRecords {
   /** Time of the last record; -Infinity without any. */
   readonly lastMs: number;
   readonly lastTicks: number;
+  /** Time of the last scavenge point among them; -Infinity without any. */
+  readonly pointMs: number;
   /** The last epoch record among them; null without any. */
   readonly epoch: EpochRecord | null;
   /** The marks of redaction among them. */
@@ -114,6 +116,7 @@ export function applyCommitted(records: CommittedRecords, parts: CommittedParts)
   records.changeStates(parts.states);
   records.rememberIds(parts.recent);
   if (records.lastMs > -Infinity) parts.times.note(records.lastMs, records.lastTicks);
+  if (records.pointMs > -Infinity) parts.times.notePoint(records.pointMs);
   if (records.epoch !== null) parts.onEpoch?.(records.epoch);
   for (const { mark, position } of records.marks) parts.redactions.add(mark, position);
   parts.log.publish();
@@ -146,6 +149,7 @@ export class ReadRecords implements CommittedRecords {
   lastPosition = -1;
   lastMs = -Infinity;
   lastTicks = 0;
+  pointMs = -Infinity;
   epoch: EpochRecord | null = null;
   readonly marks: CommittedMark[] = [];
   setting: AttributeSetting | null = null;
@@ -174,6 +178,7 @@ export class ReadRecords implements CommittedRecords {
     this.end = start + records.length;
     this.lastPosition = -1;
     this.lastMs = -Infinity;
+    this.pointMs = -Infinity;
     this.epoch = null;
     this.marks.length = 0;
     this.setting = null;
@@ -204,6 +209,8 @@ export class ReadRecords implements CommittedRecords {
       const mark = committedMark(shownData(frame, f), frame.position);
       if (mark !== null) this.marks.push(mark);
     }
+
+    if (name === POINTS_STREAM) this.pointMs = this.lastMs;
     if (name === SETTING_STREAM) this.setting = decodeSetting(shownData(frame, f)) ?? this.setting;
     this.events.note(key, f.eventNumber, frame.position, (f.flags & FLAG_TRANSACTION_END) !== 0);
     this.#keys.push(key);
