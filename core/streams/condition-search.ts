@@ -1,8 +1,7 @@
 import type { AttributeIndexes, AttributeIndexName } from '../attributes/api.ts';
 import { SkuaError } from '../base/errors.ts';
 import { PageBytes } from '../base/page-bytes.ts';
-import { END, HIT, isMiss, type Outcome, untilHit } from '../base/step.ts';
-import { RecordFrame } from '../log/format/records.ts';
+import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type AllPosition, type AppendCondition, type EventQuery, QUERY_ITEMS_MAX, type StoredEvent } from './api.ts';
 import { BackwardScan } from './backward-scan.ts';
@@ -14,6 +13,7 @@ import { METADATA_TYPE } from './format/names.ts';
 import { Retention } from './format/retention.ts';
 import type { Lookup } from './lookup/lookup.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
+import { nextRecord } from './read-all.ts';
 import type { RecordTime } from './record-time.ts';
 import type { StreamStates } from './stream-states.ts';
 import { type GroupInFlight, ItemKeys } from './group-keys.ts';
@@ -293,7 +293,7 @@ export class ConditionSearch {
   }
 
   async #runLong(): Promise<void> {
-    if (this.#query === null) this.#from = await this.#atRecord(this.#from);
+    if (this.#query === null) await this.#toRecord();
     else {
       this.#candidates = Candidates.of(this.#query, this.#parts.attributes);
       for (;;) {
@@ -303,8 +303,7 @@ export class ConditionSearch {
         await outcome;
       }
       // Where no index rules anything out any more, the search begins at the position that was asked for: no record's.
-      if (this.#candidates === null || this.#candidates.at === this.#from.commit)
-        this.#from = await this.#atRecord(this.#from);
+      if (this.#candidates === null || this.#candidates.at === this.#from.commit) await this.#toRecord();
     }
     const scan = this.#scan();
     for (;;) {
@@ -319,20 +318,9 @@ export class ConditionSearch {
     this.#from = scan.next();
   }
 
-  /** Where the first record at or behind a position begins, or the log ends. */
-  async #atRecord({ commit }: AllPosition): Promise<AllPosition> {
-    if (commit === 0) return { commit: 0, prepare: 0 };
-    const { reader } = this.#parts.lookup;
-    const last = commit - 1;
-    const isThere = (await untilHit(() => reader.isBoundary(last))) !== END;
-    const frame = new RecordFrame();
-    let at = isThere ? last : reader.chunkStart(last);
-    for (let passed = 1; (await untilHit(() => reader.readForward(at, frame))) === HIT; passed++) {
-      if (frame.position >= commit) return { commit: frame.position, prepare: 0 };
-      at = frame.next;
-      if (passed % SLICE_RECORDS === 0) await this.#parts.clock.yield();
-    }
-    return { commit: reader.end, prepare: 0 };
+  /** The search goes on at a record, or where the log ends. */
+  async #toRecord(): Promise<void> {
+    this.#from = { commit: await nextRecord(this.#parts, this.#from.commit), prepare: 0 };
   }
 
   #count(examined: number): void {

@@ -70,6 +70,9 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
  */
 const MATCHING_STEPS_MAX = 67_108_864;
 
+/** Records that are passed between two chances for other work. */
+const PASSED_PER_SLICE = 1_024;
+
 /** What is asked of a page. */
 interface AskedPage {
   readonly count: number;
@@ -247,18 +250,20 @@ async function orNext(context: StoreContext, from: AllPosition): Promise<AllPosi
 
 /**
  * Where the first record at or after a position begins, or the log ends: records show where the next one is, so they
- * are passed from the beginning of the chunk on.
+ * are passed from that on which begins one byte before, as where a position is one to count from behind, else from the
+ * beginning of the chunk on.
  */
 export async function nextRecord(
-  { lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext,
+  { lookup: { reader }, clock }: Pick<StoreContext, 'lookup' | 'clock'>,
   position: number,
 ): Promise<number> {
   const frame = new RecordFrame();
-  let at = reader.chunkStart(position);
+  const isBehind = position > 0 && (await untilHit(() => reader.isBoundary(position - 1))) !== END;
+  let at = isBehind ? position - 1 : reader.chunkStart(position);
   for (let passed = 1; (await untilHit(() => reader.readForward(at, frame))) === HIT; passed++) {
     if (frame.position >= position) return frame.position;
     at = frame.next;
-    if (passed % readSliceEvents === 0) await clock.yield();
+    if (passed % PASSED_PER_SLICE === 0) await clock.yield();
   }
   return reader.end;
 }
