@@ -8,7 +8,6 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import type { Meter } from '../ports/meter.ts';
 import { isOwnName } from '../ports/own-names.ts';
 import type { Storage } from '../ports/storage.ts';
 import {
@@ -29,14 +28,13 @@ import { LiveIntake } from './index/live-intake.ts';
 
 export { ATTRIBUTE_INDEX_SETTINGS } from './index/attribute-index.ts';
 
-export interface AttributesWorld {
+interface AttributesWorld {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly digests: Digests;
   readonly jobs: Jobs;
   readonly log: Log;
-  readonly meter: Meter;
 }
 
 export interface AttributesOptions {

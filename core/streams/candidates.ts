@@ -153,10 +153,13 @@ class UnitedLists implements KeyList {
 class MetLists implements KeyList {
   at = 0;
   readonly #lists: readonly KeyList[];
-  /** Where a search that had to wait began, and how far it had come: it is not begun anew. */
-  #waitsFrom = -1;
-  #waitsAt = -1;
-  #waitsForward = false;
+  /**
+   * The last search: where it began, how far it came, and its direction. Nothing before that is in all, so one that
+   * begins within, since it had to wait or other lists were nearer, goes on there.
+   */
+  #passedFrom = -1;
+  #passedTo = -1;
+  #isForward = true;
 
   constructor(lists: readonly KeyList[]) {
     this.#lists = lists;
@@ -164,23 +167,31 @@ class MetLists implements KeyList {
 
   find(from: number, isForward: boolean): Outcome {
     const lists = this.#lists;
-    let at = from === this.#waitsFrom && isForward === this.#waitsForward ? this.#waitsAt : from;
-    this.#waitsFrom = -1;
+    let at = from;
+    if (isForward === this.#isForward && this.#hasPassed(from)) at = this.#passedTo;
+    else {
+      this.#passedFrom = this.#passedTo = from;
+      this.#isForward = isForward;
+    }
     for (let agreed = 0, i = 0, left = LEAPS_MAX; agreed < lists.length && left > 0; left--) {
       const list = lists[i]!;
       i = (i + 1) % lists.length;
       const outcome = list.find(at, isForward);
-      if (isMiss(outcome)) {
-        this.#waitsFrom = from;
-        this.#waitsAt = at;
-        this.#waitsForward = isForward;
+      if (outcome !== HIT) {
+        this.#passedTo = at;
+        return outcome;
       }
-      if (outcome !== HIT) return outcome;
       agreed = list.at === at ? agreed + 1 : 1;
       at = list.at;
     }
-    this.at = at;
+    this.at = this.#passedTo = at;
     return HIT;
+  }
+
+  #hasPassed(from: number): boolean {
+    return this.#isForward
+      ? this.#passedFrom <= from && from <= this.#passedTo
+      : this.#passedTo <= from && from <= this.#passedFrom;
   }
 
   known(from: number, isForward: boolean): number {

@@ -18,7 +18,7 @@ import type { StreamStates } from './stream-states.ts';
 import { type GroupInFlight, ItemKeys } from './group-keys.ts';
 
 /** Entries of indexes, and records, that the search for one condition looks at in all. */
-export const CONDITION_ENTRIES_MAX = 65_536;
+const CONDITION_ENTRIES_MAX = 65_536;
 /** Records that are looked at between two chances for other work, and at most in a turn. */
 const SLICE_RECORDS = 1_024;
 /** Times that a request leaves the queue for what is not in memory. */
@@ -73,7 +73,7 @@ export interface FoundRepeat {
 }
 
 /** What a condition comes to in a turn. AGAIN: only `prepare` can tell. */
-export type ConditionOutcome = 'holds' | 'fails' | 'repeat' | 'again' | 'unknown';
+type ConditionOutcome = 'holds' | 'fails' | 'repeat' | 'again' | 'unknown';
 
 /**
  * Whether the condition of one request holds, as it goes on with the log: what long searches found before the turn is
@@ -252,7 +252,7 @@ export class ConditionSearch {
     if (candidates === null || this.#from.prepare > 0) return END;
     const before = candidates.examined;
     const outcome = candidates.find(this.#from.commit, true);
-    this.#examined += candidates.examined - before;
+    this.#count(candidates.examined - before);
     if (outcome !== HIT || candidates.at < end) return isMiss(outcome) ? outcome : END;
     this.#from = { commit: Math.max(this.#from.commit, end), prepare: 0 };
     return HIT;
@@ -301,6 +301,9 @@ export class ConditionSearch {
         if (outcome === END) break;
         await outcome;
       }
+      // Where no index rules anything out any more, the search begins at the position that was asked for: no record's.
+      if (this.#candidates === null || this.#candidates.at === this.#from.commit)
+        this.#from = await this.#atRecord(this.#from);
     }
     const scan = this.#scan();
     for (;;) {
@@ -351,7 +354,7 @@ export class ConditionSearch {
     if (passed === END) {
       const scan = this.#scan();
       if (scan.step(SLICE_RECORDS, Infinity) !== END) return 'again';
-      this.#examined += scan.examined;
+      this.#count(scan.examined);
       this.#from = scan.next();
     }
     return this.#hasLoosened() ? 'again' : 'holds';

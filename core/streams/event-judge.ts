@@ -16,7 +16,7 @@ export const UNWANTED = 1;
 export type Verdict = typeof WANTED | typeof UNWANTED | Miss;
 
 /** What a judge asks beside the record. */
-export interface JudgeParts {
+interface JudgeParts {
   readonly states: StreamStates;
   /** Default: the state of each stream is looked at. */
   readonly plain?: PlainStreams;

@@ -23,8 +23,57 @@ import { type Retention, shownData } from './format/retention.ts';
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * The event in a parsed prepare. All events are made here, so that they have one shape, and none is shown that has a
- * mark of redaction. Without a payload it keeps nothing of the record's bytes.
+ * An event as pages have it. It is made by a constructor, not as a literal: where events of a page lived through the
+ * first collections, V8 makes those of a literal in the old space ever after, and has to mark the whole heap for every
+ * few dozen megabytes that are read.
+ */
+class PageEvent implements StoredEvent {
+  declare readonly stream: string;
+  declare readonly number: number;
+  declare readonly type: string;
+  declare id: string;
+  declare readonly isJson: boolean;
+  declare readonly isRedacted: boolean;
+  declare readonly data: Uint8Array;
+  declare readonly metadata: Uint8Array;
+  declare readonly position: number;
+  declare readonly preparePosition: number;
+  declare readonly createdMs: number;
+  declare readonly createdTicks: number;
+  declare link: StoredEvent | null;
+  declare linkTargetMissing: boolean;
+
+  constructor(
+    { frame, fields: f }: Lookup,
+    stream: string,
+    number: number,
+    commitPosition: number,
+    hasPayload: boolean,
+    id: string,
+  ) {
+    const b = frame.bytes;
+    const type = internText(b, f.typeAt, f.typeLength);
+    this.stream = stream;
+    this.number = number;
+    this.type = type;
+    this.id = id;
+    this.isJson = (f.flags & FLAG_JSON) !== 0;
+    this.isRedacted = (f.flags & FLAG_REDACTED) !== 0;
+    // Without the data of a link it is not known where the link leads.
+    this.data = hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES;
+    this.metadata = !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength);
+    this.position = commitPosition;
+    this.preparePosition = frame.position;
+    this.createdMs = timestampMsAt(b, f.timestampAt);
+    this.createdTicks = timestampTicksAt(b, f.timestampAt);
+    this.link = null;
+    this.linkTargetMissing = false;
+  }
+}
+
+/**
+ * The event in a parsed prepare. All events are made here, and none is shown that has a mark of redaction. Without a
+ * payload it keeps nothing of the record's bytes.
  */
 export function storedEvent(
   lookup: Lookup,
@@ -34,28 +83,9 @@ export function storedEvent(
   hasPayload = true,
   id = guidToText(lookup.frame.bytes, lookup.fields.eventIdAt),
 ): StoredEvent & { id: string } {
-  const { frame, fields: f } = lookup;
-  const b = frame.bytes;
-  const flags = f.flags;
-  const type = internText(b, f.typeAt, f.typeLength);
-  const event = {
-    stream,
-    number,
-    type,
-    id,
-    isJson: (flags & FLAG_JSON) !== 0,
-    isRedacted: (flags & FLAG_REDACTED) !== 0,
-    // Without the data of a link it is not known where the link leads.
-    data: hasPayload ? shownData(frame, f) : type === LINK_TYPE ? shownData(frame, f).slice() : NO_BYTES,
-    metadata: !hasPayload || f.metadataLength === 0 ? NO_BYTES : viewAt(b, f.metadataAt, f.metadataLength),
-    position: commitPosition,
-    preparePosition: frame.position,
-    createdMs: timestampMsAt(b, f.timestampAt),
-    createdTicks: timestampTicksAt(b, f.timestampAt),
-    link: null,
-    linkTargetMissing: false,
-  };
-  return lookup.redactions.isClear(frame.position) ? event : hiddenBy(lookup.redactions.of(frame, f), event);
+  const { frame, fields } = lookup;
+  const event = new PageEvent(lookup, stream, number, commitPosition, hasPayload, id);
+  return lookup.redactions.isClear(frame.position) ? event : hiddenBy(lookup.redactions.of(frame, fields), event);
 }
 
 function hiddenBy<Event extends Pick<StoredEvent, 'isRedacted' | 'data' | 'metadata'>>(

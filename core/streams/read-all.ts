@@ -87,10 +87,17 @@ function pageOf(
 ): AllScanPage {
   const query = filter?.query;
   const isNearEnd = direction === 'forward' && lookup.reader.end - from.commit <= options.readThroughBytes;
-  const plain = new PlainStreams(lookup, attributes);
   return {
     count,
-    judge: filter === undefined ? null : new EventJudge(filter, { states, plain, access, nowMs: clock.nowMs() }),
+    judge:
+      filter === undefined
+        ? null
+        : new EventJudge(filter, {
+            states,
+            plain: new PlainStreams(lookup, attributes),
+            access,
+            nowMs: clock.nowMs(),
+          }),
     candidates: query === undefined || isNearEnd ? null : Candidates.of(query, attributes),
     bytes,
     checkpoints,

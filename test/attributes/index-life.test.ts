@@ -42,6 +42,35 @@ async function newerMap(storage: MemoryStorage, path: string): Promise<void> {
 }
 
 describe('the life of an attribute index', () => {
+  it('says how far it goes by the start of a record, also while nothing of the log was looked at', async () => {
+    class WithoutTags extends MemoryStorage {
+      fails = false;
+      override list(folder: string): Promise<string[]> {
+        return this.fails && folder === 'attributes/tags' ? Promise.reject(new Error('not now')) : super.list(folder);
+      }
+    }
+    const storage = new WithoutTags();
+    const before = await openIndexed({ storage, ...SMALL });
+    await set(before.store, { tags: true });
+    await before.store.append('rare-1', ANY, [newEvent('rare')]);
+    await appendSome(before.store, new Random(4), 500);
+    await before.close();
+    storage.fails = true;
+    const open = await openTestStore({ storage, chunkSizeBytes: 65_536, ...SMALL, seed: 2 });
+    const failure = await open.attributes!.idle().catch((error: unknown) => error);
+    expect(String(failure)).toContain('not now');
+    expect(open.status().attributes[0]).toMatchObject({ name: 'names', state: 'building' });
+    const { events, isEnd } = await open.store.readAll({
+      from: 'start',
+      direction: 'forward',
+      count: 10,
+      filter: { on: 'stream', query: { types: ['rare'] } },
+    });
+    expect(events.map(({ type }) => type)).toEqual(['rare']);
+    expect(isEnd).toBe(true);
+    await open.close();
+  });
+
   it('is built for a directory that has none, while appends go on', async () => {
     const storage = new MemoryStorage();
     const random = new Random(5);

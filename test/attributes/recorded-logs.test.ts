@@ -4,7 +4,6 @@ import { BlockCache } from '../../core/cache/cache.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { silentMeter } from '../../core/ports/meter.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
@@ -41,7 +40,6 @@ async function openStoreOnce(storage: MemoryStorage): Promise<{ close(): Promise
       digests: nodeDigests,
       jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock }),
       log: silentLog,
-      meter: silentMeter,
     },
     cache: new BlockCache(8_388_608),
     log: log.table,

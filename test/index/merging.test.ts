@@ -283,6 +283,23 @@ describe('tables that are too large to be merged', () => {
   });
 });
 
+describe('tables that have come while merges were held', () => {
+  it('are merged into none that is larger than a table may become', async () => {
+    const storage = new MemoryStorage();
+    const settings = { memTableEntriesMax: 4, tablesPerLevelMax: 2, mergedEntriesMax: 16, smallMergeEntriesMax: 16 };
+    const index = await openIndex(storage, settings);
+    const release = await index.holdMerges();
+    await grow(index, 0, 64);
+    await until(() => index.tables().length === 16);
+    release();
+    await index.flush();
+    expect(index.tables().map(({ entries }) => entries)).toEqual([16, 16, 16, 16]);
+    expect(await rangeOf(index, KEY, 0, 999)).toHaveLength(64);
+    await expectInOrderOfAge(index);
+    await index.close();
+  });
+});
+
 describe('merges that fall behind without end', () => {
   it('refuse writers before the tables are too many, and take them again when they get on', async () => {
     const storage = new MemoryStorage();

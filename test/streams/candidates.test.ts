@@ -138,6 +138,25 @@ it('go on where they had to wait: a search with misses asks for little more than
   expect(await asked(0.4)).toBeLessThan(without * 2);
 });
 
+it('of an item that is far away are looked for once, however many another one has before it', () => {
+  const attributes = new MemoryAttributes();
+  const names = attributes.of('names')!;
+  const tags = attributes.of('tags')!;
+  for (let n = 0; n < 4_000; n++) {
+    tags.add('tag', n % 2 === 0 ? 'a' : 'b', n * 64);
+    if (n % 10 === 0) names.add('et', 'x', n * 64 + 8);
+  }
+  for (const tag of ['a', 'b']) tags.add('tag', tag, 5_000 * 64);
+  names.coveredTo = tags.coveredTo = 1e6;
+  const candidates = Candidates.of({ anyOf: [{ tags: ['a', 'b'] }, { types: ['x'] }] }, attributes)!;
+  let found = 0;
+  for (let at = 0; candidates.find(at, true) === HIT && candidates.at < 1e6; at = candidates.at + 1) found++;
+  // Those of the type, the one of both tags, and a place for each 512 leaps between them.
+  expect(found).toBeGreaterThanOrEqual(401);
+  expect(found).toBeLessThan(420);
+  expect(candidates.examined).toBeLessThan(4_000 + 6 * found);
+});
+
 it('are where all of several lists meet, and nowhere else', () => {
   const attributes = new MemoryAttributes();
   const tags = attributes.of('tags')!;

@@ -1,4 +1,10 @@
-import type { AttributeIndexName, AttributeSink, AttributeSinks, ReadAhead } from '../api.ts';
+import {
+  ATTRIBUTE_INDEXES,
+  type AttributeIndexName,
+  type AttributeSink,
+  type AttributeSinks,
+  type ReadAhead,
+} from '../api.ts';
 import { AttributeIntake } from '../intake/intake.ts';
 
 /** Entries for which room is kept from one group of records to the next. */
@@ -68,17 +74,17 @@ export class EntriesAhead implements ReadAhead {
 
   clear(): void {
     this.taken = 0;
-    for (const name of ['names', 'correlations', 'tags'] as const) this.held[name].clear();
+    for (const name of ATTRIBUTE_INDEXES) this.held[name].clear();
   }
 
-  /** Reads what has been added to the records, which begin at the position `start` and hold no commit and no epoch. */
+  /** Reads what has been added to the records, which begin at the position `start` and hold no commit. Epochs are passed over. */
   read(records: Uint8Array, start: number): void {
     this.taken += this.#intake.take(records.subarray(this.taken), start + this.taken);
   }
 
   /** As `AttributeIntake.take` would. */
   giveTo(sinks: AttributeSinks): number {
-    for (const name of ['names', 'correlations', 'tags'] as const) {
+    for (const name of ATTRIBUTE_INDEXES) {
       const sink = sinks[name];
       if (sink !== null) this.held[name].giveTo(sink);
     }

@@ -3,7 +3,7 @@ import { ATTRIBUTE_BYTES_MAX, TAGS_MAX } from './attribute-keys.ts';
 
 /** The attributes that the metadata of an event name. */
 
-export const CORRELATION_NAME = '$correlationId';
+const CORRELATION_NAME = '$correlationId';
 export const TAGS_NAME = '$tags';
 /** The names with their quotes: metadata without these bytes are not parsed. */
 export const CORRELATION_MEMBER = encodeText(`"${CORRELATION_NAME}"`);
@@ -31,7 +31,7 @@ export function isAttribute(value: unknown): value is string {
 }
 
 /** What of metadata says what an event belongs to, as it was written: of any type. */
-export interface AttributeMembers {
+interface AttributeMembers {
   readonly correlation: unknown;
   readonly tags: unknown;
 }

@@ -4,7 +4,7 @@ import { POSITION_TABLE_VERSION } from '../../index/format/table-format.ts';
 import { type IndexPorts, StreamIndex } from '../../index/index.ts';
 import type { IndexSettings } from '../../index/api.ts';
 import type { ChunkTable } from '../../log/api.ts';
-import type { AttributeEntries, AttributeIndexName, AttributeSink } from '../api.ts';
+import type { AttributeEntries, AttributeIndexName, AttributeSink, AttributeSinks } from '../api.ts';
 import { formatAnchor, type KnownEpoch, LogAnchors, parseAnchor } from '../format/anchor.ts';
 import { attributeFolder } from '../format/attribute-folders.ts';
 import { LogOfAttributes } from '../format/log-of-attributes.ts';
@@ -26,9 +26,9 @@ export const ATTRIBUTE_INDEX_SETTINGS: Partial<IndexSettings> = {
  * Bytes of the log that an index takes in at most before what it knows is durable: an index with few entries fills no
  * memtable, and would have to read all of that again after a crash.
  */
-export const UNSAVED_BYTES_MAX = 1_073_741_824;
+const UNSAVED_BYTES_MAX = 1_073_741_824;
 
-export interface AttributeIndexParts {
+interface AttributeIndexParts {
   readonly name: AttributeIndexName;
   readonly ports: IndexPorts;
   readonly log: ChunkTable;
@@ -68,7 +68,7 @@ export class AttributeIndex implements AttributeEntries, AttributeSink {
     this.#epochs = epochs;
     this.#taken = index.commitCheckpoint;
     this.#resumesAt = Math.max(0, index.commitCheckpoint);
-    this.coveredTo = index.commitCheckpoint + 1;
+    this.coveredTo = this.#resumesAt;
   }
 
   /** Opens what is on disk; what is damaged or of another log is discarded. */
@@ -101,10 +101,6 @@ export class AttributeIndex implements AttributeEntries, AttributeSink {
     return self.opened;
   }
 
-  /** Why the index on disk was discarded; null where it was not. */
-  get wasReset(): string | null {
-    return this.#index.wasReset;
-  }
   /** Where reading the log goes on: the start of a record, before which nothing is missing. */
   get resumesAt(): number {
     return this.#resumesAt;
@@ -233,4 +229,10 @@ export class AttributeIndex implements AttributeEntries, AttributeSink {
     this.#forget();
     await this.#index.close();
   }
+}
+
+/** Where entries of these indexes go. */
+export function sinksOf(indexes: readonly AttributeIndex[]): AttributeSinks {
+  const of = (wanted: AttributeIndexName): AttributeIndex | null => indexes.find(({ name }) => name === wanted) ?? null;
+  return { names: of('names'), correlations: of('correlations'), tags: of('tags') };
 }

@@ -4,11 +4,9 @@ import { scanLog } from '../../log/chunk-table/chunk-table.ts';
 import { COMMIT, RecordFrame, SYSTEM } from '../../log/format/records.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { Meter } from '../../ports/meter.ts';
-import type { AttributeIndexName } from '../api.ts';
 import { AttributeIntake } from '../intake/intake.ts';
 import { epochOf } from '../format/anchor.ts';
-import type { AttributeIndex } from './attribute-index.ts';
+import { type AttributeIndex, sinksOf } from './attribute-index.ts';
 
 /** Other work gets a turn this often. */
 const SLICE_MS = 5;
@@ -26,11 +24,10 @@ interface CatchingUpParts {
   readonly table: ChunkTable;
   readonly clock: Clock;
   readonly log: Log;
-  readonly meter: Meter;
   readonly signal: AbortSignal;
 }
 
-export interface CatchingUpCalls {
+interface CatchingUpCalls {
   /** Something else comes first. */
   readonly isStale: () => boolean;
   /** All are live; called in the step in which they have got there. */
@@ -201,9 +198,4 @@ export class CatchingUp {
 
 function cover(indexes: readonly AttributeIndex[], position: number): void {
   for (const index of indexes) index.cover(position);
-}
-
-function sinksOf(indexes: readonly AttributeIndex[]): Readonly<Record<AttributeIndexName, AttributeIndex | null>> {
-  const of = (wanted: AttributeIndexName): AttributeIndex | null => indexes.find(({ name }) => name === wanted) ?? null;
-  return { names: of('names'), correlations: of('correlations'), tags: of('tags') };
 }

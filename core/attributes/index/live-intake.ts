@@ -1,6 +1,6 @@
 import type { ChunkTable } from '../../log/api.ts';
-import type { AttributeIndexName, ReadAhead } from '../api.ts';
-import type { AttributeIndex } from './attribute-index.ts';
+import type { ReadAhead } from '../api.ts';
+import { type AttributeIndex, sinksOf } from './attribute-index.ts';
 import { epochAt } from '../format/anchor.ts';
 import { AttributeIntake } from '../intake/intake.ts';
 
@@ -22,10 +22,8 @@ export class LiveIntake {
 
   /** These are live. */
   set(indexes: readonly AttributeIndex[]): void {
-    const of = (wanted: AttributeIndexName): AttributeIndex | null =>
-      indexes.find(({ name }) => name === wanted) ?? null;
     this.#indexes = indexes;
-    this.#intake.sinks = { names: of('names'), correlations: of('correlations'), tags: of('tags') };
+    this.#intake.sinks = sinksOf(indexes);
   }
 
   /** Framed records that lie in the log from `start` to `end`, before readers see them. */

@@ -156,25 +156,29 @@ export class TableStore {
   /** Tables beyond those that full levels leave standing: they wait to be merged. */
   get unmerged(): number {
     return this.#levels.reduce((sum, tables) => {
-      const from = this.#fullFrom(tables);
-      return from < 0 ? sum : sum + tables.length - from - this.#options.settings.tablesPerLevelMax + 1;
+      const full = this.#fullOf(tables);
+      return full === null ? sum : sum + tables.length - full.from - this.#options.settings.tablesPerLevelMax + 1;
     }, 0);
   }
 
   /**
-   * The first of the oldest tables of a level that are to be merged, -1 where it is not full: those that would become
-   * too large stay as they are, and what came behind them is merged without them.
+   * The oldest tables of a level that are to be merged: the first, and the one behind the last; null where it is not
+   * full. Those that would become too large stay as they are, and what came behind them is merged without them.
    */
-  #fullFrom(tables: readonly TableReader[]): number {
+  #fullOf(tables: readonly TableReader[]): { readonly from: number; readonly to: number } | null {
     const { tablesPerLevelMax, mergedEntriesMax } = this.#options.settings;
     let entries = 0;
     for (let i = 0; i < tables.length; i++) {
       entries += tables[i]!.shape.entries;
       const from = i + 1 - tablesPerLevelMax;
       if (from > 0) entries -= tables[from - 1]!.shape.entries;
-      if (from >= 0 && entries <= mergedEntriesMax) return from;
+      if (from < 0 || entries > mergedEntriesMax) continue;
+      let to = i + 1;
+      while (to < tables.length && entries + tables[to]!.shape.entries <= mergedEntriesMax)
+        entries += tables[to++]!.shape.entries;
+      return { from, to };
     }
-    return -1;
+    return null;
   }
 
   /** Opens the index on disk, or an empty one where there is none or it can't be used. */
@@ -421,9 +425,9 @@ export class TableStore {
     const full: FullLevel[] = [];
     this.#levels.forEach((all, level) => {
       const tables = all.filter((table) => !this.#merging.has(table));
-      const from = this.#fullFrom(tables);
-      if (from >= 0 && !this.#mergingLevels.has(level))
-        full.push({ level, tables: tables.slice(from), isBehind: from > 0 });
+      const merged = this.#fullOf(tables);
+      if (merged !== null && !this.#mergingLevels.has(level))
+        full.push({ level, tables: tables.slice(merged.from, merged.to), isBehind: merged.from > 0 });
     });
     return full;
   }
