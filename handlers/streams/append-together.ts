@@ -186,7 +186,7 @@ function bytesIn(parts: Parts, name: 'data' | 'metadata'): Uint8Array {
   if (raw !== undefined && base64 !== undefined) throw badRequest(`of ${name} and ${name}Base64 give one`);
   if (raw !== undefined) return encodeText(raw);
   if (base64 === undefined) return NO_BYTES;
-  const bytes = decodeBase64(String(JSON.parse(base64)));
+  const bytes = decodeBase64(textIn(base64, `${name}Base64`));
   if (bytes === null) throw badRequest(`${name}Base64 must be Base64`);
   return bytes;
 }

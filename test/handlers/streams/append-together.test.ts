@@ -128,6 +128,9 @@ describe('appends of programs', () => {
     '{"stream":"s","events":[{"type":"T","id":"7"}]}',
     '{"stream":"s","events":[{"type":"T","data":1,"dataBase64":"AA=="}]}',
     '{"stream":"s","events":[{"type":"T","dataBase64":"*"}]}',
+    ...['null', 'true', '1234', '["AA=="]'].flatMap((value) =>
+      ['dataBase64', 'metadataBase64'].map((name) => `{"stream":"s","events":[{"type":"T","${name}":${value}}]}`),
+    ),
     '{"stream":"s","events":[{"type":"T","date":1}]}',
     '{"stream":"s","expected":-2,"events":[{"type":"T"}]}',
     '{"stream":"s","expected":"some","events":[{"type":"T"}]}',
