@@ -88,6 +88,8 @@ export const DCB_DOCS = {
   },
   read: {
     summary: 'Read the events that a decision stands on',
+    description:
+      'An answer has at most 65 536 events and about as many bytes as a page. One that ends before `limit` and before the log says in `Link` where to read on; a backward read that would is refused with 400 `page_too_large`: give a smaller `limit`.',
     parameters: [
       query('query', 'JSON such as `{"items": [{"types": ["Noted"], "tags": ["a"]}]}`.', TEXT, '{"items":[]}'),
       query('options', 'JSON: `from` (a position), `limit`, `backwards`.', TEXT, '{"limit":10}'),
@@ -100,6 +102,11 @@ export const DCB_DOCS = {
             description: 'How far it looked: what `after` of a condition takes.',
             required: true,
             schema: { type: 'integer', minimum: -1 },
+          },
+          Link: {
+            description:
+              'Where a forward read goes on, as `rel="next"`. Without it there is nothing more of what was asked for.',
+            schema: TEXT,
           },
         },
       },

@@ -20,8 +20,9 @@ import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { isUsableEventId } from '../http/http-headers.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { jsonReply, POSITION_HEADER } from '../http/reply.ts';
-import { inRoom } from '../http/room.ts';
+import { hold, inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
+import { baseOf } from '../http/url.ts';
 import { DCB_DOCS } from '../openapi/dcb-paths.ts';
 import { authorizeWrite, checkReader, checkStream } from './access.ts';
 import { ALL_STREAM } from './all-reading.ts';
@@ -31,8 +32,10 @@ import { badRequest, filterForDecisions, isObject, isTexts, itemsOf } from './co
 
 /** Where events lie that name no stream. */
 const DCB_STREAM = 'dcb';
-/** Events of one answer; one that has more ends before, and says how far it looked. */
+/** Events of one answer. */
 const READ_EVENTS_MAX = 65_536;
+/** Bytes of events that are read, and become text, at once; one that is larger comes alone. */
+const PART_BYTES = 131_072;
 const MICROSECONDS = 1_000;
 
 /**
@@ -141,6 +144,7 @@ function itemsIn(query: unknown): readonly ConditionItem[] {
 
 interface ReadOptions {
   readonly from: number | null;
+  /** Infinite where none is given. */
   readonly limit: number;
   readonly isBackward: boolean;
 }
@@ -151,14 +155,23 @@ const read: Handler = async (call, app) => {
   await checkStream(call, app, 'read', ALL_STREAM);
   const filter = filterForDecisions(itemsIn(jsonOf(call, 'query') ?? {}));
   const options = optionsOf(jsonOf(call, 'options') ?? {});
-  const { text, lookedTo } = await readText(call, app, filter, options);
+  const { text, lookedTo, next } = await readText(call, app, filter, options);
   const reply = jsonReply(call, {});
   return {
     ...reply,
-    headers: { ...reply.headers, [POSITION_HEADER]: String(lookedTo) },
+    headers: {
+      ...reply.headers,
+      [POSITION_HEADER]: String(lookedTo),
+      ...(next !== null && { link: `<${urlOf(call, next)}>; rel="next"` }),
+    },
     body: `${text}\n`,
   } satisfies Reply;
 };
+
+function urlOf(call: Call, options: NextOptions): string {
+  const search = new URLSearchParams({ query: queryOf(call, 'query') ?? '{}', options: JSON.stringify(options) });
+  return `${baseOf(call)}${call.path}?${search.toString()}`;
+}
 
 function jsonOf(call: Call, name: string): unknown {
   const text = queryOf(call, name);
@@ -172,29 +185,47 @@ function jsonOf(call: Call, name: string): unknown {
 
 function optionsOf(options: unknown): ReadOptions {
   if (!isObject(options)) throw badRequest('options must be an object such as {"from": 0, "limit": 10}');
-  const { from = null, limit = READ_EVENTS_MAX, backwards = false } = options;
+  const { from = null, limit = null, backwards = false } = options;
   if (from !== null && !(Number.isSafeInteger(from) && (from as number) >= 0))
     throw badRequest('from must be a position, as events have it');
-  if (!(Number.isSafeInteger(limit) && (limit as number) >= 1)) throw badRequest('limit must be 1 or more');
+  if (limit !== null && !(Number.isSafeInteger(limit) && (limit as number) >= 1))
+    throw badRequest('limit must be 1 or more');
   if (typeof backwards !== 'boolean') throw badRequest('backwards must be true or false');
   return {
     from: from as number | null,
-    limit: Math.min(limit as number, READ_EVENTS_MAX),
+    limit: (limit as number | null) ?? Infinity,
     isBackward: backwards,
   };
 }
 
+/** Of the read that goes on where one ended. */
+interface NextOptions {
+  readonly from: number;
+  readonly limit?: number;
+}
+
+interface ReadEvents {
+  readonly text: string;
+  readonly lookedTo: number;
+  /** Null where there is nothing more of what was asked for. */
+  readonly next: NextOptions | null;
+}
+
 /**
- * Events one page after the other until there are enough, the log ends, or the answer is as large as a page may be. A
- * forward read has looked up to where it ended, a backward one from the end of the log that it began at.
+ * Events one part after the other until there are enough, the log ends, or the answer is as large as one may be. A
+ * forward read has looked up to where it ended, a backward one from the end of the log that it began at: there older
+ * events that were left out would never count, so it is whole, or refused with `page_too_large`.
  */
 async function readText(
   call: Call,
   app: App,
   filter: AllFilter,
   { from, limit, isBackward }: ReadOptions,
-): Promise<{ readonly text: string; readonly lookedTo: number }> {
-  const lines: string[] = [];
+): Promise<ReadEvents> {
+  const { readPageBytesMax } = app.options;
+  const share = app.server.replyShareOf?.(call.request);
+  const parts: string[] = [];
+  let count = 0;
   let bytes = 0;
   let at: AllPosition | 'start' | 'end' = startOf(from, isBackward);
   let lookedTo = -1;
@@ -205,22 +236,37 @@ async function readText(
     const page = await app.store.readAll({
       direction: isBackward ? 'backward' : 'forward',
       from: at,
-      count: Math.min(limit - lines.length, PAGE_EVENTS_MAX),
+      count: Math.min(limit - count, READ_EVENTS_MAX - count, PAGE_EVENTS_MAX),
       orNext: true,
       filter,
-      bytesMax: app.options.readPageBytesMax,
+      bytesMax: Math.min(PART_BYTES, readPageBytesMax - bytes),
     });
     if (isBackward && lookedTo < 0) lookedTo = page.from.commit - 1;
-    for (const event of page.events) {
-      const line = JSON.stringify(eventOf(app.store.redactions.shown(event)));
-      lines.push(line);
-      bytes += line.length;
+    if (page.events.length > 0) {
+      const write = (): string => page.events.map((event) => textOf(app.store.redactions.shown(event))).join(',');
+      call.isLong ||= parts.length > 0;
+      const part = call.isLong ? await app.turns.slice(call.countedAs, write) : write();
+      parts.push(part);
+      bytes += part.length;
+      hold(share, bytes, 0);
     }
+    count += page.events.length;
     at = page.next;
     if (!isBackward) lookedTo = page.next.commit - 1;
-    if (page.isEnd || lines.length >= limit || bytes >= app.options.readPageBytesMax) break;
+    const isWhole = page.isEnd || count >= limit;
+    if (!isWhole && count < READ_EVENTS_MAX && bytes < readPageBytesMax) continue;
+    if (!isWhole && isBackward) throw tooLarge(readPageBytesMax);
+    const next = isWhole ? null : { from: lookedTo + 1, ...(limit !== Infinity && { limit: limit - count }) };
+    return { text: `[${parts.join(',')}]`, lookedTo, next };
   }
-  return { text: `[${lines.join(',')}]`, lookedTo };
+}
+
+function tooLarge(limit: number): SkuaError {
+  return new SkuaError(
+    'page_too_large',
+    `An answer has at most ${READ_EVENTS_MAX} events and about ${limit} bytes: give a smaller limit, or read forward.`,
+    { limit },
+  );
 }
 
 /** `from` is inclusive in both directions. */
@@ -229,10 +275,10 @@ function startOf(from: number | null, isBackward: boolean): AllPosition | 'start
   return isBackward ? { commit: from + 1, prepare: from + 1 } : { commit: from, prepare: 0 };
 }
 
-function eventOf({ type, stream, number, id, position, data, metadata, isRedacted }: StoredEvent): DcbEvent {
+function textOf({ type, stream, number, id, position, data, metadata, isRedacted }: StoredEvent): string {
   const tags = tagsOf(attributeMembers(metadata)?.tags);
-  const event = { type, tags, data: decodeText(data), position, stream, number, id };
-  return isRedacted ? { ...event, isRedacted } : event;
+  const event: DcbEvent = { type, tags, data: decodeText(data), position, stream, number, id };
+  return JSON.stringify(isRedacted ? { ...event, isRedacted } : event);
 }
 
 export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub' }, [
@@ -241,5 +287,9 @@ export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub' }, [
     methods: 'POST, OPTIONS',
     operations: { POST: operation('stream', 'writes', inRoom(append), DCB_DOCS.append) },
   },
-  { path: '/dcb/read', methods: 'GET, OPTIONS', operations: { GET: operation('stream', 'here', read, DCB_DOCS.read) } },
+  {
+    path: '/dcb/read',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('stream', 'here', inRoom(read), DCB_DOCS.read) },
+  },
 ]);
