@@ -62,13 +62,14 @@ export async function marksOfForgotten(parts: ForgottenParts): Promise<MarkColum
   const { repository, digests, nodeId, manifests } = parts;
   const own = manifests.filter((manifest) => manifest.nodeId === nodeId);
   const marks = await marksOf(repository, own, digests);
-  const before = await readKeptMarks(repository, `${KEPT_MARKS.prefix}${nodeId}`, digests);
-  if (before !== null) marks.addAll(before);
   const records = new ReadRecords(streamHasher);
   for (const { id } of own)
     for (const piece of await piecesOf(repository, id))
       if (piece.hasMarks === true)
         for (const { mark } of records.read(await repository.readShipped(piece), piece.from).marks) marks.add(mark, 0);
+  // Read last: another prune that has removed what was shipped has written before what that held.
+  const before = await readKeptMarks(repository, `${KEPT_MARKS.prefix}${nodeId}`, digests);
+  if (before !== null) marks.addAll(before);
   if (marks.count === 0) return null;
   const others = manifests.filter((manifest) => manifest.nodeId !== nodeId);
   const missing = without(marks.columns(...ALL_MARKS), await marksOf(repository, others, digests));
