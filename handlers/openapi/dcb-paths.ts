@@ -77,7 +77,7 @@ export const DCB_DOCS = {
   append: {
     summary: 'Append events on a condition',
     description:
-      'The events are written unless one that matches has come behind `after`; a condition that fails is no error, and the answer says so. It asks for the right to read `$all`.',
+      'The events are written unless one that matches has come behind `after`; a condition that fails is no error, and the answer says so. It asks for the right to read `$all`. The body has at most 8 MiB.',
     body: { required: true, content: json(ref('DcbAppend'), { events: [{ type: 'Noted', tags: ['a'], data: '{}' }] }) },
     responses: {
       200: ok('What became of it.', json(ref('DcbAppended'))),

@@ -23,7 +23,7 @@ import { ALL_STREAM } from './all-reading.ts';
 import { auditWrite, noteMetadata } from './audit-write.ts';
 import { badRequest } from './condition-items.ts';
 import { conditionOf } from './dcb-routes.ts';
-import { NO_BYTES } from './posted-events.ts';
+import { NO_BYTES, WHOLE_BODY_BYTES_MAX } from './posted-events.ts';
 
 /**
  * POST `/streams`: appends of programs, to one stream or to several at once, all or nothing. Events are kept as they
@@ -35,7 +35,7 @@ export const appendTogether: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   checkRequireLeader(call.request.headers);
   await authorizeWrite(call, app, 'write', ANY_NAME);
-  const { value, text } = await readJsonText(call, app, app.options.bodyBytesMax);
+  const { value, text } = await readJsonText(call, app, Math.min(WHOLE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw badRequest(SHAPE);
   call.isLong = text.length > LONG_BODY_LENGTH;
   const parts = partsOf(text, ['stream', 'expected', 'events', 'appends', 'condition'], 'the body');

@@ -27,6 +27,7 @@ import { DCB_DOCS } from '../openapi/dcb-paths.ts';
 import { authorizeWrite, checkReader, checkStream } from './access.ts';
 import { ALL_STREAM } from './all-reading.ts';
 import { badRequest, filterForDecisions, isObject, isTexts, itemsOf } from './condition-items.ts';
+import { WHOLE_BODY_BYTES_MAX } from './posted-events.ts';
 
 /** Appends on a condition, and the reads that decisions stand on, as the test suite of dcb.events speaks to a store. */
 
@@ -84,7 +85,7 @@ interface Asked {
 }
 
 async function askedOf(call: Call, app: App): Promise<Asked> {
-  const body = await readJson(call, app, app.options.bodyBytesMax);
+  const body = await readJson(call, app, Math.min(WHOLE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (!isObject(body)) throw badRequest('the body must be an object with events, and maybe a condition');
   const { events, condition } = body;
   const list = Array.isArray(events) ? (events as unknown[]) : [events];

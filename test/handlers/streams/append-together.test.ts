@@ -146,6 +146,12 @@ describe('appends of programs', () => {
     await open.close();
   });
 
+  it.each(['/streams', '/dcb/append'])('are refused beyond 8 MiB: %s', async (path) => {
+    const h = harness();
+    const send = async (length: number) => (await h.send('POST', path, JSON_TYPE, ' '.repeat(length))).json().code;
+    expect([await send(8_388_608), await send(8_388_609)]).toEqual(['bad_json', 'body_too_large']);
+  });
+
   it('go by the lists of all streams that they name, a condition by that of $all, and nothing is appended to $all', async () => {
     const { open } = await world();
     const h = secured({ store: open.store as never });
