@@ -6,6 +6,7 @@ import {
   failing,
   json,
   ok,
+  PARAMETERS,
   problems,
   query,
   ref,
@@ -78,6 +79,7 @@ export const DCB_DOCS = {
     summary: 'Append events on a condition',
     description:
       'The events are written unless one that matches has come behind `after`; a condition that fails is no error, and the answer says so. It asks for the right to read `$all`. The body has at most 8 MiB.',
+    parameters: [PARAMETERS.requireLeader],
     body: { required: true, content: json(ref('DcbAppend'), { events: [{ type: 'Noted', tags: ['a'], data: '{}' }] }) },
     responses: {
       200: ok('What became of it.', json(ref('DcbAppended'))),
@@ -93,6 +95,7 @@ export const DCB_DOCS = {
     parameters: [
       query('query', 'JSON such as `{"items": [{"types": ["Noted"], "tags": ["a"]}]}`.', TEXT, '{"items":[]}'),
       query('options', 'JSON: `from` (a position), `limit`, `backwards`.', TEXT, '{"limit":10}'),
+      PARAMETERS.requireLeader,
     ],
     responses: {
       200: {

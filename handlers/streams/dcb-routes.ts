@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
+import { newId } from '../../core/ports/ids.ts';
 import { attributeMembers, tagsOf, TAGS_NAME } from '../../core/attributes/format/attribute-texts.ts';
 import {
   type AllFilter,
@@ -17,16 +17,16 @@ import type { DcbAppended, DcbEvent } from '../documents/dcb.ts';
 import { readJson } from '../http/body.ts';
 import { goneOf, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
-import { isUsableEventId } from '../http/http-headers.ts';
+import { checkRequireLeader, isUsableEventId } from '../http/http-headers.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { jsonReply, POSITION_HEADER } from '../http/reply.ts';
 import { hold, inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
 import { DCB_DOCS } from '../openapi/dcb-paths.ts';
-import { authorizeWrite, checkReader, checkStream } from './access.ts';
+import { authorizeWrites, checkReader, checkStream } from './access.ts';
 import { ALL_STREAM } from './all-reading.ts';
-import { badRequest, filterForDecisions, isObject, isTexts, itemsOf } from './condition-items.ts';
+import { badRequest, filterForDecisions, isObject, isTexts, itemsOf, jsonIn } from './condition-items.ts';
 import { WHOLE_BODY_BYTES_MAX } from './posted-events.ts';
 
 /** Appends on a condition, and the reads that decisions stand on, as the test suite of dcb.events speaks to a store. */
@@ -45,15 +45,13 @@ const MICROSECONDS = 1_000;
  */
 const append: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
+  checkRequireLeader(call.request.headers);
   await checkStream(call, app, 'read', ALL_STREAM);
   const startMs = app.world.clock.monotonicMs();
   const { writes, condition } = await askedOf(call, app);
   // The body may have taken its time.
   await checkReader(call, app, ALL_STREAM);
-  const lists = new Map<string, Awaited<ReturnType<typeof authorizeWrite>>>();
-  for (const { stream } of writes)
-    if (!lists.has(stream)) lists.set(stream, await authorizeWrite(call, app, 'write', stream));
-  const authorized = writes.map((write) => ({ ...write, authorize: lists.get(write.stream) ?? undefined }));
+  const authorized = await authorizeWrites(call, app, writes);
   const tookMicroseconds = (): number => Math.ceil((app.world.clock.monotonicMs() - startMs) * MICROSECONDS);
   try {
     const { position, isRepeat } = await app.store.appendToStreams(authorized, { condition });
@@ -109,7 +107,7 @@ function writeOf(event: unknown, app: App): StreamWrite {
   const text = data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data);
   const all = tags.length === 0 ? metadata : { ...metadata, [TAGS_NAME]: tags };
   const written: NewEvent = {
-    id: id ?? guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0),
+    id: id ?? newId(app.world.ids),
     type,
     isJson: isJsonText(text),
     data: encodeText(text),
@@ -153,9 +151,10 @@ interface ReadOptions {
 /** GET `/dcb/read?query=…&options=…`. */
 const read: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
+  checkRequireLeader(call.request.headers);
   await checkStream(call, app, 'read', ALL_STREAM);
-  const filter = filterForDecisions(itemsIn(jsonOf(call, 'query') ?? {}));
-  const options = optionsOf(jsonOf(call, 'options') ?? {});
+  const filter = filterForDecisions(itemsIn(jsonIn(queryOf(call, 'query'), 'query') ?? {}));
+  const options = optionsOf(jsonIn(queryOf(call, 'options'), 'options') ?? {});
   const { text, lookedTo, next } = await readText(call, app, filter, options);
   const reply = jsonReply(call, {});
   return {
@@ -172,16 +171,6 @@ const read: Handler = async (call, app) => {
 function urlOf(call: Call, options: NextOptions): string {
   const search = new URLSearchParams({ query: queryOf(call, 'query') ?? '{}', options: JSON.stringify(options) });
   return `${baseOf(call)}${call.path}?${search.toString()}`;
-}
-
-function jsonOf(call: Call, name: string): unknown {
-  const text = queryOf(call, name);
-  if (text === undefined || text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badRequest(`${name} must be JSON`);
-  }
 }
 
 function optionsOf(options: unknown): ReadOptions {
@@ -282,11 +271,11 @@ function textOf({ type, stream, number, id, position, data, metadata, isRedacted
   return JSON.stringify(isRedacted ? { ...event, isRedacted } : event);
 }
 
-export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub' }, [
+export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', heedsRequiresLeader: true }, [
   {
     path: '/dcb/append',
     methods: 'POST, OPTIONS',
-    operations: { POST: operation('stream', 'writes', inRoom(append), DCB_DOCS.append) },
+    operations: { POST: operation('stream', 'writes', append, DCB_DOCS.append) },
   },
   {
     path: '/dcb/read',

@@ -81,7 +81,12 @@ export async function keepMarks({ repository, digests, nodeId }: ForgottenParts,
   await repository.writeObject(`${KEPT_MARKS.prefix}${nodeId}`, text);
 }
 
-async function marksOf(repository: Repository, manifests: readonly Manifest[], digests: Digests): Promise<Redactions> {
+/** What the tables of these backups mark. Throws `repository_damaged` and `log_corrupt`. */
+export async function marksOf(
+  repository: Repository,
+  manifests: readonly Manifest[],
+  digests: Digests,
+): Promise<Redactions> {
   const tables = new Map<string, BlobRef>();
   for (const { redactions } of manifests) if (redactions !== undefined) tables.set(redactions.blob, redactions);
   const marks = new Redactions();

@@ -111,7 +111,7 @@ export async function settleTables(
 }
 
 /** How many of the tables, given by their sizes from the newest on, become one. */
-export function tablesToMerge(sizes: readonly number[], tableBytesMax: number): number {
+function tablesToMerge(sizes: readonly number[], tableBytesMax: number): number {
   let small = sizes.reduce((sum, size) => sum + size, 0);
   for (let count = sizes.length; count > 1; count--) {
     const rest = sizes[count - 1]!;

@@ -416,7 +416,7 @@ class Tick {
         if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
       }
       this.#log.show();
-      [index] = await Promise.all([this.#openIndex(), this.#attributes.openAll()]);
+      index = await this.#openIndex();
       await indexLog(index, this.#log, this.#parts.world);
       await this.#marks.save();
     } catch (error) {
