@@ -416,7 +416,8 @@ class Tick {
         if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
       }
       this.#log.show();
-      index = await this.#openIndex();
+      // Side by side: each is a row of requests, and a slow store leaves a tick few of them.
+      [index] = await Promise.all([this.#openIndex(), this.#attributes.openAll()]);
       await indexLog(index, this.#log, this.#parts.world);
       await this.#marks.save();
     } catch (error) {
