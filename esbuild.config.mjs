@@ -1,6 +1,7 @@
-// Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded when a command
-// needs them, what other programs import, with its declarations, and the entry points of worker threads; the page for browsers; and the functions. Packages are inside, so that nothing has to be installed
-// beside them. `--functions` builds only the functions, beside what is there.
+// Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded
+// when a command needs them, what other programs import, with its declarations, and the entry points of worker threads;
+// the page for browsers; and the functions. Packages are inside, so that nothing has to be installed beside them.
+// `--functions` builds only the functions, beside what is there.
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -28,7 +29,10 @@ const NODE_CHECKS = ['node-check.js', 'node-check.cjs'];
 /** Packages that are imported late for what they do, not for their names. */
 const ONLY_DO = /reflect-metadata/;
 
-/** A CommonJS package that is imported late has no names in a bundle, where Node.js finds them in its source: such an import has to go by a module of our own. */
+/**
+ * A CommonJS package that is imported late has no names in a bundle, where Node.js finds them in its source: such an
+ * import has to go by a module of our own.
+ */
 function refuseNamelessParts({ outputs }) {
   for (const { entryPoint, exports } of Object.values(outputs)) {
     if (
@@ -43,24 +47,26 @@ function refuseNamelessParts({ outputs }) {
 }
 
 /**
- * What other programs import and Node.js runs begins with a look at the version of Node.js. Before the parts, which are in whatever order
- * suits them, and in the line that has no source.
+ * What other programs import and Node.js runs begins with a look at the version of Node.js. Before the parts, which are
+ * in whatever order suits them, and in the line that has no source.
  */
 async function checkNodeFirst(surface) {
   const file = `dist/${surface}.js`;
   await writeFile(file, `import"./node-check.js";${await readFile(file, 'utf8')}`);
 }
 
-/** Whether a path in `dist` is one that a build gives, or what is built writes there: code that Node.js has compiled, and the deployment. */
+/**
+ * Whether a path in `dist` is one that a build gives, or what is built writes there: code that Node.js has compiled,
+ * and the deployment.
+ */
 function isBuilt(file) {
   if (/^(?:\.cache|cdk\.out)\//.test(file)) return true;
   if (file.startsWith('functions/')) return isFunctionFile(file.slice('functions/'.length));
   if (file.startsWith('ui/')) return isPageFile(file.slice('ui/'.length));
   if (/^types(-\w{6})?\//.test(file)) return file.endsWith('.d.ts');
-  const entries = ['main', 'worker', 'sandbox-worker', ...SURFACES].flatMap((name) => [`${name}.js`, `${name}.js.map`]);
   return (
     [
-      ...entries,
+      ...['main', 'worker', 'sandbox-worker', ...SURFACES].map((name) => `${name}.js`),
       ...REQUIRED.map((name) => `${name}.cjs`),
       ...NODE_CHECKS,
       'package.json',
@@ -68,7 +74,7 @@ function isBuilt(file) {
       'demo-webhooks.json.gz',
       'THIRD-PARTY.txt',
     ].includes(file) ||
-    /^[\w.@-]+-[0-9A-Z]{8}\.js(\.map)?$/.test(file) ||
+    /^[\w.@-]+-[0-9A-Z]{8}\.js$/.test(file) ||
     /^skua-[\w.-]+-linux-(x64|arm64)\.tar\.gz(\.tmp)?$/.test(file)
   );
 }

@@ -16,8 +16,8 @@ const GROUPS: Readonly<Record<string, () => Promise<Group>>> = {
 };
 
 /**
- * A job by its name, undefined where there is none. Only what it needs is loaded: most threads live for one kind of
- * job, and loading all of them takes longer than a small merge.
+ * A job by its name, undefined where there is none. Its group is loaded when it is first asked for: a thread that
+ * merges tables has no use for a store, as jobs of a backup need it. In bundles the other groups come together.
  */
 export async function loadJob(name: string): Promise<Job | undefined> {
   const group = name.split('.', 1)[0]!;

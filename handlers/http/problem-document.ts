@@ -177,7 +177,7 @@ function shown(value: unknown): unknown {
     : value;
 }
 
-/** Whose data are shown, beside the text; they hold nothing but what the caller sent, numbers and limits. */
+/** Whose data are shown, beside the text: what the caller sent or may read, numbers and limits. */
 const PROMISED_DATA: ReadonlySet<ErrorCode> = new Set([
   'checkpoint_unknown',
   'wrong_expected_version',

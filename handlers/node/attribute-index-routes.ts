@@ -7,7 +7,6 @@ import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { adminJson } from '../http/reply.ts';
-import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { ATTRIBUTE_INDEX_DOCS } from '../openapi/attribute-index-paths.ts';
 
@@ -56,7 +55,7 @@ export const ATTRIBUTE_INDEX_ROUTES = area({ tag: 'Administration', offBy: 'disa
     methods: 'GET, POST, OPTIONS',
     operations: {
       GET: operation('administrators', 'here', readIndexes, ATTRIBUTE_INDEX_DOCS.read),
-      POST: operation('administrators', 'writes', inRoom(changeIndexes), ATTRIBUTE_INDEX_DOCS.change, 'index.set'),
+      POST: operation('administrators', 'writes', changeIndexes, ATTRIBUTE_INDEX_DOCS.change, 'index.set'),
     },
   },
 ]);

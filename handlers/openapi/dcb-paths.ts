@@ -6,6 +6,7 @@ import {
   failing,
   json,
   ok,
+  PARAMETERS,
   problems,
   query,
   ref,
@@ -77,7 +78,8 @@ export const DCB_DOCS = {
   append: {
     summary: 'Append events on a condition',
     description:
-      'The events are written unless one that matches has come behind `after`; a condition that fails is no error, and the answer says so. It asks for the right to read `$all`.',
+      'The events are written unless one that matches has come behind `after`; a condition that fails is no error, and the answer says so. It asks for the right to read `$all`. The body has at most 8 MiB.',
+    parameters: [PARAMETERS.requireLeader],
     body: { required: true, content: json(ref('DcbAppend'), { events: [{ type: 'Noted', tags: ['a'], data: '{}' }] }) },
     responses: {
       200: ok('What became of it.', json(ref('DcbAppended'))),
@@ -88,9 +90,12 @@ export const DCB_DOCS = {
   },
   read: {
     summary: 'Read the events that a decision stands on',
+    description:
+      'An answer has at most 65 536 events and about as many bytes as a page. One that ends before `limit` and before the log says in `Link` where to read on; a backward read that would is refused with 400 `page_too_large`: give a smaller `limit`.',
     parameters: [
       query('query', 'JSON such as `{"items": [{"types": ["Noted"], "tags": ["a"]}]}`.', TEXT, '{"items":[]}'),
       query('options', 'JSON: `from` (a position), `limit`, `backwards`.', TEXT, '{"limit":10}'),
+      PARAMETERS.requireLeader,
     ],
     responses: {
       200: {
@@ -100,6 +105,11 @@ export const DCB_DOCS = {
             description: 'How far it looked: what `after` of a condition takes.',
             required: true,
             schema: { type: 'integer', minimum: -1 },
+          },
+          Link: {
+            description:
+              'Where a forward read goes on, as `rel="next"`. Without it there is nothing more of what was asked for.',
+            schema: TEXT,
           },
         },
       },

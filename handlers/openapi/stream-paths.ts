@@ -374,7 +374,7 @@ export const STREAM_DOCS = {
   appendTogether: {
     summary: 'Append to one stream or several, with events as they are',
     description:
-      'All or nothing. Any JSON value is kept as its text, bytes come as Base64. `{stream, expected, events}` is an append to one stream; `{appends}` one to several, each with what is expected of it before anything is written (409 `consistency_violation` where that does not hold), and maybe on a condition, which asks for the right to read `$all`. Streams by which rights are changed are written alone.',
+      'All or nothing. Any JSON value is kept as its text, bytes come as Base64. `{stream, expected, events}` is an append to one stream; `{appends}` one to several, each with what is expected of it before anything is written (409 `consistency_violation` where that does not hold), and maybe on a condition, which asks for the right to read `$all`. Streams by which rights are changed are written alone. The body has at most 8 MiB.',
     parameters: [P.requireLeader],
     body: {
       required: true,

@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { StreamAction } from '../../core/security/api.ts';
-import type { Authorize, EventAccess, StoredEvent } from '../../core/streams/api.ts';
+import type { Authorize, EventAccess, StoredEvent, StreamWrite } from '../../core/streams/api.ts';
 import { parseLink } from '../../core/streams/format/links.ts';
 import { isMetastream, isViewName } from '../../core/streams/format/names.ts';
 import type { App, Call } from '../http/context.ts';
@@ -46,6 +46,14 @@ export function authorizeWrite(
   stream: string,
 ): Authorize | null | Promise<Authorize | null> {
   return app.security === null ? null : app.security.access.authorizeWrite(call.principal, action, stream);
+}
+
+/** The same for several writes, asked once for each stream. */
+export async function authorizeWrites(call: Call, app: App, writes: readonly StreamWrite[]): Promise<StreamWrite[]> {
+  const lists = new Map<string, Authorize | null>();
+  for (const { stream } of writes)
+    if (!lists.has(stream)) lists.set(stream, await authorizeWrite(call, app, 'write', stream));
+  return writes.map((write) => ({ ...write, authorize: lists.get(write.stream) ?? undefined }));
 }
 
 /** Reads as long as the caller may read the stream. A reply that goes on for long asks again for each of its parts. */

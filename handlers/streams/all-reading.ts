@@ -4,7 +4,7 @@ import { checkQuery } from '../../core/streams/event-query/event-query.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call } from '../http/context.ts';
 import { checkReader, checkStream, eventAccess } from './access.ts';
-import { badRequest, filterForDecisions, itemsOf } from './condition-items.ts';
+import { badRequest, filterForDecisions, itemsOf, jsonIn } from './condition-items.ts';
 
 /** What is read of all streams, and by which right. */
 
@@ -65,17 +65,9 @@ function wantedOf(call: Call): Pick<AllFilter, 'query' | 'forDecisions'> | null 
   const items = one(call, ITEMS);
   if (items === undefined) return query && { query };
   if (query !== null) throw badRequest('items stand alone: give types and tags within them');
-  const { on: _, ...wanted } = filterForDecisions(itemsOf(jsonOf(items)));
+  const { on: _, ...wanted } = filterForDecisions(itemsOf(jsonIn(items, ITEMS)));
   if (wanted.query !== undefined) checkQuery(wanted.query);
   return wanted;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badRequest('items must be JSON');
-  }
 }
 
 function eventQuery(call: Call): EventQuery | null {

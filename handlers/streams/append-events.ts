@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
+import { newId } from '../../core/ports/ids.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import { NO_BYTES, parseBatch } from './posted-events.ts';
 import { refusal } from '../http/authorization.ts';
@@ -56,7 +56,7 @@ function appendPosted(
       'Must include an event type with the request either in body or as ES-EventType header.',
     );
   const id = eventIdOf(headers);
-  if (id === null) return redirect(call, `${baseOf(call)}${call.path}/incoming/${newId(app)}`, NO_ID_TEXT);
+  if (id === null) return redirect(call, `${baseOf(call)}${call.path}/incoming/${newId(app.world.ids)}`, NO_ID_TEXT);
   return append(call, app, stream, kind, id, type, authorize);
 }
 
@@ -162,10 +162,6 @@ function streamToWrite(call: Call, segment: string): string {
       { stream },
     );
   return stream;
-}
-
-function newId(app: App): string {
-  return guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0);
 }
 
 /** DELETE `/streams/{stream}`: soft, or for ever with the hard-delete header. */

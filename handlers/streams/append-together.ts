@@ -1,8 +1,8 @@
 import { decodeBase64 } from '../../core/base/base64.ts';
 import { SkuaError } from '../../core/base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { elementsOf, membersOf } from '../../core/base/json-scanner.ts';
 import { encodeText } from '../../core/base/text.ts';
+import { newId } from '../../core/ports/ids.ts';
 import {
   ANY,
   type AppendCondition,
@@ -18,12 +18,12 @@ import type { App, Call, Handler } from '../http/context.ts';
 import { checkRequireLeader } from '../http/http-headers.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { jsonReply } from '../http/reply.ts';
-import { authorizeWrite, checkReader } from './access.ts';
+import { authorizeWrite, authorizeWrites, checkReader } from './access.ts';
 import { ALL_STREAM } from './all-reading.ts';
 import { auditWrite, noteMetadata } from './audit-write.ts';
 import { badRequest } from './condition-items.ts';
 import { conditionOf } from './dcb-routes.ts';
-import { NO_BYTES } from './posted-events.ts';
+import { NO_BYTES, WHOLE_BODY_BYTES_MAX } from './posted-events.ts';
 
 /**
  * POST `/streams`: appends of programs, to one stream or to several at once, all or nothing. Events are kept as they
@@ -35,7 +35,7 @@ export const appendTogether: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   checkRequireLeader(call.request.headers);
   await authorizeWrite(call, app, 'write', ANY_NAME);
-  const { value, text } = await readJsonText(call, app, app.options.bodyBytesMax);
+  const { value, text } = await readJsonText(call, app, Math.min(WHOLE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw badRequest(SHAPE);
   call.isLong = text.length > LONG_BODY_LENGTH;
   const parts = partsOf(text, ['stream', 'expected', 'events', 'appends', 'condition'], 'the body');
@@ -76,18 +76,12 @@ async function appendToSeveral(call: Call, app: App, parts: Parts): Promise<Appe
   const writes = arrayOf(parts['appends']!, 'appends').map((each) =>
     writeOf(app, partsOf(each, ['stream', 'expected', 'events'], 'an append'), seen),
   );
-  const lists = new Map<string, Awaited<ReturnType<typeof authorizeWrite>>>();
-  for (const { stream } of writes) {
+  for (const { stream } of writes)
     if (isForItself(stream))
       throw badRequest(`${stream.slice(0, 100)} says who may do what, or what is kept: append to it alone`);
-    if (!lists.has(stream)) lists.set(stream, await authorizeWrite(call, app, 'write', stream));
-  }
+  const authorized = await authorizeWrites(call, app, writes);
   const result = await app.store.appendToStreams(
-    writes.map((write) => ({
-      ...write,
-      expectedVersion: ANY,
-      authorize: lists.get(write.stream) ?? undefined,
-    })),
+    authorized.map((write) => ({ ...write, expectedVersion: ANY })),
     {
       condition,
       // What is expected of a stream is a check of the whole, so that all that do not hold are told.
@@ -170,10 +164,8 @@ function expectedIn(raw = '"any"'): number {
 
 function eventOf(parts: Parts, app: App, seen: { hasAllIds: boolean }): NewEvent {
   if (parts['id'] === undefined) seen.hasAllIds = false;
-  const id =
-    parts['id'] === undefined ? guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0) : textIn(parts['id'], 'id');
   return {
-    id,
+    id: parts['id'] === undefined ? newId(app.world.ids) : textIn(parts['id'], 'id'),
     type: textIn(parts['type'], 'type'),
     isJson: parts['data'] !== undefined,
     data: bytesIn(parts, 'data'),
@@ -186,7 +178,7 @@ function bytesIn(parts: Parts, name: 'data' | 'metadata'): Uint8Array {
   if (raw !== undefined && base64 !== undefined) throw badRequest(`of ${name} and ${name}Base64 give one`);
   if (raw !== undefined) return encodeText(raw);
   if (base64 === undefined) return NO_BYTES;
-  const bytes = decodeBase64(String(JSON.parse(base64)));
+  const bytes = decodeBase64(textIn(base64, `${name}Base64`));
   if (bytes === null) throw badRequest(`${name}Base64 must be Base64`);
   return bytes;
 }

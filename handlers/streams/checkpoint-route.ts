@@ -17,10 +17,10 @@ const read: Handler = async (call, app) => {
   await eventAccess(call, app)?.begin();
   const asked = askedOf(call);
   const { checkpoint, end } = await app.store.checkpoint(asked);
-  const sent = [asked.id, asked.after?.id];
-  const id = sent.includes(checkpoint?.id ?? undefined) ? checkpoint!.id : null;
+  if (checkpoint === null) return jsonReply(call, { checkpoint, end } satisfies CheckpointDocument);
+  const isKnown = checkpoint.id === asked.id || checkpoint.id === asked.after?.id;
   return jsonReply(call, {
-    checkpoint: checkpoint === null ? null : { ...checkpoint, id },
+    checkpoint: { ...checkpoint, id: isKnown ? checkpoint.id : null },
     end,
   } satisfies CheckpointDocument);
 };

@@ -24,6 +24,15 @@ export function filterForDecisions(items: readonly ConditionItem[]): AllFilter {
   return { on: 'stream', forDecisions: true, ...(!isAll && { query: { anyOf } }) };
 }
 
+/** What a parameter has, as JSON; undefined without it. Throws `bad_request`. */
+export function jsonIn(text: string | undefined, name: string): unknown {
+  try {
+    return text ? JSON.parse(text) : undefined;
+  } catch {
+    throw badRequest(`${name} must be JSON`);
+  }
+}
+
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
+import { newId } from '../../core/ports/ids.ts';
 import { attributeMembers, tagsOf, TAGS_NAME } from '../../core/attributes/format/attribute-texts.ts';
 import {
   type AllFilter,
@@ -17,22 +17,26 @@ import type { DcbAppended, DcbEvent } from '../documents/dcb.ts';
 import { readJson } from '../http/body.ts';
 import { goneOf, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
-import { isUsableEventId } from '../http/http-headers.ts';
+import { checkRequireLeader, isUsableEventId } from '../http/http-headers.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { jsonReply, POSITION_HEADER } from '../http/reply.ts';
-import { inRoom } from '../http/room.ts';
+import { hold, inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
+import { baseOf } from '../http/url.ts';
 import { DCB_DOCS } from '../openapi/dcb-paths.ts';
-import { authorizeWrite, checkReader, checkStream } from './access.ts';
+import { authorizeWrites, checkReader, checkStream } from './access.ts';
 import { ALL_STREAM } from './all-reading.ts';
-import { badRequest, filterForDecisions, isObject, isTexts, itemsOf } from './condition-items.ts';
+import { badRequest, filterForDecisions, isObject, isTexts, itemsOf, jsonIn } from './condition-items.ts';
+import { WHOLE_BODY_BYTES_MAX } from './posted-events.ts';
 
 /** Appends on a condition, and the reads that decisions stand on, as the test suite of dcb.events speaks to a store. */
 
 /** Where events lie that name no stream. */
 const DCB_STREAM = 'dcb';
-/** Events of one answer; one that has more ends before, and says how far it looked. */
+/** Events of one answer. */
 const READ_EVENTS_MAX = 65_536;
+/** Bytes of events that are read, and become text, at once; one that is larger comes alone. */
+const PART_BYTES = 131_072;
 const MICROSECONDS = 1_000;
 
 /**
@@ -41,15 +45,13 @@ const MICROSECONDS = 1_000;
  */
 const append: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
+  checkRequireLeader(call.request.headers);
   await checkStream(call, app, 'read', ALL_STREAM);
   const startMs = app.world.clock.monotonicMs();
   const { writes, condition } = await askedOf(call, app);
   // The body may have taken its time.
   await checkReader(call, app, ALL_STREAM);
-  const lists = new Map<string, Awaited<ReturnType<typeof authorizeWrite>>>();
-  for (const { stream } of writes)
-    if (!lists.has(stream)) lists.set(stream, await authorizeWrite(call, app, 'write', stream));
-  const authorized = writes.map((write) => ({ ...write, authorize: lists.get(write.stream) ?? undefined }));
+  const authorized = await authorizeWrites(call, app, writes);
   const tookMicroseconds = (): number => Math.ceil((app.world.clock.monotonicMs() - startMs) * MICROSECONDS);
   try {
     const { position, isRepeat } = await app.store.appendToStreams(authorized, { condition });
@@ -81,7 +83,7 @@ interface Asked {
 }
 
 async function askedOf(call: Call, app: App): Promise<Asked> {
-  const body = await readJson(call, app, app.options.bodyBytesMax);
+  const body = await readJson(call, app, Math.min(WHOLE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (!isObject(body)) throw badRequest('the body must be an object with events, and maybe a condition');
   const { events, condition } = body;
   const list = Array.isArray(events) ? (events as unknown[]) : [events];
@@ -105,7 +107,7 @@ function writeOf(event: unknown, app: App): StreamWrite {
   const text = data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data);
   const all = tags.length === 0 ? metadata : { ...metadata, [TAGS_NAME]: tags };
   const written: NewEvent = {
-    id: id ?? guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0),
+    id: id ?? newId(app.world.ids),
     type,
     isJson: isJsonText(text),
     data: encodeText(text),
@@ -141,6 +143,7 @@ function itemsIn(query: unknown): readonly ConditionItem[] {
 
 interface ReadOptions {
   readonly from: number | null;
+  /** Infinite where none is given. */
   readonly limit: number;
   readonly isBackward: boolean;
 }
@@ -148,53 +151,71 @@ interface ReadOptions {
 /** GET `/dcb/read?query=…&options=…`. */
 const read: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
+  checkRequireLeader(call.request.headers);
   await checkStream(call, app, 'read', ALL_STREAM);
-  const filter = filterForDecisions(itemsIn(jsonOf(call, 'query') ?? {}));
-  const options = optionsOf(jsonOf(call, 'options') ?? {});
-  const { text, lookedTo } = await readText(call, app, filter, options);
+  const filter = filterForDecisions(itemsIn(jsonIn(queryOf(call, 'query'), 'query') ?? {}));
+  const options = optionsOf(jsonIn(queryOf(call, 'options'), 'options') ?? {});
+  const { text, lookedTo, next } = await readText(call, app, filter, options);
   const reply = jsonReply(call, {});
   return {
     ...reply,
-    headers: { ...reply.headers, [POSITION_HEADER]: String(lookedTo) },
+    headers: {
+      ...reply.headers,
+      [POSITION_HEADER]: String(lookedTo),
+      ...(next !== null && { link: `<${urlOf(call, next)}>; rel="next"` }),
+    },
     body: `${text}\n`,
   } satisfies Reply;
 };
 
-function jsonOf(call: Call, name: string): unknown {
-  const text = queryOf(call, name);
-  if (text === undefined || text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badRequest(`${name} must be JSON`);
-  }
+function urlOf(call: Call, options: NextOptions): string {
+  const search = new URLSearchParams({ query: queryOf(call, 'query') ?? '{}', options: JSON.stringify(options) });
+  return `${baseOf(call)}${call.path}?${search.toString()}`;
 }
 
 function optionsOf(options: unknown): ReadOptions {
   if (!isObject(options)) throw badRequest('options must be an object such as {"from": 0, "limit": 10}');
-  const { from = null, limit = READ_EVENTS_MAX, backwards = false } = options;
+  const { from = null, limit = null, backwards = false } = options;
   if (from !== null && !(Number.isSafeInteger(from) && (from as number) >= 0))
     throw badRequest('from must be a position, as events have it');
-  if (!(Number.isSafeInteger(limit) && (limit as number) >= 1)) throw badRequest('limit must be 1 or more');
+  if (limit !== null && !(Number.isSafeInteger(limit) && (limit as number) >= 1))
+    throw badRequest('limit must be 1 or more');
   if (typeof backwards !== 'boolean') throw badRequest('backwards must be true or false');
   return {
     from: from as number | null,
-    limit: Math.min(limit as number, READ_EVENTS_MAX),
+    limit: (limit as number | null) ?? Infinity,
     isBackward: backwards,
   };
 }
 
+/** Of the read that goes on where one ended. */
+interface NextOptions {
+  readonly from: number;
+  readonly limit?: number;
+}
+
+interface ReadEvents {
+  readonly text: string;
+  readonly lookedTo: number;
+  /** Null where there is nothing more of what was asked for. */
+  readonly next: NextOptions | null;
+}
+
 /**
- * Events one page after the other until there are enough, the log ends, or the answer is as large as a page may be. A
- * forward read has looked up to where it ended, a backward one from the end of the log that it began at.
+ * Events one part after the other until there are enough, the log ends, or the answer is as large as one may be. A
+ * forward read has looked up to where it ended, a backward one from the end of the log that it began at: there older
+ * events that were left out would never count, so it is whole, or refused with `page_too_large`.
  */
 async function readText(
   call: Call,
   app: App,
   filter: AllFilter,
   { from, limit, isBackward }: ReadOptions,
-): Promise<{ readonly text: string; readonly lookedTo: number }> {
-  const lines: string[] = [];
+): Promise<ReadEvents> {
+  const { readPageBytesMax } = app.options;
+  const share = app.server.replyShareOf?.(call.request);
+  const parts: string[] = [];
+  let count = 0;
   let bytes = 0;
   let at: AllPosition | 'start' | 'end' = startOf(from, isBackward);
   let lookedTo = -1;
@@ -205,22 +226,37 @@ async function readText(
     const page = await app.store.readAll({
       direction: isBackward ? 'backward' : 'forward',
       from: at,
-      count: Math.min(limit - lines.length, PAGE_EVENTS_MAX),
+      count: Math.min(limit - count, READ_EVENTS_MAX - count, PAGE_EVENTS_MAX),
       orNext: true,
       filter,
-      bytesMax: app.options.readPageBytesMax,
+      bytesMax: Math.min(PART_BYTES, readPageBytesMax - bytes),
     });
     if (isBackward && lookedTo < 0) lookedTo = page.from.commit - 1;
-    for (const event of page.events) {
-      const line = JSON.stringify(eventOf(app.store.redactions.shown(event)));
-      lines.push(line);
-      bytes += line.length;
+    if (page.events.length > 0) {
+      const write = (): string => page.events.map((event) => textOf(app.store.redactions.shown(event))).join(',');
+      call.isLong ||= parts.length > 0;
+      const part = call.isLong ? await app.turns.slice(call.countedAs, write) : write();
+      parts.push(part);
+      bytes += part.length;
+      hold(share, bytes, 0);
     }
+    count += page.events.length;
     at = page.next;
     if (!isBackward) lookedTo = page.next.commit - 1;
-    if (page.isEnd || lines.length >= limit || bytes >= app.options.readPageBytesMax) break;
+    const isWhole = page.isEnd || count >= limit;
+    if (!isWhole && count < READ_EVENTS_MAX && bytes < readPageBytesMax) continue;
+    if (!isWhole && isBackward) throw tooLarge(readPageBytesMax);
+    const next = isWhole ? null : { from: lookedTo + 1, ...(limit !== Infinity && { limit: limit - count }) };
+    return { text: `[${parts.join(',')}]`, lookedTo, next };
   }
-  return { text: `[${lines.join(',')}]`, lookedTo };
+}
+
+function tooLarge(limit: number): SkuaError {
+  return new SkuaError(
+    'page_too_large',
+    `An answer has at most ${READ_EVENTS_MAX} events and about ${limit} bytes: give a smaller limit, or read forward.`,
+    { limit },
+  );
 }
 
 /** `from` is inclusive in both directions. */
@@ -229,17 +265,21 @@ function startOf(from: number | null, isBackward: boolean): AllPosition | 'start
   return isBackward ? { commit: from + 1, prepare: from + 1 } : { commit: from, prepare: 0 };
 }
 
-function eventOf({ type, stream, number, id, position, data, metadata, isRedacted }: StoredEvent): DcbEvent {
+function textOf({ type, stream, number, id, position, data, metadata, isRedacted }: StoredEvent): string {
   const tags = tagsOf(attributeMembers(metadata)?.tags);
-  const event = { type, tags, data: decodeText(data), position, stream, number, id };
-  return isRedacted ? { ...event, isRedacted } : event;
+  const event: DcbEvent = { type, tags, data: decodeText(data), position, stream, number, id };
+  return JSON.stringify(isRedacted ? { ...event, isRedacted } : event);
 }
 
-export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub' }, [
+export const DCB_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', heedsRequiresLeader: true }, [
   {
     path: '/dcb/append',
     methods: 'POST, OPTIONS',
-    operations: { POST: operation('stream', 'writes', inRoom(append), DCB_DOCS.append) },
+    operations: { POST: operation('stream', 'writes', append, DCB_DOCS.append) },
   },
-  { path: '/dcb/read', methods: 'GET, OPTIONS', operations: { GET: operation('stream', 'here', read, DCB_DOCS.read) } },
+  {
+    path: '/dcb/read',
+    methods: 'GET, OPTIONS',
+    operations: { GET: operation('stream', 'here', inRoom(read), DCB_DOCS.read) },
+  },
 ]);

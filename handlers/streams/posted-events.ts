@@ -12,6 +12,12 @@ import type { Turns } from '../http/turns.ts';
 
 export const NO_BYTES = new Uint8Array(0);
 
+/**
+ * Bodies that are taken apart in one stretch have at most so many bytes: room for an event of the largest size in
+ * Base64.
+ */
+export const WHOLE_BODY_BYTES_MAX = 8_388_608;
+
 /** Bytes to store and whether they are JSON. */
 interface Content {
   readonly bytes: Uint8Array;

@@ -7,7 +7,10 @@ import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
 import { NEUTRAL, sourceOf } from './surfaces.mjs';
 
-/** Of each surface the files of its bundle, its text, its size compressed, the sources that it was made of, and what it imports. */
+/**
+ * Of each surface the files of its bundle, its text, its size compressed, the sources that it was made of, and what it
+ * imports.
+ */
 export function bundleNeutral(surfaces = NEUTRAL) {
   // One by one: what two of them share is in each.
   return Promise.all(

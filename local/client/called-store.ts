@@ -214,17 +214,7 @@ function eventText({ id, type, data, metadata }: GivenEvent): string {
 
 function member(name: string, payload: string | Uint8Array | undefined): string {
   if (payload === undefined || payload.length === 0) return '';
-  return typeof payload === 'string' ? `,"${name}":${payload}` : `,"${name}Base64":"${base64Of(payload)}"`;
-}
-
-/** Bytes that become text at once; a multiple of three, as those of a text in Base64 must be. */
-const BYTES_AT_ONCE = 24_576;
-
-function base64Of(bytes: Uint8Array): string {
-  const parts: string[] = [];
-  for (let at = 0; at < bytes.length; at += BYTES_AT_ONCE)
-    parts.push(encodeBase64(bytes.subarray(at, at + BYTES_AT_ONCE)));
-  return parts.join('');
+  return typeof payload === 'string' ? `,"${name}":${payload}` : `,"${name}Base64":"${encodeBase64(payload)}"`;
 }
 
 function numberOf(expected: Expected): number {

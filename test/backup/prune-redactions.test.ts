@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { keptMarksKeys } from '../../core/backup/kept-marks/kept-marks.ts';
+import { keepMarks, keptMarksKeys, marksOfForgotten } from '../../core/backup/kept-marks/kept-marks.ts';
+import type { Repository } from '../../core/backup/repository/api.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
@@ -129,6 +130,31 @@ it('keeps in mind what was only in log that was shipped behind them', async () =
   });
   expect(await forget(nodeId)).toMatchObject({ redactionsKept: 1 });
   expect(await restored()).toEqual(EMPTY);
+});
+
+it('keeps in mind what was shipped, also where another prune forgets the node meanwhile', async () => {
+  const { repository, other, forget, restored } = await twoNodes();
+  const manifest = await within(other, async (open) => {
+    await redactSecret(open, { numbers: [1] });
+    const { manifest: made } = await backUpNode(open, repository);
+    const { shipper } = shipperOf(open.shippableLog(), async () => repository, made.nodeId);
+    await redactSecret(open);
+    await shipper.tick();
+    return made;
+  });
+  const { nodeId } = manifest;
+  const interrupted = new Proxy(repository, {
+    get: (target, name: keyof Repository) => {
+      if (name !== 'shipped') return typeof target[name] === 'function' ? target[name].bind(target) : target[name];
+      return async (...args: Parameters<Repository['shipped']>) => {
+        await forget(nodeId);
+        return target.shipped(...args);
+      };
+    },
+  });
+  const parts = { repository: interrupted, digests: nodeDigests, nodeId, manifests: [manifest] };
+  await keepMarks(parts, (await marksOfForgotten(parts))!);
+  expect(await restored(2)).toEqual(EMPTY.with(1, EMPTY[SECRET]!));
 });
 
 it('keeps nothing in mind that other backups know', async () => {

@@ -6,6 +6,7 @@ import { ATTRIBUTE_TABLE_NAME } from '../../core/shared-log/format/manifest-attr
 import { verifyObjects } from '../../core/shared-log/verify/verify.ts';
 import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
 import type { ObjectInstance } from '../../core/shared-log/api.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY, type EventQuery } from '../../core/streams/api.ts';
@@ -31,7 +32,16 @@ import {
 } from './attributes-kit.ts';
 import { AutoClock } from './auto-clock.ts';
 import { expectNamedFiles, expectScavenged, OPTIONS, scavengeable } from './scavenge-kit.ts';
-import { beginLog, compactionTick, exportDirectory, manifestOf, runTick, setMetadata, worldOf } from './tick-kit.ts';
+import {
+  beginLog,
+  CHUNK_BYTES,
+  compactionTick,
+  exportDirectory,
+  manifestOf,
+  runTick,
+  setMetadata,
+  worldOf,
+} from './tick-kit.ts';
 
 /** Attribute indexes of a log in a bucket: ticks write their tables, and instances have what lies behind them. */
 
@@ -39,14 +49,19 @@ const ALL: AttributeSetting = { names: true, correlations: true, tags: true };
 
 /** Time that passes with each look at it, so that a tick has an end. */
 class PassingClock extends AutoClock {
+  readonly #passingMs: number;
+
+  /** Of an hour that a tick has. */
+  constructor(passingMs = 400_000) {
+    super();
+    this.#passingMs = passingMs;
+  }
+
   override monotonicMs(): number {
-    this.advance(PASSING_MS);
+    this.advance(this.#passingMs);
     return super.monotonicMs();
   }
 }
-
-/** Of an hour that a tick has. */
-const PASSING_MS = 400_000;
 
 class Bucket {
   readonly clock = new AutoClock();
@@ -180,6 +195,64 @@ test('an index that is new for an old log is built over several ticks, and a tic
   const { lists, gets, puts } = counting.counts();
   expect({ lists, puts }).toEqual({ lists: 2, puts: 0 });
   expect(gets).toBeLessThanOrEqual(3);
+  await writer.close();
+});
+
+test.each(['damaged', 'gone'])(
+  'a tick goes on where an old chunk is %s that an index is to be built of',
+  async (what) => {
+    const bucket = new Bucket();
+    await beginLog(bucket.world());
+    const writer = await bucket.open();
+    const random = new Random(14);
+    await bucket.fill(writer, random, 40, 12_000);
+    await compactionTick(bucket.world());
+    await forgetAttributes(bucket.world());
+    const { chunks } = await manifestOf(bucket.objects);
+    const { key } = chunks[2]!;
+    if (what === 'gone') await bucket.objects.remove([key]);
+    else {
+      const bytes = (await bucket.objects.get(key))!.slice();
+      await bucket.objects.put(key, bytes.fill(0xff, 128, bytes.length - 128));
+    }
+    const covered: number[] = [];
+    const entries: number[] = [];
+    for (let ticks = 0; ticks < 3; ticks++) {
+      await bucket.fill(writer, random, 1);
+      const { outcome, hasMore } = await compactionTick(bucket.world());
+      expect({ outcome, hasMore }).toEqual({ outcome: 'published', hasMore: false });
+      covered.push((await manifestOf(bucket.objects)).attributes!.names!.coveredTo);
+      entries.push((await positionsInTables(bucket.objects, 'names')).length);
+    }
+    // What lies before that chunk is taken in, and once.
+    expect(Math.floor(covered[0]! / CHUNK_BYTES)).toBe(1);
+    expect(covered).toEqual(covered.map(() => covered[0]));
+    expect(entries[0]).toBeGreaterThan(0);
+    expect(entries).toEqual(entries.map(() => entries[0]));
+    const { scavengeId } = await startScavenge(bucket.world());
+    const { scavenge } = await runTick(bucket.world());
+    expect(scavenge).toMatchObject({ scavengeId });
+    await writer.close();
+  },
+);
+
+test('index tables are merged while an index of an old log is built', async () => {
+  const random = new Random(2);
+  const bucket = new Bucket();
+  await beginLog(bucket.world());
+  const writer = await bucket.open();
+  await bucket.fill(writer, random, 200, 12_000);
+  await compactionTick(bucket.world());
+  await forgetAttributes(bucket.world());
+  for (let ticks = 0; ticks < 2; ticks++) {
+    await bucket.fill(writer, random, 1);
+    await compactionTick({ ...bucket.world(), clock: new PassingClock(60_000) });
+    const { files, attributes, logEnd } = await manifestOf(bucket.objects);
+    expect(attributes!.names!.coveredTo).toBeLessThan(logEnd);
+    const tables = files.filter(({ name }) => /^index\/[0-9a-f-]{36}$/.test(name));
+    expect(tables.length).toBeGreaterThan(0);
+    expect(tables.length).toBeLessThanOrEqual(2);
+  }
   await writer.close();
 });
 

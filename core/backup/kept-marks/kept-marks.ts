@@ -62,13 +62,14 @@ export async function marksOfForgotten(parts: ForgottenParts): Promise<MarkColum
   const { repository, digests, nodeId, manifests } = parts;
   const own = manifests.filter((manifest) => manifest.nodeId === nodeId);
   const marks = await marksOf(repository, own, digests);
-  const before = await readKeptMarks(repository, `${KEPT_MARKS.prefix}${nodeId}`, digests);
-  if (before !== null) marks.addAll(before);
   const records = new ReadRecords(streamHasher);
   for (const { id } of own)
     for (const piece of await piecesOf(repository, id))
       if (piece.hasMarks === true)
         for (const { mark } of records.read(await repository.readShipped(piece), piece.from).marks) marks.add(mark, 0);
+  // Read last: another prune that has removed what was shipped has written before what that held.
+  const before = await readKeptMarks(repository, `${KEPT_MARKS.prefix}${nodeId}`, digests);
+  if (before !== null) marks.addAll(before);
   if (marks.count === 0) return null;
   const others = manifests.filter((manifest) => manifest.nodeId !== nodeId);
   const missing = without(marks.columns(...ALL_MARKS), await marksOf(repository, others, digests));
@@ -80,7 +81,12 @@ export async function keepMarks({ repository, digests, nodeId }: ForgottenParts,
   await repository.writeObject(`${KEPT_MARKS.prefix}${nodeId}`, text);
 }
 
-async function marksOf(repository: Repository, manifests: readonly Manifest[], digests: Digests): Promise<Redactions> {
+/** What the tables of these backups mark. Throws `repository_damaged` and `log_corrupt`. */
+export async function marksOf(
+  repository: Repository,
+  manifests: readonly Manifest[],
+  digests: Digests,
+): Promise<Redactions> {
   const tables = new Map<string, BlobRef>();
   for (const { redactions } of manifests) if (redactions !== undefined) tables.set(redactions.blob, redactions);
   const marks = new Redactions();

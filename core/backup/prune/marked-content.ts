@@ -18,11 +18,10 @@ import {
 } from '../../log/format/records.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { MarkColumns } from '../../streams/api.ts';
-import { decodeMarks } from '../../streams/format/marks-table.ts';
 import { namesIn } from '../../streams/format/mark-columns.ts';
-import { Redactions } from '../../streams/redactions/redactions.ts';
-import { keptMarksKeys, readKeptMarks } from '../kept-marks/kept-marks.ts';
-import type { BlobRef, Manifest, ManifestChunk, ShippedPiece } from '../format/snapshot-manifest.ts';
+import type { Redactions } from '../../streams/redactions/redactions.ts';
+import { keptMarksKeys, marksOf, readKeptMarks } from '../kept-marks/kept-marks.ts';
+import type { Manifest, ManifestChunk, ShippedPiece } from '../format/snapshot-manifest.ts';
 import type { Repository } from '../repository/api.ts';
 import { filesOfBackup, PartStorage } from '../repository/part-storage.ts';
 
@@ -71,13 +70,7 @@ export async function heldMarkedContent(
 }
 
 async function marksIn(repository: Repository, manifests: readonly Manifest[], digests: Digests): Promise<Redactions> {
-  const tables = new Map<string, BlobRef>();
-  for (const { redactions } of manifests) if (redactions !== undefined) tables.set(redactions.blob, redactions);
-  const marks = new Redactions();
-  for (const table of tables.values())
-    marks.addAll(
-      decodeMarks(repository.blobKey(table.blob), await gather(repository.readBlob(table), table.sizeBytes), digests),
-    );
+  const marks = await marksOf(repository, manifests, digests);
   for (const key of await keptMarksKeys(repository)) {
     const kept = await readKeptMarks(repository, key, digests);
     if (kept !== null) marks.addAll(kept);

@@ -85,7 +85,7 @@ export interface ObjectManifest {
   readonly attributes?: ObjectAttributes;
 }
 
-export type ManifestFormat = 1 | 2 | 3;
+type ManifestFormat = 1 | 2 | 3;
 
 /** Numbers of scavenge points, -1 for none. */
 export interface ObjectPoints {

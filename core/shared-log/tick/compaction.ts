@@ -77,9 +77,9 @@ const STREAM_TABLES: SettledTables = {
 };
 
 /**
- * Leaves at most two tables: the rest of the index, and a small new one; besides those that are as large as a table may
- * become. A reader asks every table, and on object storage that is a request each. No index may be open. When the
- * signal ends it the tables are as they were.
+ * Leaves at most two tables: the rest of the index, and a small new one; besides older ones that would become larger
+ * than a table may, were newer ones added to them. A reader asks every table, and on object storage that is a request
+ * each. No index may be open. When the signal ends it the tables are as they were.
  */
 export async function settleTables(
   { world, storage, jobs, cacheDepth }: Pick<TickIndexParts, 'world' | 'storage' | 'jobs' | 'cacheDepth'>,
@@ -111,7 +111,7 @@ export async function settleTables(
 }
 
 /** How many of the tables, given by their sizes from the newest on, become one. */
-export function tablesToMerge(sizes: readonly number[], tableBytesMax: number): number {
+function tablesToMerge(sizes: readonly number[], tableBytesMax: number): number {
   let small = sizes.reduce((sum, size) => sum + size, 0);
   for (let count = sizes.length; count > 1; count--) {
     const rest = sizes[count - 1]!;

@@ -132,17 +132,24 @@ export class TickAttributes {
     this.#end = logEnd;
   }
 
-  /** Brings those that are behind further, until that monotonic time. */
+  /**
+   * Brings those that are behind further, until that monotonic time. Events that can't be read leave them where they
+   * end: the log goes on without.
+   */
   async build(untilMs: number): Promise<void> {
     const { world, log, storage, ownBytesMax } = this.#parts;
     const behind = [...this.#indexes.values()].filter((one) => one.coveredTo < log.logEnd);
     if (behind.length === 0) return;
-    for (const one of behind) await this.#open(one);
-    await this.#read(
-      behind,
-      async () => world.clock.monotonicMs() >= untilMs || (await storage.ownBytes()) >= ownBytesMax,
-    );
-    world.log.info('attribute indexes of earlier events are being built', { ...this.said, logEnd: log.logEnd });
+    try {
+      for (const one of behind) await this.#open(one);
+      await this.#read(
+        behind,
+        async () => world.clock.monotonicMs() >= untilMs || (await storage.ownBytes()) >= ownBytesMax,
+      );
+      world.log.info('attribute indexes have taken in earlier events', { ...this.said, logEnd: log.logEnd });
+    } catch (error) {
+      world.log.warn('attribute indexes of earlier events can not be built further', { ...this.said, error });
+    }
   }
 
   /** Reads on from where all of them have what lies before. */
@@ -152,14 +159,20 @@ export class TickAttributes {
     const of = (wanted: AttributeIndexName): TickAttribute | null =>
       indexes.find(({ name }) => name === wanted) ?? null;
     const intake = new AttributeIntake({ names: of('names'), correlations: of('correlations'), tags: of('tags') });
-    let at = Math.min(...indexes.map((one) => one.coveredTo));
+    const from = Math.min(...indexes.map((one) => one.coveredTo));
+    let at = from;
+    let failed: { readonly error: unknown } | null = null;
     try {
       await scanLog(
         log.table,
-        at,
+        from,
         (frame) => {
-          at = frame.next;
-          return intake.visit(frame, log.table);
+          const { next } = frame;
+          const ended = intake.visit(frame, log.table);
+          if (ended === undefined) at = next;
+          return ended?.then(() => {
+            at = next;
+          });
         },
         async () => {
           for (const { index } of indexes) await index!.ready();
@@ -169,10 +182,14 @@ export class TickAttributes {
       );
       at = log.logEnd;
     } catch (error) {
-      if (error !== STOP) throw error;
+      if (error !== STOP) failed = { error };
     }
-    for (const { index } of indexes) await index!.flush();
-    for (const one of indexes) one.coveredTo = Math.max(one.coveredTo, at);
+    // What was read counts, so that no tick writes it again.
+    if (failed === null || at > from) {
+      for (const { index } of indexes) await index!.flush();
+      for (const one of indexes) one.coveredTo = Math.max(one.coveredTo, at);
+    }
+    if (failed !== null) throw failed.error;
   }
 
   /** For a scavenge, after `openAll`: an entry whose record is gone leaves its tables. */

@@ -133,8 +133,8 @@ export interface TickReport {
 /** Of the time that a tick has, this part is kept for publishing what it did, and never more than this. */
 const PUBLISH_SHARE = 1 / 4;
 const PUBLISH_MS_MAX = 60_000;
-/** Of the time for work this part is left to a scavenge that goes on, while attribute indexes are built anew. */
-const SCAVENGE_SHARE = 1 / 2;
+/** Of the time for work this part goes into building attribute indexes; merges and a scavenge have the rest. */
+const BUILD_SHARE = 1 / 2;
 /** With less time than this left no part of a scavenge is begun. */
 const SLICE_MS_MIN = 2_000;
 /** After a run that failed the shared files of a cluster follow again when this has passed. */
@@ -280,7 +280,7 @@ class Tick {
     if (tail.sizes.length > 0) await this.#compact(tail);
     // No older tick has said which indexes the log has.
     else if (lacksAttributes && manifest.attributes === undefined) await this.#followSetting();
-    await this.#attributes.build(this.#buildUntilMs(running !== null));
+    await this.#attributes.build(this.#buildUntilMs());
     if (tail.sizes.length > 0 || lacksAttributes) await this.#settle();
     // What was just taken over may hold a point.
     const toRun = running ?? this.#toFollow();
@@ -291,10 +291,9 @@ class Tick {
     return this.#publish(scavenge, sweep);
   }
 
-  #buildUntilMs(isScavenging: boolean): number {
-    if (!isScavenging) return this.#workUntilMs;
-    const leftMs = Math.max(0, this.#workUntilMs - this.#parts.world.clock.monotonicMs());
-    return this.#workUntilMs - leftMs * SCAVENGE_SHARE;
+  #buildUntilMs(): number {
+    const nowMs = this.#parts.world.clock.monotonicMs();
+    return nowMs + Math.max(0, this.#workUntilMs - nowMs) * BUILD_SHARE;
   }
 
   /** Goes by the newest setting of attribute indexes that has been taken over. */
@@ -417,6 +416,7 @@ class Tick {
         if (clock.monotonicMs() >= this.#workUntilMs || this.#log.bytesTaken >= this.#settings.ownBytesMax) break;
       }
       this.#log.show();
+      // Side by side: each is a row of requests, and a slow store leaves a tick few of them.
       [index] = await Promise.all([this.#openIndex(), this.#attributes.openAll()]);
       await indexLog(index, this.#log, this.#parts.world);
       await this.#marks.save();

@@ -22,6 +22,7 @@ describe('who requires the leader', () => {
     '/streams/$all',
     '/streams/%24all/head/backward/2',
     '/streams/s/metadata',
+    '/dcb/read?query=%7B%7D',
   ])('is sent there from %s, path and query as they came', async (path) => {
     const { follower } = await two();
     for (const name of ['ES-RequireLeader', 'ES-RequireMaster', 'Kurrent-RequireLeader']) {

@@ -64,17 +64,20 @@ test('one that is longer counts with all of it, and is refused where there is no
   await expect(w.ask(7 * MIB).reply).rejects.toMatchObject({ code: 'too_busy' });
 });
 
-test.each(['/admin/streams?prefix=s', '/subscriptions', '/connectors'])('%s waits for room', async (path) => {
-  const budget = new ByteBudget(
-    { of: 'replies', totalBytes: MIB, reserveBytes: MIB / 4, smallBytes: 262_144, waitersMax: 0, waitMs: 1_000 },
-    new ManualClock(),
-  );
-  const h = harness({
-    replyShareOf: () => budget.share(),
-    subscriptions: await fakeGroups('s'),
-    webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() },
-  });
-  expect((await h.get(path, 'application/json')).status).toBe(200);
-  budget.share().add(MIB);
-  expect((await h.get(path, 'application/json')).status).toBe(503);
-});
+test.each(['/admin/streams?prefix=s', '/subscriptions', '/connectors', '/dcb/read'])(
+  '%s waits for room',
+  async (path) => {
+    const budget = new ByteBudget(
+      { of: 'replies', totalBytes: MIB, reserveBytes: MIB / 4, smallBytes: 262_144, waitersMax: 0, waitMs: 1_000 },
+      new ManualClock(),
+    );
+    const h = harness({
+      replyShareOf: () => budget.share(),
+      subscriptions: await fakeGroups('s'),
+      webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() },
+    });
+    expect((await h.get(path, 'application/json')).status).toBe(200);
+    budget.share().add(MIB);
+    expect((await h.get(path, 'application/json')).status).toBe(503);
+  },
+);

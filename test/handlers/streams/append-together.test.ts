@@ -128,6 +128,9 @@ describe('appends of programs', () => {
     '{"stream":"s","events":[{"type":"T","id":"7"}]}',
     '{"stream":"s","events":[{"type":"T","data":1,"dataBase64":"AA=="}]}',
     '{"stream":"s","events":[{"type":"T","dataBase64":"*"}]}',
+    ...['null', 'true', '1234', '["AA=="]'].flatMap((value) =>
+      ['dataBase64', 'metadataBase64'].map((name) => `{"stream":"s","events":[{"type":"T","${name}":${value}}]}`),
+    ),
     '{"stream":"s","events":[{"type":"T","date":1}]}',
     '{"stream":"s","expected":-2,"events":[{"type":"T"}]}',
     '{"stream":"s","expected":"some","events":[{"type":"T"}]}',
@@ -141,6 +144,12 @@ describe('appends of programs', () => {
     const { open, post } = await world();
     expect([body, (await post(body)).status]).toEqual([body, 400]);
     await open.close();
+  });
+
+  it.each(['/streams', '/dcb/append'])('are refused beyond 8 MiB: %s', async (path) => {
+    const h = harness();
+    const send = async (length: number) => (await h.send('POST', path, JSON_TYPE, ' '.repeat(length))).json().code;
+    expect([await send(8_388_608), await send(8_388_609)]).toEqual(['bad_json', 'body_too_large']);
   });
 
   it('go by the lists of all streams that they name, a condition by that of $all, and nothing is appended to $all', async () => {

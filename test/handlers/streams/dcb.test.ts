@@ -1,16 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import { ByteBudget } from '../../../core/base/byte-budget.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { newEvent, openIndexed, set } from '../../attributes/world.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { harness } from '../harness.ts';
+import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
+import { harness, ORIGIN, type Reply } from '../harness.ts';
+import type { FlatContext } from '../../support/app-context.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { AS, secured } from '../secured.ts';
 
-async function world() {
+async function world(context: Partial<FlatContext> = {}) {
   const open = await openIndexed({ storage: new MemoryStorage(), seed: 1 });
   await set(open.store, { tags: true });
   await open.attributes!.idle();
-  const h = harness({ store: open.store });
+  const h = harness({ store: open.store, ...context });
   const append = (body: unknown) =>
     h.send('POST', '/dcb/append', { 'content-type': 'application/json' }, JSON.stringify(body));
   const read = (query: unknown, options?: unknown) =>
@@ -18,7 +22,7 @@ async function world() {
       `/dcb/read?query=${encodeURIComponent(JSON.stringify(query))}${options === undefined ? '' : `&options=${encodeURIComponent(JSON.stringify(options))}`}`,
       'application/json',
     );
-  return { open, append, read };
+  return { open, append, read, h };
 }
 
 const SEAT = { type: 'Enrolled', tags: ['course:1'], data: '{"student":7}' };
@@ -85,6 +89,68 @@ describe('appends on a condition over HTTP', () => {
     const none = await read({ items: [{ tags: ['none'] }] });
     expect(none.json()).toEqual([]);
     expect(Number(none.headers.get('es-position'))).toBe(open.store.end - 1);
+    await open.close();
+  });
+
+  it.each([undefined, 7])('lead on where an answer is full: with a limit of %s', async (limit) => {
+    const { open, append, read, h } = await world({ options: { ...DEFAULT_OPTIONS, readPageBytesMax: 2_000 } });
+    const events = Array.from({ length: 10 }, (_, i) => ({ ...SEAT, data: `${i}${'x'.repeat(300)}` }));
+    await append({ events });
+    const numbers: number[] = [];
+    let replies = 0;
+    let reply: Reply;
+    for (
+      let next: string | undefined = undefined;
+      ;
+      next = /^<(.*)>; rel="next"$/.exec(reply.headers.get('link')!)![1]!.replace(ORIGIN, '')
+    ) {
+      reply = await (next === undefined ? read(QUERY, { limit }) : h.get(next, 'application/json'));
+      replies++;
+      const seen = reply.json() as { number: number; position: number }[];
+      expect(seen.length).toBeLessThanOrEqual(5);
+      numbers.push(...seen.map(({ number }) => number));
+      if (!reply.headers.has('link')) break;
+      // What lies behind what was looked at counts.
+      const after = Number(reply.headers.get('es-position'));
+      const condition = { failIfEventsMatch: QUERY, after };
+      expect((await append({ events: SEAT, condition })).json().appendConditionFailed).toBe(true);
+    }
+    expect(numbers).toEqual(Array.from({ length: limit ?? 10 }, (_, i) => i));
+    expect(replies).toBeGreaterThan(1);
+    await open.close();
+  });
+
+  it('backward are whole, or refused', async () => {
+    const { open, append, read } = await world({ options: { ...DEFAULT_OPTIONS, readPageBytesMax: 2_000 } });
+    await append({ events: Array.from({ length: 10 }, () => ({ ...SEAT, data: 'x'.repeat(300) })) });
+    const refused = await read(QUERY, { backwards: true });
+    expect([refused.status, refused.json()]).toMatchObject([400, { code: 'page_too_large' }]);
+    const newest = await read(QUERY, { backwards: true, limit: 3 });
+    expect([newest.headers.get('link'), newest.json().map(({ number }: { number: number }) => number)]).toEqual([
+      null,
+      [9, 8, 7],
+    ]);
+    await open.close();
+  });
+
+  it('take room of replies, and become text in turns where they are long', async () => {
+    const budget = new ByteBudget(
+      { of: 'replies', totalBytes: 4e6, reserveBytes: 1e6, smallBytes: 262_144, waitersMax: 0, waitMs: 1_000 },
+      new ManualClock(),
+    );
+    const shares = Array.from({ length: 3 }, () => budget.share());
+    let asked = 0;
+    const { open, append, read } = await world({ replyShareOf: () => shares[asked]! });
+    for (let appends = 0; appends < 40; appends++) await append({ events: { ...SEAT, data: 'x'.repeat(25_000) } });
+    shares[0]!.release();
+    const whole = await read(QUERY);
+    expect(whole.json()).toHaveLength(40);
+    expect(shares[0]!.heldBytes).toBe(whole.text.length);
+    asked++;
+    shares[2]!.add(2_500_000);
+    expect((await read(QUERY)).status).toBe(503);
+    shares[asked]!.release();
+    expect((await read(QUERY, { limit: 1 })).status).toBe(200);
     await open.close();
   });
 
