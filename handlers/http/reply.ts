@@ -237,7 +237,7 @@ const ALLOWED_HEADERS = [
   ...OWN_HEADERS.filter((name) => name !== 'RequireMaster').map((name) => `Kurrent-${name}`),
   'Last-Event-ID',
 ].join(', ');
-const EXPOSED_HEADERS = 'Location, ES-Position, ES-CurrentVersion, Kurrent-Position, Kurrent-CurrentVersion';
+const EXPOSED_HEADERS = 'Location, Link, ES-Position, ES-CurrentVersion, Kurrent-Position, Kurrent-CurrentVersion';
 
 const known = new Map<string, Readonly<Record<string, string>>>();
 
