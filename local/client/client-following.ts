@@ -2,7 +2,7 @@ import type { RecordedEvent, SubscribeToAllOptions, SubscribeToStreamOptions } f
 import { checkedPosition } from '../event-store/given.ts';
 import { type Caller, PAUSE_MS_MAX } from './caller.ts';
 import { failureIn, unexpected, unreachable } from './client-errors.ts';
-import { lineOf, linesOf, positionOf, recordedLine } from './client-lines.ts';
+import { lineOf, linesOf, type Message, messagesOf, positionOf, recordedLine } from './client-lines.ts';
 import { allPath, pathOf, placeText, readHeaders, withQuery } from './client-reading.ts';
 
 /**
@@ -128,35 +128,5 @@ async function* messages(
     } finally {
       attempt.end();
     }
-  }
-}
-
-interface Message {
-  /** Empty where it has no name. */
-  readonly event: string;
-  readonly id: string;
-  readonly data: string;
-  readonly retryMs: number | null;
-}
-
-/** What stands between two empty lines. One that is not ended is none. */
-async function* messagesOf(lines: AsyncIterable<string>): AsyncGenerator<Message, void, undefined> {
-  let [event, id, data] = ['', '', ''];
-  let retryMs: number | null = null;
-  for await (const text of lines) {
-    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
-    if (line === '') {
-      if (event !== '' || id !== '' || data !== '' || retryMs !== null) yield { event, id, data, retryMs };
-      [event, id, data] = ['', '', ''];
-      retryMs = null;
-      continue;
-    }
-    const colon = line.indexOf(':');
-    const name = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    if (name === 'event') event = value;
-    else if (name === 'id') id = value;
-    else if (name === 'data') data = data === '' ? value : `${data}\n${value}`;
-    else if (name === 'retry' && /^\d{1,9}$/.test(value)) retryMs = Number(value);
   }
 }
