@@ -22,7 +22,7 @@ export interface Timing {
   random(): number;
 }
 
-export interface CallerOptions {
+interface CallerOptions {
   /** Where to send to, and what goes along to there. */
   readonly places: readonly { readonly root: string; readonly headers: Readonly<Record<string, string>> }[];
   readonly timeoutMs: number;

@@ -10,6 +10,7 @@ import {
   validateAppendCondition,
 } from '@dcb-es/event-store';
 import type { ConditionQuery, Position, RecordedEvent, TaggedEvent } from '../event-store/api.ts';
+import { isRecord } from '../event-store/values.ts';
 import type { DcbEventStoreOptions, DcbSource } from './api.ts';
 
 type Items = ConditionQuery['items'];
@@ -147,10 +148,6 @@ function sequenced(event: RecordedEvent): SequencedEvent {
 function tagsOf({ metadata }: RecordedEvent): readonly string[] {
   const tags = isRecord(metadata) ? metadata['$tags'] : [];
   return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 }
 
 function sequencePosition({ commit }: Position): SequencePosition {

@@ -3,7 +3,7 @@ import type { Checkpoint, Position, RecordedEvent } from '../event-store/api.ts'
 import type { BatchLimits, EventSource, Projection, ProjectionOptions, ProjectionStatus } from './api.ts';
 import { type AnyHandlers, handleBatch, HandlerFailure, isPromise } from './batch.ts';
 import { Intake, type Taken } from './intake.ts';
-import { parsePlace, type Place, placeText } from './position-text.ts';
+import { parsePlace, type Place, rowText } from './position-text.ts';
 import type { World } from './world.ts';
 
 const BATCH: BatchLimits = { events: 500, bytes: 4_194_304, milliseconds: 1_000 };
@@ -123,7 +123,7 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
     const { store, init } = this.#options;
     let text = await store.load(this.name);
     while (text === null) {
-      const first = placeText({ checkpoint: await this.#first() });
+      const first = rowText({ checkpoint: await this.#first() });
       const isFirst = await store.commit(this.name, null, (tx) => {
         const made = init?.(tx);
         return isPromise(made) ? made.then(() => first) : first;
@@ -291,7 +291,7 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
     const seen = (last?.link ?? last)?.version ?? version;
     const isOne = this.#options.filter?.stream !== undefined && seen !== undefined;
     const place: Place = { checkpoint: next, ...(isOne && { version: seen }) };
-    return { text: placeText(place), place };
+    return { text: rowText(place), place };
   }
 
   /** Another instance is at work: it is left alone as long as it goes on. */
