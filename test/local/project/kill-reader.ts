@@ -9,8 +9,9 @@ import { loadPostgres } from './postgres.ts';
 
 /**
  * A reader that comes to the end of a log and ends, unless it is killed before: `node kill-reader.ts BUCKET KIND PLACE
- * SEED STILL`, where it stands still within event STILL if that is not 0. It says `begin`, a point for each event that it begins, and `done`. Batches are small, and handlers wait now
- * and then, so that a kill meets all there is between two statements.
+ * SEED STILL`, where it stands still within event STILL if that is not 0. It says `begin`, a point for each event that
+ * it begins, and `done`. Batches are small, and handlers wait now and then, so that a kill meets all there is between
+ * two statements.
  */
 
 const [bucket, kind, place, seed, still] = process.argv.slice(2) as [string, string, string, string, string];

@@ -164,8 +164,8 @@ export async function runKills({ kind, rounds, seed }: KillsOptions): Promise<Ki
 }
 
 /**
- * `reached` resolves when it has begun so many events, with which it may stand still, or has ended; `ended` tells whether it had come to the end by
- * itself.
+ * `reached` resolves when it has begun so many events, with which it may stand still, or has ended; `ended` tells
+ * whether it had come to the end by itself.
  */
 function readerOf(bucket: string, words: readonly string[], seed: number, events: number, stands: boolean) {
   const child = spawn(process.execPath, [READER, bucket, ...words, String(seed), String(stands ? events : 0)], {
