@@ -61,8 +61,10 @@ export interface CallOptions {
 /**
  * A store that is called. `connect` sends nothing; a method whose server is not there says so. What failed in passing
  * is tried again, an append with the same ids; besides what an `EventStore` rejects with there are `unreachable` where
- * no address answers in time, or its answers break off; `not_authenticated`, `access_denied`, and `too_many_failures`
- * after wrong passwords; `unexpected_reply` where something else listens at the address.
+ * no address answers in time, or its answers break off; `not_ready` and `no_leader` where a server starts, or its
+ * cluster has none that leads; `not_authenticated`, `access_denied`, and `too_many_failures` after wrong passwords;
+ * `reply_too_large` where a function can't answer with as much; `unexpected_reply` where something else listens at the
+ * address.
  */
 export interface Client extends EventStore {
   /** As of an `EventStore`. */

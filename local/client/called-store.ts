@@ -5,6 +5,7 @@ import type { EventDocument } from '../../handlers/documents/streams.ts';
 import type { AppendedDocument, StreamInfoDocument } from '../../handlers/documents/together.ts';
 import { checkedExpected, checkedList, type GivenEvent, givenEvent, taggedEvents } from '../event-store/given.ts';
 import { ACCESS, customMetadata, METADATA_NUMBERS, metadataEvent } from '../event-store/metadata-members.ts';
+import { positionAt } from '../event-store/values.ts';
 import { EXPECTED_NUMBERS } from '../event-store/words.ts';
 import type {
   AppendCondition,
@@ -219,10 +220,6 @@ function member(name: string, payload: string | Uint8Array | undefined): string 
 
 function numberOf(expected: Expected): number {
   return typeof expected === 'number' ? expected : EXPECTED_NUMBERS[expected];
-}
-
-function positionAt(position: number): Position {
-  return { commit: position, prepare: position };
 }
 
 /** What means something of the members that metadata have. */

@@ -22,7 +22,7 @@ export interface Timing {
   random(): number;
 }
 
-export interface CallerOptions {
+interface CallerOptions {
   /** Where to send to, and what goes along to there. */
   readonly places: readonly { readonly root: string; readonly headers: Readonly<Record<string, string>> }[];
   readonly timeoutMs: number;
@@ -40,7 +40,7 @@ export interface Asked {
 export class Caller {
   readonly #options: CallerOptions;
   readonly #closing = new AbortController();
-  /** Of the address that answered last. */
+  /** Of the address that is asked next. */
   #place = 0;
 
   constructor(options: CallerOptions) {
@@ -64,8 +64,10 @@ export class Caller {
   /** One attempt, which has to be ended. */
   begin(asked: Asked, signal: AbortSignal | undefined): Attempt {
     const { places, send, timeoutMs } = this.#options;
-    const { root, headers } = places[this.#place % places.length]!;
+    const place = this.#place;
+    const { root, headers } = places[place]!;
     return new Attempt(
+      place,
       (init) => send(`${root}${asked.path}`, { ...init, headers: { ...asked.headers, ...headers } }),
       asked,
       timeoutMs,
@@ -84,6 +86,7 @@ export class Caller {
 
   /** Waits before the next attempt, the first of which was number 1. Throws the failure where there were too many. */
   async pause(
+    { place }: Attempt,
     passing: Passing,
     attempt: number,
     signal: AbortSignal | undefined,
@@ -91,7 +94,8 @@ export class Caller {
   ): Promise<void> {
     const { length } = this.#options.places;
     if (attempt >= attemptsMax + length - 1) throw shownFailure(passing);
-    this.#place = (this.#place + 1) % length;
+    // Calls that fail together at one address all go on to the next.
+    if (this.#place === place) this.#place = (place + 1) % length;
     const round = Math.floor(attempt / length);
     // Another address may answer at once.
     if (attempt % length !== 0) return;
@@ -118,7 +122,7 @@ export class Caller {
         const { headers } = await one.reply();
         return { text: await one.text(), headers };
       } catch (error) {
-        await this.pause(this.passingOf(error, signal), attempt, signal);
+        await this.pause(one, this.passingOf(error, signal), attempt, signal);
       } finally {
         one.end();
       }
@@ -152,6 +156,8 @@ function closed(): SkuaError {
 
 /** A request that is sent once, and what comes of it, piece by piece. */
 export class Attempt {
+  /** Of its address. */
+  readonly place: number;
   readonly #send: (init: RequestInit) => Promise<Response>;
   readonly #asked: Asked;
   readonly #ending = new AbortController();
@@ -160,11 +166,13 @@ export class Attempt {
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
 
   constructor(
+    place: number,
     send: (init: RequestInit) => Promise<Response>,
     asked: Asked,
     timeoutMs: number,
     signals: readonly AbortSignal[],
   ) {
+    this.place = place;
     this.#send = send;
     this.#asked = asked;
     this.#timeoutMs = timeoutMs;

@@ -7,7 +7,10 @@ import { inWords } from '../event-store/words.ts';
 /** What the codes mean that a client has beside those of a store without a server. */
 export const CLIENT_ERRORS = {
   access_denied: 'The user may not do this.',
+  no_leader: 'The cluster has no leader at the moment: call again later.',
   not_authenticated: 'The server wants a login, or does not know this one.',
+  not_ready: 'The server starts: call again later.',
+  reply_too_large: "A function can't answer with as much.",
   too_many_failures: 'Too many logins have failed from here: wait, and check the password.',
   unexpected_reply: 'What answers at the address is no event store, or none that this client understands.',
   unreachable:

@@ -1,8 +1,8 @@
 import type { RecordedEvent, SubscribeToAllOptions, SubscribeToStreamOptions } from '../event-store/api.ts';
 import { checkedPosition } from '../event-store/given.ts';
 import { type Caller, PAUSE_MS_MAX } from './caller.ts';
-import { failureIn } from './client-errors.ts';
-import { lineOf, linesOf, positionOf, recordedLine } from './client-lines.ts';
+import { failureIn, unexpected, unreachable } from './client-errors.ts';
+import { lineOf, linesOf, type Message, messagesOf, positionOf, recordedLine } from './client-lines.ts';
 import { allPath, pathOf, placeText, readHeaders, withQuery } from './client-reading.ts';
 
 /**
@@ -10,6 +10,7 @@ import { allPath, pathOf, placeText, readHeaders, withQuery } from './client-rea
  * by the next, behind the last id that came; that of functions ends whenever it has caught up.
  */
 
+const LIVE = 'text/event-stream';
 /** A server that has nothing to say sends a comment every 15 s: one that is silent for longer is gone. */
 const SILENT_MS_MAX = 45_000;
 /**
@@ -55,10 +56,23 @@ async function* follow<D, M>(
   onCheckpoint: SubscribeToAllOptions['onCheckpoint'],
   beginning: () => Beginning,
 ): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+  const { signal, onCaughtUp } = options;
+  let isLive = false;
   try {
-    yield* followOn(caller, options, onCheckpoint, beginning());
+    for await (const { event, id, data } of messages(caller, options, beginning())) {
+      if (event === '' && data !== '') {
+        isLive = false;
+        yield recordedLine(lineOf(data));
+        if (isAborted(signal)) return;
+      } else if (event === 'checkpoint' && id !== '') onCheckpoint?.(positionOf(id));
+      else if (event === 'caught-up') {
+        // The next replies of functions say so again.
+        if (!isLive) onCaughtUp?.();
+        isLive = true;
+      }
+    }
   } catch (error) {
-    if (!isAborted(options.signal)) throw error;
+    if (!isAborted(signal)) throw error;
   }
 }
 
@@ -66,84 +80,53 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-async function* followOn<D, M>(
+/** The messages of one reply after the other. */
+async function* messages(
   caller: Caller,
-  { resolveLinks = false, signal, onCaughtUp }: SubscribeToStreamOptions | SubscribeToAllOptions,
-  onCheckpoint: SubscribeToAllOptions['onCheckpoint'],
+  { resolveLinks = false, signal }: SubscribeToStreamOptions | SubscribeToAllOptions,
   { path, search, seen: first }: Beginning,
-): AsyncGenerator<RecordedEvent<D, M>, void, undefined> {
+): AsyncGenerator<Message, void, undefined> {
   let seen = first;
   let failed = 0;
   let hasBegun = false;
-  let isLive = false;
   for (;;) {
     caller.check(signal);
     const attempt = caller.begin(
       {
         method: 'GET',
         path: withQuery(path, search),
-        headers: {
-          ...readHeaders('text/event-stream', resolveLinks),
-          ...(seen !== undefined && { 'last-event-id': seen }),
-        },
+        headers: { ...readHeaders(LIVE, resolveLinks), ...(seen !== undefined && { 'last-event-id': seen }) },
       },
       signal,
     );
     try {
-      await attempt.reply(Math.max(caller.timeoutMs, SILENT_MS_MAX));
-      hasBegun = true;
+      const { status, headers } = await attempt.reply(Math.max(caller.timeoutMs, SILENT_MS_MAX));
+      if (headers.get('content-type')?.startsWith(LIVE) !== true) throw unexpected(status, 'it is no subscription');
       let waitMs = AGAIN_MS;
-      for await (const { event, id, data, retryMs } of messagesOf(linesOf(attempt))) {
-        failed = 0;
+      let isEmpty = true;
+      for await (const message of messagesOf(linesOf(attempt))) {
+        const { event, id, data, retryMs } = message;
         if (retryMs !== null) waitMs = Math.min(retryMs, PAUSE_MS_MAX);
         if (event === 'error') throw failureIn(data);
+        if (event === '' && id === '' && data === '') continue;
+        failed = 0;
+        hasBegun = true;
+        isEmpty = false;
         if (id !== '') seen = id;
-        if (event === '' && data !== '') {
-          isLive = false;
-          yield recordedLine(lineOf(data));
-          if (isAborted(signal)) return;
-        } else if (event === 'checkpoint' && id !== '') onCheckpoint?.(positionOf(id));
-        else if (event === 'caught-up') {
-          // The next replies of functions say so again.
-          if (!isLive) onCaughtUp?.();
-          isLive = true;
-        }
+        yield message;
       }
+      if (isEmpty) throw unreachable('The reply ended without a message');
       await caller.sleep(waitMs, signal);
     } catch (error) {
-      await caller.pause(caller.passingOf(error, signal), ++failed, signal, hasBegun ? ATTEMPTS_MAX : undefined);
+      await caller.pause(
+        attempt,
+        caller.passingOf(error, signal),
+        ++failed,
+        signal,
+        hasBegun ? ATTEMPTS_MAX : undefined,
+      );
     } finally {
       attempt.end();
     }
-  }
-}
-
-interface Message {
-  /** Empty where it has no name. */
-  readonly event: string;
-  readonly id: string;
-  readonly data: string;
-  readonly retryMs: number | null;
-}
-
-/** What stands between two empty lines. One that is not ended is none. */
-async function* messagesOf(lines: AsyncIterable<string>): AsyncGenerator<Message, void, undefined> {
-  let [event, id, data] = ['', '', ''];
-  let retryMs: number | null = null;
-  for await (const text of lines) {
-    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
-    if (line === '') {
-      if (event !== '' || id !== '' || data !== '' || retryMs !== null) yield { event, id, data, retryMs };
-      [event, id, data] = ['', '', ''];
-      retryMs = null;
-      continue;
-    }
-    const colon = line.indexOf(':');
-    const name = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    if (name === 'event') event = value;
-    else if (name === 'id') id = value;
-    else if (name === 'data') data = data === '' ? value : `${data}\n${value}`;
-    else if (name === 'retry' && /^\d{1,9}$/.test(value)) retryMs = Number(value);
   }
 }

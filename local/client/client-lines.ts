@@ -4,7 +4,7 @@ import type { Position, RecordedEvent } from '../event-store/api.ts';
 import type { Attempt } from './caller.ts';
 import { unexpected, unreachable } from './client-errors.ts';
 
-/** Lines of replies, and the events that stand in them. */
+/** Lines of replies, and the messages and events that stand in them. */
 
 /** Characters of the longest line: 4 MiB of data and metadata, each character escaped, and what stands around them. */
 const LINE_LENGTH_MAX = 33_554_432;
@@ -31,6 +31,37 @@ export async function* linesOf(attempt: Attempt): AsyncGenerator<string, void, u
     if (length > LINE_LENGTH_MAX) throw unexpected(200, `a line has more than ${LINE_LENGTH_MAX} characters`);
   }
   if (length > 0) throw unreachable('The reply broke off within a line');
+}
+
+/** Of server-sent events. */
+export interface Message {
+  /** Empty where it has no name. */
+  readonly event: string;
+  readonly id: string;
+  readonly data: string;
+  readonly retryMs: number | null;
+}
+
+/** What stands between two empty lines. One that is not ended is none. */
+export async function* messagesOf(lines: AsyncIterable<string>): AsyncGenerator<Message, void, undefined> {
+  let [event, id, data] = ['', '', ''];
+  let retryMs: number | null = null;
+  for await (const text of lines) {
+    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
+    if (line === '') {
+      if (event !== '' || id !== '' || data !== '' || retryMs !== null) yield { event, id, data, retryMs };
+      [event, id, data] = ['', '', ''];
+      retryMs = null;
+      continue;
+    }
+    const colon = line.indexOf(':');
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    if (name === 'event') event = value;
+    else if (name === 'id') id = value;
+    else if (name === 'data') data = data === '' ? value : `${data}\n${value}`;
+    else if (name === 'retry' && /^\d{1,9}$/.test(value)) retryMs = Number(value);
+  }
 }
 
 /** Throws `unexpected_reply`. */

@@ -156,7 +156,7 @@ async function* readLines<D, M>(
     } catch (error) {
       // A function can't answer with as much as that.
       if (isSkuaError(error, 'reply_too_large') && count > 1) page = Math.ceil(count / 2);
-      else await caller.pause(caller.passingOf(error, signal), ++failed, signal);
+      else await caller.pause(attempt, caller.passingOf(error, signal), ++failed, signal);
     } finally {
       attempt.end();
     }

@@ -1,4 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
+import { wait } from '../event-store/values.ts';
 import { Caller, type Timing } from './caller.ts';
 import { CalledStore } from './called-store.ts';
 import type { Client, ConnectOptions } from './api.ts';
@@ -11,19 +12,7 @@ const ADDRESSES_MAX = 16;
 const TIMEOUT_MS_MAX = 2_147_483_647;
 
 /** How time passes, and what spreads clients that try again. */
-const REAL: Timing = {
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      const timer = setTimeout(done, ms);
-      function done(): void {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        resolve();
-      }
-      signal.addEventListener('abort', done);
-    }),
-  random: Math.random,
-};
+const REAL: Timing = { sleep: wait, random: Math.random };
 
 /**
  * A client of a node, a cluster or functions. Nothing is sent before a method is called.

@@ -1,4 +1,5 @@
-import { UsageError } from '../../infra/runtime/failure.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
@@ -57,7 +58,7 @@ export async function linesReply(
 /** Characters of one line: an event of 16 MiB whose every byte is escaped. */
 const LINE_CHARACTERS_MAX = 134_217_728;
 
-/** The lines of a reply as they come; one that the connection cut off is left out. */
+/** The lines of a reply as they come. Throws where the connection cut one off. */
 export async function* linesIn(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [];
@@ -67,11 +68,14 @@ export async function* linesIn(response: Response): AsyncGenerator<string> {
     for (const [i, piece] of pieces.entries()) {
       parts.push(piece);
       length += piece.length;
-      if (length > LINE_CHARACTERS_MAX) throw new Error('The node sent a line that is longer than any event.');
+      if (length > LINE_CHARACTERS_MAX)
+        throw new CommandError('unexpected_reply', 'The node sent a line that is longer than any event.', EXIT.failed);
       if (i === pieces.length - 1) continue;
       yield parts.join('');
       parts = [];
       length = 0;
     }
   }
+  if (length > 0)
+    throw new CommandError('unreachable', 'The connection to the node broke off within a line.', EXIT.unreachable);
 }

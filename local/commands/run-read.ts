@@ -7,6 +7,8 @@ import { systemClock } from '../../infra/system-clock.ts';
 import type { Input } from '../cli/command.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
+import { failureIn, Passing } from '../client/client-errors.ts';
+import { messagesOf } from '../client/client-lines.ts';
 import { linesIn, linesReply, olderOf, pathOf, queryOf, tokenOf } from './found-events.ts';
 import type { readOptions } from './read-options.ts';
 
@@ -43,7 +45,7 @@ export async function runRead(
   const asked: Asked = { node, path: pathOf(stream), query, from, isAll, limit, signal };
   const show = json ? (text: string) => line(io.stdout, text) : plainly(io, isAll);
   try {
-    const events = follow ? followed(asked, againMs) : backward ? newestFirst(asked) : oldestFirst(asked);
+    const events = follow ? followed(asked, io, againMs) : backward ? newestFirst(asked) : oldestFirst(asked);
     let count = 0;
     for await (const text of events) {
       show(text);
@@ -98,46 +100,39 @@ async function* newestFirst({ node, path, query, from, isAll, limit, signal }: A
   }
 }
 
-/** A subscription, begun again where it was when the node ended it. */
-async function* followed({ node, path, query, from, signal }: Asked, againMs: number): AsyncGenerator<string> {
+/** A subscription, begun again where it was when the node ended it, or itself ended and is started again. */
+async function* followed({ node, path, query, from, signal }: Asked, io: Io, againMs: number): AsyncGenerator<string> {
   const whole = begunAt(query, from);
-  let seen: string | null = null;
+  let seen = '';
+  let hasBegun = false;
+  let isTold = false;
   for (;;) {
-    const reply = await linesReply(
-      node,
-      `${path}?${whole}`,
-      LIVE,
-      signal,
-      seen === null ? {} : { 'last-event-id': seen },
-    );
-    let id: string | null = null;
-    let kind = '';
-    let data = '';
     try {
-      for await (const text of linesIn(reply)) {
-        if (text.startsWith('id: ')) id = text.slice(4);
-        else if (text.startsWith('event: ')) kind = text.slice(7);
-        else if (text.startsWith('data: ')) data = text.slice(6);
-        else if (text === '') {
-          if (kind === 'error') throw problemOf(data);
-          if (kind === '' && data !== '') yield data;
-          seen = id ?? seen;
-          id = null;
-          kind = '';
-          data = '';
-        }
+      const headers = seen === '' ? {} : { 'last-event-id': seen };
+      const reply = await linesReply(node, `${path}?${whole}`, LIVE, signal, headers);
+      hasBegun = true;
+      isTold = false;
+      for await (const { event, id, data } of messagesOf(linesIn(reply))) {
+        if (event === 'error') throw endOf(data);
+        if (event === '' && data !== '') yield data;
+        if (id !== '') seen = id;
       }
     } catch (error) {
-      if (signal.aborted || error instanceof CommandError) throw error;
+      if (signal.aborted) throw error;
+      if (error instanceof CommandError) {
+        if (!hasBegun || error.exitCode !== EXIT.unreachable) throw error;
+        if (!isTold) line(io.stderr, `${error.message} It is asked again until Ctrl+C.`);
+        isTold = true;
+      }
     }
     await systemClock.sleep(againMs, signal);
     if (signal.aborted) return;
   }
 }
 
-function problemOf(text: string): CommandError {
-  const { code, detail } = JSON.parse(text) as { readonly code: string; readonly detail: string };
-  return new CommandError(code, detail, EXIT.failed);
+function endOf(text: string): Passing | CommandError {
+  const failure = failureIn(text);
+  return failure instanceof Passing ? failure : new CommandError(failure.code, failure.message, EXIT.failed);
 }
 
 function plainly(io: Io, isAll: boolean): (text: string) => void {

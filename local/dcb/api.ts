@@ -3,7 +3,7 @@ import type { EventStore } from '../event-store/api.ts';
 
 export type { EventStore as DcbEventStore } from '@dcb-es/event-store';
 
-/** What is used of a store: one of `skua/embedded`, or whatever else has these methods of it. */
+/** What is used of a store: every `EventStore` has it. */
 export type DcbSource = Pick<EventStore, 'append' | 'readAll' | 'subscribe'>;
 
 /** What `getDcbEventStore` takes. */

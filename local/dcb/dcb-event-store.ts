@@ -10,6 +10,7 @@ import {
   validateAppendCondition,
 } from '@dcb-es/event-store';
 import type { ConditionQuery, Position, RecordedEvent, TaggedEvent } from '../event-store/api.ts';
+import { isRecord } from '../event-store/values.ts';
 import type { DcbEventStoreOptions, DcbSource } from './api.ts';
 
 type Items = ConditionQuery['items'];
@@ -31,9 +32,10 @@ interface Condition {
  * stands before all events. Tags are kept as `$tags` in the metadata, which have to be an object. A tag with white
  * space, which the library knows no word for, is left out when an event is read.
  *
- * Commands that are appended together are one write: all conditions are compared with what was there before. Methods
- * reject with `AppendConditionError` where one fails, and else with the errors of the store: `index_off` until the
- * index of tags is switched on, `index_building` until it has caught up.
+ * Commands that are appended together are one write: all conditions are compared with what was there before. Together
+ * these have at most 32 different items, else `append` rejects with `bad_option`. Methods reject with
+ * `AppendConditionError` where one fails, and else with the errors of the store: `index_off` until the index of tags is
+ * switched on, `index_building` until it has caught up.
  */
 export function getDcbEventStore(store: DcbSource, options: DcbEventStoreOptions = {}): DcbEventStore {
   return {
@@ -86,7 +88,7 @@ async function append(
         ? {}
         : {
             condition: {
-              failIfEventsMatch: { items: conditions.flatMap(({ items }) => items) },
+              failIfEventsMatch: { items: anyOf(conditions) },
               ...(after > 0 && { after: atEvent(after) }),
             },
           },
@@ -102,6 +104,11 @@ function conditionOf(condition: NonNullable<AppendCommand['condition']>, command
   validateAppendCondition(condition);
   const { failIfEventsMatch, after } = condition;
   return { of: condition, command, items: itemsOf(failIfEventsMatch), after: numberOf(after) };
+}
+
+/** What any of them asks for, each item once: a query has at most 32. */
+function anyOf(conditions: readonly Condition[]): Items {
+  return [...new Map(conditions.flatMap(({ items }) => items).map((item) => [JSON.stringify(item), item])).values()];
 }
 
 /** Whether an event between what the condition counts from and a later position matches. */
@@ -141,10 +148,6 @@ function sequenced(event: RecordedEvent): SequencedEvent {
 function tagsOf({ metadata }: RecordedEvent): readonly string[] {
   const tags = isRecord(metadata) ? metadata['$tags'] : [];
   return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 }
 
 function sequencePosition({ commit }: Position): SequencePosition {

@@ -8,6 +8,7 @@ import type {
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { checkedExpected, checkedList, type GivenEvent, givenEvent, taggedEvents } from '../event-store/given.ts';
 import { EXPECTED_NUMBERS } from '../event-store/words.ts';
+import { positionAt } from '../event-store/values.ts';
 import type { AppendCondition, AppendResult, Expected, NewEvent, Position, RecordedEvent, TaggedEvent } from './api.ts';
 
 /** Between the bytes of the store and what a program works with. */
@@ -51,10 +52,6 @@ function bytesEvent({ id, type, data, metadata }: GivenEvent): BytesEvent {
 
 function bytesOf(payload: string | Uint8Array | undefined): Uint8Array {
   return payload === undefined ? NOTHING : typeof payload === 'string' ? encodeText(payload) : payload;
-}
-
-export function positionAt(position: number): Position {
-  return { commit: position, prepare: position };
 }
 
 export function appendResult({ firstEventNumber, lastEventNumber, position, isRepeat }: StoredAppend): AppendResult {

@@ -33,7 +33,7 @@ const PAGE_EVENTS = 256;
 const PAGE_BYTES = 1_048_576;
 
 /** Throws `store_closed` where the store is. */
-export type CheckOpen = () => void;
+type CheckOpen = () => void;
 
 export async function* readStream<D, M>(
   store: EventStore,

@@ -4,7 +4,7 @@ import { checkReadableName } from '../../core/streams/format/names.ts';
 import { findRedacted, redact } from '../../core/streams/redact/redact.ts';
 import { systemIds } from '../../infra/system-ids.ts';
 import type { RedactOptions, RedactResult } from './api.ts';
-import { positionAt } from './embedded-events.ts';
+import { positionAt } from '../event-store/values.ts';
 
 /** In a mark: a program of its own has no users. */
 const BY = 'embedded';

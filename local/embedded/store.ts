@@ -44,7 +44,8 @@ import type {
 import type { Backend } from './backend.ts';
 import { metadataEvent } from '../event-store/metadata-members.ts';
 import { inWords } from '../event-store/words.ts';
-import { appendResult, bytesEvents, expectedNumber, positionAt, taggedAppend } from './embedded-events.ts';
+import { appendResult, bytesEvents, expectedNumber, taggedAppend } from './embedded-events.ts';
+import { positionAt } from '../event-store/values.ts';
 import { readMetadata } from './embedded-metadata.ts';
 import { followAll, followStream, readAllStreams, readStream } from './reading.ts';
 import { redactEvents } from './redacting.ts';

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Event, ReadEvent } from 'emmett-current';
 import type { IncomingEvent, OutgoingEvent } from './emmett-connection.ts';
 import { SkuaEventStoreError } from './emmett-errors.ts';
+import { isRecord } from '../event-store/values.ts';
 import type { SkuaReadEventMetadata } from './api.ts';
 
 /** Events of Emmett as they are written, and the other way around. */
@@ -93,8 +94,4 @@ function placeOf(
   globalPosition: bigint,
 ): SkuaReadEventMetadata {
   return { messageId, streamName, streamPosition, globalPosition };
-}
-
-function isRecord(value: unknown): value is Metadata {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 }

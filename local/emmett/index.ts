@@ -41,7 +41,7 @@ export function getSkuaConsumer(
   options: SkuaConsumerOptions = {},
 ): SkuaConsumer {
   if (isAddress(source)) {
-    const client = clientOf(source);
+    const client = connected(source);
     return consumerOf(client, () => client.close(), options);
   }
   if (typeof source === 'object' && source !== null && 'subscribe' in source && 'checkpoint' in source)
@@ -52,7 +52,7 @@ export function getSkuaConsumer(
 }
 
 function connectionOf(source: EventSource): Connection {
-  if (isAddress(source)) return storeConnection(clientOf(source));
+  if (isAddress(source)) return storeConnection(connected(source));
   if (typeof source === 'object' && source !== null) {
     if ('appendToStream' in source && 'readStream' in source) return grpcConnection(source);
     if ('append' in source && 'read' in source && 'info' in source) return storeConnection(source);
@@ -67,6 +67,6 @@ function isAddress(source: object): source is HttpSource {
 }
 
 /** Nothing is sent yet, and nothing is held that would have to be let go. */
-function clientOf(source: HttpSource): Client {
+function connected(source: HttpSource): Client {
   return connect('urls' in source ? source : { ...source, url: String(source.url) });
 }

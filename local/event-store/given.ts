@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { EventQuery, Expected, Filter, NewEvent, Position, TaggedEvent } from './api.ts';
+import { isRecord } from './values.ts';
 
 /** What programs give to a store, looked at before anything is done with it: the same whatever the store is. */
 
@@ -81,15 +82,11 @@ export function taggedEvents(
 ): { readonly stream: string; readonly event: GivenEvent }[] {
   return checkedList(events).map((tagged, index) => {
     const { stream = TAGGED_STREAM, tags = [], ...event } = tagged ?? {};
-    if (tags.length > 0 && (event.metadata instanceof Uint8Array || !isPlain(event.metadata)))
+    if (tags.length > 0 && event.metadata !== undefined && !isRecord(event.metadata))
       throw invalidEvent(index, 'has tags, so its metadata must be an object');
     const metadata = tags.length === 0 ? event.metadata : { ...(event.metadata as object | undefined), $tags: tags };
     return { stream, event: givenEvent({ ...event, metadata }, index) };
   });
-}
-
-function isPlain(metadata: unknown): boolean {
-  return metadata === undefined || (typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata));
 }
 
 export function checkDirection(direction: string): void {

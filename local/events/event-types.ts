@@ -1,5 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { NewEvent, RecordedEvent } from '../event-store/api.ts';
+import { isRecord } from '../event-store/values.ts';
 import type { Definition, Definitions, EventIssue, EventsOptions, UnknownEvent, Upcast } from './api.ts';
 import { checked } from './schema-check.ts';
 import type { Checked } from './schema-check.ts';
@@ -21,7 +22,6 @@ interface EventType {
   readonly upcasts: readonly Upcast[];
 }
 
-type Metadata = Readonly<Record<string, unknown>>;
 type OrLater<T> = T | Promise<T>;
 /** How an event that fails is named: in a sentence, and as data. */
 interface Named {
@@ -211,8 +211,4 @@ function withOwn(before: unknown, after: unknown): unknown {
 /** At once, where nothing has to be waited for. */
 function then<A, B>(value: OrLater<A>, next: (value: A) => B): OrLater<B> {
   return value instanceof Promise ? value.then(next) : next(value);
-}
-
-function isRecord(value: unknown): value is Metadata {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 }

@@ -10,6 +10,9 @@ export interface PostgresClient {
   ): Promise<{ readonly rows: readonly unknown[]; readonly rowCount: number | null; readonly command?: string }>;
   /** True: it is not used again. */
   release(destroy?: boolean): void;
+  /** Tells of a connection that is lost while no query is under way. */
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What is needed of a pool: a `Pool` of `pg` has it. */
@@ -103,6 +106,8 @@ async function withClient<Client extends PostgresClient, T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
+  // A pool listens only while nobody has the client, and an error without a listener ends the process.
+  client.on('error', ignored);
   let isUsable = false;
   try {
     const result = await work(client);
@@ -111,8 +116,12 @@ async function withClient<Client extends PostgresClient, T>(
   } finally {
     // A connection on which something failed may be in any state.
     client.release(!isUsable);
+    client.off('error', ignored);
   }
 }
+
+/** A connection that was lost rejects the next query. */
+function ignored(): void {}
 
 /** What gives false is rolled back, and what throws. */
 async function inTransaction(client: PostgresClient, work: () => Promise<boolean>): Promise<boolean> {

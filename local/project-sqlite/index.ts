@@ -75,7 +75,8 @@ export function sqlite<Database extends SqliteDatabase>(
               `INSERT INTO ${quoted} (name, checkpoint) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET checkpoint = excluded.checkpoint`,
             )
             .run(name, text);
-          database.exec('COMMIT');
+          // In the default journal it waits for those who read.
+          await whenFree(() => database.exec('COMMIT'));
           isOpen = false;
           return true;
         } finally {

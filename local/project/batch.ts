@@ -25,8 +25,8 @@ interface BatchWork<Tx> {
   readonly projection: string;
   readonly handlers: AnyHandlers<Tx>;
   readonly events: readonly RecordedEvent[];
-  /** Asked behind each event: no other one is begun. */
-  isLate(): boolean;
+  /** Asked before each event, with how many were handled: it is not begun. */
+  isLate(handled: number): boolean;
 }
 
 /**
@@ -37,9 +37,9 @@ interface BatchWork<Tx> {
 export function handleBatch<Tx>(work: BatchWork<Tx>, tx: Tx, from = 0): number | Promise<number> {
   const { events, isLate } = work;
   for (let i = from; i < events.length; i++) {
+    if (isLate(i)) return i;
     const handling = handleOne(work, tx, i);
-    if (handling !== undefined) return handling.then(() => (isLate() ? i + 1 : handleBatch(work, tx, i + 1)));
-    if (isLate()) return i + 1;
+    if (handling !== undefined) return handling.then(() => handleBatch(work, tx, i + 1));
   }
   return events.length;
 }
@@ -74,7 +74,7 @@ function failed(projection: string, event: RecordedEvent, error: unknown): SkuaE
   const why = error instanceof Error ? error.message : String(error);
   return new SkuaError(
     'projection_failed',
-    `The projection ${projection} stopped at event ${version} (${type}) of ${stream}, at position ${position.commit}/${position.prepare}: ${why} Nothing of that event was kept, all before it was. Correct the handler, or what the event needs, and run the projection again: it goes on with this event.`,
+    `The projection ${projection} stopped at event ${version} (${type}) of ${stream}, at position ${position.commit}/${position.prepare}: ${why} Nothing of that event was kept. Correct the handler, or what the event needs, and run the projection again: it goes on where it is.`,
     { projection, stream, version, type, id, position },
     error,
   );

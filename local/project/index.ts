@@ -8,6 +8,7 @@ export type * from './api.ts';
 export { elsewhere, type Places } from './elsewhere.ts';
 export { memory, type MemoryModel } from './memory.ts';
 export { SkuaError } from '../../core/base/errors.ts';
+export { isSkuaError } from '../event-store/store-errors.ts';
 
 /**
  * Makes a projection, which does nothing until `run` or `catchUp` is called.

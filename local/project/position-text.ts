@@ -10,7 +10,7 @@ export interface Place {
 }
 
 /** The text of a row, which is its version, too: one that comes later is another. */
-export function placeText({ checkpoint, version }: Place): string {
+export function rowText({ checkpoint, version }: Place): string {
   return JSON.stringify({ checkpoint, version });
 }
 

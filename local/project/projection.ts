@@ -3,7 +3,7 @@ import type { Checkpoint, Position, RecordedEvent } from '../event-store/api.ts'
 import type { BatchLimits, EventSource, Projection, ProjectionOptions, ProjectionStatus } from './api.ts';
 import { type AnyHandlers, handleBatch, HandlerFailure, isPromise } from './batch.ts';
 import { Intake, type Taken } from './intake.ts';
-import { parsePlace, type Place, placeText } from './position-text.ts';
+import { parsePlace, type Place, rowText } from './position-text.ts';
 import type { World } from './world.ts';
 
 const BATCH: BatchLimits = { events: 500, bytes: 4_194_304, milliseconds: 1_000 };
@@ -123,7 +123,7 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
     const { store, init } = this.#options;
     let text = await store.load(this.name);
     while (text === null) {
-      const first = placeText({ checkpoint: await this.#first() });
+      const first = rowText({ checkpoint: await this.#first() });
       const isFirst = await store.commit(this.name, null, (tx) => {
         const made = init?.(tx);
         return isPromise(made) ? made.then(() => first) : first;
@@ -195,9 +195,9 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
   #subscription({ checkpoint, version }: Place): Parameters<EventSource<Event>['subscribe']>[0] {
     const { filter = {}, on, onOther } = this.#options;
     if (filter.stream !== undefined) return { ...filter, after: version ?? 'start' };
-    const types = filter.types ?? (onOther === undefined ? Object.keys(on) : []);
-    const isNarrow = filter.types !== undefined || (types.length > 0 && types.length <= TYPES_MAX);
-    return { ...filter, ...(isNarrow && { types }), after: checkpoint?.position ?? 'start' };
+    const types = filter.items === undefined && onOther === undefined ? Object.keys(on) : [];
+    const isNarrow = types.length > 0 && types.length <= TYPES_MAX;
+    return { ...(isNarrow && { types }), ...filter, after: checkpoint?.position ?? 'start' };
   }
 
   /** Commits a batch, or its part up to a limit or a failure; null where another instance was faster. */
@@ -209,11 +209,35 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
       return done;
     } catch (error) {
       if (!(error instanceof HandlerFailure)) throw error;
-      // Where all of the batch was rolled back, what came before the event that failed is done again.
-      const kept = { events: events.slice(0, error.handled), passed: null };
-      if (error.handled > 0) await this.#handle(stored, kept, goal, this.#options.store.rollsBack === false);
-      throw error.told;
+      return this.#keepBefore(error, stored, events, goal);
     }
+  }
+
+  /**
+   * Where all of the batch was rolled back, what came before the event that failed is done again, as far as there is
+   * time. Throws what is told of the first event that failed; null where another instance was faster.
+   */
+  async #keepBefore(
+    { handled, told }: HandlerFailure,
+    stored: Stored,
+    events: readonly Event[],
+    goal: Goal,
+  ): Promise<null> {
+    const isDone = this.#options.store.rollsBack === false;
+    for (let left = events.slice(0, handled); left.length > 0;) {
+      try {
+        const done = await this.#handle(stored, { events: left, passed: null }, goal, isDone);
+        if (done === null) return null;
+        if (done.handled === 0) break;
+        stored = done;
+        left = left.slice(done.handled);
+      } catch (error) {
+        if (!(error instanceof HandlerFailure)) throw error;
+        told = error.told;
+        left = left.slice(0, error.handled);
+      }
+    }
+    throw told;
   }
 
   async #handle(
@@ -226,19 +250,21 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
     const world = this.#world;
     // What most batches come to is asked for before their transaction begins.
     const whole = await this.#placeBehind(place, events, events.length, passed);
-    const lateMs = Math.min(goal.untilMs, world.nowMs() + this.#limits.milliseconds);
-    const work = {
-      projection: this.name,
-      handlers: this.#handlers,
-      events,
-      isLate: () => world.nowMs() >= lateMs || goal.signal?.aborted === true,
-    };
     let next: Stored & { readonly handled: number } = { ...whole, handled: events.length };
-    const behind = (handled: number): string | Promise<string> =>
-      handled === events.length
-        ? next.text
-        : this.#placeBehind(place, events, handled, null).then((part) => (next = { ...part, handled }).text);
+    const behind = (handled: number): string | Promise<string> => {
+      if (handled === events.length) return next.text;
+      if (handled === 0) return (next = { ...stored, handled }).text;
+      return this.#placeBehind(place, events, handled, null).then((part) => (next = { ...part, handled }).text);
+    };
     const isCommitted = await this.#options.store.commit(this.name, stored.text, (tx) => {
+      // The database may have kept it waiting.
+      const lateMs = world.nowMs() + this.#limits.milliseconds;
+      const work = {
+        projection: this.name,
+        handlers: this.#handlers,
+        events,
+        isLate: (count: number) => this.#isOver(goal) || (count > 0 && world.nowMs() >= lateMs),
+      };
       const handled = handleBatch(work, tx, isDone ? events.length : 0);
       return isPromise(handled) ? handled.then(behind) : behind(handled);
     });
@@ -265,7 +291,7 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
     const seen = (last?.link ?? last)?.version ?? version;
     const isOne = this.#options.filter?.stream !== undefined && seen !== undefined;
     const place: Place = { checkpoint: next, ...(isOne && { version: seen }) };
-    return { text: placeText(place), place };
+    return { text: rowText(place), place };
   }
 
   /** Another instance is at work: it is left alone as long as it goes on. */

@@ -1,3 +1,5 @@
+import { wait } from '../event-store/values.ts';
+
 /** What a projection needs of the time. */
 export interface World {
   nowMs(): number;
@@ -9,17 +11,7 @@ export interface World {
 
 export const systemWorld: World = {
   nowMs: () => Date.now(),
-  wait: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      signal.addEventListener('abort', end);
-    }),
+  wait,
   turn: () =>
     new Promise((resolve) => {
       setTimeout(resolve, 0);

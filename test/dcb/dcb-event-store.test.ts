@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Query, streamAllEventsToArray, Tags } from '@dcb-es/event-store';
 import { expect, test } from 'vitest';
+import { connect } from '../../local/client/index.ts';
 import { getDcbEventStore } from '../../local/dcb/index.ts';
+import { startTestNode } from '../../local/testing/index.ts';
 import { openIndexed } from './backends.ts';
 import { describeDcbStore, openTheirs } from './contract.ts';
 
@@ -22,6 +24,32 @@ describeDcbStore('a store in a directory', async () => {
       await rm(folder, { recursive: true });
     },
   };
+});
+describeDcbStore('a node that is called', async () => {
+  const node = await startTestNode();
+  await openIndexed({ memory: true }, async () => node.store);
+  const client = connect({ url: node.url });
+  return {
+    store: getDcbEventStore(client),
+    close: async () => {
+      await client.close();
+      await node.stop();
+    },
+  };
+});
+
+test('commands whose conditions are alike count as one query, and 32 different items are the most', async () => {
+  const skua = await openIndexed({ memory: true });
+  const store = getDcbEventStore(skua);
+  const commands = (count: number, asked: number) =>
+    Array.from({ length: count }, (_, n) => ({
+      events: { type: 'counted', tags: Tags.createEmpty(), data: n, metadata: {} },
+      condition: { failIfEventsMatch: Query.fromItems([{ types: ['asked'], tags: Tags.from([`n:${n % asked}`]) }]) },
+    }));
+  await store.append(commands(100, 32));
+  expect(await streamAllEventsToArray(store.read(Query.all()))).toHaveLength(100);
+  await expect(store.append(commands(100, 33))).rejects.toMatchObject({ code: 'bad_option' });
+  await skua.close();
 });
 
 test('events lie in the streams that the program says, and tags of others may hold anything', async () => {

@@ -542,6 +542,16 @@ export function eventStoreTests(world: () => EventStoreWorld): void {
     }
   });
 
+  test('a subscription ends with what its callbacks throw', async () => {
+    await store.append('thrown-1', [placed(1), placed(2)]);
+    const thrown = new Error('thrown');
+    const onCaughtUp = () => {
+      throw thrown;
+    };
+    await expect(all(store.subscribe({ category: 'thrown', onCaughtUp }))).rejects.toBe(thrown);
+    await expect(all(store.subscribe({ stream: 'thrown-1', onCaughtUp }))).rejects.toBe(thrown);
+  });
+
   test('knows its checkpoints, and those of no other log', async () => {
     await store.append('checked', [placed(1), placed(2)]);
     const [first, last] = await all(store.read('checked'));

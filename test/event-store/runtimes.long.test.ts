@@ -117,13 +117,11 @@ const config :Workerd.Config = (
   });
 });
 
-describe('Chromium', async () => {
-  const started = await launched();
-  if (typeof started === 'string') {
-    test.skip(started, () => {});
-    return;
-  }
-  const browser: Browser = started;
+const started = await launched();
+const why = typeof started === 'string' ? started : null;
+
+describe.skipIf(why !== null)(`Chromium${why === null ? '' : ` (${why})`}`, () => {
+  const browser = started as Browser;
   afterAll(() => browser.close());
 
   async function runIn(address: string, options: object): Promise<unknown> {

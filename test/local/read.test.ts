@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { olderOf, tokenOf } from '../../local/commands/found-events.ts';
+import { linesIn, olderOf, tokenOf } from '../../local/commands/found-events.ts';
 import { readOptions } from '../../local/commands/read-options.ts';
 import { runRead } from '../../local/commands/run-read.ts';
 import { runBy } from './run.ts';
@@ -38,6 +38,24 @@ const places = async (line: string) =>
     .slice(0, -1)
     .map((text) => / {2}(\d+@\S+) {2}/.exec(text)![1]);
 const lineAt = (out: string, i: number) => JSON.parse(out.split('\n')[i]!);
+
+/** Two events of `--follow --json`, of a node that answers so. */
+async function following(answers: readonly (() => Response)[]) {
+  const asked: (string | null)[] = [];
+  const { fetch: real } = globalThis;
+  globalThis.fetch = async (_: unknown, init?: RequestInit) => {
+    asked.push(new Headers(init!.headers).get('last-event-id'));
+    return answers[asked.length - 1]!();
+  };
+  const given = io();
+  try {
+    const options = { ...defaults(), category: 'order', follow: true, json: true, limit: 2 };
+    expect(await runRead({ options, given: new Set(), positionals: [] }, given, 0)).toBe(0);
+  } finally {
+    globalThis.fetch = real;
+  }
+  return { asked, out: given.out, err: given.err };
+}
 
 describe('skua read', () => {
   test.each<[string, string[]]>([
@@ -95,21 +113,32 @@ describe('skua read', () => {
   });
 
   test('follows on behind what it has seen when the node ends a subscription', async () => {
-    const asked: (string | null)[] = [];
     const answers = ['id: 7/7\ndata: {"a":1}\n\nid: 9/9\ndata: {"cut', 'id: 9/9\ndata: {"b":2}\n\n'];
-    const { fetch: real } = globalThis;
-    globalThis.fetch = (_: unknown, init?: RequestInit) => {
-      asked.push(new Headers(init!.headers).get('last-event-id'));
-      return Promise.resolve(new Response(answers[asked.length - 1]!));
+    expect(await following(answers.map((text) => () => new Response(text)))).toEqual({
+      asked: [null, '7/7'],
+      out: '{"a":1}\n{"b":2}\n',
+      err: '',
+    });
+  });
+
+  test('follows on when the node that it follows is started again', async () => {
+    const ends = { code: 'store_closed', detail: 'x' };
+    const starts = { code: 'not_ready', detail: 'The node starts.' };
+    const gone = () => {
+      throw new TypeError('fetch failed');
     };
-    const given = io();
-    try {
-      const options = { ...defaults(), category: 'order', follow: true, json: true, limit: 2 };
-      expect(await runRead({ options, given: new Set(), positionals: [] }, given, 0)).toBe(0);
-    } finally {
-      globalThis.fetch = real;
-    }
-    expect([asked, given.out]).toEqual([[null, '7/7'], '{"a":1}\n{"b":2}\n']);
+    const { asked, out, err } = await following([
+      () => new Response(`id: 7/7\ndata: {"a":1}\n\nevent: error\ndata: ${JSON.stringify(ends)}\n\n`),
+      gone,
+      gone,
+      () => Response.json(starts, { status: 503, headers: { 'content-type': 'application/problem+json' } }),
+      () => new Response('id: 9/9\ndata: {"b":2}\n\n'),
+    ]);
+    expect([asked, out]).toEqual([[null, '7/7', '7/7', '7/7', '7/7'], '{"a":1}\n{"b":2}\n']);
+    expect(err).toMatch(/^No node answers at .* It is asked again until Ctrl\+C\.\n$/);
+    await expect(following([gone])).rejects.toMatchObject({ code: 'node_unreachable' });
+    const deleted = `event: error\ndata: ${JSON.stringify({ code: 'stream_deleted', detail: 'x' })}\n\n`;
+    await expect(following([() => new Response(deleted)])).rejects.toMatchObject({ code: 'stream_deleted' });
   });
 
   test('says what to say', async () => {
@@ -119,6 +148,15 @@ describe('skua read', () => {
     expect(await run('read none-1')).toMatchObject({ code: 1 });
     expect(await run('read --category a-b')).toMatchObject({ code: 1 });
     expect(await run('read --category none')).toMatchObject({ code: 0, out: '', err: 'No events match.\n' });
+  });
+
+  test('a reply that breaks off within a line is no end', async () => {
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const text of linesIn(new Response('{"n":1}\n{"n":'))) seen.push(text);
+    })();
+    await expect(reading).rejects.toMatchObject({ code: 'unreachable' });
+    expect(seen).toEqual(['{"n":1}']);
   });
 
   test('pages begin at a position in hexadecimal, and lead on by the header of the node', () => {

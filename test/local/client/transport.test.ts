@@ -95,6 +95,12 @@ const text =
   () =>
     new Response(body);
 
+/** As subscriptions come. */
+const streamed =
+  (answer: Answer): Answer =>
+  async (sent) =>
+    new Response((await answer(sent)).body, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
+
 async function numbers(events: AsyncIterable<{ readonly version: number }>): Promise<number[]> {
   const found: number[] = [];
   for await (const { version } of events) found.push(version);
@@ -341,6 +347,9 @@ describe('a reading', () => {
 
 describe('a subscription', () => {
   const message = (n: number) => `id: ${n}\ndata: ${line(n)}\n`;
+  const live = (body: string) => streamed(text(body));
+  const liveCut = (body: string) => streamed(cut(body));
+  const failure = (code: string) => `event: error\ndata: ${JSON.stringify({ code, detail: 'x' })}\n\n`;
   const CAUGHT_UP = (n: number) => `event: caught-up\nid: ${n}\ndata: {}\n\n`;
 
   async function follow(answers: readonly Answer[], count: number) {
@@ -362,11 +371,11 @@ describe('a subscription', () => {
   test('goes on behind the last id that came whole', async () => {
     const { seen, ids } = await follow(
       [
-        cut(`retry: 50\n\n${message(0)}${message(1).slice(0, -1)}`),
-        cut(`:\n\n${message(1)}id: 2\nda`),
+        liveCut(`retry: 50\n\n${message(0)}${message(1).slice(0, -1)}`),
+        liveCut(`:\n\n${message(1)}id: 2\nda`),
         broken,
-        text(`${message(2)}event: error\ndata: ${JSON.stringify({ code: 'store_closed', detail: 'x' })}\n\n`),
-        text(message(3)),
+        live(message(2) + failure('store_closed')),
+        live(message(3)),
       ],
       4,
     );
@@ -377,11 +386,11 @@ describe('a subscription', () => {
   test('asks again where a reply ends once it has caught up, and tells of that once', async () => {
     const { seen, caughtUp, waits, ids } = await follow(
       [
-        text(`retry: 2000\n\n${message(0)}${CAUGHT_UP(0)}`),
-        text(`retry: 2000\n\n${CAUGHT_UP(0)}`),
-        text(CAUGHT_UP(7)),
-        text(`${message(8)}${CAUGHT_UP(8)}`),
-        text(message(9)),
+        live(`retry: 2000\n\n${message(0)}${CAUGHT_UP(0)}`),
+        live(`retry: 2000\n\n${CAUGHT_UP(0)}`),
+        live(CAUGHT_UP(7)),
+        live(`${message(8)}${CAUGHT_UP(8)}`),
+        live(message(9)),
       ],
       3,
     );
@@ -391,18 +400,19 @@ describe('a subscription', () => {
   });
 
   test('ends with what its server says, and with who is not there from the beginning', async () => {
-    const gone = `event: error\ndata: ${JSON.stringify({ code: 'stream_deleted', detail: 'gone' })}\n\n`;
-    await expect(follow([text(message(0) + gone)], 5)).rejects.toMatchObject({ code: 'stream_deleted' });
+    await expect(follow([live(message(0) + failure('stream_deleted'))], 5)).rejects.toMatchObject({
+      code: 'stream_deleted',
+    });
     await expect(follow([problem(403, 'access_denied')], 5)).rejects.toMatchObject({ code: 'access_denied' });
     await expect(follow([broken], 5)).rejects.toMatchObject({ code: 'unreachable' });
-    const begun = await follow([text(message(0)), ...Array.from({ length: 50 }, () => broken), text(message(1))], 2);
+    const begun = await follow([live(message(0)), ...Array.from({ length: 50 }, () => broken), live(message(1))], 2);
     expect(begun.seen).toEqual([0, 1]);
   });
 
   test('tells of checkpoints, and goes on behind them', async () => {
     const { client, sent } = world([
-      text('event: checkpoint\nid: 70/60\ndata: {}\n\n'),
-      text(`id: 80/80\ndata: ${line(8)}\n`),
+      live('event: checkpoint\nid: 70/60\ndata: {}\n\n'),
+      live(`id: 80/80\ndata: ${line(8)}\n`),
     ]);
     const ending = new AbortController();
     const found: unknown[] = [];
@@ -417,6 +427,47 @@ describe('a subscription', () => {
     expect(sent.map(({ headers }) => headers['last-event-id'])).toEqual(['5/5', '70/60']);
     expect(new URL(sent[0]!.url).searchParams.get('data')).toBe('^(?:s|t,u)');
   });
+
+  test('that its server ends each time is asked for after pauses that grow, and not for ever', async () => {
+    const busy = `retry: 2000\n\n${failure('too_busy')}`;
+    const { seen, waits } = await follow([live(message(0)), ...[1, 2, 3].map(() => live(busy)), live(message(1))], 2);
+    expect([seen, waits]).toEqual([
+      [0, 1],
+      [1_000, 100, 200, 400],
+    ]);
+    await expect(follow([live(busy)], 1)).rejects.toMatchObject({ code: 'too_busy' });
+    // Nor is one for ever whose replies say nothing.
+    await expect(follow([live(':\n\n')], 1)).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
+  test('ends with what a callback throws', async () => {
+    const thrown = new Error('thrown');
+    const onCheckpoint = () => {
+      throw thrown;
+    };
+    const { client, sent } = world([live('event: checkpoint\nid: 70/60\ndata: {}\n\n')]);
+    await expect(numbers(client.subscribe({ onCheckpoint }))).rejects.toBe(thrown);
+    expect(sent).toHaveLength(1);
+  });
+
+  test('is none where something else answers', async () => {
+    await expect(follow([text('<html>\n\n')], 1)).rejects.toMatchObject({ code: 'unexpected_reply' });
+  });
+});
+
+test('calls that fail together at one address all go on to the next', async () => {
+  const urls = ['http://one.test', 'http://two.test', 'http://three.test'];
+  const { client, sent } = world([broken, broken, appended, appended, appended], {
+    url: undefined as never,
+    urls,
+  } as object);
+  await Promise.all([client.append('s', event), client.append('s', event)]);
+  await client.append('s', event);
+  expect(sent.map(({ url }) => new URL(url).hostname)).toEqual([
+    'one.test',
+    'one.test',
+    ...Array.from({ length: 3 }, () => 'two.test'),
+  ]);
 });
 
 test('ids are UUIDs where the platform makes none, as in a page that came over plain HTTP', async () => {

@@ -137,6 +137,7 @@ export function modelTests<Tx>(kind: string, kit: Kit<Tx>, { isShared }: Contrac
         [{ stream: 'b-1' }, (e: RecordedEvent) => e.stream === 'b-1'],
         [{ filter: { on: 'stream', prefixes: ['a-2'] } }, (e: RecordedEvent) => lineOf(e) === 'a-2@0'],
         [{ types: ['Other'] }, () => false],
+        [{ items: [{ tags: ['red'] }] }, (e: RecordedEvent) => e.metadata !== undefined && e.type === 'Counted'],
       ] as const;
       for (const [filter, wanted] of cases) {
         await kit.reset();
@@ -174,6 +175,30 @@ export function modelTests<Tx>(kind: string, kit: Kit<Tx>, { isShared }: Contrac
       await projection.catchUp();
       expect(await kit.lines()).toEqual(await all());
     });
+
+    during(
+      'keep all before a failure, also where another event fails, or time runs out, when it is done again',
+      async () => {
+        await grown(30, 'a-1');
+        let nowMs = 1_000_000;
+        let failures = 0;
+        const on = {
+          Counted: async (tx: Tx, event: RecordedEvent) => {
+            await kit.add(tx, lineOf(event));
+            if (failures > 1) nowMs += 300;
+            if (![17, failures === 0 ? 17 : 9].includes(event.version)) return;
+            failures++;
+            throw new Error(`Failure ${failures}.`);
+          },
+        };
+        const projection = new Projecting(store, options(await kit.open(), { on }), {
+          ...systemWorld,
+          nowMs: () => nowMs,
+        });
+        await expect(projection.catchUp()).rejects.toMatchObject({ code: 'projection_failed', data: { version: 9 } });
+        expect(await kit.lines()).toEqual((await all()).slice(0, 9));
+      },
+    );
 
     during('begin with `init`, once; where that fails nothing is there, and the next run begins', async () => {
       await grown(1, 'a-1');
@@ -257,6 +282,21 @@ export function modelTests<Tx>(kind: string, kit: Kit<Tx>, { isShared }: Contrac
       await grown(1, 'a-1');
       expect(await projection.catchUp({ deadline: new Date(nowMs - 1) })).toMatchObject({ isCaughtUp: false });
       expect((await kit.lines()).length).toBe(25);
+      // Nor does one that is over when the database lets it in.
+      const model = await kit.open();
+      const waiting: Model<Tx> = {
+        ...model,
+        commit: (name, previous, work) =>
+          model.commit(name, previous, (tx) => {
+            nowMs += 5_000;
+            return work(tx);
+          }),
+      };
+      const late = new Projecting(store, options(waiting), world);
+      expect(await late.catchUp({ deadline: nowMs + 1_000 })).toMatchObject({ isCaughtUp: false, events: 0 });
+      expect((await kit.lines()).length).toBe(25);
+      expect(await late.catchUp()).toMatchObject({ isCaughtUp: true, events: 1 });
+      expect(await kit.lines()).toEqual(await all());
     });
 
     during('commit in batches that end by events, bytes and time', async () => {

@@ -4,16 +4,20 @@ import { type Model, project, type RecordedEvent } from '../../../local/project/
 import { postgres, type PostgresClient } from '../../../local/project-postgres/index.ts';
 import { sqlite } from '../../../local/project-sqlite/index.ts';
 import { Random } from '../../support/random.ts';
-import { ALL, CREATE, upsert } from './kills.ts';
+import { ALL, BATCH_EVENTS, CREATE, upsert } from './kills.ts';
 import { loadPostgres } from './postgres.ts';
 
 /**
  * A reader that comes to the end of a log and ends, unless it is killed before: `node kill-reader.ts BUCKET KIND PLACE
- * SEED`. It says `begin`, a point for each event that it begins, and `done`. Batches are small, and handlers wait now
- * and then, so that a kill meets all there is between two statements.
+ * SEED STILL`, where it stands still within event STILL if that is not 0. It says `begin`, a point for each event that
+ * it begins, and `done`. Batches are small, and handlers wait now and then, so that a kill meets all there is between
+ * two statements.
  */
 
-const [bucket, kind, place, seed] = process.argv.slice(2) as [string, string, string, string];
+const [bucket, kind, place, seed, still] = process.argv.slice(2) as [string, string, string, string, string];
+let begun = 0;
+/** A timer keeps the process alive. */
+const STILL_MS = 60_000;
 const random = new Random(Number(seed));
 const pause = async () => {
   for (let turns = random.chance(0.3) ? random.int(0, 200) : 0; turns > 0; turns--) await new Promise(setImmediate);
@@ -26,12 +30,13 @@ async function read<Tx>(model: Model<Tx>, run: (tx: Tx, sql: string, values?: re
   await project(store, {
     name: 'totals',
     store: model,
-    batch: { events: 4 },
+    batch: { events: BATCH_EVENTS },
     init: async (tx) => void (await run(tx, CREATE)),
     on: {
       Counted: async (tx, { stream, version }: RecordedEvent) => {
         process.stdout.write('.');
         await run(tx, sql, [stream, version]);
+        if (++begun === Number(still)) await new Promise(() => setInterval(() => {}, STILL_MS));
         await pause();
         await run(tx, sql, [ALL, version]);
       },

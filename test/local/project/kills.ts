@@ -92,6 +92,8 @@ async function postgresServer(): Promise<Database> {
 
 const READER = fileURLToPath(new URL('kill-reader.ts', import.meta.url));
 const EVENTS_A_ROUND = 25;
+/** Of what a reader commits together. */
+export const BATCH_EVENTS = 4;
 
 interface KillsOptions {
   readonly kind: 'sqlite' | 'postgres';
@@ -124,7 +126,10 @@ export async function runKills({ kind, rounds, seed }: KillsOptions): Promise<Ki
       for (let i = 0; i < EVENTS_A_ROUND; i++)
         await store.append(`s-${random.int(0, 4)}`, { type: 'Counted', data: { i } });
       // By what it has done, so that a slow machine kills where a fast one does; it goes on until the signal comes.
-      const reader = readerOf(bucket, database.words, random.int(0, 1_000_000), random.int(0, EVENTS_A_ROUND));
+      // Every other one stands still there, behind its first batch, so that it is killed midway on any machine.
+      const stands = round % 2 === 0;
+      const events = random.int(stands ? BATCH_EVENTS + 1 : 0, EVENTS_A_ROUND);
+      const reader = readerOf(bucket, database.words, random.int(0, 1_000_000), events, stands);
       await reader.reached;
       for (let turns = random.int(0, 40); turns > 0; turns--) await new Promise(setImmediate);
       reader.kill();
@@ -135,7 +140,7 @@ export async function runKills({ kind, rounds, seed }: KillsOptions): Promise<Ki
       if (now > held) grew++;
       held = now;
     }
-    const last = readerOf(bucket, database.words, 0, 0);
+    const last = readerOf(bucket, database.words, 0, 0, false);
     if (!(await last.ended)) throw new Error('The last reader has not come to the end.');
     const totals = memory(() => new Map<string, Total>());
     await project(store, {
@@ -159,11 +164,11 @@ export async function runKills({ kind, rounds, seed }: KillsOptions): Promise<Ki
 }
 
 /**
- * `reached` resolves when it has begun so many events, or has ended; `ended` tells whether it had come to the end by
- * itself.
+ * `reached` resolves when it has begun so many events, with which it may stand still, or has ended; `ended` tells
+ * whether it had come to the end by itself.
  */
-function readerOf(bucket: string, words: readonly string[], seed: number, events: number) {
-  const child = spawn(process.execPath, [READER, bucket, ...words, String(seed)], {
+function readerOf(bucket: string, words: readonly string[], seed: number, events: number, stands: boolean) {
+  const child = spawn(process.execPath, [READER, bucket, ...words, String(seed), String(stands ? events : 0)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let said = '';

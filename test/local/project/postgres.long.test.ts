@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../../local/embedded/index.ts';
 import { project } from '../../../local/project/index.ts';
@@ -66,6 +67,26 @@ describe.skipIf(NO_POSTGRES !== null)(`a PostgreSQL server${NO_POSTGRES === null
     await failing('well', (client) => client.query('SELECT 1'));
     const { rows } = await pool.query('SELECT name FROM "Models".places ORDER BY name');
     expect(rows).toEqual([{ name: 'end' }, { name: 'over' }, { name: 'well' }]);
+    await store.close();
+  });
+
+  test('a connection that the server ends while a handler works ends the run, and not the process', async () => {
+    await reset();
+    const store = await openStore({ memory: true });
+    await store.append('a', { type: 'Counted' });
+    const projection = project(store, {
+      name: 'ended',
+      store: postgres(newPool()),
+      on: {
+        Counted: async (client) => {
+          const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+          const isLost = new Promise((resolve) => (client as unknown as EventEmitter).once('end', resolve));
+          await admin.query(`SELECT pg_terminate_backend(${(rows[0] as { pid: number }).pid})`);
+          await isLost;
+        },
+      },
+    });
+    await expect(projection.run()).rejects.toThrow(/connection/);
     await store.close();
   });
 });

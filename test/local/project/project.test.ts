@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -95,6 +96,90 @@ describe('SQLite', () => {
     await expect(rude.catchUp()).rejects.toThrow('A handler has ended the transaction');
     await store.close();
     db.close();
+  });
+
+  test('a commit waits for another connection that reads', async () => {
+    closeAll();
+    file++;
+    const store = await openStore({ memory: true });
+    await store.append('a', { type: 'Counted' });
+    const [db, other] = [connection(), connection()];
+    const projection = project(store, {
+      name: 'one',
+      store: sqlite(db),
+      init: (tx) => tx.exec('CREATE TABLE seen (version INTEGER)'),
+      on: { Counted: (tx, { version }) => void tx.prepare('INSERT INTO seen VALUES (?)').run(version) },
+    });
+    await projection.catchUp();
+    await store.append('a', { type: 'Counted' });
+    const reading = other.prepare('SELECT version FROM seen').iterate();
+    expect(reading.next().value).toEqual({ version: 0 });
+    let isEnded = false;
+    const running = projection.catchUp().finally(() => {
+      isEnded = true;
+    });
+    running.catch(() => {});
+    while (!db.isTransaction && !isEnded) await new Promise((resolve) => setImmediate(resolve));
+    reading.return?.();
+    expect(await running).toMatchObject({ isCaughtUp: true, events: 2 });
+    expect(other.prepare('SELECT count(*) AS count FROM seen').get()).toEqual({ count: 2 });
+    await store.close();
+  });
+});
+
+test('what another instance has done meanwhile is no failure: it is looked at again', async () => {
+  const store = await openStore({ memory: true });
+  for (let i = 0; i < 5; i++) await store.append('a', { type: 'Counted' });
+  const model = memory(() => [] as number[]);
+  let commits = 0;
+  const overtaken = {
+    ...model,
+    // The first makes the row, the second fails, and the third would keep what came before.
+    commit: async (...options: Parameters<typeof model.commit>) => ++commits !== 3 && model.commit(...options),
+  };
+  const projection = project(store, {
+    name: 'counts',
+    store: overtaken,
+    on: {
+      Counted: (state, { version }) => {
+        if (version === 3) throw new Error('no connection');
+        state.push(version);
+      },
+    },
+  });
+  await expect(projection.catchUp()).rejects.toMatchObject({ code: 'projection_failed', data: { version: 3 } });
+  expect(model.state).toEqual([0, 1, 2]);
+  await store.close();
+});
+
+describe('PostgreSQL', () => {
+  test('a connection that is lost while a handler works rejects, and does not end the process', async () => {
+    const store = await openStore({ memory: true });
+    await store.append('a', { type: 'Counted' });
+    const client = Object.assign(new EventEmitter(), {
+      query: async () => {
+        if (isLost) throw new Error('The connection was lost before.');
+        return { rows: [{ checkpoint: JSON.stringify({ checkpoint: null }) }], rowCount: 1 };
+      },
+      release: (destroy?: boolean) => void released.push(destroy),
+    });
+    const released: (boolean | undefined)[] = [];
+    let isLost = false;
+    const projection = project(store, {
+      name: 'counts',
+      store: postgres({ connect: async () => client }),
+      on: {
+        Counted: (tx) => {
+          isLost = true;
+          // Throws where nobody listens.
+          tx.emit('error', new Error('Connection terminated unexpectedly'));
+        },
+      },
+    });
+    await expect(projection.run()).rejects.toThrow('The connection was lost before.');
+    expect(released).toEqual([false, true]);
+    expect(client.listenerCount('error')).toBe(0);
+    await store.close();
   });
 });
 
