@@ -117,7 +117,7 @@ describe('skua read', () => {
     expect(await following(answers.map((text) => () => new Response(text)))).toEqual({
       asked: [null, '7/7'],
       out: '{"a":1}\n{"b":2}\n',
-      err: '',
+      err: 'The connection to the node broke off within a line. It is asked again until Ctrl+C.\n',
     });
   });
 
