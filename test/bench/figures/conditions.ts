@@ -90,6 +90,7 @@ export const conditions: Figure = {
   async run(settings) {
     const { folder, events } = await taggedLog(settings);
     const open = await openFolder(folder);
+    await open.attributes!.idle();
     const { store } = open;
     /** Of each event that was appended here, so that the newest ones are known. */
     const positions: number[] = [];
