@@ -60,12 +60,15 @@ export async function problemOf(response: Response): Promise<ApiError> {
   }
   const text = (name: string) => (typeof data[name] === 'string' && data[name] !== '' ? data[name] : null);
   const seconds = Number(response.headers.get('retry-after'));
+  const said =
+    text('detail') ??
+    text('message') ??
+    text('title') ??
+    `The node answered with ${response.status} ${response.statusText}`;
   return new ApiError(
     text('code') ?? `http_${response.status}`,
-    text('detail') ??
-      text('message') ??
-      text('title') ??
-      `The node answered with ${response.status} ${response.statusText}.`,
+    // A hint may follow.
+    /[.!?]$/.test(said) ? said : `${said}.`,
     {
       status: response.status,
       hint: text('hint'),
