@@ -247,7 +247,7 @@ export function directoryError(error: unknown, key: string, root: string): SkuaE
     default:
       return new SkuaError(
         'io_error',
-        `An operation on ${key} in ${root} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`,
+        `An operation on ${key === '' ? root : `${key} in ${root}`} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`,
         data,
         error,
       );
