@@ -74,7 +74,7 @@ export async function send(
     if (response.ok || response.status === 304) return response;
     const problem = await problemOf(response);
     if (response.status === 401 && options.canLogin !== false && !hasAsked && (await askToLogin())) continue;
-    if (response.status === 503 && (problem.code === 'not_ready' || problem.code === 'http_503')) lost();
+    if (problem.isAway) lost();
     throw problem;
   }
 }

@@ -28,7 +28,14 @@ export class ApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether the node is away or not ready yet, so that waiting may help. */
+  /** Whether the node is away or not ready yet. */
+  get isAway(): boolean {
+    return (
+      this.code === 'unreachable' || (this.status === 503 && (this.code === 'not_ready' || this.code === 'http_503'))
+    );
+  }
+
+  /** Whether waiting may help. */
   get isPassing(): boolean {
     return (
       this.code === 'unreachable' ||
