@@ -153,7 +153,7 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
       >
         <Badge tone={tone}>{label}</Badge>
       </ViewHead>
-      {error !== null && (
+      {error !== null && !error.isAway && (
         <Notice tone="warn" title="This may be out of date">
           {error.message}
         </Notice>

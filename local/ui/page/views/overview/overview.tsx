@@ -80,7 +80,7 @@ function Known({ data }: { readonly data: OverviewView }) {
         <Stat
           label="Events read"
           value={unitText(last(activity.eventsReadPerSecond, 'read'), 'perSecond')}
-          note={`${bytesText(last(activity.bytesReadPerSecond, 'bytesRead'))}/s`}
+          note={unitText(last(activity.bytesReadPerSecond, 'bytesRead'), 'bytesPerSecond')}
           points={points('read')}
         />
         <Stat
