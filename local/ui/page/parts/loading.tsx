@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { connection } from '../api/connection-state.ts';
 import type { Polled } from '../api/polled.ts';
 import { ErrorState, Notice } from './empty-state.tsx';
 
@@ -34,7 +35,7 @@ export function Loading<T>({
   if (data !== null)
     return (
       <>
-        {error !== null && !error.isAway && (
+        {connection.value === 'ok' && error !== null && !error.isAway && (
           <Notice tone="warn" title={`${what ?? 'This'} may be out of date`}>
             <span class="break">{error.message}</span>
           </Notice>
