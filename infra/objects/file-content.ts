@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import * as path from 'node:path';
 import { SkuaError } from '../../core/base/errors.ts';
 import { throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/fs-errors.ts';
@@ -247,7 +248,7 @@ export function directoryError(error: unknown, key: string, root: string): SkuaE
     default:
       return new SkuaError(
         'io_error',
-        `An operation on ${key} in ${root} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`,
+        `An operation on ${path.join(root, key)} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`,
         data,
         error,
       );

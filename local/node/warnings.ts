@@ -243,8 +243,15 @@ function clusterWarnings({ deadMembers, bucketSilentMs }: WarningFacts): NodeWar
     warnings.push({
       code: 'member-lost',
       severity: 'warning',
-      message: `${deadMembers.length === 1 ? 'A member of the cluster is' : `${deadMembers.length} members of the cluster are`} unreachable: ${deadMembers.slice(0, 5).join(', ')}.`,
-      todo: "Restart it, or find out why it can't reach the others.",
+      ...(deadMembers.length === 1
+        ? {
+            message: `A member of the cluster is unreachable: ${deadMembers[0]}.`,
+            todo: "Restart it, or find out why it can't reach the others.",
+          }
+        : {
+            message: `${deadMembers.length} members of the cluster are unreachable: ${deadMembers.slice(0, 5).join(', ')}.`,
+            todo: "Restart them, or find out why they can't reach the others.",
+          }),
       view: 'overview',
     });
   return warnings;

@@ -94,6 +94,27 @@ atNode('auto-scavenge', (ui) => {
     ).toEqual([]);
   });
 
+  test('a cycle that waits for a member that is away says so', async () => {
+    const page = await ui.open('/auto-scavenge', { size: 'phone' });
+    const nodes = ['waiting', 'completed'].map((state, i) => ({
+      node: `127.0.0.1:${i + 1}`,
+      state,
+      scavengeId: null,
+      result: state === 'completed' ? 'Success' : null,
+    }));
+    const cycle = { clusterScavengeId: crypto.randomUUID(), startedAt: new Date().toISOString(), nodes };
+    await page.route('**/auto-scavenge/status', (route) =>
+      route.fulfill({
+        json: { state: 'InProgress', schedule: SELDOM, timeUntilNextCycle: null, cycle, lastCycle: null },
+      }),
+    );
+    const members = nodes.map((_, i) => ({ httpEndPointIp: '127.0.0.1', httpEndPointPort: i + 1, isAlive: false }));
+    await page.route('**/gossip', (route) => route.fulfill({ json: { members } }));
+    await page.getByRole('row', { name: '127.0.0.1:1 not reachable' }).waitFor();
+    await page.getByRole('row', { name: '127.0.0.1:2 done Success' }).waitFor();
+    await sees(page, "A member can't be reached");
+  });
+
   test('who may only look at it sees no buttons', async () => {
     await ui.ask('POST', '/users', {
       loginName: 'reader',

@@ -42,6 +42,20 @@ atCluster('the page at a cluster', (ui, cluster) => {
     }
   });
 
+  test('roles of many words leave the addresses their room on a phone', async () => {
+    const leader = await cluster().leader();
+    const faults = await ui.faults('', 'table', { size: 'phone' }, async (page) => {
+      await page.route('**/gossip', async (route) => {
+        const known = (await (await route.fetch()).json()) as { members: object[] };
+        const members = known.members.map((one) => ({ ...one, state: 'ReadOnlyReplica', scavengeId: 'a-run' }));
+        await route.fulfill({ json: { ...known, members } });
+      });
+      await page.getByText('Read-only replica, scavenging').first().waitFor();
+      await rowOf(page, leader).getByText(addressOf(leader)).waitFor();
+    });
+    expect(faults).toEqual([]);
+  });
+
   test('an event that is appended in the page of a follower is at the leader', async () => {
     const page = await opened(ui);
     const leader = await cluster().leader();

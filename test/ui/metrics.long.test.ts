@@ -62,7 +62,7 @@ atNode('metrics', (ui) => {
     const began = async (name: string) => /, (.+) to /.exec(await text(name))?.[1];
     expect(await began('log_chunks')).toBe(await began('io_events_total'));
     expect(await shownAt.innerText()).toMatch(/^\d+:\d\d/);
-    await sees(page, 'Data since');
+    await sees(page, 'Kept by the node since');
     await page.getByRole('radio', { name: 'Last hour' }).click();
     await page.unrouteAll({ behavior: 'wait' });
 
@@ -71,7 +71,7 @@ atNode('metrics', (ui) => {
     await page.reload();
     await expect.poll(() => text('log_chunks')).toMatch(/value\s+1\s+1\s+1/);
     await expect.poll(() => text('io_events_total')).toMatch(/written\s+[\d.]+\/s/);
-    expect(await page.getByText('Data since').count()).toBe(0);
+    expect(await page.getByText('Kept by the node since').count()).toBe(0);
     await page.unrouteAll({ behavior: 'wait' });
   });
 

@@ -27,7 +27,7 @@ atNode('options', (ui) => {
     const page = await ui.open('/options');
     const row = (name: string) =>
       page.getByRole('table', { name: 'Attribute indexes' }).locator('tr').filter({ hasText: name });
-    await row('Categories').getByText('100%').waitFor();
+    await row('Categories').getByText('live').waitFor();
     await row('Tags').getByText('off', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Switch on tags' }).click();
     await row('Tags').getByText('live').waitFor();

@@ -86,7 +86,7 @@ atNode('the overview of a node', (ui, node) => {
     expect(await written()).not.toMatch(/7\.7k/i);
     await page.getByRole('radio', { name: '24 hours' }).click();
     await expect.poll(written).toMatch(/written\s+3\.3k\/s\s+3\.3k\/s\s+7\.7k\/s/i);
-    await sees(page, 'Data since');
+    await sees(page, 'Kept by the node since');
     // The range stays between visits.
     await page.reload();
     await expect.poll(written).toMatch(/7\.7k/i);

@@ -222,7 +222,7 @@ atNode(
       await explain(hostile);
       await page.getByRole('heading', { name: hostile }).waitFor();
       await sees(page, '1 event (');
-      await sees(page, 'Only the last 1 events are kept ($maxCount).');
+      await sees(page, 'It keeps the last event ($maxCount).');
       await sees(page, '"note":"<b>bold</b>"');
       await page.getByRole('row', { name: /^0 goes 1 .* beyond \$maxCount/ }).waitFor();
       await page.getByRole('row', { name: /^1 stays 1 – last event of the stream/ }).waitFor();

@@ -5,6 +5,18 @@ atNode('users', (ui) => {
   const user = async (login: string) =>
     ((await (await ui.ask('GET', `/users/${login}`)).json()) as { data: Record<string, unknown> }).data;
 
+  test('a list that can no longer be read says that it may be out of date, and why', async () => {
+    ui.allow(/status of 503/);
+    const page = await ui.open('/users');
+    await page.getByRole('cell', { name: 'admin you' }).waitFor();
+    await page.route('**/users', (route) =>
+      route.fulfill({ status: 503, json: { code: 'storage_unreachable', detail: 'The disk is away' } }),
+    );
+    await sees(page, 'The users may be out of date');
+    await sees(page, 'The disk is away.');
+    await page.getByRole('cell', { name: 'admin you' }).waitFor();
+  });
+
   test('the whole life of one: created, changed, disabled, enabled, given another password, deleted', async () => {
     ui.allow(/status of 409/);
     const page = await ui.open('/users');

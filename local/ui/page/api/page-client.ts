@@ -74,7 +74,7 @@ export async function send(
     if (response.ok || response.status === 304) return response;
     const problem = await problemOf(response);
     if (response.status === 401 && options.canLogin !== false && !hasAsked && (await askToLogin())) continue;
-    if (response.status === 503 && (problem.code === 'not_ready' || problem.code === 'http_503')) lost();
+    if (problem.isAway) lost();
     throw problem;
   }
 }
@@ -113,8 +113,9 @@ async function once(
     });
   } catch {
     if (signal?.aborted === true) throw new ApiError('aborted', 'The request was cancelled.');
-    if (timeout.aborted) throw new ApiError('timeout', `The node did not answer within ${timeoutMs / 1_000} seconds.`);
+    // A node that is stuck, or behind a network that swallows all, refuses nothing.
     lost();
+    if (timeout.aborted) throw new ApiError('timeout', `The node did not answer within ${timeoutMs / 1_000} seconds.`);
     // What changes something is not sent again by itself.
     const next = method === 'GET' ? 'Retrying until it does.' : 'Try again when it does.';
     throw new ApiError('unreachable', `The node is not responding. ${next}`);

@@ -28,7 +28,14 @@ export class ApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether the node is away or not ready yet, so that waiting may help. */
+  /** Whether the node is away or not ready yet. */
+  get isAway(): boolean {
+    return (
+      this.code === 'unreachable' || (this.status === 503 && (this.code === 'not_ready' || this.code === 'http_503'))
+    );
+  }
+
+  /** Whether waiting may help. */
   get isPassing(): boolean {
     return (
       this.code === 'unreachable' ||
@@ -60,12 +67,15 @@ export async function problemOf(response: Response): Promise<ApiError> {
   }
   const text = (name: string) => (typeof data[name] === 'string' && data[name] !== '' ? data[name] : null);
   const seconds = Number(response.headers.get('retry-after'));
+  const said =
+    text('detail') ??
+    text('message') ??
+    text('title') ??
+    `The node answered with ${response.status} ${response.statusText}`;
   return new ApiError(
     text('code') ?? `http_${response.status}`,
-    text('detail') ??
-      text('message') ??
-      text('title') ??
-      `The node answered with ${response.status} ${response.statusText}.`,
+    // A hint may follow.
+    /[.!?]$/.test(said) ? said : `${said}.`,
     {
       status: response.status,
       hint: text('hint'),

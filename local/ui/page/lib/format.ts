@@ -193,6 +193,11 @@ export function countText(count: Maybe, one: string, many = `${one}s`): string {
   return `${numberText(count)} ${count === 1 ? one : many}`;
 }
 
+/** `the last event`, `the last 5 events`. */
+export function lastText(count: number, one: string): string {
+  return `the last ${count === 1 ? one : countText(count, one)}`;
+}
+
 /** A time as the store writes it, which may have seven digits of a second, in milliseconds; null for what is none. */
 export function msOf(value: string | number | null | undefined): number | null {
   if (value == null) return null;

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { connection } from '../api/connection-state.ts';
 import type { Polled } from '../api/polled.ts';
-import { ErrorState } from './empty-state.tsx';
+import { ErrorState, Notice } from './empty-state.tsx';
 
 /** The shape of what is to come. */
 export function Skeleton({ lines = 3 }: { readonly lines?: number }) {
@@ -15,8 +16,8 @@ export function Skeleton({ lines = 3 }: { readonly lines?: number }) {
 }
 
 /**
- * What is polled: its shape at first, an error only where nothing was ever known, since the last that was known says
- * more.
+ * What is polled: its shape at first, an error alone where nothing was ever known; else the last that was known, which
+ * says more, below why there is nothing newer. That the node is away says the banner.
  */
 export function Loading<T>({
   polled,
@@ -31,7 +32,17 @@ export function Loading<T>({
 }) {
   const data = polled.data.value;
   const error = polled.error.value;
-  if (data !== null) return <>{children(data)}</>;
+  if (data !== null)
+    return (
+      <>
+        {connection.value === 'ok' && error !== null && !error.isAway && (
+          <Notice tone="warn" title={`${what ?? 'This'} may be out of date`}>
+            <span class="break">{error.message}</span>
+          </Notice>
+        )}
+        {children(data)}
+      </>
+    );
   if (error !== null)
     return <ErrorState error={error} onRetry={() => void polled.refresh()} {...(what !== undefined && { what })} />;
   return <Skeleton {...(lines !== undefined && { lines })} />;

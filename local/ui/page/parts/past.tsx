@@ -68,7 +68,7 @@ export function RangeChoice({ past: { range, choose, kept: node } }: { readonly 
       <Choice label="Time range" options={RANGES} value={range} onChange={choose} />
       {node !== null && (
         <span class="muted small">
-          Data since <Time at={node.since} show="absolute" />. A restart of the node begins it anew.
+          Kept by the node since <Time at={node.since} show="absolute" />. A restart of the node begins it anew.
         </span>
       )}
     </>

@@ -24,9 +24,7 @@ export function Progress({
   return (
     <div class={`progress ${tone}`}>
       <div class="row spread">
-        <span class="truncate" title={phase ?? label}>
-          {phase ?? label}
-        </span>
+        <span>{phase ?? label}</span>
         <span class="muted nowrap">
           <Dotted
             items={[share === null ? null : percentText(share), leftMs == null ? null : `${durationText(leftMs)} left`]}

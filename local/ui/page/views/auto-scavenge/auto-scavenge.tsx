@@ -4,7 +4,6 @@ import { post } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { errorOf } from '../../api/problem-text.ts';
-import { relativeText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -13,7 +12,6 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { EmptyState, ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { toast } from '../../parts/toast.tsx';
-import { spanMsOf } from '../scavenge/scavenge-feed.ts';
 import { Cycle } from './cycle.tsx';
 import type { EnabledDocument, ScheduleDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { ScheduleForm } from './schedule-form.tsx';
@@ -106,7 +104,7 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
         )}
       </>
     );
-  const { state, schedule, cycle, lastCycle, timeUntilNextCycle } = data;
+  const { state, schedule, cycle, lastCycle } = data;
   const { label, tone, about } = STATES[state];
   const isOperator = mayUse('operators');
   const order = async (name: 'pause' | 'resume', done: string) => {
@@ -116,14 +114,13 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
       toast(done, 'ok');
     } catch (thrown) {
       const failure = errorOf(thrown);
-      toast(`${failure.message}${failure.hint === null ? '' : `. ${failure.hint}`}`, 'bad');
+      toast(`${failure.message}${failure.hint === null ? '' : ` ${failure.hint}`}`, 'bad');
     } finally {
       await status.refresh();
       setBusy(null);
     }
   };
   const isPaused = state === 'Paused' || state === 'Pausing';
-  const until = spanMsOf(timeUntilNextCycle);
   return (
     <>
       <ViewHead
@@ -156,7 +153,7 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
       >
         <Badge tone={tone}>{label}</Badge>
       </ViewHead>
-      {error !== null && (
+      {error !== null && !error.isAway && (
         <Notice tone="warn" title="This may be out of date">
           {error.message}
         </Notice>
@@ -186,11 +183,6 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
               <p>
                 <code class="schedule">{schedule}</code>
               </p>
-              {state === 'Waiting' && until !== null && (
-                <p>
-                  The next cycle starts <strong>{relativeText(until, 0)}</strong>.
-                </p>
-              )}
               {isPaused && <Notice tone="warn">Paused: no cycle starts at these times.</Notice>}
               <Times path={`/auto-scavenge/times?count=5&schedule=${encodeURIComponent(schedule)}`} />
             </div>

@@ -1,10 +1,16 @@
+import { usePolled } from '../../api/polled.ts';
 import { Badge, Status } from '../../parts/badge.tsx';
+import { Notice } from '../../parts/empty-state.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
+import { addressOf } from '../overview/member.ts';
 import { RESULT_TONES } from '../scavenge/results.ts';
 import type { NodeOutcome } from '../../../../../core/auto-scavenge/api.ts';
+import type { GossipDocument } from '../../../../../handlers/documents/node.ts';
+
+const MEMBERS_EVERY_MS = 2_000;
 
 const STATES: Readonly<Record<string, string>> = { waiting: 'waiting', running: 'scavenging', completed: 'done' };
 
@@ -22,20 +28,27 @@ export function Cycle({
   readonly nodes: readonly NodeOutcome[];
   readonly isLive: boolean;
 }) {
+  const gossip = usePolled<GossipDocument>(isLive ? '/gossip' : null, MEMBERS_EVERY_MS).data.value;
+  const isAway = ({ node, state }: NodeOutcome) =>
+    state !== 'completed' && gossip?.members.some((member) => !member.isAlive && addressOf(member) === node) === true;
   const done = nodes.filter(({ state }) => state === 'completed').length;
   const columns: readonly Column<NodeOutcome>[] = [
     { name: 'node', title: 'Member', width: '40%', isName: true, render: NodeName },
     {
       name: 'state',
       title: 'State',
-      render: ({ state }) => (
-        <Status
-          tone={state === 'running' ? 'accent' : state === 'completed' ? 'ok' : 'plain'}
-          isLive={isLive && state === 'running'}
-        >
-          {STATES[state] ?? state}
-        </Status>
-      ),
+      render: (outcome) => {
+        if (isAway(outcome)) return <Status tone="bad">not reachable</Status>;
+        const { state } = outcome;
+        return (
+          <Status
+            tone={state === 'running' ? 'accent' : state === 'completed' ? 'ok' : 'plain'}
+            isLive={isLive && state === 'running'}
+          >
+            {STATES[state] ?? state}
+          </Status>
+        );
+      },
     },
     {
       name: 'result',
@@ -70,6 +83,12 @@ export function Cycle({
           <span key={node} class={state === 'completed' ? (result === 'Success' ? 'ok' : 'bad') : state} />
         ))}
       </div>
+      {nodes.some(isAway) && (
+        <Notice tone="warn" title="A member can't be reached">
+          The cycle waits for it. After the time that <code>AutoScavenge:NodeLostAfter</code> allows, its part has
+          failed and the cycle goes on.
+        </Notice>
+      )}
       <div class="card-wide">
         <Table label={`Members of the cycle that ${what}`} columns={columns} rows={nodes} keyOf={({ node }) => node} />
       </div>

@@ -36,6 +36,8 @@ export function TimesList({ next: { zone, times } }: { readonly next: TimesDocum
       <ol>
         {times.map((time) => {
           const ms = Date.parse(time);
+          // Until the node is asked again, one of them may have been.
+          if (ms <= now.value) return null;
           return (
             <li key={time}>
               <time dateTime={time}>{inZone(ms)}</time>

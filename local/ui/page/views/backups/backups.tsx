@@ -154,6 +154,7 @@ function Configured({
           {status.last.error}
         </Notice>
       )}
+      {status.last?.result === 'Aborted' && running === null && <Notice title="The last backup was stopped" />}
       <Tiles status={status} />
       {running !== null && (
         <Card
@@ -162,7 +163,7 @@ function Configured({
         >
           <Progress
             label="Backup"
-            phase={`${running.phase} – ${bytesText(running.bytesDone)}${running.bytesTotal > 0 ? ` of ${bytesText(running.bytesTotal)}` : ''}`}
+            phase={workText(running.phase, running)}
             done={running.bytesTotal > 0 ? running.bytesDone / running.bytesTotal : null}
             leftMs={running.remainingSeconds === null ? null : running.remainingSeconds * 1_000}
             detail={
@@ -186,11 +187,11 @@ function Configured({
         >
           <Progress
             label={check.kind === 'drill' ? 'Drill' : 'Verification'}
-            phase={`${check.phase ?? 'Starting'} – ${bytesText(check.bytesDone)}${check.bytesTotal > 0 ? ` of ${bytesText(check.bytesTotal)}` : ''}`}
+            phase={workText(check.phase ?? 'Starting', check)}
             done={check.bytesTotal > 0 ? check.bytesDone / check.bytesTotal : null}
             detail={
               <>
-                Started <Time at={check.startedAt} />, for {durationText(Math.round(check.elapsedSeconds) * 1_000)}
+                Started <Time at={check.startedAt} />
               </>
             }
           />
@@ -238,6 +239,14 @@ function Configured({
       />
     </>
   );
+}
+
+/** What is done now, and how much of it, once it is known how much there is. */
+function workText(
+  phase: string,
+  { bytesDone, bytesTotal }: { readonly bytesDone: number; readonly bytesTotal: number },
+): string {
+  return bytesTotal > 0 ? `${phase} – ${bytesText(bytesDone)} of ${bytesText(bytesTotal)}` : phase;
 }
 
 function Stop({ path, what, onDone }: { readonly path: string; readonly what: string; readonly onDone: () => void }) {

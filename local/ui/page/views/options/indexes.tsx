@@ -61,14 +61,6 @@ function columnsOf(set: (name: Name, isOn: boolean) => Promise<void>): readonly 
     { name: 'name', title: 'Index', isLong: true, render: ({ name }) => OF[name] },
     { name: 'state', title: 'State', render: (line) => <State {...line} /> },
     {
-      name: 'covered',
-      title: 'Covered',
-      align: 'end',
-      isMinor: true,
-      render: ({ isOn, index }) =>
-        isOn && index !== null ? percentText(index.logEnd === 0 ? 1 : index.coveredTo / index.logEnd) : '',
-    },
-    {
       name: 'entries',
       title: 'Entries',
       align: 'end',
@@ -120,7 +112,7 @@ function State({ isOn, index }: Line) {
   if (index.state === 'live') return <Status tone="ok">live</Status>;
   return (
     <Status tone="info" isLive>
-      building
+      building, {percentText(index.logEnd === 0 ? 1 : index.coveredTo / index.logEnd)}
     </Status>
   );
 }

@@ -1,26 +1,34 @@
-import type { LoadedCertificate, OverviewView } from '../../../../../handlers/documents/node.ts';
-import { numberText } from '../../lib/format.ts';
+import type { LoadedCertificate, NodeWarning, OverviewView } from '../../../../../handlers/documents/node.ts';
+import { roughText } from '../../lib/format.ts';
+import { now } from '../../lib/now.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { Time } from '../../parts/time.tsx';
 
-/** Days before its end in which a certificate should be renewed, and in which it must. */
+/** Days before its end in which a certificate of an authority should be renewed, and in which it must. */
 const SOON_DAYS = 30;
 const LATE_DAYS = 7;
 
-function toneOf(days: number): Tone {
-  if (days < LATE_DAYS) return 'bad';
-  return days < SOON_DAYS ? 'warn' : 'ok';
+function toneOf({ kind, daysLeft }: LoadedCertificate, warnings: readonly NodeWarning[]): Tone {
+  if (daysLeft < 0) return 'bad';
+  // When the node warns of its own one depends on how long it was given for.
+  if (kind === 'node') return TONES[warnings.find(({ code }) => code === 'certificate-expires')?.severity ?? 'ok'];
+  if (daysLeft < LATE_DAYS) return 'bad';
+  return daysLeft < SOON_DAYS ? 'warn' : 'ok';
 }
 
+const TONES = { error: 'bad', warning: 'warn', info: 'info', ok: 'ok' } as const;
+
 export function Certificates({
-  certificates,
-  isSecure,
+  data: {
+    certificates,
+    warnings,
+    node: { isSecure },
+  },
 }: {
-  readonly certificates: readonly LoadedCertificate[];
-  readonly isSecure: boolean;
+  readonly data: OverviewView;
 }) {
   return (
     <Card title="Certificates">
@@ -34,8 +42,10 @@ export function Certificates({
               <strong class="truncate" title={certificate.subject}>
                 {certificate.subject}
               </strong>
-              <Badge tone={toneOf(certificate.daysLeft)}>
-                {certificate.daysLeft < 0 ? 'expired' : `${numberText(certificate.daysLeft)}\u00a0d left`}
+              <Badge tone={toneOf(certificate, warnings)}>
+                {certificate.daysLeft < 0
+                  ? 'expired'
+                  : `${roughText(Date.parse(certificate.notAfter) - now.value)} left`}
               </Badge>
             </div>
             <div class="small muted">

@@ -8,8 +8,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { GossipDocument, MemberDocument } from '../../../../../handlers/documents/node.ts';
-
-const WELL: ReadonlySet<string> = new Set(['Leader', 'Follower', 'ReadOnlyReplica']);
+import { addressOf, ROLES, WELL } from './member.ts';
 
 /** The members of the cluster, as the node that the page comes from knows them. */
 export function Members({ gossip: { members, serverIp, serverPort } }: { readonly gossip: GossipDocument }) {
@@ -89,7 +88,7 @@ export function Members({ gossip: { members, serverIp, serverPort } }: { readonl
 }
 
 function roleOf({ state, scavengeId }: MemberDocument): string {
-  const role = state.replace(/([a-z])([A-Z])/g, '$1 $2');
+  const role = ROLES[state];
   return scavengeId == null || scavengeId === '' ? role : `${role}, scavenging`;
 }
 
@@ -106,8 +105,4 @@ function Lag({ bytes }: { readonly bytes: number }) {
       <Bytes value={bytes} />
     </span>
   );
-}
-
-function addressOf({ httpEndPointIp, httpEndPointPort }: MemberDocument): string {
-  return `${httpEndPointIp}:${httpEndPointPort}`;
 }

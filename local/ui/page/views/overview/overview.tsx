@@ -17,6 +17,7 @@ import { Time } from '../../parts/time.tsx';
 import { inMs } from '../../shell/sampler.ts';
 import { Charts, useOverviewPast } from './charts.tsx';
 import { Disk, LOW_SHARE } from './disk.tsx';
+import { ROLES, WELL } from './member.ts';
 import { Members } from './members.tsx';
 import { Certificates, Licence } from './credentials.tsx';
 import { Warnings } from './warnings.tsx';
@@ -38,7 +39,7 @@ export default function Overview() {
 }
 
 function Known({ data }: { readonly data: OverviewView }) {
-  const { node, log, disk, activity, process, connections, certificates, licence, warnings } = data;
+  const { node, log, disk, activity, process, connections, licence, warnings } = data;
   const gossip = usePolled<GossipDocument>(node.isMember ? '/gossip' : null, EVERY_MS);
   const { node: kept, past } = useOverviewPast();
   const { values } = past.hour;
@@ -59,12 +60,8 @@ function Known({ data }: { readonly data: OverviewView }) {
           />
         }
       >
-        <Badge
-          tone={
-            node.state === 'Leader' || node.state === 'Follower' || node.state === 'ReadOnlyReplica' ? 'ok' : 'warn'
-          }
-        >
-          {node.isMember ? node.state : node.state === 'Leader' ? 'Single node' : node.state}
+        <Badge tone={WELL.has(node.state) ? 'ok' : 'warn'}>
+          {!node.isMember && node.state === 'Leader' ? 'Single node' : ROLES[node.state]}
         </Badge>
         {!node.isSecure && (
           <Badge tone="warn" title="Connections are not encrypted.">
@@ -83,7 +80,7 @@ function Known({ data }: { readonly data: OverviewView }) {
         <Stat
           label="Events read"
           value={unitText(last(activity.eventsReadPerSecond, 'read'), 'perSecond')}
-          note={`${bytesText(last(activity.bytesReadPerSecond, 'bytesRead'))}/s`}
+          note={unitText(last(activity.bytesReadPerSecond, 'bytesRead'), 'bytesPerSecond')}
           points={points('read')}
         />
         <Stat
@@ -157,7 +154,7 @@ function Known({ data }: { readonly data: OverviewView }) {
             ]}
           />
         </Card>
-        <Certificates certificates={certificates} isSecure={node.isSecure} />
+        <Certificates data={data} />
         <Licence licence={licence} />
       </div>
     </>

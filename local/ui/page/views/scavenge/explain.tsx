@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
-import { absoluteText, bytesText, countText, durationText, msOf, numberText } from '../../lib/format.ts';
+import { absoluteText, bytesText, countText, durationText, lastText, msOf, numberText } from '../../lib/format.ts';
 import { pathTo, setQuery } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
@@ -16,7 +16,7 @@ import type { ExplanationDocument, ResumedPointDocument } from '../../../../../h
 
 /** What each rule says, for people who have not learnt the words. */
 function ruleText(rule: string, value: unknown): string {
-  if (rule === '$maxCount') return `Only the last ${numberText(Number(value))} events are kept ($maxCount).`;
+  if (rule === '$maxCount') return `It keeps ${lastText(Number(value), 'event')} ($maxCount).`;
   if (rule === '$maxAge') return `Events older than ${durationText(Number(value) * 1_000)} are removed ($maxAge).`;
   if (rule === '$tb')
     return `Events before number ${numberText(Number(value))} are removed ($tb): the stream was deleted or truncated there.`;

@@ -1,7 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { get } from '../../api/page-client.ts';
-import { usePolled } from '../../api/polled.ts';
-import { ApiError, errorOf } from '../../api/problem-text.ts';
+import { poller, usePolled } from '../../api/polled.ts';
+import type { Polled, PollOptions } from '../../api/polled.ts';
+import { errorOf } from '../../api/problem-text.ts';
 import { bytesText, durationText, msOf } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -21,8 +22,20 @@ import { RunDetail } from './run-detail.tsx';
 import { RESULT_TONES } from './results.ts';
 
 const PAGE = 100;
-export const HISTORY_PATH = `/streams/%24scavenges/head/backward/${PAGE}?embed=body`;
+const HISTORY_PATH = `/streams/%24scavenges/head/backward/${PAGE}?embed=body`;
 const EVERY_MS = 10_000;
+type Runs = Pick<Feed, 'entries' | 'links'>;
+/** Before the first run its stream is absent. */
+const OPTIONS: PollOptions<Runs> = { missing: { entries: [], links: [] } };
+
+/** The newest of the runs that are remembered. */
+export function useHistory(isWanted = true): Polled<Runs> {
+  return usePolled(isWanted ? HISTORY_PATH : null, EVERY_MS, OPTIONS);
+}
+
+export function refreshHistory(): void {
+  void poller(HISTORY_PATH, OPTIONS).refresh();
+}
 
 const COLUMNS: readonly Column<PastRun>[] = [
   {
@@ -68,7 +81,7 @@ const COLUMNS: readonly Column<PastRun>[] = [
 
 /** All runs that are remembered, of all members, newest first; one of them in detail. */
 export function History() {
-  const polled = usePolled<Feed>(HISTORY_PATH, EVERY_MS);
+  const polled = useHistory();
   const [older, setOlder] = useState<readonly Feed[]>([]);
   const [isBusy, setBusy] = useState(false);
   const [open, setOpen] = useState<PastRun | null>(null);
@@ -91,22 +104,11 @@ export function History() {
       setBusy(false);
     }
   };
-  const none = (
-    <EmptyState
-      icon="scavenge"
-      title="No scavenges yet"
-      action={<Button href="/scavenge?tab=dry-run">See what one would reclaim</Button>}
-    >
-      Each run records what it did in the $scavenges streams, which this list is read from.
-    </EmptyState>
-  );
   if (data === null)
     return (
       <Card>
         {error === null ? (
           <Skeleton />
-        ) : isNone(error) ? (
-          none
         ) : (
           <ErrorState error={error} what="The history" onRetry={() => void polled.refresh()} />
         )}
@@ -120,7 +122,15 @@ export function History() {
         rows={runs}
         keyOf={({ scavengeId }) => scavengeId}
         onOpen={setOpen}
-        empty={none}
+        empty={
+          <EmptyState
+            icon="scavenge"
+            title="No scavenges yet"
+            action={<Button href="/scavenge?tab=dry-run">See what one would reclaim</Button>}
+          >
+            Each run records what it did in the $scavenges streams, which this list is read from.
+          </EmptyState>
+        }
       />
       {next !== null && (
         <div class="card-foot">
@@ -134,8 +144,4 @@ export function History() {
       </Dialog>
     </Card>
   );
-}
-
-function isNone({ status }: ApiError): boolean {
-  return status === 404;
 }

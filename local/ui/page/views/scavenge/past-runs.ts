@@ -34,7 +34,8 @@ export function runsOf(entries: readonly FeedEntry[]): readonly PastRun[] {
     };
     if (entry.eventType === '$scavengeStarted') runs.set(scavengeId, { ...known, startedAt: entry.updated });
     else if (entry.eventType === '$scavengeCompleted') {
-      const elapsedMs = spanMsOf(members['timeTaken']);
+      // Of one that was cut off no more is known than what its chunks took: where it came to none, nothing.
+      const elapsedMs = spanMsOf(members['timeTaken']) || null;
       const ended = msOf(entry.updated);
       runs.set(scavengeId, {
         ...known,

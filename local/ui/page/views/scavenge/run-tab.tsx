@@ -12,11 +12,10 @@ import { Name } from '../../parts/name.tsx';
 import { Time } from '../../parts/time.tsx';
 import { olderText } from './resumed-point-note.ts';
 import type { LastDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
-import { HISTORY_PATH } from './history.tsx';
+import { useHistory } from './history.tsx';
 import { runsOf } from './past-runs.ts';
 import { Reclaimed } from './reclaimed.tsx';
 import { RESULT_TONES } from './results.ts';
-import type { Feed } from './scavenge-feed.ts';
 import { LAST_PATH } from './scavenge-view.ts';
 import type { Run } from './scavenge-view.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
@@ -102,7 +101,7 @@ function LastRun({ run }: { readonly run: Run }) {
   const last = usePolled<LastDocument>(LAST_PATH, LAST_EVERY_MS);
   // When, how long and how much stands in the history, which is absent before the first run.
   const isKnown = last.data.value !== null && last.data.value.scavengeResult !== NONE_YET;
-  const history = usePolled<Feed>(isKnown ? HISTORY_PATH : null, LAST_EVERY_MS);
+  const history = useHistory(isKnown);
   const runs = useMemo(() => runsOf(history.data.value?.entries ?? []), [history.data.value]);
   const answered = run.current.atMs.value !== null;
   // It may have ended a moment ago.

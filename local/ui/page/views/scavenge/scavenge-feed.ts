@@ -32,7 +32,7 @@ export function spanMsOf(value: unknown): number | null {
 }
 
 /** The path of the page that a feed calls `relation`; null when there is none. */
-export function linkOf({ links }: Feed, relation: string): string | null {
+export function linkOf({ links }: Pick<Feed, 'links'>, relation: string): string | null {
   const found = links.find((link) => link.relation === relation);
   if (found === undefined) return null;
   // Behind a proxy the node may be called otherwise than by the browser: its host is left out.

@@ -9,10 +9,9 @@ import type { ViewProps } from '../../views.ts';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { Erasure } from './erasure.tsx';
 import { Explain } from './explain.tsx';
-import { HISTORY_PATH, History } from './history.tsx';
+import { History, refreshHistory } from './history.tsx';
 import { useRun } from './scavenge-view.ts';
 import { RunTab } from './run-tab.tsx';
-import { poller } from '../../api/polled.ts';
 
 const TABS = [
   { name: 'run', label: 'Run' },
@@ -36,7 +35,7 @@ export default function Scavenge({ query }: ViewProps) {
     // What it has left in the history is looked at once more, soon after its end.
     if (ended === null || scavengeId !== null) return;
     announce('The scavenge has finished');
-    void poller(HISTORY_PATH).refresh();
+    refreshHistory();
   }, [scavengeId]);
   return (
     <>

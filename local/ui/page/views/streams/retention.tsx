@@ -3,7 +3,7 @@ import { get } from '../../api/page-client.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import type { ApiError } from '../../api/problem-text.ts';
 import { mayUse } from '../../api/page-session.ts';
-import { bytesText, countText, numberText } from '../../lib/format.ts';
+import { bytesText, countText, lastText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import type { ExplanationDocument } from '../../../../../handlers/documents/scavenging.ts';
@@ -72,7 +72,7 @@ function rulesOf({ maxCount, maxAge, truncateBefore, isDeleted }: StreamMetadata
       'It was deleted: everything up to now is truncated. The next append starts it again at the next event number.',
     ];
   const sentences = [
-    maxCount === null ? null : `It keeps the last ${countText(maxCount, 'event')}.`,
+    maxCount === null ? null : `It keeps ${lastText(maxCount, 'event')}.`,
     maxAge === null ? null : `It keeps events for ${ageText(maxAge)}.`,
     truncateBefore === null || truncateBefore === 0
       ? null

@@ -30,7 +30,12 @@ export function GroupBadge({ status, consumers }: StatusProps) {
 
 export function LagText({ lag }: { readonly lag: Lag | null }) {
   if (lag === null) return <span class="faint">–</span>;
-  return lag.unit === 'bytes' ? <Bytes value={lag.amount} /> : <Num value={lag.amount} />;
+  return (
+    <>
+      {lag.isLeast && <span title="At least: it has not read to the end.">≥&nbsp;</span>}
+      {lag.unit === 'bytes' ? <Bytes value={lag.amount} /> : <Num value={lag.amount} />}
+    </>
+  );
 }
 
 export function Parked({ count }: { readonly count: number }) {

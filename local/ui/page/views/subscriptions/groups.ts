@@ -14,6 +14,8 @@ export function groupPath(stream: string, group: string): string {
 export interface Lag {
   readonly amount: number;
   readonly unit: 'events' | 'bytes';
+  /** It may be more: the group has not read to the end, and knows of nothing behind what it has read ahead. */
+  readonly isLeast: boolean;
 }
 
 /** In which a lag is counted, for people. */
@@ -25,7 +27,7 @@ export const LAG_UNITS: Readonly<Record<Lag['unit'], string>> = { events: 'event
  * start of the group, where that is known.
  */
 export function lagOf(
-  { lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: GroupMembers,
+  { status, lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: GroupMembers,
   startPosition?: string,
 ): Lag | null {
   if (known === null) return null;
@@ -36,7 +38,8 @@ export function lagOf(
   const first = placeOf(from);
   // From the end on: what there was at the beginning is none of its business, and how much came since is not known yet.
   if (last === null || first === null || first < 0) return null;
-  return { amount: Math.max(0, last - first + (done === null && unit === 'events' ? 1 : 0)), unit };
+  const amount = Math.max(0, last - first + (done === null && unit === 'events' ? 1 : 0));
+  return { amount, unit, isLeast: status.startsWith('Behind') };
 }
 
 function placeOf(text: string): number | null {

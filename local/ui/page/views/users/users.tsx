@@ -125,7 +125,7 @@ function List({ query }: { readonly query: URLSearchParams }) {
       isMinor: true,
       isName: true,
       render: ({ fullName }) =>
-        fullName === null ? (
+        fullName === null || fullName === '' ? (
           <span class="faint">–</span>
         ) : (
           <span class="truncate" title={fullName}>
