@@ -142,7 +142,8 @@ function itemsIn(query: unknown): readonly ConditionItem[] {
 }
 
 interface ReadOptions {
-  readonly from: number | null;
+  /** A position, or where an answer ended within a transaction, as its `Link` says. */
+  readonly from: number | AllPosition | null;
   /** Infinite where none is given. */
   readonly limit: number;
   readonly isBackward: boolean;
@@ -176,21 +177,25 @@ function urlOf(call: Call, options: NextOptions): string {
 function optionsOf(options: unknown): ReadOptions {
   if (!isObject(options)) throw badRequest('options must be an object such as {"from": 0, "limit": 10}');
   const { from = null, limit = null, backwards = false } = options;
-  if (from !== null && !(Number.isSafeInteger(from) && (from as number) >= 0))
+  const within = typeof from === 'string' ? WITHIN.exec(from) : null;
+  if (from !== null && within === null && !(Number.isSafeInteger(from) && (from as number) >= 0))
     throw badRequest('from must be a position, as events have it');
   if (limit !== null && !(Number.isSafeInteger(limit) && (limit as number) >= 1))
     throw badRequest('limit must be 1 or more');
   if (typeof backwards !== 'boolean') throw badRequest('backwards must be true or false');
   return {
-    from: from as number | null,
+    from: within === null ? (from as number | null) : { commit: Number(within[1]), prepare: Number(within[2]) },
     limit: (limit as number | null) ?? Infinity,
     isBackward: backwards,
   };
 }
 
+/** Commit and prepare position. */
+const WITHIN = /^(\d{1,15})\/(\d{1,15})$/;
+
 /** Of the read that goes on where one ended. */
 interface NextOptions {
-  readonly from: number;
+  readonly from: number | string;
   readonly limit?: number;
 }
 
@@ -246,7 +251,10 @@ async function readText(
     const isWhole = page.isEnd || count >= limit;
     if (!isWhole && count < READ_EVENTS_MAX && bytes < readPageBytesMax) continue;
     if (!isWhole && isBackward) throw tooLarge(readPageBytesMax);
-    const next = isWhole ? null : { from: lookedTo + 1, ...(limit !== Infinity && { limit: limit - count }) };
+    // An explicit transaction may have more events than an answer, and all of them its one commit position.
+    const { commit, prepare } = page.next;
+    const place = prepare > 0 ? `${commit}/${prepare}` : commit;
+    const next = isWhole ? null : { from: place, ...(limit !== Infinity && { limit: limit - count }) };
     return { text: `[${parts.join(',')}]`, lookedTo, next };
   }
 }
@@ -260,8 +268,9 @@ function tooLarge(limit: number): SkuaError {
 }
 
 /** `from` is inclusive in both directions. */
-function startOf(from: number | null, isBackward: boolean): AllPosition | 'start' | 'end' {
+function startOf(from: ReadOptions['from'], isBackward: boolean): AllPosition | 'start' | 'end' {
   if (from === null) return isBackward ? 'end' : 'start';
+  if (typeof from !== 'number') return from;
   return isBackward ? { commit: from + 1, prepare: from + 1 } : { commit: from, prepare: 0 };
 }
 

@@ -4,16 +4,22 @@ import { encodeText } from '../../../core/base/text.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { newEvent, openIndexed, set } from '../../attributes/world.ts';
 import { ANY } from '../../../core/streams/api.ts';
+import { installFiles, unpackSet } from '../../support/fixtures.ts';
 import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
 import { harness, ORIGIN, type Reply } from '../harness.ts';
 import type { FlatContext } from '../../support/app-context.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { openTestStore } from '../../support/test-store.ts';
 import { AS, secured } from '../secured.ts';
 
 async function world(context: Partial<FlatContext> = {}) {
   const open = await openIndexed({ storage: new MemoryStorage(), seed: 1 });
   await set(open.store, { tags: true });
   await open.attributes!.idle();
+  return { open, ...over(open, context) };
+}
+
+function over(open: Awaited<ReturnType<typeof openIndexed>>, context: Partial<FlatContext> = {}) {
   const h = harness({ store: open.store, ...context });
   const append = (body: unknown) =>
     h.send('POST', '/dcb/append', { 'content-type': 'application/json' }, JSON.stringify(body));
@@ -22,8 +28,15 @@ async function world(context: Partial<FlatContext> = {}) {
       `/dcb/read?query=${encodeURIComponent(JSON.stringify(query))}${options === undefined ? '' : `&options=${encodeURIComponent(JSON.stringify(options))}`}`,
       'application/json',
     );
-  return { open, append, read, h };
+  return { append, read, h };
 }
+
+/** Where a reply leads on. */
+function nextOf(reply: Reply): string | undefined {
+  return /^<(.*)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1]!.replace(ORIGIN, '');
+}
+
+const READ = '/dcb/read?query=%7B%7D';
 
 const SEAT = { type: 'Enrolled', tags: ['course:1'], data: '{"student":7}' };
 const QUERY = { items: [{ types: ['Enrolled'], tags: ['course:1'] }] };
@@ -99,11 +112,7 @@ describe('appends on a condition over HTTP', () => {
     const numbers: number[] = [];
     let replies = 0;
     let reply: Reply;
-    for (
-      let next: string | undefined = undefined;
-      ;
-      next = /^<(.*)>; rel="next"$/.exec(reply.headers.get('link')!)![1]!.replace(ORIGIN, '')
-    ) {
+    for (let next: string | undefined = undefined; ; next = nextOf(reply)) {
       reply = await (next === undefined ? read(QUERY, { limit }) : h.get(next, 'application/json'));
       replies++;
       const seen = reply.json() as { number: number; position: number }[];
@@ -117,6 +126,27 @@ describe('appends on a condition over HTTP', () => {
     }
     expect(numbers).toEqual(Array.from({ length: limit ?? 10 }, (_, i) => i));
     expect(replies).toBeGreaterThan(1);
+    await open.close();
+  });
+
+  it('lead on within an explicit transaction that has more events than an answer', async () => {
+    const storage = new MemoryStorage();
+    await installFiles(storage, unpackSet('transactions-1-before'));
+    const open = await openTestStore({ storage, seed: 1 });
+    await open.attributes!.idle();
+    const { h: whole } = over(open);
+    const all = (await whole.get(READ, 'application/json')).json() as { id: string; position: number }[];
+    const commits = all.map(({ position }) => position);
+    expect(new Set(commits).size).toBeLessThan(commits.length);
+    const { h } = over(open, { options: { ...DEFAULT_OPTIONS, readPageBytesMax: 1 } });
+    const seen: { id: string }[] = [];
+    for (let next: string | undefined = READ; next !== undefined;) {
+      const reply: Reply = await h.get(next, 'application/json');
+      seen.push(...(reply.json() as { id: string }[]));
+      expect(seen.length).toBeLessThanOrEqual(all.length);
+      next = nextOf(reply);
+    }
+    expect(seen).toEqual(all);
     await open.close();
   });
 

@@ -325,7 +325,7 @@ describe('the node and the page count alike', () => {
   ])('known %s, done %s, from %s', (known, done, startFrom) => {
     const stream = startFrom.startsWith('C:') ? '$all' : 's';
     const positions = { lastKnownPosition: known, lastCheckpointedPosition: done };
-    const document = { lastKnownEventPosition: known, lastCheckpointedEventPosition: done };
+    const document = { status: 'Live', lastKnownEventPosition: known, lastCheckpointedEventPosition: done };
     expect(lagOf({ stream, startFrom, ...positions })).toBe(
       lagOnPage(document as Parameters<typeof lagOnPage>[0], startFrom)?.amount ?? null,
     );
