@@ -27,7 +27,7 @@ export async function executePositions(args: ExecutePositionsArgs, context: JobC
  * Bytes of the positions that are in memory at a time. A table spans few chunks, so mostly this is enough for all of
  * them; where it isn't, the table is read once more for each so many bytes.
  */
-export const POSITIONS_BYTES_MAX = 67_108_864;
+const POSITIONS_BYTES_MAX = 67_108_864;
 /** Bytes read at once. */
 const READ_BYTES = 1_048_576;
 /** Only headers and footers come through it. */

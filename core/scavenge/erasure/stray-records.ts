@@ -77,7 +77,7 @@ export interface StrayRecord {
 }
 
 /** All of a record, where its very bytes are there; null where they are not, or add up to none. */
-export async function wholeRecord(
+async function wholeRecord(
   window: FileWindow,
   { offset, length }: StrayRecord,
 ): Promise<{ readonly frame: RecordFrame; readonly fields: PrepareFields } | null> {
