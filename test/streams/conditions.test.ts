@@ -79,6 +79,21 @@ describe('appends on a condition', () => {
     await open.close();
   });
 
+  it('are refused for what stands before them in the same group, however much that is', async () => {
+    const open = await opened();
+    const { store } = open;
+    for (const count of [20, 700]) {
+      const tags = Array.from({ length: count }, (_, i) => `${count}:${i}`);
+      const written = tags.map((tag) =>
+        store.append('plain', ANY, [newEvent('enrolled', { $tags: [tag, `${tag}:more`] })]),
+      );
+      const decided = tags.map((tag) => appendIf(store, { failIfEventsMatch: { items: [{ tags: [tag] }] } }, []));
+      expect(new Set((await Promise.allSettled(decided)).map(({ status }) => status))).toEqual(new Set(['rejected']));
+      await Promise.all(written);
+    }
+    await open.close();
+  });
+
   it('hold where what matches is hidden, and no longer where it is shown again', async () => {
     const open = await opened();
     const { store } = open;
