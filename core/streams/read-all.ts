@@ -257,6 +257,8 @@ export async function nextRecord(
   { lookup: { reader }, clock }: Pick<StoreContext, 'lookup' | 'clock'>,
   position: number,
 ): Promise<number> {
+  // An empty log in a bucket has no chunk to begin at.
+  if (position >= reader.end) return reader.end;
   const frame = new RecordFrame();
   const isBehind = position > 0 && (await untilHit(() => reader.isBoundary(position - 1))) !== END;
   let at = isBehind ? position - 1 : reader.chunkStart(position);
