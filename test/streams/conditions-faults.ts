@@ -46,6 +46,11 @@ export const CONDITION_FAULTS: Readonly<Record<string, readonly Edit[]>> = {
       is: 'if (isTombstoned || isMissing) return true;',
       becomes: '',
     },
+    {
+      file: 'core/streams/condition-search.ts',
+      is: 'if (state === undefined) return true;',
+      becomes: 'if (state === undefined) return false;',
+    },
   ],
   'loosened-counts-not': [
     {
