@@ -11,75 +11,16 @@ export interface GroupInFlight {
   bytes(): Uint8Array;
 }
 
-/** Places of an empty set of hashes, and those that are kept from one group to the next; powers of two. */
-const PLACES_MIN = 256;
-const PLACES_KEPT_MAX = 65_536;
-/** What a place holds: both halves of a hash, and the round in which it was added. */
-const PLACE_WORDS = 3;
-const ROUNDS_MAX = 2_147_483_647;
-
-/** Hashes that are all forgotten at once. One that is asked for thousands of times a second makes no garbage. */
-class HashSet {
-  #words = new Int32Array(PLACES_MIN * PLACE_WORDS);
-  #mask = PLACES_MIN - 1;
-  #count = 0;
-  #round = 1;
-
-  clear(): void {
-    this.#count = 0;
-    if (this.#mask >= PLACES_KEPT_MAX || this.#round === ROUNDS_MAX) {
-      this.#words = new Int32Array(PLACES_MIN * PLACE_WORDS);
-      this.#mask = PLACES_MIN - 1;
-      this.#round = 0;
-    }
-    this.#round++;
-  }
-
-  has(hi: number, lo: number): boolean {
-    const at = this.#placeOf(hi, lo);
-    return this.#words[at + 2] === this.#round;
-  }
-
-  add(hi: number, lo: number): void {
-    if (this.#count * 2 > this.#mask) this.#grow();
-    const at = this.#placeOf(hi, lo);
-    const words = this.#words;
-    if (words[at + 2] === this.#round) return;
-    words[at] = hi;
-    words[at + 1] = lo;
-    words[at + 2] = this.#round;
-    this.#count++;
-  }
-
-  /** Where the hash stands, or would. */
-  #placeOf(hi: number, lo: number): number {
-    const words = this.#words;
-    for (let place = lo & this.#mask; ; place = (place + 1) & this.#mask) {
-      const at = place * PLACE_WORDS;
-      if (words[at + 2] !== this.#round || (words[at] === (hi | 0) && words[at + 1] === (lo | 0))) return at;
-    }
-  }
-
-  #grow(): void {
-    const old = this.#words;
-    this.#mask = this.#mask * 2 + 1;
-    this.#words = new Int32Array((this.#mask + 1) * PLACE_WORDS);
-    this.#count = 0;
-    for (let at = 0; at < old.length; at += PLACE_WORDS)
-      if (old[at + 2] === this.#round) this.add(old[at]!, old[at + 1]!);
-  }
+/** Types and tags as hashes that a set can hold; two may share one. */
+const LOW_BITS = 21;
+function keyOf(hi: number, lo: number): number {
+  return hi * 2 ** LOW_BITS + (lo >>> (32 - LOW_BITS));
 }
 
 const scratch = new Hash64();
-
-/** The hashes of texts, both halves of one behind the other. */
-function hashesOf(kind: 'et' | 'tag', texts: readonly string[]): readonly number[] {
-  const halves: number[] = [];
-  for (const text of texts) {
-    hashKey(kind, text, scratch);
-    halves.push(scratch.hi, scratch.lo);
-  }
-  return halves;
+function keyOfText(kind: 'et' | 'tag', text: string): number {
+  hashKey(kind, text, scratch);
+  return keyOf(scratch.hi, scratch.lo);
 }
 
 /** The keys of an item of a query. */
@@ -88,16 +29,13 @@ export class ItemKeys {
   readonly #tags: readonly number[];
 
   constructor({ types = [], tags = [] }: ConditionItem) {
-    this.#types = hashesOf('et', types);
-    this.#tags = hashesOf('tag', tags);
+    this.#types = types.map((type) => keyOfText('et', type));
+    this.#tags = tags.map((tag) => keyOfText('tag', tag));
   }
 
-  mayMatch(keys: Pick<HashSet, 'has'>): boolean {
-    const types = this.#types;
-    const tags = this.#tags;
-    for (let i = 0; i < tags.length; i += 2) if (!keys.has(tags[i]!, tags[i + 1]!)) return false;
-    for (let i = 0; i < types.length; i += 2) if (keys.has(types[i]!, types[i + 1]!)) return true;
-    return types.length === 0;
+  mayMatch(keys: ReadonlySet<number>): boolean {
+    if (this.#types.length > 0 && !this.#types.some((key) => keys.has(key))) return false;
+    return this.#tags.every((key) => keys.has(key));
   }
 }
 
@@ -107,7 +45,7 @@ export class ItemKeys {
  */
 export class GroupKeys {
   readonly ahead = new EntriesAhead();
-  readonly #keys = new HashSet();
+  readonly #keys = new Set<number>();
   #names = 0;
   #tags = 0;
 
@@ -127,8 +65,9 @@ export class GroupKeys {
     if (this.ahead.taken < group.length) {
       const { names, tags } = this.ahead.held;
       this.ahead.read(group.bytes(), group.start);
-      for (; this.#names < names.count; this.#names++) this.#keys.add(names.hiOf(this.#names), names.loOf(this.#names));
-      for (; this.#tags < tags.count; this.#tags++) this.#keys.add(tags.hiOf(this.#tags), tags.loOf(this.#tags));
+      for (; this.#names < names.count; this.#names++)
+        this.#keys.add(keyOf(names.hiOf(this.#names), names.loOf(this.#names)));
+      for (; this.#tags < tags.count; this.#tags++) this.#keys.add(keyOf(tags.hiOf(this.#tags), tags.loOf(this.#tags)));
     }
     return items.some((item) => item.mayMatch(this.#keys));
   }

@@ -4,6 +4,8 @@ import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { type Log, silentLog } from '../../core/ports/log.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { type Meter, silentMeter } from '../../core/ports/meter.ts';
+import { Lookup } from '../../core/streams/lookup/lookup.ts';
+import { RecordTime } from '../../core/streams/record-time.ts';
 import { createEventStore, type EventStoreInternals } from '../../core/streams/streams.ts';
 import { SMALL, worldOf } from '../shared-log/setup.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -128,6 +130,20 @@ describe('A clock that steps back', () => {
     await rig.clock.advance(MINUTE);
     await rig.at(T0 - 10 * MINUTE);
     expect([rig.warnings.length, rig.steps]).toEqual([2, 6]);
+  });
+});
+
+describe('The time of decisions', () => {
+  it('goes by nothing that is known of a log which is another one now', async () => {
+    const { index, clock, log } = new Rig();
+    const times = new RecordTime(new Lookup(log, index), { clock, log: silentLog, meter: silentMeter });
+    times.note(T0 + MINUTE, 0);
+    times.notePoint(T0 + 60 * MINUTE);
+    expect(times.latestMs).toBe(T0 + 60 * MINUTE);
+    times.forget();
+    expect(times.isLatestKnown).toBe(false);
+    await times.readyForLatest();
+    expect(times.latestMs).toBe(T0);
   });
 });
 

@@ -149,8 +149,6 @@ export class TickAttributes {
       world.log.info('attribute indexes have taken in earlier events', { ...this.said, logEnd: log.logEnd });
     } catch (error) {
       world.log.warn('attribute indexes of earlier events can not be built further', { ...this.said, error });
-      // What they have taken in of a transaction that could not be read to its end must not come into a table.
-      await this.close();
     }
   }
 
