@@ -33,14 +33,14 @@ export async function expectNamedFiles(objects: MemoryObjects): Promise<void> {
  * A store of a few chunks, in files or still in the tail, a scavenge of which has been asked for, and the records that
  * there are.
  */
-export async function scavengeable(clock: AutoClock, isCompacted = false) {
+export async function scavengeable(clock: AutoClock, isCompacted = false, appends = 14) {
   const base = new MemoryObjects({ clock });
   const world = worldOf(base, clock, 1);
   await compactionTick(world);
   const writer = await openObjectStore(worldOf(base, clock, 2), OPTIONS);
   const ids = new SeededIds(3);
   await setMetadata(writer.store, ids, 'short', { $maxCount: 2 });
-  for (let i = 0; i < 14; i++) {
+  for (let i = 0; i < appends; i++) {
     await writer.store.append('short', ANY, eventsOf(ids, 3, 2_500));
     await writer.store.append('long', ANY, eventsOf(ids, 1, 1_000));
   }

@@ -16,9 +16,17 @@ const PUBLISHING = 7;
 const DEADLINE_MS = 4 * PUBLISHING * DELAY_MS_MAX;
 
 test('a tick ends before its deadline, however slow the store is, and each comes further', async () => {
+  const seeds = [4, 5, 6, 7, 8];
+  let ticks = 0;
+  for (const seed of seeds) ticks += await ticksUntilScavenged(seed);
+  // The order in which files are read decides whether one is enough.
+  expect(ticks).toBeGreaterThan(seeds.length);
+});
+
+async function ticksUntilScavenged(seed: number): Promise<number> {
   const clock = new AutoClock();
-  const { base: objects, scavengeId, universe } = await scavengeable(clock);
-  const slow = new FaultyObjects(objects, { seed: 4, clock, chances: { delay: 1 }, delayMsMax: DELAY_MS_MAX });
+  const { base: objects, scavengeId, universe } = await scavengeable(clock, false, 18);
+  const slow = new FaultyObjects(objects, { seed, clock, chances: { delay: 1 }, delayMsMax: DELAY_MS_MAX });
   let ticks = 0;
   for (let isRunning = true; isRunning; ticks++) {
     const deadlineMs = clock.monotonicMs() + DEADLINE_MS;
@@ -28,9 +36,9 @@ test('a tick ends before its deadline, however slow the store is, and each comes
     isRunning = report.scavenge?.state !== 'ended';
     expect(ticks).toBeLessThan(20);
   }
-  expect(ticks).toBeGreaterThan(1);
   await expectScavenged(objects, clock, scavengeId, universe, 900);
-});
+  return ticks;
+}
 
 test('a scavenge database that is too large ends the run with an error that says so, and the next one begins without it', async () => {
   const clock = new AutoClock();

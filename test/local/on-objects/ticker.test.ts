@@ -13,7 +13,7 @@ import { worldOf } from '../../shared-log/tick-kit.ts';
 const TICKS = 6;
 
 test('ticks that find the schedule as it was say nothing of it', async () => {
-  const clock = new AutoClock();
+  const clock = new AutoClock(Number.MAX_SAFE_INTEGER);
   const lines: string[] = [];
   const write = (text: string): void => {
     lines.push(text);
@@ -43,7 +43,7 @@ test('ticks that find the schedule as it was say nothing of it', async () => {
 });
 
 test('a tick that is under way at the end is not waited for, and its folder is removed', async () => {
-  const clock = new AutoClock();
+  const clock = new AutoClock(Number.MAX_SAFE_INTEGER);
   const objects = new MemoryObjects({ clock });
   const asked = Promise.withResolvers<void>();
   const world = {
