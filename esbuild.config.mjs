@@ -1,17 +1,19 @@
 // Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded
-// when a command needs them, what other programs import, with its declarations, and the entry points of worker threads;
-// the page for browsers; and the functions. Packages are inside, so that nothing has to be installed beside them.
-// `--functions` builds only the functions, beside what is there.
+// when a command needs them, what other programs import, with its declarations, the functions as `skua functions serve`
+// runs them, and the entry points of worker threads; the page for browsers; and, not for the package, the functions as
+// they are deployed. Packages are inside, so that nothing has to be installed beside them.
+// `--functions` builds only the functions that are deployed, beside what is there.
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
-import { buildFunctions, isFunctionFile, REQUIRE, sizeLines } from './infra/aws/build.mjs';
+import { buildFunctions, buildSandbox, isFunctionFile, REQUIRE, sizeLines } from './infra/aws/build.mjs';
 import { emptyBuilt } from './infra/packaging/built.mjs';
 import { writeNeutral } from './infra/packaging/neutral.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
-import { PROGRAM_PARTS, together } from './infra/packaging/parts.mjs';
+import { buildInParts, PROGRAM_PARTS } from './infra/packaging/parts.mjs';
+import { PLAIN_HTTP } from './infra/packaging/plain-http.mjs';
 import { SHORT_PACKAGE } from './infra/packaging/short-package.mjs';
 import { NEUTRAL, PEER_NAMES, PEERS, REQUIRED, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
 import { writeTypes } from './infra/packaging/types.mjs';
@@ -22,6 +24,12 @@ const sources = ['node_modules/@octokit/webhooks-examples/package.json', 'node_m
 const isAll = !process.argv.includes('--functions');
 /** Surfaces that need Node.js, and share their parts with the program. */
 const FOR_NODE = SURFACES.filter((surface) => !NEUTRAL.includes(surface));
+
+/** What starts a process or a thread, and asks for all else when it has looked at where it runs. */
+const STARTS = { main: 'local/installed.mjs', worker: 'infra/jobs/job-worker.ts' };
+
+/** What several parts share goes to all that they share where it has at most this many bytes. */
+const SHARED_BYTES_MAX = 64_000;
 
 /** What looks at the version of Node.js: for `import`, and for `require`. */
 const NODE_CHECKS = ['node-check.js', 'node-check.cjs'];
@@ -66,7 +74,9 @@ function isBuilt(file) {
   if (/^types(-\w{6})?\//.test(file)) return file.endsWith('.d.ts');
   return (
     [
-      ...['main', 'worker', 'sandbox-worker', ...SURFACES].map((name) => `${name}.js`),
+      ...['main', 'worker', 'functions', ...SURFACES].map((name) => `${name}.js`),
+      'sandbox-worker.mjs',
+      'function-bootstrap.mjs',
       ...REQUIRED.map((name) => `${name}.cjs`),
       ...NODE_CHECKS,
       'package.json',
@@ -81,31 +91,34 @@ function isBuilt(file) {
 
 if (isAll) {
   await emptyBuilt('dist', isBuilt);
-  const { metafile } = await build({
-    entryPoints: {
-      main: 'local/installed.mjs',
-      worker: 'infra/jobs/job-worker.ts',
-      'sandbox-worker': 'infra/quickjs/script-worker.ts',
-      ...Object.fromEntries(FOR_NODE.map((surface) => [surface, sourceOf(surface)])),
-    },
-    external: PEERS,
-    alias: PEER_NAMES,
+  const made = {
     outdir: 'dist',
-    bundle: true,
-    splitting: true,
-    // Beside the entry points, so that all find worker and WebAssembly in their own folder.
-    chunkNames: '[name]-[hash]',
-    platform: 'node',
-    format: 'esm',
     target: 'node22.16',
     mainFields: ['module', 'main'],
     minifySyntax: true,
-    banner: { js: REQUIRE },
-    plugins: [SHORT_PACKAGE, together(PROGRAM_PARTS)],
     legalComments: 'none',
-    metafile: true,
     logLevel: 'warning',
+  };
+  const { metafile } = await buildInParts({
+    ...made,
+    entryPoints: {
+      main: STARTS.main,
+      worker: STARTS.worker,
+      ...Object.fromEntries(FOR_NODE.map((surface) => [surface, sourceOf(surface)])),
+      functions: 'infra/aws/functions/all.ts',
+    },
+    external: PEERS,
+    alias: PEER_NAMES,
+    // Beside the entry points, so that all find worker and WebAssembly in their own folder.
+    chunkNames: '[name]-[hash]',
+    banner: { js: REQUIRE },
+    plugins: [SHORT_PACKAGE, PLAIN_HTTP],
+    parts: PROGRAM_PARTS,
+    without: Object.values(STARTS),
+    isShared: (name, outputs) => outputs[name].bytes <= SHARED_BYTES_MAX,
   });
+  const sandbox = await buildSandbox({ ...made, outExtension: { '.js': '.mjs' } });
+  sources.push(...Object.keys(sandbox.metafile.inputs));
   for (const file of NODE_CHECKS)
     await build({
       entryPoints: ['local/node-check.mjs'],
@@ -128,6 +141,8 @@ if (isAll) {
   // Of modules whatever folder it is put into.
   await writeFile('dist/package.json', '{ "type": "module" }\n');
   await copyFile(pathOf('quickjs-wasi/quickjs.wasm'), 'dist/quickjs.wasm');
+  // For `skua functions serve`.
+  await copyFile('local/functions/bootstrap.mjs', 'dist/function-bootstrap.mjs');
   // For `skua demo`.
   await writeFile(
     'dist/demo-webhooks.json.gz',

@@ -7,7 +7,8 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { emptyBuilt } from '../packaging/built.mjs';
-import { FUNCTION_PARTS, together } from '../packaging/parts.mjs';
+import { buildInParts, FUNCTION_PARTS } from '../packaging/parts.mjs';
+import { PLAIN_HTTP } from '../packaging/plain-http.mjs';
 import { SHORT_PACKAGE } from '../packaging/short-package.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -26,8 +27,7 @@ export const FUNCTIONS = [
 /** Packages without ES modules ask for `require`. */
 export const REQUIRE = 'import{createRequire as __r}from"module";var require=__r(import.meta.url);';
 
-const FUNCTION_FILE =
-  /^(bootstrap\.mjs|[a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
+const FUNCTION_FILE = /^([a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
 
 /** Whether a path in the folder of the functions is one that a build gives. */
 export function isFunctionFile(file) {
@@ -42,24 +42,13 @@ export function isFunctionFile(file) {
 export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions')) {
   await emptyBuilt(outdir, isFunctionFile);
   const sizes = await Promise.all(FUNCTIONS.map((each) => buildFunction(each, path.join(outdir, each.name))));
-  // For `skua functions serve`, which runs them on a machine of one's own.
-  await copyFile(path.join(ROOT, 'local/functions/bootstrap.mjs'), path.join(outdir, 'bootstrap.mjs'));
   return sizes;
 }
 
 async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
-  const { metafile } = await build({
+  const made = {
     absWorkingDir: ROOT,
-    entryPoints: {
-      index: `infra/aws/functions/${name}.ts`,
-      ...(hasSandbox && { 'sandbox-worker': 'infra/quickjs/script-worker.ts' }),
-    },
     outdir: folder,
-    bundle: true,
-    splitting: true,
-    chunkNames: 'parts/[name]-[hash]',
-    platform: 'node',
-    format: 'esm',
     target: 'node24',
     outExtension: { '.js': '.mjs' },
     mainFields: ['module', 'main'],
@@ -67,21 +56,50 @@ async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
     sourcemap: 'linked',
     // The sources stand in the repository; with them in it a map would be larger than its bundle many times over.
     sourcesContent: false,
-    banner: { js: REQUIRE },
-    plugins: [SHORT_PACKAGE, together(FUNCTION_PARTS)],
     legalComments: 'none',
-    metafile: true,
     logLevel: 'warning',
+  };
+  const { metafile } = await buildInParts({
+    ...made,
+    entryPoints: { index: `infra/aws/functions/${name}.ts` },
+    chunkNames: 'parts/[name]-[hash]',
+    banner: { js: REQUIRE },
+    plugins: [SHORT_PACKAGE, PLAIN_HTTP],
+    parts: FUNCTION_PARTS,
+    // It is loaded in any case.
+    isShared: (file, outputs) => startOf(outputs, indexOf(outputs)).has(file),
   });
-  if (hasSandbox)
+  const outputs = [metafile.outputs];
+  const sources = Object.keys(metafile.inputs);
+  if (hasSandbox) {
+    const sandbox = await buildSandbox(made);
+    outputs.push(sandbox.metafile.outputs);
+    sources.push(...Object.keys(sandbox.metafile.inputs));
     await copyFile(
       createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'),
       path.join(folder, 'quickjs.wasm'),
     );
-  return { ...sizeOf(name, bytesMax, metafile), sources: Object.keys(metafile.inputs) };
+  }
+  return { ...sizeOf(name, bytesMax, Object.assign({}, ...outputs)), sources };
 }
 
-function sizeOf(name, bytesMax, { outputs }) {
+/** The thread of routing scripts: one file. */
+export function buildSandbox(options) {
+  return build({
+    ...options,
+    entryPoints: { 'sandbox-worker': 'infra/quickjs/script-worker.ts' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    metafile: true,
+  });
+}
+
+function indexOf(outputs) {
+  return Object.keys(outputs).find((each) => /\/index\.m?js$/.test(each));
+}
+
+function sizeOf(name, bytesMax, outputs) {
   const inputs = {};
   let bytes = 0;
   let indexBytes = 0;
@@ -93,11 +111,7 @@ function sizeOf(name, bytesMax, { outputs }) {
       inputs[owner] = (inputs[owner] ?? 0) + bytesInOutput;
     }
   }
-  for (const file of startOf(
-    outputs,
-    Object.keys(outputs).find((each) => each.endsWith('/index.mjs')),
-  ))
-    indexBytes += outputs[file].bytes;
+  for (const file of startOf(outputs, indexOf(outputs))) indexBytes += outputs[file].bytes;
   return { name, bytes, bytesMax, indexBytes, inputs };
 }
 

@@ -2,8 +2,12 @@
 // what each set of them shares: hundreds, of which an install writes each twice, and a start opens a hundred. So what
 // is imported late stays late, and comes with what is wanted with it, or is like it. A part runs as a whole when the
 // first of it is asked for: what does something when it is imported can't be in one.
+//
+// What several parts share would be a file for each set of them. Where all of them ask for the same modules first these
+// are one file: small ones, and those that are loaded at the start in any case.
 import { readFile } from 'node:fs/promises';
 import * as path from 'node:path';
+import { build } from 'esbuild';
 
 /** Of the AWS SDK what few calls need: credentials that are not in the environment, streams of events. */
 const SDK_RARELY = [
@@ -52,7 +56,9 @@ export const PROGRAM_PARTS = {
   certificates: ['local/tls/dev-certificate.ts', 'local/tls/load-certificates.ts'],
   // Not with `@peculiar/x509`, which wants another package to be there when it runs.
   asn1: ['@peculiar/asn1-pfx', '@peculiar/asn1-schema'],
-  tracing: ['local/tracing/call-spans.ts', 'local/tracing/sdk.ts', 'local/tracing/server-spans.ts', ...MACHINE_IDS],
+  tracing: ['local/tracing/call-spans.ts', 'local/tracing/sdk.ts', 'local/tracing/server-spans.ts'],
+  // Not with what imports them: a package that is no ES module asks for that, and whatever it leads to is wrapped then.
+  'machine-ids': MACHINE_IDS,
   // Those of a backup need a store.
   jobs: [
     'core/index/jobs/jobs.ts',
@@ -112,35 +118,80 @@ function nameOf(root, file) {
   return (at < 0 ? path.relative(root, file) : file.slice(at + 1)).replaceAll(path.sep, '/');
 }
 
-/** The plugin of esbuild that makes them, of names of modules by the name of their part. */
-export function together(parts) {
+/** The plugin of esbuild that makes them, of names of modules by the name of their part; `into` asks for `shared` first. */
+function together(parts, { shared, into }) {
   const partOf = new Map(Object.entries(parts).flatMap(([part, names]) => names.map((name) => [name, part])));
+  const first = shared.length > 0 ? `import 'shared:all';` : '';
   return {
     name: 'together',
-    setup(build) {
-      const root = build.initialOptions.absWorkingDir ?? process.cwd();
-      build.onLoad({ filter: SOURCE }, async ({ path: file }) => {
+    setup({ initialOptions, onLoad, onResolve }) {
+      const root = initialOptions.absWorkingDir ?? process.cwd();
+      onLoad({ filter: SOURCE }, async ({ path: file }) => {
         const text = await readFile(file, 'utf8');
-        const contents = text.replaceAll(LATE, (whole, _quote, wanted) => {
+        const late = text.replaceAll(LATE, (whole, _quote, wanted) => {
           const name = wanted.startsWith('.') ? nameOf(root, path.resolve(path.dirname(file), wanted)) : wanted;
           const part = partOf.get(name);
           return part === undefined ? whole : `import('part:${part}').then((part) => part[${JSON.stringify(name)}])`;
         });
+        const contents = into.has(nameOf(root, file)) ? `${first}${late}` : late;
         return contents === text ? undefined : { contents, loader: file.endsWith('.ts') ? 'ts' : 'js' };
       });
-      build.onResolve({ filter: /^part:/ }, ({ path: part }) => ({
-        path: part.slice('part:'.length),
-        namespace: 'part',
+      onResolve({ filter: /^(part|shared):/ }, ({ path: name }) => {
+        const [namespace, part] = name.split(':');
+        return { path: part, namespace };
+      });
+      onLoad({ filter: /./, namespace: 'part' }, ({ path: part }) => ({
+        contents: [
+          into.has(`part:${part}`) ? first : '',
+          ...parts[part].map((name) => `export * as ${JSON.stringify(name)} from ${asked(name)};`),
+        ].join('\n'),
+        resolveDir: root,
       }));
-      build.onLoad({ filter: /./, namespace: 'part' }, ({ path: part }) => ({
-        contents: parts[part]
-          .map(
-            (name) =>
-              `export * as ${JSON.stringify(name)} from ${JSON.stringify(/\.(?:ts|js)$/.test(name) ? `./${name}` : name)};`,
-          )
-          .join('\n'),
+      onLoad({ filter: /./, namespace: 'shared' }, () => ({
+        contents: shared.map((name) => `import ${asked(name)};`).join('\n'),
         resolveDir: root,
       }));
     },
   };
+}
+
+function isOurs(name) {
+  return name.endsWith('.ts');
+}
+
+function asked(name) {
+  return JSON.stringify(/\.(?:ts|js)$/.test(name) ? `./${name}` : name);
+}
+
+/**
+ * Builds in parts: once to see what they share, and once with that in one file, for all entry points but `without`.
+ * `isShared` says of a file that several parts share, its name and the metafile's `outputs`, whether it goes there.
+ */
+export async function buildInParts({ parts, plugins, without = [], isShared, ...options }) {
+  const made = { ...options, bundle: true, splitting: true, platform: 'node', format: 'esm', metafile: true };
+  const apart = together(parts, { shared: [], into: new Set() });
+  const { metafile } = await build({ ...made, write: false, plugins: [...plugins, apart] });
+  const modulesOf = (entry) => parts[/^part:(.*)/.exec(entry)?.[1]] ?? [entry];
+  const entries = Object.values(metafile.outputs).flatMap(({ entryPoint }) => entryPoint ?? []);
+  const into = new Set(entries.filter((entry) => !without.includes(entry) && modulesOf(entry).some(isOurs)));
+  const shared = sharedModules(metafile, isShared);
+  return build({ ...made, plugins: [...plugins, together(parts, { shared, into })] });
+}
+
+/** Modules of ours in files that are shared, but those that import one that is not, which would come with them. */
+function sharedModules({ inputs, outputs }, isShared) {
+  const goes = new Map();
+  for (const [file, { entryPoint, inputs: within }] of Object.entries(outputs))
+    for (const name of Object.keys(within)) goes.set(name, entryPoint === undefined && isShared(file, outputs));
+  const stays = ({ path: name, kind }) => kind === 'import-statement' && goes.get(name) === false;
+  const shared = new Set([...goes.keys()].filter((name) => goes.get(name) && isOurs(name)));
+  for (let before = -1; before !== shared.size;) {
+    before = shared.size;
+    for (const name of shared)
+      if (inputs[name].imports.some(stays)) {
+        shared.delete(name);
+        goes.set(name, false);
+      }
+  }
+  return [...shared].sort();
 }

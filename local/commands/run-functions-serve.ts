@@ -14,20 +14,19 @@ import { EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io, Output } from '../../infra/runtime/io.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { FUNCTION_NAMES, serveFunctions } from '../functions/serve.ts';
-import type { ServedFunctions } from '../functions/serve.ts';
+import type { FunctionName, ServedFunctions } from '../functions/serve.ts';
 import { bundled } from '../../infra/runtime/version.ts';
 import type { functionsServeOptions } from './options-command.ts';
 
-/** Serves the bundles until it is interrupted. */
+/** Serves the functions until it is interrupted. */
 export async function runFunctionsServe({ options }: Input<typeof functionsServeOptions>, io: Io): Promise<ExitCode> {
   const location = placeOf(options.storage);
   if (location.kind === 'directory') await refuseNodeData(location.path);
   const storage = location.kind === 's3' ? options.storage : location.path;
-  const bundles = bundlesFolder();
-  await ensureBundles(bundles, options.build, io.stderr);
+  await ensureFunctions(options.build, io.stderr);
   const served = await listen(options.port, () =>
     serveFunctions({
-      bundles,
+      moduleOf: functionModule,
       port: options.port,
       instancesMax: options.instances,
       clock: systemClock,
@@ -79,39 +78,38 @@ async function listen(port: number, start: () => Promise<ServedFunctions>): Prom
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** Folder of the bundles: of the project, or in an installed package beside the one that this file is in. */
-export function bundlesFolder(): string {
-  return fileURLToPath(bundled('./functions') ?? new URL('dist/functions', ROOT));
+/** Module of a function: its bundle in the project, or in an installed package that of all functions. */
+export function functionModule(name: FunctionName): string {
+  return fileURLToPath(bundled('./functions.js') ?? new URL(`dist/functions/${name}/index.mjs`, ROOT));
 }
 
-/** The bundles that are not there. */
-export function missingBundles(folder: string): readonly string[] {
-  return FUNCTION_NAMES.map((name) => path.join(folder, name, 'index.mjs')).filter((file) => !existsSync(file));
-}
-
-/** Builds what is missing, or all. Rejects with a CommandError that says why it can't. */
-export async function ensureBundles(folder: string, always: boolean, output: Output): Promise<void> {
-  const missing = missingBundles(folder);
-  if (missing.length === 0 && !always) return;
+/** Builds the functions where one is missing, or `always`. Rejects with a CommandError that says why it can't. */
+async function ensureFunctions(always: boolean, output: Output): Promise<void> {
+  const missing = missingFunction();
+  if (missing === undefined && !always) return;
   const script = fileURLToPath(new URL('esbuild.config.mjs', ROOT));
   if (!existsSync(script) || bundled('.') !== null) {
     throw new CommandError(
       'bundles_missing',
-      `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or reinstall the package.`,
+      `${missing ?? 'What is here'} can't be built here: that takes the project's sources. Run the command in a checkout, or reinstall the package.`,
       EXIT.failed,
     );
   }
   output.write(
-    `${missing.length > 0 && !always ? `${missing[0]} does not exist: building the functions.` : 'Building the functions.'}\n`,
+    `${missing !== undefined && !always ? `${missing} does not exist: building the functions.` : 'Building the functions.'}\n`,
   );
   await build(script, output);
-  const still = missingBundles(folder);
-  if (still.length > 0)
+  const still = missingFunction();
+  if (still !== undefined)
     throw new CommandError(
       'bundles_missing',
-      `The build has finished, but ${still[0]} does not exist. Check its output.`,
+      `The build has finished, but ${still} does not exist. Check its output.`,
       EXIT.failed,
     );
+}
+
+function missingFunction(): string | undefined {
+  return FUNCTION_NAMES.map(functionModule).find((file) => !existsSync(file));
 }
 
 async function build(script: string, output: Output): Promise<void> {

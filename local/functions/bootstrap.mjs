@@ -1,5 +1,6 @@
 // What the platform's own runtime does for a function, as far as functions here need it: takes calls from the runtime
-// interface, one after the other, and gives the results back. Arguments: the folder of the bundle.
+// interface, one after the other, and gives the results back. Arguments: the module of the function,
+// or one of several and its name.
 // No dependencies, so that it runs where only a bundle is.
 import * as http from 'node:http';
 import * as path from 'node:path';
@@ -49,8 +50,9 @@ function errorText(error) {
 
 let handler;
 try {
-  ({ handler } = await import(pathToFileURL(path.join(path.resolve(process.argv[2]), 'index.mjs')).href));
-  if (typeof handler !== 'function') throw new TypeError('index.mjs exports no function named handler');
+  const module = await import(pathToFileURL(path.resolve(process.argv[2])).href);
+  ({ handler } = module[process.argv[3]] ?? module);
+  if (typeof handler !== 'function') throw new TypeError(`${process.argv[2]} exports no function named handler`);
 } catch (error) {
   await call('POST', '/init/error', errorText(error)).catch(() => {});
   console.error(error);

@@ -60,7 +60,7 @@ function reserved(instance: FunctionProcess): FunctionProcess {
 interface FunctionProcessOptions {
   /** Names the function in its environment. */
   readonly name: string;
-  /** Folder of the bundle; the process works in it. */
+  /** The process works in it. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The program and its arguments that ask the runtime interface for calls. */

@@ -12,7 +12,7 @@ import { bundled } from '../../infra/runtime/version.ts';
 import { FunctionPool } from './function-pool.ts';
 import type { Outcome } from './runtime-interface.ts';
 
-type FunctionName = HttpFunctionName | 'tick';
+export type FunctionName = HttpFunctionName | 'tick';
 export const FUNCTION_NAMES: readonly FunctionName[] = ['webhook', 'admin', 'streams', 'tick'];
 
 const HTTP_TIMEOUT_MS = HTTP_TIMEOUT_SECONDS * 1_000;
@@ -20,8 +20,8 @@ const TICK_TIMEOUT_MS = TICK_TIMEOUT_SECONDS * 1_000;
 const TICK_PERIOD_MS = TICK_PERIOD_SECONDS * 1_000;
 
 interface ServeOptions {
-  /** Folder with one bundle a function. */
-  readonly bundles: string;
+  /** Path of the module of a function. */
+  readonly moduleOf: (name: FunctionName) => string;
   readonly port: number;
   /** Environment of the functions. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -57,12 +57,12 @@ class Served implements ServedFunctions {
   constructor(options: ServeOptions) {
     this.#options = options;
     const poolOf = (name: FunctionName) => {
-      const folder = path.join(options.bundles, name);
+      const module = options.moduleOf(name);
       return new FunctionPool(
         {
           name,
-          folder,
-          command: [process.execPath, '--enable-source-maps', bootstrapFile(), folder],
+          folder: path.dirname(module),
+          command: [process.execPath, '--enable-source-maps', bootstrapFile(), module, name],
           onOutput: (text) => options.onOutput(name, text),
           env: options.env,
           // Two ticks do no harm, but nothing is gained by a second one either.
@@ -183,9 +183,9 @@ function sendProblem(reply: http.ServerResponse, status: number, detail: string)
   });
 }
 
-/** Beside this file, and in an installed package beside the bundles, where the build puts a copy. */
+/** Beside this file, and in an installed package beside what this is bundled in, where the build puts a copy. */
 function bootstrapFile(): string {
-  return fileURLToPath(bundled('./functions/bootstrap.mjs') ?? new URL('bootstrap.mjs', import.meta.url));
+  return fileURLToPath(bundled('./function-bootstrap.mjs') ?? new URL('bootstrap.mjs', import.meta.url));
 }
 
 /** Largest body in bytes that a function URL takes. */

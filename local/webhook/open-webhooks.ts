@@ -86,7 +86,7 @@ export const ROUTING_LIMITS: Omit<RoutingLimits, 'timeoutMs'> = {
 export function openSandbox(limits: RoutingLimits): RoutingSandbox {
   return new QuickJsSandbox({
     limits,
-    workerUrl: bundled('./sandbox-worker.js') ?? undefined,
+    workerUrl: bundled('./sandbox-worker.mjs') ?? undefined,
     engineUrl: bundled('./quickjs.wasm') ?? undefined,
   });
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildBundles } from '../support/lambda/built-bundles.ts';
 import type { BuiltBundles } from '../support/lambda/built-bundles.ts';
@@ -66,10 +67,16 @@ describe('the bundles', () => {
   });
 });
 
+/** By our own stand-in for the platform's runtime. */
+function bootstrapped(folder: string): readonly [string, ...string[]] {
+  const bootstrap = fileURLToPath(new URL('../../local/functions/bootstrap.mjs', import.meta.url));
+  return [process.execPath, bootstrap, path.join(folder, 'index.mjs')];
+}
+
 describe('the built functions, by the runtime interface', () => {
   let driver: LambdaDriver;
   beforeAll(() => {
-    driver = driverFor('bootstrap', (folder) => [process.execPath, path.join(bundles.folder, 'bootstrap.mjs'), folder]);
+    driver = driverFor('bootstrap', bootstrapped);
   });
   afterAll(() => driver?.restart());
 
@@ -84,7 +91,7 @@ describe('the built functions, by the runtime interface', () => {
     const secretDriver = (env: Readonly<Record<string, string>>) =>
       new LambdaDriver({
         bundles: bundles.folder,
-        command: (folder) => [process.execPath, path.join(bundles.folder, 'bootstrap.mjs'), folder],
+        command: bootstrapped,
         env: {
           ...s3.env,
           AWS_ENDPOINT_URL_S3: s3.endpoint,
@@ -165,16 +172,15 @@ describe('the built functions, by the runtime interface', () => {
   });
 
   it('say what is wrong with their settings in their log, and answer all the same', async () => {
-    const command = (folder: string) => [process.execPath, path.join(bundles.folder, 'bootstrap.mjs'), folder] as const;
     const broken = new LambdaDriver({
       bundles: bundles.folder,
-      command,
+      command: bootstrapped,
       env: { SERVER_STORAGE: `s3://${s3.bucket}/broken` },
     });
     // A tick has no users, and so needs no passwords.
     const brokenTick = new LambdaDriver({
       bundles: bundles.folder,
-      command,
+      command: bootstrapped,
       env: { SERVER_STORAGE: `s3://${s3.bucket}/broken`, SERVER_TICK_SECONDS: 'soon' },
     });
     try {

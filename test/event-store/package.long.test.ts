@@ -12,7 +12,10 @@ import type { Server } from './worlds.ts';
 /** `skua/client` as strangers get it: packed, installed, and imported by its file. */
 describe.each([
   ['a node', aNode],
-  ['served functions', (folder: string) => servedFunctions(path.join(folder, 'node_modules/skua/dist/functions'))],
+  [
+    'served functions',
+    (folder: string) => servedFunctions(() => path.join(folder, 'node_modules/skua/dist/functions.js')),
+  ],
 ] as const)('the packed client of %s', (_name, start) => {
   let all: Packed;
   let server: Server;

@@ -5,6 +5,7 @@ import type { Timing } from '../../local/client/caller.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import { openStore } from '../../local/embedded/index.ts';
 import { serveFunctions } from '../../local/functions/serve.ts';
+import type { FunctionName } from '../../local/functions/serve.ts';
 import { startTestNode } from '../../local/testing/index.ts';
 import { fetchBy } from '../support/lambda/call-function.ts';
 
@@ -71,11 +72,11 @@ export async function functions(): Promise<Server> {
 }
 
 /** Functions as `skua functions serve` runs them: built, each in a process of its own, behind a port. */
-export async function servedFunctions(bundles: string): Promise<Server> {
+export async function servedFunctions(moduleOf: (name: FunctionName) => string): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'skua-served-'));
   const upkeep = await openStore({ bucket: folder });
   const served = await serveFunctions({
-    bundles,
+    moduleOf,
     port: 0,
     instancesMax: 2,
     clock: systemClock,

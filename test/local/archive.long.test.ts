@@ -69,11 +69,28 @@ async function call(url: string, init: RequestInit = {}): Promise<{ status: numb
   return { status: reply.status, text: await reply.text() };
 }
 
-const post = (body: unknown, type = 'application/json'): RequestInit => ({
+const post = (
+  body: unknown,
+  type = 'application/json',
+  headers: Readonly<Record<string, string>> = {},
+): RequestInit => ({
   method: 'POST',
-  headers: { 'content-type': type },
+  headers: { ...headers, 'content-type': type },
   body: JSON.stringify(body),
 });
+
+/** A connector whose script runs, and a call that becomes an event. */
+async function takeOrder(url: string, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+  const routingScript = Buffer.from(
+    'function route({ body }) { return { stream: "order-" + body.number, schema: "order-placed" }; }',
+  ).toString('base64');
+  const settings = { instanceTypeName: 'webhook-source', routingScript, waitForWrite: true, streams: ['order-*'] };
+  expect(await call(`${url}/connectors/orders`, post({ settings }, 'application/json', headers))).toMatchObject({
+    status: 200,
+  });
+  expect((await call(`${url}/connectors/orders/start`, { method: 'POST', headers })).status).toBe(200);
+  expect((await call(`${url}/webhook/orders`, post({ number: 1742 }))).status).toBe(201);
+}
 
 describe.skipIf(!isArchived)('the archive', () => {
   test('has the package, Node.js and a command of three lines, with all licences, for one folder', async () => {
@@ -130,19 +147,7 @@ describe.skipIf(!isArchived)('the archive', () => {
     ).toBe(201);
     expect((await call(`${url}/ui`)).text).toContain('<html');
 
-    const routingScript = Buffer.from(
-      'function route({ body }) { return { stream: "order-" + body.number, schema: "order-placed" }; }',
-    ).toString('base64');
-    expect(
-      await call(
-        `${url}/connectors/orders`,
-        post({
-          settings: { instanceTypeName: 'webhook-source', routingScript, waitForWrite: true, streams: ['order-*'] },
-        }),
-      ),
-    ).toMatchObject({ status: 200 });
-    expect((await call(`${url}/connectors/orders/start`, { method: 'POST' })).status).toBe(200);
-    expect((await call(`${url}/webhook/orders`, post({ number: 1742 }))).status).toBe(201);
+    await takeOrder(url);
 
     // As many as local/installed.mjs asks for.
     expect(threadsOf(first.child.pid!).filter((name) => name === 'libuv-worker')).toHaveLength(12);
@@ -171,7 +176,11 @@ describe.skipIf(!isArchived)('the archive', () => {
       out: expect.stringContaining('All members have stopped.') as string,
     });
     const functions = skua(['functions', 'serve', '--port', '0', '--no-ticks']);
-    await functions.seen(/The functions answer at (\S+),/);
+    const [, url] = await functions.seen(/The functions answer at (\S+),/);
+    const headers = { authorization: `Basic ${Buffer.from('admin:changeit').toString('base64')}` };
+    await takeOrder(url!, headers);
+    expect((await call(`${url}/streams/order-1742/0`, { headers })).text).toContain('1742');
+    expect((await fetch(`${url}/tick`, { method: 'POST' })).status).toBe(200);
     functions.child.kill('SIGINT');
     expect((await functions.ended).code).toBe(0);
   });

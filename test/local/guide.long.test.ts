@@ -40,8 +40,9 @@ const NOT_HERE: Readonly<Record<string, string>> = {
     'It writes to the system. The test of the archive unpacks it elsewhere.',
   'systemctl reload skua': 'It needs the unit in the system.',
 };
-/** What pages link to that the package has not. */
-const ONLY_IN_SOURCES = /\.webp$|^(?:\.github|test)\//;
+/** What pages link to that the package has not: pictures, and pages about sources that it has not either. */
+const ONLY_IN_SOURCES =
+  /\.webp$|^\.github\/|^test\/|^(?:core|handlers|infra)\/.*\.md$|^local\/(?!guide\/)(?:.*\/)?README\.md$|^ARCHITECTURE\.md$/;
 /** A node of the page: what is started so takes the place of the one before, over the same files. */
 const NODE = /^(?<env>(?:SERVER_\w+='[^']*' )*)(?:npm start|npx skua start)(?! .*(?:--storage|--what-if))(?<words>.*)$/;
 /** Commands that stay until they are ended, and what they say when they are there. */
@@ -282,14 +283,15 @@ describe('the package', () => {
         'package.json',
         'LICENSE',
         'README.md',
-        'ARCHITECTURE.md',
+        'local/guide/README.md',
         'local/skua.mjs',
         'dist/main.js',
         'dist/worker.js',
-        'dist/sandbox-worker.js',
+        'dist/sandbox-worker.mjs',
         'dist/quickjs.wasm',
         'dist/THIRD-PARTY.txt',
-        'dist/functions/tick/index.mjs',
+        'dist/functions.js',
+        'dist/function-bootstrap.mjs',
         'infra/packaging/skua.service',
       ]),
     );
@@ -313,6 +315,7 @@ describe('the package', () => {
     expect(inPackage.length).toBeGreaterThan(30);
     expect(inPackage.filter((link) => !files.includes(link))).toEqual([]);
     // These are for readers who have the sources.
+    expect(links.filter((link) => !existsSync(path.join(ROOT, link)))).toEqual([]);
     const pictures = links.filter((link) => link.endsWith('.webp'));
     expect(new Set(pictures).size).toBe(3);
     for (const picture of pictures)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { missingBundles, runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
+import { runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
 import { FakeIo } from '../support.ts';
 
 let folder: string;
@@ -70,11 +70,6 @@ it('serves the built functions over a directory: write, tick, and read what was 
   expect((await asked(`${url}/users`, { headers })).status).toBe(200);
   io.process.emit('SIGINT');
   expect(await running).toBe(0);
-});
-
-it('says which bundles are missing', () => {
-  expect(missingBundles(folder)).toHaveLength(4);
-  expect(missingBundles(folder)[0]).toBe(path.join(folder, 'webhook', 'index.mjs'));
 });
 
 it('refuses what is no place before it serves', async () => {

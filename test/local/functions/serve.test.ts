@@ -37,7 +37,7 @@ async function serve(sources: Readonly<Record<string, string>> = {}, instancesMa
     );
   }
   served = await serveFunctions({
-    bundles,
+    moduleOf: (name) => path.join(bundles, name, 'index.mjs'),
     port: 0,
     env: { ...process.env, SERVER_STORAGE: 'somewhere' },
     instancesMax,
