@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createBackup } from '../../core/backup/create/create.ts';
 import type { CreatedBackup } from '../../core/backup/create/create.ts';
@@ -70,6 +71,15 @@ export function copyAndSync(from: string, to: string): void {
 
 export function megabytesIn(folder: string): Promise<number> {
   return diskBytes(folder).then((bytes) => bytes / 1e6);
+}
+
+/** As `removeAndSync`, but folders stay: threads that have opened one know it again, and refuse another at its place. */
+export function emptyAndSync(folders: readonly string[]): void {
+  for (const folder of folders) {
+    mkdirSync(folder, { recursive: true });
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  }
+  spawnSync('sync', []);
 }
 
 /** Removes a tree and waits until the disk has taken that in, so that it does not disturb what is measured next. */
