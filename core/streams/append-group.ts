@@ -149,6 +149,10 @@ export class AppendGroup implements CommittedRecords {
     return this.start + this.length;
   }
 
+  get buffer(): Uint8Array {
+    return this.#buffer;
+  }
+
   bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.length);
   }

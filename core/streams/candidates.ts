@@ -22,6 +22,9 @@ const GAP_ENTRIES_MAX = 256;
 /** Leaps from one key's list to another's after which a record is looked at, so that a page of no events ends. */
 const LEAPS_MAX = 512;
 
+const NONE: readonly number[] = [];
+const scratch = new Hash64();
+
 /** How much has been looked at on behalf of one query. */
 interface Looked {
   entries: number;
@@ -44,10 +47,11 @@ interface KeyList {
 class KeyEntries implements KeyList {
   at = 0;
   readonly #entries: AttributeEntries;
-  readonly #hash = new Hash64();
+  readonly #hi: number;
+  readonly #lo: number;
   readonly #looked: Looked;
   /** All entries in [#from, #to), ascending. */
-  #list: readonly number[] = [];
+  #list: readonly number[] = NONE;
   #from = 0;
   #to = 0;
   #count = RUN_ENTRIES_MIN;
@@ -55,7 +59,9 @@ class KeyEntries implements KeyList {
   constructor(entries: AttributeEntries, kind: KeyKind, text: string, looked: Looked) {
     this.#entries = entries;
     this.#looked = looked;
-    hashKey(kind, text, this.#hash);
+    hashKey(kind, text, scratch);
+    this.#hi = scratch.hi;
+    this.#lo = scratch.lo;
   }
 
   find(from: number, isForward: boolean): Outcome {
@@ -81,12 +87,11 @@ class KeyEntries implements KeyList {
 
   /** Reads the run that begins at the position, a longer one where it follows the last one closely. */
   #read(at: number, isForward: boolean, coveredTo: number): Outcome {
-    const { hi, lo } = this.#hash;
     const gap = isForward ? at - this.#to : this.#from - 1 - at;
     const isNear = gap >= 0 && gap * this.#list.length < (this.#to - this.#from) * GAP_ENTRIES_MAX;
     const count = isNear ? Math.min(this.#count * RUN_GROWTH, RUN_ENTRIES_MAX) : RUN_ENTRIES_MIN;
     const list: number[] = [];
-    const outcome = this.#entries.run(hi, lo, at, isForward, count, list);
+    const outcome = this.#entries.run(this.#hi, this.#lo, at, isForward, count, list);
     if (isMiss(outcome)) return outcome;
     const isCut = list.length === count;
     if (!isForward) list.reverse();
@@ -238,13 +243,8 @@ export class Candidates {
       const list = listFor(query, indexes, looked);
       return list === null ? null : new Candidates(list, looked);
     }
-    const lists: KeyList[] = [];
-    for (const item of anyOf) {
-      const list = listFor(item, indexes, looked);
-      if (list === null) return null;
-      lists.push(list);
-    }
-    return new Candidates(new UnitedLists(lists), looked);
+    const lists = anyOf.map((item) => listFor(item, indexes, looked));
+    return lists.every((list) => list !== null) ? new Candidates(united(lists), looked) : null;
   }
 
   /**
@@ -271,24 +271,31 @@ export class Candidates {
 
 /** Null where no index knows anything of what is asked for. */
 function listFor(
-  { category, types, correlation, tags = [] }: EventQuery,
+  { category, types, correlation, tags }: EventQuery,
   indexes: AttributeIndexes,
   looked: Looked,
 ): KeyList | null {
-  const lists: KeyList[] = [];
-  const listOf = (kind: KeyKind, text: string): KeyList | null => {
-    const entries = indexes.of(INDEX_OF[kind]);
-    return entries === null || entries.coveredTo === 0 ? null : new KeyEntries(entries, kind, text, looked);
-  };
-  const add = (list: KeyList | null): void => {
-    if (list !== null) lists.push(list);
-  };
-  for (const tag of tags) add(listOf('tag', tag));
-  if (correlation !== undefined) add(listOf('bc', correlation));
-  if (category !== undefined) add(listOf('ce', category));
-  if (types !== undefined) {
-    const any = types.map((type) => listOf('et', type));
-    if (any.every((list) => list !== null)) add(any.length === 1 ? any[0]! : new UnitedLists(any));
-  }
-  return lists.length === 0 ? null : lists.length === 1 ? lists[0]! : new MetLists(lists);
+  const ofTypes = types === undefined ? null : listsOf('et', types, indexes, looked);
+  let lists = tags === undefined ? null : listsOf('tag', tags, indexes, looked);
+  if (correlation !== undefined) lists = joined(lists, listsOf('bc', [correlation], indexes, looked));
+  if (category !== undefined) lists = joined(lists, listsOf('ce', [category], indexes, looked));
+  if (ofTypes !== null) lists = joined(lists, [united(ofTypes)]);
+  return lists === null ? null : lists.length === 1 ? lists[0]! : new MetLists(lists);
+}
+
+type Lists = readonly KeyList[] | null;
+
+function joined(some: Lists, more: Lists): Lists {
+  return some === null ? more : more === null ? some : [...some, ...more];
+}
+
+/** One list for each text; null where the index of the kind knows nothing. */
+function listsOf(kind: KeyKind, texts: readonly string[], indexes: AttributeIndexes, looked: Looked): Lists {
+  const entries = indexes.of(INDEX_OF[kind]);
+  if (entries === null || entries.coveredTo === 0) return null;
+  return texts.map((text) => new KeyEntries(entries, kind, text, looked));
+}
+
+function united(lists: readonly KeyList[]): KeyList {
+  return lists.length === 1 ? lists[0]! : new UnitedLists(lists);
 }

@@ -3,7 +3,14 @@ import { SkuaError } from '../base/errors.ts';
 import { PageBytes } from '../base/page-bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import type { Clock } from '../ports/clock.ts';
-import { type AllPosition, type AppendCondition, type EventQuery, QUERY_ITEMS_MAX, type StoredEvent } from './api.ts';
+import {
+  type AllPosition,
+  type AppendCondition,
+  type ConditionItem,
+  type EventQuery,
+  QUERY_ITEMS_MAX,
+  type StoredEvent,
+} from './api.ts';
 import { BackwardScan } from './backward-scan.ts';
 import { Candidates } from './candidates.ts';
 import { EventJudge } from './event-judge.ts';
@@ -27,22 +34,33 @@ const ROUNDS_MAX = 64;
 /** Streams whose rules hide events that are remembered one by one; with more any change of metadata counts. */
 const HIDING_MAX = 256;
 
+const NO_ITEMS: readonly ItemKeys[] = [];
 const METADATA_ITEMS: readonly ItemKeys[] = [new ItemKeys({ types: [METADATA_TYPE] })];
 
 /** The query that a condition asks for; null for all events. */
 function queryOf({ failIfEventsMatch: { items } }: AppendCondition): EventQuery | null {
-  if (items.length === 0 || items.some(({ types = [], tags = [] }) => types.length === 0 && tags.length === 0))
-    return null;
+  if (items.length === 0 || items.some(({ types, tags }) => isNone(types) && isNone(tags))) return null;
   return {
-    anyOf: items.map(({ types = [], tags = [] }) => ({
-      ...(types.length > 0 && { types }),
-      ...(tags.length > 0 && { tags }),
-    })),
+    anyOf: items.map(({ types, tags }) =>
+      isNone(types) ? { tags: tags! } : isNone(tags) ? { types } : { types, tags },
+    ),
   };
 }
 
+function isNone(texts: readonly string[] | undefined): texts is undefined {
+  return texts === undefined || texts.length === 0;
+}
+
+/** A condition that can be one, and what it asks for. */
+export interface CheckedCondition {
+  readonly items: readonly ConditionItem[];
+  /** Null for all events. */
+  readonly query: EventQuery | null;
+  readonly after: number | undefined;
+}
+
 /** Throws `bad_request` for what no condition can be. */
-export function checkCondition(condition: AppendCondition): void {
+export function checkCondition(condition: AppendCondition): CheckedCondition {
   const { failIfEventsMatch, after } = condition;
   const query = queryOf(condition);
   if (query !== null) checkQuery(query);
@@ -52,6 +70,7 @@ export function checkCondition(condition: AppendCondition): void {
     throw new SkuaError('bad_request', `A condition counts from behind a position of the log, not ${after}.`, {
       after,
     });
+  return { items: failIfEventsMatch.items, query, after };
 }
 
 /** What a search asks of the store. */
@@ -81,19 +100,20 @@ type ConditionOutcome = 'holds' | 'fails' | 'repeat' | 'again' | 'unknown';
  */
 export class ConditionSearch {
   readonly #parts: ConditionParts;
-  readonly #condition: AppendCondition;
+  readonly #after: number | undefined;
   /** Ids of the events of the request, as texts. */
   readonly #ids: () => ReadonlySet<string>;
+  /** None for all events. */
   readonly #items: readonly ItemKeys[];
   /** Null for all events. */
   readonly #query: EventQuery | null;
   /** What was read of the indexes in a long search is known in the turn. */
   #candidates: Candidates | null = null;
-  #from: AllPosition = { commit: 0, prepare: 0 };
+  #from!: AllPosition;
   #examined = 0;
   #rounds = 0;
-  /** Metadata versions, as they were looked at, of the streams that hide events which would match. */
-  readonly #hiding = new Map<string, number>();
+  /** Metadata versions, as they were looked at, of the streams that hide events which would match; null for none. */
+  #hiding: Map<string, number> | null = null;
   /** Changes of metadata that there had been when the search began. */
   #changesSeen = 0;
   /** Null while it is not known that one counts. */
@@ -103,13 +123,12 @@ export class ConditionSearch {
   #repeat: FoundRepeat | null = null;
   #failure: unknown = null;
 
-  /** The condition has been checked. */
-  constructor(parts: ConditionParts, condition: AppendCondition, ids: () => ReadonlySet<string>) {
+  constructor(parts: ConditionParts, { items, query, after }: CheckedCondition, ids: () => ReadonlySet<string>) {
     this.#parts = parts;
-    this.#condition = condition;
+    this.#after = after;
     this.#ids = ids;
-    this.#query = queryOf(condition);
-    this.#items = condition.failIfEventsMatch.items.map((item) => new ItemKeys(item));
+    this.#query = query;
+    this.#items = query === null ? NO_ITEMS : items.map((item) => new ItemKeys(item));
     this.#restart();
   }
 
@@ -125,10 +144,10 @@ export class ConditionSearch {
   }
 
   #restart(): void {
-    const { after } = this.#condition;
+    const after = this.#after;
     this.#from = { commit: after === undefined ? 0 : after + 1, prepare: 0 };
     this.#examined = 0;
-    this.#hiding.clear();
+    this.#hiding = null;
     this.#changesSeen = this.#parts.states.metadataChanges;
     this.#found = null;
     this.#isJudged = false;
@@ -196,7 +215,7 @@ export class ConditionSearch {
   }
 
   #checkAfter(): void {
-    const { after } = this.#condition;
+    const after = this.#after;
     const { end } = this.#parts.lookup.reader;
     if (after === undefined || after < Math.max(0, end)) return;
     throw new SkuaError(
@@ -207,27 +226,27 @@ export class ConditionSearch {
   }
 
   #checkIndexes(): void {
-    const needed = new Set<AttributeIndexName>();
     for (const { types, tags } of this.#query?.anyOf ?? []) {
-      if (types !== undefined) needed.add('names');
-      if (tags !== undefined) needed.add('tags');
+      if (types !== undefined) this.#checkIndex('names');
+      if (tags !== undefined) this.#checkIndex('tags');
     }
+  }
+
+  #checkIndex(name: AttributeIndexName): void {
     const { attributes, lookup } = this.#parts;
-    for (const name of needed) {
-      const index = attributes.of(name);
-      if (index === null && !attributes.isOn(name))
-        throw new SkuaError(
-          'index_off',
-          `The condition names ${name === 'tags' ? 'tags' : 'types'}, and this log has no index of ${name}: an administrator switches it on with skua indexes set, POST /admin/indexes, or an event of $attribute-indexes.`,
-          { index: name },
-        );
-      if (index === null || index.coveredTo < lookup.reader.end)
-        throw new SkuaError(
-          'index_building',
-          `The index of ${name} is being built, and covers the log up to ${index?.coveredTo ?? 0} of ${lookup.reader.end}: try again later.`,
-          { index: name, coveredTo: index?.coveredTo ?? 0, logEnd: lookup.reader.end },
-        );
-    }
+    const index = attributes.of(name);
+    if (index === null && !attributes.isOn(name))
+      throw new SkuaError(
+        'index_off',
+        `The condition names ${name === 'tags' ? 'tags' : 'types'}, and this log has no index of ${name}: an administrator switches it on with skua indexes set, POST /admin/indexes, or an event of $attribute-indexes.`,
+        { index: name },
+      );
+    if (index === null || index.coveredTo < lookup.reader.end)
+      throw new SkuaError(
+        'index_building',
+        `The index of ${name} is being built, and covers the log up to ${index?.coveredTo ?? 0} of ${lookup.reader.end}: try again later.`,
+        { index: name, coveredTo: index?.coveredTo ?? 0, logEnd: lookup.reader.end },
+      );
   }
 
   #scan(): ForwardScan {
@@ -255,21 +274,27 @@ export class ConditionSearch {
     const outcome = candidates.find(this.#from.commit, true);
     this.#count(candidates.examined - before);
     if (outcome !== HIT || candidates.at < end) return isMiss(outcome) ? outcome : END;
-    this.#from = { commit: Math.max(this.#from.commit, end), prepare: 0 };
+    if (this.#from.commit < end) this.#from = { commit: end, prepare: 0 };
     return HIT;
   }
 
   #hides(owner: string, { committed }: StreamState): void {
     // What is deleted for ever does not come back.
     if (committed.isTombstoned) return;
-    if (this.#hiding.size > HIDING_MAX) return;
-    const known = this.#hiding.get(owner);
-    if (known === undefined || known > committed.metadataVersion) this.#hiding.set(owner, committed.metadataVersion);
+    const hiding = (this.#hiding ??= new Map());
+    if (hiding.size > HIDING_MAX) return;
+    const known = hiding.get(owner);
+    if (known === undefined || known > committed.metadataVersion) hiding.set(owner, committed.metadataVersion);
+  }
+
+  get #areManyHiding(): boolean {
+    return this.#hiding !== null && this.#hiding.size > HIDING_MAX;
   }
 
   /** Whether a stream that hid events has got other metadata since, or may have. */
   #hasLoosened(): boolean {
-    if (this.#hiding.size > HIDING_MAX) return this.#parts.states.metadataChanges !== this.#changesSeen;
+    if (this.#hiding === null) return false;
+    if (this.#areManyHiding) return this.#parts.states.metadataChanges !== this.#changesSeen;
     for (const [owner, version] of this.#hiding) {
       const latest = this.#parts.states.get(owner)?.latest;
       if (latest === undefined || latest.metadataVersion !== version) return true;
@@ -352,8 +377,8 @@ export class ConditionSearch {
 
   /** Whether an event of the group in flight may match. */
   mayMatch(group: GroupInFlight): boolean {
-    if (this.#hiding.size > HIDING_MAX && group.keys.mayMatch(METADATA_ITEMS, group)) return true;
-    return group.keys.mayMatch(this.#query === null ? [] : this.#items, group);
+    if (this.#areManyHiding && group.keys.mayMatch(METADATA_ITEMS, group)) return true;
+    return group.keys.mayMatch(this.#items, group);
   }
 
   /** All events of the request that are there: its records lie side by side. */

@@ -1,8 +1,8 @@
 import { SkuaError } from '../base/errors.ts';
 import { guidToText } from '../base/guid.ts';
-import type { AppendCondition, AppendToStreamsResult, StoredEvent, StreamOutcome } from './api.ts';
+import type { AppendToStreamsResult, StoredEvent, StreamOutcome } from './api.ts';
 import { type StreamsRequest, VERDICT, type Verdict } from './append-request.ts';
-import { type ConditionParts, ConditionSearch, type FoundRepeat } from './condition-search.ts';
+import { type CheckedCondition, type ConditionParts, ConditionSearch, type FoundRepeat } from './condition-search.ts';
 import type { GroupInFlight } from './group-keys.ts';
 
 /** The conditions of a store's appends: searched outside the turn, decided in it. */
@@ -13,8 +13,8 @@ export class Conditions {
     this.#parts = parts;
   }
 
-  /** The search for the condition of a request that has one. The condition has been checked. */
-  searchFor(request: StreamsRequest, condition: AppendCondition): ConditionSearch {
+  /** The search for the condition of a request that has one. */
+  searchFor(request: StreamsRequest, condition: CheckedCondition): ConditionSearch {
     const ids = () =>
       new Set(
         request.parts.flatMap(({ events, ids: bytes, idsAt }) =>

@@ -8,15 +8,16 @@ export interface GroupInFlight {
   readonly start: number;
   readonly length: number;
   readonly keys: GroupKeys;
-  bytes(): Uint8Array;
+  /** Its records, `length` bytes as far as they have been written, and room for more. */
+  readonly buffer: Uint8Array;
 }
 
-/** Types and tags as hashes that a set can hold; two may share one. */
-const LOW_BITS = 21;
+/** Types and tags as hashes that a set holds without an object for each; two may share one. */
 function keyOf(hi: number, lo: number): number {
-  return hi * 2 ** LOW_BITS + (lo >>> (32 - LOW_BITS));
+  return hi ^ lo;
 }
 
+const NONE: readonly number[] = [];
 const scratch = new Hash64();
 function keyOfText(kind: 'et' | 'tag', text: string): number {
   hashKey(kind, text, scratch);
@@ -28,14 +29,19 @@ export class ItemKeys {
   readonly #types: readonly number[];
   readonly #tags: readonly number[];
 
-  constructor({ types = [], tags = [] }: ConditionItem) {
-    this.#types = types.map((type) => keyOfText('et', type));
-    this.#tags = tags.map((tag) => keyOfText('tag', tag));
+  constructor({ types, tags }: ConditionItem) {
+    this.#types = types === undefined ? NONE : types.map((type) => keyOfText('et', type));
+    this.#tags = tags === undefined ? NONE : tags.map((tag) => keyOfText('tag', tag));
+  }
+
+  get asksTypes(): boolean {
+    return this.#types.length > 0;
   }
 
   mayMatch(keys: ReadonlySet<number>): boolean {
-    if (this.#types.length > 0 && !this.#types.some((key) => keys.has(key))) return false;
-    return this.#tags.every((key) => keys.has(key));
+    for (const key of this.#tags) if (!keys.has(key)) return false;
+    for (const key of this.#types) if (keys.has(key)) return true;
+    return !this.asksTypes;
   }
 }
 
@@ -46,6 +52,7 @@ export class ItemKeys {
 export class GroupKeys {
   readonly ahead = new EntriesAhead();
   readonly #keys = new Set<number>();
+  /** Names among the keys: only as far as a query has asked for types. */
   #names = 0;
   #tags = 0;
 
@@ -62,13 +69,16 @@ export class GroupKeys {
     if (group.length === 0) return false;
     if (items.length === 0) return true;
     // A group has no records of explicit transactions, at which the reading would stop.
-    if (this.ahead.taken < group.length) {
-      const { names, tags } = this.ahead.held;
-      this.ahead.read(group.bytes(), group.start);
-      for (; this.#names < names.count; this.#names++)
-        this.#keys.add(keyOf(names.hiOf(this.#names), names.loOf(this.#names)));
-      for (; this.#tags < tags.count; this.#tags++) this.#keys.add(keyOf(tags.hiOf(this.#tags), tags.loOf(this.#tags)));
+    const { ahead } = this;
+    const { names, tags } = ahead.held;
+    if (ahead.taken < group.length) ahead.read(group.buffer, group.start, group.length);
+    for (; this.#tags < tags.count; this.#tags++) this.#keys.add(keyOf(tags.hiOf(this.#tags), tags.loOf(this.#tags)));
+    for (const item of items) {
+      if (item.asksTypes)
+        for (; this.#names < names.count; this.#names++)
+          this.#keys.add(keyOf(names.hiOf(this.#names), names.loOf(this.#names)));
+      if (item.mayMatch(this.#keys)) return true;
     }
-    return items.some((item) => item.mayMatch(this.#keys));
+    return false;
   }
 }

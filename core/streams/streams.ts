@@ -315,10 +315,9 @@ class Store implements EventStoreInternals {
       this.#options.appendBytesMax,
     );
     if (refusal !== null) throw refusal;
-    const { condition } = options;
-    if (condition !== undefined) checkCondition(condition);
+    const condition = options.condition === undefined ? null : checkCondition(options.condition);
     const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
-    if (condition !== undefined) request.search = this.#conditions.searchFor(request, condition);
+    if (condition !== null) request.search = this.#conditions.searchFor(request, condition);
     return this.#send(request);
   }
 

@@ -195,12 +195,12 @@ describe('entries that are read ahead', () => {
       const { bytes, ends } = writtenRecords(random.int(1, 60), start);
       ahead.clear();
       for (let reads = random.int(0, 4); reads > 0; reads--)
-        ahead.read(bytes.subarray(0, ends[random.int(0, ends.length - 1)]), start);
+        ahead.read(bytes, start, ends[random.int(0, ends.length - 1)]!);
       const all = told((sinks) => new AttributeIntake(sinks).take(bytes, start));
       const both = told((sinks) => {
         const given = ahead.giveTo(sinks);
         expect(given === 0 || ends.includes(given)).toBe(true);
-        new AttributeIntake(sinks).take(bytes.subarray(given), start + given);
+        new AttributeIntake(sinks).take(bytes, start, given);
       });
       for (const name of ['names', 'correlations', 'tags'])
         expect(thatCount(both[name]!)).toEqual(thatCount(all[name]!));

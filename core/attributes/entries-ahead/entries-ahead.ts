@@ -77,9 +77,12 @@ export class EntriesAhead implements ReadAhead {
     for (const name of ATTRIBUTE_INDEXES) this.held[name].clear();
   }
 
-  /** Reads what has been added to the records, which begin at the position `start` and hold no commit. */
-  read(records: Uint8Array, start: number): void {
-    this.taken += this.#intake.take(records.subarray(this.taken), start + this.taken);
+  /**
+   * Reads what has been added to the records, which begin at the position `start`, are so many bytes by now, and hold
+   * no commit.
+   */
+  read(records: Uint8Array, start: number, length: number): void {
+    this.taken = this.#intake.take(records, start, this.taken, length);
   }
 
   /** As `AttributeIntake.take` would. */

@@ -32,11 +32,11 @@ export class LiveIntake {
     if (late.length > 0) this.#leave(late);
     if (this.#indexes.length === 0) return;
     const given = ahead?.giveTo(this.#intake.sinks) ?? 0;
-    const taken = this.#intake.take(records.subarray(given), start + given, (at) => {
+    const taken = this.#intake.take(records, start, given, records.length, (at) => {
       const epoch = epochAt(records, at - start, at);
       for (const index of this.#indexes) index.noteEpoch(epoch);
     });
-    if (given + taken < records.length) this.#leave(this.#indexes);
+    if (taken < records.length) this.#leave(this.#indexes);
     else for (const index of this.#indexes) index.cover(end);
     if (this.#indexes.some(({ isUnsaved }) => isUnsaved)) this.#onBehind();
   }

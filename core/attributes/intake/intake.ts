@@ -36,18 +36,25 @@ export class AttributeIntake {
   }
 
   /**
-   * Takes framed records, the first of which stands at the position `start` of the log. Answers with how many bytes it
-   * has taken: all of them, or those before a record that ends an explicit transaction, whose events lie anywhere in
-   * the log; that one is for `visit`. `onEpoch` gets the position of each epoch record.
+   * Takes framed records, the first of which stands at the position `start` of the log: those from one offset to
+   * another. Answers with the offset that it has come to: all of them are taken, or those before a record that ends an
+   * explicit transaction, whose events lie anywhere in the log; that one is for `visit`. `onEpoch` gets the position of
+   * each epoch record.
    */
-  take(records: Uint8Array, start: number, onEpoch?: (position: number) => void): number {
+  take(
+    records: Uint8Array,
+    start: number,
+    from = 0,
+    to = records.length,
+    onEpoch?: (position: number) => void,
+  ): number {
     const frame = this.#frame;
-    let at = 0;
-    while (at < records.length) {
-      const length = at + FRAME_BYTES <= records.length ? i32(records, at) : -1;
+    let at = from;
+    while (at < to) {
+      const length = at + FRAME_BYTES <= to ? i32(records, at) : -1;
       if (
         !isRecordLength(length) ||
-        at + length + FRAME_BYTES > records.length ||
+        at + length + FRAME_BYTES > to ||
         takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND
       )
         return at;

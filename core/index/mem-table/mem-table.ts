@@ -344,13 +344,14 @@ export class MemTable {
    * `out`, until that has `count`.
    */
   run(hi: number, lo: number, from: number, isUpwards: boolean, count: number, out: number[]): void {
+    if (out.length >= count) return;
     if (!isUpwards) {
       let entry = this.#floorOf(hi, lo, from, Number.MAX_SAFE_INTEGER);
       for (; entry >= 0 && out.length < count; entry = this.#prev[entry]!) out.push(this.#versions[entry]!);
       return;
     }
     const least = this.#ceilingOf(hi, lo, from, 0);
-    if (least < 0 || out.length >= count) return;
+    if (least < 0) return;
     // The list leads downwards, so it is entered at the greatest one that is wanted.
     const below = this.#below[least]! + count - out.length - 1;
     let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;

@@ -27,12 +27,11 @@ export function checkQuery({ category, types, correlation, tags, anyOf }: EventQ
   if (anyOf !== undefined) {
     if (anyOf.length === 0 || anyOf.length > QUERY_ITEMS_MAX)
       refuse(`it has ${anyOf.length} items. Give 1 to ${QUERY_ITEMS_MAX}`);
-    if (
-      [category, types, correlation, tags].some((one) => one !== undefined) ||
-      anyOf.some((item) => item.anyOf !== undefined)
-    )
-      refuse('items stand alone, and have none themselves');
-    for (const item of anyOf) checkQuery(item);
+    const isAlone = category === undefined && types === undefined && correlation === undefined && tags === undefined;
+    for (const item of anyOf) {
+      if (!isAlone || item.anyOf !== undefined) refuse('items stand alone, and have none themselves');
+      checkQuery(item);
+    }
     return;
   }
   if (category === undefined && types === undefined && correlation === undefined && tags === undefined)
