@@ -38,6 +38,12 @@ atNode('options', (ui) => {
     expect(setting).toEqual({ names: true, correlations: false, tags: false });
   });
 
+  test('an operator is told of attribute indexes who sees them', async () => {
+    const page = await ui.open('/options', { user: 'ops', password: 'changeit' });
+    await page.locator('.options li').first().waitFor();
+    await page.getByRole('region', { name: 'Attribute indexes' }).getByText('Administrators alone').waitFor();
+  });
+
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     expect(await ui.faults('/options', '.options li', { size })).toEqual([]);
   });
