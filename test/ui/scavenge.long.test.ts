@@ -72,7 +72,7 @@ atNode(
       await page.getByRole('tab', { name: 'History' }).click();
       await sees(page, 'No scavenges yet');
       await page.getByRole('tab', { name: 'Dry run' }).click();
-      await sees(page, 'No dry run yet');
+      await sees(page, 'No report here yet');
     });
 
     test('what a dry run counts, and what of it each threshold wins', async () => {
