@@ -25,9 +25,9 @@ export const LAG_UNITS: Readonly<Record<Lag['unit'], string>> = {
 };
 
 /**
- * How far the checkpoint lies behind the last event that is known: in numbers of events, and for groups of `$all`, which know
- * places of the log only, in bytes. Null while the number is unknown. Before the first checkpoint all counts from the
- * start of the group, where that is known.
+ * How far the checkpoint lies behind the last event that is known: in numbers of events, and for groups of `$all`,
+ * which know places of the log only, in bytes. Null while the number is unknown. Before the first checkpoint all counts
+ * from the start of the group, where that is known.
  */
 export function lagOf(
   { status, lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: GroupMembers,
