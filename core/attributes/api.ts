@@ -40,6 +40,8 @@ export interface AttributeIndexStatus {
   readonly logEnd: number;
   readonly entries: number;
   readonly tableBytes: number;
+  /** Why building it does not get on; it is tried again. */
+  readonly error?: string;
 }
 
 /** What takes the entries of one index: the index of a node, the tables of a tick, the memtable of a view. */

@@ -133,13 +133,17 @@ export class Attributes implements AttributeFollower {
 
   #statusOf(name: AttributeIndexName): AttributeIndexStatus {
     const index = this.#open.get(name);
+    const state = !this.#setting[name] ? 'off' : index?.isLive === true ? 'live' : 'building';
+    const { failure } = this.#work;
     return {
       name,
-      state: !this.#setting[name] ? 'off' : index?.isLive === true ? 'live' : 'building',
+      state,
       coveredTo: index?.coveredTo ?? 0,
       logEnd: this.#options.log.end,
       entries: index?.entries ?? 0,
       tableBytes: index?.tableBytes ?? 0,
+      ...(state === 'building' &&
+        failure !== null && { error: failure instanceof Error ? failure.message : String(failure) }),
     };
   }
 

@@ -184,7 +184,7 @@ class Engine implements PersistentSubscriptionsEngine {
 
   #assertLeading(): void {
     if (this.#state === 'stopped')
-      throw new SkuaError('not_leader', 'Persistent subscriptions run on the leader: ask the leader.', {
+      throw new SkuaError('not_leader', 'Persistent subscriptions run on the leader, and this node does not lead.', {
         leader: null,
       });
   }

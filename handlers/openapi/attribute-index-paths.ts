@@ -1,4 +1,4 @@
-import { arrayOf, BOOLEAN, COUNT, documentOf, json, ok, oneOf, problems, ref } from './schema-parts.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, json, ok, oneOf, problems, ref, TEXT } from './schema-parts.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 import type {
   AttributeIndexDocument,
@@ -28,6 +28,7 @@ export const ATTRIBUTE_INDEX_SCHEMAS: Readonly<Record<string, Schema>> = {
         logEnd: COUNT,
         entries: COUNT,
         tableBytes: COUNT,
+        'error?': { ...TEXT, description: 'Why building it does not get on; it is tried again.' },
       }),
     ),
   }),

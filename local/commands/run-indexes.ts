@@ -98,4 +98,5 @@ function show(found: AttributeIndexesDocument, json: boolean, io: Io): void {
     state === 'off' ? '' : bytesText(tableBytes),
   ]);
   for (const text of tableLines(COLUMNS, rows)) line(io.stdout, text);
+  for (const { name, error } of indexes) if (error !== undefined) line(io.stdout, `${name} does not get on: ${error}`);
 }

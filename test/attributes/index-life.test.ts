@@ -60,7 +60,7 @@ describe('the life of an attribute index', () => {
     const open = await openTestStore({ storage, chunkSizeBytes: 65_536, ...SMALL, seed: 2 });
     const failure = await open.attributes!.idle().catch((error: unknown) => error);
     expect(String(failure)).toContain('not now');
-    expect(open.status().attributes[0]).toMatchObject({ name: 'names', state: 'building' });
+    expect(open.status().attributes[0]).toMatchObject({ name: 'names', state: 'building', error: 'not now' });
     const { events, isEnd } = await open.store.readAll({
       from: 'start',
       direction: 'forward',

@@ -56,6 +56,28 @@ atCluster('the page at a cluster', (ui, cluster) => {
     expect(faults).toEqual([]);
   });
 
+  test('a follower says that calls of webhooks are counted by the member that leads', async () => {
+    const page = await opened(ui);
+    const leader = await cluster().leader();
+    const settings = {
+      instanceTypeName: 'webhook-source',
+      routingScript: Buffer.from('const route = () => null;').toString('base64'),
+    };
+    const made = await page.request.post(`${at(leader).replace('/ui', '')}/connectors/counted`, {
+      data: { settings },
+      headers: { 'x-requested-with': 'skua', origin: new URL(at(leader)).origin },
+    });
+    expect(made.status(), await made.text()).toBe(200);
+    for (const member of cluster().members)
+      for (const path of ['/webhooks', '/webhooks/counted']) {
+        await page.goto(at(member, path));
+        await page.getByText('Refused', { exact: true }).first().waitFor();
+        await page
+          .getByText('This member does not lead')
+          .waitFor({ state: member === leader ? 'detached' : 'visible' });
+      }
+  });
+
   test('an event that is appended in the page of a follower is at the leader', async () => {
     const page = await opened(ui);
     const leader = await cluster().leader();

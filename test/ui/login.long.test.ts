@@ -71,6 +71,29 @@ atNode('logging in', (ui) => {
     await page.getByRole('cell', { name: 'late', exact: true }).waitFor();
   });
 
+  test('whose passwords were wrong too often is told until when to wait, which does not go stale', async () => {
+    ui.allow(/status of 4(01|29)/);
+    const page = await ui.open('/options', { user: null });
+    const dialog = page.getByRole('main');
+    await page.route('**/ui/session', (route) =>
+      route.request().method() === 'POST'
+        ? route.fulfill({ status: 429, headers: { 'retry-after': '40' }, json: { code: 'too_many_failures' } })
+        : route.fallback(),
+    );
+    await dialog.getByLabel('User name').fill(ADMIN);
+    await dialog.getByLabel('Password').fill('wrong');
+    const before = Date.now();
+    await page.keyboard.press('Enter');
+    const text = await dialog.getByText('Too many failed attempts').innerText();
+    const [, until] = /^Too many failed attempts\. Try again after (\d+:\d\d:\d\d [AP]M)\.$/.exec(
+      text.replaceAll('\u202f', ' '),
+    )!;
+    const day = new Date(before).toISOString().slice(0, 10);
+    const waitMs = (Date.parse(`${day} ${until} UTC`) - before + 86_400_000) % 86_400_000;
+    expect(waitMs).toBeGreaterThan(38_000);
+    expect(waitMs).toBeLessThan(40_000 + Date.now() - before + 1_000);
+  });
+
   test('a user without the role is told which one is lacking', async () => {
     await ui.ask('POST', '/users', {
       loginName: 'reader',

@@ -38,6 +38,26 @@ atNode('options', (ui) => {
     expect(setting).toEqual({ names: true, correlations: false, tags: false });
   });
 
+  test('an index that does not get on is not shown as one that is being built, and says why', async () => {
+    const page = await ui.open('/streams');
+    await page.route('**/admin/indexes', async (route) => {
+      const real = (await (await route.fetch()).json()) as { indexes: readonly object[] };
+      const indexes = real.indexes.map((index) => ({ ...index, state: 'building', coveredTo: 0, error: 'No space.' }));
+      await route.fulfill({ json: { ...real, indexes } });
+    });
+    await page.getByRole('navigation').getByRole('link', { name: 'Options' }).click();
+    const row = page.getByRole('table', { name: 'Attribute indexes' }).locator('tr').filter({ hasText: 'Categories' });
+    await row.getByText('stuck at 0').waitFor();
+    await row.getByText('No space.').waitFor();
+    expect(await row.getByText('building').count()).toBe(0);
+  });
+
+  test('an operator is told of attribute indexes who sees them', async () => {
+    const page = await ui.open('/options', { user: 'ops', password: 'changeit' });
+    await page.locator('.options li').first().waitFor();
+    await page.getByRole('region', { name: 'Attribute indexes' }).getByText('Administrators alone').waitFor();
+  });
+
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     expect(await ui.faults('/options', '.options li', { size })).toEqual([]);
   });

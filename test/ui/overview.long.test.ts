@@ -45,6 +45,20 @@ atNode('the overview of a node', (ui, node) => {
     expect(await card(page, 'Licence').innerText()).toContain(licence.source === 'none' ? 'None' : 'Built in');
   });
 
+  test('a warning leads to a view where the user may see that one', async () => {
+    for (const [options, links] of [
+      [{}, 1],
+      [{ user: 'ops', password: 'changeit' }, 0],
+    ] as const) {
+      const warning = (await ui.open('', options))
+        .getByRole('list', { name: 'Warnings' })
+        .getByRole('listitem')
+        .filter({ hasText: 'default password' });
+      await warning.waitFor();
+      expect(await warning.getByRole('link', { name: 'Users' }).count()).toBe(links);
+    }
+  });
+
   test('what is written appears without a touch: the end of the log goes on, and so do the charts', async () => {
     const page = await ui.open();
     const end = async () =>

@@ -117,7 +117,8 @@ atNode('a node that is started again', (ui, node) => {
     expect(await page.evaluate(SEEN_ALERT)).toBe(true);
     await node.start();
     await page.getByText(GONE).waitFor({ state: 'hidden' });
-    // What was typed is still there.
+    // What was typed is still there, and no word that the node is away.
+    await dialog.getByText(/not responding/).waitFor({ state: 'hidden' });
     await dialog.getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('cell', { name: 'patient', exact: true }).waitFor();
   });

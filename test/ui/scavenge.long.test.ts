@@ -72,7 +72,7 @@ atNode(
       await page.getByRole('tab', { name: 'History' }).click();
       await sees(page, 'No scavenges yet');
       await page.getByRole('tab', { name: 'Dry run' }).click();
-      await sees(page, 'No dry run yet');
+      await sees(page, 'No report here yet');
     });
 
     test('what a dry run counts, and what of it each threshold wins', async () => {
@@ -133,6 +133,10 @@ atNode(
         expect((await ui.ask('POST', '/admin/scavenge?throttlePercent=1')).status).toBe(200);
         await caught(page.getByRole('progressbar', BAR), async () => (await current(ui)) === '');
         await sees(page, 'A scavenge is under way');
+        await page.getByRole('tab', { name: 'History' }).click();
+        const running = page.getByRole('row').getByText('running', { exact: true });
+        await caught(running, async () => (await current(ui)) === '');
+        await page.getByRole('tab', { name: 'Run', exact: true }).click();
         await page.getByRole('button', { name: 'Stop' }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Stop the scavenge' }).click();
         await page.getByRole('progressbar', BAR).waitFor({ state: 'detached' });

@@ -25,6 +25,7 @@ export class Background {
   #pause: AbortController | null = null;
   #waiters: Waiter[] = [];
   #loggedMs = -Infinity;
+  #failure: unknown = null;
 
   constructor(what: string, step: () => Promise<boolean>, world: { clock: Clock; log: Log; signal: AbortSignal }) {
     this.#what = what;
@@ -32,6 +33,11 @@ export class Background {
     this.#clock = world.clock;
     this.#log = world.log;
     this.#signal = world.signal;
+  }
+
+  /** Of the last step, where it failed; null where it did not. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** There may be work. */
@@ -68,13 +74,16 @@ export class Background {
     while (!this.#signal.aborted) {
       this.#isKicked = false;
       try {
-        if ((await this.#step()) || this.#isKicked) continue;
+        const isMore = await this.#step();
+        this.#failure = null;
+        if (isMore || this.#isKicked) continue;
         // Nothing is awaited from here to the return, so no kick gets lost.
         this.#running = null;
         this.#release((waiter) => waiter.resolve());
         return;
       } catch (error) {
         if (this.#signal.aborted) break;
+        this.#failure = error;
         this.#release((waiter) => waiter.reject(error));
         this.#logFailure(error);
         await this.#rest();

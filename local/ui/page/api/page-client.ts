@@ -117,7 +117,7 @@ async function once(
     lost();
     if (timeout.aborted) throw new ApiError('timeout', `The node did not answer within ${timeoutMs / 1_000} seconds.`);
     // What changes something is not sent again by itself.
-    const next = method === 'GET' ? 'Retrying until it does.' : 'Try again when it does.';
-    throw new ApiError('unreachable', `The node is not responding. ${next}`);
+    const next = method === 'GET' ? '' : ' Try again when it does.';
+    throw new ApiError('unreachable', `The node is not responding.${next}`);
   }
 }

@@ -9,6 +9,7 @@ export class ApiError extends Error {
   /** Whatever else the problem document holds. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
+  readonly atMs = Date.now();
 
   constructor(
     code: string,

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { returns } from '../api/connection-state.ts';
 import type { ApiError } from '../api/problem-text.ts';
 import { Button } from './button.tsx';
@@ -77,6 +77,25 @@ export function ErrorState({
         )}
       </EmptyState>
     </div>
+  );
+}
+
+/** Why something failed that nobody sends again by itself. That the node is away is no longer so once it is back. */
+export function Failure({
+  error,
+  title,
+  text = error.message,
+}: {
+  readonly error: ApiError;
+  readonly title?: string;
+  readonly text?: string;
+}) {
+  const back = returns.value;
+  const since = useMemo(() => back, [error]);
+  return error.isAway && back !== since ? null : (
+    <Notice tone="bad" title={title}>
+      {text}
+    </Notice>
   );
 }
 

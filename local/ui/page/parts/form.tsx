@@ -1,6 +1,7 @@
 import { createContext } from 'preact';
 import type { ComponentChildren } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
+import { returns } from '../api/connection-state.ts';
 import { ApiError, errorOf } from '../api/problem-text.ts';
 import { Icon } from './icon.tsx';
 
@@ -44,6 +45,9 @@ export function Form({
     },
     [],
   );
+  // That the node is away is no longer so once it is back.
+  const back = returns.value;
+  useEffect(() => setFailure((known) => (known?.isAway === true ? null : known)), [back]);
 
   const refuse = (complaints: Complaints) => {
     setWrong(complaints);

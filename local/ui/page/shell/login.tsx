@@ -7,6 +7,7 @@ import { Notice } from '../parts/empty-state.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { nodeName } from './node-name.ts';
 import { Logo } from './sidebar.tsx';
+import { tooManyText } from './too-many-failures.ts';
 
 const TITLE = 'Log in';
 
@@ -55,11 +56,10 @@ function LoginForm({ onCancel }: { readonly onCancel?: () => void }) {
         onSubmit={async (values) => {
           await login(values['user']!.trim(), values['password']!);
         }}
-        errorText={({ code, message, retryAfterMs }) => {
+        errorText={(error) => {
+          const { code, message } = error;
           if (code === 'not_authenticated' || code === 'wrong_password') return 'User name or password is wrong.';
-          return code === 'too_many_failures'
-            ? `Too many failed attempts. Try again in ${Math.ceil((retryAfterMs ?? 60_000) / 1_000)} seconds.`
-            : message;
+          return code === 'too_many_failures' ? tooManyText(error) : message;
         }}
         buttons={(isBusy) => (
           <>

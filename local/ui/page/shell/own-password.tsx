@@ -8,6 +8,7 @@ import { Field, Form } from '../parts/form.tsx';
 import { toast } from '../parts/toast.tsx';
 import { Password, samePasswords } from '../views/users/user-dialogs.tsx';
 import { userPath } from '../views/users/user-groups.ts';
+import { tooManyText } from './too-many-failures.ts';
 
 const isShown = signal(false);
 
@@ -27,11 +28,10 @@ export function OwnPassword() {
         <Form
           validate={samePasswords}
           errorField={({ code }) => (code === 'wrong_password' || code === 'too_many_failures' ? 'current' : null)}
-          errorText={({ code, message, retryAfterMs }) => {
+          errorText={(error) => {
+            const { code, message } = error;
             if (code === 'wrong_password') return 'The current password is wrong.';
-            return code === 'too_many_failures'
-              ? `Too many attempts failed. Try again in ${Math.ceil((retryAfterMs ?? 60_000) / 1_000)} seconds.`
-              : message;
+            return code === 'too_many_failures' ? tooManyText(error) : message;
           }}
           onSubmit={async (values) => {
             // A wrong password is no reason to ask for a login.

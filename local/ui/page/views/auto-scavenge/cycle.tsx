@@ -6,7 +6,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { addressOf } from '../overview/member.ts';
-import { RESULT_TONES } from '../scavenge/results.ts';
+import { RESULT_TONES } from '../scavenge/results.tsx';
 import type { NodeOutcome } from '../../../../../core/auto-scavenge/api.ts';
 import type { GossipDocument } from '../../../../../handlers/documents/node.ts';
 

@@ -21,6 +21,8 @@ export interface Lines {
   readonly left: number;
 }
 
+/** What a series without labels is called. */
+export const UNNAMED = 'value';
 /** More lines in one chart can't be told apart. */
 const LINES_MAX = 6;
 const QUANTILES = [0.5, 0.99];
@@ -62,7 +64,7 @@ function unitOf(name: string): { readonly name: Unit; readonly factor: number } 
 
 function labelOf({ labels }: Sample): string {
   const values = Object.values(labels);
-  return values.length === 0 ? 'value' : values.join(' · ');
+  return values.length === 0 ? UNNAMED : values.join(' · ');
 }
 
 /** The median and what 99 of 100 stay below, interpolated within the buckets, over all labels, between two looks. */

@@ -13,7 +13,7 @@ import { RangeChoice, useNodePast, usePast } from '../../parts/past.tsx';
 import type { NodePast } from '../../parts/past.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
-import { latestText, linesOf } from './metric-lines.ts';
+import { latestText, linesOf, UNNAMED } from './metric-lines.ts';
 import { metrics, metricsHistory } from './samples.ts';
 
 const CHOSEN = 'metrics';
@@ -151,6 +151,7 @@ function Shown({
       <p class="small faint">
         {family.help}
         {about !== '' && ` Shown: ${about}.`}
+        {series.length === 1 && series[0]!.label !== UNNAMED && ` The only series: ${series[0]!.label}.`}
         {left > 0 && ` The ${series.length} largest of ${series.length + left} series.`}
       </p>
     </Card>

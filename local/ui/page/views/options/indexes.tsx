@@ -110,9 +110,17 @@ function State({ isOn, index }: Line) {
   if (!isOn) return <Status>off</Status>;
   if (index === null) return <Status tone="ok">on</Status>;
   if (index.state === 'live') return <Status tone="ok">live</Status>;
+  const share = percentText(index.logEnd === 0 ? 1 : index.coveredTo / index.logEnd);
+  if (index.error !== undefined)
+    return (
+      <>
+        <Status tone="bad">stuck at {share}; retrying</Status>
+        <p class="small muted break">{index.error}</p>
+      </>
+    );
   return (
     <Status tone="info" isLive>
-      building, {percentText(index.logEnd === 0 ? 1 : index.coveredTo / index.logEnd)}
+      building, {share}
     </Status>
   );
 }

@@ -32,7 +32,13 @@ export default function Options({ query }: ViewProps) {
         title="Options"
         about="The options this node runs with. Set them on the command line, in the environment or in the configuration file."
       />
-      {mayUse('administrators') && <Indexes />}
+      {mayUse('administrators') ? (
+        <Indexes />
+      ) : (
+        <Card title="Attribute indexes">
+          <p class="muted">Administrators alone see and switch them.</p>
+        </Card>
+      )}
       <Loading polled={polled} what="The options" lines={12}>
         {(options) => <Known options={options} query={query} />}
       </Loading>

@@ -1,4 +1,5 @@
 import type { NodeWarning } from '../../../../../handlers/documents/node.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import { menuViewAt } from '../../views.ts';
@@ -21,7 +22,8 @@ export function Warnings({ warnings }: { readonly warnings: readonly NodeWarning
                 tone={TONES[warning.severity]}
                 title={warning.message}
                 action={
-                  view !== null && (
+                  view !== null &&
+                  mayUse(view.needs) && (
                     <Button href={view.path} isSmall>
                       {view.title}
                     </Button>

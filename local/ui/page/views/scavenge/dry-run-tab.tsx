@@ -59,7 +59,7 @@ export function DryRunTab({ run }: { readonly run: Run }) {
             {error !== null ? (
               <ErrorState error={error} what="The dry run" onRetry={() => void run.current.refresh()} />
             ) : (
-              <EmptyState icon="scavenge" title="No dry run yet" action={button('Start a dry run')}>
+              <EmptyState icon="scavenge" title="No report here yet" action={button('Start a dry run')}>
                 A dry run goes through the log as a scavenge does and counts what it would remove, chunk by chunk. It
                 writes nothing and can be stopped at any time.
               </EmptyState>

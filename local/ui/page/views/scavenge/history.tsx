@@ -4,7 +4,6 @@ import { poller, usePolled } from '../../api/polled.ts';
 import type { Polled, PollOptions } from '../../api/polled.ts';
 import { errorOf } from '../../api/problem-text.ts';
 import { bytesText, durationText, msOf } from '../../lib/format.ts';
-import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -19,7 +18,7 @@ import type { Feed } from './scavenge-feed.ts';
 import { runsOf } from './past-runs.ts';
 import type { PastRun } from './past-runs.ts';
 import { RunDetail } from './run-detail.tsx';
-import { RESULT_TONES } from './results.ts';
+import { Result } from './results.tsx';
 
 const PAGE = 100;
 const HISTORY_PATH = `/streams/%24scavenges/head/backward/${PAGE}?embed=body`;
@@ -37,7 +36,7 @@ export function refreshHistory(): void {
   void poller(HISTORY_PATH, OPTIONS).refresh();
 }
 
-const COLUMNS: readonly Column<PastRun>[] = [
+const columnsOf = (runningId: string | null): readonly Column<PastRun>[] => [
   {
     name: 'started',
     title: 'Started',
@@ -48,12 +47,7 @@ const COLUMNS: readonly Column<PastRun>[] = [
     name: 'result',
     title: 'Result',
     sortBy: ({ result }) => result,
-    render: ({ result }) =>
-      result === null ? (
-        <Badge tone="accent">not finished</Badge>
-      ) : (
-        <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>
-      ),
+    render: (run) => <Result run={run} runningId={runningId} />,
   },
   {
     name: 'won',
@@ -80,7 +74,7 @@ const COLUMNS: readonly Column<PastRun>[] = [
 ];
 
 /** All runs that are remembered, of all members, newest first; one of them in detail. */
-export function History() {
+export function History({ runningId }: { readonly runningId: string | null }) {
   const polled = useHistory();
   const [older, setOlder] = useState<readonly Feed[]>([]);
   const [isBusy, setBusy] = useState(false);
@@ -118,7 +112,7 @@ export function History() {
     <Card isFlush>
       <Table
         label="Scavenges"
-        columns={COLUMNS}
+        columns={columnsOf(runningId)}
         rows={runs}
         keyOf={({ scavengeId }) => scavengeId}
         onOpen={setOpen}
@@ -140,7 +134,7 @@ export function History() {
         </div>
       )}
       <Dialog title="What the run did" isOpen={open !== null} onClose={() => setOpen(null)} size="large">
-        {open !== null && <RunDetail run={open} />}
+        {open !== null && <RunDetail run={open} runningId={runningId} />}
       </Dialog>
     </Card>
   );

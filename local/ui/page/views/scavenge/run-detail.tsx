@@ -14,7 +14,7 @@ import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './scavenge-feed.t
 import type { Feed, FeedEntry } from './scavenge-feed.ts';
 import type { PastRun } from './past-runs.ts';
 import { Reclaimed } from './reclaimed.tsx';
-import { RESULT_TONES } from './results.ts';
+import { Result } from './results.tsx';
 
 const PAGE = 500;
 /** Events of a run that are read: a user looks through no more than this. */
@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<Step>[] = [
 ];
 
 /** One run: its sums, and each file that it has written. */
-export function RunDetail({ run }: { readonly run: PastRun }) {
+export function RunDetail({ run, runningId }: { readonly run: PastRun; readonly runningId: string | null }) {
   const [steps, setSteps] = useState<readonly Step[] | null>(null);
   const [failure, setFailure] = useState<ApiError | null>(null);
   const [attempt, setAttempt] = useState(0);
@@ -120,12 +120,7 @@ export function RunDetail({ run }: { readonly run: PastRun }) {
       <Definitions
         isWide
         items={[
-          [
-            'Result',
-            <Badge tone={run.result === null ? 'accent' : (RESULT_TONES[run.result] ?? 'plain')}>
-              {run.result ?? 'not finished'}
-            </Badge>,
-          ],
+          ['Result', <Result run={run} runningId={runningId} />],
           run.error === null ? null : ['Error', <span class="break">{run.error}</span>],
           ['Reclaimed in total', <Reclaimed value={run.spaceSaved} />],
           ['Started', <Time at={run.startedAt} show="exact" />],

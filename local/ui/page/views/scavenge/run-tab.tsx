@@ -15,7 +15,7 @@ import type { LastDocument, ResumedPointDocument } from '../../../../../handlers
 import { useHistory } from './history.tsx';
 import { runsOf } from './past-runs.ts';
 import { Reclaimed } from './reclaimed.tsx';
-import { RESULT_TONES } from './results.ts';
+import { RESULT_TONES } from './results.tsx';
 import { LAST_PATH } from './scavenge-view.ts';
 import type { Run } from './scavenge-view.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';

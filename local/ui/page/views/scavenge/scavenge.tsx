@@ -59,7 +59,7 @@ export default function Scavenge({ query }: ViewProps) {
         <div class="stack">
           {tab === 'run' && <RunTab run={run} threshold={query.get('threshold')} />}
           {tab === 'dry-run' && <DryRunTab run={run} />}
-          {tab === 'history' && <History />}
+          {tab === 'history' && <History runningId={scavengeId} />}
           {tab === 'explain' && <Explain stream={query.get('stream')} />}
           {tab === 'erasure' && <Erasure />}
         </div>

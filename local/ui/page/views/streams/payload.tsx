@@ -7,7 +7,7 @@ import { bytesText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { JsonView } from '../../parts/code.tsx';
-import { Notice } from '../../parts/empty-state.tsx';
+import { ErrorState, Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Hex } from './hex.tsx';
 import { addressOf } from './name-search.ts';
@@ -108,19 +108,12 @@ function Bytes({
   const [bytes, setBytes] = useState<Uint8Array | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isHex, setHex] = useState<boolean | null>(null);
-  useEffect(() => {
-    read().then(setBytes, (thrown: unknown) => setError(errorOf(thrown)));
-  }, []);
-  if (error !== null)
-    return (
-      <Card title="Data">
-        <Notice tone="bad">{error.message}</Notice>
-      </Card>
-    );
+  const load = () => read().then(setBytes, (thrown: unknown) => setError(errorOf(thrown)));
+  useEffect(() => void load(), []);
   if (bytes === null)
     return (
       <Card title="Data">
-        <Skeleton />
+        {error === null ? <Skeleton /> : <ErrorState error={error} what="The data" onRetry={() => void load()} />}
       </Card>
     );
   if (bytes.length === 0)

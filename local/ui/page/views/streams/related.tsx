@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { mayUse } from '../../api/page-session.ts';
 import { countText, numberText } from '../../lib/format.ts';
 import { hrefOf } from '../../lib/router.ts';
@@ -7,7 +8,7 @@ import { ExactNumber, parseJson } from '../../lib/json.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
-import { Notice } from '../../parts/empty-state.tsx';
+import { Failure } from '../../parts/empty-state.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -52,7 +53,7 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
   const [found, setFound] = useState<readonly Found[]>([]);
   const [looked, setLooked] = useState(0);
   const [state, setState] = useState<'idle' | 'looking' | 'done'>('idle');
-  const [failure, setFailure] = useState<string | null>(null);
+  const [failure, setFailure] = useState<ApiError | null>(null);
   const next = useRef<string | null>(null);
   const ending = useRef(new AbortController());
   const isAll = mayUse('administrators');
@@ -137,7 +138,7 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
       setState(next.current === null ? 'done' : 'idle');
     } catch (thrown) {
       if (signal.aborted) return;
-      setFailure(errorOf(thrown).message);
+      setFailure(errorOf(thrown));
       setState('idle');
     }
   };
@@ -188,7 +189,7 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
             ))}
           </ul>
         )}
-        {failure !== null && <Notice tone="bad">{failure}</Notice>}
+        {failure !== null && <Failure error={failure} />}
         <div class="row wrap">
           {state !== 'done' && (
             <Button isSmall icon="search" isBusy={state === 'looking'} onClick={() => void look()}>

@@ -5,7 +5,7 @@ import type { ApiError } from '../../api/problem-text.ts';
 import { mayUse } from '../../api/page-session.ts';
 import { bytesText, countText, lastText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
-import { Notice } from '../../parts/empty-state.tsx';
+import { Failure, Notice } from '../../parts/empty-state.tsx';
 import type { ExplanationDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { unitOf } from './span.ts';
 import type { StreamMetadata } from './stream-metadata.ts';
@@ -50,7 +50,7 @@ export function Retention({ stream, metadata }: { readonly stream: string; reado
       )}
       <div aria-live="polite" class="stack tight">
         {explanation !== null && <Explained explanation={explanation} />}
-        {error !== null && <Notice tone="bad">{error.message}</Notice>}
+        {error !== null && <Failure error={error} />}
       </div>
       {mayUse('operators') && (
         <div class="row wrap">

@@ -18,13 +18,16 @@ export interface Lag {
   readonly isLeast: boolean;
 }
 
-/** In which a lag is counted, for people. */
-export const LAG_UNITS: Readonly<Record<Lag['unit'], string>> = { events: 'events', bytes: 'bytes of log positions' };
+/** In which a lag is counted, for people: events that are gone from a stream have their numbers still. */
+export const LAG_UNITS: Readonly<Record<Lag['unit'], string>> = {
+  events: 'event numbers',
+  bytes: 'bytes of log positions',
+};
 
 /**
- * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know
- * places of the log only, in bytes. Null while the number is unknown. Before the first checkpoint all counts from the
- * start of the group, where that is known.
+ * How far the checkpoint lies behind the last event that is known: in numbers of events, and for groups of `$all`,
+ * which know places of the log only, in bytes. Null while the number is unknown. Before the first checkpoint all counts
+ * from the start of the group, where that is known.
  */
 export function lagOf(
   { status, lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: GroupMembers,

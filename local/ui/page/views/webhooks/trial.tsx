@@ -1,14 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, post } from '../../api/page-client.ts';
-import { errorOf } from '../../api/problem-text.ts';
-import type { ApiError } from '../../api/problem-text.ts';
+import { ApiError, errorOf } from '../../api/problem-text.ts';
 import { durationText, numberText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
-import { Notice } from '../../parts/empty-state.tsx';
+import { Failure } from '../../parts/empty-state.tsx';
 import { connectorPath, violationsOf } from './connector-list.ts';
 import { encodedScript, linesOf } from './settings-form.ts';
 import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
@@ -142,11 +141,7 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
         <span class="faint small">Nothing is written or saved.</span>
       </div>
       <div role="status" class="trial-result">
-        {error !== null && (
-          <Notice tone="bad" title="The script could not be tried">
-            {textOf(error)}
-          </Notice>
-        )}
+        {error !== null && <Failure error={error} title="The script could not be tried" text={textOf(error)} />}
         {result !== null && (
           <Definitions
             items={[
@@ -179,7 +174,7 @@ function RecentPayload({
 }) {
   const [name, setName] = useState<string | null>(null);
   const [events, setEvents] = useState<readonly EmbeddedEntryDocument[] | null>(null);
-  const [error, setError] = useState<string | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
   const asked = name ?? stream;
   const load = async () => {
     setError(null);
@@ -190,10 +185,10 @@ function RecentPayload({
       );
       setEvents(entries);
       if (entries[0] !== undefined) onChosen(entries[0]);
-      else setError('There is no event in this stream.');
+      else setError(new ApiError('empty', 'There is no event in this stream.'));
     } catch (thrown) {
       setEvents(null);
-      setError(errorOf(thrown).message);
+      setError(errorOf(thrown));
     }
   };
   return (
@@ -225,9 +220,9 @@ function RecentPayload({
         </Button>
       </div>
       {error !== null && (
-        <p class="field-wrong" role="alert">
-          {error}
-        </p>
+        <div role="alert">
+          <Failure error={error} />
+        </div>
       )}
     </div>
   );

@@ -28,6 +28,7 @@ import { CallsChart } from './calls-chart.tsx';
 import { ConnectorForm } from './connector-form.tsx';
 import { callsOf, connectorPath, countOf, outcomeOf, publicUrl, SORTS, stateOf, useCalls } from './connector-list.ts';
 import type { Calls, Connector } from './connector-list.ts';
+import { CountedElsewhere } from './counted-elsewhere.tsx';
 import { Rejections } from './rejections.tsx';
 import { schemeName, schemeOf } from './scheme-fields.ts';
 
@@ -251,6 +252,7 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
   return (
     <div class="stack">
       <Address connector={connector} />
+      <CountedElsewhere />
       <div class="tiles">
         <Stat
           label="Calls"

@@ -18,6 +18,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import type { ViewProps } from '../../views.ts';
 import { ConnectorForm } from './connector-form.tsx';
+import { CountedElsewhere } from './counted-elsewhere.tsx';
 import { callsOf, countOf, perSecondOf, publicUrl, stateOf, useCalls } from './connector-list.ts';
 import type { AllCalls, Calls, Connector, ConnectorList } from './connector-list.ts';
 import { schemeName } from './scheme-fields.ts';
@@ -123,6 +124,7 @@ function Connectors({
   const refused = sumOf((each) => countOf(each, 'refused'));
   return (
     <>
+      <CountedElsewhere />
       <div class="tiles">
         <Stat label="Connectors" value={<Num value={items.length} />} note={`${running} running`} />
         <Stat label="Calls" value={<Rate value={perSecondOf(calls)} />} note="of all connectors" />
