@@ -83,15 +83,6 @@ export function readEntry(b: Uint8Array, at: number, tableVersion: number, out: 
   out.position = i64(b, at + 16);
 }
 
-/** Bytes of hash and position, with which the entries of all versions end. */
-const HASH_AND_POSITION_BYTES = 16;
-
-/** The order of an entry's hash and another one; the first step of a comparison, and mostly all of it. */
-export function compareHashAt(b: Uint8Array, at: number, entryBytes: number, hi: number, lo: number): number {
-  const hashAt = at + entryBytes - HASH_AND_POSITION_BYTES;
-  return u32(b, hashAt + 4) - hi || u32(b, hashAt) - lo;
-}
-
 /** Writes the 24 bytes of an entry; for a midpoint, `position` is the number of the entry. */
 export function writeEntry(b: Uint8Array, at: number, hi: number, lo: number, version: number, position: number): void {
   putEventNumber64(b, at, version);

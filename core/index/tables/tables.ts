@@ -7,7 +7,6 @@ import type { EntryList, IndexEntry } from '../format/entries.ts';
 import { type BloomBudget, openTableBloom, type TableBloom } from '../format/table-bloom.ts';
 import {
   bloomPathOf,
-  compareHashAt,
   HEADER_BYTES,
   MIDPOINT_BYTES,
   midpointCount,
@@ -165,32 +164,22 @@ export class TableReader {
    * when it is there.
    */
   #read(index: number, isBackward = false): Miss | null {
-    const miss = this.#open(index, isBackward);
-    if (miss !== null) return miss;
-    const { entryBytes, version } = this.shape;
+    const { entries, entryBytes, version } = this.shape;
+    if (index < this.#windowFrom || index >= this.#windowTo) {
+      const inBlock = (HEADER_BYTES + index * entryBytes) % BLOCK_BYTES;
+      const behind = isBackward ? 1 : Math.max(1, Math.floor((BLOCK_BYTES - inBlock) / entryBytes));
+      const before = isBackward ? Math.min(index, WINDOW_ENTRIES_MAX, Math.floor(inBlock / entryBytes)) : 0;
+      const miss = this.#openWindow(index - before, Math.min(entries, index + behind));
+      if (miss !== null) return miss;
+    }
     readEntry(this.#window, (index - this.#windowFrom) * entryBytes, version, this.#entry);
     return null;
   }
 
-  /** The same without reading it: it lies in the window then. */
-  #open(index: number, isBackward: boolean): Miss | null {
-    if (index >= this.#windowFrom && index < this.#windowTo) return null;
-    const { entries, entryBytes } = this.shape;
-    const inBlock = (HEADER_BYTES + index * entryBytes) % BLOCK_BYTES;
-    const behind = isBackward ? 1 : Math.max(1, Math.floor((BLOCK_BYTES - inBlock) / entryBytes));
-    const before = isBackward ? Math.min(index, WINDOW_ENTRIES_MAX, Math.floor(inBlock / entryBytes)) : 0;
-    return this.#openWindow(index - before, Math.min(entries, index + behind));
-  }
-
-  /** Positive when entry `index`, which lies in the window, is greater than the key. */
-  #compare(index: number, hi: number, lo: number, version: number, position: number): number {
-    const { entryBytes, version: tableVersion } = this.shape;
-    const at = (index - this.#windowFrom) * entryBytes;
-    const order = compareHashAt(this.#window, at, entryBytes, hi, lo);
-    if (order !== 0) return order;
+  /** Positive when `#entry` is greater than the key. */
+  #compare(hi: number, lo: number, version: number, position: number): number {
     const e = this.#entry;
-    readEntry(this.#window, at, tableVersion, e);
-    return e.version - version || e.position - position;
+    return e.hi - hi || e.lo - lo || e.version - version || e.position - position;
   }
 
   /**
@@ -211,9 +200,9 @@ export class TableReader {
         isWindowOpen = true;
       }
       const mid = Math.floor((low + high) / 2);
-      const miss = this.#open(mid, false);
+      const miss = this.#read(mid);
       if (miss !== null) return miss;
-      if (this.#compare(mid, hi, lo, version, position) > 0) low = mid + 1;
+      if (this.#compare(hi, lo, version, position) > 0) low = mid + 1;
       else high = mid;
     }
     return low;
