@@ -73,7 +73,7 @@ export function megabytesIn(folder: string): Promise<number> {
   return diskBytes(folder).then((bytes) => bytes / 1e6);
 }
 
-/** As `removeAndSync`, but folders stay: threads that have opened one know it again, and refuse another at its place. */
+/** As `removeAndSync`, but folders stay: threads that opened one know it again, and refuse another at its place. */
 export function emptyAndSync(folders: readonly string[]): void {
   for (const folder of folders) {
     mkdirSync(folder, { recursive: true });
