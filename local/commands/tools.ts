@@ -45,7 +45,7 @@ export const webhookSendCommand = defineCommand({
 
 export const functionsServeCommand = defineCommand({
   name: 'functions serve',
-  summary: 'Run the function bundles on this machine, without an account',
+  summary: 'Run the functions on this machine, without an account',
   details:
     "Turns each request into the event that the platform would make of it, and passes it to the built function in its own process, over the platform's runtime interface. The paths are those of a node; POST /tick runs a tick, which otherwise runs every minute. Options of the functions come from the environment (SERVER_...), credentials and endpoint of S3 as its SDK reads them (AWS_...). Unless the environment names others, the users admin and ops have the default passwords.",
   options: functionsServeOptions,
