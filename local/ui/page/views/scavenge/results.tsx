@@ -11,7 +11,7 @@ export const RESULT_TONES: Readonly<Record<string, Tone>> = {
   InProgress: 'accent',
 };
 
-/** How a run has ended. Of one without an end only its own node says whether it goes on. */
+/** How a run has ended. Of one without an end only its own node knows whether it goes on. */
 export function Result({
   run: { scavengeId, result },
   runningId,
@@ -20,7 +20,7 @@ export function Result({
   readonly runningId: string | null;
 }) {
   return result === null ? (
-    <Badge tone="accent">{scavengeId === runningId ? 'running' : 'not finished'}</Badge>
+    <Badge tone="accent">{scavengeId === runningId ? 'running' : 'no end yet'}</Badge>
   ) : (
     <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>
   );
