@@ -13,8 +13,6 @@ import { emptyBuilt } from './infra/packaging/built.mjs';
 import { writeNeutral } from './infra/packaging/neutral.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
 import { buildInParts, PROGRAM_PARTS } from './infra/packaging/parts.mjs';
-import { PLAIN_HTTP } from './infra/packaging/plain-http.mjs';
-import { SHORT_PACKAGE } from './infra/packaging/short-package.mjs';
 import { NEUTRAL, PEER_NAMES, PEERS, REQUIRED, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
 import { writeTypes } from './infra/packaging/types.mjs';
 import { isPageFile, writePage } from './local/ui/write.mjs';
@@ -77,6 +75,8 @@ function isBuilt(file) {
       ...['main', 'worker', 'functions', ...SURFACES].map((name) => `${name}.js`),
       'sandbox-worker.mjs',
       'function-bootstrap.mjs',
+      // An older build made it, as `functions/bootstrap.mjs`.
+      'sandbox-worker.js',
       ...REQUIRED.map((name) => `${name}.cjs`),
       ...NODE_CHECKS,
       'package.json',
@@ -112,7 +112,6 @@ if (isAll) {
     // Beside the entry points, so that all find worker and WebAssembly in their own folder.
     chunkNames: '[name]-[hash]',
     banner: { js: REQUIRE },
-    plugins: [SHORT_PACKAGE, PLAIN_HTTP],
     parts: PROGRAM_PARTS,
     without: Object.values(STARTS),
     isShared: (name, outputs) => outputs[name].bytes <= SHARED_BYTES_MAX,

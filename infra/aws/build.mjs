@@ -8,8 +8,6 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { emptyBuilt } from '../packaging/built.mjs';
 import { buildInParts, FUNCTION_PARTS } from '../packaging/parts.mjs';
-import { PLAIN_HTTP } from '../packaging/plain-http.mjs';
-import { SHORT_PACKAGE } from '../packaging/short-package.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -27,7 +25,8 @@ export const FUNCTIONS = [
 /** Packages without ES modules ask for `require`. */
 export const REQUIRE = 'import{createRequire as __r}from"module";var require=__r(import.meta.url);';
 
-const FUNCTION_FILE = /^([a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
+const FUNCTION_FILE =
+  /^(bootstrap\.mjs|[a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
 
 /** Whether a path in the folder of the functions is one that a build gives. */
 export function isFunctionFile(file) {
@@ -41,8 +40,7 @@ export function isFunctionFile(file) {
  */
 export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions')) {
   await emptyBuilt(outdir, isFunctionFile);
-  const sizes = await Promise.all(FUNCTIONS.map((each) => buildFunction(each, path.join(outdir, each.name))));
-  return sizes;
+  return Promise.all(FUNCTIONS.map((each) => buildFunction(each, path.join(outdir, each.name))));
 }
 
 async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
@@ -64,7 +62,6 @@ async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
     entryPoints: { index: `infra/aws/functions/${name}.ts` },
     chunkNames: 'parts/[name]-[hash]',
     banner: { js: REQUIRE },
-    plugins: [SHORT_PACKAGE, PLAIN_HTTP],
     parts: FUNCTION_PARTS,
     // It is loaded in any case.
     isShared: (file, outputs) => startOf(outputs, indexOf(outputs)).has(file),

@@ -1,5 +1,5 @@
 // Which modules that are imported late come as one part of a bundle. esbuild makes a file of each such module, and of
-// what each set of them shares: hundreds, of which an install writes each twice, and a start opens a hundred. So what
+// what each set of them shares: hundreds, of which an install writes each three times, and a start opens a hundred. So what
 // is imported late stays late, and comes with what is wanted with it, or is like it. A part runs as a whole when the
 // first of it is asked for: what does something when it is imported can't be in one.
 //
@@ -8,6 +8,8 @@
 import { readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { build } from 'esbuild';
+import { PLAIN_HTTP } from './plain-http.mjs';
+import { SHORT_PACKAGE } from './short-package.mjs';
 
 /** Of the AWS SDK what few calls need: credentials that are not in the environment, streams of events. */
 const SDK_RARELY = [
@@ -167,15 +169,23 @@ function asked(name) {
  * Builds in parts: once to see what they share, and once with that in one file, for all entry points but `without`.
  * `isShared` says of a file that several parts share, its name and the metafile's `outputs`, whether it goes there.
  */
-export async function buildInParts({ parts, plugins, without = [], isShared, ...options }) {
-  const made = { ...options, bundle: true, splitting: true, platform: 'node', format: 'esm', metafile: true };
-  const apart = together(parts, { shared: [], into: new Set() });
-  const { metafile } = await build({ ...made, write: false, plugins: [...plugins, apart] });
+export async function buildInParts({ parts, without = [], isShared, ...options }) {
+  const buildWith = (wanted, more) =>
+    build({
+      ...options,
+      ...more,
+      bundle: true,
+      splitting: true,
+      platform: 'node',
+      format: 'esm',
+      metafile: true,
+      plugins: [SHORT_PACKAGE, PLAIN_HTTP, together(parts, wanted)],
+    });
+  const { metafile } = await buildWith({ shared: [], into: new Set() }, { write: false });
   const modulesOf = (entry) => parts[/^part:(.*)/.exec(entry)?.[1]] ?? [entry];
   const entries = Object.values(metafile.outputs).flatMap(({ entryPoint }) => entryPoint ?? []);
   const into = new Set(entries.filter((entry) => !without.includes(entry) && modulesOf(entry).some(isOurs)));
-  const shared = sharedModules(metafile, isShared);
-  return build({ ...made, plugins: [...plugins, together(parts, { shared, into })] });
+  return buildWith({ shared: sharedModules(metafile, isShared), into });
 }
 
 /** Modules of ours in files that are shared, but those that import one that is not, which would come with them. */

@@ -91,7 +91,9 @@ async function ensureFunctions(always: boolean, output: Output): Promise<void> {
   if (!existsSync(script) || bundled('.') !== null) {
     throw new CommandError(
       'bundles_missing',
-      `${missing ?? 'What is here'} can't be built here: that takes the project's sources. Run the command in a checkout, or reinstall the package.`,
+      missing === undefined
+        ? "The functions of an installed package can't be built anew: that takes the project's sources. Leave --build out, or run the command in a checkout."
+        : `${missing} is missing, and can't be built here: that takes the project's sources. Reinstall the package, or run the command in a checkout.`,
       EXIT.failed,
     );
   }
@@ -108,8 +110,9 @@ async function ensureFunctions(always: boolean, output: Output): Promise<void> {
     );
 }
 
-function missingFunction(): string | undefined {
-  return FUNCTION_NAMES.map(functionModule).find((file) => !existsSync(file));
+/** The first module that is not there. */
+export function missingFunction(moduleOf = functionModule): string | undefined {
+  return FUNCTION_NAMES.map(moduleOf).find((file) => !existsSync(file));
 }
 
 async function build(script: string, output: Output): Promise<void> {

@@ -1,7 +1,6 @@
 // What the platform's own runtime does for a function, as far as functions here need it: takes calls from the runtime
-// interface, one after the other, and gives the results back. Arguments: the module of the function,
-// or one of several and its name.
-// No dependencies, so that it runs where only a bundle is.
+// interface, one after the other, and gives the results back. Arguments: the module of the function, or one of several
+// and its name. No dependencies, so that it runs where only a bundle is.
 import * as http from 'node:http';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
+import { missingFunction, runFunctionsServe } from '../../../local/commands/run-functions-serve.ts';
 import { FakeIo } from '../support.ts';
 
 let folder: string;
@@ -70,6 +70,15 @@ it('serves the built functions over a directory: write, tick, and read what was 
   expect((await asked(`${url}/users`, { headers })).status).toBe(200);
   io.process.emit('SIGINT');
   expect(await running).toBe(0);
+});
+
+it('knows that a function is missing, as all are in a fresh clone', async () => {
+  const moduleOf = (name: string): string => path.join(folder, `${name}.mjs`);
+  expect(missingFunction(moduleOf)).toBe(moduleOf('webhook'));
+  for (const name of ['webhook', 'admin', 'streams']) await writeFile(moduleOf(name), '');
+  expect(missingFunction(moduleOf)).toBe(moduleOf('tick'));
+  await writeFile(moduleOf('tick'), '');
+  expect(missingFunction(moduleOf)).toBeUndefined();
 });
 
 it('refuses what is no place before it serves', async () => {
