@@ -69,6 +69,15 @@ describe('the life of an attribute index', () => {
     });
     expect(events.map(({ type }) => type)).toEqual(['rare']);
     expect(isEnd).toBe(true);
+
+    // What has failed once is not told of a later build.
+    storage.fails = false;
+    await open.attributes!.idle();
+    await set(open.store, { names: false });
+    await open.attributes!.idle();
+    await set(open.store, { names: true });
+    expect(open.status().attributes[0]).toMatchObject({ name: 'names', state: 'building' });
+    expect(open.status().attributes[0]).not.toHaveProperty('error');
     await open.close();
   });
 
