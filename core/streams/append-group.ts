@@ -1,4 +1,5 @@
 import type { AttributeSetting, ReadAhead } from '../attributes/api.ts';
+import { EntriesAhead } from '../attributes/entries-ahead/entries-ahead.ts';
 import { decodeSetting, SETTING_STREAM } from '../attributes/format/setting.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import { putI32 } from '../base/bytes.ts';
@@ -26,7 +27,6 @@ import { timestampText } from '../base/time.ts';
 import type { NewEvent } from './api.ts';
 import type { AppendRequest, CheckedEvents, EpochInput, EventTypes } from './append-request.ts';
 import { type CommittedMark, committedMark, type CommittedRecords } from './committed/committed.ts';
-import { GroupKeys } from './group-keys.ts';
 import type { StreamKey } from './lookup/lookup.ts';
 import { MARKS_STREAM } from './format/marks.ts';
 import { METADATA_TYPE, POINTS_STREAM, TOMBSTONE_TYPE } from './format/names.ts';
@@ -64,7 +64,7 @@ export class AppendGroup implements CommittedRecords {
   /** As `CommittedRecords` has it. */
   pointMs = -Infinity;
   /** Types and tags of its events. */
-  readonly keys = new GroupKeys();
+  readonly entries = new EntriesAhead();
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
   readonly #bufferBytes: number;
@@ -116,7 +116,7 @@ export class AppendGroup implements CommittedRecords {
 
   /** Begins a group at the end of the log. */
   begin(start: number, { ms, ticks }: RecordTimestamp): void {
-    this.keys.clear();
+    this.entries.clear();
     this.start = start;
     this.length = 0;
     this.events.clear();
@@ -141,7 +141,7 @@ export class AppendGroup implements CommittedRecords {
   }
 
   get ahead(): ReadAhead | null {
-    return this.epoch === null ? this.keys.ahead : null;
+    return this.epoch === null ? this.entries : null;
   }
 
   /** Position of the next record. */

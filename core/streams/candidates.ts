@@ -1,4 +1,5 @@
 import type { AttributeEntries, AttributeIndexes, AttributeIndexName } from '../attributes/api.ts';
+import type { EntriesAhead } from '../attributes/entries-ahead/entries-ahead.ts';
 import { hashKey, type KeyKind } from '../attributes/format/attribute-keys.ts';
 import { Hash64 } from '../base/stream-hash.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
@@ -38,6 +39,8 @@ interface KeyList {
   find(from: number, isForward: boolean): Outcome;
   /** The next one after `from` as far as that is known already; -1 where it is not. */
   known(from: number, isForward: boolean): number;
+  /** Whether records that are not in the log yet may be such, or several have together what makes one. */
+  mayBeAmong(entries: EntriesAhead): boolean;
 }
 
 /**
@@ -47,6 +50,7 @@ interface KeyList {
 class KeyEntries implements KeyList {
   at = 0;
   readonly #entries: AttributeEntries;
+  readonly #index: AttributeIndexName;
   readonly #hi: number;
   readonly #lo: number;
   readonly #looked: Looked;
@@ -58,6 +62,7 @@ class KeyEntries implements KeyList {
 
   constructor(entries: AttributeEntries, kind: KeyKind, text: string, looked: Looked) {
     this.#entries = entries;
+    this.#index = INDEX_OF[kind];
     this.#looked = looked;
     hashKey(kind, text, scratch);
     this.#hi = scratch.hi;
@@ -121,6 +126,10 @@ class KeyEntries implements KeyList {
     const i = isForward ? this.#firstFrom(from) : this.#firstFrom(from + 1) - 1;
     return i >= 0 && i < this.#list.length ? this.#list[i]! : -1;
   }
+
+  mayBeAmong(entries: EntriesAhead): boolean {
+    return entries.mayHave(this.#index, this.#hi, this.#lo);
+  }
 }
 
 /** What is in any of several lists. */
@@ -151,6 +160,10 @@ class UnitedLists implements KeyList {
       if (best < 0 || (isForward ? at < best : at > best)) best = at;
     }
     return best;
+  }
+
+  mayBeAmong(entries: EntriesAhead): boolean {
+    return this.#lists.some((list) => list.mayBeAmong(entries));
   }
 }
 
@@ -211,6 +224,10 @@ class MetLists implements KeyList {
     }
     return at;
   }
+
+  mayBeAmong(entries: EntriesAhead): boolean {
+    return this.#lists.every((list) => list.mayBeAmong(entries));
+  }
 }
 
 /**
@@ -253,6 +270,11 @@ export class Candidates {
    */
   find(from: number, isForward: boolean): Outcome {
     return this.#list.find(from, isForward);
+  }
+
+  /** Whether records that are not in the log yet may be such; false only where none is. */
+  mayBeAmong(entries: EntriesAhead): boolean {
+    return this.#list.mayBeAmong(entries);
   }
 
   /** Those behind `from`, up to `count`, as far as they are known already. */

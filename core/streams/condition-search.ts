@@ -1,12 +1,14 @@
 import type { AttributeIndexes, AttributeIndexName } from '../attributes/api.ts';
+import type { EntriesAhead } from '../attributes/entries-ahead/entries-ahead.ts';
+import { hashKey } from '../attributes/format/attribute-keys.ts';
 import { SkuaError } from '../base/errors.ts';
 import { PageBytes } from '../base/page-bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
+import { Hash64 } from '../base/stream-hash.ts';
 import type { Clock } from '../ports/clock.ts';
 import {
   type AllPosition,
   type AppendCondition,
-  type ConditionItem,
   type EventQuery,
   QUERY_ITEMS_MAX,
   type StoredEvent,
@@ -23,7 +25,6 @@ import { type StreamState, StreamView } from './stream-state.ts';
 import { nextRecord } from './read-all.ts';
 import type { RecordTime } from './record-time.ts';
 import type { StreamStates } from './stream-states.ts';
-import { type GroupInFlight, ItemKeys } from './group-keys.ts';
 
 /** Entries of indexes, and records, that the search for one condition looks at in all. */
 const CONDITION_ENTRIES_MAX = 65_536;
@@ -34,8 +35,8 @@ const ROUNDS_MAX = 64;
 /** Streams whose rules hide events that are remembered one by one; with more any change of metadata counts. */
 const HIDING_MAX = 256;
 
-const NO_ITEMS: readonly ItemKeys[] = [];
-const METADATA_ITEMS: readonly ItemKeys[] = [new ItemKeys({ types: [METADATA_TYPE] })];
+const METADATA_KEY = new Hash64();
+hashKey('et', METADATA_TYPE, METADATA_KEY);
 
 /** The query that a condition asks for; null for all events. */
 function queryOf({ failIfEventsMatch: { items } }: AppendCondition): EventQuery | null {
@@ -53,7 +54,6 @@ function isNone(texts: readonly string[] | undefined): texts is undefined {
 
 /** A condition that can be one, and what it asks for. */
 export interface CheckedCondition {
-  readonly items: readonly ConditionItem[];
   /** Null for all events. */
   readonly query: EventQuery | null;
   readonly after: number | undefined;
@@ -70,7 +70,17 @@ export function checkCondition(condition: AppendCondition): CheckedCondition {
     throw new SkuaError('bad_request', `A condition counts from behind a position of the log, not ${after}.`, {
       after,
     });
-  return { items: failIfEventsMatch.items, query, after };
+  return { query, after };
+}
+
+/** What of a group in flight is asked. */
+export interface GroupInFlight {
+  readonly start: number;
+  readonly length: number;
+  /** Of its records, as far as somebody has asked. */
+  readonly entries: EntriesAhead;
+  /** Its records, `length` bytes as far as they have been written, and room for more. */
+  readonly buffer: Uint8Array;
 }
 
 /** What a search asks of the store. */
@@ -103,8 +113,6 @@ export class ConditionSearch {
   readonly #after: number | undefined;
   /** Ids of the events of the request, as texts. */
   readonly #ids: () => ReadonlySet<string>;
-  /** None for all events. */
-  readonly #items: readonly ItemKeys[];
   /** Null for all events. */
   readonly #query: EventQuery | null;
   /** What was read of the indexes in a long search is known in the turn. */
@@ -123,12 +131,11 @@ export class ConditionSearch {
   #repeat: FoundRepeat | null = null;
   #failure: unknown = null;
 
-  constructor(parts: ConditionParts, { items, query, after }: CheckedCondition, ids: () => ReadonlySet<string>) {
+  constructor(parts: ConditionParts, { query, after }: CheckedCondition, ids: () => ReadonlySet<string>) {
     this.#parts = parts;
     this.#after = after;
     this.#ids = ids;
     this.#query = query;
-    this.#items = query === null ? NO_ITEMS : items.map((item) => new ItemKeys(item));
     this.#restart();
   }
 
@@ -375,10 +382,14 @@ export class ConditionSearch {
     return this.#hasLoosened() ? 'again' : 'holds';
   }
 
-  /** Whether an event of the group in flight may match. */
-  mayMatch(group: GroupInFlight): boolean {
-    if (this.#areManyHiding && group.keys.mayMatch(METADATA_ITEMS, group)) return true;
-    return group.keys.mayMatch(this.#items, group);
+  /** Whether an event of the group in flight may match, or several have together what is asked for. */
+  mayMatch({ start, length, buffer, entries }: GroupInFlight): boolean {
+    if (length === 0) return false;
+    // A group has no records of explicit transactions, at which the reading would stop.
+    if (entries.taken < length) entries.read(buffer, start, length);
+    if (this.#areManyHiding && entries.mayHave('names', METADATA_KEY.hi, METADATA_KEY.lo)) return true;
+    // Without candidates nothing says what can't match: all events do, or the log had none that are indexed.
+    return this.#candidates === null || this.#candidates.mayBeAmong(entries);
   }
 
   /** All events of the request that are there: its records lie side by side. */

@@ -2,8 +2,13 @@ import { SkuaError } from '../base/errors.ts';
 import { guidToText } from '../base/guid.ts';
 import type { AppendToStreamsResult, StoredEvent, StreamOutcome } from './api.ts';
 import { type StreamsRequest, VERDICT, type Verdict } from './append-request.ts';
-import { type CheckedCondition, type ConditionParts, ConditionSearch, type FoundRepeat } from './condition-search.ts';
-import type { GroupInFlight } from './group-keys.ts';
+import {
+  type CheckedCondition,
+  type ConditionParts,
+  ConditionSearch,
+  type FoundRepeat,
+  type GroupInFlight,
+} from './condition-search.ts';
 
 /** The conditions of a store's appends: searched outside the turn, decided in it. */
 export class Conditions {

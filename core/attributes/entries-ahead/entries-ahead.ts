@@ -10,9 +10,17 @@ import { AttributeIntake } from '../intake/intake.ts';
 /** Entries for which room is kept from one group of records to the next. */
 const ENTRIES_KEPT_MAX = 65_536;
 
+/** A hash that a set holds without an object of its own; two hashes may be one. */
+function keyOf(hi: number, lo: number): number {
+  return hi ^ lo;
+}
+
 /** The entries of one index, held back. */
 class HeldEntries implements AttributeSink {
   count = 0;
+  readonly #keys = new Set<number>();
+  /** Entries whose keys are among those: as far as somebody has asked. */
+  #keyed = 0;
   #hi: number[] = [];
   #lo: number[] = [];
   #positions: number[] = [];
@@ -25,7 +33,8 @@ class HeldEntries implements AttributeSink {
       this.#lo = [];
       this.#positions = [];
     }
-    this.count = 0;
+    if (this.#keyed > 0) this.#keys.clear();
+    this.count = this.#keyed = 0;
     this.#last = -1;
   }
 
@@ -40,12 +49,10 @@ class HeldEntries implements AttributeSink {
     this.#last = position;
   }
 
-  hiOf(entry: number): number {
-    return this.#hi[entry]!;
-  }
-
-  loOf(entry: number): number {
-    return this.#lo[entry]!;
+  mayHave(hi: number, lo: number): boolean {
+    for (; this.#keyed < this.count; this.#keyed++)
+      this.#keys.add(keyOf(this.#hi[this.#keyed]!, this.#lo[this.#keyed]!));
+    return this.#keys.has(keyOf(hi, lo));
   }
 
   giveTo(sink: AttributeSink): void {
@@ -65,16 +72,16 @@ class HeldEntries implements AttributeSink {
 export class EntriesAhead implements ReadAhead {
   /** Bytes of the records that have been read, from the first on. */
   taken = 0;
-  readonly held: { readonly [Name in AttributeIndexName]: HeldEntries } = {
+  readonly #held: { readonly [Name in AttributeIndexName]: HeldEntries } = {
     names: new HeldEntries(),
     correlations: new HeldEntries(),
     tags: new HeldEntries(),
   };
-  readonly #intake = new AttributeIntake(this.held);
+  readonly #intake = new AttributeIntake(this.#held);
 
   clear(): void {
     this.taken = 0;
-    for (const name of ATTRIBUTE_INDEXES) this.held[name].clear();
+    for (const name of ATTRIBUTE_INDEXES) this.#held[name].clear();
   }
 
   /**
@@ -85,11 +92,16 @@ export class EntriesAhead implements ReadAhead {
     this.taken = this.#intake.take(records, start, this.taken, length);
   }
 
+  /** Whether a record that has been read may have an entry of the hash in an index; false only where none has. */
+  mayHave(index: AttributeIndexName, hi: number, lo: number): boolean {
+    return this.#held[index].mayHave(hi, lo);
+  }
+
   /** As `AttributeIntake.take` would. */
   giveTo(sinks: AttributeSinks): number {
     for (const name of ATTRIBUTE_INDEXES) {
       const sink = sinks[name];
-      if (sink !== null) this.held[name].giveTo(sink);
+      if (sink !== null) this.#held[name].giveTo(sink);
     }
     return this.taken;
   }

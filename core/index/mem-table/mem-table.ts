@@ -293,9 +293,14 @@ export class MemTable {
     }
   }
 
+  /** Number of the greatest entry of the hash; -1 for none. */
+  #headOf(hi: number, lo: number): number {
+    return this.#heads[this.#slotOf(hi, lo)]! - 1;
+  }
+
   /** Number of the greatest entry of the hash that is at most (version, position), or -1. */
   #floorOf(hi: number, lo: number, version: number, position: number): number {
-    let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
+    let entry = this.#headOf(hi, lo);
     while (entry >= 0 && this.#compare(entry, version, position) > 0) {
       const jump = this.#jump[entry]! - 1;
       entry = jump >= 0 && this.#compare(jump, version, position) > 0 ? jump : this.#prev[entry]!;
@@ -319,16 +324,16 @@ export class MemTable {
    * The least entry of the hash that is at least (version, position). False, with `out` untouched, when there is none.
    */
   ceiling(hi: number, lo: number, version: number, position: number, out: IndexEntry): boolean {
-    const entry = this.#ceilingOf(hi, lo, version, position);
+    const entry = this.#ceilingFrom(this.#headOf(hi, lo), version, position);
     if (entry < 0) return false;
     out.version = this.#versions[entry]!;
     out.position = this.#positions[entry]!;
     return true;
   }
 
-  /** Number of the least entry of the hash that is at least (version, position), or -1. */
-  #ceilingOf(hi: number, lo: number, version: number, position: number): number {
-    let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
+  /** Number of the least entry from the head of its hash down that is at least (version, position), or -1. */
+  #ceilingFrom(head: number, version: number, position: number): number {
+    let entry = head;
     if (entry < 0 || this.#compare(entry, version, position) < 0) return -1;
     for (;;) {
       const jump = this.#jump[entry]! - 1;
@@ -350,11 +355,12 @@ export class MemTable {
       for (; entry >= 0 && out.length < count; entry = this.#prev[entry]!) out.push(this.#versions[entry]!);
       return;
     }
-    const least = this.#ceilingOf(hi, lo, from, 0);
+    const head = this.#headOf(hi, lo);
+    const least = this.#ceilingFrom(head, from, 0);
     if (least < 0) return;
     // The list leads downwards, so it is entered at the greatest one that is wanted.
     const below = this.#below[least]! + count - out.length - 1;
-    let entry = this.#heads[this.#slotOf(hi, lo)]! - 1;
+    let entry = head;
     while (this.#below[entry]! > below) {
       const jump = this.#jump[entry]! - 1;
       entry = jump >= 0 && this.#below[jump]! >= below ? jump : this.#prev[entry]!;
