@@ -6,13 +6,7 @@ import { PageBytes } from '../base/page-bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import { Hash64 } from '../base/stream-hash.ts';
 import type { Clock } from '../ports/clock.ts';
-import {
-  type AllPosition,
-  type AppendCondition,
-  type EventQuery,
-  QUERY_ITEMS_MAX,
-  type StoredEvent,
-} from './api.ts';
+import { type AllPosition, type AppendCondition, type EventQuery, QUERY_ITEMS_MAX, type StoredEvent } from './api.ts';
 import { BackwardScan } from './backward-scan.ts';
 import { Candidates } from './candidates.ts';
 import { EventJudge } from './event-judge.ts';

@@ -160,7 +160,7 @@ describe('appends on a condition', () => {
   it('see that one of very many streams which hide events shows them again', { timeout: 30_000 }, async () => {
     const open = await opened();
     const { store } = open;
-    const meta = (i: number, json: string): Promise<unknown> =>
+    const meta = (i: number, json: string): Promise<{ readonly position: number }> =>
       store.append(`$$many-${i}`, ANY, [
         { id: randomId(), type: '$metadata', isJson: true, data: encodeText(json), metadata: new Uint8Array(0) },
       ]);
@@ -171,6 +171,16 @@ describe('appends on a condition', () => {
     await appendIf(store, COURSE, ['course:9']);
     const both = await Promise.allSettled([meta(270, '{}'), appendIf(store, COURSE, ['course:9'])]);
     expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    // At one of these moments it has been searched, and comes into one group with the metadata, behind them.
+    for (let turns = 0; turns < 20; turns++) {
+      await meta(270, '{"$tb":1}');
+      const deciding = appendIf(store, COURSE, ['course:9']);
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      const showing = meta(270, '{}');
+      const decided = await deciding.catch(() => null);
+      const { position } = await showing;
+      if (decided !== null) expect(decided.position).toBeLessThan(position);
+    }
     await open.close();
   });
 
