@@ -212,7 +212,7 @@ function ignored({ values, given, spelling }: Config): string[] {
     for (const name of names)
       if (given(name)) warnings.push(`${spelling(name)} has no effect because of ${spelling(because)}.`);
   };
-  if (values.Insecure) warn([...CERTIFICATE_OPTIONS, ...PASSWORD_OPTIONS, 'DisableTls', 'Dev'], 'Insecure');
+  if (values.Insecure) warn([...CERTIFICATE_OPTIONS, ...PASSWORD_OPTIONS, 'Dev'], 'Insecure');
   else if (values.DisableTls) warn([...CERTIFICATE_OPTIONS, 'Dev'], 'DisableTls');
   else if (values.Dev) warn(CERTIFICATE_OPTIONS, 'Dev');
   return warnings;

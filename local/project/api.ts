@@ -39,9 +39,9 @@ export type ProjectionFilter =
 
 /**
  * Makes of one event what the model holds of it. `tx` is the model's: a connection in the transaction of the batch, or
- * the state. What it does elsewhere is done again where the batch is.
+ * the state. What it returns is awaited, and means nothing. What it does elsewhere is done again where the batch is.
  */
-export type Handler<Tx, Event> = { handle(tx: Tx, event: Event): void | Promise<void> }['handle'];
+export type Handler<Tx, Event> = { handle(tx: Tx, event: Event): unknown }['handle'];
 
 /** By the type of the event. */
 export type Handlers<Tx, Event extends RecordedEvent> = string extends Event['type']
@@ -69,7 +69,7 @@ export interface ProjectionOptions<Tx, Event extends RecordedEvent> {
   /** Where the model is. */
   readonly store: Model<Tx>;
   /** Makes what the handlers need, as tables: once, in the transaction in which the projection begins. */
-  readonly init?: (tx: Tx) => void | Promise<void>;
+  readonly init?: (tx: Tx) => unknown;
   readonly on: Handlers<Tx, Event>;
   /** Of events of all types that `on` has no handler for. Default: they are passed over. */
   readonly onOther?: Handler<Tx, Whole<Event>>;

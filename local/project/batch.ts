@@ -44,14 +44,19 @@ export function handleBatch<Tx>(work: BatchWork<Tx>, tx: Tx, from = 0): number |
   return events.length;
 }
 
-function handleOne<Tx>({ projection, handlers, events }: BatchWork<Tx>, tx: Tx, i: number): Promise<void> | undefined {
+function handleOne<Tx>(
+  { projection, handlers, events }: BatchWork<Tx>,
+  tx: Tx,
+  i: number,
+): Promise<unknown> | undefined {
   const event = events[i]!;
   const fail = (error: unknown): never => {
     throw new HandlerFailure(i, failed(projection, event, error));
   };
   try {
     const done = handlerOf(handlers, event)?.(tx, event as RecordedEvent<undefined>);
-    return isPromise(done) ? done.catch(fail) : undefined;
+    // A library's query may be one in name only: it begins when somebody waits for it.
+    return isPromise(done) ? Promise.resolve(done).catch(fail) : undefined;
   } catch (error) {
     return fail(error);
   }

@@ -126,7 +126,7 @@ export class Projecting<Tx, Event extends RecordedEvent> implements Projection {
       const first = rowText({ checkpoint: await this.#first() });
       const isFirst = await store.commit(this.name, null, (tx) => {
         const made = init?.(tx);
-        return isPromise(made) ? made.then(() => first) : first;
+        return isPromise(made) ? Promise.resolve(made).then(() => first) : first;
       });
       text = isFirst ? first : await store.load(this.name);
     }

@@ -36,8 +36,12 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   'npm run build:archive': 'Made, unpacked and run by the test of the archive.',
   'npm run deploy': 'It deploys to an account.',
   'npm run bench -- append-http': 'It measures for minutes.',
-  'tar -xzf skua-0.1.0-linux-x64.tar.gz -C /opt/skua --strip-components=1':
+  'mkdir -p /opt/skua /etc/skua': 'It writes to the system.',
+  'tar -xzf dist/skua-0.1.0-linux-x64.tar.gz -C /opt/skua --strip-components=1':
     'It writes to the system. The test of the archive unpacks it elsewhere.',
+  'useradd --system --home-dir /var/lib/skua --shell /usr/sbin/nologin skua': 'It writes to the system.',
+  'cp /opt/skua/infra/packaging/skua.service /etc/systemd/system/': 'It writes to the system.',
+  'systemctl enable --now skua': 'It needs the unit in the system.',
   'systemctl reload skua': 'It needs the unit in the system.',
 };
 /** What pages link to that the package has not: pictures, and pages about sources that it has not either. */

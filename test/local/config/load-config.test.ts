@@ -190,6 +190,14 @@ describe('warnings of what is ignored', () => {
       ],
     ],
     [
+      // That both are without TLS is no contradiction: npm start says one of them by itself.
+      ['--insecure', '--disable-tls'],
+      [
+        '--certificate-file has no effect because of --insecure.',
+        '--certificate-password has no effect because of --insecure.',
+      ],
+    ],
+    [
       ['--disable-tls'],
       [
         '--certificate-file has no effect because of --disable-tls.',

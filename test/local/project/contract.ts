@@ -16,7 +16,7 @@ export interface Kit<Tx> {
   /** Makes the table. Called twice it fails. */
   init(tx: Tx): void | Promise<void>;
   /** Fails for a line that is there. */
-  add(tx: Tx, line: string): void | Promise<void>;
+  add(tx: Tx, line: string): unknown;
   /** What is committed, in the order in which it was added. */
   lines(): Promise<readonly string[]>;
   /** An empty database for the next test. */

@@ -56,7 +56,7 @@ modelTests<DatabaseSync>(
   {
     open: async () => sqlite(connection()),
     init: (db) => db.exec('CREATE TABLE lines (number INTEGER PRIMARY KEY AUTOINCREMENT, line TEXT UNIQUE) STRICT'),
-    add: (db, line) => void db.prepare('INSERT INTO lines (line) VALUES (?)').run(line),
+    add: (db, line) => db.prepare('INSERT INTO lines (line) VALUES (?)').run(line),
     lines: async () =>
       connection()
         .prepare('SELECT line FROM lines ORDER BY number')
@@ -181,6 +181,34 @@ describe('PostgreSQL', () => {
     expect(client.listenerCount('error')).toBe(0);
     await store.close();
   });
+});
+
+test('what a handler returns is awaited, a query of a library too that begins when somebody waits for it', async () => {
+  const store = await openStore({ memory: true });
+  for (let i = 0; i < 3; i++) await store.append('a', { type: 'Counted' });
+  const db = new DatabaseSync(':memory:');
+  const query = (sql: string) => ({
+    // oxlint-disable-next-line unicorn/no-thenable -- Such a query is what this is about.
+    then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => {
+      try {
+        resolve(db.exec(sql));
+      } catch (error) {
+        reject(error);
+      }
+    },
+  });
+  const projection = (name: string, value: string) =>
+    project(store, {
+      name,
+      store: sqlite(db),
+      init: () => query(`CREATE TABLE ${name} (version INTEGER)`),
+      on: { Counted: () => query(`INSERT INTO ${name} VALUES (${value})`) },
+    });
+  await projection('good', '1').catchUp();
+  expect(db.prepare('SELECT count(*) AS count FROM good').get()).toEqual({ count: 3 });
+  await expect(projection('bad', 'no such column').catchUp()).rejects.toMatchObject({ code: 'projection_failed' });
+  await store.close();
+  db.close();
 });
 
 test('names of tables are checked', () => {
