@@ -63,7 +63,7 @@ export class AppendGroup implements CommittedRecords {
   setting: AttributeSetting | null = null;
   /** As `CommittedRecords` has it. */
   pointMs = -Infinity;
-  /** Types and tags of its events. */
+  /** What attribute indexes will have of its events, as far as somebody has asked. */
   readonly entries = new EntriesAhead();
   readonly #touched: StreamState[] = [];
   readonly #written: string[] = [];
