@@ -380,7 +380,7 @@ export class ConditionSearch {
   mayMatch({ start, length, buffer, entries }: GroupInFlight): boolean {
     if (length === 0) return false;
     // A group has no records of explicit transactions, at which the reading would stop.
-    if (entries.taken < length) entries.read(buffer, start, length);
+    entries.read(buffer, start, length);
     if (this.#areManyHiding && entries.mayHave('names', METADATA_KEY.hi, METADATA_KEY.lo)) return true;
     // Without candidates nothing says what can't match: all events do, or the log had none that are indexed.
     return this.#candidates === null || this.#candidates.mayBeAmong(entries);

@@ -127,8 +127,8 @@ export interface SkuaConsumerOptions extends Pick<
    * Default: each keeps its own, if it has some.
    */
   readonly store?: Model<unknown>;
-  /** Told of events whose content was taken away, which reach no processor. */
-  readonly onErased?: (event: SkuaReadEvent) => void | Promise<void>;
+  /** Told of events whose content was taken away, which reach no processor. What it returns is awaited. */
+  readonly onErased?: (event: SkuaReadEvent) => unknown;
 }
 
 /**

@@ -55,7 +55,6 @@ function handleOne<Tx>(
   };
   try {
     const done = handlerOf(handlers, event)?.(tx, event as RecordedEvent<undefined>);
-    // A library's query may be one in name only: it begins when somebody waits for it.
     return isPromise(done) ? Promise.resolve(done).catch(fail) : undefined;
   } catch (error) {
     return fail(error);
@@ -70,8 +69,9 @@ function handlerOf<Tx>(
   return (Object.hasOwn(on, type) ? on[type] : undefined) ?? onOther;
 }
 
-export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Promise<T> | undefined)?.then === 'function';
+/** Also what only can be waited for, as a query of a library that begins then: it has no other method for certain. */
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as PromiseLike<T> | undefined)?.then === 'function';
 }
 
 function failed(projection: string, event: RecordedEvent, error: unknown): SkuaError {

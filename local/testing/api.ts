@@ -50,8 +50,8 @@ export interface TestUser {
   readonly fullName?: string;
 }
 
-/** Events by stream, or a function that writes them. */
-export type Seed = Readonly<Record<string, readonly NewEvent[]>> | ((node: TestNode) => void | Promise<void>);
+/** Events by stream, or a function that writes them; what it returns is awaited. */
+export type Seed = Readonly<Record<string, readonly NewEvent[]>> | ((node: TestNode) => unknown);
 
 /** A span of time: milliseconds, or the sum of what is given. */
 export type Duration =

@@ -10,6 +10,9 @@ import {
 } from '../../core/attributes/format/attribute-keys.ts';
 import { attributesIn } from '../../core/attributes/format/attribute-texts.ts';
 import { EntriesAhead } from '../../core/attributes/entries-ahead/entries-ahead.ts';
+import { HIT } from '../../core/base/step.ts';
+import { Candidates } from '../../core/streams/candidates.ts';
+import type { EventQuery } from '../../core/streams/api.ts';
 import type { AttributeSinks } from '../../core/attributes/api.ts';
 import { AttributeIntake } from '../../core/attributes/intake/intake.ts';
 import { encodePrepare } from '../../core/log/format/records.ts';
@@ -205,5 +208,26 @@ describe('entries that are read ahead', () => {
       for (const name of ['names', 'correlations', 'tags'])
         expect(thatCount(both[name]!)).toEqual(thatCount(all[name]!));
     }
+  });
+
+  it('say whether what a query asks for may be among them, as far as they are read', () => {
+    const entries = { coveredTo: 1, run: (): typeof HIT => HIT };
+    const indexes = { isOn: () => true, of: () => entries };
+    const ahead = new EntriesAhead();
+    const mayBe = (query: EventQuery): boolean => Candidates.of(query, indexes)!.mayBeAmong(ahead);
+    const { bytes, ends } = writtenRecords(4, 0);
+    ahead.read(bytes, 0, ends[2]!);
+    // One event has both, or two have one each; of what must hold together nothing may be missing.
+    for (const tags of [['a1', 'b'], ['a1', 'a2'], ['b']]) expect(mayBe({ tags })).toBe(true);
+    for (const tags of [['a1', 'none'], ['none', 'a1'], ['a3']]) expect(mayBe({ tags })).toBe(false);
+    expect(mayBe({ types: ['none', 'type-2'], tags: ['b'] })).toBe(true);
+    expect(mayBe({ types: ['none'], tags: ['b'] })).toBe(false);
+    expect(mayBe({ anyOf: [{ tags: ['none'] }, { tags: ['a2'] }] })).toBe(true);
+    expect(mayBe({ category: 'order', correlation: 'c1' })).toBe(true);
+    expect(mayBe({ category: 'other', correlation: 'c1' })).toBe(false);
+    ahead.read(bytes, 0, ends[3]!);
+    expect(mayBe({ tags: ['a3'] })).toBe(true);
+    ahead.clear();
+    expect(mayBe({ tags: ['b'] })).toBe(false);
   });
 });

@@ -71,7 +71,7 @@ class HeldEntries implements AttributeSink {
  */
 export class EntriesAhead implements ReadAhead {
   /** Bytes of the records that have been read, from the first on. */
-  taken = 0;
+  #taken = 0;
   readonly #held: { readonly [Name in AttributeIndexName]: HeldEntries } = {
     names: new HeldEntries(),
     correlations: new HeldEntries(),
@@ -80,7 +80,7 @@ export class EntriesAhead implements ReadAhead {
   readonly #intake = new AttributeIntake(this.#held);
 
   clear(): void {
-    this.taken = 0;
+    this.#taken = 0;
     for (const name of ATTRIBUTE_INDEXES) this.#held[name].clear();
   }
 
@@ -89,7 +89,7 @@ export class EntriesAhead implements ReadAhead {
    * no commit.
    */
   read(records: Uint8Array, start: number, length: number): void {
-    this.taken = this.#intake.take(records, start, this.taken, length);
+    this.#taken = this.#intake.take(records, start, this.#taken, length);
   }
 
   /** Whether a record that has been read may have an entry of the hash in an index; false only where none has. */
@@ -103,6 +103,6 @@ export class EntriesAhead implements ReadAhead {
       const sink = sinks[name];
       if (sink !== null) this.#held[name].giveTo(sink);
     }
-    return this.taken;
+    return this.#taken;
   }
 }

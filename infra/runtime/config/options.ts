@@ -228,7 +228,7 @@ const network = {
   EnableAtomPubOverHttp: option(boolean, true, 'Serve streams over HTTP'),
   DisableAdminUi: flag(
     boolean,
-    'Remove the page at /ui, / and all routes below /admin: no command can start a scavenge then, and SIGHUP alone reloads the configuration',
+    'Remove the page at /ui, / and all routes below /admin: the commands that ask there end with not_found, and SIGHUP alone reloads the configuration. Scavenges begin by gRPC, and by the schedule',
   ),
   DisableStatsOnHttp: flag(boolean, 'Remove /stats and /metrics'),
   DisableGossipOnHttp: flag(boolean, 'Remove /gossip'),
