@@ -1,11 +1,17 @@
-import { describe, expect, it } from 'vitest';
-import { BlockCache } from '../../core/cache/cache.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { BLOCK_BYTES, BlockCache, CachedFile } from '../../core/cache/cache.ts';
 import { EntryList, IndexEntry } from '../../core/index/format/entries.ts';
 import { BloomBudget } from '../../core/index/format/table-bloom.ts';
-import { midpointCount, midpointIndex } from '../../core/index/format/table-format.ts';
+import {
+  entryBytesOf,
+  midpointCount,
+  midpointIndex,
+  POSITION_TABLE_VERSION,
+  writeEntry,
+} from '../../core/index/format/table-format.ts';
 import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
 import { TableReader } from '../../core/index/tables/tables.ts';
-import { HIT } from '../../core/base/step.ts';
+import { END, HIT } from '../../core/base/step.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -255,6 +261,68 @@ describe('index table', () => {
         isAtHand = i % 3 === 0;
         await answers(keys[i]!);
       }
+      await reader.close();
+    },
+  );
+
+  it.each([2, 3, POSITION_TABLE_VERSION])(
+    'of version %i is searched in the blocks of the cache where they lie, also where a search comes to two of them',
+    async (version) => {
+      const random = new Random(version);
+      const entryBytes = entryBytesOf(version);
+      const headerBytes = 128;
+      const entries = 40_000;
+      // Greatest first, four of each hash.
+      const his = Uint32Array.from({ length: entries / 4 }, () => random.next()).toSorted((a, b) => b - a);
+      const all = Array.from({ length: entries }, (_, i) => {
+        const position = (entries - i) * 100;
+        return {
+          hi: his[i >> 2]!,
+          lo: 5,
+          version: version === POSITION_TABLE_VERSION ? position : 9 - (i & 3),
+          position,
+        };
+      });
+      const end = headerBytes + entries * entryBytes;
+      const footerBytes = version === POSITION_TABLE_VERSION ? 128 : 0;
+      const content = new Uint8Array(end + footerBytes + 16);
+      content.set([1, version]);
+      if (footerBytes > 0) content.set([1, version], end);
+      const entry = new Uint8Array(24);
+      for (const [i, one] of all.entries()) {
+        writeEntry(entry, 0, one.hi, one.lo, one.version, one.position);
+        const at = headerBytes + i * entryBytes;
+        if (version === 2) content.set(entry.subarray(0, 4), at);
+        content.set(version === 3 ? entry : entry.subarray(8), at + (version === 2 ? 4 : 0));
+      }
+      const storage = new MemoryStorage();
+      const path = 'index/00000000-0000-4000-8000-000000000001';
+      await putFile(storage, path, content);
+      const { reader } = await openReader(storage, path, 8);
+      const copied: number[] = [];
+      const { bytes } = CachedFile.prototype;
+      const spy = vi.spyOn(CachedFile.prototype, 'bytes').mockImplementation(function (this: CachedFile, at, length) {
+        if (Math.floor(at / BLOCK_BYTES) !== Math.floor((at + length - 1) / BLOCK_BYTES)) copied.push(length);
+        return bytes.call(this, at, length);
+      });
+      const out = new IndexEntry();
+      try {
+        for (let block = 1; block * BLOCK_BYTES < content.length; block++) {
+          const middle = Math.floor((block * BLOCK_BYTES - headerBytes) / entryBytes);
+          for (let i = Math.max(0, middle - 300); i < Math.min(entries, middle + 300); i++) {
+            const one = all[i]!;
+            const found = await step(() => reader.floor(one.hi, one.lo, one.version, one.position, out));
+            expect([found, out.version, out.position]).toEqual([HIT, one.version, one.position]);
+            const next = await step(() => reader.ceiling(one.hi, one.lo, one.version, one.position, out));
+            expect([next, out.version, out.position]).toEqual([HIT, one.version, one.position]);
+            expect(await step(() => reader.floor(one.hi, one.lo - 1, one.version, one.position, out))).toBe(END);
+          }
+        }
+      } finally {
+        spy.mockRestore();
+      }
+      // An entry that lies in two blocks is put together, and nothing longer.
+      expect(Math.max(0, ...copied)).toBe(65_536 % entryBytes === 0 ? 0 : entryBytes);
       await reader.close();
     },
   );

@@ -10,17 +10,18 @@ import { AttributeIntake } from '../intake/intake.ts';
 /** Entries for which room is kept from one group of records to the next. */
 const ENTRIES_KEPT_MAX = 65_536;
 
-/** A hash that a set holds without an object of its own; two hashes may be one. */
-function keyOf(hi: number, lo: number): number {
-  return hi ^ lo;
+/** Bits, of which each hash sets one: a power of two. Where many are set, hashes that nobody has seem to be there. */
+const BITS = 65_536;
+
+/** Number of the bit of a hash. */
+function bitOf(hi: number, lo: number): number {
+  return (hi ^ lo) & (BITS - 1);
 }
 
 /** The entries of one index, held back. */
 class HeldEntries implements AttributeSink {
   count = 0;
-  readonly #keys = new Set<number>();
-  /** Entries whose keys are among those: as far as somebody has asked. */
-  #keyed = 0;
+  readonly #bits = new Int32Array(BITS / 32);
   #hi: number[] = [];
   #lo: number[] = [];
   #positions: number[] = [];
@@ -33,8 +34,8 @@ class HeldEntries implements AttributeSink {
       this.#lo = [];
       this.#positions = [];
     }
-    if (this.#keyed > 0) this.#keys.clear();
-    this.count = this.#keyed = 0;
+    if (this.count > 0) this.#bits.fill(0);
+    this.count = 0;
     this.#last = -1;
   }
 
@@ -43,6 +44,8 @@ class HeldEntries implements AttributeSink {
     this.#hi[i] = hi;
     this.#lo[i] = lo;
     this.#positions[i] = position;
+    const bit = bitOf(hi, lo);
+    this.#bits[bit >>> 5]! |= 1 << bit;
   }
 
   end(position: number): void {
@@ -50,9 +53,8 @@ class HeldEntries implements AttributeSink {
   }
 
   mayHave(hi: number, lo: number): boolean {
-    for (; this.#keyed < this.count; this.#keyed++)
-      this.#keys.add(keyOf(this.#hi[this.#keyed]!, this.#lo[this.#keyed]!));
-    return this.#keys.has(keyOf(hi, lo));
+    const bit = bitOf(hi, lo);
+    return (this.#bits[bit >>> 5]! & (1 << bit)) !== 0;
   }
 
   giveTo(sink: AttributeSink): void {

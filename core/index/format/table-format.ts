@@ -20,6 +20,8 @@ export const POSITION_TABLE_VERSION = 0x53;
 export const ENTRY_BYTES = 24;
 const POSITION_ENTRY_BYTES = 16;
 export const MIDPOINT_BYTES = 24;
+/** From the greater half of its hash on to the end of an entry of any version. */
+const HASH_HI_BYTES = 12;
 export const FILE_TYPE_TABLE = 1;
 /** Depths of the midpoints that the format allows. */
 export const CACHE_DEPTH_MIN = 8;
@@ -81,6 +83,11 @@ export function readEntry(b: Uint8Array, at: number, tableVersion: number, out: 
   out.lo = u32(b, at + 8);
   out.hi = u32(b, at + 12);
   out.position = i64(b, at + 16);
+}
+
+/** The greater half of the hash of an entry: what entries are ordered by first. */
+export function hashHiOf(b: Uint8Array, at: number, entryBytes: number): number {
+  return u32(b, at + entryBytes - HASH_HI_BYTES);
 }
 
 /** Writes the 24 bytes of an entry; for a midpoint, `position` is the number of the entry. */

@@ -7,6 +7,7 @@ import type { EntryList, IndexEntry } from '../format/entries.ts';
 import { type BloomBudget, openTableBloom, type TableBloom } from '../format/table-bloom.ts';
 import {
   bloomPathOf,
+  hashHiOf,
   HEADER_BYTES,
   MIDPOINT_BYTES,
   midpointCount,
@@ -189,23 +190,56 @@ export class TableReader {
   #locate(hi: number, lo: number, version: number, position: number): number | Miss {
     this.#windowTo = this.#windowFrom = 0;
     this.#midpoints.narrow(hi, lo, version);
+    const { entries } = this.shape;
     let low = this.#midpoints.from;
     let high = this.#midpoints.to;
-    let isWindowOpen = false;
     while (low < high) {
-      if (!isWindowOpen && high - low <= WINDOW_ENTRIES_MAX) {
+      let mid = Math.floor((low + high) / 2);
+      if (high - low <= WINDOW_ENTRIES_MAX) {
         // One more at either end: the searches look at the entry that is found and at the one before it.
-        const miss = this.#openWindow(Math.max(0, low - 1), Math.min(this.shape.entries, high + 1));
-        if (miss !== null) return miss;
-        isWindowOpen = true;
+        const from = Math.max(0, low - 1);
+        const to = Math.min(entries, high + 1);
+        const end = this.#readsAlone ? to : this.#blockEnd(from);
+        if (end >= high) {
+          const miss = this.#openWindow(from, Math.min(to, end));
+          return miss ?? this.#locateInWindow(hi, lo, version, position, low, high);
+        }
+        // Of two blocks the first entry of the second one says which it is: a piece of both would be a copy.
+        mid = end;
       }
-      const mid = Math.floor((low + high) / 2);
       const miss = this.#read(mid);
       if (miss !== null) return miss;
       if (this.#compare(hi, lo, version, position) > 0) low = mid + 1;
       else high = mid;
     }
     return low;
+  }
+
+  /** As `#locate`, among the entries [low, high) of the window. */
+  #locateInWindow(hi: number, lo: number, version: number, position: number, low: number, high: number): number {
+    const { entryBytes, version: tableVersion } = this.shape;
+    const window = this.#window;
+    const first = this.#windowFrom;
+    while (low < high) {
+      const mid = Math.floor((low + high) / 2);
+      const at = (mid - first) * entryBytes;
+      // Nearly all differ in the greater half of the hash.
+      let order = hashHiOf(window, at, entryBytes) - hi;
+      if (order === 0) {
+        readEntry(window, at, tableVersion, this.#entry);
+        order = this.#compare(hi, lo, version, position);
+      }
+      if (order > 0) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  }
+
+  /** Number of the first entry behind this one that does not lie wholly in the same block of the cache. */
+  #blockEnd(index: number): number {
+    const { entryBytes } = this.shape;
+    const block = Math.floor((HEADER_BYTES + index * entryBytes) / BLOCK_BYTES);
+    return Math.max(index + 1, Math.floor(((block + 1) * BLOCK_BYTES - HEADER_BYTES) / entryBytes));
   }
 
   #take(index: number, hi: number, lo: number, out: IndexEntry): Outcome {
