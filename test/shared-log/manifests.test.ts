@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { manifestKey } from '../../core/shared-log/format/object-keys.ts';
 import {
@@ -337,6 +338,22 @@ describe('a new prefix', () => {
       Array.from({ length: 8 }, (_, i) => openPrefix(worldOf(objects, { seed: i + 1 }), {})),
     );
     expect(new Set(opened.map(({ storeId }) => storeId)).size).toBe(1);
+  });
+
+  test('is that of whoever has begun it meanwhile, also where his first manifest has been swept', async () => {
+    const objects = new MemoryObjects();
+    const create = objects.create.bind(objects);
+    const world = worldOf(objects, { seed: 2 });
+    objects.create = async (key, bytes) => {
+      if (key !== manifestKey(1)) return create(key, bytes);
+      objects.create = create;
+      for (const number of [1, 2]) await createManifest(world, numbered(number));
+      await objects.remove([manifestKey(1)]);
+      return create(key, bytes);
+    };
+    const opened = await openObjectStore(worldOf(objects, { seed: 1 }));
+    expect(opened.chunkSizeBytes).toBe(MANIFEST.chunkSizeBytes);
+    await opened.close();
   });
 
   test('is refused on a server that ignores the condition, always or now and then', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
+import { manifestKey } from '../../core/shared-log/format/object-keys.ts';
 import { createManifest } from '../../core/shared-log/format/manifest.ts';
 import { scavengeStatus, startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
@@ -85,6 +86,34 @@ describe('the mark', () => {
     };
     expect(await openPrefix(world, { isCluster: true })).toMatchObject({ number: 3, cluster: true });
     expect(await manifestOf(objects)).toMatchObject({ number: 3, cluster: true });
+  });
+
+  test('is put behind the newest manifest, where it came to stand in the place of one that was swept', async () => {
+    const { objects, world } = await filled(false);
+    const first = await manifestOf(objects);
+    const create = objects.create.bind(objects);
+    objects.create = async (key, bytes) => {
+      objects.create = create;
+      for (const number of [2, 3]) await createManifest(world, { ...first, number, writtenMs: 7 });
+      await objects.remove([manifestKey(2)]);
+      return create(key, bytes);
+    };
+    expect(await openPrefix(world, { isCluster: true })).toMatchObject({ number: 4, cluster: true });
+    expect(await manifestOf(objects)).toMatchObject({ number: 4, cluster: true });
+  });
+
+  test('is not put into a place that was emptied meanwhile', async () => {
+    const { objects, world } = await filled(false);
+    const create = objects.create.bind(objects);
+    objects.create = async (key, bytes) => {
+      objects.create = create;
+      const outcome = await create(key, bytes);
+      const { objects: all } = await objects.list('');
+      await objects.remove(all.map((info) => info.key));
+      return outcome;
+    };
+    await expect(openPrefix(world, { isCluster: true })).rejects.toMatchObject({ code: 'storage_unreachable' });
+    expect(objects.size).toBe(0);
   });
 });
 

@@ -18,12 +18,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
   const { objects, digests } = world;
   const newest = await newestManifest(objects, digests);
   if (newest !== null) return asAsked(world, options, newest);
-  if (options.mustExist === true)
-    throw new SkuaError(
-      'storage_unreachable',
-      `The log that was in ${objects.place} is gone: the place was emptied or replaced. A log is never recreated in place of a lost one. Restore it, or start a new log from a replica with \`skua cluster reset\`.`,
-      { place: objects.place },
-    );
+  if (options.mustExist === true) throw gone(objects);
   const chunkSizeBytes = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
   if (
     !Number.isInteger(chunkSizeBytes) ||
@@ -54,7 +49,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
     scavenge: null,
     ...(options.isCluster === true && { cluster: true }),
   };
-  const outcome = await createManifest(world, first).catch((error: unknown) => {
+  await createManifest(world, first).catch((error: unknown) => {
     // The process that opens it next finds a whole prefix or none.
     if (!isSkuaError(error, 'outcome_unknown')) throw error;
     throw new SkuaError(
@@ -64,11 +59,11 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
       error,
     );
   });
-  if (outcome === 'created') return first;
-  // Another instance created the prefix in the same moment.
-  const other = await newestManifest(objects, digests);
-  if (other === null) throw unsuitable(objects, 'a manifest was refused because one exists, but none does');
-  return asAsked(world, options, other);
+  // Another instance may have created the prefix in the same moment, or long before: then ours stands in the place of
+  // one that has been swept since.
+  const there = await newestManifest(objects, digests);
+  if (there === null) throw unsuitable(objects, 'a manifest was created or refused, but none is there');
+  return asAsked(world, options, there);
 }
 
 /** Marks that may be tried, each of which another manifest has overtaken. */
@@ -83,24 +78,26 @@ async function asAsked(
   { isCluster = false }: ObjectLogOptions,
   newest: ObjectManifest,
 ): Promise<ObjectManifest> {
-  let base: ObjectManifest | null = newest;
-  for (let tries = 0; isCluster && base !== null && base.cluster !== true; tries++) {
+  let base = newest;
+  for (let tries = 0; isCluster && base.cluster !== true; tries++) {
     if (tries === MARKS_MAX)
       throw new SkuaError(
         'too_busy',
         `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`,
         { limit: MARKS_MAX },
       );
-    const marked: ObjectManifest = {
+    await createManifest(world, {
       ...base,
       number: base.number + 1,
       writtenMs: Math.floor(world.clock.nowMs()),
       cluster: true,
-    };
-    if ((await createManifest(world, marked)) === 'created') return marked;
-    base = await newestManifest(world.objects, world.digests);
+    });
+    // Of whoever stood still meanwhile the mark may stand in the place of a manifest that has been swept.
+    const there = await newestManifest(world.objects, world.digests);
+    if (there === null) throw gone(world.objects);
+    base = there;
   }
-  return base ?? newest;
+  return base;
 }
 
 /**
@@ -144,5 +141,13 @@ function unsuitable(objects: ObjectStore, what: string): SkuaError {
     'prefix_unsuitable',
     `${objects.place} can't hold a store: ${what}. Use a server that supports If-None-Match on PUT.`,
     { place: objects.place },
+  );
+}
+
+function gone({ place }: ObjectStore): SkuaError {
+  return new SkuaError(
+    'storage_unreachable',
+    `The log that was in ${place} is gone: the place was emptied or replaced. A log is never recreated in place of a lost one. Restore it, or start a new log from a replica with \`skua cluster reset\`.`,
+    { place },
   );
 }
